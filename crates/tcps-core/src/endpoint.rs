@@ -1,0 +1,91 @@
+//! The contract that every transport endpoint keeps: bytes and time go in, bytes and deadlines come out.
+//!
+//! ```text
+//!   sample ──► handle_input ─┐                    ┌─► Transmit (datagram in buf)
+//! datagram ──► handle_input ─┼─► state machine ──►├─► Deliver  (sample in buf)
+//!  time-out ─► handle_input ─┘    poll_output     └─► Record
+//!                                 poll_timeout ───► when to come back
+//! ```
+//!
+//! A driver calls `handle_input` once, then `poll_output` until it gives `None`, then waits for `poll_timeout`.
+
+use crate::{record::Record, sample::Meta, time::Time};
+
+/// What can happen to an endpoint.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// The deadline of `poll_timeout` has passed.
+    Timeout,
+    /// A datagram has arrived.
+    Datagram {
+        /// Its bytes; they may come from anybody.
+        bytes: &'a [u8],
+        /// When the kernel had it (not when the thread woke up), on the node's clock.
+        received_ns: Time,
+    },
+    /// The local side has a sample to send.
+    Sample {
+        /// Its identity.
+        meta: Meta,
+        /// Its bytes.
+        bytes: &'a [u8],
+    },
+}
+
+/// What an endpoint wants done. The bytes of `Transmit` and `Deliver` are in the buffer given to `poll_output`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Output {
+    /// Send the buffer to the peer.
+    Transmit(Transmit),
+    /// Hand the buffer to the local side as a sample.
+    Deliver(Delivery),
+    /// Write a row.
+    Record(Record),
+}
+
+/// A datagram to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transmit {
+    /// Size that links and queues account for (PROTOCOLS 1.2); it may differ from the bytes that are really sent.
+    pub wire_bytes: u32,
+    /// The flow that it is sent for.
+    pub flow: u16,
+    /// The (first) sample in it.
+    pub index: u32,
+}
+
+/// A sample that has completely arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its identity.
+    pub meta: Meta,
+    /// When the datagram that completed it was received, on the node's clock.
+    pub received_ns: Time,
+}
+
+/// Counters that every endpoint keeps; the report shows those that are not zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EndpointStats {
+    /// Datagrams that were refused because their form is wrong.
+    pub malformed: u64,
+    /// Datagrams that repeat something already had.
+    pub duplicates: u64,
+    /// Samples given up because a part of them never came.
+    pub incomplete: u64,
+}
+
+/// A sans-IO transport endpoint: one side of a channel.
+pub trait Endpoint: Send {
+    /// Something happened at `now` (node clock).
+    fn handle_input(&mut self, now: Time, input: Input<'_>);
+    /// The next thing to do, with its bytes in `buf` (cleared first); `None` when there is nothing left.
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output>;
+    /// When `Input::Timeout` is wanted.
+    fn poll_timeout(&self) -> Option<Time> {
+        None
+    }
+    /// What was refused or given up so far.
+    fn stats(&self) -> EndpointStats {
+        EndpointStats::default()
+    }
+}

@@ -1,0 +1,22 @@
+//! The vocabulary of tcpsbed, without I/O.
+//!
+//! ```text
+//! time    i64 nanoseconds, node clocks          record  32-byte rows, the one truth a run leaves
+//! sample  what a flow carries, echo commands    hook    user code in the path of a sample
+//! endpoint  the sans-IO transport contract      robot   what answers at the far side
+//! dist    costs and delays as distributions     seed    one random stream per named object
+//! model   loss, delay, queue, predictor, rate controller: the traits that rooms implement
+//! ```
+//!
+//! Time comes in as an argument and randomness as a seed; nothing here (nor in the rooms `wire`, `transport`,
+//! `net`, `control`) reads a clock, opens a socket, sleeps or iterates in hash order.
+
+pub mod dist;
+pub mod endpoint;
+pub mod hook;
+pub mod model;
+pub mod record;
+pub mod robot;
+pub mod sample;
+pub mod seed;
+pub mod time;

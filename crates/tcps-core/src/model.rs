@@ -1,0 +1,17 @@
+//! The models that rooms implement and drivers hand around: no room needs to see another for them.
+
+use crate::time::Time;
+
+/// Decides whether a packet is lost on a link.
+pub trait LossModel: Send {
+    /// True if the packet that starts at `now` is lost.
+    fn lose(&mut self, now: Time) -> bool;
+}
+
+/// Adds to the propagation of each packet.
+pub trait DelayModel: Send {
+    /// The extra delay of the packet that starts at `now`.
+    fn delay(&mut self, now: Time) -> Time;
+    /// True if a packet may overtake an earlier one.
+    fn reorders(&self) -> bool;
+}

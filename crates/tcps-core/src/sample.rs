@@ -1,0 +1,64 @@
+//! What a flow carries, and the echo command that may ride on it.
+
+use crate::time::Time;
+
+/// Number of a flow in the plan.
+pub type FlowId = u16;
+/// Number of a component in the plan.
+pub type ComponentId = u16;
+/// An echo point: `2 * component` is its entry, `2 * component + 1` its exit.
+pub type PointId = u16;
+/// The hold-until-done point of component `c` is `HELD | c`: the echo waits until the robot has arrived.
+pub const HELD: PointId = 0x8000;
+
+/// Entry point of a component.
+pub fn entry(component: ComponentId) -> PointId {
+    component * 2
+}
+
+/// Exit point of a component.
+pub fn exit(component: ComponentId) -> PointId {
+    component * 2 + 1
+}
+
+/// An echo command: the sample it rides on is handled like any other, and the component that owns `target`
+/// also answers at once (Polachan 2022; PROTOCOLS 6.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Echo {
+    /// The point that answers.
+    pub target: PointId,
+    /// Number of the command.
+    pub sequence: u32,
+    /// Node that waits for the answer.
+    pub reply_to: u16,
+    /// When the command was given, on the clock of the node that gave it.
+    pub injected_ns: Time,
+}
+
+/// The identity of a sample on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Meta {
+    /// The flow it belongs to.
+    pub flow: FlowId,
+    /// Its number within the flow.
+    pub index: u32,
+    /// When it was made, on the clock of the node that made it.
+    pub origin_ns: Time,
+    /// The echo command on it, if any.
+    pub echo: Option<Echo>,
+}
+
+/// The answer to an echo command: one 32-byte datagram of its own (`tcps-wire`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EchoReply {
+    /// The point that answered.
+    pub point: PointId,
+    /// The flow whose sample carried the command.
+    pub flow: FlowId,
+    /// Number of the command.
+    pub sequence: u32,
+    /// When the command was given, on the giver's clock.
+    pub injected_ns: Time,
+    /// When the command reached the point, on the answering node's clock.
+    pub reached_ns: Time,
+}

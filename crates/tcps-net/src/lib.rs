@@ -1,0 +1,2 @@
+//! net
+pub mod spec;

@@ -1,0 +1,259 @@
+//! What a network is made of, in SI units, as the scenario compiler hands it over.
+
+use serde::Deserialize;
+use tcps_core::{dist::Dist, time::Time};
+
+/// A graph of vertices and unidirectional links, its routing, and its background traffic.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkSpec {
+    /// Names of the vertices: nodes of the scenario first, then routers and switches.
+    #[serde(default)]
+    pub vertices: Vec<String>,
+    /// Unidirectional links (a full-duplex link of the scenario is two).
+    #[serde(default)]
+    pub links: Vec<LinkSpec>,
+    /// How paths are chosen.
+    #[serde(default)]
+    pub routing: Routing,
+    /// Background traffic.
+    #[serde(default)]
+    pub traffic: Vec<TrafficSpec>,
+}
+
+/// A routing policy; ties go to the link that is named first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Routing {
+    /// Fewest hops.
+    #[default]
+    Hops,
+    /// Smallest sum of propagation and serialisation of a 100-byte packet.
+    Delay,
+    /// Smallest sum of offered background load over rate, then hops.
+    Load,
+}
+
+/// A unidirectional link.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// Its name in records and reports, for example `l1.forward`.
+    pub name: String,
+    /// Vertex it leaves.
+    pub from: u16,
+    /// Vertex it reaches.
+    pub to: u16,
+    /// Rate; absent for an infinitely fast link.
+    #[serde(default)]
+    pub rate_bps: Option<f64>,
+    /// Propagation.
+    #[serde(default)]
+    pub delay_ns: Time,
+    /// Half-duplex medium (hub) that this link shares with all links that name it.
+    #[serde(default)]
+    pub medium: Option<String>,
+    /// The queue in front of it.
+    #[serde(default)]
+    pub queue: QueueSpec,
+    /// Random loss.
+    #[serde(default)]
+    pub loss: Option<LossSpec>,
+    /// Extra delay.
+    #[serde(default)]
+    pub jitter: Option<JitterSpec>,
+    /// Probability that a packet is delivered twice.
+    #[serde(default)]
+    pub duplicate: f64,
+    /// Probability that a packet is delivered with one bit changed.
+    #[serde(default)]
+    pub corrupt: f64,
+    /// Spans during which nothing passes: packets that would start then are lost.
+    #[serde(default)]
+    pub outages: Vec<(Time, Time)>,
+    /// Delivery opportunities of 1500 bytes each (mahimahi): moments, repeated after the last one; replaces the rate.
+    #[serde(default)]
+    pub opportunities_ns: Option<Vec<Time>>,
+}
+
+/// A queue with its limit and discipline.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueSpec {
+    /// Most bytes that may wait (the packet in service does not count, PROTOCOLS A27); absent: no limit.
+    #[serde(default)]
+    pub limit_bytes: Option<u64>,
+    /// Most packets that may wait; absent: no limit.
+    #[serde(default)]
+    pub limit_packets: Option<u64>,
+    /// Who goes first and who is dropped.
+    #[serde(default)]
+    pub discipline: Discipline,
+}
+
+/// Queue disciplines.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Discipline {
+    /// First in, first out; arrivals that do not fit are dropped.
+    #[default]
+    DropTail,
+    /// Strict priority by DSCP: `classes[i]` lists the code points of class i, the last class takes the rest.
+    Priority {
+        /// Code points per class, most urgent first.
+        classes: Vec<Vec<u8>>,
+    },
+    /// A queue per flow, served by deficit round robin (Shreedhar and Varghese 1995).
+    RoundRobin {
+        /// Bytes a flow may send in its turn.
+        quantum_bytes: u32,
+        /// Own limits in packets by flow name (`kinematic`, `traffic.cbr`); others have the queue's limit.
+        #[serde(default)]
+        flow_limits: Vec<(String, u64)>,
+    },
+    /// Random early detection (Floyd and Jacobson 1993), gentle.
+    Red {
+        /// Average below which nothing is dropped, bytes.
+        min_bytes: f64,
+        /// Average at which drops reach `max_p`, bytes.
+        max_bytes: f64,
+        /// Drop probability at `max_bytes`.
+        max_p: f64,
+        /// Weight of the moving average.
+        weight: f64,
+    },
+    /// Controlled delay (RFC 8289).
+    Codel {
+        /// Acceptable standing delay.
+        target_ns: Time,
+        /// Width of the window.
+        interval_ns: Time,
+    },
+    /// Flow queues with CoDel in each (RFC 8290).
+    FqCodel {
+        /// Acceptable standing delay.
+        target_ns: Time,
+        /// Width of the window.
+        interval_ns: Time,
+        /// Bytes a flow may send in its turn.
+        quantum_bytes: u32,
+        /// Number of hash buckets.
+        flows: u32,
+    },
+}
+
+/// Loss models.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum LossSpec {
+    /// Independent.
+    Random {
+        /// Probability.
+        p: f64,
+    },
+    /// Gilbert-Elliott: two states with their own loss, left with a probability per packet.
+    GilbertElliott {
+        /// Good to bad, per packet.
+        p: f64,
+        /// Bad to good, per packet.
+        r: f64,
+        /// Loss in the good state.
+        #[serde(default)]
+        loss_good: f64,
+        /// Loss in the bad state.
+        loss_bad: f64,
+    },
+}
+
+/// Extra delay per packet.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JitterSpec {
+    /// Its distribution.
+    pub delay: Dist,
+    /// Whether packets may overtake. If not, the order is kept, and the *mean* delay grows with it.
+    #[serde(default)]
+    pub reorder: bool,
+}
+
+/// A background flow.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrafficSpec {
+    /// Its name, for example `cbr.forward`; the part before the point names the scenario's entry.
+    pub name: String,
+    /// Vertex where it enters.
+    pub from: u16,
+    /// Vertex where it leaves.
+    pub to: u16,
+    /// First moment.
+    #[serde(default)]
+    pub start_ns: Time,
+    /// No packet at or after this moment.
+    #[serde(default)]
+    pub stop_ns: Option<Time>,
+    /// Code point.
+    #[serde(default)]
+    pub dscp: u8,
+    /// When and how many bytes.
+    pub model: TrafficModel,
+}
+
+/// Traffic models: when a packet comes and how many bytes it has on the wire.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum TrafficModel {
+    /// Constant bit rate: one packet every `packet_bytes * 8 / rate`.
+    Cbr {
+        /// Rate on the wire.
+        rate_bps: f64,
+        /// Size on the wire.
+        packet_bytes: u32,
+    },
+    /// Poisson arrivals of packets of a constant (M/D/1) or exponential (M/M/1) size.
+    Poisson {
+        /// Mean rate on the wire.
+        rate_bps: f64,
+        /// (Mean) size on the wire.
+        packet_bytes: u32,
+        /// Whether sizes are exponential.
+        #[serde(default)]
+        exponential_size: bool,
+    },
+    /// Variable bit rate, uniform between two rates.
+    Vbr {
+        /// Lowest rate.
+        low_bps: f64,
+        /// Highest rate.
+        high_bps: f64,
+        /// Mean size on the wire.
+        packet_bytes: u32,
+        /// What varies, and when it is drawn again.
+        vary: VbrModel,
+    },
+    /// A recorded capture.
+    Replay {
+        /// Packets as (moment, bytes on the wire), moments from 0, in order.
+        packets: Vec<(Time, u32)>,
+        /// Length of one round when it is repeated; absent: it plays once.
+        #[serde(default)]
+        loop_ns: Option<Time>,
+    },
+}
+
+/// What varies in VBR traffic (PROTOCOLS 2.10, `vbr_model`).
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum VbrModel {
+    /// Nothing: constant at the mean.
+    Constant,
+    /// The rate, for every packet.
+    PerPacket,
+    /// The rate, every `period_ns`.
+    Piecewise {
+        /// How long a rate holds.
+        period_ns: Time,
+    },
+    /// The size of packets at a constant spacing.
+    Size,
+}

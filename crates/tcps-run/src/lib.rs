@@ -1,0 +1,2 @@
+//! run
+pub mod plan;

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from tcpsbed.cli import run, runs, scenario
+from tcpsbed.cli import latency, run, runs, scenario, sweep
 
 EPILOG = """\b
 A first session:
@@ -15,6 +15,8 @@ A first session:
   tcpsbed check my.toml                       is it right?
   tcpsbed run my.toml                         in virtual time, seconds for minutes
   tcpsbed run my.toml --world real --live     on real sockets
+  tcpsbed latency my.toml                     component by component
+  tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s' --seeds 10
 """
 
 app = typer.Typer(
@@ -38,7 +40,7 @@ def version(show: bool = typer.Option(False, "--version", help="Print the versio
         raise typer.Exit
 
 
-for module in (run, scenario, runs):
+for module in (run, scenario, latency, sweep, runs):
     module.register(app)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 BINS = 500
 PATH = ("operator", "ms-embsys", "ms-com", "access", "bottleneck", "srv", "egress", "ss-com", "ss-embsys", "robot")
+GRID = [1 - math.exp(-k / 9) if k < 100 else 1.0 for k in range(101)]
 LINKS = {"access", "bottleneck", "egress"}
 FLOWS = {"kinematic": ("forward", 1000, 64), "haptic": ("backward", 1000, 64), "audio": ("backward", 50, 160), "video": ("backward", 25, 2400)}
 
@@ -45,7 +46,9 @@ def flow_summary(number: int, direction: str, rate: int, size: int, seconds: flo
         "session": "main", "direction": direction, "sent": sent, "delivered": sent - lost, "lost": lost, "loss": lost / sent,
         "duplicated": 0, "reordered": 0, "drops": {"bottleneck.forward full": lost}, "delay_ms": spread(mean),
         "jitter_ms": {"step": {"mean": 0.21, "max": 8.4}, "displayed": {"mean": 0.3, "max": 9.9}, "rfc3550": 0.19, "pdv": spread(5.0)},
-        "interarrival_ms": spread(1000 / rate), "rate_bps": rate * size * 8.0,
+        "interarrival_ms": spread(1000 / rate), "age_ms": spread(mean + 500 / rate), "superseded": 0,
+        "interarrival_fits": {"gaussian": {"location": 1000 / rate, "scale": 0.11, "distance": 0.08}, "gumbel": {"location": 990 / rate, "scale": 0.09, "distance": 0.05}},
+        "rate_bps": rate * size * 8.0,
         "verified": {"good": sent - lost, "bad": 0} if rate < 100 else {},
     }  # fmt: skip
 
@@ -57,9 +60,12 @@ def echo_summary() -> dict[str, Any]:
         mean += step * 1.6
         trip = {**spread(mean), "ci95": mean * 0.02, "ci95_batch": mean * 0.035}
         points.append({"point": name, "n": 1000, "lost": 2, "round_trip_ms": trip, "forward_ms": spread(mean * 0.6), "return_ms": spread(mean * 0.4)})
-    components = [{"name": name, "latency_ms": spread(value), "ci95": value * 0.04} for name, value in (("ms-com", 0.35), ("srv", 1.3), ("ss-com", 0.3))]
-    links = [{"name": "ms-com to srv", "latency_ms": spread(16.4), "ci95": 0.6}, {"name": "srv to ss-com", "latency_ms": spread(5.1), "ci95": 0.2}]
-    return {"kinematic": {"points": points, "components": components, "links": links, "actuation_ms": 4.2}}
+    components = [{"what": "component", "name": name, "from": f"{name}.entry", "to": f"{name}.exit", "latency_ms": spread(value), "ci95": value * 0.04} for name, value in (("ms-com", 0.35), ("srv", 1.3), ("ss-com", 0.3))]
+    links = [
+        {"what": "link", "name": f"{a} to {b}", "from": f"{a}.exit", "to": f"{b}.entry", "latency_ms": spread(value), "ci95": 0.04 * value, "halved": b == "ss-com"}
+        for a, b, value in (("ms-com", "srv", 16.4), ("srv", "ss-com", 5.1))
+    ]
+    return {"kinematic": {"commands": 6000, "points": points, "components": components, "links": links, "spans": [], "actuation_ms": spread(4.2)}}
 
 
 def summary(*, name: str = "quickstart", world: str = "virtual", seed: int = 1, seconds: float = 100.0, shift: float = 0.0) -> dict[str, Any]:
@@ -86,7 +92,9 @@ def summary(*, name: str = "quickstart", world: str = "virtual", seed: int = 1, 
         ],
         "traffic": [{"name": "cbr", "packets": 99_500, "bytes": 4_975_000, "delivered_packets": 99_210, "dropped_packets": 290}],
         "stages": [{"component": "srv", "flow": "kinematic", "kind": "inverse_kinematics", "name": "arm6", "calls": 100_000, "failures": 0, "cpu_ns": {"mean": 1340.0, "p50": 1290, "p99": 2100, "max": 18_400}}],
-        "nodes": nodes, "emulator": emulated if real else [], "endpoints": [{"channel": "op-cloud", "side": "a", "malformed": 0, "duplicates": 4, "incomplete": 1}],
+        "nodes": nodes, "emulator": emulated if real else [],
+        "queues": [{"link": "bottleneck.forward", "bytes": {}, "packets": {}, "delay_ms": spread(21.0)}],
+        "endpoints": [{"channel": "op-cloud", "side": "a", "malformed": 0, "duplicates": 4, "incomplete": 1}],
         "clocks": [{"node": "cloud", "offset_ms": 0.012, "bound_ms": 5.1, "drift_ppm": 12.5, "true_error_ms": 0.003}],
         "events": [{"t_s": 0.4 * seconds, "name": "bottleneck at 1 Mbit/s"}, {"t_s": 0.7 * seconds, "name": "bottleneck back at 1.5 Mbit/s"}],
         "assumed_free": ["operator: sense of kinematic", "ss-com: decode of kinematic"],
@@ -110,10 +118,11 @@ def series(summed: dict[str, Any], seed: int = 1) -> dict[str, Any]:
             "age_ms": [value + 0.6 for value in mean],
         }  # fmt: skip
         delays = [base + drawn * 0.35 * k / 10 for k in range(101)]
-        cdf[name] = {"delay_ms": delays, "p": [1 - math.exp(-k / 9) if k < 100 else 1.0 for k in range(101)]}
+        cdf[name] = {"delay_ms": delays, "p": GRID, "interarrival_ms": [flow["interarrival_ms"]["mean"] * (0.7 + k / 150) for k in range(101)]}
     queue = [15_000 * level * draw.random() for level in load]
     disturbed = [{"from_s": 61.2, "to_s": 61.9, "why": "gap"}] if summed["disturbances"] else []
     return {
+        "echo": {"kinematic": {"p": GRID, "round_trip_ms": {point["point"]: [point["round_trip_ms"]["mean"] * (0.8 + k / 100) for k in range(101)] for point in summed["echo"]["kinematic"]["points"]}}},
         "t_s": times, "flows": flows, "events": summed["events"], "cdf": cdf, "disturbed": disturbed,
         "queues": {"bottleneck.forward": {"bytes": queue, "packets": [v / 137 for v in queue]}, "access.forward": {"bytes": [v / 30 for v in queue], "packets": []}},
     }  # fmt: skip

@@ -56,13 +56,18 @@ class Rule:
     floor: int
     cap: int
 
+    def kept(self, n: int, mean: float, half: float | None) -> bool:
+        """Whether t·s/√n ≤ confidence · mean with at least `floor` echoes. [Polachan 2022] [PROTOCOLS 6.1]"""
+        return n >= self.floor and half is not None and half <= self.confidence * abs(mean)
+
     def needed(self, n: int, mean: float, half: float | None) -> int:
-        """Echoes needed for t·s/√n ≤ confidence · mean, given what n of them showed. [Polachan 2022] [PROTOCOLS 6.1]"""
-        if n < 2 or half is None:
-            return max(self.floor, 2 * n)
-        wide = half / (self.confidence * abs(mean)) if mean else (math.inf if half > 0 else 0.0)
-        wanted = n if wide <= 1 else math.inf if math.isinf(wide) else n * wide**2 * MARGIN
-        return min(max(self.floor, n if wide <= 1 else _up(wanted)), self.cap) if math.isfinite(wanted) else self.cap
+        """Echoes that it probably takes, given what n of them showed: half as wide takes four times as many."""
+        if self.kept(n, mean, half):
+            return n
+        if n < 2 or half is None or not mean:
+            return min(max(self.floor, 2 * n), self.cap)
+        wanted = MARGIN * n * (half / (self.confidence * abs(mean))) ** 2
+        return min(max(self.floor, _up(min(wanted, self.cap))), self.cap)
 
 
 def _up(number: float) -> int:
@@ -146,8 +151,9 @@ def _rounds(
         seconds = length_s(_plan(first), wanted) + first.warmup_ns / 1e9
         scenario = config.load(file, [*sets, _start(first), f'duration="{math.ceil(seconds * 1000)} ms"'])
         outcome = watched(scenario, world, folder, quiet=quiet)
-        needed = _needed(session.summary_of(folder), rule)
-        reached = needed <= wanted
+        means = list(_means(session.summary_of(folder)))
+        reached = bool(means) and all(rule.kept(*mean) for mean in means)
+        needed = max((rule.needed(*mean) for mean in means), default=rule.floor)
         if not quiet:
             print(f"round {number}: {wanted} echoes a point, {'enough' if reached else f'{needed} needed'}", file=sys.stderr)
         if outcome.stopped:
@@ -179,11 +185,6 @@ def length_s(plan: Mapping[str, Any], echoes: int) -> float:
         period_ns = max(probe["period_ns"], plan["flows"][probe["flow"]]["period_ns"])
         longest = max(longest, len(probe["points"]) * echoes * period_ns / 1e9)
     return longest + GRACE_S
-
-
-def _needed(summary: Mapping[str, Any], rule: Rule) -> int:
-    """Echoes that the widest mean needs."""
-    return max((rule.needed(*found) for found in _means(summary)), default=rule.floor)
 
 
 def _means(summary: Mapping[str, Any]) -> Iterator[tuple[int, float, float | None]]:

@@ -1,4 +1,4 @@
-"""`tcpsbed check`, `init`, `schema`, `calibrate`: everything about the scenario file itself."""
+"""`tcpsbed check`, `init`, `schema`: everything about the scenario file itself."""
 
 from __future__ import annotations
 

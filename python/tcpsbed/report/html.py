@@ -42,7 +42,7 @@ def render(run: RunFolder) -> str:
         flows.per_flow(run),
         flows.over_time(run, sheet),
         flows.distributions(run, sheet),
-        places.echo(run),
+        places.echo(run, sheet),
         places.ages(run),
         places.network(run),
         places.processing(run),

@@ -2,38 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tcpsbed.report import bars, markup
+from tcpsbed.report import bars, charts, markup
+from tcpsbed.report.charts import Sheet
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, Html, bar, words
 from tcpsbed.report.numbers import count, finite, general, half_width, ms, percent, rate, size, statistic, us
 
 
-def echo(run: RunFolder) -> Html:
+def echo(run: RunFolder, sheet: Sheet) -> Html:
     """Latency of every echo point along the path, and of components and links as differences."""
-    parts = "".join(_echo_flow(flow, result) for flow, result in run.summary.get("echo", {}).items() if result)
+    found = {flow: result for flow, result in run.summary.get("echo", {}).items() if result}
+    parts = "".join(_echo_flow(flow, result) + _echo_curves(run, flow, sheet) for flow, result in found.items())
     return markup.section(
         "echo", "Echo points", parts,
         note="Round trips of echo commands answered along the path, with 95 % confidence intervals of the mean (whisker); "
         "in batches: the same from 20 batch means, which allows for samples that resemble their neighbours. "
-        "Components and links are differences of neighbouring points on the forward leg; no forward leg is halved.",
+        "Out and home: one-way legs by the clocks of the nodes. Components and links are differences of neighbouring "
+        "points; what is half a difference says so.",
     )  # fmt: skip
+
+
+def _echo_curves(run: RunFolder, flow: str, sheet: Sheet) -> str:
+    """Distributions of the round trips of a flow's points."""
+    found = run.series.get("echo", {}).get(flow) or {}
+    curves = {point: (trips, found["p"]) for point, trips in found.get("round_trip_ms", {}).items() if charts.has_values(trips)}
+    return sheet.place(charts.distribution(f"{flow}: round trips", "round trip (ms)", curves)) if curves else ""
 
 
 def _echo_flow(flow: str, result: Mapping[str, Any]) -> str:
     points = result.get("points") or []
     shown = _echo_points(points) if points else ""
+    entries = [entry for key in ("components", "links", "spans") for entry in result.get(key) or ()]
     differences = [
-        [entry["name"], kind, entry.get("latency_ms"), half_width(_interval(entry))]
-        for kind, key in (("component", "components"), ("link", "links"))
-        for entry in result.get(key) or ()
+        [_named(entry), bars.kind(entry.get("what", "")), entry.get("latency_ms"), half_width(_interval(entry))]
+        for entry in sorted(entries, key=lambda entry: _place(entry, points))
     ]
-    actuation = statistic(result.get("actuation_ms"))
-    if actuation is not None:
-        differences.append(["actuation (held until done)", "component", actuation, half_width(_interval(result["actuation_ms"]))])
-    return markup.heading(f"{flow}: round trip by point") * bool(points) + shown + _differences(flow, differences)
+    if statistic(actuation := result.get("actuation_ms")) is not None:
+        inner = {"latency_ms": actuation}
+        differences.append(["actuation (held until done)", "plain", actuation, half_width(_interval(inner))])
+    title = markup.heading(f"{flow}: round trip by point") if points else ""
+    return title + shown + _differences(flow, differences)
+
+
+def _named(entry: Mapping[str, Any]) -> str:
+    return f"{entry['name']} (half the difference)" if entry.get("halved") else str(entry["name"])
+
+
+def _place(entry: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> int:
+    """Where along the path a stretch begins."""
+    names = [point["point"] for point in points]
+    return names.index(entry["from"]) if entry.get("from") in names else len(names)
 
 
 def _interval(entry: Any) -> Any:
@@ -108,16 +129,19 @@ def ages(run: RunFolder) -> Html:
 
 def network(run: RunFolder) -> Html:
     """Links and background traffic."""
+    waits = {queue["link"]: queue.get("delay_ms") for queue in run.summary.get("queues") or ()}
     links = [
         [
             link["name"], bars.share_bar(finite(link.get("utilisation"))), percent(link.get("utilisation")), count(link.get("packets")),
             size(link.get("bytes")), count(link.get("dropped_packets")), percent(link.get("loss")),
             size(link.get("max_queue_bytes")), count(link.get("max_queue_packets")),
+            *(ms(statistic(waits.get(link["name"]), key)) for key in ("mean", "p99")),
         ]
         for link in run.summary.get("network") or ()
     ]  # fmt: skip
     columns = [words("link"), bar("utilisation"), Column("busy"), Column("packets"), Column("carried"), Column("dropped")]
     columns += [Column("loss"), Column("longest queue"), Column("packets in it")]
+    columns += [Column("wait mean", "ms"), Column("wait p99", "ms")]
     traffic = [
         [entry["name"], count(entry.get("packets")), size(entry.get("bytes")), count(entry.get("delivered_packets")), count(entry.get("dropped_packets"))]
         for entry in run.summary.get("traffic") or ()
@@ -173,23 +197,28 @@ def emulator(run: RunFolder) -> Html:
         [
             entry.get("link", entry.get("path", "")), ms(entry.get("set_delay_ms")),
             *(ms(statistic(entry.get("delivered_delay_ms"), key)) for key in ("mean", "p50", "p99")),
+            *(ms(statistic(entry.get("error_ms"), key)) for key in ("p50", "p99")),
             rate(entry.get("set_rate_bps")), rate(entry.get("delivered_rate_bps")),
-            percent(entry.get("set_loss")), percent(entry.get("delivered_loss")),
+            percent(entry.get("set_loss")), percent(entry.get("delivered_loss")), count(entry.get("packets")),
         ]
         for entry in run.summary.get("emulator") or ()
     ]  # fmt: skip
-    columns = [words("link"), Column("delay set", "ms"), Column("delivered mean", "ms"), Column("p50", "ms"), Column("p99", "ms")]
-    columns += [Column("rate set"), Column("delivered"), Column("loss set"), Column("delivered")]
+    columns = [words("link or path"), Column("delay set", "ms"), Column("delivered mean", "ms"), Column("p50", "ms"), Column("p99", "ms")]
+    columns += [Column("error p50", "ms"), Column("error p99", "ms")]
+    columns += [Column("rate set"), Column("delivered"), Column("loss set"), Column("delivered"), Column("packets")]
     return markup.section("emulator", "Emulator: set against delivered", markup.table(columns, rows) if rows else "")
 
 
 def clocks(run: RunFolder) -> Html:
     """Offsets between node clocks, with the bound on their error."""
     rows = [
-        [entry["node"], ms(entry.get("offset_ms")), ms(entry.get("bound_ms")), general(entry.get("drift_ppm")), ms(entry.get("true_error_ms"))]
+        [entry["node"], entry.get("reference", ""), *(ms(entry.get(key)) for key in ("offset_ms", "bound_ms"))]
+        + [general(entry.get("drift_ppm")), *(ms(entry.get(key)) for key in ("true_error_ms", "true_error_max_ms"))]
+        + [count(entry.get("exchanges"))]
         for entry in run.summary.get("clocks") or ()
     ]
-    columns = [words("node"), Column("offset", "ms"), Column("bound ±", "ms"), Column("drift", "ppm"), Column("true error", "ms")]
+    columns = [words("node"), words("against"), Column("offset", "ms"), Column("bound ±", "ms"), Column("drift", "ppm")]
+    columns += [Column("true error", "ms"), Column("largest", "ms"), Column("exchanges")]
     return markup.section(
         "clocks", "Clocks", markup.table(columns, rows) if rows else "",
         note="Offset estimated by exchanges through the same network. The bound is half the smallest round trip, whatever the asymmetry.",

@@ -61,9 +61,9 @@ static inline enum waiting waiting_of(const char *name) {
     exit(2);
 }
 
-// Timer slack of 1 ns (not when blocking); SCHED_FIFO and locked memory if asked for. Says what it got.
-static inline const char *prepare(enum waiting waiting, int fifo) {
-    if (waiting != BLOCKING) prctl(PR_SET_TIMERSLACK, 1UL);
+// Timer slack of 1 ns; SCHED_FIFO and locked memory if asked for. Says which class it got.
+static inline const char *prepare(int fifo) {
+    prctl(PR_SET_TIMERSLACK, 1UL);
     if (fifo <= 0) return "other";
     struct sched_param priority = {.sched_priority = fifo};
     mlockall(MCL_CURRENT);

@@ -55,7 +55,7 @@ static pid_t relay(int in, int out, struct sockaddr_in to, const struct options 
     pid_t pid = fork();
     if (pid != 0) return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prepare(o->waiting, o->fifo);
+    prepare(o->fifo);
     char bytes[2048];
     for (;;) {
         ssize_t got = take(in, bytes, sizeof bytes, o);
@@ -68,7 +68,7 @@ static pid_t relay_both(int there, int back, struct sockaddr_in turn, struct soc
     pid_t pid = fork();
     if (pid != 0) return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prepare(o->waiting, o->fifo);
+    prepare(o->fifo);
     char bytes[2048];
     struct pollfd in[2] = {{.fd = there, .events = POLLIN}, {.fd = back, .events = POLLIN}};
     for (;;) {
@@ -128,7 +128,7 @@ int main(int argc, char **argv) {
     pid_t children[2];
     children[0] = o.through ? relay_both(there, back, address_of(turn), at_home, &o) : relay(there, back, address_of(turn), &o);
     children[1] = relay(turn, turn, o.through ? at_back : at_home, &o);
-    const char *policy = prepare(o.waiting, o.fifo);
+    const char *policy = prepare(o.fifo);
     struct trips t = {0};
     client(home, at_there, &o, &t);
     for (int i = 0; i < 2; i++) {

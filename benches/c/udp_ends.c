@@ -116,7 +116,7 @@ int main(int argc, char **argv) {
         ends[i].to = address_of(ends[1 - i].fd);
         if (!o.direct) ends[i].to.sin_port = htons(o.to[i]);
     }
-    const char *policy = prepare(o.waiting, o.fifo);
+    const char *policy = prepare(o.fifo);
     run(ends, &o);
     printf("{\"policy\":\"%s\",\"bytes\":%d,", policy, o.bytes);
     print_end("a_to_b", &ends[1], ends[0].sent);

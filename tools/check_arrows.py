@@ -1,9 +1,9 @@
 """Who may import whom, checked; and ARCHITECTURE.md drawn from what is imported.
 
-Rust: the dependencies in each crate's Cargo.toml (also those of its tests) and every ``tcps_…::`` path in
-its sources. Python: every import of ``tcpsbed.…``, also those inside functions. ``--write`` draws the parts
-of ARCHITECTURE.md between ``<!-- arrows:NAME -->`` and ``<!-- /arrows -->`` again; without it a stale
-drawing fails.
+Rust: the dependencies in each crate's Cargo.toml (also those of its tests) and every ``tcps_…::`` path
+in its sources. Python: every import of ``tcpsbed.…``, also those inside functions. ``--write`` draws the
+parts of ARCHITECTURE.md between ``<!-- arrows:NAME -->`` and ``<!-- /arrows -->`` again; without it a
+stale drawing fails.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Every claim of the code and the test that proves it.
 
 A comment that cites a source in the form ``[RFC 8289 §5]``, ``[PROTOCOLS 2.10]`` or ``[Polachan 2022]``
-claims that the code beside it does what the source says. This prints the table claim -> code -> test, and
-fails where a claim in the code is cited by no test. A test may cite the claim itself or a part of it
+claims that the code beside it does what the source says. This prints the table claim -> code -> test,
+and fails where a claim in the code is cited by no test. A test may cite the claim itself or a part of it
 (``[RFC 8289]`` is proved by a test of ``[RFC 8289 §5.3]``), never something wider.
 """
 

@@ -1,9 +1,9 @@
 """Licences of everything that tcpsbed is built from or installs.
 
-Crates: the licence expressions of ``cargo metadata`` against the list in deny.toml (and cargo-deny itself,
-where it is installed). Python packages: those that a plain ``pip install tcpsbed`` or one of its extras
-brings, and the shared libraries that their wheels bundle. ``--wheel FILE`` looks into a built wheel of
-tcpsbed instead.
+Crates: the licence expressions of ``cargo metadata`` against the list in deny.toml (and cargo-deny
+itself, where it is installed). Python packages: those that a plain ``pip install tcpsbed`` or one of its
+extras brings, and the shared libraries that their wheels bundle. ``--wheel FILE`` looks into a built
+wheel of tcpsbed instead.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""What a native node costs while one flow at 1 kHz passes through it: share of a core, proportional set
-size."""
+"""What a native node costs while one flow at 1 kHz passes through it: share of a core, and memory."""
 
 from __future__ import annotations
 

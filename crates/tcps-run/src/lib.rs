@@ -13,6 +13,7 @@ pub mod node;
 pub mod outside;
 pub mod pcapng;
 pub mod plan;
+pub mod real;
 pub mod recorder;
 pub mod report;
 pub mod sample_codec;

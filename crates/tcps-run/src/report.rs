@@ -32,6 +32,8 @@ pub struct Report {
     pub stages: Vec<Stage>,
     /// Nodes.
     pub nodes: Vec<NodeSelf>,
+    /// What the emulator did, set against delivered.
+    pub emulator: Vec<Emulated>,
     /// Clock estimates.
     pub clocks: Vec<Clock>,
     /// What failed, in words.
@@ -136,12 +138,54 @@ pub struct RealSelf {
     pub socket_drops: u64,
     /// From the kernel's receive stamp to the loop.
     pub stamp_to_loop_ns: Spread,
-    /// Processor time of the thread.
-    pub thread_cpu_s: f64,
+    /// How long it took to get the interpreter back after a wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interpreter_wait_ns: Option<Spread>,
+    /// Datagrams from senders that are not peers.
+    pub strangers: u64,
+    /// Datagrams that the kernel would not take.
+    pub unsent: u64,
+    /// Steps of the wall clock.
+    pub clock_steps: u64,
     /// How it waited.
     pub waiting: String,
     /// Privileges it has, and those it was refused.
     pub privileges: Vec<String>,
+}
+
+/// Set against delivered between two nodes.
+#[derive(Debug, Clone, Serialize)]
+pub struct Emulated {
+    path: String,
+    packets: u64,
+    set_delay_ns: Spread,
+    delivered_delay_ns: Spread,
+    /// Delivered later than set.
+    error_ns: Spread,
+    set_loss: f64,
+    delivered_loss: f64,
+}
+
+impl Emulated {
+    /// From histograms of (set, delivered, error) and counts.
+    pub fn new(
+        from: &str,
+        to: &str,
+        (set, delivered, error): (&Histogram<u64>, &Histogram<u64>, &Histogram<u64>),
+        entered: u64,
+        lost: u64,
+    ) -> Self {
+        let share = |n: u64| n as f64 / entered.max(1) as f64;
+        Self {
+            path: format!("{from} -> {to}"),
+            packets: entered,
+            set_delay_ns: Spread::of(set),
+            delivered_delay_ns: Spread::of(delivered),
+            error_ns: Spread::of(error),
+            set_loss: share(lost),
+            delivered_loss: share(entered - delivered.len().min(entered)),
+        }
+    }
 }
 
 /// The estimate of a node's clock against the reference.
@@ -187,6 +231,9 @@ impl Report {
                 cpu_ns: Spread::of(&stats.cost_ns),
                 quantiles_ns: (0..=100).map(|p| stats.cost_ns.value_at_quantile(p as f64 / 100.0)).collect(),
             });
+        }
+        for (component, text) in node.failed_robots {
+            self.errors.push(format!("robot {}: {text}", plan.components[component as usize].name));
         }
         for (channel, s, strays) in node.endpoints {
             let c = &plan.channels[channel as usize];

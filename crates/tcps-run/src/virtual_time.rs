@@ -16,7 +16,7 @@ use crate::{
     node::Node,
     outside::{Outside, Started, Work},
     pcapng::Capture,
-    plan::{Action, Plan},
+    plan::{Action, Plan, OVERHEAD_BYTES},
     recorder::Recorder,
     report::{self, Report},
 };
@@ -28,8 +28,6 @@ use tcps_core::{
 };
 use tcps_net::{LinkChange, NetEvent, Network, Packet};
 
-/// Bytes that a datagram outside channels has on the wire beyond its own: UDP, IPv4, link (PROTOCOLS 1.2).
-const OVERHEAD_BYTES: u32 = 8 + 20 + 26;
 /// Class of datagrams outside channels in the network's accounts.
 pub const ASIDE_CLASS: u16 = 0x7fff;
 const STEPS_PER_PROGRESS: u32 = 1 << 14;
@@ -271,9 +269,9 @@ impl<'p> Driver<'p> {
         report.network(&self.world.network);
         for (id, node) in nodes.into_iter().enumerate() {
             report.node(self.plan, id as u16, node);
-            report.virtual_node(self.plan, id, busy[id]);
+            report.virtual_node(id, busy[id]);
         }
-        report::true_clock_errors(self.plan, self.now, &mut report);
+        report::true_clock_errors(self.plan, &mut report);
         Ok(report)
     }
 }
@@ -328,7 +326,7 @@ impl Outside for World {
     fn transmit(&mut self, now: Time, channel: u16, to: u16, dscp: u8, bytes: &[u8], datagram: &Transmit) -> Time {
         let letter = self.post(self.at, channel, bytes);
         if let Some(capture) = &mut self.capture {
-            capture.packet(now, self.at, to, channel, bytes);
+            capture.packet(now, self.at, to, channel, dscp, bytes);
         }
         self.send(now, to, dscp, letter, datagram.flow, datagram.index, datagram.wire_bytes)
     }
@@ -336,7 +334,7 @@ impl Outside for World {
     fn aside(&mut self, now: Time, to: u16, bytes: &[u8]) {
         let letter = self.post(self.at, NONE, bytes);
         if let Some(capture) = &mut self.capture {
-            capture.packet(now, self.at, to, NONE, bytes);
+            capture.packet(now, self.at, to, NONE, 0, bytes);
         }
         self.send(now, to, 0, letter, ASIDE_CLASS, 0, bytes.len() as u32 + OVERHEAD_BYTES);
     }

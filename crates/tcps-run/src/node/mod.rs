@@ -30,8 +30,8 @@ use tcps_core::{
     sample::Meta,
     time::{NodeClock, Time, NEVER},
 };
-use tcps_transport::{clocksync, ChannelContext, Side};
-use tcps_wire::{clock, echo};
+use tcps_transport::{clocksync, ChannelContext, ChannelFlow, Side};
+use tcps_wire::{reply, Format};
 
 /// Most values a hook may write.
 const MAX_VALUES: usize = 256;
@@ -91,6 +91,8 @@ pub struct NodeReport {
     pub missed_ticks: u64,
     /// Datagrams outside channels that were not what they should be.
     pub asides_refused: u64,
+    /// Robots that failed: component and what went wrong.
+    pub failed_robots: Vec<(u16, String)>,
     /// Estimate of the clock relative to the reference node.
     pub clock: Option<clocksync::ClockEstimate>,
 }
@@ -158,7 +160,7 @@ impl Node {
             if session.is_some_and(|s| s != c.session) {
                 continue;
             }
-            let context = ChannelContext { flows: plan.flows.len() as u16, seed: plan.seed };
+            let context = ChannelContext { flows: carried(plan, id as u16) };
             let endpoint = tcps_transport::endpoint(&c.transport, &c.params, side, &context)
                 .map_err(|e| RunError::new(format!("channels.{}: {e}", c.name)))?;
             let arrives = plan.flows.iter().map(|f| arrival(plan, f, id as u16, self.id)).collect();
@@ -249,8 +251,16 @@ impl Node {
 
     /// A datagram outside channels has arrived: an echo's answer or a clock exchange.
     pub fn handle_aside<O: Outside>(&mut self, now: Time, from: u16, received: Time, bytes: &[u8], out: &mut O) {
-        if let Ok(reply) = echo::Reply::parse(bytes) {
-            let at = self.clock.read(received);
+        match tcps_wire::format(bytes) {
+            Some(Format::Reply) => self.handle_reply(now, received, bytes, out),
+            Some(Format::Clock) => self.exchange(now, from, received, bytes, out),
+            _ => self.asides_refused += 1,
+        }
+    }
+
+    fn handle_reply<O: Outside>(&mut self, now: Time, received: Time, bytes: &[u8], out: &mut O) {
+        if let Ok(packet) = reply::Packet::new_checked(bytes) {
+            let (reply, at) = (reply::Repr::parse(&packet).0, self.clock.read(received));
             let row = |kind, value| Record {
                 value,
                 index: reply.sequence,
@@ -262,8 +272,6 @@ impl Node {
             out.record(row(Kind::EchoForward, reply.reached_ns - reply.injected_ns));
             out.record(row(Kind::EchoReturn, at - reply.reached_ns));
             out.record(row(Kind::Echo, at - reply.injected_ns));
-        } else if clock::Exchange::parse(bytes).is_ok() {
-            self.exchange(now, from, received, bytes, out);
         } else {
             self.asides_refused += 1;
         }
@@ -340,6 +348,7 @@ impl Node {
             endpoints: self.ports.iter().map(|p| (p.channel, p.endpoint.stats(), p.strays)).collect(),
             missed_ticks: self.missed_ticks,
             asides_refused: self.asides_refused,
+            failed_robots: self.robots.iter().filter_map(|r| Some((r.component, r.robot.failure()?))).collect(),
             clock: match &self.sync {
                 Sync::Client { client, .. } => client.estimate(),
                 _ => None,
@@ -442,4 +451,17 @@ fn arrival(plan: &Plan, flow: &crate::plan::FlowPlan, channel: u16, node: u16) -
         w[0].channel == Some(channel) && plan.components[w[1].component as usize].node == node
     });
     found.map_or(NONE, |(i, _)| i as u16 + 1)
+}
+
+/// The flows that a channel carries, with the side they go to.
+fn carried(plan: &Plan, channel: u16) -> Vec<ChannelFlow> {
+    let mut flows = Vec::new();
+    for (id, flow) in plan.flows.iter().enumerate() {
+        for w in flow.path.windows(2).filter(|w| w[0].channel == Some(channel)) {
+            let to = plan.components[w[1].component as usize].node;
+            let to = if to == plan.channels[channel as usize].a { Side::A } else { Side::B };
+            flows.push(ChannelFlow { flow: id as u16, to });
+        }
+    }
+    flows
 }

@@ -17,7 +17,7 @@ use tcps_core::{
     sample::{Echo, EchoReply, Meta, PointId, HELD},
     time::Time,
 };
-use tcps_wire::echo;
+use tcps_wire::reply;
 
 /// What becomes of a job after a step.
 enum After {
@@ -415,7 +415,8 @@ impl Node {
         let reached_ns = self.clock.read(now);
         let Echo { target, sequence, injected_ns, reply_to } = echo;
         let reply = EchoReply { point: target, flow, sequence, injected_ns, reached_ns };
-        let bytes = echo::Reply::from(reply).emit();
+        let mut bytes = Vec::with_capacity(32);
+        reply::Repr(reply).emit(&mut bytes);
         if reply_to == self.id {
             self.handle_aside(now, self.id, now, &bytes, out);
         } else {

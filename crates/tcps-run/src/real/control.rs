@@ -30,8 +30,8 @@ use std::{
 
 /// Gives a thread what it needs for Python code, or what is needed without it.
 pub trait Attach: Sync {
-    /// Runs `body` in the calling thread, attached to the interpreter if there is one.
-    fn attached(&self, body: &mut dyn FnMut(&mut dyn PythonCode, &mut dyn Detach));
+    /// Runs `body` in the calling thread; if it needs `python`, attached to the interpreter.
+    fn attached(&self, python: bool, body: &mut dyn FnMut(&mut dyn PythonCode, &mut dyn Detach));
 }
 
 #[derive(Deserialize)]
@@ -161,7 +161,7 @@ fn run_loop(
     to_control: &Sender<FromLoop>,
     stop: &AtomicBool,
 ) {
-    attach.attached(&mut |python, detach| {
+    attach.attached(plan.needs_python(node, session), &mut |python, detach| {
         let prepared = SessionLoop::prepare(plan, node, session, ring, python).and_then(|l| Ok((l.reached_at()?, l)));
         let session = match prepared {
             Ok(((channels, aside), l)) => {

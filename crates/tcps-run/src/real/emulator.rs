@@ -17,8 +17,9 @@ use super::{
 use crate::{
     error::RunError,
     node::histogram,
-    plan::{Action, Plan},
+    plan::{Action, Plan, OVERHEAD_BYTES},
     report::{Emulated, NodeSelf, RealSelf, Report, Spread},
+    virtual_time::ASIDE_CLASS,
 };
 use hdrhistogram::Histogram;
 use std::{
@@ -32,12 +33,9 @@ use tcps_core::{
     time::{Time, NEVER},
 };
 use tcps_net::{LinkChange, NetEvent, Network, Packet};
-use tcps_wire::header::Header;
+use tcps_wire::header;
 
-/// Bytes below the transport on the wire: UDP, IPv4, link (PROTOCOLS 1.2).
-const OVERHEAD_BYTES: u32 = 8 + 20 + 26;
 const RING_ROWS: u64 = 1 << 15;
-use crate::virtual_time::ASIDE_CLASS;
 
 /// A way into the network: what arrives here goes to node `to`.
 struct Gate {
@@ -49,8 +47,6 @@ struct Gate {
     /// The gate at the other side, and where its node listens.
     exit: usize,
     peer: Option<SocketAddr>,
-    /// Accounted overhead in place of our header and the layers below.
-    overhead: Option<u32>,
 }
 
 /// The emulator with its sockets, ready to start.
@@ -70,7 +66,7 @@ struct Letter {
 }
 
 /// Set against delivered, for one ordered pair of nodes.
-struct Path2 {
+struct Journey {
     set: Histogram<u64>,
     delivered: Histogram<u64>,
     error: Histogram<u64>,
@@ -84,24 +80,24 @@ impl Emulator {
         let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
         let network = Network::new(&plan.network, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))?;
         let mut gates = Vec::new();
-        let mut pair = |from, to, channel, overhead| -> Result<(), RunError> {
-            for (from, to, exit) in [(from, to, gates.len() + 1), (to, from, gates.len())] {
+        let mut pair = |from, to, channel| -> Result<(), RunError> {
+            for (from, to) in [(from, to), (to, from)] {
                 let socket = Socket::bind(plan.real.ipv6)?;
-                gates.push(Gate { socket, from, to, channel, exit, peer: None, overhead });
+                // Gates come in pairs; a datagram leaves through the other one of its pair.
+                let exit = gates.len() ^ 1;
+                gates.push(Gate { socket, from, to, channel, exit, peer: None });
             }
             Ok(())
         };
         for (id, c) in plan.channels.iter().enumerate() {
-            let overhead = c.params.get("overhead_bytes").and_then(serde_json::Value::as_u64).map(|b| b as u32);
-            pair(c.a, c.b, Some(id as u16), overhead)?;
+            pair(c.a, c.b, Some(id as u16))?;
         }
         let nodes = plan.nodes.len() as u16;
         for a in 0..nodes {
             for b in a + 1..nodes {
-                pair(a, b, None, None)?;
+                pair(a, b, None)?;
             }
         }
-        fix_exits(&mut gates);
         Ok(Self { gates, network, ring: Producer::create(ring, RING_ROWS)? })
     }
 
@@ -136,7 +132,7 @@ impl Emulator {
             let due = relay.network.poll_timeout().unwrap_or(NEVER).min(events.next()).min(relay.probe_at);
             waiter.wait(due.saturating_add(start));
             for gate in waiter.ready() {
-                relay.receive(gate);
+                relay.receive(plan, gate);
             }
             let now = relay.clock.now();
             if due <= now {
@@ -152,13 +148,6 @@ impl Emulator {
     }
 }
 
-/// Gates come in pairs; each leaves through the other of its pair.
-fn fix_exits(gates: &mut [Gate]) {
-    for (i, g) in gates.iter_mut().enumerate() {
-        g.exit = i ^ 1;
-    }
-}
-
 struct Relay {
     clock: RunClock,
     gates: Vec<Gate>,
@@ -166,12 +155,11 @@ struct Relay {
     ring: Producer,
     letters: Vec<Letter>,
     free: Vec<u32>,
-    paths: BTreeMap<(u16, u16), Path2>,
+    paths: BTreeMap<(u16, u16), Journey>,
     buffer: Vec<u8>,
     /// The network never goes back in time.
     latest: Time,
     probe_at: Time,
-    emulated_s: Time,
 }
 
 impl Relay {
@@ -187,17 +175,16 @@ impl Relay {
             buffer: vec![0; MAX_DATAGRAM],
             latest: 0,
             probe_at: if plan.queue_probe_ns.is_some() { 0 } else { NEVER },
-            emulated_s: 0,
         }
     }
 
-    fn receive(&mut self, gate: usize) {
+    fn receive(&mut self, plan: &Plan, gate: usize) {
         let g = &mut self.gates[gate];
         let Some(got) = g.socket.receive(&mut self.buffer) else { return };
         let now = self.clock.now();
         let arrived = got.stamp_ns.map_or(now, |s| self.clock.of_stamp(s, now));
         let bytes = &self.buffer[..got.len];
-        let (class, index, wire_bytes) = account(g, bytes);
+        let (class, index, wire_bytes) = account(plan, g, bytes);
         let id = self.free.pop().unwrap_or_else(|| {
             self.letters.push(Letter::default());
             self.letters.len() as u32 - 1
@@ -206,7 +193,7 @@ impl Relay {
         (letter.gate, letter.arrived, letter.copies) = (gate, arrived, 0);
         letter.bytes.clear();
         letter.bytes.extend_from_slice(bytes);
-        let path = self.paths.entry((g.from, g.to)).or_insert_with(Path2::new);
+        let path = self.paths.entry((g.from, g.to)).or_insert_with(Journey::new);
         path.entered += 1;
         let packet = Packet { payload: id, class, index, dst: g.to, dscp: 0, wire_bytes, sent_ns: arrived };
         let from = g.from;
@@ -218,7 +205,6 @@ impl Relay {
 
     fn advance(&mut self, now: Time) {
         self.latest = self.latest.max(now);
-        self.emulated_s = self.latest;
         self.advance_network(self.latest);
         self.drain();
     }
@@ -238,7 +224,7 @@ impl Relay {
                 NetEvent::Dropped { at, packet, link, reason } => {
                     let l = &self.letters[packet.payload as usize];
                     let g = &self.gates[l.gate];
-                    self.paths.entry((g.from, g.to)).or_insert_with(Path2::new).lost += 1;
+                    self.paths.entry((g.from, g.to)).or_insert_with(Journey::new).lost += 1;
                     if packet.class != ASIDE_CLASS {
                         let row = Record {
                             value: at - packet.sent_ns,
@@ -270,7 +256,7 @@ impl Relay {
             exit.socket.send(&self.letters[packet.payload as usize].bytes, peer);
         }
         let sent = self.clock.now();
-        let path = self.paths.entry((g.from, g.to)).or_insert_with(Path2::new);
+        let path = self.paths.entry((g.from, g.to)).or_insert_with(Journey::new);
         let _ = path.set.record((at - arrived).max(0) as u64);
         let _ = path.delivered.record((sent - arrived).max(0) as u64);
         let _ = path.error.record((sent - at).max(0) as u64);
@@ -346,20 +332,17 @@ impl Relay {
     }
 }
 
-impl Path2 {
+impl Journey {
     fn new() -> Self {
         Self { set: histogram(), delivered: histogram(), error: histogram(), entered: 0, lost: 0 }
     }
 }
 
 /// Flow, sample and wire size of a datagram at a gate.
-fn account(gate: &Gate, bytes: &[u8]) -> (u16, u32, u32) {
-    let header = gate.channel.and_then(|_| Header::parse(bytes).ok());
-    match header {
-        Some((h, payload)) => {
-            let wire = gate.overhead.map_or(bytes.len() as u32 + OVERHEAD_BYTES, |o| payload + o);
-            (h.flow, h.sequence, wire)
-        }
-        None => (ASIDE_CLASS, 0, bytes.len() as u32 + OVERHEAD_BYTES),
+fn account(plan: &Plan, gate: &Gate, bytes: &[u8]) -> (u16, u32, u32) {
+    let parsed = header::Packet::new_checked(bytes).ok().and_then(|p| header::Repr::parse(&p).ok());
+    match (gate.channel, parsed) {
+        (Some(c), Some(h)) => (h.flow, h.index, plan.accounted_bytes(c, bytes.len(), h.payload_bytes())),
+        _ => (ASIDE_CLASS, 0, bytes.len() as u32 + OVERHEAD_BYTES),
     }
 }

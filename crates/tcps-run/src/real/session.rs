@@ -149,7 +149,7 @@ impl SessionLoop {
                 node.handle_timeout(now, &mut world);
             }
         }
-        account.report(plan, id, node, world, privileges, thread_cpu_ns() - processor)
+        account.report(plan, id, node, world, privileges, thread_cpu_ns() - processor, detach)
     }
 }
 
@@ -278,7 +278,7 @@ impl Account {
         }
     }
 
-    fn report(self, plan: &Plan, id: u16, mut node: Node, world: Outer, privileges: Vec<String>, cpu_ns: Time) -> Report {
+    fn report(self, plan: &Plan, id: u16, mut node: Node, world: Outer, privileges: Vec<String>, cpu_ns: Time, detach: &dyn Detach) -> Report {
         let mut report = Report::default();
         report.node(plan, id, node.report());
         crate::report::true_clock_errors(plan, &mut report);
@@ -294,6 +294,7 @@ impl Account {
                 unsent: world.unsent,
                 clock_steps: world.clock.steps(),
                 stamp_to_loop_ns: Spread::of(&self.stamp_to_loop),
+                interpreter_wait_ns: detach.interpreter_waits().map(Spread::of),
                 waiting: format!("{:?}", plan.real.waiting).to_lowercase(),
                 privileges,
             });

@@ -2,6 +2,7 @@
 
 use super::clock::monotonic_ns;
 use crate::plan::Waiting;
+use hdrhistogram::Histogram;
 use libc::{pollfd, timespec, POLLIN};
 use std::os::fd::RawFd;
 use tcps_core::time::{Time, MS, NEVER, SECOND};
@@ -13,6 +14,10 @@ const LONGEST: Time = 20 * MS;
 pub trait Detach {
     /// Runs `wait` with the interpreter let go.
     fn detached(&mut self, wait: &mut dyn FnMut());
+    /// How long it took to get the interpreter back, in nanoseconds.
+    fn interpreter_waits(&self) -> Option<&Histogram<u64>> {
+        None
+    }
 }
 
 /// A loop without Python.

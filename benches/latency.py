@@ -23,7 +23,7 @@ TRAFFIC_KBPS = [0, 500, 750]
 def cell(world: str, block_ms: float, traffic_kbps: float, echoes: int) -> dict[str, float]:
     """One cell: latency of srv by its echo points, and the block as set or as recorded."""
     keys = {
-        "components.srv.work.cost": f'"{block_ms} ms"',
+        "components.srv.cost": f'"{block_ms} ms"',
         "traffic.pairs.rate": f'"{traffic_kbps} kbit/s"',
         "duration": f'"{2 * echoes / 50 + 2:g} s"',
     }

@@ -32,13 +32,14 @@ CRATES = {
 PACKAGES = {
     "errors": [],
     "_tcps": [],
+    "hooks": ["errors"],
     "datasets": ["errors"],
     "config": ["datasets"],
-    "worlds": ["config", "_tcps"],
+    "worlds": ["config", "hooks", "_tcps"],
     "analysis": ["worlds"],
     "report": ["worlds"],
-    "cli": ["analysis", "report"],
     "tcpsbed": ["analysis", "report"],
+    "cli": ["tcpsbed"],
 }
 
 Arrows = dict[str, dict[str, str]]
@@ -102,7 +103,7 @@ def python_arrows() -> Arrows:
     arrows: Arrows = defaultdict(dict)
     for path in sorted(base.glob("**/*.py")):
         inside = path.relative_to(base).with_suffix("").parts
-        room = "tcpsbed" if inside[0] in ("__init__", "__main__") else inside[0]
+        room = {"__init__": "tcpsbed", "__main__": "cli"}.get(inside[0], inside[0])
         arrows[room].update({})
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for name, line in imported(tree, ["tcpsbed", *inside[:-1]]):

@@ -225,7 +225,7 @@ fn traffic(t: &TrafficSpec, vertices: usize) -> Result<(), NetError> {
 }
 
 fn replay(at: &At, packets: &[(Time, u32)], loop_ns: Option<Time>) -> Result<(), NetError> {
-    let ordered = packets.windows(2).all(|w| w[0].0 <= w[1].0) && packets.first().map_or(true, |p| p.0 >= 0);
+    let ordered = packets.windows(2).all(|w| w[0].0 <= w[1].0) && packets.first().is_none_or(|p| p.0 >= 0);
     at.need(ordered, "packets", "moments out of order", "sort the packets by time, from 0 on")?;
     let last = packets.last().map_or(0, |p| p.0);
     at.span("packets", last)?;

@@ -1,6 +1,8 @@
 //! Small networks, a driver, and the two checks that all statistical tests use.
 #![allow(dead_code)] // every test binary uses its own part
 
+pub mod random;
+
 use tcps_core::{record::DropReason, seed::Stream, time::Time};
 use tcps_net::{
     spec::{LinkSpec, NetworkSpec, QueueSpec},

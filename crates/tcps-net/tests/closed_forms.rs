@@ -18,7 +18,7 @@ const SERVICE_NS: f64 = 1e6;
 fn waits(rho: f64, exponential_size: bool) -> Estimate {
     let mut net = Network::new(&one_link(RATE_BPS, QueueSpec::default()), &[], 1).expect("a valid network");
     let mut source = Poisson::new(rho * RATE_BPS, 1000, exponential_size, Stream::new(1, "waits"));
-    let packets = (0..600_000).filter_map(|n| source.next().map(|(at, bytes)| packet(n, 1, bytes, at)));
+    let packets = (0..400_000).filter_map(|n| source.next().map(|(at, bytes)| packet(n, 1, bytes, at)));
     let events = run(&mut net, packets.collect::<Vec<_>>(), Time::MAX / 4);
     let wait = |(p, at): &(tcps_net::Packet, Time)| {
         let service = tcps_core::time::serialisation_ns(p.wire_bytes, RATE_BPS);

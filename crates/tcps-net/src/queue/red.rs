@@ -40,7 +40,7 @@ impl Curve {
     }
 }
 
-/// A RED queue; drops count packets, not bytes. [RFC 7141 §2]
+/// A RED queue; small packets are dropped as often as large ones. [RFC 7141 §2]
 pub struct Red {
     fifo: Fifo,
     limit: Limit,
@@ -77,6 +77,7 @@ impl Red {
         self.idle_since = now;
     }
 
+    /// Spreads drops uniformly over arrivals. [Floyd 1993 §7]
     fn decides_to_drop(&mut self) -> bool {
         let pb = self.curve.probability(self.average);
         if pb <= 0.0 {
@@ -172,6 +173,26 @@ mod tests {
         let at = |average: f64| (CURVE.probability(average) * 1e9).round() / 1e9;
         assert_eq!([at(4_999.0), at(5_000.0), at(10_000.0)], [0.0, 0.0, 0.05]);
         assert_eq!([at(15_000.0), at(22_500.0), at(30_000.0), at(99_000.0)], [0.1, 0.55, 1.0, 1.0]);
+    }
+
+    /// [RFC 7141 §2]
+    #[test]
+    fn small_packets_are_dropped_as_often_as_large_ones() {
+        let mut queue = red(1.0);
+        (0..70).for_each(|_| queue.fifo.push(parcel(0)));
+        let mut drops = [0i32; 2];
+        for n in 0..200_000 {
+            let mut refused = Vec::new();
+            let mut arrival = parcel(0);
+            arrival.packet.wire_bytes = if n % 7 < 3 { 1 } else { 1500 };
+            queue.enqueue(arrival, false, &mut refused);
+            drops[usize::from(n % 7 < 3)] += refused.len() as i32;
+            if refused.is_empty() {
+                queue.fifo.pop_newest();
+            }
+        }
+        let ratio = f64::from(drops[1]) / f64::from(drops[0]);
+        assert!((ratio / 0.75 - 1.0).abs() < 0.1, "3 to 4, not by size: {drops:?}");
     }
 
     /// Gaps between drops are uniform on 1 .. 1/pb - 1, with the mean 1/(2 pb). [Floyd 1993 §7]

@@ -191,7 +191,7 @@ proptest! {
         let spec = random_network(&mut Stream::new(seed, "panic"), false);
         let mut net = Network::new(&spec, &flow_names(), seed).expect("a valid network");
         for (kind, at, small, large, x) in ops {
-            let packet = Packet { payload: large, class: small, index: large, dst: small % 8, dscp: kind, wire_bytes: large >> (kind % 32), sent_ns: at };
+            let packet = Packet { payload: large, class: small, index: large, dst: small % 8, dscp: kind, wire_bytes: large % 70_000, sent_ns: at };
             match kind % 8 {
                 0..=2 => drop(net.send(at, small % 9, packet)),
                 3 => net.handle_timeout(at),
@@ -220,7 +220,7 @@ proptest! {
         spoil(&mut spec, what, x, t, n);
         match Network::new(&spec, &flow_names(), seed) {
             Ok(mut net) => {
-                net.send(0, 0, Packet { payload: 0, class: 0, index: 0, dst: 1, dscp: 0, wire_bytes: n, sent_ns: 0 });
+                net.send(0, 0, Packet { payload: 0, class: 0, index: 0, dst: 1, dscp: 0, wire_bytes: n % 70_000, sent_ns: 0 });
                 net.handle_timeout(SECOND / 10);
             }
             Err(e) => prop_assert!(e.to_string().contains("; "), "a message has a remedy: {}", e),
@@ -271,8 +271,8 @@ fn spoil(spec: &mut NetworkSpec, what: u8, x: f64, t: Time, n: u32) {
             entry.start_ns = t;
             let vary = VbrModel::Piecewise { period_ns: t };
             entry.model = match what {
-                17 => TrafficModel::Cbr { rate_bps: x % 1e9, packet_bytes: n },
-                18 => TrafficModel::Vbr { low_bps: x % 1e9, high_bps: 1e9, packet_bytes: n, vary },
+                17 => TrafficModel::Cbr { rate_bps: x % 1e8, packet_bytes: n % 70_000 },
+                18 => TrafficModel::Vbr { low_bps: x % 1e8, high_bps: 1e8, packet_bytes: n % 70_000, vary },
                 _ => TrafficModel::Replay { packets: vec![(t, n), (0, n)], loop_ns: Some(t) },
             };
         }

@@ -1,4 +1,4 @@
-//! Random early detection, gentle. [Floyd 1993] [Floyd 2000]
+//! Random early detection, gentle. [Floyd 1993 §4] [Floyd 2000]
 //!
 //! ```text
 //! avg <- (1 - w) avg + w q           on arrival at a queue of q bytes

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from tcpsbed.config.explain import explain
 from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.model.table import close_match
-from tcpsbed.config.origin import Key, Origin, dotted, lines_of
+from tcpsbed.config.origin import Key, Origin, Place, dotted, lines_of
 from tcpsbed.errors import ConfigError
 
 # Tables that a plain value may stand for, and the key that it then means.
@@ -68,7 +68,7 @@ def _read(file: Path, origin: Origin, chain: tuple[Path, ...]) -> dict[str, Any]
     """The tables of a file over those that it includes."""
     text = _text(file)
     tables = _parse(text, file)
-    own = {key: (str(file), line) for key, line in lines_of(text).items()}
+    own: dict[Key, Place] = {key: (str(file), line) for key, line in lines_of(text).items()}
     merged: dict[str, Any] = {}
     for included in _includes(tables, file, own):
         if included.resolve() in (*chain, file.resolve()):
@@ -110,7 +110,7 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
         raise ConfigError(found, file=file, line=line, allowed=allowed) from None
 
 
-def _includes(tables: dict[str, Any], file: Path, places: dict[Key, tuple[str, int | None]]) -> list[Path]:
+def _includes(tables: dict[str, Any], file: Path, places: dict[Key, Place]) -> list[Path]:
     found = tables.get("include", [])
     names = [found] if isinstance(found, str) else found
     line = places.get(("include",), (str(file), None))[1]
@@ -165,7 +165,7 @@ def _override(origin: Origin, text: str) -> None:
     """Puts `a.b=value` over the tree; the value is TOML, or text that needs no quotes."""
     tables = _assignment(text)
     key = _path(tables)
-    section = origin.document.get(key[0])
+    section = origin.document.get(str(key[0]))
     if len(key) > 1 and key[0] in _NAMED and isinstance(section, dict) and key[1] not in section:
         raise ConfigError(
             f'found "{key[1]}"',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,7 @@ def _needs(book: Book, plan: dict[str, Any]) -> list[Need]:
     needs: list[Need] = []
     for way in book.ways:
         nodes = [instance.node for instance in way.path]
-        needs += [(a, b, way.key) for a, b in zip(nodes, nodes[1:], strict=False) if a != b]
+        needs += [(a, b, way.key) for a, b in pairwise(nodes) if a != b]
     for probe in plan["probes"]:
         owners = {(point & 0x7FFF) if point & 0x8000 else point // 2 for point in probe["points"]}
         needs += [(book.instances[c].node, probe["reply_to"], ("measure", "echo")) for c in sorted(owners)]

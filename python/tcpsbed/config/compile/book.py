@@ -90,7 +90,7 @@ class Book:
         out: list[Instance] = []
         for id, model in self.scenario.components.items():
             sessions = self._of(model.session, ("components", id))
-            shared = len(sessions) > 1 and model.robot is not None or model.kind in ("emu", "test-pc")
+            shared = (len(sessions) > 1 and model.robot is not None) or model.kind in ("emu", "test-pc")
             for session in sessions[:1] if shared else sessions:
                 name = id if shared else self._name(session, id)
                 out.append(Instance(len(out), id, name, session, shared, self.nodes.index(model.node), model))

@@ -82,17 +82,14 @@ def _graphml(scenario: Scenario, path: Path) -> Graph:
             _KEY, f"found {path.name}, which is no XML ({error})", "a GraphML file"
         ) from None
     space = re.sub(r"[^}]*$", "", root.tag)
-    keys = {key.get("id"): key.get("attr.name", "") for key in root.iter(f"{space}key")}
+    keys = {key.get("id", ""): key.get("attr.name", "") for key in root.iter(f"{space}key")}
 
     def data(element: ET.Element) -> dict[str, str]:
-        return {
-            keys.get(item.get("key"), ""): (item.text or "").strip() for item in element.iter(f"{space}data")
-        }
+        items = element.iter(f"{space}data")
+        return {keys.get(item.get("key", ""), ""): (item.text or "").strip() for item in items}
 
-    names = {
-        node.get("id", ""): data(node).get("label") or node.get("id", "")
-        for node in root.iter(f"{space}node")
-    }
+    nodes = {node.get("id", ""): data(node) for node in root.iter(f"{space}node")}
+    names = {id: found.get("label") or id for id, found in nodes.items()}
     if not names:
         raise scenario.error(
             _KEY, f"found {path.name}, which has no nodes", "a GraphML file with nodes and edges"
@@ -112,7 +109,7 @@ def _graphml(scenario: Scenario, path: Path) -> Graph:
 
 
 def _settings(data: dict[str, str]) -> dict[str, Any]:
-    """Link settings among the data of an edge: `rate` and `delay` with units, or the Topology Zoo's `LinkSpeedRaw` in bit/s."""
+    """Link settings of an edge: `rate` and `delay` with units, or `LinkSpeedRaw` in bit/s (Topology Zoo)."""
     settings: dict[str, Any] = {key: data[key] for key in ("rate", "delay") if data.get(key)}
     if "rate" not in settings and re.fullmatch(r"\d+(\.\d+)?", data.get("LinkSpeedRaw", "")):
         settings["rate"] = f"{data['LinkSpeedRaw']} bit/s"

@@ -157,7 +157,9 @@ class Network:
 
     def _settings(self, found: dict[str, Any], key: Key) -> dict[str, Any]:
         scenario = self.book.scenario
-        plan = {k: found[k] for k in ("rate_bps", "delay_ns", "medium", "duplicate", "corrupt") if k in found}
+        plan: dict[str, Any] = {
+            k: found[k] for k in ("rate_bps", "delay_ns", "medium", "duplicate", "corrupt") if k in found
+        }
         if "queue" in found:
             plan["queue"] = self._queue(found["queue"], (*key, "queue"))
         if "loss" in found:
@@ -179,6 +181,7 @@ class Network:
 
     def _discipline(self, queue: Queue, key: Key) -> dict[str, Any]:
         kind = queue.discipline.replace("-", "_")
+        fields: tuple[str, ...] = ()
         match queue.discipline:
             case "priority":
                 return {
@@ -196,8 +199,6 @@ class Network:
                 fields = ("target_ns", "interval_ns")
             case "fq-codel":
                 fields = ("target_ns", "interval_ns", "quantum_bytes", "flows")
-            case _:
-                fields = ()
         return {"kind": kind} | {name: getattr(queue, name) for name in fields}
 
     def _packets(self, flow: str, limit: tuple[str, int], key: Key) -> int:

@@ -79,9 +79,9 @@ class Sources:
             if isinstance(source, Frames):
                 return self._frames(way, source)
         except DataError as error:
-            raise self.book.scenario.error(
-                (*way.key, "source"), error.found, error.allowed or "a readable data file"
-            ) from None
+            key = (*way.key, "source", *([error.key] if error.key else []))
+            allowed = error.allowed or "a data file that can be read"
+            raise self.book.scenario.error(key, error.found, allowed) from None
         if isinstance(source, Sizes):
             return self._sizes(way, source)
         return self._generated(way)
@@ -104,8 +104,7 @@ class Sources:
         from tcpsbed.datasets import recordings
 
         self._check(way, "recording", source.recording)
-        spec = {"recording": source.recording} | dict(source.model_extra or {})
-        values = recordings.open_values(spec, way.model.rate_hz, self.book.scenario.folder)
+        values = recordings.open_values(source.spec(), way.model.rate_hz, self.book.scenario.folder)
         path = self._input(way, "f64")
         path.write_bytes(values.astype("<f8").tobytes())
         return {"kind": "values", "path": str(path), "columns": int(values.shape[1]), "repeat": source.repeat}

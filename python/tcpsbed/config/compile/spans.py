@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tcpsbed.config.compile.files import column, existing
-from tcpsbed.config.model.span import Constant, Span, Trace
 from tcpsbed.config.model.scenario import Scenario
+from tcpsbed.config.model.span import Constant, Span, Trace
 from tcpsbed.config.origin import Key
 
 _FACTORS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}

@@ -40,7 +40,7 @@ class Robot(Table):
     """The time between its steps."""
     senses: StrictInt | None = Field(None, ge=1, le=65535)
     """Most values that it senses; absent: those of the flow that it feeds."""
-    params: dict[str, Any] = {}
+    params: dict[str, Any] = Field({})
     """Its parameters; quantities arrive in SI with the unit in their name."""
 
 
@@ -62,7 +62,7 @@ class Hook(Table):
     """Time that it takes without occupying a core."""
     period_ns: PositiveDuration | None = Field(None, alias="period")
     """Output period of a periodic stage (`predict`)."""
-    params: dict[str, Any] = {}
+    params: dict[str, Any] = Field({})
     """Its parameters; quantities arrive in SI with the unit in their name."""
 
 

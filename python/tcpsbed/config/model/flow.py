@@ -51,14 +51,36 @@ class RobotSource(Table):
 
 
 class Recording(Table):
-    """A recording, resampled to the flow's rate; further keys are for its reader."""
+    """A recording, resampled to the flow's rate."""
 
-    model_config = ConfigDict(extra="allow")
     kind: Literal["recording"] = "recording"
     recording: str
     """A file, or one that ships with tcpsbed ("builtin:hand")."""
     repeat: Literal["loop", "mirror", "hold"] = "loop"
     """What happens at its end: again, back and forth, or the last row held."""
+    format: str | None = None
+    """The format of the file; absent: found out."""
+    columns: list[str | int] | None = None
+    """The columns, by name, front of a name or number from 0; absent: the usual ones of the format."""
+    scale: float | list[float] | None = None
+    """Factor to SI units, one for all columns or one each."""
+    start_ns: Duration | None = Field(None, alias="start")
+    """The moment in the recording where it begins."""
+    stop_ns: PositiveDuration | None = Field(None, alias="stop")
+    """The moment in the recording where it ends."""
+    rate_hz: Frequency | None = Field(None, alias="rate")
+    """The rate of a csv file without a column of time."""
+    time: str | int | None = None
+    """The column of time of a csv file."""
+    time_unit: str | None = None
+    """The unit of the time of a csv file; absent: seconds."""
+
+    def spec(self) -> dict[str, Any]:
+        """What the reader of recordings takes: the keys that are given, moments in seconds."""
+        names = ("recording", "format", "columns", "scale", "rate_hz", "time", "time_unit")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        spans = {"start": self.start_ns, "stop": self.stop_ns}
+        return given | {name: ns / 1e9 for name, ns in spans.items() if ns is not None}
 
 
 class Frames(Table):
@@ -137,7 +159,7 @@ class Flow(Table):
     """Whether a send holds the flow's next sample until the first link has taken the packet."""
     session: str | None = None
     """Its session; absent: every session has one."""
-    via: Names = []
+    via: Names = Field([])
     """Components on the way, where there is a choice."""
     from_: str | None = Field(None, alias="from")
     """The component where it starts; absent: the first on the way."""

@@ -56,11 +56,11 @@ class Queue(Table):
     """Most that may wait, "15000 B" or "20 packets"; the packet in service does not count."""
     discipline: Discipline = "drop-tail"
     """Who goes first and who is dropped."""
-    classes: list[list[StrictInt | str]] = []
+    classes: list[list[StrictInt | str]] = Field([])
     """priority: code points (numbers or names such as "EF") per class, most urgent first."""
     quantum_bytes: PositiveSize = Field(1514, alias="quantum")
     """round-robin, fq-codel: bytes that a flow may send in its turn."""
-    flow_limits: dict[str, Limit] = {}
+    flow_limits: dict[str, Limit] = Field({})
     """round-robin: own limits in packets by flow name (`kinematic`, `traffic.cbr`)."""
     min_bytes: PositiveSize | None = Field(None, alias="min")
     """red: average below which nothing is dropped."""
@@ -204,7 +204,7 @@ class Link(LinkSettings):
 class Topology(Table):
     """The shape of the network beside its links."""
 
-    routers: list[str] = []
+    routers: list[str] = Field([])
     """Routers and switches: places that links join and that are no nodes."""
     graph: str | None = None
     """A graph that ships with tcpsbed ("usnet9", "usnet24") or a GraphML file: its vertices are routers."""

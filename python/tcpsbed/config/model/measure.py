@@ -47,7 +47,7 @@ class Echo(Table):
     shorthand: ClassVar[str | None] = "points"
     flow: str | None = None
     """The flow whose samples carry the commands; absent: kinematic, else the first forward flow."""
-    points: Names = ["all"]
+    points: Names = Field(["all"])
     """Points such as "srv.entry", "srv.exit", "arm.held", or "all" on the flow's way."""
     period_ns: Duration = Field(10_000_000, alias="period")
     """The time between commands; "0 ms": every sample."""
@@ -84,7 +84,9 @@ class Measure(Table):
     """How much is recorded; each level holds the ones before it."""
     queues_ns: PositiveDuration | None = Field(None, alias="queues")
     """How often queues are looked at; absent: never."""
-    echo: Annotated[list[Echo], BeforeValidator(_echoes, json_schema_input_type=Echo | list[Echo])] = []
+    echo: Annotated[list[Echo], BeforeValidator(_echoes, json_schema_input_type=Echo | list[Echo])] = Field(
+        []
+    )
     """Echo commands."""
     sync: Sync | None = None
     """Clock synchronisation of the nodes."""

@@ -72,25 +72,25 @@ class Scenario(Table):
     """The folder that relative paths start from; absent: that of the file."""
     calibration: str | None = None
     """Costs of stages as `tcpsbed calibrate` wrote them."""
-    sessions: Annotated[list[Name], Field(min_length=1)] = ["main"]
+    sessions: Annotated[list[Name], Field(min_length=1)] = Field(["main"])
     """The sessions that share the network."""
-    nodes: dict[Name, Node] = {}
+    nodes: dict[Name, Node] = Field({})
     """Computers. Those that components name need no entry."""
     components: Annotated[dict[Name, Component], _kinds(KINDS, "node")]
     """Component instances by id, such as `srv = "edge"`."""
     flows: Annotated[dict[Name, Flow], BeforeValidator(_presets)]
     """Flows by name, such as `[flows.kinematic]`."""
-    channels: dict[Name, Channel] = {}
+    channels: dict[Name, Channel] = Field({})
     """Flows that travel together."""
-    hooks: Annotated[dict[Name, Hook], _kinds(HOOK_KINDS, "run")] = {}
+    hooks: Annotated[dict[Name, Hook], _kinds(HOOK_KINDS, "run")] = Field({})
     """Code in the path of samples."""
     topology: Topology = Topology()
     """The shape of the network beside its links."""
-    links: dict[str, Link] = {}
+    links: dict[str, Link] = Field({})
     """Links by name."""
-    traffic: Annotated[dict[Name, Traffic], BeforeValidator(_traffic), _kinds(TRAFFIC_KINDS)] = {}
+    traffic: Annotated[dict[Name, Traffic], BeforeValidator(_traffic), _kinds(TRAFFIC_KINDS)] = Field({})
     """Background traffic by name."""
-    events: list[Event] = []
+    events: list[Event] = Field([])
     """What happens when."""
     measure: Measure = Measure()
     """What is measured."""

@@ -16,7 +16,7 @@ TRAFFIC_KINDS = ("cbr", "poisson", "vbr", "replay")
 class _Traffic(Table):
     on: Names
     """Links ("l1": both directions, "l1.forward": one), pairs ("a->b") or "all-to-all"."""
-    among: list[str] = []
+    among: list[str] = Field([])
     """The places that "all-to-all" joins; absent: the graph's vertices, else the nodes."""
     start_ns: Duration = Field(0, alias="start")
     """The first moment."""

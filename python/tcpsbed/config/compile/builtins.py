@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def names(kind: str) -> list[str] | None:
-    """The built-in names of a kind (`kinematics`, …, `robot`, `transport`); `None` if they cannot be known here."""
+    """The built-in names of a kind (`hooks`, `robots`, `transports`); `None` if they cannot be known here."""
     try:
         from tcpsbed import _tcps
     except ImportError:

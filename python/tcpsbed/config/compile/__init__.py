@@ -54,7 +54,7 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path) -> dict[str, Any]:
         "channels": channels.plan,
         "network": _network(network, background),
         "events": events(book, network, background),
-        "probes": probes(book),
+        "probes": probes(book, flows),
         "sync": sync(book),
     }
     check_routes(network, _needs(book, plan))

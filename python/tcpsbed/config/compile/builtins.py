@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from tcpsbed.config.model.scenario import Scenario
+from tcpsbed.config.model.table import close_match
+from tcpsbed.config.origin import Key
 
-def names(kind: str) -> list[str] | None:
-    """The built-in names of a kind (`hooks`, `robots`, `transports`); `None` if they cannot be known here."""
+
+def known() -> dict[str, list[str]]:
+    """The built-in names of each kind (`hooks`, `robots`, `transports`); none where the native module is missing."""
     try:
         from tcpsbed import _tcps
     except ImportError:
-        return None
-    known: dict[str, list[str]] = _tcps.builtins()
-    return sorted(known[kind]) if kind in known else None
+        return {}
+    names: dict[str, list[str]] = _tcps.builtins()
+    return names
+
+
+def check(scenario: Scenario, key: Key, name: str, kind: str, others: str = "") -> str:
+    """The name, if it is a built-in `hook`, `robot` or `transport`; any name where none are known."""
+    names = known().get(f"{kind}s")
+    if names is not None and name not in names:
+        raise scenario.error(
+            key, f'found "{name}"', f"a built-in {kind} ({close_match(name, sorted(names))}){others}"
+        )
+    return name

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tcpsbed.config.compile import builtins
 from tcpsbed.config.compile.book import Book, Way
-from tcpsbed.config.compile.code import builtin_name
 from tcpsbed.config.model.code import Channel, Transport
 from tcpsbed.config.origin import Key, dotted
 from tcpsbed.config.units import parameters
@@ -70,7 +70,7 @@ class Channels:
         name = group or way.id
         session = f"{self.book.sessions[way.session]}/" if len(self.book.sessions) > 1 else ""
         transport, key = self._transport(way, group)
-        builtin_name(self.book.scenario, key, transport.kind, "transport")
+        builtins.check(self.book.scenario, key, transport.kind, "transport")
         params = parameters(transport.parameters())
         overhead = self._overhead(way, group)
         if overhead is not None:

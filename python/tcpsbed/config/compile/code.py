@@ -35,7 +35,7 @@ def code(scenario: Scenario, key: Key, text: str, kind: str, params: dict[str, A
     key
         The key of the string, for messages.
     kind
-        What it is for: a kind of hook, or `robot`.
+        What it is for: `hook` or `robot`.
     """
     place, colon, symbol = text.rpartition(":")
     if not colon:
@@ -47,17 +47,8 @@ def code(scenario: Scenario, key: Key, text: str, kind: str, params: dict[str, A
     return plan | {"params": parameters(params)}
 
 
-def builtin_name(scenario: Scenario, key: Key, text: str, kind: str, forms: str = "") -> str:
-    """The name, if it is built in; unchecked where the native module is missing."""
-    known = builtins.names(kind)
-    if known is not None and text not in known:
-        allowed = f"a built-in {kind} ({close_match(text, known)}){forms}"
-        raise scenario.error(key, f'found "{text}"', allowed)
-    return text
-
-
 def _builtin(scenario: Scenario, key: Key, text: str, kind: str) -> dict[str, Any]:
-    return {"kind": "builtin", "name": builtin_name(scenario, key, text, kind, f", {_FORMS}")}
+    return {"kind": "builtin", "name": builtins.check(scenario, key, text, kind, f", {_FORMS}")}
 
 
 def _library(scenario: Scenario, key: Key, place: str, symbol: str) -> dict[str, Any]:

@@ -13,15 +13,15 @@ HELD = 0x8000
 """Added to a component's number: its hold-until-done point (`tcps_core::sample::HELD`)."""
 
 
-def probes(book: Book) -> list[dict[str, Any]]:
-    """The echo commands as the plan has them."""
+def probes(book: Book, flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The echo commands as the plan has them, for its compiled `flows`."""
     plans: list[dict[str, Any]] = []
     for number, echo in enumerate(book.scenario.measure.echo):
         key: Key = ("measure", "echo", number)
         for way in _ways(book, echo, key):
             plan = {
                 "flow": way.number,
-                "points": _points(book, way, echo, (*key, "points")),
+                "points": _points(book, way, echo, _born_outside(flows[way.number]), (*key, "points")),
                 "period_ns": echo.period_ns,
                 "start_ns": echo.start_ns,
                 "reply_to": _giver(book, way.path[0].node),
@@ -46,27 +46,31 @@ def _ways(book: Book, echo: Echo, key: Key) -> list[Way]:
     return [way for way in ways if way.session == session]
 
 
-def _points(book: Book, way: Way, echo: Echo, key: Key) -> list[int]:
+def _born_outside(flow: dict[str, Any]) -> bool:
+    """Whether samples pass steps in their first component, so that its entry is a place of its own."""
+    return bool(flow["path"][0]["steps"])
+
+
+def _points(book: Book, way: Way, echo: Echo, first_entry: bool, key: Key) -> list[int]:
     known = _known(way)
+    plain = [f"{way.path[0].id}.entry"] if not first_entry else []
     points: list[int] = []
     for name in echo.points:
         if name == "all":
-            points += [point for label, point in known.items() if not label.endswith(".held")]
+            points += [p for label, p in known.items() if label not in plain and not label.endswith(".held")]
         elif name in known:
             points.append(known[name])
         else:
-            raise book.scenario.error(
-                key, f'found "{name}"', f'"all" or a point of {way.name}: {close_match(name, list(known))}'
-            )
+            allowed = f'"all" or a point of {way.name}: {close_match(name, list(known))}'
+            raise book.scenario.error(key, f'found "{name}"', allowed)
     return list(dict.fromkeys(points))
 
 
 def _known(way: Way) -> dict[str, int]:
-    """The points on a flow's way by name. A sample is born in its first component, which has only an exit."""
+    """The points on a flow's way by name."""
     points: dict[str, int] = {}
-    for place, instance in enumerate(way.path):
-        if place > 0:
-            points[f"{instance.id}.entry"] = 2 * instance.number
+    for instance in way.path:
+        points[f"{instance.id}.entry"] = 2 * instance.number
         points[f"{instance.id}.exit"] = 2 * instance.number + 1
         if instance.model.robot is not None:
             points[f"{instance.id}.held"] = HELD | instance.number

@@ -28,7 +28,9 @@ def robot(book: Book, instance: Instance) -> dict[str, Any] | None:
 
 
 def _senses(book: Book, instance: Instance) -> int:
-    """As many values as the samples of the flows that start at the robot hold."""
+    """As many values as the samples of the flows that start at the robot hold, if no hook chooses among them."""
+    if any(hook.kind == "sense" for hook in book.scenario.hooks.values()):
+        return _SENSES
     fed = [way.model for way in book.ways if way.path[0] is instance]
     rooms = [(flow.sample_bytes or 0) // _BYTES[codec(flow)] for flow in fed if codec(flow) in _BYTES]
     return max(rooms, default=0) or _SENSES

@@ -34,7 +34,7 @@ PACKAGES = {
     "_tcps": [],
     "hooks": ["errors"],
     "datasets": ["errors"],
-    "config": ["datasets"],
+    "config": ["datasets", "_tcps"],
     "worlds": ["config", "hooks", "_tcps"],
     "analysis": ["worlds"],
     "report": ["worlds"],

@@ -74,7 +74,7 @@ impl Plane {
     }
 }
 
-/// Angles whose tip is at `target`, or as near as the limits let it be, found from the angles `from` by damped least
+/// Angles whose tip is at `target`, or near it where limits and lengths forbid, found from the angles `from` by damped least
 /// squares, `dq = J' (J J' + d² I)^-1 e` (Wampler 1986; Nakamura & Hanafusa 1986).
 pub(crate) fn solve(target: V3, from: V3) -> V3 {
     let mut q = within_limits(from);

@@ -12,6 +12,6 @@ Every reader raises `tcpsbed.errors.DataError` with the file, the line or byte o
 to do; none trusts a length that a file states about itself.
 """
 
-from tcpsbed.datasets import builtin, recordings
+from tcpsbed.datasets import builtin, captures, frames, recordings, traces
 
 __all__ = ["builtin", "captures", "frames", "recordings", "traces"]

@@ -42,6 +42,7 @@ def resolve(recording: str, base: Path) -> Path:
         raise DataError(
             "a folder, not a file" if path.is_dir() else "no such file",
             file=path,
-            allowed="a path relative to the scenario file, or " + ", ".join(PREFIX + known for known in FILES),
+            allowed="a path relative to the scenario file, or "
+            + ", ".join(PREFIX + known for known in FILES),
         )
     return path

@@ -92,7 +92,9 @@ def _columns(spec: Mapping[str, Any], track: Track) -> Sequence[int | str] | Non
         and columns
     ):
         return columns
-    raise DataError(f"columns {columns!r}", file=track.path, key="columns", allowed="a list of names or numbers")
+    raise DataError(
+        f"columns {columns!r}", file=track.path, key="columns", allowed="a list of names or numbers"
+    )
 
 
 def _number(spec: Mapping[str, Any], key: str) -> float | None:

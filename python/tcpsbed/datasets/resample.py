@@ -15,7 +15,9 @@ from tcpsbed.errors import DataError
 MOST_ROWS = 30_000_000
 
 
-def resample(track: Track, rate_hz: float, start_s: float | None = None, stop_s: float | None = None) -> Values:
+def resample(
+    track: Track, rate_hz: float, start_s: float | None = None, stop_s: float | None = None
+) -> Values:
     """Return the values of `track` at `start_s`, `start_s + 1/rate_hz`, ... up to `stop_s`, shape [n, columns].
 
     Parameters

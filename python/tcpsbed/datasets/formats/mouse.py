@@ -48,7 +48,9 @@ def _event(path: Path, line: int, fields: list[str], held: float) -> tuple[float
         _, time_s, x, y = (float(fields[i]) for i in (0, 1, 4, 5))
         button, state = fields[2].strip(), fields[3].strip()
     except (ValueError, IndexError) as error:
-        raise DataError(f"{','.join(fields)[:60]!r}", file=path, line=line, allowed=",".join(HEADER)) from error
+        raise DataError(
+            f"{','.join(fields)[:60]!r}", file=path, line=line, allowed=",".join(HEADER)
+        ) from error
     if not all(np.isfinite(v) for v in (time_s, x, y)):
         raise DataError("a value that is not finite", file=path, line=line, allowed="numbers")
     if state in DOWN:

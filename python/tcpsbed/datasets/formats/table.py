@@ -37,7 +37,7 @@ def read(
     time_unit
         `s`, `ms`, `us` or `ns`; absent: from the column's name, else s.
     """
-    separator, names, skip = _layout(path)
+    separator, names, skip = layout(path)
     table = numbers(path, separator, skip)
     names = names or [str(i) for i in range(table.shape[1])]
     if len(names) != table.shape[1]:
@@ -53,7 +53,7 @@ def read(
     return _track(path, names[:at] + names[at + 1 :], times_s, np.delete(table, at, axis=1))
 
 
-def _layout(path: Path) -> tuple[str | None, list[str], int]:
+def layout(path: Path) -> tuple[str | None, list[str], int]:
     """Return the separator, the names in the header (none without one) and the number of lines before the rows."""
     for number, line in enumerate(head(path), start=1):
         text = line.strip()

@@ -1,2 +1,3 @@
 //! run
+pub mod analysis;
 pub mod plan;

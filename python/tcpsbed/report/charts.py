@@ -1,0 +1,117 @@
+"""Descriptions of the page's line charts; `charts.js` draws them with uPlot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tcpsbed.report.markup import Html, escaped
+from tcpsbed.report.numbers import finite
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#8E4B87", "#B07D00", "#3A3A3A", "#56B4E9", "#CC79A7")
+"""Colours that stay apart for colour-blind readers and on grey paper, after Okabe and Ito (2008), darkened for lines."""
+
+SIGNIFICANT = 6
+"""Digits kept of a plotted number."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a chart: label, values at the chart's x, colour; `dashed` and `filled` (down to the next line)."""
+
+    label: str
+    values: Sequence[Any]
+    color: str
+    dashed: bool = False
+    thin: bool = False
+    fill_to: str | None = None
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A line chart over time, or over another quantity."""
+
+    title: str
+    x: Sequence[Any]
+    x_label: str
+    y_label: str
+    lines: Sequence[Line]
+    over_time: bool = True
+    logarithmic: bool = False
+    log_x: bool = False
+    whiskers: Sequence[Sequence[Any]] = field(default=())
+
+    def described(self) -> dict[str, Any]:
+        """What the drawing script needs."""
+        labels = [line.label for line in self.lines]
+        return {
+            "title": self.title,
+            "xLabel": self.x_label,
+            "yLabel": self.y_label,
+            "time": self.over_time,
+            "log": self.logarithmic,
+            "logX": self.log_x,
+            "data": [plotted(self.x), *(plotted(line.values) for line in self.lines)],
+            "whiskers": [plotted(half) for half in self.whiskers],
+            "lines": [
+                {
+                    "label": line.label,
+                    "color": line.color,
+                    "dashed": line.dashed,
+                    "thin": line.thin,
+                    "fillTo": None if line.fill_to is None else labels.index(line.fill_to) + 1,
+                }
+                for line in self.lines
+            ],
+        }
+
+
+@dataclass
+class Sheet:
+    """The charts of one page, each with its place in it."""
+
+    drawn: list[dict[str, Any]] = field(default_factory=list)
+
+    def place(self, charts: Iterable[Chart]) -> Html:
+        """A grid of figures for these charts; empty where no chart has anything to show."""
+        figures = []
+        for chart in charts:
+            if not any(has_values(line.values) for line in chart.lines):
+                continue
+            figures.append(
+                f'<figure><figcaption>{escaped(chart.title)}</figcaption><div class="chart" data-chart="{len(self.drawn)}"></div></figure>'
+            )
+            self.drawn.append(chart.described())
+        return Html(f'<div class="grid">{"".join(figures)}</div>' if figures else "")
+
+
+def has_values(values: Sequence[Any]) -> bool:
+    """Whether there is a number among the values."""
+    return any(finite(value) is not None for value in values)
+
+
+def plotted(values: Sequence[Any]) -> list[float | None]:
+    """The values as JSON can carry them, rounded to what a plot shows."""
+    rounded: list[float | None] = []
+    for value in values:
+        number = finite(value)
+        rounded.append(None if number is None else float(f"{number:.{SIGNIFICANT}g}"))
+    return rounded
+
+
+def colors(names: Iterable[str]) -> dict[str, str]:
+    """A colour for each name, in order."""
+    return {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(names)}
+
+
+def scaled(values: Sequence[Any], factor: float) -> list[float | None]:
+    """The values times a factor, gaps kept."""
+    numbers = (finite(value) for value in values)
+    return [None if number is None else number * factor for number in numbers]
+
+
+def series_of(series: Mapping[str, Any], flow: str, key: str) -> Sequence[Any]:
+    """One of a flow's series over time; empty where the run left none."""
+    values = series.get("flows", {}).get(flow, {}).get(key, ())
+    return values if isinstance(values, Sequence) else ()

@@ -1,0 +1,212 @@
+"""Sections about flows: where the time went, what arrived, how it was spread, how it changed over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tcpsbed.report import bars, charts, markup
+from tcpsbed.report.charts import Chart, Line, Sheet
+from tcpsbed.report.folder import RunFolder
+from tcpsbed.report.markup import Column, Html, bar, words
+from tcpsbed.report.numbers import LABELS, PERCENTILES, count, finite, ms, percent, rate, statistic
+
+ARROWS = {"forward": "→ robot", "backward": "→ operator"}
+
+QUEUES_SHOWN = 8
+"""Lines in one chart of queues; the longest queues are taken."""
+
+
+def where_time_went(run: RunFolder) -> Html:
+    """Every flow's mean delay, split along its path."""
+    paths = {flow: path for flow, path in run.summary.get("path", {}).items() if path}
+    if not paths:
+        return Html("")
+    top = bars.axis_top(max(_total(path) for path in paths.values()))
+    overview = markup.table(
+        [words("flow"), Column("mean", "ms"), bar("along the path")],
+        [[flow, ms(_total(path)), bars.stacked(_segments(path), top)] for flow, path in paths.items()],
+        ["", "", bars.axis(top)],
+        css="overview",
+    )
+    key = Html('<p class="key"><i class="component even"></i> components <i class="link even"></i> links between them</p>')
+    details = "".join(_waterfall(run, flow, path) for flow, path in paths.items())
+    return markup.section(
+        "time",
+        "Where the time went",
+        overview,
+        key,
+        details,
+        note="Mean one-way delay of the delivered samples, component by component and link by link. The means of a path "
+        "add up to its delay; percentiles do not add up.",
+    )
+
+
+def _segments(path: Sequence[Mapping[str, Any]]) -> list[bars.Segment]:
+    return [bars.Segment(part["name"], part["what"], statistic(part["latency_ms"]) or 0.0) for part in path]
+
+
+def _total(path: Sequence[Mapping[str, Any]]) -> float:
+    return sum(part.length_ms for part in _segments(path))
+
+
+def _waterfall(run: RunFolder, flow: str, path: Sequence[Mapping[str, Any]]) -> str:
+    total = _total(path)
+    top, start = bars.axis_top(total), 0.0
+    rows = []
+    for part, segment in zip(path, _segments(path), strict=True):
+        stats = part["latency_ms"]
+        share = finite(part.get("share"))
+        share = segment.length_ms / total if share is None and total else share
+        rows.append(
+            [
+                segment.name,
+                bars.span(start, segment.length_ms, top, segment.kind),
+                ms(segment.length_ms),
+                percent(share),
+                *(ms(statistic(stats, key)) for key in ("p50", "p99", "max")),
+                part.get("where_from", ""),
+            ]
+        )
+        start += segment.length_ms
+    columns = [words("place"), bar("from source to sink"), Column("mean", "ms"), Column("share")]
+    columns += [Column(name, "ms") for name in ("p50", "p99", "max")] + [words("from")]
+    footer = ["whole way", bars.axis(top), ms(total), "", "", "", "", ""]
+    return markup.heading(flow, _direction(run, flow)) + markup.table(columns, rows, footer, css="waterfall")
+
+
+def _direction(run: RunFolder, flow: str) -> str:
+    direction = run.summary.get("flows", {}).get(flow, {}).get("direction", "")
+    return ARROWS.get(direction, direction)
+
+
+def per_flow(run: RunFolder) -> Html:
+    """What was sent, what arrived, how late."""
+    columns = [words("flow"), words("way"), Column("sent"), Column("delivered"), Column("lost"), Column("loss")]
+    columns += [Column("repeated"), Column("out of order")]
+    columns += [Column(LABELS.get(key, key), "ms") for key in PERCENTILES] + [Column("rate"), Column("checked")]
+    rows = [_flow_row(run, name, flow) for name, flow in run.summary.get("flows", {}).items()]
+    lost = [[name, place, count(n)] for name, flow in run.summary.get("flows", {}).items() for place, n in _drops(flow)]
+    where = markup.heading("Where packets were lost") + markup.table(
+        [words("flow"), words("link and reason"), Column("packets")], lost
+    )
+    return markup.section(
+        "flows",
+        "Flows",
+        markup.table(columns, rows, css="dense"),
+        where if lost else "",
+        note="Delay from source to sink of the samples that arrived; a frame counts when its last byte is there.",
+    ) if rows else Html("")
+
+
+def _flow_row(run: RunFolder, name: str, flow: Mapping[str, Any]) -> list[str]:
+    verified = flow.get("verified") or {}
+    good, bad = finite(verified.get("good")) or 0, finite(verified.get("bad")) or 0
+    checked = f"{count(good)} good" + (f", {count(bad)} bad" if bad else "") if good or bad else ""
+    delays = [ms(statistic(flow.get("delay_ms"), key)) for key in PERCENTILES]
+    counts = [count(flow.get(key)) for key in ("sent", "delivered", "lost")]
+    again = [count(flow.get(key) or None) for key in ("duplicated", "reordered")]
+    return [name, _direction(run, name), *counts, percent(flow.get("loss")), *again, *delays, rate(flow.get("rate_bps")), checked]
+
+
+def _drops(flow: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    drops = flow.get("drops") or {}
+    return sorted(((place, n) for place, n in drops.items() if n), key=lambda item: -item[1])
+
+
+def over_time(run: RunFolder, sheet: Sheet) -> Html:
+    """Delay, queues, rate and age of data over time, events marked."""
+    times = run.series.get("t_s", ())
+    if not len(times):
+        return Html("")
+    flows = list(run.series.get("flows", {}))
+    paint = charts.colors(flows)
+    delays = sheet.place(_delay_chart(run, times, flow, paint[flow]) for flow in flows)
+    others = sheet.place(_common_charts(run, times, paint))
+    if not delays and not others:
+        return Html("")
+    return markup.section(
+        "over-time", "Over time", _events(run), delays, others,
+        note="Line: mean of each bin; shaded up to the largest delay in it. Dotted red: samples lost in the bin.",
+    )  # fmt: skip
+
+
+def _delay_chart(run: RunFolder, times: Sequence[Any], flow: str, color: str) -> Chart:
+    mean = charts.series_of(run.series, flow, "delay_mean_ms")
+    largest = charts.series_of(run.series, flow, "delay_max_ms")
+    lines = [Line("largest", largest, color, thin=True, fill_to="mean"), Line("mean", mean, color)]
+    lines = [line for line in lines if len(line.values)]
+    lost = [value or None for value in charts.series_of(run.series, flow, "lost")]
+    if charts.has_values(lost):
+        lines.append(Line("lost", lost, "#B00020"))
+    return Chart(f"Delay of {flow}", times, "time (s)", "delay (ms)", lines)
+
+
+def _common_charts(run: RunFolder, times: Sequence[Any], paint: Mapping[str, str]) -> Iterator[Chart]:
+    yield Chart("Queue length", times, "time (s)", "waiting (kB)", _queues(run))
+    for title, unit, key, factor in (
+        ("Rate of delivered samples", "rate (Mbit/s)", "rate_bps", 1e-6),
+        ("Age of the newest data", "age (ms)", "age_ms", 1.0),
+    ):
+        lines = [Line(flow, charts.scaled(charts.series_of(run.series, flow, key), factor), paint[flow]) for flow in paint]
+        yield Chart(title, times, "time (s)", unit, [line for line in lines if charts.has_values(line.values)])
+
+
+def _queues(run: RunFolder) -> list[Line]:
+    filled = {}
+    for link, queue in run.series.get("queues", {}).items():
+        largest = max((number for number in map(finite, queue.get("bytes", ())) if number is not None), default=0)
+        if largest > 0:
+            filled[link] = (largest, queue["bytes"])
+    longest = sorted(filled, key=lambda link: -filled[link][0])[:QUEUES_SHOWN]
+    paint = charts.colors(longest)
+    return [Line(link, charts.scaled(filled[link][1], 1e-3), paint[link]) for link in longest]
+
+
+def _events(run: RunFolder) -> Html:
+    events = run.summary.get("events") or []
+    if not events:
+        return Html("")
+    items = [f"{number}: {event['name']} at {finite(event['t_s']) or 0:g} s" for number, event in enumerate(events, 1)]
+    return Html(f'<p class="events">Events: {markup.escaped("; ".join(items))}.</p>')
+
+
+def distributions(run: RunFolder, sheet: Sheet) -> Html:
+    """Delay distributions with a logarithmic tail, and the jitter metrics."""
+    cdf = {flow: curve for flow, curve in run.series.get("cdf", {}).items() if curve.get("delay_ms")}
+    paint = charts.colors(run.series.get("flows", {}) or cdf)
+    curves = sheet.place(chart for flow, curve in cdf.items() for chart in [_tail(flow, curve, paint.get(flow, "#0072B2"))])
+    jitter = _jitter(run)
+    if not curves and not jitter:
+        return Html("")
+    note = "Share of samples later than a delay, on a logarithmic scale: a straight fall is an exponential tail."
+    return markup.section("spread", "Distribution and jitter", curves, jitter, note=note if curves else "")
+
+
+def _tail(flow: str, curve: Mapping[str, Any], color: str) -> Chart:
+    later = [None if number is None or number >= 1 else 1 - number for number in map(finite, curve["p"])]
+    return Chart(
+        f"Delay of {flow}", curve["delay_ms"], "delay (ms)", "share later than this",
+        [Line("later than", later, color)], over_time=False, logarithmic=True,
+    )  # fmt: skip
+
+
+def _jitter(run: RunFolder) -> str:
+    columns = [words("flow"), Column("step mean", "ms"), Column("step max", "ms"), Column("displayed mean", "ms")]
+    columns += [Column("displayed max", "ms"), Column("RFC 3550", "ms"), Column("PDV mean", "ms"), Column("PDV p99", "ms")]
+    columns += [Column("gap between arrivals p50", "ms"), Column("p99", "ms"), Column("max", "ms")]
+    rows = []
+    for name, flow in run.summary.get("flows", {}).items():
+        jitter, gaps = flow.get("jitter_ms") or {}, flow.get("interarrival_ms")
+        numbers = [statistic(jitter.get(kind), key) for kind in ("step", "displayed") for key in ("mean", "max")]
+        numbers += [finite(jitter.get("rfc3550")), statistic(jitter.get("pdv")), statistic(jitter.get("pdv"), "p99")]
+        numbers += [statistic(gaps, key) for key in ("p50", "p99", "max")]
+        if any(number is not None for number in numbers):
+            rows.append([name, *map(ms, numbers)])
+    if not rows:
+        return ""
+    note = (
+        "Step: change of delay from one packet to the next. Displayed: instant shown against instant expected from the "
+        "delay held before. RFC 3550: smoothed. PDV: delay above the smallest."
+    )
+    return markup.heading("Jitter, four ways") + markup.table(columns, rows) + f'<p class="note">{note}</p>'

@@ -1,0 +1,86 @@
+"""What a run folder holds for its readers: the summary, the series over time and the scenario's text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tcpsbed.errors import DataError
+
+SUMMARY_VERSION = 1
+"""Version of summary.json that this program reads."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A finished run on disk, read lazily.
+
+    Parameters
+    ----------
+    path : Path
+        The folder, as `tcpsbed run --out` made it.
+    """
+
+    path: Path
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The content of `summary.json`, checked for its version."""
+        file = self.path / "summary.json"
+        summary = _read_json(file)
+        found = summary.get("version")
+        if found != SUMMARY_VERSION:
+            raise DataError(
+                f"found {found!r}",
+                file=file,
+                key="version",
+                allowed=f"{SUMMARY_VERSION}; run the scenario again, or read the folder with the tcpsbed that wrote it",
+            )
+        return summary
+
+    @cached_property
+    def series(self) -> dict[str, Any]:
+        """The content of `series.json`; empty where the run left none."""
+        file = self.path / "series.json"
+        return _read_json(file) if file.is_file() else {}
+
+    @cached_property
+    def scenario(self) -> str:
+        """The scenario as it ran; empty where the run left none."""
+        file = self.path / "scenario.toml"
+        return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+    @property
+    def name(self) -> str:
+        """Name of the scenario."""
+        return str(self.summary.get("name", self.path.name))
+
+
+def open_folder(path: Path | str) -> RunFolder:
+    """The run in this folder.
+
+    Raises
+    ------
+    DataError
+        If there is no run in it, or one that this version cannot read.
+    """
+    folder = RunFolder(Path(path))
+    if not folder.path.is_dir():
+        raise DataError("no such folder", file=folder.path, allowed="the folder that `tcpsbed run` named")
+    if not (folder.path / "summary.json").is_file():
+        raise DataError("no summary.json in it", file=folder.path, allowed="the folder of a finished run")
+    _ = folder.summary
+    return folder
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise DataError(f"cannot be read ({error})", file=file, allowed="a file that tcpsbed wrote; run again") from error
+    if not isinstance(content, dict):
+        raise DataError(f"found {type(content).__name__}", file=file, allowed="an object; run the scenario again")
+    return content

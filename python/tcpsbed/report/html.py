@@ -1,0 +1,134 @@
+"""`report.html`: one self-contained page about a run, readable without a network and printable."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tcpsbed.report import flows, markup, places
+from tcpsbed.report.charts import Sheet, plotted
+from tcpsbed.report.folder import RunFolder, open_folder
+from tcpsbed.report.markup import Html, escaped
+from tcpsbed.report.numbers import count, finite, general, seconds
+
+HERE = Path(__file__).parent
+
+
+def write(folder: Path | str) -> Path:
+    """Writes `report.html` into a run folder.
+
+    Parameters
+    ----------
+    folder : Path or str
+        A folder with `summary.json` and, for the charts, `series.json`.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    run = open_folder(folder)
+    page = run.path / "report.html"
+    page.write_text(render(run), encoding="utf-8")
+    return page
+
+
+def render(run: RunFolder) -> str:
+    """The page about a run as text."""
+    sheet = Sheet()
+    sections = [
+        flows.where_time_went(run),
+        flows.per_flow(run),
+        flows.over_time(run, sheet),
+        flows.distributions(run, sheet),
+        places.echo(run),
+        places.ages(run),
+        places.network(run),
+        places.processing(run),
+        places.emulator(run),
+        places.clocks(run),
+        places.endpoints(run),
+        places.assumed(run),
+        places.scenario(run),
+    ]
+    body = header(run) + "".join(sections) + footer(run)
+    return document(f"{run.name} · tcpsbed", body, sheet, _marks(run))
+
+
+def document(title: str, body: str, sheet: Sheet, marks: dict[str, Any]) -> str:
+    """A whole page: style, content and, where there are charts, the scripts that draw them."""
+    style = _asset("vendor/uPlot.min.css") + _asset("style.css")
+    scripts = ""
+    if sheet.drawn:
+        data = json.dumps({"charts": sheet.drawn, **marks}, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+        scripts = (
+            f'<script type="application/json" id="data">{data}</script>'
+            f"<script>{_asset('vendor/uPlot.iife.min.js')}</script><script>{_asset('charts.js')}</script>"
+        )
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
+        f"<title>{escaped(title)}</title><style>{style}</style></head><body><main>{body}</main>{scripts}</body></html>\n"
+    )
+
+
+def _asset(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def _marks(run: RunFolder) -> dict[str, Any]:
+    events = [{"t": finite(event.get("t_s")), "name": str(event.get("name", ""))} for event in run.summary.get("events") or ()]
+    windows = [
+        {"from": finite(window.get("from_s")), "to": finite(window.get("to_s")), "why": str(window.get("why", ""))}
+        for window in run.series.get("disturbed") or ()
+    ]
+    return {"events": events, "windows": windows, "warmup": plotted([run.summary.get("warmup_s")])[0]}
+
+
+def header(run: RunFolder) -> Html:
+    """Title, conditions of the run, and what disturbed it."""
+    summary = run.summary
+    warmup = finite(summary.get("warmup_s"))
+    simulate = finite((summary.get("wall") or {}).get("simulate_s"))
+    duration = finite(summary.get("duration_s"))
+    speed = f"{seconds(simulate)}, {count(duration / simulate)} times real time" if simulate and duration else ""
+    shown = markup.facts(
+        [
+            ("world", summary.get("world", "")),
+            ("duration", seconds(duration) + (f", first {seconds(warmup)} left out" if warmup else "")),
+            ("seed", summary.get("seed", "")),
+            ("computed in", speed if summary.get("world") == "virtual" else ""),
+            ("tcpsbed", (summary.get("versions") or {}).get("tcpsbed", "")),
+            ("machine", _joined(summary.get("machine") or {})),
+            ("promise", summary.get("promise", "")),
+        ]
+    )
+    return Html(f'<header><p class="kind">teleoperation run</p><h1>{escaped(run.name)}</h1>{shown}{banners(summary)}</header>')
+
+
+def banners(summary: dict[str, Any]) -> str:
+    """Errors and disturbances, to be seen before any number."""
+    return _banner("error", "Errors in this run", summary.get("errors")) + _banner(
+        "warning", "Disturbed run: check this before trusting the numbers", summary.get("disturbances")
+    )
+
+
+def _banner(kind: str, title: str, lines: Any) -> str:
+    return f'<div class="banner {kind}"><strong>{escaped(title)}</strong>{markup.listing(lines)}</div>' if lines else ""
+
+
+def _joined(values: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {general(value)}" if finite(value) is not None else str(value) for key, value in values.items() if value)
+
+
+def footer(run: RunFolder) -> Html:
+    """Where the numbers come from: hash of the records, versions."""
+    records = run.summary.get("records") or {}
+    pairs = [("records", f"{count(records.get('rows'))} rows, level {records.get('level', '')}" if records else "")]
+    pairs += [("sha256", run.summary.get("records_sha256", "")), ("versions", _joined_versions(run.summary.get("versions") or {}))]
+    return Html(f"<footer>{markup.facts(pairs)}</footer>")
+
+
+def _joined_versions(versions: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())

@@ -13,7 +13,7 @@ use super::Options;
 use crate::plan::{FlowPlan, Plan};
 use serde::Serialize;
 use tcps_core::{
-    record::{Kind, Record},
+    record::{DropReason, Kind, Record},
     time::Time,
 };
 
@@ -115,7 +115,7 @@ pub struct Flow {
     order: Order,
     age: Age,
     counts: Counts,
-    drops: Vec<[u64; names::REASONS.len()]>,
+    drops: Vec<[u64; DropReason::ALL.len()]>,
     last_arrival_ns: Option<Time>,
 }
 
@@ -377,9 +377,8 @@ impl Flow {
     fn drops_by_place(&self, plan: &Plan) -> Vec<Drops> {
         let mut drops: Vec<Drops> = Vec::new();
         for (point, counts) in (0u16..).zip(&self.drops) {
-            for (reason, &packets) in counts.iter().enumerate().filter(|(_, &n)| n > 0) {
-                let at = names::place(plan, reason as u8 + 1, point);
-                drops.push(Drops { at, reason: names::REASONS[reason], packets });
+            for (&reason, &packets) in DropReason::ALL.iter().zip(counts).filter(|(_, &n)| n > 0) {
+                drops.push(Drops { at: names::place(plan, reason, point), reason: reason.name(), packets });
             }
         }
         drops

@@ -6,6 +6,9 @@ use tcps_core::{
     sample::{entry, exit, PointId, HELD},
 };
 
+/// Points of a flow that are told apart.
+const MOST_POINTS: usize = 254;
+
 /// `srv.entry`, `srv.exit`, or `robot.done` for the hold-until-done point.
 pub fn point(plan: &Plan, point: PointId) -> String {
     let (component, side) = match point {
@@ -32,25 +35,30 @@ pub fn node(plan: &Plan, number: u16) -> String {
     plan.nodes.get(number as usize).map_or_else(|| "unknown".into(), |n| n.name.clone())
 }
 
-/// Reasons of drops by number - 1.
-pub const REASONS: [&str; 8] = ["full", "managed", "loss", "outage", "no_route", "dead", "malformed", "hook"];
-
-/// Where a packet was dropped: reasons that a component has name the component, the others the link.
-pub fn place(plan: &Plan, reason: u8, point: u16) -> String {
-    let at_component = [DropReason::Dead, DropReason::Hook].iter().any(|r| *r as u8 == reason);
-    if at_component {
-        return component(plan, point);
+/// Where a packet was dropped: the first reasons are those of links, the others those of components.
+pub fn place(plan: &Plan, reason: DropReason, point: u16) -> String {
+    if reason < DropReason::Dead {
+        link(plan, point)
+    } else {
+        component(plan, point)
     }
-    link(plan, point)
 }
 
-/// Entry and exit points of a flow's components in the order of its path.
-pub fn points_of(flow: &FlowPlan) -> Vec<PointId> {
-    flow.path
-        .iter()
-        .filter(|v| v.component < HELD / 2)
-        .flat_map(|v| [entry(v.component), exit(v.component)])
-        .collect()
+/// Points of a flow in the order of its path, and how many of them come up to its delivery.
+pub fn points_of(flow: &FlowPlan) -> (Vec<PointId>, usize) {
+    let visits: Vec<_> = flow.path.iter().filter(|v| v.component < HELD / 2).collect();
+    let (Some(first), Some(last)) = (visits.first(), visits.last()) else { return (Vec::new(), 0) };
+    if visits.len() < 2 {
+        return (Vec::new(), 0);
+    }
+    let all = visits.iter().flat_map(|v| [entry(v.component), exit(v.component)]);
+    let skipped = usize::from(first.steps.is_empty());
+    let mut points: Vec<PointId> = all.skip(skipped).take(MOST_POINTS).collect();
+    let length = points.len() - usize::from(points.len() < MOST_POINTS);
+    if last.steps.is_empty() {
+        points.truncate(length);
+    }
+    (points, length)
 }
 
 /// A stretch of a path between two points that follow each other.

@@ -1,9 +1,11 @@
 //! Where the time of a sample went: its age at every echo point of the path, joined sample by sample.
 //!
 //! ```text
-//! exit(c0) --link-- entry(c1) --component-- exit(c1) --link-- ... -- entry(cn)
-//!    0                a1                      a2                       delay
+//! Sent --component-- exit(c0) --link-- entry(c1) --component-- exit(c1) --link-- ... -- entry(cn)   exit(cn)
+//!   0                  a0                a1                      a2                     delay       (a point only)
 //! ```
+//! The first component has a stretch of its own if it has stages; else a sample is sent at its exit. What the last
+//! component does comes after the delivery: its exit is a point, not a part of the path.
 //! Differences are taken when a sample arrives, over the samples that arrived, so that the means along the path add
 //! up to the mean delay exactly. The ages of the last few thousand samples wait in a ring.
 
@@ -58,7 +60,10 @@ pub struct PathReport {
 /// Joins the ages of samples.
 #[derive(Debug)]
 pub struct Join {
+    /// Points of the path, then the exit of the last component if it has stages.
     points: Vec<PointId>,
+    /// How many of them are the path.
+    length: usize,
     /// Position of a point by its number.
     position: Vec<u8>,
     tags: Vec<u32>,
@@ -71,13 +76,9 @@ pub struct Join {
 }
 
 impl Join {
-    /// A join for the points of this flow from the exit of its first to the entry of its last component.
+    /// A join for the points of this flow.
     pub fn new(flow: &FlowPlan, window: &Window) -> Self {
-        let all = names::points_of(flow);
-        let points: Vec<PointId> = match all.len() {
-            0..=3 => Vec::new(),
-            n => all[1..(n - 1).min(NOWHERE as usize)].to_vec(),
-        };
+        let (points, length) = names::points_of(flow);
         let mut position = vec![NOWHERE; points.iter().max().map_or(0, |&p| p as usize + 1)];
         for (i, &p) in points.iter().enumerate().rev() {
             position[p as usize] = i as u8;
@@ -85,11 +86,12 @@ impl Join {
         let ring = window.len().min(RING);
         Self {
             position,
+            length,
             tags: vec![0; ring],
             ages: vec![UNKNOWN; ring * points.len()],
             mask: ring - 1,
-            at_point: vec![Tally::default(); points.len().saturating_sub(2)],
-            between: vec![Tally::default(); if points.len() > 2 { points.len() - 1 } else { 0 }],
+            at_point: vec![Tally::default(); points.len()],
+            between: vec![Tally::default(); if length > 2 { length - 1 } else { 0 }],
             whole: Tally::default(),
             unjoined: 0,
             points,
@@ -109,25 +111,24 @@ impl Join {
     /// A sample left its source.
     #[inline]
     pub fn sent(&mut self, index: u32) {
-        if self.between.is_empty() {
-            return;
+        if self.points.len() > 2 {
+            let row = self.row(index);
+            row.fill(UNKNOWN);
+            row[0] = 0;
         }
-        let row = self.row(index);
-        row.fill(UNKNOWN);
-        row[0] = 0;
     }
 
     /// A sample passed an intermediate point; copies after the first do not count.
     #[inline]
     pub fn pass(&mut self, index: u32, point: PointId, age_ns: i64) {
         let position = self.position.get(point as usize).copied().unwrap_or(NOWHERE) as usize;
-        if position == 0 || position > self.at_point.len() {
+        if position == 0 || position >= self.points.len() {
             return;
         }
         let cell = &mut self.row(index)[position];
         if *cell == UNKNOWN {
             *cell = age_ns;
-            self.at_point[position - 1].add(age_ns);
+            self.at_point[position].add(age_ns);
         }
     }
 
@@ -137,12 +138,12 @@ impl Join {
         if self.between.is_empty() {
             return;
         }
-        let width = self.points.len();
         let at = index as usize & self.mask;
-        let row = &mut self.ages[at * width..(at + 1) * width];
+        let start = at * self.points.len();
+        let row = &mut self.ages[start..start + self.length];
         let same = self.tags[at] == index;
         if same {
-            row[width - 1] = delay_ns;
+            row[self.length - 1] = delay_ns;
         }
         if !same || row.contains(&UNKNOWN) {
             self.unjoined += 1;
@@ -154,15 +155,14 @@ impl Join {
         self.whole.add(delay_ns);
     }
 
-    /// Ages at all points; first and last are known from the flow itself.
+    /// Ages at all points; where samples are sent and delivered they are known from the flow itself.
     pub fn points(&self, plan: &Plan, sent: u64, delay: &Tally) -> Vec<PointAges> {
-        let last = self.points.len().saturating_sub(1);
         let zero =
             Distribution { n: sent, min: 0., mean: 0., sd: 0., p50: 0., p95: 0., p99: 0., p999: 0., max: 0. };
         let age = |i: usize| match i {
             0 => (sent > 0).then(|| zero.clone()),
-            i if i == last => delay.distribution(),
-            i => self.at_point[i - 1].distribution(),
+            i if i + 1 == self.length => delay.distribution(),
+            i => self.at_point[i].distribution(),
         };
         let ages = |(i, &p): (usize, &PointId)| {
             let age_ns = age(i);
@@ -171,7 +171,7 @@ impl Join {
         self.points.iter().enumerate().map(ages).collect()
     }
 
-    /// The path; a flow between two components has one link, which takes all of the delay.
+    /// The path; where it is a single link, that takes all of the delay.
     pub fn report(&self, plan: &Plan, flow: &FlowPlan, delay: &Tally) -> PathReport {
         let parts = if self.between.is_empty() { std::slice::from_ref(delay) } else { &self.between[..] };
         let whole = if self.between.is_empty() { delay } else { &self.whole };
@@ -183,7 +183,7 @@ impl Join {
             joined: whole.n(),
             unjoined: self.unjoined,
             delay_mean_ns: (whole.n() > 0).then(|| whole.mean()),
-            segments: self.points.windows(2).zip(parts).map(segment).collect(),
+            segments: self.points[..self.length].windows(2).zip(parts).map(segment).collect(),
         }
     }
 

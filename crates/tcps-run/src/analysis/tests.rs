@@ -153,6 +153,28 @@ fn the_means_along_the_path_add_up_to_the_mean_delay() {
     assert_eq!(points, [("hand.exit", 4000), ("srv.entry", 4000), ("srv.exit", 3600), ("robot.entry", 3600)]);
 }
 
+// [PROTOCOLS 1.4]
+#[test]
+fn stages_of_the_first_component_are_on_the_path_and_those_of_the_last_are_not() {
+    let mut plan = plan(SECOND, json!({}));
+    let work: crate::plan::StepPlan = serde_json::from_value(json!({"kind": "work"})).unwrap();
+    plan.flows[0].path[0].steps.push(work.clone());
+    plan.flows[0].path[2].steps.push(work);
+    let mut tape = Tape::default();
+    for i in 0..500 {
+        tape.whole(i, [3 * MS, MS, MS]);
+        tape.row(i as Time * MS + 2 * MS, Kind::Exit, i, 2 * MS).point = exit(0);
+        tape.row(i as Time * MS + 9 * MS, Kind::Exit, i, 9 * MS).point = exit(2);
+    }
+    let f = &tape.analyse(&plan, &Options::default()).flows[0];
+    let means: Vec<_> =
+        f.path.segments.iter().map(|s| (s.name.as_str(), s.latency_ns.as_ref().unwrap().mean)).collect();
+    assert_eq!(means, [("hand", 2e6), ("hand -> srv", 1e6), ("srv", 1e6), ("srv -> robot", 1e6)]);
+    let last = f.points.last().unwrap();
+    assert_eq!((last.point.as_str(), last.age_ns.as_ref().unwrap().mean), ("robot.exit", 9e6));
+    assert_eq!((f.points[0].point.as_str(), f.points[0].n), ("hand.entry", 500));
+}
+
 #[test]
 fn the_warm_up_is_left_out_of_numbers_and_kept_in_curves() {
     let plan = plan(3 * SECOND, json!({}));

@@ -358,7 +358,12 @@ impl Network {
         if let Some(reason) = lost {
             return self.report_drop(start, packet, l as u16, reason);
         }
-        self.links[l].stats.duplicated += u64::from(arrivals[1].is_some());
+        if arrivals[1].is_some() {
+            self.links[l].stats.duplicated += 1;
+            if !packet.is_background() {
+                self.events.push_back(NetEvent::Duplicated { at: start, packet });
+            }
+        }
         for (at, corrupted) in arrivals.into_iter().flatten() {
             self.links[l].stats.corrupted += u64::from(corrupted);
             self.launch(l, Parcel { packet, corrupted, at });

@@ -56,6 +56,13 @@ pub enum NetEvent {
         /// Whether a bit was changed on the way.
         corrupted: bool,
     },
+    /// A link made a second packet of one: it will be told of once more than it was sent.
+    Duplicated {
+        /// When.
+        at: Time,
+        /// Which.
+        packet: Packet,
+    },
     /// A packet was lost.
     Dropped {
         /// When.
@@ -73,7 +80,7 @@ impl NetEvent {
     /// When it happened.
     pub fn at(&self) -> Time {
         match self {
-            NetEvent::Arrived { at, .. } | NetEvent::Dropped { at, .. } => *at,
+            NetEvent::Arrived { at, .. } | NetEvent::Duplicated { at, .. } | NetEvent::Dropped { at, .. } => *at,
         }
     }
 }

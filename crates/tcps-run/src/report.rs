@@ -6,8 +6,8 @@ use crate::{
 };
 use hdrhistogram::Histogram;
 use serde::Serialize;
-use tcps_core::time::Time;
-use tcps_net::Network;
+use tcps_core::{record::DropReason, time::Time};
+use tcps_net::{LinkStats, Network, TrafficStats};
 
 /// The result of a run.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -52,6 +52,8 @@ pub struct Link {
     max_queue_bytes: u64,
     max_queue_packets: u64,
     busy_s: f64,
+    duplicated: u64,
+    corrupted: u64,
 }
 
 /// A background flow's accounts.
@@ -200,6 +202,32 @@ pub struct Clock {
     at_ns: Time,
     /// Estimate minus truth, where the truth is known.
     true_error_ns: Option<i64>,
+}
+
+impl From<LinkStats> for Link {
+    fn from(s: LinkStats) -> Self {
+        let named = |r: &DropReason| (s.drops[*r as usize] > 0).then(|| (r.name(), s.drops[*r as usize]));
+        Self {
+            drops: DropReason::ALL.iter().filter_map(named).collect(),
+            name: s.name,
+            packets: s.packets,
+            bytes: s.bytes,
+            dropped_packets: s.dropped_packets,
+            dropped_bytes: s.dropped_bytes,
+            max_queue_bytes: s.max_queue_bytes,
+            max_queue_packets: s.max_queue_packets,
+            busy_s: s.busy_ns as f64 / 1e9,
+            duplicated: s.duplicated,
+            corrupted: s.corrupted,
+        }
+    }
+}
+
+impl From<TrafficStats> for Traffic {
+    fn from(s: TrafficStats) -> Self {
+        let TrafficStats { name, packets, bytes, delivered_packets, dropped_packets } = s;
+        Self { name, packets, bytes, delivered_packets, dropped_packets }
+    }
 }
 
 impl Report {

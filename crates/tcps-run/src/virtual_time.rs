@@ -81,6 +81,7 @@ struct Driver<'p> {
     wakes: Vec<Time>,
     events: Vec<usize>,
     probe_at: Time,
+    errors: Vec<String>,
     steps: u64,
     now: Time,
 }
@@ -108,7 +109,7 @@ impl<'p> Driver<'p> {
         };
         let wakes = nodes.iter().map(Node::poll_timeout).collect();
         let probe_at = if plan.queue_probe_ns.is_some() { 0 } else { NEVER };
-        Ok(Self { plan, world, nodes, wakes, events, probe_at, steps: 0, now: 0 })
+        Ok(Self { plan, world, nodes, wakes, events, probe_at, errors: Vec::new(), steps: 0, now: 0 })
     }
 
     /// Works off all events; true if it was interrupted.
@@ -225,7 +226,11 @@ impl<'p> Driver<'p> {
         match &self.plan.events[id].action {
             Action::Link { links, rate_bps, delay_ns, loss, up } => {
                 let change = LinkChange { rate_bps: *rate_bps, delay_ns: *delay_ns, loss: *loss, up: *up };
-                links.iter().for_each(|l| self.world.network.change_link(now, *l, &change));
+                for link in links {
+                    if let Err(e) = self.world.network.change_link(now, *link, &change) {
+                        self.errors.push(format!("events.{}: {e}", self.plan.events[id].name));
+                    }
+                }
             }
             Action::Reroute => self.world.network.reroute(now),
             Action::Traffic { traffic, running } => {
@@ -245,9 +250,9 @@ impl<'p> Driver<'p> {
 
     fn probe_queues(&mut self) {
         for (id, link) in self.plan.network.links.iter().enumerate() {
-            if let Some(rate) = link.rate_bps {
-                let q = self.world.network.queue(id as u16);
-                let value = (q.bytes as f64 * 8e9 / rate) as i64;
+            if link.rate_bps.is_some() || link.opportunities_ns.is_some() {
+                let q = self.world.network.queue(self.now, id as u16);
+                let value = q.wait_ns;
                 let row = Record { value, index: q.packets as u32, size: q.bytes as u32, point: id as u16, ..Record::new(self.now, Kind::Queue) };
                 self.world.recorder.push(&row);
             }
@@ -266,6 +271,7 @@ impl<'p> Driver<'p> {
         let mut report = Report::new(recorded.rows, recorded.sha256, interrupted);
         report.simulate_s = simulate_s;
         report.events = self.steps;
+        report.errors = self.errors;
         report.network(&self.world.network);
         for (id, node) in nodes.into_iter().enumerate() {
             report.node(self.plan, id as u16, node);

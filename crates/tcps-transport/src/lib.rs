@@ -7,6 +7,8 @@
 //! ```
 //! A new transport is one new file and one line in `registry`.
 
+pub mod clockfit;
+pub mod clocksync;
 mod outbox;
 mod params;
 mod reassembly;

@@ -160,6 +160,7 @@ struct Relay {
     /// The network never goes back in time.
     latest: Time,
     probe_at: Time,
+    errors: Vec<String>,
 }
 
 impl Relay {
@@ -175,6 +176,7 @@ impl Relay {
             buffer: vec![0; MAX_DATAGRAM],
             latest: 0,
             probe_at: if plan.queue_probe_ns.is_some() { 0 } else { NEVER },
+            errors: Vec::new(),
         }
     }
 
@@ -276,7 +278,11 @@ impl Relay {
         match action {
             Action::Link { links, rate_bps, delay_ns, loss, up } => {
                 let change = LinkChange { rate_bps: *rate_bps, delay_ns: *delay_ns, loss: *loss, up: *up };
-                links.iter().for_each(|l| self.network.change_link(now, *l, &change));
+                for link in links {
+                    if let Err(e) = self.network.change_link(now, *link, &change) {
+                        self.errors.push(format!("events.{number}: {e}"));
+                    }
+                }
             }
             Action::Reroute => self.network.reroute(now),
             Action::Traffic { traffic, running } => {
@@ -292,9 +298,9 @@ impl Relay {
             return;
         }
         for (id, link) in plan.network.links.iter().enumerate() {
-            if let Some(rate) = link.rate_bps {
-                let q = self.network.queue(id as u16);
-                let value = (q.bytes as f64 * 8e9 / rate) as i64;
+            if link.rate_bps.is_some() || link.opportunities_ns.is_some() {
+                let q = self.network.queue(now, id as u16);
+                let value = q.wait_ns;
                 let (index, size, point) = (q.packets as u32, q.bytes as u32, id as u16);
                 self.ring.push(&Record { value, index, size, point, ..Record::new(now, Kind::Queue) });
             }
@@ -306,6 +312,7 @@ impl Relay {
     fn report(self, late: Histogram<u64>, privileges: Vec<String>, cpu_ns: Time, plan: &Plan) -> Report {
         let mut report = Report::default();
         report.network(&self.network);
+        report.errors = self.errors;
         let name = |n: u16| plan.nodes[n as usize].name.as_str();
         report.emulator = self
             .paths

@@ -18,7 +18,7 @@ counters='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
 # With a target named, build scripts and macros are built without the counters.
 host=$(rustc -vV | sed -n 's/^host: //p')
 target=${CARGO_TARGET_DIR:-target}/fuzz
-RUSTFLAGS=$(echo $counters) cargo build --quiet --release --locked --manifest-path fuzz/Cargo.toml \
+RUSTFLAGS=$(echo $counters) cargo build --quiet --release --manifest-path fuzz/Cargo.toml \
   --target "$host" --target-dir "$target"
 programs=$target/$host/release
 

@@ -1,6 +1,6 @@
 //! Links that are served packet by packet, on their own line or on a shared medium.
 
-use crate::{line::Departure, network::Network, packet::Parcel};
+use crate::{line::Departure, network::Network, packet::{NetEvent, Parcel}};
 use tcps_core::time::{Time, NEVER};
 
 impl Network {

@@ -151,6 +151,7 @@ mod tests {
         ) {
             let mut window = Window::new();
             (0..WINDOW).for_each(|index| window.mark(index, 0));
+            prop_assert!((0..WINDOW).all(|index| !window.is_new(index, 0)));
             let mut newest = WINDOW - 1;
             for jump in jumps {
                 window.mark(newest + jump, 0);

@@ -27,7 +27,10 @@ from tcpsbed.config.units import (
 def _limit(value: Any) -> tuple[str, int]:
     if dimension_of(value) is PACKETS:
         return "limit_packets", packets(value)
-    return "limit_bytes", positive_size_bytes(value)
+    try:
+        return "limit_bytes", positive_size_bytes(value)
+    except PydanticCustomError as error:
+        raise refuse((error.context or {})["found"], '"15000 B", "20 packets" or a table') from None
 
 
 Limit = Annotated[

@@ -33,8 +33,9 @@ CASES = {
     ),
     "unknown section": (
         'duraton = "5 s"\n' + FLOW,
-        "bad.toml:1: duraton: unknown key; allowed: name, description, duration, seed, warmup, base, calibration, sessions, "
-        "nodes, components, flows, channels, hooks, topology, links, traffic, events, measure, real (did you mean duration?)",
+        "bad.toml:1: duraton: unknown key; allowed: name, description, duration, seed, warmup, base, calibration, "
+        "sessions, nodes, components, flows, channels, hooks, topology, links, traffic, events, measure, real "
+        "(did you mean duration?)",
     ),
     "missing unit": (
         'duration = "5"\n' + FLOW,
@@ -89,8 +90,8 @@ CASES = {
     ),
     "component of no kind": (
         '[components]\nserver = { kind = "sv", node = "a" }\n[flows.kinematic]\n',
-        'bad.toml:2: components.server.kind: found "sv"; allowed: "tactile-operator", "ms-embsys", "ms-embsys-app", "ms-com", '
-        '"ms-ei", "srv", "ss-ei", "ss-com", "ss-embsys", "ss-embsys-app", "tactile-teleoperator", "emu", "test-pc" '
+        'bad.toml:2: components.server.kind: found "sv"; allowed: "tactile-operator", "ms-embsys", "ms-embsys-app", '
+        '"ms-com", "ms-ei", "srv", "ss-ei", "ss-com", "ss-embsys", "ss-embsys-app", "tactile-teleoperator", "emu", "test-pc" '
         '(did you mean "srv"?)',
     ),
     "unfit name": (
@@ -308,7 +309,8 @@ def test_bad_input_has_one_message(folder, case):
 
 
 OVERRIDES = {
-    'flows.kinematc.rate="2 kHz"': 'flows.kinematc.rate: found "kinematc"; allowed: kinematic, haptic (did you mean kinematic?)',
+    'flows.kinematc.rate="2 kHz"': 'flows.kinematc.rate: found "kinematc"; '
+    "allowed: kinematic, haptic (did you mean kinematic?)",
     "flows.kinematic.rate=2 khz": 'flows.kinematic.rate: found "2 khz", with the unknown unit "khz"; '
     'allowed: a frequency such as "1 kHz" (Hz, kHz, MHz, fps)',
     "duration": "found no KEY=VALUE; allowed: KEY=VALUE, such as 'traffic.cbr.rate=\"310 kbit/s\"'",

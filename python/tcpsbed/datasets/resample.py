@@ -2,7 +2,7 @@
 
 Between two rows, continuous columns are interpolated linearly and event columns hold the older value. Quaternions are
 brought to one hemisphere, interpolated linearly and normalised; rotation matrices are interpolated linearly and
-replaced by the nearest rotation (the orthogonal factor of the polar decomposition, Higham 1986). Going down in rate
+replaced by the nearest rotation (the orthogonal factor of the polar decomposition, [Higham 1986]). Going down in rate
 takes values at the new times without a filter: what the flow samples is what a sensor polled at that rate would show.
 """
 

@@ -39,6 +39,8 @@ def read(
     """
     separator, names, skip = layout(path)
     table = numbers(path, separator, skip)
+    if len(table) == 0:
+        raise DataError("no samples", file=path, allowed="at least one row under the header")
     names = names or [str(i) for i in range(table.shape[1])]
     if len(names) != table.shape[1]:
         found = f"{table.shape[1]} values under {len(names)} names"

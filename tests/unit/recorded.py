@@ -1,4 +1,4 @@
-"""Recordings beside the project that tests may use: `../shared/data`, or the folder that TCPSBED_DATA names."""
+"""Recordings beside the project that tests may use: `../shared/data`, or the folder in TCPSBED_DATA."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Captures: own bytes in every layout, damage of every kind, and real files against what others read in them."""
+"""Captures: own bytes in every layout, damage of every kind, real files against what others read."""
 
 import struct
 
@@ -217,8 +217,17 @@ def test_a_file_that_is_absent(tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["443-firefox.pcap", "netflix.pcap", "reddit.pcap", "tcpreplay_test.pcap", "teams.pcap", "telegram_videocall.pcapng", "vnc.pcap", "wa_video.pcap"],
-)  # fmt: skip
+    [
+        "443-firefox.pcap",
+        "netflix.pcap",
+        "reddit.pcap",
+        "tcpreplay_test.pcap",
+        "teams.pcap",
+        "telegram_videocall.pcapng",
+        "vnc.pcap",
+        "wa_video.pcap",
+    ],
+)
 def test_real_captures_against_what_another_program_read_in_them(name):
     times_ns, wire_bytes = captures.read(recorded(f"network/pcap/{name}"))
     derived = recorded(f"network/pcap/derived/{name.split('.')[0]}.csv")

@@ -3,6 +3,7 @@
 import json
 import struct
 import wave
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -36,7 +37,7 @@ def test_a_period_that_is_no_whole_number_of_samples_drifts_by_none(tmp_path):
     _, offsets = opened(a_wav(tmp_path / "x.wav", 44_100, 44_100, channels=2), 23.0)
     assert len(offsets) == 24 and offsets[-1] == 4 * 44_100
     assert all(at % 4 == 0 for at in offsets)
-    assert {b - a for a, b in zip(offsets, offsets[1:], strict=False)} == {4 * 1917, 4 * 1918}
+    assert {b - a for a, b in pairwise(offsets)} == {4 * 1917, 4 * 1918}
 
 
 def test_sound_that_a_frame_does_not_fit_in(tmp_path):
@@ -93,7 +94,7 @@ def test_offsets_that_do_not_fit(tmp_path, offsets):
 def test_an_index_that_is_none(tmp_path, text):
     path = an_index(tmp_path / "x.json")
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(DataError, match="index|kind"):
+    with pytest.raises(DataError, match=r"index|kind"):
         opened(path)
 
 

@@ -33,7 +33,7 @@ def test_a_table_with_a_column_of_time(tmp_path, text):
 def test_a_table_without_a_header_needs_a_rate(tmp_path):
     path = written(tmp_path / "x.csv", "# a remark\n1 2\n\n3 4\n")
     assert opened(path, 10.0, rate_hz=5.0).tolist() == [[1, 2], [2, 3], [3, 4]]
-    with pytest.raises(DataError, match="no column of time.*rate_hz"):
+    with pytest.raises(DataError, match=r"no column of time.*rate_hz"):
         opened(path)
 
 

@@ -1,7 +1,7 @@
 """Logs of mouse events: record time (s), client time (s), button, state, x, y (pixels).
 
-Events come when they come. The position moves linearly between them, the button holds: 0 none, 1 left, 2 right,
-3 middle. A log of a remote desktop stamps the same event twice; the client's time is the user's.
+Events come when they come. The position moves linearly between them, the button holds: 0 none, 1 left, 2
+right, 3 middle. A log of a remote desktop stamps the same event twice; the client's time is the user's.
 """
 
 from pathlib import Path

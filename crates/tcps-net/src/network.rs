@@ -39,7 +39,7 @@ pub struct Network {
     sources: Vec<Source>,
     source_agenda: Agenda,
     pub(crate) traffic: Vec<TrafficStats>,
-    events: VecDeque<NetEvent>,
+    pub(crate) events: VecDeque<NetEvent>,
     pub(crate) refused: Vec<Refused>,
     pub(crate) now: Time,
 }

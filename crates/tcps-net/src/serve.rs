@@ -1,10 +1,15 @@
 //! Links that are served packet by packet, on their own line or on a shared medium.
 
-use crate::{line::Departure, network::Network, packet::Parcel};
+use crate::{
+    line::Departure,
+    link::Mode,
+    network::Network,
+    packet::{NetEvent, Parcel},
+};
 use tcps_core::time::{Time, NEVER};
 
 impl Network {
-    /// A packet comes to the queue of a served link.
+    /// A packet comes to the queue of a served link. Returns when the link will have taken it, if anybody may ask.
     pub(crate) fn queue_up(&mut self, l: usize, parcel: Parcel) -> Time {
         let (now, busy) = (parcel.at, self.links[l].busy_until);
         let Some(medium) = self.links[l].served().map(|s| s.medium) else { return now };
@@ -22,9 +27,10 @@ impl Network {
         self.report_refused(l, now);
         self.work(caller, now);
         let link = &mut self.links[l];
-        let waits = link.queue(now);
-        link.stats.waits(waits.packets, waits.bytes);
-        match joined {
+        if let Mode::Served(served) = &link.mode {
+            link.stats.waits(served.queue.packets(), served.queue.bytes());
+        }
+        match joined && !parcel.packet.is_background() {
             true => link.drained_at(now),
             false => now,
         }

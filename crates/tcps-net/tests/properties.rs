@@ -49,7 +49,7 @@ fn conserved_at_vertices(spec: &NetworkSpec, ops: &[(Time, Op)], net: &Network, 
         match e {
             NetEvent::Arrived { packet, .. } => outward[usize::from(packet.dst)] += 1,
             NetEvent::Dropped { reason: DropReason::NoRoute, .. } => without_route += 1,
-            NetEvent::Dropped { .. } => {}
+            NetEvent::Dropped { .. } | NetEvent::Duplicated { .. } => {}
         }
     }
     for (t, s) in spec.traffic.iter().zip(net.traffic_stats()) {

@@ -55,7 +55,7 @@ pub fn call_until(net: &mut Network, end: Time, events: &mut Vec<NetEvent>) {
 pub fn arrivals(events: &[NetEvent]) -> Vec<(Packet, Time)> {
     let arrival = |e: &NetEvent| match e {
         NetEvent::Arrived { at, packet, .. } => Some((*packet, *at)),
-        NetEvent::Dropped { .. } => None,
+        NetEvent::Dropped { .. } | NetEvent::Duplicated { .. } => None,
     };
     events.iter().filter_map(arrival).collect()
 }
@@ -64,7 +64,7 @@ pub fn arrivals(events: &[NetEvent]) -> Vec<(Packet, Time)> {
 pub fn drops(events: &[NetEvent]) -> Vec<(Packet, Time, DropReason)> {
     let drop = |e: &NetEvent| match e {
         NetEvent::Dropped { at, packet, reason, .. } => Some((*packet, *at, *reason)),
-        NetEvent::Arrived { .. } => None,
+        NetEvent::Arrived { .. } | NetEvent::Duplicated { .. } => None,
     };
     events.iter().filter_map(drop).collect()
 }

@@ -80,6 +80,34 @@ pub enum DropReason {
     Hook = 8,
 }
 
+impl DropReason {
+    /// All reasons in the order of their numbers.
+    pub const ALL: [DropReason; 8] = [
+        DropReason::Full,
+        DropReason::Managed,
+        DropReason::Loss,
+        DropReason::Outage,
+        DropReason::NoRoute,
+        DropReason::Dead,
+        DropReason::Malformed,
+        DropReason::Hook,
+    ];
+
+    /// What reports call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            DropReason::Full => "full",
+            DropReason::Managed => "managed",
+            DropReason::Loss => "loss",
+            DropReason::Outage => "outage",
+            DropReason::NoRoute => "no route",
+            DropReason::Dead => "dead",
+            DropReason::Malformed => "malformed",
+            DropReason::Hook => "hook",
+        }
+    }
+}
+
 /// One row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {

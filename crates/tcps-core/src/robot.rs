@@ -13,4 +13,8 @@ pub trait Robot: Send {
     fn arrived(&self) -> bool {
         true
     }
+    /// What went wrong, if anything did.
+    fn failure(&self) -> Option<String> {
+        None
+    }
 }

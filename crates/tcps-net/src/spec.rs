@@ -35,7 +35,7 @@ pub enum Routing {
 }
 
 /// A unidirectional link.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
     /// Its name in records and reports, for example `l1.forward`.

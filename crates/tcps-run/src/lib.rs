@@ -1,2 +1,22 @@
-//! run
+//! The two drivers of tcpsbed (virtual and real), its emulator and its recorder.
+//!
+//! ```text
+//! plan ──► node (sans-IO) ──► Outside ─┬─► virtual_time   simulated clock, network, cores
+//!                                      └─► real           sockets, kernel stamps, the machine's clock
+//! ```
+
+pub mod analysis;
+pub mod code;
+pub mod cpu;
+pub mod error;
+pub mod library;
+pub mod node;
+pub mod outside;
+pub mod pcapng;
 pub mod plan;
+pub mod real;
+pub mod recorder;
+pub mod report;
+pub mod sample_codec;
+pub mod source;
+pub mod virtual_time;

@@ -55,6 +55,30 @@ pub struct Plan {
     pub real: RealPlan,
 }
 
+impl Plan {
+    /// Whether a session at a node runs Python code.
+    pub fn needs_python(&self, node: u16, session: u16) -> bool {
+        let here = |c: u16| {
+            let c = &self.components[c as usize];
+            c.node == node && c.session == session
+        };
+        let python = |code: &CodePlan| code.kind == CodeKind::Python;
+        let visits = self.flows.iter().flat_map(|f| &f.path).filter(|v| here(v.component));
+        let mut robots = self.components.iter().filter(|c| c.node == node && c.session == session);
+        visits.flat_map(|v| &v.steps).any(|s| s.run.as_ref().is_some_and(python))
+            || robots.any(|c| c.robot.as_ref().is_some_and(|r| python(&r.run)))
+    }
+
+    /// The wire size of a channel's datagram of `bytes` with `payload` bytes of a sample. [PROTOCOLS 1.2]
+    pub fn accounted_bytes(&self, channel: u16, bytes: usize, payload: usize) -> u32 {
+        let overhead = self.channels[channel as usize].params.get("overhead_bytes").and_then(Value::as_u64);
+        overhead.map_or(bytes as u32 + OVERHEAD_BYTES, |o| payload as u32 + o as u32)
+    }
+}
+
+/// Bytes below the transport on the wire: UDP, IPv4, link. [PROTOCOLS 1.2]
+pub const OVERHEAD_BYTES: u32 = 8 + 20 + 26;
+
 /// How much is recorded. Each level holds the ones before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -225,7 +249,7 @@ pub enum Codec {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum SourcePlan {
-    /// `bytes` bytes (or the values that fill them): a sine per value, so that a receiver can check them.
+    /// `bytes` bytes: a triangle wave per value, or mixed bytes where there are no values.
     Generated {
         /// Size of a sample.
         bytes: u32,

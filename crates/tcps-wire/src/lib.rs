@@ -1,1 +1,45 @@
-//! wire
+//! Byte formats of tcpsbed, in network order unless a file says otherwise.
+//!
+//! ```text
+//! first byte
+//!   0x01  header   sample, or a fragment of one ──► [ payload ] [ echo trailer ]
+//!   0xEC  reply    answer to an echo command, 32 bytes
+//!   0xCC  clock    exchange of clock stamps, 36 bytes
+//! ```
+//! The first bytes of replies and clock exchanges can begin neither an RTP packet (version 2: 0x80 to 0xBF)
+//! nor a telehaptic header (0x00 to 0x7F), so that all of them may share a port.
+//!
+//! Each format is a file with a `Packet` view, whose accessors cannot panic, and a `Repr` that is parsed and
+//! emitted. `pcapng` writes capture files.
+
+mod bytes;
+pub mod clock;
+pub mod echo;
+mod error;
+pub mod header;
+pub mod pcapng;
+pub mod reply;
+
+pub use error::Error;
+
+/// What a datagram claims to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A sample or a fragment of one (`header`).
+    Sample,
+    /// The answer to an echo command (`reply`).
+    Reply,
+    /// An exchange of clock stamps (`clock`).
+    Clock,
+}
+
+/// The format that the first byte announces; the rest may still be malformed.
+#[inline]
+pub fn format(datagram: &[u8]) -> Option<Format> {
+    match *datagram.first()? {
+        header::VERSION => Some(Format::Sample),
+        reply::FIRST_BYTE => Some(Format::Reply),
+        clock::FIRST_BYTE => Some(Format::Clock),
+        _ => None,
+    }
+}

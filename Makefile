@@ -1,0 +1,55 @@
+# Every target does its own set-up. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+export PATH := $(PATH):$(HOME)/.cargo/bin
+export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
+bin := .venv/bin
+seconds ?= 60
+
+.PHONY: help run test lint format drawing bench wheel fuzz licences setup clean clean-venv
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: setup ## set everything up, run the quickstart and say where its report is
+	@$(bin)/tcpsbed run scenarios/quickstart.toml
+
+test: setup ## every test
+	@tools/test.sh
+
+lint: packages ## rustfmt, clippy, ruff, mypy, import arrows, citations
+	@tools/lint.sh
+
+format: packages ## format Rust and Python
+	@cargo fmt --all
+	@$(bin)/ruff check --fix --quiet . && $(bin)/ruff format --quiet .
+
+drawing: packages ## draw ARCHITECTURE.md again from the code
+	@$(bin)/python tools/check_arrows.py --write
+
+bench: setup ## every benchmark, and the tables of docs/benchmarks.md (ARGS=--quick for a short one)
+	@$(bin)/python benches/run.py $(ARGS)
+
+wheel: packages ## a wheel in dist/, installed and tried in an empty virtual environment
+	@tools/wheel.sh
+
+fuzz: ## fuzz every parser and handle_input (seconds=60 each) with a kept corpus
+	@fuzz/run.sh $(seconds)
+
+licences: packages ## licences of all crates, Python packages and bundled libraries
+	@$(bin)/python tools/licences.py
+
+setup: ## only the set-up
+	@tools/setup.sh
+
+.PHONY: packages
+packages:
+	@tools/setup.sh packages
+
+clean: ## remove what was built and run, but keep .venv
+	@rm -rf target dist build bench-out .mypy_cache .ruff_cache .pytest_cache python/tcpsbed/_tcps*.so
+	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+clean-venv: ## remove .venv
+	@rm -rf .venv

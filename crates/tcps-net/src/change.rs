@@ -1,0 +1,134 @@
+//! Events: links change, paths are chosen again. Packets keep what has begun and get what is new for the rest.
+//!
+//! Pure and ahead links know the future of their packets. Before a change, that future is taken back: every packet is
+//! put where it is now, on the link that it is passing, or back into the queue if it has not started.
+
+use crate::{
+    check,
+    error::NetError,
+    link::{Mode, Served},
+    network::Network,
+    packet::Parcel,
+    topology::Routes,
+};
+use tcps_core::time::Time;
+
+/// What changes on a link; absent keys stay as they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LinkChange {
+    /// New rate. Packets that have started keep their times; those that wait see the new rate.
+    pub rate_bps: Option<f64>,
+    /// New propagation, for packets that have not started.
+    pub delay_ns: Option<Time>,
+    /// New independent loss.
+    pub loss: Option<f64>,
+    /// Down: packets that would start are lost. Or up again.
+    pub up: Option<bool>,
+}
+
+impl Network {
+    /// Changes a link from `now` on. An error names the key; then nothing has changed.
+    pub fn change_link(&mut self, now: Time, link: u16, change: &LinkChange) -> Result<(), NetError> {
+        let l = usize::from(link);
+        let spec = self.spec.links.get(l);
+        let spec = spec.ok_or_else(|| NetError::new("links", "number", link, "give the number of a link"))?;
+        check::change(spec, change)?;
+        if *change == LinkChange::default() {
+            return Ok(());
+        }
+        let now = self.move_to(now);
+        if !matches!(self.links[l].mode, Mode::Served(_)) {
+            self.take_back(now, Some(l));
+        }
+        self.apply(l, change);
+        self.serve_link(l, now);
+        Ok(())
+    }
+
+    /// Chooses all paths again, over links that are up. Packets on a link reach its end, and go on from there.
+    pub fn reroute(&mut self, now: Time) {
+        let now = self.move_to(now);
+        self.routes = Routes::new(&self.spec, &self.links, now);
+        self.take_back(now, None);
+    }
+
+    fn apply(&mut self, l: usize, change: &LinkChange) {
+        let link = &mut self.links[l];
+        link.rate_bps = change.rate_bps.unwrap_or(link.rate_bps);
+        link.delay_ns = change.delay_ns.unwrap_or(link.delay_ns);
+        link.up = change.up.unwrap_or(link.up);
+        let rate_bps = link.rate_bps;
+        if let Some(served) = link.served() {
+            served.queue.set_rate(rate_bps);
+            if let Some(p) = change.loss {
+                served.line.set_loss(p);
+            }
+        }
+    }
+
+    /// Undoes all folding and, if given, turns link `changed` into a served one; then folds what can be folded.
+    fn take_back(&mut self, now: Time, changed: Option<usize>) {
+        let mut flying = self.unfold(now);
+        self.pipes.clear();
+        self.pipe_of.iter_mut().for_each(Vec::clear);
+        self.agenda.clear_from(self.links.len() + self.media.len());
+        if let Some(l) = changed {
+            flying = self.requeue(l, now, flying);
+        }
+        flying.sort_by_key(|(_, parcel)| parcel.at);
+        for (l, parcel) in flying {
+            self.launch(l, parcel);
+        }
+    }
+
+    /// All packets in flight, with the link that each is passing and the moment of its end. The counters of folded
+    /// links keep what has entered them.
+    fn unfold(&mut self, now: Time) -> Vec<(usize, Parcel)> {
+        let mut flying = Vec::new();
+        let pipes = std::mem::take(&mut self.pipes);
+        for pipe in &pipes {
+            let counts: Vec<_> = self.folded_counts(pipe, now.saturating_sub(1)).collect();
+            for (link, (packets, bytes)) in counts {
+                let stats = &mut self.links[usize::from(link)].stats;
+                stats.offered_packets += packets;
+                stats.offered_bytes += bytes;
+            }
+            for parcel in &pipe.parcels {
+                let (mut l, mut at) = (pipe.link, parcel.at - pipe.extra);
+                for &next in &pipe.path {
+                    if at >= now {
+                        break;
+                    }
+                    l = next;
+                    at += self.links[usize::from(next)].delay_ns;
+                }
+                flying.push((usize::from(l), Parcel { at, ..*parcel }));
+            }
+        }
+        flying
+    }
+
+    /// Turns link `l` into a served one. Packets on it that have not started go into its queue; the rest is returned.
+    fn requeue(&mut self, l: usize, now: Time, flying: Vec<(usize, Parcel)>) -> Vec<(usize, Parcel)> {
+        let (spec, flows, seed) = (&self.spec.links[l], &self.flows, self.seed);
+        let mut served = Box::new(Served::new(spec, flows, seed));
+        let link = &mut self.links[l];
+        let ahead = matches!(link.mode, Mode::Ahead(_));
+        let start = |p: &Parcel| p.at - link.delay_ns - link.serialise(p.packet.wire_bytes);
+        let waits = |e: &(usize, Parcel)| ahead && e.0 == l && start(&e.1) > now;
+        let (mut waiting, rest): (Vec<_>, Vec<_>) = flying.into_iter().partition(waits);
+        waiting.sort_by_key(|(_, p)| start(p));
+        if let Some((_, first)) = waiting.first() {
+            let begun_until = start(first);
+            link.busy_total -= link.busy_until - begun_until;
+            link.busy_until = begun_until;
+        }
+        for (_, parcel) in waiting {
+            served.queue.enqueue(Parcel { at: now, ..parcel }, true, &mut Vec::new());
+        }
+        let last = rest.iter().filter(|e| e.0 == l).map(|e| e.1.at).max();
+        served.line.last_arrival = last.unwrap_or(Time::MIN);
+        link.mode = Mode::Served(served);
+        rest
+    }
+}

@@ -1,0 +1,253 @@
+//! What a specification may say. Everything else in this crate relies on it.
+
+use crate::{
+    change::LinkChange,
+    error::NetError,
+    packet::TRAFFIC_BASE,
+    queue::Flows,
+    spec::{Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, TrafficModel, TrafficSpec, VbrModel},
+};
+use std::{collections::BTreeSet, fmt::Display};
+use tcps_core::{dist::Dist, time::Time};
+
+/// Longest span, about eleven days: sums of spans stay far from the end of time.
+const MAX_SPAN_NS: Time = 1_000_000_000_000_000;
+/// Largest rate, 1 Tbit/s.
+const MAX_BPS: f64 = 1e12;
+
+/// Collects the place for messages.
+struct At(String);
+
+impl At {
+    fn need(&self, ok: bool, key: &'static str, found: impl Display, remedy: &str) -> Result<(), NetError> {
+        match ok {
+            true => Ok(()),
+            false => Err(NetError::new(self.0.clone(), key, found, remedy)),
+        }
+    }
+
+    fn span(&self, key: &'static str, ns: Time) -> Result<(), NetError> {
+        self.need((0..=MAX_SPAN_NS).contains(&ns), key, format!("{ns} ns"), "give a span from 0 to 11 days")
+    }
+
+    fn positive_span(&self, key: &'static str, ns: Time) -> Result<(), NetError> {
+        self.need(
+            (1..=MAX_SPAN_NS).contains(&ns),
+            key,
+            format!("{ns} ns"),
+            "give a span above 0, up to 11 days",
+        )
+    }
+
+    fn probability(&self, key: &'static str, p: f64) -> Result<(), NetError> {
+        self.need((0.0..=1.0).contains(&p), key, p, "give a probability from 0 to 1")
+    }
+
+    fn line_rate(&self, bps: f64) -> Result<(), NetError> {
+        let ok = bps >= 1.0 && (bps <= MAX_BPS || bps.is_infinite());
+        self.need(
+            ok,
+            "rate_bps",
+            bps,
+            "give a rate from 1 bit/s to 1 Tbit/s, or none for an infinitely fast link",
+        )
+    }
+
+    fn source_rate(&self, bps: f64) -> Result<(), NetError> {
+        self.need(
+            (0.0..=MAX_BPS).contains(&bps),
+            "rate",
+            format!("{bps} bit/s"),
+            "give a rate from 0 to 1 Tbit/s",
+        )
+    }
+}
+
+/// Checks a whole network.
+pub(crate) fn network(spec: &NetworkSpec, flows: &Flows) -> Result<(), NetError> {
+    let at = At("network".into());
+    let room = usize::from(TRAFFIC_BASE);
+    at.need(spec.vertices.len() < room, "vertices", spec.vertices.len(), "have fewer than 32768")?;
+    at.need(spec.links.len() < room, "links", spec.links.len(), "have fewer than 32768")?;
+    at.need(spec.traffic.len() < room, "traffic", spec.traffic.len(), "have fewer than 32768")?;
+    let mut names = BTreeSet::new();
+    for l in &spec.links {
+        let at = At(format!("links.{}", l.name));
+        at.need(names.insert(&l.name), "name", &l.name, "give every link a name of its own")?;
+        link(&at, l, spec.vertices.len(), flows)?;
+    }
+    spec.traffic.iter().try_for_each(|t| traffic(t, spec.vertices.len()))
+}
+
+fn link(at: &At, l: &LinkSpec, vertices: usize, flows: &Flows) -> Result<(), NetError> {
+    let known = |v: u16| usize::from(v) < vertices;
+    at.need(known(l.from), "from", l.from, "give the number of a vertex")?;
+    at.need(known(l.to), "to", l.to, "give the number of a vertex")?;
+    at.need(l.from != l.to, "to", l.to, "let the link end at another vertex")?;
+    l.rate_bps.map_or(Ok(()), |r| at.line_rate(r))?;
+    at.span("delay_ns", l.delay_ns)?;
+    at.probability("duplicate", l.duplicate)?;
+    at.probability("corrupt", l.corrupt)?;
+    for o in &l.outages {
+        at.need(
+            o.0 <= o.1,
+            "outages",
+            format!("{} to {} ns", o.0, o.1),
+            "let an outage end after it begins",
+        )?;
+    }
+    l.loss.as_ref().map_or(Ok(()), |m| loss(at, m))?;
+    l.jitter.as_ref().map_or(Ok(()), |j| jitter(at, j))?;
+    l.opportunities_ns.as_ref().map_or(Ok(()), |o| opportunities(at, l, o))?;
+    discipline(at, &l.queue.discipline, flows)
+}
+
+fn opportunities(at: &At, l: &LinkSpec, moments: &[Time]) -> Result<(), NetError> {
+    let key = "opportunities_ns";
+    let ordered = moments.windows(2).all(|w| w[0] <= w[1]) && moments.first().is_some_and(|&m| m >= 0);
+    at.need(ordered, key, format!("{} moments", moments.len()), "give moments from 0 on, in order")?;
+    let last = moments.last().copied().unwrap_or(0);
+    at.need(
+        (1..=MAX_SPAN_NS).contains(&last),
+        key,
+        format!("last {last} ns"),
+        "let the last moment be above 0",
+    )?;
+    at.need(l.medium.is_none(), "medium", "a trace of opportunities", "remove the medium or the trace")?;
+    at.need(
+        l.rate_bps.is_none(),
+        "rate_bps",
+        "a rate and a trace of opportunities",
+        "remove the rate or the trace",
+    )
+}
+
+fn loss(at: &At, loss: &LossSpec) -> Result<(), NetError> {
+    match *loss {
+        LossSpec::Random { p } => at.probability("loss.p", p),
+        LossSpec::GilbertElliott { p, r, loss_good, loss_bad } => {
+            at.probability("loss.p", p)?;
+            at.probability("loss.r", r)?;
+            at.probability("loss.loss_good", loss_good)?;
+            at.probability("loss.loss_bad", loss_bad)
+        }
+    }
+}
+
+fn jitter(at: &At, jitter: &JitterSpec) -> Result<(), NetError> {
+    let key = "jitter.delay";
+    let span = |x: f64| (0.0..=MAX_SPAN_NS as f64).contains(&x);
+    let spans = |ns: &[i64]| !ns.is_empty() && ns.iter().all(|&x| (0..=MAX_SPAN_NS).contains(&x));
+    let ok = match &jitter.delay {
+        Dist::Constant { ns } => spans(&[*ns]),
+        Dist::Uniform { low_ns, high_ns } => low_ns <= high_ns && spans(&[*low_ns, *high_ns]),
+        Dist::Normal { mean_ns, sd_ns } => mean_ns.abs() <= MAX_SPAN_NS as f64 && span(*sd_ns),
+        Dist::Exponential { mean_ns, shift_ns } => span(*mean_ns) && spans(&[*shift_ns]),
+        Dist::Gumbel { mode_ns, scale_ns } => mode_ns.abs() <= MAX_SPAN_NS as f64 && span(*scale_ns),
+        Dist::Pareto { scale_ns, shape } => span(*scale_ns) && *shape > 0.0,
+        Dist::Trace { ns } => spans(ns),
+        Dist::Empirical { quantiles_ns } => spans(quantiles_ns),
+    };
+    at.need(
+        ok,
+        key,
+        format!("{:?}", jitter.delay),
+        "give spans from 0 to 11 days, low before high, no empty list",
+    )
+}
+
+fn discipline(at: &At, discipline: &Discipline, flows: &Flows) -> Result<(), NetError> {
+    match discipline {
+        Discipline::DropTail => Ok(()),
+        Discipline::Priority { classes } => priority(at, classes),
+        Discipline::RoundRobin { quantum_bytes, flow_limits } => {
+            at.need(*quantum_bytes > 0, "queue.quantum_bytes", quantum_bytes, "give at least 1 byte")?;
+            flow_limits.iter().try_for_each(|(name, _)| {
+                let remedy = "name a flow, or traffic as traffic.NAME";
+                at.need(!flows.named(name).is_empty(), "queue.flow_limits", name, remedy)
+            })
+        }
+        Discipline::Red { min_bytes, max_bytes, max_p, weight } => {
+            let found = format!("{min_bytes} to {max_bytes} B");
+            let ok = *min_bytes >= 0.0 && min_bytes < max_bytes && max_bytes.is_finite();
+            at.need(ok, "queue.min_bytes", found, "give a minimum from 0 on, below the maximum")?;
+            at.probability("queue.max_p", *max_p)?;
+            at.probability("queue.weight", *weight)
+        }
+        Discipline::Codel { target_ns, interval_ns } => control(at, *target_ns, *interval_ns),
+        Discipline::FqCodel { target_ns, interval_ns, quantum_bytes, flows } => {
+            control(at, *target_ns, *interval_ns)?;
+            at.need(*quantum_bytes > 0, "queue.quantum_bytes", quantum_bytes, "give at least 1 byte")?;
+            at.need((1..=65536).contains(flows), "queue.flows", flows, "give 1 to 65536 buckets")
+        }
+    }
+}
+
+fn control(at: &At, target_ns: Time, interval_ns: Time) -> Result<(), NetError> {
+    at.positive_span("queue.target_ns", target_ns)?;
+    at.positive_span("queue.interval_ns", interval_ns)
+}
+
+fn priority(at: &At, classes: &[Vec<u8>]) -> Result<(), NetError> {
+    let remedy = "give 2 to 64 classes; the last one, which may be empty, takes the rest";
+    at.need((2..=64).contains(&classes.len()), "queue.classes", classes.len(), remedy)?;
+    let mut seen = BTreeSet::new();
+    classes.iter().flatten().try_for_each(|d| {
+        at.need(*d < 64 && seen.insert(d), "queue.classes", d, "give code points from 0 to 63, each once")
+    })
+}
+
+fn traffic(t: &TrafficSpec, vertices: usize) -> Result<(), NetError> {
+    let at = At(format!("traffic.{}", t.name));
+    let known = |v: u16| usize::from(v) < vertices;
+    at.need(known(t.from), "from", t.from, "give the number of a vertex")?;
+    at.need(known(t.to), "to", t.to, "give the number of a vertex")?;
+    at.span("start_ns", t.start_ns)?;
+    let size =
+        |bytes: u32| at.need((1..=65535).contains(&bytes), "packet_bytes", bytes, "give 1 to 65535 bytes");
+    match &t.model {
+        TrafficModel::Cbr { rate_bps, packet_bytes }
+        | TrafficModel::Poisson { rate_bps, packet_bytes, .. } => {
+            at.source_rate(*rate_bps)?;
+            size(*packet_bytes)
+        }
+        TrafficModel::Vbr { low_bps, high_bps, packet_bytes, vary } => {
+            at.source_rate(*low_bps)?;
+            at.source_rate(*high_bps)?;
+            let found = format!("{low_bps} to {high_bps} bit/s");
+            at.need(low_bps <= high_bps, "low_bps", found, "let the lowest rate be below the highest")?;
+            if let VbrModel::Piecewise { period_ns } = vary {
+                at.positive_span("vary.period_ns", *period_ns)?;
+            }
+            size(*packet_bytes)
+        }
+        TrafficModel::Replay { packets, loop_ns } => replay(&at, packets, *loop_ns),
+    }
+}
+
+fn replay(at: &At, packets: &[(Time, u32)], loop_ns: Option<Time>) -> Result<(), NetError> {
+    let ordered = packets.windows(2).all(|w| w[0].0 <= w[1].0) && packets.first().is_none_or(|p| p.0 >= 0);
+    at.need(ordered, "packets", "moments out of order", "sort the packets by time, from 0 on")?;
+    let last = packets.last().map_or(0, |p| p.0);
+    at.span("packets", last)?;
+    let Some(round) = loop_ns else { return Ok(()) };
+    at.positive_span("loop_ns", round)?;
+    at.need(round >= last, "loop_ns", format!("{round} ns"), "let a round be as long as the recording")
+}
+
+/// Checks the change of a link.
+pub(crate) fn change(link: &LinkSpec, change: &LinkChange) -> Result<(), NetError> {
+    let at = At(format!("links.{}", link.name));
+    if let Some(bps) = change.rate_bps {
+        at.line_rate(bps)?;
+        let traced = link.opportunities_ns.is_some();
+        at.need(
+            !traced,
+            "rate_bps",
+            bps,
+            "the link follows a trace of opportunities and has no rate to change",
+        )?;
+    }
+    change.delay_ns.map_or(Ok(()), |d| at.span("delay_ns", d))?;
+    change.loss.map_or(Ok(()), |p| at.probability("loss", p))
+}

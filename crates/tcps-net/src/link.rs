@@ -1,0 +1,213 @@
+//! A unidirectional link: a queue, a line with a rate, and what may happen on the line.
+
+use crate::{
+    ahead::Ahead,
+    line::{Departure, Line},
+    opportunity::Opportunities,
+    packet::Parcel,
+    queue::{self, Flows, Limit, QueueDiscipline, Refused},
+    spec::{Discipline, LinkSpec},
+    stats::{LinkStats, QueueState},
+};
+use tcps_core::time::{serialisation_ns, Time, NEVER};
+
+/// A link with its counters.
+pub(crate) struct Link {
+    pub from: u16,
+    pub to: u16,
+    pub rate_bps: f64,
+    pub delay_ns: Time,
+    pub up: bool,
+    pub busy_until: Time,
+    pub busy_total: Time,
+    pub stats: LinkStats,
+    pub mode: Mode,
+}
+
+/// The three ways of computing a link (see the crate's documentation).
+pub(crate) enum Mode {
+    Pure,
+    Ahead(Ahead),
+    Served(Box<Served>),
+}
+
+impl Link {
+    /// The cheapest exact link for a specification.
+    pub fn new(spec: &LinkSpec, flows: &Flows, seed: u64) -> Self {
+        let rate_bps = spec.rate_bps.unwrap_or(f64::INFINITY);
+        let calm = spec.medium.is_none()
+            && spec.loss.is_none()
+            && spec.jitter.is_none()
+            && spec.duplicate == 0.0
+            && spec.corrupt == 0.0
+            && spec.outages.is_empty()
+            && spec.opportunities_ns.is_none();
+        let mode = match &spec.queue.discipline {
+            _ if calm && rate_bps.is_infinite() => Mode::Pure,
+            Discipline::DropTail if calm => Mode::Ahead(Ahead::new(Limit::of(&spec.queue))),
+            _ => Mode::Served(Box::new(Served::new(spec, flows, seed))),
+        };
+        let stats = LinkStats { name: spec.name.clone(), ..LinkStats::default() };
+        let (from, to, delay_ns) = (spec.from, spec.to, spec.delay_ns);
+        Self { from, to, rate_bps, delay_ns, up: true, busy_until: 0, busy_total: 0, stats, mode }
+    }
+
+    /// Time that a packet occupies the line.
+    #[inline]
+    pub fn serialise(&self, bytes: u32) -> Time {
+        serialisation_ns(bytes, self.rate_bps)
+    }
+
+    /// True for a link that only delays.
+    pub fn is_pure(&self) -> bool {
+        matches!(self.mode, Mode::Pure)
+    }
+
+    /// The served part, if that is how the link is computed.
+    pub fn served(&mut self) -> Option<&mut Served> {
+        match &mut self.mode {
+            Mode::Served(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    /// True if packets wait for the line.
+    pub fn has_waiting(&self) -> bool {
+        matches!(&self.mode, Mode::Served(s) if s.queue.packets() > 0)
+    }
+
+    /// True while no outage is scheduled and no event took the link down.
+    pub fn is_up(&self, now: Time) -> bool {
+        self.up && !matches!(&self.mode, Mode::Served(s) if s.line.in_outage(now))
+    }
+
+    /// Begins the next transmission of a served link, if the line is free and something waits.
+    pub fn begin(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<Departure> {
+        let Mode::Served(served) = &mut self.mode else { return None };
+        if served.opportunities.is_some() {
+            let (parcel, at) = served.use_opportunities(now, refused)?;
+            self.busy_total += served.opportunities.as_ref()?.mean_ns(parcel.packet.wire_bytes);
+            return Some(served.line.cross(at, at, self.delay_ns, self.up, parcel));
+        }
+        if now < self.busy_until {
+            return None;
+        }
+        let parcel = served.queue.dequeue(now, refused)?;
+        let took = serialisation_ns(parcel.packet.wire_bytes, self.rate_bps);
+        self.busy_until = now.saturating_add(took);
+        self.busy_total = self.busy_total.saturating_add(took);
+        Some(served.line.cross(now, self.busy_until, self.delay_ns, self.up, parcel))
+    }
+
+    /// When `begin` should be called next; `NEVER` if nothing waits.
+    pub fn next_service(&self) -> Time {
+        match &self.mode {
+            Mode::Served(s) if s.opportunities.is_some() => s.next_opportunity(),
+            Mode::Served(s) if s.medium.is_none() && s.queue.packets() > 0 => self.busy_until,
+            _ => NEVER,
+        }
+    }
+
+    /// What waits at `now`.
+    pub fn queue(&self, now: Time) -> QueueState {
+        let mut wait_ns = self.busy_until.saturating_sub(now).max(0);
+        let (packets, bytes) = match &self.mode {
+            Mode::Pure => (0, 0),
+            Mode::Ahead(ahead) => ahead.waiting(now), // their time is part of `busy_until`
+            Mode::Served(served) => {
+                let bytes = served.queue.bytes();
+                wait_ns = wait_ns.saturating_add(self.serialise(bytes.min(u64::from(u32::MAX)) as u32));
+                (served.queue.packets(), bytes)
+            }
+        };
+        QueueState { packets, bytes, wait_ns }
+    }
+
+    /// When a packet behind all that wait will have left, as far as that is known.
+    pub fn drained_at(&self, now: Time) -> Time {
+        match &self.mode {
+            Mode::Served(s) if s.opportunities.is_some() => s.drained_at(),
+            _ => now.saturating_add(self.queue(now).wait_ns),
+        }
+    }
+
+    /// Completes the counters at `now`: of packets whose times are known ahead, only those that have started count
+    /// as carried.
+    pub fn settle(&self, stats: &mut LinkStats, now: Time) {
+        let queue = self.queue(now);
+        let transit = match &self.mode {
+            Mode::Served(s) => s.transit.as_ref().map(|t| t.0.packet.wire_bytes),
+            _ => None,
+        };
+        stats.waiting_packets = queue.packets + transit.map_or(0, |_| 1);
+        stats.waiting_bytes = queue.bytes + transit.map_or(0, u64::from);
+        stats.packets = stats.offered_packets - stats.dropped_packets - stats.waiting_packets;
+        stats.bytes = stats.offered_bytes - stats.dropped_bytes - stats.waiting_bytes;
+        stats.busy_ns = self.busy_total - self.busy_until.saturating_sub(now).max(0);
+    }
+}
+
+/// A link whose packets leave a queue discipline one by one.
+pub(crate) struct Served {
+    pub queue: Box<dyn QueueDiscipline>,
+    pub line: Line,
+    /// Number of the medium that it shares.
+    pub medium: Option<u16>,
+    pub opportunities: Option<Opportunities>,
+    /// A packet that has been taken from the queue but not wholly sent, with the bytes that are left.
+    transit: Option<(Parcel, u32)>,
+}
+
+impl Served {
+    /// An idle link.
+    pub fn new(spec: &LinkSpec, flows: &Flows, seed: u64) -> Self {
+        Self {
+            queue: queue::build(spec, flows, seed),
+            line: Line::new(spec, seed),
+            medium: None,
+            opportunities: spec.opportunities_ns.as_deref().map(Opportunities::new),
+            transit: None,
+        }
+    }
+
+    /// Passes opportunities that nobody can use any more; to be called before a packet is queued.
+    pub fn skip_opportunities(&mut self, now: Time) {
+        if let Some(o) = self.opportunities.as_mut() {
+            if self.transit.is_none() && self.queue.packets() == 0 {
+                o.skip_to(now);
+            }
+        }
+    }
+
+    /// The next packet whose last byte leaves at or before `now`, and when that was. [Netravali 2015]
+    fn use_opportunities(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<(Parcel, Time)> {
+        let o = self.opportunities.as_mut()?;
+        while o.next() <= now {
+            let at = o.next();
+            let taken = self.transit.take();
+            let taken = taken.or_else(|| self.queue.dequeue(at, refused).map(|p| (p, p.packet.wire_bytes)));
+            let Some((parcel, left)) = taken else {
+                o.pass();
+                continue;
+            };
+            match left - o.take(left) {
+                0 => return Some((parcel, at)),
+                left => self.transit = Some((parcel, left)),
+            }
+        }
+        None
+    }
+
+    fn next_opportunity(&self) -> Time {
+        match &self.opportunities {
+            Some(o) if self.transit.is_some() || self.queue.packets() > 0 => o.next(),
+            _ => NEVER,
+        }
+    }
+
+    fn drained_at(&self) -> Time {
+        let bytes = self.queue.bytes() + self.transit.as_ref().map_or(0, |t| u64::from(t.1));
+        let more = bytes.saturating_sub(1) / u64::from(crate::opportunity::OPPORTUNITY_BYTES);
+        self.opportunities.as_ref().map_or(0, |o| o.after(more as usize))
+    }
+}

@@ -1,0 +1,40 @@
+//! A half-duplex medium (hub): one transmission at a time over all links that share it.
+
+use tcps_core::time::Time;
+
+/// The links on a medium, and whose turn is next. Waiting links take turns, one packet each.
+#[derive(Debug, Default)]
+pub(crate) struct Medium {
+    pub name: String,
+    pub links: Vec<u16>,
+    pub busy_until: Time,
+    turn: usize,
+}
+
+impl Medium {
+    /// A free medium.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
+
+    /// The next waiting link in turn; the turn moves behind it.
+    pub fn grant(&mut self, waits: impl Fn(u16) -> bool) -> Option<u16> {
+        let n = self.links.len();
+        let i = (0..n).map(|k| (self.turn + k) % n).find(|&i| waits(self.links[i]))?;
+        self.turn = (i + 1) % n;
+        Some(self.links[i])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_links_take_turns() {
+        let mut m = Medium { links: vec![4, 5, 6], ..Medium::new("hub") };
+        let order: Vec<_> = (0..4).filter_map(|_| m.grant(|l| l != 5)).collect();
+        assert_eq!(order, [4, 6, 4, 6]);
+        assert_eq!(m.grant(|_| false), None);
+    }
+}

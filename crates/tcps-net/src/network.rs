@@ -1,0 +1,295 @@
+//! The network: links, pipes, media and sources, called in the order of (time, object).
+
+use crate::{
+    agenda::Agenda,
+    check,
+    error::NetError,
+    link::{Link, Mode},
+    medium::Medium,
+    packet::{NetEvent, Packet, Parcel, TRAFFIC_BASE},
+    pipe::Pipe,
+    queue::{Flows, Refused},
+    spec::{LinkSpec, NetworkSpec},
+    stats::{LinkStats, QueueState, TrafficStats},
+    topology::{Routes, NO_LINK},
+    traffic::Source,
+};
+use std::collections::VecDeque;
+use tcps_core::{
+    record::DropReason,
+    time::{Time, NEVER},
+};
+
+/// A network in virtual time.
+///
+/// At one moment, transmitters are called before packets in flight, those before background traffic. A driver's
+/// `send` comes where the driver calls it, after everything of earlier moments.
+pub struct Network {
+    pub(crate) spec: NetworkSpec,
+    pub(crate) flows: Flows,
+    pub(crate) seed: u64,
+    pub(crate) links: Vec<Link>,
+    pub(crate) media: Vec<Medium>,
+    pub(crate) pipes: Vec<Pipe>,
+    /// Pipe by link, then by destination and by whether the packet is background.
+    pub(crate) pipe_of: Vec<Vec<u32>>,
+    pub(crate) routes: Routes,
+    /// Links, then media, then pipes.
+    pub(crate) agenda: Agenda,
+    sources: Vec<Source>,
+    source_agenda: Agenda,
+    pub(crate) traffic: Vec<TrafficStats>,
+    pub(crate) events: VecDeque<NetEvent>,
+    pub(crate) refused: Vec<Refused>,
+    pub(crate) now: Time,
+}
+
+impl Network {
+    /// A network at time 0. Every random object draws from a stream of its own, named after it.
+    pub fn new(spec: &NetworkSpec, flow_names: &[String], seed: u64) -> Result<Self, NetError> {
+        let flows = Flows::new(flow_names, spec.traffic.iter().map(|t| t.name.clone()).collect());
+        check::network(spec, &flows)?;
+        let mut net = Self {
+            links: spec.links.iter().map(|l| Link::new(l, &flows, seed)).collect(),
+            media: Vec::new(),
+            pipes: Vec::new(),
+            pipe_of: vec![Vec::new(); spec.links.len()],
+            routes: Routes::default(),
+            agenda: Agenda::default(),
+            sources: spec.traffic.iter().enumerate().map(|(i, t)| Source::new(t, i, seed)).collect(),
+            source_agenda: Agenda::default(),
+            traffic: spec
+                .traffic
+                .iter()
+                .map(|t| TrafficStats { name: t.name.clone(), ..Default::default() })
+                .collect(),
+            events: VecDeque::new(),
+            refused: Vec::new(),
+            spec: spec.clone(),
+            flows,
+            seed,
+            now: Time::MIN,
+        };
+        net.share_media(&spec.links);
+        net.routes = Routes::new(spec, &net.links, 0);
+        for i in 0..net.sources.len() {
+            net.schedule_source(i);
+        }
+        Ok(net)
+    }
+
+    fn share_media(&mut self, specs: &[LinkSpec]) {
+        for (i, spec) in specs.iter().enumerate() {
+            let Some(name) = &spec.medium else { continue };
+            let known = self.media.iter().position(|m| m.name == *name);
+            let m = known.unwrap_or_else(|| {
+                self.media.push(Medium::new(name));
+                self.media.len() - 1
+            });
+            self.media[m].links.push(i as u16);
+            if let Some(served) = self.links[i].served() {
+                served.medium = Some(m as u16);
+            }
+        }
+    }
+
+    /// Sends a packet from a vertex. Returns when the first link will have taken it, as far as that is known: the
+    /// end of its transmission behind what waits now; `now` if nothing serialises, or if it was dropped.
+    pub fn send(&mut self, now: Time, from: u16, packet: Packet) -> Time {
+        let now = self.move_to(now);
+        self.enter(now, from, packet, false)
+    }
+
+    /// When something may happen that the driver can see. Background traffic does not ask to be called: it is
+    /// caught up with at the next call of any method with a time.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let at = self.agenda.first().0;
+        (at != NEVER).then_some(at)
+    }
+
+    /// Does all work that is due at or before `now`, which must not lie beyond the end of the run: traffic is endless.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.run_before(now.saturating_add(1));
+        self.now = self.now.max(now);
+    }
+
+    /// The next arrival or drop of a driver's packet.
+    pub fn poll_event(&mut self) -> Option<NetEvent> {
+        self.events.pop_front()
+    }
+
+    /// Stops or starts a traffic entry, whose clock runs on meanwhile. Unknown entries are ignored.
+    pub fn set_traffic(&mut self, now: Time, traffic: u16, running: bool) {
+        let now = self.move_to(now);
+        let Some(source) = self.sources.get_mut(usize::from(traffic)) else { return };
+        if running && !source.running {
+            source.skip_to(now);
+        }
+        source.running = running;
+        self.schedule_source(usize::from(traffic));
+    }
+
+    /// What waits at a link at `now`, all work before and at `now` done.
+    pub fn queue(&mut self, now: Time, link: u16) -> QueueState {
+        self.handle_timeout(now);
+        self.links.get(usize::from(link)).map_or_else(QueueState::default, |l| l.queue(self.now))
+    }
+
+    /// Counters of all links at the moment of the last call with a time.
+    pub fn link_stats(&self) -> Vec<LinkStats> {
+        let mut all: Vec<_> = self.links.iter().map(|l| l.stats.clone()).collect();
+        for pipe in &self.pipes {
+            for (link, (packets, bytes)) in self.folded_counts(pipe, self.now) {
+                all[usize::from(link)].offered_packets += packets;
+                all[usize::from(link)].offered_bytes += bytes;
+            }
+        }
+        for (stats, link) in all.iter_mut().zip(&self.links) {
+            link.settle(stats, self.now);
+        }
+        all
+    }
+
+    /// Counters of all traffic entries at the moment of the last call with a time.
+    pub fn traffic_stats(&self) -> Vec<TrafficStats> {
+        let mut all = self.traffic.clone();
+        for pipe in self.pipes.iter().filter(|p| p.quiet) {
+            for parcel in pipe.parcels.iter().take(pipe.due(self.now)) {
+                if let Some(t) = traffic_of(&mut all, &parcel.packet) {
+                    t.delivered_packets += 1;
+                }
+            }
+        }
+        all
+    }
+
+    /// The links from one vertex to another, as packets are routed now.
+    pub fn route(&self, from: u16, to: u16) -> Option<Vec<u16>> {
+        self.routes.path(from, to, &self.links)
+    }
+
+    /// Does everything before `now`, and returns `now`, or the latest moment seen if that is later.
+    pub(crate) fn move_to(&mut self, now: Time) -> Time {
+        let now = now.max(self.now);
+        self.run_before(now);
+        self.now = now;
+        now
+    }
+
+    fn run_before(&mut self, limit: Time) {
+        loop {
+            let (at, id) = self.agenda.first();
+            let (source_at, source) = self.source_agenda.first();
+            if source_at < at {
+                if source_at >= limit {
+                    break;
+                }
+                self.now = self.now.max(source_at);
+                self.emit(source as usize, source_at);
+            } else {
+                if at >= limit {
+                    break;
+                }
+                self.now = self.now.max(at);
+                self.work(id as usize, at);
+            }
+        }
+    }
+
+    pub(crate) fn work(&mut self, id: usize, now: Time) {
+        let (links, media) = (self.links.len(), self.media.len());
+        if id >= links + media {
+            self.flow_out(id - links - media, now);
+        } else if id >= links {
+            self.serve_medium(id - links, now);
+        } else {
+            self.serve_link(id, now);
+        }
+    }
+
+    fn schedule_source(&mut self, i: usize) {
+        match self.sources[i].next() {
+            NEVER => self.source_agenda.clear(i),
+            at => self.source_agenda.set(i, at),
+        }
+    }
+
+    fn emit(&mut self, i: usize, now: Time) {
+        let source = &mut self.sources[i];
+        let (from, packet) = (source.from, source.take());
+        self.schedule_source(i);
+        let stats = &mut self.traffic[i];
+        stats.packets += 1;
+        stats.bytes += u64::from(packet.wire_bytes);
+        self.enter(now, from, packet, false);
+    }
+
+    /// A packet is at vertex `v`: deliver it, or give it to the next link.
+    #[inline]
+    pub(crate) fn enter(&mut self, now: Time, v: u16, packet: Packet, corrupted: bool) -> Time {
+        if v == packet.dst || self.links.is_empty() {
+            self.deliver(now, packet, corrupted);
+            return now;
+        }
+        match self.routes.next(v, packet.dst) {
+            NO_LINK => {
+                self.report_drop(now, packet, NO_LINK, DropReason::NoRoute);
+                now
+            }
+            link => self.arrive(usize::from(link), now, packet, corrupted),
+        }
+    }
+
+    fn deliver(&mut self, at: Time, packet: Packet, corrupted: bool) {
+        if !packet.is_background() {
+            self.events.push_back(NetEvent::Arrived { at, packet, corrupted });
+        } else if let Some(t) = traffic_of(&mut self.traffic, &packet) {
+            t.delivered_packets += 1;
+        }
+    }
+
+    pub(crate) fn report_drop(&mut self, at: Time, packet: Packet, link: u16, reason: DropReason) {
+        if let Some(l) = self.links.get_mut(usize::from(link)) {
+            l.stats.drop(packet.wire_bytes, reason);
+        }
+        if !packet.is_background() {
+            self.events.push_back(NetEvent::Dropped { at, packet, link, reason });
+        } else if let Some(t) = traffic_of(&mut self.traffic, &packet) {
+            t.dropped_packets += 1;
+        }
+    }
+
+    /// A packet comes to a link. Returns when the link will have taken it.
+    #[inline]
+    fn arrive(&mut self, l: usize, now: Time, packet: Packet, corrupted: bool) -> Time {
+        let link = &mut self.links[l];
+        link.stats.offer(packet.wire_bytes);
+        let arrival = match &mut link.mode {
+            Mode::Pure => now.saturating_add(link.delay_ns),
+            Mode::Ahead(ahead) => {
+                let Some(start) = ahead.admit(now, link.busy_until, packet.wire_bytes) else {
+                    self.report_drop(now, packet, l as u16, DropReason::Full);
+                    return now;
+                };
+                let (packets, bytes) = ahead.load();
+                let took = link.serialise(packet.wire_bytes);
+                link.stats.waits(packets, bytes);
+                link.busy_total += took;
+                link.busy_until = start.saturating_add(took);
+                link.busy_until.saturating_add(link.delay_ns)
+            }
+            Mode::Served(_) => return self.queue_up(l, Parcel { packet, corrupted, at: now }),
+        };
+        let taken = now.max(link.busy_until);
+        self.launch(l, Parcel { packet, corrupted, at: arrival });
+        taken
+    }
+}
+
+/// The counters of a background packet's entry.
+pub(crate) fn traffic_of<'a>(
+    traffic: &'a mut [TrafficStats],
+    packet: &Packet,
+) -> Option<&'a mut TrafficStats> {
+    traffic.get_mut(usize::from(packet.class.checked_sub(TRAFFIC_BASE)?))
+}

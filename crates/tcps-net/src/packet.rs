@@ -1,0 +1,86 @@
+//! What travels: a packet's accounted size and address, never its bytes.
+
+use tcps_core::{record::DropReason, time::Time};
+
+/// Handle of packets that no driver waits for: background traffic.
+pub const BACKGROUND: u32 = u32::MAX;
+/// Class of the packets of the first traffic entry; entry `i` has `TRAFFIC_BASE + i`.
+pub const TRAFFIC_BASE: u16 = 0x8000;
+
+/// A packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Handle chosen by the driver, or `BACKGROUND`.
+    pub payload: u32,
+    /// Flow number of the plan, or `TRAFFIC_BASE` plus the number of the traffic entry.
+    pub class: u16,
+    /// Sample number.
+    pub index: u32,
+    /// Vertex that it goes to.
+    pub dst: u16,
+    /// Differentiated services code point.
+    pub dscp: u8,
+    /// Size on the wire, headers of all layers included (PROTOCOLS 1.2).
+    pub wire_bytes: u32,
+    /// Moment at which it was sent.
+    pub sent_ns: Time,
+}
+
+impl Packet {
+    /// True for packets that are only counted.
+    pub fn is_background(&self) -> bool {
+        self.payload == BACKGROUND
+    }
+}
+
+/// A packet on its way, with the moment that matters next: its entry into a queue, or its arrival.
+#[derive(Clone, Copy, Debug)]
+pub struct Parcel {
+    /// The packet.
+    pub packet: Packet,
+    /// Whether a bit was changed on the way.
+    pub corrupted: bool,
+    /// When it entered the queue, or when it arrives at the end of its pipe.
+    pub at: Time,
+}
+
+/// What the network tells its driver, about packets of the driver only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetEvent {
+    /// A packet reached its vertex.
+    Arrived {
+        /// When.
+        at: Time,
+        /// Which.
+        packet: Packet,
+        /// Whether a bit was changed on the way.
+        corrupted: bool,
+    },
+    /// A link made a second packet of one: it will be told of once more than it was sent.
+    Duplicated {
+        /// When.
+        at: Time,
+        /// Which.
+        packet: Packet,
+    },
+    /// A packet was lost.
+    Dropped {
+        /// When.
+        at: Time,
+        /// Which.
+        packet: Packet,
+        /// Number of the link, or `u16::MAX` where no link leads on.
+        link: u16,
+        /// Why.
+        reason: DropReason,
+    },
+}
+
+impl NetEvent {
+    /// When it happened.
+    pub fn at(&self) -> Time {
+        match self {
+            NetEvent::Arrived { at, .. } | NetEvent::Duplicated { at, .. } | NetEvent::Dropped { at, .. } => *at,
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! First in, first out; arrivals that do not fit are dropped. [PROTOCOLS 1.3]
+
+use super::{fifo::Fifo, Limit, QueueDiscipline, Refused};
+use crate::packet::Parcel;
+use tcps_core::{record::DropReason, time::Time};
+
+/// A drop-tail queue.
+pub struct DropTail {
+    fifo: Fifo,
+    limit: Limit,
+}
+
+impl DropTail {
+    /// An empty queue.
+    pub fn new(limit: Limit) -> Self {
+        Self { fifo: Fifo::default(), limit }
+    }
+}
+
+impl QueueDiscipline for DropTail {
+    fn enqueue(&mut self, parcel: Parcel, straight: bool, refused: &mut Vec<Refused>) {
+        let bytes = parcel.packet.wire_bytes;
+        if straight || self.limit.admits(self.fifo.packets(), self.fifo.bytes(), bytes) {
+            self.fifo.push(parcel);
+        } else {
+            refused.push((parcel.packet, DropReason::Full));
+        }
+    }
+
+    fn dequeue(&mut self, _now: Time, _refused: &mut Vec<Refused>) -> Option<Parcel> {
+        self.fifo.pop()
+    }
+
+    fn packets(&self) -> u64 {
+        self.fifo.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+}

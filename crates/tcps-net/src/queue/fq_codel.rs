@@ -1,0 +1,140 @@
+//! Flow queues with controlled delay in each. [RFC 8290 §4.1] [RFC 8290 §4.2]
+//!
+//! Flows are hashed into buckets. Buckets that just became active (new) go before those that had a turn (old); each
+//! turn is worth `quantum` bytes. When the limit is exceeded, half of the packets of the largest bucket, at most
+//! 64, are dropped at its head.
+
+use super::{codel::Control, fifo::Fifo, Limit, QueueDiscipline, Refused};
+use crate::packet::Parcel;
+use std::collections::VecDeque;
+use tcps_core::{record::DropReason, seed::Stream, time::Time};
+
+/// Most packets dropped at once when the limit is exceeded. [RFC 8290 §4.1]
+const DROP_BATCH: u64 = 64;
+
+struct Bucket {
+    fifo: Fifo,
+    control: Control,
+    deficit: i64,
+    listed: bool,
+}
+
+/// A FQ-CoDel queue.
+pub struct FqCodel {
+    buckets: Vec<Bucket>,
+    new: VecDeque<usize>,
+    old: VecDeque<usize>,
+    limit: Limit,
+    quantum: i64,
+    salt: u64,
+    packets: u64,
+    bytes: u64,
+}
+
+impl FqCodel {
+    /// Empty buckets; the hash is salted with the random object `name`.
+    pub fn new(
+        limit: Limit,
+        control: Control,
+        quantum_bytes: u32,
+        flows: u32,
+        seed: u64,
+        name: &str,
+    ) -> Self {
+        let bucket =
+            |_| Bucket { fifo: Fifo::default(), control: control.clone(), deficit: 0, listed: false };
+        Self {
+            buckets: (0..flows.max(1)).map(bucket).collect(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            limit,
+            quantum: i64::from(quantum_bytes.max(1)),
+            salt: Stream::new(seed, name).bits(),
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Bucket of a flow: its class, salted and mixed.
+    fn bucket_of(&self, class: u16) -> usize {
+        let mut h = (self.salt ^ u64::from(class)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        h = (h ^ (h >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        ((u128::from(h) * self.buckets.len() as u128) >> 64) as usize
+    }
+
+    /// [RFC 8290 §4.1]
+    fn drop_from_largest(&mut self, refused: &mut Vec<Refused>) {
+        let largest = self.buckets.iter_mut().rev().max_by_key(|b| (b.fifo.bytes(), b.fifo.packets()));
+        let Some(bucket) = largest else { return };
+        for _ in 0..(bucket.fifo.packets() / 2).clamp(1, DROP_BATCH) {
+            let Some(parcel) = bucket.fifo.pop() else { return };
+            self.packets -= 1;
+            self.bytes -= u64::from(parcel.packet.wire_bytes);
+            refused.push((parcel.packet, DropReason::Full));
+        }
+    }
+
+    /// What a bucket gives in its turn, with the totals kept.
+    fn serve(&mut self, place: usize, now: Time, refused: &mut Vec<Refused>) -> Option<Parcel> {
+        let bucket = &mut self.buckets[place];
+        let before = (bucket.fifo.packets(), bucket.fifo.bytes());
+        let parcel = bucket.control.dequeue(&mut bucket.fifo, now, refused);
+        self.packets -= before.0 - bucket.fifo.packets();
+        self.bytes -= before.1 - bucket.fifo.bytes();
+        bucket.deficit -= parcel.as_ref().map_or(0, |p| i64::from(p.packet.wire_bytes));
+        parcel
+    }
+}
+
+impl QueueDiscipline for FqCodel {
+    fn enqueue(&mut self, parcel: Parcel, straight: bool, refused: &mut Vec<Refused>) {
+        let place = self.bucket_of(parcel.packet.class);
+        let bucket = &mut self.buckets[place];
+        if !bucket.listed {
+            (bucket.listed, bucket.deficit) = (true, self.quantum);
+            self.new.push_back(place);
+        }
+        let bytes = parcel.packet.wire_bytes;
+        let fits = straight || self.limit.admits(self.packets, self.bytes, bytes);
+        bucket.fifo.push(parcel);
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+        if !fits {
+            while self.packets > self.limit.packets || self.bytes > self.limit.bytes {
+                self.drop_from_largest(refused);
+            }
+        }
+    }
+
+    /// [RFC 8290 §4.2]
+    fn dequeue(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<Parcel> {
+        loop {
+            let is_new = !self.new.is_empty();
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let place = list.pop_front()?;
+            if self.buckets[place].deficit <= 0 {
+                self.buckets[place].deficit += self.quantum;
+                self.old.push_back(place);
+                continue;
+            }
+            if let Some(parcel) = self.serve(place, now, refused) {
+                let list = if is_new { &mut self.new } else { &mut self.old };
+                list.push_front(place);
+                return Some(parcel);
+            }
+            if is_new {
+                self.old.push_back(place);
+            } else {
+                self.buckets[place].listed = false;
+            }
+        }
+    }
+
+    fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}

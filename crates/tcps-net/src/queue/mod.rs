@@ -1,0 +1,132 @@
+//! Queue disciplines: who goes first and who is dropped. A new one is a file here and a line in `build`.
+
+pub mod codel;
+pub mod drop_tail;
+pub mod fifo;
+pub mod fq_codel;
+pub mod priority;
+pub mod red;
+pub mod round_robin;
+
+use crate::{
+    packet::{Packet, Parcel, TRAFFIC_BASE},
+    spec::{Discipline, LinkSpec, QueueSpec},
+};
+use tcps_core::{record::DropReason, time::Time};
+
+/// A packet that a discipline refused or threw out, and why.
+pub type Refused = (Packet, DropReason);
+
+/// The queue in front of a line. The packet in service is not in it.
+pub trait QueueDiscipline: Send {
+    /// Takes a packet that arrives at `parcel.at`. `straight` tells that the line is free, so that the packet will
+    /// not wait and no limit applies. Packets that are dropped for it go to `refused`.
+    fn enqueue(&mut self, parcel: Parcel, straight: bool, refused: &mut Vec<Refused>);
+    /// The packet that starts at `now`; `None` if and only if nothing waits any more.
+    fn dequeue(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<Parcel>;
+    /// Packets that wait.
+    fn packets(&self) -> u64;
+    /// Their bytes.
+    fn bytes(&self) -> u64;
+    /// Tells the rate of the line, at the start and when it changes.
+    fn set_rate(&mut self, _rate_bps: f64) {}
+}
+
+/// Most that may wait, in bytes and in packets.
+#[derive(Debug, Clone, Copy)]
+pub struct Limit {
+    /// Bytes.
+    pub bytes: u64,
+    /// Packets.
+    pub packets: u64,
+}
+
+impl Limit {
+    /// The limit of a queue.
+    pub fn of(spec: &QueueSpec) -> Self {
+        let max = u64::MAX / 2;
+        Self {
+            bytes: spec.limit_bytes.unwrap_or(max).min(max),
+            packets: spec.limit_packets.unwrap_or(max).min(max),
+        }
+    }
+
+    /// Whether a packet may join those that wait. A packet that would exceed the limit is dropped whole; the one in
+    /// service does not count. [PROTOCOLS 1.3] [PROTOCOLS A27]
+    #[inline]
+    pub fn admits(&self, waiting_packets: u64, waiting_bytes: u64, packet_bytes: u32) -> bool {
+        waiting_packets < self.packets && waiting_bytes + u64::from(packet_bytes) <= self.bytes
+    }
+}
+
+/// Names of flows and traffic, so that a discipline can have a queue for each.
+#[derive(Debug, Clone, Default)]
+pub struct Flows {
+    flows: Vec<String>,
+    traffic: Vec<String>,
+}
+
+impl Flows {
+    /// Flows of the plan and traffic entries of the network, in the order of their numbers.
+    pub fn new(flows: &[String], traffic: Vec<String>) -> Self {
+        Self { flows: flows.to_vec(), traffic }
+    }
+
+    /// Number of distinct flows, with one for unknown classes.
+    pub fn count(&self) -> usize {
+        self.flows.len() + self.traffic.len() + 1
+    }
+
+    /// Place of a class among them.
+    pub fn place(&self, class: u16) -> usize {
+        let (class, base, n) = (usize::from(class), usize::from(TRAFFIC_BASE), self.flows.len());
+        match class.checked_sub(base) {
+            Some(i) if i < self.traffic.len() => n + i,
+            None if class < n => class,
+            _ => self.count() - 1,
+        }
+    }
+
+    /// Places that `name` means: a flow, `traffic.` and an entry, or `traffic.` and what entries have before the point.
+    pub fn named(&self, name: &str) -> Vec<usize> {
+        let flows = self.flows.iter().enumerate().filter(|(_, f)| *f == name).map(|(i, _)| i);
+        let traffic = self.traffic.iter().enumerate().filter(|(_, t)| {
+            let entry = name.strip_prefix("traffic.");
+            entry == Some(t) || entry == t.split('.').next()
+        });
+        flows.chain(traffic.map(|(i, _)| self.flows.len() + i)).collect()
+    }
+}
+
+/// The discipline of a link.
+pub fn build(link: &LinkSpec, flows: &Flows, seed: u64) -> Box<dyn QueueDiscipline> {
+    let limit = Limit::of(&link.queue);
+    let stream = |what: &str| format!("links.{}.{what}", link.name);
+    let mut queue: Box<dyn QueueDiscipline> = match &link.queue.discipline {
+        Discipline::DropTail => Box::new(drop_tail::DropTail::new(limit)),
+        Discipline::Priority { classes } => Box::new(priority::Priority::new(limit, classes)),
+        Discipline::RoundRobin { quantum_bytes, flow_limits } => {
+            Box::new(round_robin::RoundRobin::new(limit, *quantum_bytes, flow_limits, flows))
+        }
+        Discipline::Red { min_bytes, max_bytes, max_p, weight } => {
+            let curve = red::Curve { min_bytes: *min_bytes, max_bytes: *max_bytes, max_p: *max_p };
+            Box::new(red::Red::new(limit, curve, *weight, seed, &stream("red")))
+        }
+        Discipline::Codel { target_ns, interval_ns } => {
+            Box::new(codel::Codel::new(limit, *target_ns, *interval_ns))
+        }
+        Discipline::FqCodel { target_ns, interval_ns, quantum_bytes, flows } => {
+            let control = codel::Control::new(*target_ns, *interval_ns);
+            Box::new(fq_codel::FqCodel::new(
+                limit,
+                control,
+                *quantum_bytes,
+                *flows,
+                seed,
+                &stream("fq_codel"),
+            ))
+        }
+    };
+    queue.set_rate(link.rate_bps.unwrap_or(f64::INFINITY));
+    queue
+}

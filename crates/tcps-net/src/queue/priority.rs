@@ -1,0 +1,84 @@
+//! Strict priority by differentiated services code point. [RFC 2474 §4.2.2]
+//!
+//! The limit is shared. An arrival that does not fit throws out the newest packets of less urgent classes, so that
+//! a full queue of bulk data never costs an urgent packet; if that cannot make room, the arrival is dropped.
+
+use super::{fifo::Fifo, Limit, QueueDiscipline, Refused};
+use crate::packet::Parcel;
+use tcps_core::{record::DropReason, time::Time};
+
+/// One queue per class, most urgent first.
+pub struct Priority {
+    queues: Vec<Fifo>,
+    class_of: [u8; 256],
+    limit: Limit,
+    packets: u64,
+    bytes: u64,
+}
+
+impl Priority {
+    /// Classes by their code points; the last one takes the rest.
+    pub fn new(limit: Limit, classes: &[Vec<u8>]) -> Self {
+        let mut class_of = [classes.len().saturating_sub(1).min(255) as u8; 256];
+        for (class, code_points) in classes.iter().enumerate() {
+            for &dscp in code_points {
+                class_of[usize::from(dscp)] = class as u8;
+            }
+        }
+        let queues = classes.iter().map(|_| Fifo::default()).collect();
+        Self { queues, class_of, limit, packets: 0, bytes: 0 }
+    }
+
+    /// Packets and bytes of the classes less urgent than `class`.
+    fn below(&self, class: usize) -> (u64, u64) {
+        self.queues[class + 1..].iter().fold((0, 0), |(n, b), q| (n + q.packets(), b + q.bytes()))
+    }
+
+    fn make_room(&mut self, class: usize, bytes: u32, refused: &mut Vec<Refused>) -> bool {
+        let (n, b) = self.below(class);
+        if !self.limit.admits(self.packets - n, self.bytes - b, bytes) {
+            return false;
+        }
+        for lower in (class + 1..self.queues.len()).rev() {
+            while !self.limit.admits(self.packets, self.bytes, bytes) {
+                let Some(out) = self.queues[lower].pop_newest() else { break };
+                self.count_out(&out);
+                refused.push((out.packet, DropReason::Full));
+            }
+        }
+        true
+    }
+
+    fn count_out(&mut self, parcel: &Parcel) {
+        self.packets -= 1;
+        self.bytes -= u64::from(parcel.packet.wire_bytes);
+    }
+}
+
+impl QueueDiscipline for Priority {
+    fn enqueue(&mut self, parcel: Parcel, straight: bool, refused: &mut Vec<Refused>) {
+        let bytes = parcel.packet.wire_bytes;
+        let class = usize::from(self.class_of[usize::from(parcel.packet.dscp)]);
+        if straight || self.make_room(class, bytes, refused) {
+            self.packets += 1;
+            self.bytes += u64::from(bytes);
+            self.queues[class].push(parcel);
+        } else {
+            refused.push((parcel.packet, DropReason::Full));
+        }
+    }
+
+    fn dequeue(&mut self, _now: Time, _refused: &mut Vec<Refused>) -> Option<Parcel> {
+        let parcel = self.queues.iter_mut().find_map(Fifo::pop)?;
+        self.count_out(&parcel);
+        Some(parcel)
+    }
+
+    fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}

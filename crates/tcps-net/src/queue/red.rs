@@ -1,0 +1,223 @@
+//! Random early detection, gentle. [Floyd 1993 §4] [Floyd 2000]
+//!
+//! ```text
+//! avg <- (1 - w) avg + w q           on arrival at a queue of q bytes
+//! avg <- (1 - w)^m avg               after an idle time in which m packets could have been sent
+//! pb   = max_p (avg - min) / (max - min)                 min <= avg < max
+//! pb   = max_p + (1 - max_p) (avg - max) / max           max <= avg < 2 max   (gentle)
+//! pa   = pb / (1 - count pb)         count: packets since the last drop
+//! ```
+
+use super::{fifo::Fifo, Limit, QueueDiscipline, Refused};
+use crate::packet::Parcel;
+use tcps_core::{
+    record::DropReason,
+    seed::Stream,
+    time::{serialisation_ns, Time},
+};
+
+/// Drop probability over the average queue.
+#[derive(Debug, Clone, Copy)]
+pub struct Curve {
+    /// Average below which nothing is dropped, bytes.
+    pub min_bytes: f64,
+    /// Average at which the probability is `max_p`, bytes.
+    pub max_bytes: f64,
+    /// Probability there.
+    pub max_p: f64,
+}
+
+impl Curve {
+    /// The probability `pb` at an average queue. [Floyd 1993 §4] [Floyd 2000]
+    pub fn probability(&self, average_bytes: f64) -> f64 {
+        if average_bytes < self.min_bytes {
+            0.0
+        } else if average_bytes < self.max_bytes {
+            self.max_p * (average_bytes - self.min_bytes) / (self.max_bytes - self.min_bytes)
+        } else {
+            (self.max_p + (1.0 - self.max_p) * (average_bytes - self.max_bytes) / self.max_bytes).min(1.0)
+        }
+    }
+}
+
+/// A RED queue; small packets are dropped as often as large ones. [RFC 7141 §2]
+pub struct Red {
+    fifo: Fifo,
+    limit: Limit,
+    curve: Curve,
+    weight: f64,
+    rate_bps: f64,
+    average: f64,
+    idle_since: Time,
+    since_drop: i64,
+    stream: Stream,
+}
+
+impl Red {
+    /// An empty queue.
+    pub fn new(limit: Limit, curve: Curve, weight: f64, seed: u64, name: &str) -> Self {
+        let stream = Stream::new(seed, name);
+        let (fifo, rate_bps) = (Fifo::default(), f64::INFINITY);
+        Self { fifo, limit, curve, weight, rate_bps, average: 0.0, idle_since: 0, since_drop: -1, stream }
+    }
+
+    /// The moving average of the queue in bytes.
+    pub fn average_bytes(&self) -> f64 {
+        self.average
+    }
+
+    fn update_average(&mut self, now: Time, packet_bytes: u32) {
+        if self.fifo.packets() > 0 {
+            self.average += self.weight * (self.fifo.bytes() as f64 - self.average);
+            return;
+        }
+        let packet_ns = serialisation_ns(packet_bytes, self.rate_bps).max(1);
+        let missed = now.saturating_sub(self.idle_since).max(0) as f64 / packet_ns as f64;
+        self.average *= libm::pow(1.0 - self.weight, missed);
+        self.idle_since = now;
+    }
+
+    /// Spreads drops uniformly over arrivals. [Floyd 1993 §7]
+    fn decides_to_drop(&mut self) -> bool {
+        let pb = self.curve.probability(self.average);
+        if pb <= 0.0 {
+            self.since_drop = -1;
+            return false;
+        }
+        self.since_drop += 1;
+        let left = 1.0 - self.since_drop as f64 * pb;
+        if left <= pb || self.stream.unit() * left < pb {
+            self.since_drop = 0;
+            return true;
+        }
+        false
+    }
+}
+
+impl QueueDiscipline for Red {
+    fn enqueue(&mut self, parcel: Parcel, straight: bool, refused: &mut Vec<Refused>) {
+        let bytes = parcel.packet.wire_bytes;
+        self.update_average(parcel.at, bytes);
+        if self.decides_to_drop() {
+            refused.push((parcel.packet, DropReason::Managed));
+        } else if !straight && !self.limit.admits(self.fifo.packets(), self.fifo.bytes(), bytes) {
+            self.since_drop = 0;
+            refused.push((parcel.packet, DropReason::Full));
+        } else {
+            self.fifo.push(parcel);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, _refused: &mut Vec<Refused>) -> Option<Parcel> {
+        let parcel = self.fifo.pop();
+        if self.fifo.packets() == 0 {
+            self.idle_since = now;
+        }
+        parcel
+    }
+
+    fn packets(&self) -> u64 {
+        self.fifo.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    fn set_rate(&mut self, rate_bps: f64) {
+        self.rate_bps = rate_bps;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Packet;
+
+    const CURVE: Curve = Curve { min_bytes: 5_000.0, max_bytes: 15_000.0, max_p: 0.1 };
+
+    fn parcel(at: Time) -> Parcel {
+        let packet = Packet { payload: 0, class: 0, index: 0, dst: 0, dscp: 0, wire_bytes: 100, sent_ns: at };
+        Parcel { packet, corrupted: false, at }
+    }
+
+    fn red(weight: f64) -> Red {
+        let limit = Limit { bytes: u64::MAX / 2, packets: u64::MAX / 2 };
+        Red::new(limit, CURVE, weight, 1, "links.l.red")
+    }
+
+    /// Arrivals find 0, b, 2b, ... bytes: avg(n) = b (n - (1 - w) / w (1 - (1 - w)^n)); then an idle time of m packets
+    /// leaves (1 - w)^m of it. [Floyd 1993 §4]
+    #[test]
+    fn the_average_follows_its_recursion() {
+        let (w, b, n) = (0.05, 100.0, 40);
+        let mut queue = red(w);
+        queue.set_rate(8e5); // 100 bytes take 1 ms
+        (0..=n).for_each(|_| queue.enqueue(parcel(0), false, &mut Vec::new()));
+        let decay = libm::pow(1.0 - w, f64::from(n));
+        let average = b * (f64::from(n) - (1.0 - w) / w * (1.0 - decay));
+        assert!((queue.average_bytes() - average).abs() < 1e-6, "{} for {average}", queue.average_bytes());
+        while queue.dequeue(1_000_000, &mut Vec::new()).is_some() {}
+        queue.enqueue(parcel(11_000_000), true, &mut Vec::new());
+        let idle = average * libm::pow(1.0 - w, 10.0);
+        assert!((queue.average_bytes() - idle).abs() < 1e-6, "{} for {idle}", queue.average_bytes());
+        assert!(
+            (queue.average_bytes() - average * libm::pow(1.0 - 1.1 * w, 10.0)).abs() > 1.0,
+            "a wrong weight"
+        );
+    }
+
+    /// [Floyd 1993 §4] up to the maximum, [Floyd 2000] (gentle) up to twice the maximum.
+    #[test]
+    fn the_curve_is_gentle() {
+        let at = |average: f64| (CURVE.probability(average) * 1e9).round() / 1e9;
+        assert_eq!([at(4_999.0), at(5_000.0), at(10_000.0)], [0.0, 0.0, 0.05]);
+        assert_eq!([at(15_000.0), at(22_500.0), at(30_000.0), at(99_000.0)], [0.1, 0.55, 1.0, 1.0]);
+    }
+
+    /// [RFC 7141 §2]
+    #[test]
+    fn small_packets_are_dropped_as_often_as_large_ones() {
+        let mut queue = red(1.0);
+        (0..70).for_each(|_| queue.fifo.push(parcel(0)));
+        let mut drops = [0i32; 2];
+        for n in 0..200_000 {
+            let mut refused = Vec::new();
+            let mut arrival = parcel(0);
+            arrival.packet.wire_bytes = if n % 7 < 3 { 1 } else { 1500 };
+            queue.enqueue(arrival, false, &mut refused);
+            drops[usize::from(n % 7 < 3)] += refused.len() as i32;
+            if refused.is_empty() {
+                queue.fifo.pop_newest();
+            }
+        }
+        let ratio = f64::from(drops[1]) / f64::from(drops[0]);
+        assert!((ratio / 0.75 - 1.0).abs() < 0.1, "3 to 4, not by size: {drops:?}");
+    }
+
+    /// Gaps between drops are uniform on 1 .. 1/pb - 1, with the mean 1/(2 pb). [Floyd 1993 §7]
+    #[test]
+    fn drops_are_spread_uniformly() {
+        let mut queue = red(1.0); // the average is the queue
+        let pb = 0.02;
+        let (waiting, mut gaps, mut gap) = (70, Vec::new(), 0u32); // 7000 bytes: pb = 0.1 * 2000 / 10000
+        (0..waiting).for_each(|_| queue.fifo.push(parcel(0)));
+        for _ in 0..200_000 {
+            let mut refused = Vec::new();
+            queue.enqueue(parcel(0), false, &mut refused);
+            gap += 1;
+            if refused.is_empty() {
+                queue.dequeue(0, &mut refused);
+            } else {
+                gaps.push(f64::from(std::mem::take(&mut gap)));
+            }
+        }
+        let n = gaps.len() as f64;
+        let mean = gaps.iter().sum::<f64>() / n;
+        let half_width = 3.3 * (1.0 / pb) / libm::sqrt(12.0 * n); // of a uniform variable
+        let check = |expected: f64| (mean - expected).abs() < half_width;
+        assert!(check(0.5 / pb), "{mean} +- {half_width}");
+        assert!(!check(1.0 / pb), "the geometric gap must be refused");
+        assert!(gaps.iter().all(|&g| g <= 1.0 / pb));
+    }
+}

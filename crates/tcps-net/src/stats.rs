@@ -1,0 +1,85 @@
+//! What links and background traffic have counted.
+
+use tcps_core::{record::DropReason, time::Time};
+
+/// Number of drop reasons, with an unused zeroth.
+pub const REASONS: usize = 9;
+
+/// What waits at a link.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueState {
+    /// Packets that wait, without the one in service.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Time until a packet that arrives now would start (first in, first out).
+    pub wait_ns: Time,
+}
+
+/// Counters of a link. At every moment `offered = carried + dropped + waiting`, in packets and in bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// Name of the link.
+    pub name: String,
+    /// Packets that came to the link.
+    pub offered_packets: u64,
+    /// Their bytes.
+    pub offered_bytes: u64,
+    /// Packets that it carried: their transmission began, and they were not lost.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets dropped for any reason.
+    pub dropped_packets: u64,
+    /// Their bytes.
+    pub dropped_bytes: u64,
+    /// Dropped packets by number of the `DropReason`.
+    pub drops: [u64; REASONS],
+    /// Packets that wait now.
+    pub waiting_packets: u64,
+    /// Their bytes.
+    pub waiting_bytes: u64,
+    /// Most bytes that ever waited.
+    pub max_queue_bytes: u64,
+    /// Most packets that ever waited.
+    pub max_queue_packets: u64,
+    /// Time during which the line was in use.
+    pub busy_ns: Time,
+    /// Packets delivered twice.
+    pub duplicated: u64,
+    /// Packets delivered with a changed bit.
+    pub corrupted: u64,
+}
+
+impl LinkStats {
+    pub(crate) fn offer(&mut self, bytes: u32) {
+        self.offered_packets += 1;
+        self.offered_bytes += u64::from(bytes);
+    }
+
+    pub(crate) fn drop(&mut self, bytes: u32, reason: DropReason) {
+        self.dropped_packets += 1;
+        self.dropped_bytes += u64::from(bytes);
+        self.drops[reason as usize] += 1;
+    }
+
+    pub(crate) fn waits(&mut self, packets: u64, bytes: u64) {
+        self.max_queue_packets = self.max_queue_packets.max(packets);
+        self.max_queue_bytes = self.max_queue_bytes.max(bytes);
+    }
+}
+
+/// Counters of a traffic entry.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TrafficStats {
+    /// Name of the entry.
+    pub name: String,
+    /// Packets sent.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets that reached their vertex, copies included.
+    pub delivered_packets: u64,
+    /// Packets dropped on the way.
+    pub dropped_packets: u64,
+}

@@ -1,0 +1,175 @@
+//! Paths through the graph of links.
+
+use crate::{
+    link::Link,
+    spec::{NetworkSpec, Routing, TrafficModel, VbrModel},
+};
+use std::{cmp::Reverse, collections::BinaryHeap};
+use tcps_core::time::Time;
+
+/// No link.
+pub const NO_LINK: u16 = u16::MAX;
+/// Size of the packet that the delay policy thinks of.
+const DELAY_PACKET_BYTES: u32 = 100;
+
+/// What a routing policy may look at.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkView {
+    /// Propagation.
+    pub delay_ns: Time,
+    /// Rate; infinite for pure delays.
+    pub rate_bps: f64,
+    /// Background traffic offered to it along paths of fewest hops.
+    pub load_bps: f64,
+}
+
+/// A routing policy: paths have the smallest sum of costs, then the fewest hops; ties go to the link named first.
+pub trait RoutingPolicy {
+    /// The cost of a link.
+    fn cost(&self, link: &LinkView) -> u64;
+}
+
+/// Fewest hops.
+pub struct Hops;
+
+impl RoutingPolicy for Hops {
+    fn cost(&self, _link: &LinkView) -> u64 {
+        0
+    }
+}
+
+/// Smallest sum of propagation and serialisation of a 100-byte packet.
+pub struct Delay;
+
+impl RoutingPolicy for Delay {
+    fn cost(&self, link: &LinkView) -> u64 {
+        let serialisation = tcps_core::time::serialisation_ns(DELAY_PACKET_BYTES, link.rate_bps);
+        link.delay_ns.saturating_add(serialisation).max(0) as u64
+    }
+}
+
+/// Smallest sum of offered background load over rate (in parts per billion).
+pub struct Load;
+
+impl RoutingPolicy for Load {
+    fn cost(&self, link: &LinkView) -> u64 {
+        (link.load_bps / link.rate_bps * 1e9) as u64
+    }
+}
+
+/// The policy of a specification.
+pub fn policy(routing: Routing) -> &'static dyn RoutingPolicy {
+    match routing {
+        Routing::Hops => &Hops,
+        Routing::Delay => &Delay,
+        Routing::Load => &Load,
+    }
+}
+
+/// The next link from every vertex to every vertex.
+#[derive(Debug, Default)]
+pub(crate) struct Routes {
+    vertices: usize,
+    next: Vec<u16>,
+}
+
+impl Routes {
+    /// Paths over the links that are up at `now`.
+    pub fn new(spec: &NetworkSpec, links: &[Link], now: Time) -> Self {
+        let up: Vec<bool> = links.iter().map(|l| l.is_up(now)).collect();
+        let mut views: Vec<LinkView> = links.iter().map(view).collect();
+        if spec.routing == Routing::Load {
+            let plain = Self::by(&Hops, spec.vertices.len(), links, &views, &up);
+            for t in &spec.traffic {
+                for l in plain.path(t.from, t.to, links).unwrap_or_default() {
+                    views[usize::from(l)].load_bps += mean_rate_bps(&t.model);
+                }
+            }
+        }
+        Self::by(policy(spec.routing), spec.vertices.len(), links, &views, &up)
+    }
+
+    fn by(
+        policy: &dyn RoutingPolicy,
+        vertices: usize,
+        links: &[Link],
+        views: &[LinkView],
+        up: &[bool],
+    ) -> Self {
+        let mut into = vec![Vec::new(); vertices];
+        for (i, link) in links.iter().enumerate().filter(|(i, _)| up[*i]) {
+            into[usize::from(link.to)].push((i, usize::from(link.from), policy.cost(&views[i])));
+        }
+        let mut routes = Self { vertices, next: vec![NO_LINK; vertices * vertices] };
+        for dst in 0..vertices {
+            routes.towards(dst, &into);
+        }
+        routes
+    }
+
+    /// Shortest paths from everywhere to one vertex (Dijkstra), by (cost, hops, number of the link).
+    fn towards(&mut self, dst: usize, into: &[Vec<(usize, usize, u64)>]) {
+        let mut best = vec![(u64::MAX, u32::MAX, NO_LINK); self.vertices];
+        let mut open = BinaryHeap::from([Reverse((0u64, 0u32, dst))]);
+        best[dst] = (0, 0, NO_LINK);
+        while let Some(Reverse((cost, hops, v))) = open.pop() {
+            if (cost, hops) != (best[v].0, best[v].1) {
+                continue;
+            }
+            for &(link, from, link_cost) in &into[v] {
+                let way = (cost.saturating_add(link_cost), hops + 1, link as u16);
+                if from != dst && way < best[from] {
+                    best[from] = way;
+                    open.push(Reverse((way.0, way.1, from)));
+                }
+            }
+        }
+        for (v, b) in best.iter().enumerate() {
+            self.next[v * self.vertices + dst] = b.2;
+        }
+    }
+
+    /// The link that leads from `v` towards `dst`, or `NO_LINK`.
+    #[inline]
+    pub fn next(&self, v: u16, dst: u16) -> u16 {
+        let (v, dst) = (usize::from(v), usize::from(dst));
+        if v < self.vertices && dst < self.vertices {
+            self.next[v * self.vertices + dst]
+        } else {
+            NO_LINK
+        }
+    }
+
+    /// All links from one vertex to another.
+    pub fn path(&self, from: u16, to: u16, links: &[Link]) -> Option<Vec<u16>> {
+        let (mut path, mut v) = (Vec::new(), from);
+        while v != to {
+            let link = self.next(v, to);
+            if link == NO_LINK || path.len() > links.len() {
+                return None;
+            }
+            path.push(link);
+            v = links[usize::from(link)].to;
+        }
+        Some(path)
+    }
+}
+
+fn view(link: &Link) -> LinkView {
+    LinkView { delay_ns: link.delay_ns, rate_bps: link.rate_bps, load_bps: 0.0 }
+}
+
+/// Mean rate of a traffic model.
+pub fn mean_rate_bps(model: &TrafficModel) -> f64 {
+    match model {
+        TrafficModel::Cbr { rate_bps, .. } | TrafficModel::Poisson { rate_bps, .. } => *rate_bps,
+        TrafficModel::Vbr { low_bps, high_bps, vary: VbrModel::PerPacket, .. } if high_bps > low_bps => {
+            (high_bps - low_bps) / libm::log(high_bps / low_bps)
+        }
+        TrafficModel::Vbr { low_bps, high_bps, .. } => (low_bps + high_bps) / 2.0,
+        TrafficModel::Replay { packets, loop_ns } => {
+            let span = loop_ns.unwrap_or_else(|| packets.last().map_or(0, |p| p.0)).max(1);
+            packets.iter().map(|p| f64::from(p.1)).sum::<f64>() * 8e9 / span as f64
+        }
+    }
+}

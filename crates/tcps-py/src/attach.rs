@@ -1,0 +1,56 @@
+//! Loops of a node process with Python code: attached once, let go only while they wait.
+
+use crate::hooks::PythonHooks;
+use hdrhistogram::Histogram;
+use pyo3::prelude::*;
+use tcps_run::{
+    code::{NoPython, PythonCode},
+    node::histogram,
+    real::{
+        clock::monotonic_ns,
+        control::Attach,
+        wait::{Detach, NothingToDetach},
+    },
+};
+
+/// Attaches loops that run Python code to the interpreter, and leaves the others alone.
+pub struct Interpreter;
+
+impl Attach for Interpreter {
+    fn attached(&self, python: bool, body: &mut dyn FnMut(&mut dyn PythonCode, &mut dyn Detach)) {
+        if python {
+            Python::attach(|_| body(&mut PythonHooks, &mut LetGo { waits: histogram() }));
+        } else {
+            body(&mut NoPython, &mut NothingToDetach);
+        }
+    }
+}
+
+/// Lets the interpreter go while a loop waits, and notes how long it took to get it back.
+struct LetGo {
+    waits: Histogram<u64>,
+}
+
+/// A closure that another thread will not run; `detach` only asks for `Send` to keep Python objects out.
+struct Shielded<'a>(&'a mut dyn FnMut());
+
+// SAFETY: `Python::detach` runs the closure in the same thread; it holds no Python object (it polls sockets).
+unsafe impl Send for Shielded<'_> {}
+
+impl Detach for LetGo {
+    fn detached(&mut self, wait: &mut dyn FnMut()) {
+        // SAFETY: `attached` has attached this thread for the whole life of the loop.
+        let py = unsafe { Python::assume_attached() };
+        let shielded = Shielded(wait);
+        let waited = py.detach(move || {
+            let whole = shielded;
+            (whole.0)();
+            monotonic_ns()
+        });
+        let _ = self.waits.record((monotonic_ns() - waited).max(0) as u64);
+    }
+
+    fn interpreter_waits(&self) -> Option<&Histogram<u64>> {
+        Some(&self.waits)
+    }
+}

@@ -1,0 +1,269 @@
+//! Hooks and robots that are Python code.
+//!
+//! `tcpsbed.hooks.load` finds the code and gives back either an address (numba compiled it) or a callable with its
+//! arrays; numbers are copied into those arrays, so that a call makes no array.
+
+use pyo3::{intern, prelude::*, types::PyDict};
+use std::ffi::c_void;
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    robot::Robot,
+    time::Time,
+};
+use tcps_run::{code::PythonCode, error::RunError, plan::CodePlan};
+
+/// Makes hooks of Python code; the thread must be attached.
+pub struct PythonHooks;
+
+impl PythonCode for PythonHooks {
+    fn hook(&mut self, code: &CodePlan, bytes_in: bool, bytes_out: bool) -> Result<Box<dyn Hook>, RunError> {
+        Python::attach(|py| load_hook(py, code, bytes_in, bytes_out)).map_err(|e| failed(code, &e))
+    }
+
+    fn robot(&mut self, code: &CodePlan) -> Result<Box<dyn Robot>, RunError> {
+        Python::attach(|py| load_robot(py, code)).map_err(|e| failed(code, &e))
+    }
+}
+
+fn failed(code: &CodePlan, e: &PyErr) -> RunError {
+    RunError::new(format!("{}:{}: {e}", code.name, code.symbol))
+}
+
+fn load<'py>(py: Python<'py>, function: &str, code: &CodePlan, flags: (bool, bool)) -> PyResult<Bound<'py, PyDict>> {
+    let module = py.import("tcpsbed.hooks")?;
+    let loaded = module.getattr(function)?.call1((&code.name, &code.symbol, code.params.to_string(), flags.0, flags.1))?;
+    Ok(loaded.cast_into::<PyDict>()?)
+}
+
+fn item<'py, T: for<'a> FromPyObject<'a, 'py>>(d: &Bound<'py, PyDict>, key: &str) -> PyResult<T> {
+    let value = d.get_item(key)?.ok_or_else(|| pyo3::exceptions::PyKeyError::new_err(key.to_owned()))?;
+    value.extract().map_err(Into::into)
+}
+
+fn load_hook(py: Python<'_>, code: &CodePlan, bytes_in: bool, bytes_out: bool) -> PyResult<Box<dyn Hook>> {
+    let d = load(py, "load_hook", code, (bytes_in, bytes_out))?;
+    let owner: Py<PyAny> = d.clone().into_any().unbind();
+    if d.contains("address")? {
+        let address: usize = item(&d, "address")?;
+        let state: usize = item(&d, "state")?;
+        // SAFETY: tcpsbed.hooks compiled a function of exactly this type; `owner` keeps it and its state alive.
+        let call = unsafe { std::mem::transmute::<usize, CompiledFn>(address) };
+        return Ok(Box::new(CompiledHook { call, state: state as *mut f64, bytes_in, bytes_out, _owner: owner }));
+    }
+    Ok(Box::new(PythonHook {
+        call: item(&d, "call")?,
+        x: Array::new(&d, "x", bytes_in)?,
+        other: Array::new(&d, "other", false)?,
+        y: Array::new(&d, "y", bytes_out)?,
+        _owner: owner,
+    }))
+}
+
+/// What numba compiles: `(t_ns, index, x, n, other, n_other, state, y, room) -> values written`, pointers by address.
+type CompiledFn =
+    unsafe extern "C" fn(i64, i64, *const c_void, i64, *const f64, i64, *mut f64, *mut c_void, i64) -> i64;
+
+struct CompiledHook {
+    call: CompiledFn,
+    state: *mut f64,
+    bytes_in: bool,
+    bytes_out: bool,
+    _owner: Py<PyAny>,
+}
+
+// SAFETY: the state belongs to this hook alone; the compiled code needs no interpreter.
+unsafe impl Send for CompiledHook {}
+
+impl Hook for CompiledHook {
+    fn call(&mut self, i: &HookIn, o: &mut HookOut) -> Verdict {
+        let (x, n) = if self.bytes_in { (i.bytes.cast(), i.n_bytes) } else { (i.x.cast(), i.n) };
+        let (y, room) = if self.bytes_out { (o.bytes.cast(), o.cap_bytes) } else { (o.y.cast(), o.cap) };
+        // SAFETY: pointers and lengths are those of the runtime's buffers; the function was compiled for this type.
+        let written = unsafe {
+            (self.call)(i.now_ns, i.index as i64, x, n as i64, i.other, i.n_other as i64, self.state, y, room as i64)
+        };
+        give(written, room, self.bytes_out, o)
+    }
+}
+
+/// Notes how many values (or bytes) were written.
+fn give(written: i64, room: u32, bytes: bool, o: &mut HookOut) -> Verdict {
+    match written {
+        0 => Verdict::Nothing,
+        n if n < 0 || n > room as i64 => Verdict::Failed(format!("said that it wrote {n} of {room} values")),
+        n if bytes => {
+            o.n_bytes = n as u32;
+            Verdict::Emit
+        }
+        n => {
+            o.n = n as u32;
+            Verdict::Emit
+        }
+    }
+}
+
+/// A numpy array made once, and a view of its first `len` entries that changes only when the length does.
+struct Array {
+    whole: Py<PyAny>,
+    view: Py<PyAny>,
+    data: *mut c_void,
+    room: usize,
+    len: usize,
+    bytes: bool,
+}
+
+// SAFETY: the memory belongs to `whole`, which this owns; a hook is called by one thread at a time.
+unsafe impl Send for Array {}
+
+impl Array {
+    fn new(d: &Bound<'_, PyDict>, name: &str, bytes: bool) -> PyResult<Self> {
+        let whole: Py<PyAny> = item(d, name)?;
+        let address: usize = item(d, &format!("{name}_address"))?;
+        let room: usize = item(d, &format!("{name}_room"))?;
+        let view = whole.clone_ref(d.py());
+        Ok(Self { whole, view, data: address as *mut c_void, room, len: room, bytes })
+    }
+
+    fn load(&mut self, py: Python<'_>, values: &[f64], bytes: &[u8]) -> PyResult<&Py<PyAny>> {
+        let len = if self.bytes { bytes.len() } else { values.len() }.min(self.room);
+        // SAFETY: `data` has room for `room` entries of its kind, and `len` is at most that.
+        unsafe {
+            if self.bytes {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.data.cast(), len);
+            } else {
+                std::ptr::copy_nonoverlapping(values.as_ptr(), self.data.cast(), len);
+            }
+        }
+        if len != self.len {
+            let slice = pyo3::types::PySlice::new(py, 0, len as isize, 1);
+            self.view = self.whole.bind(py).get_item(slice)?.unbind();
+            self.len = len;
+        }
+        Ok(&self.view)
+    }
+}
+
+struct PythonHook {
+    call: Py<PyAny>,
+    x: Array,
+    other: Array,
+    y: Array,
+    _owner: Py<PyAny>,
+}
+
+impl PythonHook {
+    fn try_call(&mut self, py: Python<'_>, i: &HookIn, o: &mut HookOut) -> PyResult<Verdict> {
+        let other = self.other.load(py, i.other(), &[])?.bind(py).clone();
+        let written = if i.present == 1 {
+            let x = self.x.load(py, i.x(), i.bytes())?.bind(py).clone();
+            self.call.bind(py).call1((i.now_ns, i.index, x, other, self.y.whole.bind(py)))?
+        } else {
+            self.call.bind(py).call1((i.now_ns, i.index, py.None(), other, self.y.whole.bind(py)))?
+        };
+        let written: i64 = written.extract()?;
+        let room = if self.y.bytes { o.cap_bytes } else { o.cap };
+        let verdict = give(written, room.min(self.y.room as u32), self.y.bytes, o);
+        if verdict == Verdict::Emit {
+            // SAFETY: `give` has checked the number against the room on both sides.
+            unsafe {
+                if self.y.bytes {
+                    o.set_bytes(std::slice::from_raw_parts(self.y.data.cast(), written as usize));
+                } else {
+                    o.set(std::slice::from_raw_parts(self.y.data.cast(), written as usize));
+                }
+            }
+        }
+        Ok(verdict)
+    }
+}
+
+impl Hook for PythonHook {
+    fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
+        Python::attach(|py| self.try_call(py, input, output)).unwrap_or_else(|e| Verdict::Failed(e.to_string()))
+    }
+}
+
+struct PythonRobot {
+    object: Py<PyAny>,
+    step: Py<PyAny>,
+    command: Array,
+    sense: Array,
+    failure: Option<String>,
+}
+
+fn load_robot(py: Python<'_>, code: &CodePlan) -> PyResult<Box<dyn Robot>> {
+    let d = load(py, "load_robot", code, (false, false))?;
+    let object: Py<PyAny> = item(&d, "robot")?;
+    let step = object.getattr(py, intern!(py, "step"))?;
+    let (command, sense) = (Array::new(&d, "x", false)?, Array::new(&d, "y", false)?);
+    Ok(Box::new(PythonRobot { object, step, command, sense, failure: None }))
+}
+
+impl Robot for PythonRobot {
+    fn step(&mut self, now: Time, command: &[f64], sense: &mut [f64]) -> usize {
+        let written = Python::attach(|py| -> PyResult<usize> {
+            let x = self.command.load(py, command, &[])?.bind(py).clone();
+            self.step.bind(py).call1((now, x, self.sense.whole.bind(py)))?.extract()
+        });
+        match written {
+            Ok(n) => {
+                let n = n.min(sense.len()).min(self.sense.room);
+                // SAFETY: the array has room for at least `n` values.
+                sense[..n].copy_from_slice(unsafe { std::slice::from_raw_parts(self.sense.data.cast(), n) });
+                n
+            }
+            Err(e) => {
+                self.failure.get_or_insert(e.to_string());
+                0
+            }
+        }
+    }
+
+    fn arrived(&self) -> bool {
+        Python::attach(|py| {
+            self.object.bind(py).call_method0(intern!(py, "arrived")).and_then(|r| r.is_truthy()).unwrap_or(true)
+        })
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.clone()
+    }
+}
+
+/// Nanoseconds per call of a hook that stays attached, one figure for each of `rounds` blocks of 1000 calls.
+#[pyfunction]
+pub fn time_hook(py: Python<'_>, code_json: &str, rounds: usize) -> PyResult<Vec<f64>> {
+    let fail = |e: String| pyo3::exceptions::PyValueError::new_err(e);
+    let code: CodePlan = serde_json::from_str(code_json).map_err(|e| fail(e.to_string()))?;
+    let mut hook = tcps_run::code::hook(&code, false, false, &mut PythonHooks).map_err(|e| fail(e.to_string()))?;
+    let (x, mut y, mut bytes) = ([0.5; 6], [0.0; 256], [0u8; 64]);
+    let mut figures = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
+        let start = tcps_run::real::clock::monotonic_ns();
+        for index in 0..1000 {
+            let input = HookIn {
+                now_ns: index as i64 * 1_000_000,
+                origin_ns: 0,
+                index,
+                flow: 0,
+                present: 1,
+                n: x.len() as u32,
+                n_bytes: 0,
+                n_other: 0,
+                reserved: 0,
+                x: x.as_ptr(),
+                bytes: bytes.as_ptr(),
+                other: x.as_ptr(),
+            };
+            let (n, cap_bytes) = (0, bytes.len() as u32);
+            let mut output =
+                HookOut { n, cap: y.len() as u32, n_bytes: 0, cap_bytes, y: y.as_mut_ptr(), bytes: bytes.as_mut_ptr() };
+            if let Verdict::Failed(text) = hook.call(&input, &mut output) {
+                return Err(fail(text));
+            }
+        }
+        figures.push((tcps_run::real::clock::monotonic_ns() - start) as f64 / 1000.0);
+        py.check_signals()?;
+    }
+    Ok(figures)
+}

@@ -1,0 +1,371 @@
+//! Everything that is counted of one flow.
+
+use super::age::Age;
+use super::fit::{fit, Fits};
+use super::jitter::{Jitter, Jitters, MeanMax};
+use super::leg::{self, Arrival, Leg};
+use super::names;
+use super::order::{Order, Reordering};
+use super::path::{self, PathReport, PointAges};
+use super::series::Series;
+use super::tally::{Distribution, Tally};
+use super::Options;
+use crate::plan::{FlowPlan, Plan};
+use serde::Serialize;
+use tcps_core::{
+    record::{DropReason, Kind, Record},
+    time::Time,
+};
+
+/// A point that is on no leg.
+const NO_LEG: u8 = u8::MAX;
+
+/// Packets of a flow dropped at a place for a reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Drops {
+    /// Link or component.
+    pub at: String,
+    /// Why.
+    pub reason: &'static str,
+    /// Packets.
+    pub packets: u64,
+}
+
+/// Frames compared with their checksum.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// As sent.
+    pub good: u64,
+    /// Not as sent.
+    pub bad: u64,
+}
+
+/// Quantiles at `p` of the analysis.
+#[derive(Debug, Serialize)]
+pub struct FlowCdf {
+    /// Of the delay, ns.
+    pub delay_ns: Vec<f64>,
+    /// Of the time between packets, ns.
+    pub interarrival_ns: Vec<f64>,
+}
+
+/// What a flow did.
+#[derive(Debug, Serialize)]
+pub struct FlowReport {
+    /// Its name.
+    pub name: String,
+    /// Samples sent after the warm-up.
+    pub sent: u64,
+    /// Of these, delivered (each once).
+    pub delivered: u64,
+    /// Sent early enough that their fate is known.
+    pub judged: u64,
+    /// Of these, neither delivered nor superseded.
+    pub lost: u64,
+    /// `lost / judged`.
+    pub loss: f64,
+    /// Sent within the grace time and not delivered by the end.
+    pub in_flight: u64,
+    /// Copies: delivered again, or recognised and dropped by an endpoint.
+    pub duplicated: u64,
+    /// Of these, dropped by an endpoint.
+    pub duplicates_dropped: u64,
+    /// Replaced on purpose by a periodic stage.
+    pub superseded: u64,
+    /// Components whose periodic stage makes new samples of old ones: `lost` adds what was lost before and after.
+    pub resampled_at: Vec<String>,
+    /// Deliveries so late that the sample had already been counted as lost.
+    pub beyond_window: u64,
+    /// Order of arrival.
+    pub reordering: Reordering,
+    /// Packets dropped on the way.
+    pub drops: Vec<Drops>,
+    /// One-way delay, ns.
+    pub delay_ns: Option<Distribution>,
+    /// Jitters.
+    pub jitter: Jitters,
+    /// Delay above the smallest delay, ns.
+    pub pdv_ns: Option<Distribution>,
+    /// Delay of a sample minus that of the one sent before it, ns.
+    pub ipdv_ns: Option<Distribution>,
+    /// Time between packets, ns.
+    pub interarrival_ns: Option<Distribution>,
+    /// Laws fitted to it.
+    pub interarrival_fits: Option<Fits>,
+    /// Age of data over time, ns.
+    pub age_ns: Option<MeanMax>,
+    /// Payload delivered.
+    pub payload_bytes: u64,
+    /// Its rate while the flow ran.
+    pub rate_bps: f64,
+    /// Checksums.
+    pub verified: Verified,
+    /// Ages at the echo points.
+    pub points: Vec<PointAges>,
+    /// Where the time went.
+    pub path: PathReport,
+    /// Cumulative curves.
+    pub cdf: FlowCdf,
+}
+
+/// A flow being watched.
+#[derive(Debug)]
+pub struct Flow {
+    legs: Vec<Leg>,
+    /// Number of the leg that a point is on, by the point's number.
+    leg_of: Vec<u8>,
+    ipdv: Tally,
+    interarrival: Tally,
+    jitter: Jitter,
+    order: Order,
+    age: Age,
+    counts: Counts,
+    drops: Vec<[u64; DropReason::ALL.len()]>,
+    last_arrival_ns: Option<Time>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    delivered: u64,
+    delivered_again: u64,
+    duplicates_dropped: u64,
+    superseded: u64,
+    beyond_window: u64,
+    bytes: u64,
+    verified: Verified,
+}
+
+/// What all rows of a flow need beside themselves.
+#[derive(Debug)]
+pub struct Around<'a> {
+    /// Number of the flow.
+    pub flow: usize,
+    /// How to look.
+    pub options: &'a Options,
+    /// Curves over time.
+    pub series: &'a mut Series,
+}
+
+impl Flow {
+    /// Nothing seen yet.
+    pub fn new(plan: &Plan, flow: &FlowPlan, options: &Options) -> Self {
+        let legs = Leg::all(flow, options);
+        let points =
+            || (0u8..).zip(&legs).flat_map(|(i, leg)| leg.join.numbers().iter().map(move |&p| (i, p)));
+        let mut leg_of = vec![NO_LEG; points().map(|(_, p)| p as usize + 1).max().unwrap_or(0)];
+        points().for_each(|(i, p)| leg_of[p as usize] = i);
+        Self {
+            legs,
+            leg_of,
+            ipdv: Tally::default(),
+            interarrival: Tally::default(),
+            jitter: Jitter::default(),
+            order: Order::default(),
+            age: Age::default(),
+            counts: Counts::default(),
+            drops: vec![Default::default(); plan.network.links.len().max(plan.components.len()) + 1],
+            last_arrival_ns: None,
+        }
+    }
+
+    /// A `Sent` row.
+    #[inline]
+    pub fn sent(&mut self, row: &Record, around: Around) {
+        let Some(leg) = self.legs.first_mut() else { return };
+        let Around { flow, options, series } = around;
+        leg.start(row, 0, flow, options, series);
+        if leg.start == leg.end {
+            leg.arrive(&Record { value: 0, ..*row }, flow, options, series);
+        }
+    }
+
+    /// An `Enter` or `Exit` row.
+    #[inline]
+    pub fn pass(&mut self, row: &Record, around: Around) {
+        let number = self.leg_of.get(row.point as usize).copied().unwrap_or(NO_LEG) as usize;
+        let last = self.legs.len().wrapping_sub(1);
+        let Some(leg) = self.legs.get_mut(number) else { return };
+        let Around { flow, options, series } = around;
+        if number > 0 && row.point == leg.start {
+            leg.start(row, row.value, flow, options, series);
+        } else if number < last && row.point == leg.end {
+            leg.arrive(row, flow, options, series);
+        } else {
+            leg.pass(row);
+        }
+    }
+
+    /// A `Delivered` row.
+    #[inline]
+    pub fn delivered(&mut self, row: &Record, bin: usize, around: Around) {
+        let Some(leg) = self.legs.last_mut() else { return };
+        let Around { flow, options, series } = around;
+        match leg.arrive(row, flow, options, series) {
+            Arrival::Beyond => self.counts.beyond_window += 1,
+            Arrival::Again(counts) => self.counts.delivered_again += u64::from(counts),
+            Arrival::First(counts) => {
+                let bins = &mut series.flows[flow];
+                bins[bin].deliver(row.value, row.size);
+                let origin_ns = row.time_ns.saturating_sub(row.value);
+                self.age.arrive(row.time_ns, origin_ns, options.warmup_ns, &series.line, bins);
+                if counts {
+                    self.count_delivery(row);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn count_delivery(&mut self, row: &Record) {
+        self.counts.delivered += 1;
+        self.counts.bytes += u64::from(row.size);
+        self.order.arrive(row.index, row.time_ns);
+        self.vary(row);
+        if self.last_arrival_ns != Some(row.time_ns) {
+            self.jitter.arrive(row.time_ns, row.value);
+            if let Some(last_ns) = self.last_arrival_ns.replace(row.time_ns) {
+                self.interarrival.add(row.time_ns.saturating_sub(last_ns));
+            }
+        }
+    }
+
+    /// Delay variation against the neighbours by number, whichever arrived first.
+    // [RFC 3393 §2]
+    #[inline]
+    fn vary(&mut self, row: &Record) {
+        let Some(leg) = self.legs.last() else { return };
+        if let Some(before_ns) = leg.delay_of(row.index.checked_sub(1)) {
+            self.ipdv.add(row.value.saturating_sub(before_ns));
+        }
+        if let Some(after_ns) = leg.delay_of(row.index.checked_add(1)) {
+            self.ipdv.add(after_ns.saturating_sub(row.value));
+        }
+    }
+
+    /// A row that is only counted.
+    pub fn count(&mut self, row: &Record, around: Around) {
+        let late_enough = row.time_ns >= around.options.warmup_ns;
+        match row.kind {
+            Kind::Superseded => self.superseded(row, around),
+            _ if !late_enough => {}
+            Kind::Dropped => self.dropped(row),
+            Kind::Duplicate => self.counts.duplicates_dropped += 1,
+            Kind::Verified if row.detail == 0 => self.counts.verified.bad += 1,
+            Kind::Verified => self.counts.verified.good += 1,
+            _ => {}
+        }
+    }
+
+    /// The row names the component: its sample is on the leg that leads there.
+    fn superseded(&mut self, row: &Record, around: Around) {
+        let entry = usize::from(row.point) * 2;
+        let number = self.leg_of.get(entry).copied().filter(|&n| n != NO_LEG).unwrap_or(0);
+        if let Some(leg) = self.legs.get_mut(number as usize) {
+            let counts = leg.supersede(row, around.flow, around.options, around.series);
+            self.counts.superseded += u64::from(counts);
+        }
+    }
+
+    fn dropped(&mut self, row: &Record) {
+        let reason = (row.detail as usize).wrapping_sub(1);
+        let last = self.drops.len() - 1;
+        if let Some(count) = self.drops[(row.point as usize).min(last)].get_mut(reason) {
+            *count += 1;
+        }
+    }
+
+    /// Judges what is left at the end of the run.
+    pub fn finish(&mut self, flow: &FlowPlan, end_ns: Time, around: Around) {
+        let Around { flow: number, options, series } = around;
+        for leg in &mut self.legs {
+            leg.finish(number, end_ns.saturating_sub(options.grace_ns), series);
+        }
+        let until_ns = flow.stop_ns.map_or(end_ns, |stop_ns| stop_ns.min(end_ns));
+        self.age.until(until_ns, options.warmup_ns, &series.line, &mut series.flows[number]);
+    }
+
+    /// What the flow did.
+    pub fn report(
+        &self,
+        plan: &Plan,
+        flow: &FlowPlan,
+        end_ns: Time,
+        options: &Options,
+        p: &[f64],
+    ) -> FlowReport {
+        let c = &self.counts;
+        let nothing = Tally::default();
+        let delay = self.legs.last().map_or(&nothing, |leg| leg.join.at_end());
+        let delay_ns = delay.distribution();
+        let total = |of: fn(&leg::Counts) -> u64| self.legs.iter().map(|leg| of(&leg.counts)).sum();
+        let first = self.legs.first().map(|leg| leg.counts).unwrap_or_default();
+        let curve = |t: &Tally| p.iter().map(|&q| t.quantile(q)).collect();
+        FlowReport {
+            name: flow.name.clone(),
+            sent: first.sent,
+            delivered: c.delivered,
+            judged: first.judged,
+            lost: total(|c| c.lost),
+            loss: self.loss(),
+            in_flight: total(|c| c.in_flight),
+            duplicated: c.delivered_again + c.duplicates_dropped,
+            duplicates_dropped: c.duplicates_dropped,
+            superseded: c.superseded,
+            resampled_at: self.legs.iter().skip(1).map(|leg| names::component(plan, leg.owner())).collect(),
+            beyond_window: c.beyond_window,
+            reordering: self.order.summary(),
+            drops: self.drops_by_place(plan),
+            // [RFC 5481 §4.2]
+            pdv_ns: delay_ns.as_ref().map(|d| d.shifted(-d.min)),
+            delay_ns,
+            jitter: self.jitter.summary(),
+            ipdv_ns: self.ipdv.distribution(),
+            interarrival_ns: self.interarrival.distribution(),
+            interarrival_fits: fit(&self.interarrival),
+            age_ns: self.age.summary(),
+            payload_bytes: c.bytes,
+            rate_bps: rate_bps(c.bytes, flow, end_ns, options),
+            verified: c.verified,
+            points: self.legs.iter().flat_map(|leg| leg.join.points(plan)).collect(),
+            path: path::report(plan, flow, &self.legs.iter().map(|leg| &leg.join).collect::<Vec<_>>()),
+            cdf: FlowCdf { delay_ns: curve(delay), interarrival_ns: curve(&self.interarrival) },
+        }
+    }
+
+    /// Share of samples that do not make it over all legs.
+    fn loss(&self) -> f64 {
+        let kept = |leg: &Leg| 1.0 - leg.counts.lost as f64 / leg.counts.judged.max(1) as f64;
+        match &self.legs[..] {
+            [leg] => leg.counts.lost as f64 / leg.counts.judged.max(1) as f64,
+            legs => 1.0 - legs.iter().map(kept).product::<f64>(),
+        }
+    }
+
+    fn drops_by_place(&self, plan: &Plan) -> Vec<Drops> {
+        let mut drops: Vec<Drops> = Vec::new();
+        for (point, counts) in (0u16..).zip(&self.drops) {
+            for (&reason, &packets) in DropReason::ALL.iter().zip(counts).filter(|(_, &n)| n > 0) {
+                drops.push(Drops { at: names::place(plan, reason, point), reason: reason.name(), packets });
+            }
+        }
+        drops
+    }
+
+    /// Bytes held on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        let tallies = self.ipdv.heap_bytes() + self.interarrival.heap_bytes();
+        tallies + self.legs.iter().map(Leg::heap_bytes).sum::<usize>()
+    }
+}
+
+/// Payload over the time from the warm-up (or the flow's start) to the end (or the flow's stop).
+fn rate_bps(bytes: u64, flow: &FlowPlan, end_ns: Time, options: &Options) -> f64 {
+    let from_ns = options.warmup_ns.max(flow.start_ns);
+    let to_ns = flow.stop_ns.map_or(end_ns, |stop_ns| stop_ns.min(end_ns));
+    let span_ns = to_ns.saturating_sub(from_ns);
+    if span_ns > 0 {
+        bytes as f64 * 8e9 / span_ns as f64
+    } else {
+        0.0
+    }
+}

@@ -1,0 +1,51 @@
+//! Names and places of numbered things, from the plan.
+
+use crate::plan::Plan;
+use tcps_core::{
+    record::{DropReason, NONE},
+    sample::{PointId, HELD},
+};
+
+/// `srv.entry`, `srv.exit`, or `robot.held` for the hold-until-done point.
+pub fn point(plan: &Plan, point: PointId) -> String {
+    let (component, side) = match point {
+        NONE => return "unknown".into(),
+        p if p & HELD != 0 => (p & !HELD, "held"),
+        p if p % 2 == 0 => (p / 2, "entry"),
+        p => (p / 2, "exit"),
+    };
+    format!("{}.{side}", self::component(plan, component))
+}
+
+/// Name of a component.
+pub fn component(plan: &Plan, number: u16) -> String {
+    plan.components.get(number as usize).map_or_else(|| format!("component {number}"), |c| c.name.clone())
+}
+
+/// Name of a link of the network.
+pub fn link(plan: &Plan, number: u16) -> String {
+    plan.network.links.get(number as usize).map_or_else(|| "unknown".into(), |l| l.name.clone())
+}
+
+/// Name of a node.
+pub fn node(plan: &Plan, number: u16) -> String {
+    plan.nodes.get(number as usize).map_or_else(|| "unknown".into(), |n| n.name.clone())
+}
+
+/// Where a packet was dropped: the first reasons are those of links, the others those of components.
+pub fn place(plan: &Plan, reason: DropReason, point: u16) -> String {
+    if reason < DropReason::Dead {
+        link(plan, point)
+    } else {
+        component(plan, point)
+    }
+}
+
+/// The component that a point belongs to.
+pub fn owner(point: PointId) -> u16 {
+    if point & HELD != 0 {
+        point & !HELD
+    } else {
+        point / 2
+    }
+}

@@ -1,0 +1,60 @@
+//! From the code named in a plan to something that can be called.
+
+use crate::{
+    error::RunError,
+    library,
+    plan::{CodeKind, CodePlan},
+};
+use tcps_core::{hook::Hook, robot::Robot};
+
+/// Makes hooks and robots of Python code; only `tcps-py` can.
+pub trait PythonCode {
+    /// A hook from `module:name`; `bytes_in` and `bytes_out` say which sides are coded bytes.
+    fn hook(&mut self, code: &CodePlan, bytes_in: bool, bytes_out: bool) -> Result<Box<dyn Hook>, RunError>;
+    /// A robot from `module:Class`.
+    fn robot(&mut self, code: &CodePlan) -> Result<Box<dyn Robot>, RunError>;
+}
+
+/// For drivers without Python: names the remedy.
+#[derive(Debug, Default)]
+pub struct NoPython;
+
+impl PythonCode for NoPython {
+    fn hook(&mut self, code: &CodePlan, _: bool, _: bool) -> Result<Box<dyn Hook>, RunError> {
+        Err(no_python(code))
+    }
+    fn robot(&mut self, code: &CodePlan) -> Result<Box<dyn Robot>, RunError> {
+        Err(no_python(code))
+    }
+}
+
+fn no_python(code: &CodePlan) -> RunError {
+    RunError::new(format!("{}:{} needs Python, and this program runs without it", code.name, code.symbol))
+}
+
+/// The hook of a step.
+pub fn hook(
+    code: &CodePlan,
+    bytes_in: bool,
+    bytes_out: bool,
+    python: &mut dyn PythonCode,
+) -> Result<Box<dyn Hook>, RunError> {
+    match code.kind {
+        CodeKind::Builtin => {
+            tcps_control::hook(&code.name, &code.params).map_err(|e| RunError::new(e.to_string()))
+        }
+        CodeKind::Library => library::hook(code),
+        CodeKind::Python => python.hook(code, bytes_in, bytes_out),
+    }
+}
+
+/// The robot of a component.
+pub fn robot(code: &CodePlan, python: &mut dyn PythonCode) -> Result<Box<dyn Robot>, RunError> {
+    match code.kind {
+        CodeKind::Builtin => {
+            tcps_control::robot(&code.name, &code.params).map_err(|e| RunError::new(e.to_string()))
+        }
+        CodeKind::Library => Err(RunError::new(format!("{}: a robot is built in or a Python class", code.name))),
+        CodeKind::Python => python.robot(code),
+    }
+}

@@ -1,0 +1,80 @@
+//! Hooks that are C functions: in a shared library, or at an address (numba compiles to one).
+
+use crate::{error::RunError, plan::CodePlan};
+use libloading::{Library, Symbol};
+use std::ffi::{c_char, c_int, c_void, CString};
+use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+
+/// The one C interface of hooks (`tcps_hook.h`).
+pub type HookFn = unsafe extern "C" fn(*mut c_void, *const HookIn, *mut HookOut) -> c_int;
+type InitFn = unsafe extern "C" fn(*const c_char) -> *mut c_void;
+type FreeFn = unsafe extern "C" fn(*mut c_void);
+
+/// A C function with its state.
+pub struct CHook {
+    call: HookFn,
+    state: *mut c_void,
+    free: Option<FreeFn>,
+    /// Keeps what owns the code (and, for numba, the state) alive.
+    _owner: Box<dyn Send>,
+}
+
+// SAFETY: the state belongs to this hook alone, and a hook is called by one thread at a time.
+unsafe impl Send for CHook {}
+
+impl CHook {
+    /// A hook at an address.
+    ///
+    /// # Safety
+    /// `call` must have the type `HookFn` and stay valid, like `state`, as long as `owner` lives.
+    pub unsafe fn at(call: HookFn, state: *mut c_void, owner: Box<dyn Send>) -> Self {
+        Self { call, state, free: None, _owner: owner }
+    }
+}
+
+impl Hook for CHook {
+    fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
+        // SAFETY: the function follows tcps_hook.h, which the scenario's author vouches for.
+        match unsafe { (self.call)(self.state, input, output) } {
+            0 if output.n <= output.cap && output.n_bytes <= output.cap_bytes => Verdict::Emit,
+            0 => Verdict::Failed("wrote more than there is room for".into()),
+            1 => Verdict::Nothing,
+            code => Verdict::Failed(format!("returned {code}")),
+        }
+    }
+}
+
+impl Drop for CHook {
+    fn drop(&mut self) {
+        if let Some(free) = self.free {
+            // SAFETY: the state came from the library's own init function and is freed once.
+            unsafe { free(self.state) }
+        }
+    }
+}
+
+/// Loads `path:symbol`, with `symbol_init` and `symbol_free` where they exist.
+pub fn hook(code: &CodePlan) -> Result<Box<dyn Hook>, RunError> {
+    let fail = |what: String| RunError::new(format!("{}:{}: {what}", code.name, code.symbol));
+    // SAFETY: loading a library runs its initialisers; the scenario's author names it.
+    let library = unsafe { Library::new(&code.name) }.map_err(|e| fail(format!("cannot be loaded: {e}")))?;
+    let get = |name: &str| CString::new(name).map_err(|e| fail(e.to_string()));
+    let (name, init, free) =
+        (get(&code.symbol)?, get(&format!("{}_init", code.symbol))?, get(&format!("{}_free", code.symbol))?);
+    // SAFETY: the symbols have the types of tcps_hook.h.
+    let (call, init, free) = unsafe {
+        let call: Symbol<HookFn> =
+            library.get(name.as_bytes_with_nul()).map_err(|e| fail(format!("has no such function: {e}")))?;
+        let init: Option<Symbol<InitFn>> = library.get(init.as_bytes_with_nul()).ok();
+        let free: Option<Symbol<FreeFn>> = library.get(free.as_bytes_with_nul()).ok();
+        (*call, init.map(|f| *f), free.map(|f| *f))
+    };
+    let params = CString::new(code.params.to_string()).map_err(|e| fail(e.to_string()))?;
+    // SAFETY: as above; the library may keep nothing of `params`.
+    let state = init.map_or(std::ptr::null_mut(), |f| unsafe { f(params.as_ptr()) });
+    if init.is_some() && state.is_null() {
+        return Err(fail(format!("{}_init refused its parameters {}", code.symbol, code.params)));
+    }
+    let free = free.filter(|_| !state.is_null());
+    Ok(Box::new(CHook { call, state, free, _owner: Box::new(library) }))
+}

@@ -1,0 +1,330 @@
+//! What a node is made of: jobs, steps, visits, robots, emitters, ports, probes.
+
+use crate::{
+    code,
+    error::RunError,
+    plan::{Codec, Direction, FlowPlan, Plan, ProbePlan, SinkPlan, SourcePlan, StepKind, StepPlan},
+    source::Source,
+};
+use hdrhistogram::Histogram;
+use std::collections::VecDeque;
+use tcps_core::{
+    dist::Sampler,
+    endpoint::Endpoint,
+    hook::Hook,
+    record::NONE,
+    robot::Robot,
+    sample::{entry, exit, Echo, Meta, PointId},
+    time::{Time, NEVER},
+};
+
+/// A sample inside a node, on its way along the stages of a visit.
+#[derive(Debug)]
+pub struct Job {
+    pub flow: u16,
+    pub visit: u16,
+    pub step: u16,
+    pub stage: Stage,
+    pub meta: Meta,
+    /// Coded sample; valid if `coded`.
+    pub bytes: Vec<u8>,
+    /// Decoded sample; valid if `decoded`.
+    pub values: Vec<f64>,
+    pub coded: bool,
+    pub decoded: bool,
+    /// It holds up the next sample of its visit.
+    pub holds: bool,
+}
+
+impl Job {
+    pub fn empty() -> Self {
+        let meta = Meta { flow: 0, index: 0, origin_ns: 0, echo: None };
+        let (bytes, values) = (Vec::with_capacity(256), Vec::with_capacity(16));
+        Self { flow: 0, visit: 0, step: 0, stage: Stage::Enter, meta, bytes, values, coded: false, decoded: false, holds: false }
+    }
+}
+
+/// Where a job stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Before the entry point of its visit.
+    Enter,
+    /// Before the code of its step.
+    Call,
+    /// The step's core time is over; its delay comes next.
+    Delay,
+    /// The step is over.
+    Next,
+    /// The visit is over and the datagram has left: the next sample may come.
+    Release,
+}
+
+/// A stage with its code, cost and delay.
+pub struct Step {
+    pub kind: StepKind,
+    pub name: String,
+    pub hook: Option<Box<dyn Hook>>,
+    pub cost: Option<Sampler>,
+    pub delay: Option<Sampler>,
+    /// Latest delayed exit, so that a varying delay keeps the order.
+    pub last_exit: Time,
+    pub periodic: Option<Periodic>,
+    pub stats: StepStats,
+}
+
+/// The state of a stage that works at its own period.
+pub struct Periodic {
+    pub period_ns: Time,
+    pub next: Time,
+    pub index: u32,
+    pub waiting: Option<Job>,
+    /// Origin of the newest sample it has seen.
+    pub origin_ns: Option<Time>,
+}
+
+/// Calls of a step.
+pub struct StepStats {
+    pub calls: u64,
+    pub failures: u64,
+    pub error: Option<String>,
+    pub cost_ns: Histogram<u64>,
+}
+
+impl Step {
+    pub fn new(plan: &StepPlan, name: &str, seed: u64, python: &mut dyn code::PythonCode) -> Result<Self, RunError> {
+        let (bytes_in, bytes_out) = (plan.kind == StepKind::Decode, plan.kind == StepKind::Code);
+        let hook = match &plan.run {
+            Some(run) => Some(code::hook(run, bytes_in, bytes_out, python)?),
+            None => None,
+        };
+        let sampler = |dist: &Option<_>, what: &str| {
+            dist.clone().map(|d| Sampler::new(d, seed, &format!("{name}.{what}")))
+        };
+        Ok(Self {
+            kind: plan.kind,
+            name: plan.run.as_ref().map_or_else(|| "work".into(), |r| format!("{}:{}", r.name, r.symbol)),
+            hook,
+            cost: sampler(&plan.cost, "cost"),
+            delay: sampler(&plan.delay, "delay"),
+            last_exit: 0,
+            periodic: plan.period_ns.map(|period_ns| Periodic {
+                period_ns,
+                next: NEVER,
+                index: 0,
+                waiting: None,
+                origin_ns: None,
+            }),
+            stats: StepStats { calls: 0, failures: 0, error: None, cost_ns: histogram() },
+        })
+    }
+}
+
+/// A histogram of nanoseconds with three digits up to a minute.
+pub fn histogram() -> Histogram<u64> {
+    let mut h = Histogram::new_with_bounds(1, 60_000_000_000, 3).unwrap_or_else(|_| unreachable!("constant bounds"));
+    h.auto(true);
+    h
+}
+
+/// A component on a flow's way, as seen at its node.
+pub struct Visit {
+    pub component: u16,
+    pub entry: PointId,
+    pub exit: PointId,
+    pub first: bool,
+    pub last: bool,
+    pub steps: Vec<Step>,
+    /// Channel to the next component, or `NONE`.
+    pub channel: u16,
+    /// One sample at a time: a stage costs core time, or sends block.
+    pub serial: bool,
+    pub busy: bool,
+    pub waiting: VecDeque<Job>,
+}
+
+/// A flow, as seen at a node: visits elsewhere are `None`.
+pub struct FlowAt {
+    pub codec: Codec,
+    pub direction: Direction,
+    pub priority: i32,
+    pub dscp: u8,
+    pub blocking_send: bool,
+    pub sink: SinkPlan,
+    /// The source's twin at a verifying sink.
+    pub expected: Option<Source>,
+    pub visits: Vec<Option<Visit>>,
+}
+
+impl FlowAt {
+    pub fn new(
+        plan: &Plan,
+        flow: &FlowPlan,
+        here: impl Fn(u16) -> bool,
+        python: &mut dyn code::PythonCode,
+    ) -> Result<Self, RunError> {
+        let last = flow.path.len().saturating_sub(1);
+        let mut visits = Vec::new();
+        for (i, v) in flow.path.iter().enumerate() {
+            if !here(v.component) {
+                visits.push(None);
+                continue;
+            }
+            let component = &plan.components[v.component as usize].name;
+            let mut steps = Vec::new();
+            for (n, s) in v.steps.iter().enumerate() {
+                steps.push(Step::new(s, &format!("{}.{component}.{n}", flow.name), plan.seed, python)?);
+            }
+            let serial = flow.blocking_send || steps.iter().any(|s| s.cost.is_some());
+            visits.push(Some(Visit {
+                component: v.component,
+                entry: entry(v.component),
+                exit: exit(v.component),
+                first: i == 0,
+                last: i == last,
+                steps,
+                channel: v.channel.unwrap_or(NONE),
+                serial,
+                busy: false,
+                waiting: VecDeque::new(),
+            }));
+        }
+        let verifies_here = matches!(flow.sink, SinkPlan::Verify) && visits.last().is_some_and(Option::is_some);
+        Ok(Self {
+            codec: flow.codec,
+            direction: flow.direction,
+            priority: flow.priority,
+            dscp: flow.dscp,
+            blocking_send: flow.blocking_send,
+            sink: flow.sink.clone(),
+            expected: if verifies_here { Some(Source::open(flow)?) } else { None },
+            visits,
+        })
+    }
+}
+
+/// A source at its node, with its tick.
+pub struct Emitter {
+    pub flow: u16,
+    pub source: Source,
+    pub robot: Option<usize>,
+    pub start_ns: Time,
+    pub period_ns: Time,
+    pub stop_ns: Time,
+    pub tick: u64,
+    pub index: u32,
+    pub running: bool,
+    pub probe: Option<Probe>,
+}
+
+impl Emitter {
+    pub fn new(
+        id: usize,
+        flow: &FlowPlan,
+        probe: Option<&ProbePlan>,
+        robot: Option<usize>,
+        end: Time,
+    ) -> Result<Self, RunError> {
+        if matches!(flow.source, SourcePlan::Robot) && robot.is_none() {
+            return Err(RunError::new(format!("flows.{}.source: its first component has no robot", flow.name)));
+        }
+        Ok(Self {
+            flow: id as u16,
+            source: Source::open(flow)?,
+            robot,
+            start_ns: flow.start_ns,
+            period_ns: flow.period_ns.max(1),
+            stop_ns: flow.stop_ns.unwrap_or(end).min(end),
+            tick: 0,
+            index: 0,
+            running: true,
+            probe: probe.map(Probe::new),
+        })
+    }
+
+    /// Moment of the next sample.
+    pub fn next(&self) -> Time {
+        let t = self.start_ns + self.tick as Time * self.period_ns;
+        if self.running && t < self.stop_ns {
+            t
+        } else {
+            NEVER
+        }
+    }
+}
+
+/// Echo commands given at a source.
+pub struct Probe {
+    points: Vec<u16>,
+    period_ns: Time,
+    next: Time,
+    sequence: u32,
+    count: u32,
+    reply_to: u16,
+}
+
+impl Probe {
+    fn new(plan: &ProbePlan) -> Self {
+        Self {
+            points: plan.points.clone(),
+            period_ns: plan.period_ns,
+            next: plan.start_ns,
+            sequence: 0,
+            count: plan.count.unwrap_or(u32::MAX),
+            reply_to: plan.reply_to,
+        }
+    }
+
+    /// The command for a sample made at `now`, if one is due: points take turns (interleaving, Polachan 2022).
+    pub fn command(&mut self, now: Time, injected_ns: Time) -> Option<Echo> {
+        if now < self.next || self.sequence >= self.count || self.points.is_empty() {
+            return None;
+        }
+        self.next += self.period_ns * ((now - self.next) / self.period_ns.max(1) + 1);
+        let target = self.points[self.sequence as usize % self.points.len()];
+        let echo = Echo { target, sequence: self.sequence, reply_to: self.reply_to, injected_ns };
+        self.sequence += 1;
+        Some(echo)
+    }
+}
+
+/// A robot with its tick, its newest commands and the echoes that wait for it to arrive.
+pub struct RobotAt {
+    pub component: u16,
+    pub robot: Box<dyn Robot>,
+    pub period_ns: Time,
+    pub next: Time,
+    /// Newest command per flow that drives it.
+    pub commands: Vec<(u16, Vec<f64>)>,
+    pub fused: Vec<f64>,
+    pub sense: Vec<f64>,
+    pub sensed: usize,
+    pub held: Vec<(u16, Echo)>,
+}
+
+impl RobotAt {
+    /// A new command of a flow; several flows have equal authority.
+    pub fn command(&mut self, flow: u16, values: &[f64]) {
+        match self.commands.iter_mut().find(|c| c.0 == flow) {
+            Some(c) => {
+                c.1.clear();
+                c.1.extend_from_slice(values);
+            }
+            None => self.commands.push((flow, values.to_vec())),
+        }
+        let n = self.commands.iter().map(|c| c.1.len()).min().unwrap_or(0);
+        let share = 1.0 / self.commands.len() as f64;
+        self.fused.clear();
+        self.fused.extend((0..n).map(|i| self.commands.iter().map(|c| c.1[i]).sum::<f64>() * share));
+    }
+}
+
+/// One side of a channel.
+pub struct Port {
+    pub channel: u16,
+    pub peer: u16,
+    pub endpoint: Box<dyn Endpoint>,
+    /// For each flow, the visit at which its samples arrive here, or `NONE`.
+    pub arrives: Vec<u16>,
+    /// Samples of flows that this channel does not carry.
+    pub strays: u64,
+}

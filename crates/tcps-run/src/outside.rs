@@ -1,0 +1,41 @@
+//! What a node asks of its world; each driver answers in its own way.
+
+use tcps_core::{endpoint::Transmit, record::Record, time::Time};
+
+/// Whether work that occupies a core is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// It is over; this is the time now.
+    Done(Time),
+    /// The driver will call `Node::resume` with the job.
+    Later,
+}
+
+/// The world around a node.
+pub trait Outside {
+    /// Sends a datagram of a channel to the node at its other side; tells when the first link has taken it.
+    fn transmit(&mut self, now: Time, channel: u16, to: u16, dscp: u8, bytes: &[u8], datagram: &Transmit) -> Time;
+    /// Sends a datagram that belongs to no channel: an echo's answer, a clock exchange.
+    fn aside(&mut self, now: Time, to: u16, bytes: &[u8]);
+    /// Writes a row.
+    fn record(&mut self, row: Record);
+    /// Occupies a core for `cost` from `started` on (a real driver has already used part of it).
+    fn work(&mut self, started: Started, job: u32, cost: Time, priority: i32) -> Work;
+    /// Stamps taken before a hook is called.
+    fn start(&mut self, now: Time) -> Started;
+    /// Processor time used since `started`; 0 in virtual time, where only modelled costs exist.
+    fn used(&mut self, started: Started) -> Time;
+    /// The time now; in virtual time it does not move while a node works.
+    fn now(&self, now: Time) -> Time {
+        now
+    }
+}
+
+/// When a hook was started.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Started {
+    /// Run time.
+    pub at: Time,
+    /// Processor time of the thread.
+    pub processor: Time,
+}

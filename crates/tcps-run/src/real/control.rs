@@ -1,0 +1,216 @@
+//! The control of a node process: JSON lines on standard input and output.
+//!
+//! ```text
+//! > {"op":"prepare","plan":{…},"node":1,"sessions":[0],"rings":["…"]}      or  "node":null for the emulator
+//! < {"op":"ready","loops":[{"channels":{"0":"127.0.0.1:5000"},"aside":"127.0.0.1:5001"}]}     (or "gates":[…])
+//! > {"op":"start","at_ns":123,"channels":{"0":"…"},"asides":{"0":"…"}}
+//! > {"op":"stop"}                                                          (or the end of input)
+//! < {"op":"done","reports":[…]}
+//! < {"op":"failed","error":"…"}
+//! ```
+
+use super::{
+    emulator::Emulator,
+    session::{Addresses, SessionLoop},
+    wait::Detach,
+};
+use crate::{code::PythonCode, error::RunError, plan::Plan, report::Report};
+use serde::Deserialize;
+use serde_json::{json, Value};
+use std::{
+    collections::BTreeMap,
+    io::{BufRead, Write},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{channel, Receiver, Sender},
+    },
+};
+
+/// Gives a thread what it needs for Python code, or what is needed without it.
+pub trait Attach: Sync {
+    /// Runs `body` in the calling thread; if it needs `python`, attached to the interpreter.
+    fn attached(&self, python: bool, body: &mut dyn FnMut(&mut dyn PythonCode, &mut dyn Detach));
+}
+
+#[derive(Deserialize)]
+struct Prepare {
+    plan: Plan,
+    node: Option<u16>,
+    #[serde(default)]
+    sessions: Vec<u16>,
+    rings: Vec<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Start {
+    at_ns: i64,
+    /// For a loop: peers per channel. For the emulator: listeners per "node:channel".
+    #[serde(default)]
+    channels: BTreeMap<String, SocketAddr>,
+    #[serde(default)]
+    asides: BTreeMap<u16, SocketAddr>,
+}
+
+/// Serves one run; tells whether it went well.
+pub fn serve(input: impl BufRead + Send + 'static, output: &mut dyn Write, attach: &dyn Attach) -> bool {
+    let mut lines = Lines { input };
+    let result = lines.next::<Prepare>("prepare").and_then(|p| match p.node {
+        Some(node) => serve_node(p, node, lines, output, attach),
+        None => serve_emulator(&p, lines, output),
+    });
+    match result {
+        Ok(reports) => say(output, &json!({"op": "done", "reports": reports})),
+        Err(e) => {
+            say(output, &json!({"op": "failed", "error": e.to_string()}));
+            return false;
+        }
+    }
+    true
+}
+
+fn serve_emulator<I: BufRead + Send + 'static>(
+    p: &Prepare,
+    mut lines: Lines<I>,
+    output: &mut dyn Write,
+) -> Result<Vec<Report>, RunError> {
+    let ring = p.rings.first().ok_or_else(|| RunError::new("prepare: the emulator needs a ring"))?;
+    let mut emulator = Emulator::prepare(&p.plan, ring)?;
+    let gates: Vec<Value> = emulator
+        .gates()?
+        .into_iter()
+        .map(|(from, to, channel, address)| json!({"from": from, "to": to, "channel": channel, "address": address}))
+        .collect();
+    say(output, &json!({"op": "ready", "gates": gates}));
+    let start = lines.next::<Start>("start")?;
+    let mut listeners = BTreeMap::new();
+    for (key, address) in &start.channels {
+        let (node, channel) = key.split_once(':').unwrap_or(("", ""));
+        if let (Ok(node), Ok(channel)) = (node.parse(), channel.parse()) {
+            listeners.insert((node, channel), *address);
+        }
+    }
+    emulator.connect(&listeners, &start.asides);
+    let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+    lines.until_stop(stop);
+    Ok(vec![emulator.run(&p.plan, start.at_ns, stop)])
+}
+
+fn serve_node<I: BufRead + Send + 'static>(
+    p: Prepare,
+    node: u16,
+    mut lines: Lines<I>,
+    output: &mut dyn Write,
+    attach: &dyn Attach,
+) -> Result<Vec<Report>, RunError> {
+    if p.sessions.len() != p.rings.len() || p.sessions.is_empty() {
+        return Err(RunError::new("prepare: a node needs one ring for each of its sessions"));
+    }
+    let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+    let plan = &p.plan;
+    std::thread::scope(|scope| {
+        let mut loops = Vec::new();
+        for (&session, ring) in p.sessions.iter().zip(&p.rings) {
+            let (to_loop, from_control) = channel();
+            let (to_control, from_loop) = channel();
+            scope.spawn(move || run_loop(plan, node, session, ring, attach, &from_control, &to_control, stop));
+            loops.push((to_loop, from_loop));
+        }
+        let mut ready = Vec::new();
+        for (_, from_loop) in &loops {
+            match from_loop.recv() {
+                Ok(FromLoop::Ready(v)) => ready.push(v),
+                Ok(FromLoop::Failed(e)) => return Err(e),
+                _ => return Err(RunError::new("a loop ended before it was ready")),
+            }
+        }
+        say(output, &json!({"op": "ready", "loops": ready}));
+        let start = lines.next::<Start>("start")?;
+        let channels = start.channels.iter().filter_map(|(c, a)| Some((c.parse().ok()?, *a))).collect();
+        let peers = Addresses { channels, asides: start.asides };
+        lines.until_stop(stop);
+        for (to_loop, _) in &loops {
+            let _ = to_loop.send((peers.clone(), start.at_ns));
+        }
+        let mut reports = Vec::new();
+        for (_, from_loop) in &loops {
+            match from_loop.recv() {
+                Ok(FromLoop::Done(r)) => reports.push(*r),
+                _ => return Err(RunError::new("a loop ended without a report")),
+            }
+        }
+        Ok(reports)
+    })
+}
+
+enum FromLoop {
+    Ready(Value),
+    Failed(RunError),
+    Done(Box<Report>),
+}
+
+#[allow(clippy::too_many_arguments)]
+fn run_loop(
+    plan: &Plan,
+    node: u16,
+    session: u16,
+    ring: &Path,
+    attach: &dyn Attach,
+    from_control: &Receiver<(Addresses, i64)>,
+    to_control: &Sender<FromLoop>,
+    stop: &AtomicBool,
+) {
+    attach.attached(plan.needs_python(node, session), &mut |python, detach| {
+        let prepared = SessionLoop::prepare(plan, node, session, ring, python).and_then(|l| Ok((l.reached_at()?, l)));
+        let session = match prepared {
+            Ok(((channels, aside), l)) => {
+                let _ = to_control.send(FromLoop::Ready(json!({"channels": channels, "aside": aside})));
+                l
+            }
+            Err(e) => {
+                let _ = to_control.send(FromLoop::Failed(e));
+                return;
+            }
+        };
+        let mut start = None;
+        detach.detached(&mut || start = from_control.recv().ok());
+        if let Some((peers, at_ns)) = start {
+            let report = session.run(plan, peers, at_ns, stop, detach);
+            let _ = to_control.send(FromLoop::Done(Box::new(report)));
+        }
+    });
+}
+
+struct Lines<I> {
+    input: I,
+}
+
+impl<I: BufRead + Send + 'static> Lines<I> {
+    fn next<T: for<'a> Deserialize<'a>>(&mut self, op: &str) -> Result<T, RunError> {
+        let mut line = String::new();
+        let n = self.input.read_line(&mut line).map_err(|e| RunError::new(format!("control: {e}")))?;
+        if n == 0 {
+            return Err(RunError::new(format!("control: input ended before \"{op}\"")));
+        }
+        let value: Value = serde_json::from_str(&line).map_err(|e| RunError::new(format!("control: {e}")))?;
+        if value["op"] != op {
+            return Err(RunError::new(format!("control: \"{op}\" expected, got {}", value["op"])));
+        }
+        serde_json::from_value(value).map_err(|e| RunError::new(format!("control: {op}: {e}")))
+    }
+
+    /// Sets `stop` at the next line or the end of input: the orchestrator asks for it, or is gone.
+    fn until_stop(mut self, stop: &'static AtomicBool) {
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            let _ = self.input.read_line(&mut line);
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+}
+
+fn say(output: &mut dyn Write, line: &Value) {
+    // If nobody listens any more, the end of input has said so already.
+    let _ = writeln!(output, "{line}").and_then(|()| output.flush());
+}

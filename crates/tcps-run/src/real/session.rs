@@ -1,0 +1,304 @@
+//! The run-to-completion loop of one session at one node.
+
+use super::{
+    clock::{thread_cpu_ns, RunClock},
+    ring::Producer,
+    socket::{Received, Socket, MAX_DATAGRAM},
+    wait::{privileges, Detach, Waiter},
+};
+use crate::{
+    code::PythonCode,
+    error::RunError,
+    node::{histogram, Node},
+    outside::{Outside, Started, Work},
+    plan::Plan,
+    report::{RealSelf, Report, Spread},
+};
+use hdrhistogram::Histogram;
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+};
+use tcps_core::{
+    endpoint::Transmit,
+    record::{Kind, Record, NONE},
+    time::{Time, MS},
+};
+
+/// How long a loop goes on after the end, so that what is on its way arrives.
+pub const DRAIN_NS: Time = 500 * MS;
+/// A pause that marks the run as disturbed.
+const GAP_NS: Time = MS;
+/// Rows a ring holds: over a second of 64,000 rows/s.
+const RING_ROWS: u64 = 1 << 16;
+
+/// Sockets of a loop by what they are for.
+#[derive(Debug, Default, Clone)]
+pub struct Addresses {
+    /// Peer (or gate) per channel.
+    pub channels: BTreeMap<u16, SocketAddr>,
+    /// Peer (or gate) for datagrams outside channels, per node.
+    pub asides: BTreeMap<u16, SocketAddr>,
+}
+
+/// A loop that has its sockets and is ready to start.
+pub struct SessionLoop {
+    id: u16,
+    node: Node,
+    sockets: Sockets,
+    ring: Producer,
+}
+
+/// The sockets of a loop: one a channel, and one for everything else.
+struct Sockets {
+    all: Vec<Socket>,
+    /// Channel of each socket, `NONE` for the last one.
+    channels: Vec<u16>,
+}
+
+/// The world as a loop sees it.
+struct Outer {
+    clock: RunClock,
+    ring: Producer,
+    sockets: Vec<Socket>,
+    /// Socket and peer per channel.
+    routes: Vec<Option<(usize, SocketAddr)>>,
+    asides: BTreeMap<u16, SocketAddr>,
+    unsent: u64,
+}
+
+impl SessionLoop {
+    /// Builds the node and binds its sockets.
+    pub fn prepare(
+        plan: &Plan,
+        id: u16,
+        session: u16,
+        ring: &Path,
+        python: &mut dyn PythonCode,
+    ) -> Result<Self, RunError> {
+        let node = Node::new(plan, id, Some(session), python)?;
+        let mut sockets = Sockets { all: Vec::new(), channels: Vec::new() };
+        for (c, channel) in plan.channels.iter().enumerate() {
+            if channel.session == session && (channel.a == id || channel.b == id) {
+                sockets.all.push(Socket::bind(plan.real.ipv6)?);
+                sockets.channels.push(c as u16);
+            }
+        }
+        sockets.all.push(Socket::bind(plan.real.ipv6)?);
+        sockets.channels.push(NONE);
+        Ok(Self { id, node, sockets, ring: Producer::create(ring, RING_ROWS)? })
+    }
+
+    /// Where the loop can be reached: addresses of its channels, and that for everything else.
+    pub fn reached_at(&self) -> Result<(BTreeMap<u16, SocketAddr>, Option<SocketAddr>), RunError> {
+        let mut channels = BTreeMap::new();
+        let mut aside = None;
+        for (socket, &channel) in self.sockets.all.iter().zip(&self.sockets.channels) {
+            match channel {
+                NONE => aside = Some(socket.address()?),
+                c => {
+                    channels.insert(c, socket.address()?);
+                }
+            }
+        }
+        Ok((channels, aside))
+    }
+
+    /// Runs from `start` (CLOCK_MONOTONIC) to the end of the plan or until `stop`.
+    pub fn run(
+        self,
+        plan: &Plan,
+        peers: Addresses,
+        start: Time,
+        stop: &AtomicBool,
+        detach: &mut dyn Detach,
+    ) -> Report {
+        let privileges = privileges(plan.real.realtime);
+        let Self { id, mut node, sockets, ring } = self;
+        let fds: Vec<_> = sockets.all.iter().map(Socket::fd).collect();
+        let mut waiter = Waiter::new(&fds, plan.real.waiting, plan.real.spin_ns);
+        let mut routes = vec![None; plan.channels.len()];
+        for (i, &c) in sockets.channels.iter().enumerate().filter(|(_, c)| **c != NONE) {
+            routes[c as usize] = peers.channels.get(&c).map(|a| (i, *a));
+        }
+        let mut world = Outer {
+            clock: RunClock::new(start),
+            ring,
+            sockets: sockets.all,
+            routes,
+            asides: peers.asides,
+            unsent: 0,
+        };
+        let mut events = Events::new(plan);
+        let mut account = Account::default();
+        let mut buffer = vec![0u8; MAX_DATAGRAM];
+        let processor = thread_cpu_ns();
+        while !stop.load(Ordering::Relaxed) && world.clock.now() < plan.duration_ns + DRAIN_NS {
+            let due = node.poll_timeout().min(events.next());
+            detach.detached(&mut || waiter.wait(due.saturating_add(start)));
+            for i in waiter.ready() {
+                let Some(got) = world.sockets[i].receive(&mut buffer) else { continue };
+                account.strangers += !world.take(&mut node, i, sockets.channels[i], got, &buffer, &mut account) as u64;
+            }
+            let now = world.clock.now();
+            if due <= now {
+                account.tick(now - due, now, id, &mut world.ring);
+                events.apply(plan, now, &mut node);
+                node.handle_timeout(now, &mut world);
+            }
+        }
+        account.report(plan, id, node, world, privileges, thread_cpu_ns() - processor, detach)
+    }
+}
+
+impl Outer {
+    /// Hands a datagram to the node; false if it comes from a stranger.
+    fn take(&mut self, node: &mut Node, socket: usize, channel: u16, got: Received, buffer: &[u8], account: &mut Account) -> bool {
+        let now = self.clock.now();
+        let received = got.stamp_ns.map_or(now, |s| self.clock.of_stamp(s, now));
+        let _ = account.stamp_to_loop.record((now - received).max(0) as u64);
+        let bytes = &buffer[..got.len];
+        if channel == NONE {
+            let from = self.asides.iter().find(|(_, a)| **a == got.from).map(|(n, _)| *n);
+            node.handle_aside(now, from.unwrap_or(NONE), received, bytes, self);
+            return true;
+        }
+        let known = self.routes[channel as usize].is_some_and(|(s, peer)| s == socket && peer == got.from);
+        if known {
+            node.handle_datagram(now, channel, received, bytes, self);
+        }
+        known
+    }
+}
+
+impl Outside for Outer {
+    fn transmit(&mut self, now: Time, channel: u16, _to: u16, _dscp: u8, bytes: &[u8], _datagram: &Transmit) -> Time {
+        let sent = self.routes[channel as usize].is_some_and(|(s, peer)| self.sockets[s].send(bytes, peer));
+        self.unsent += !sent as u64;
+        now
+    }
+
+    fn aside(&mut self, _now: Time, to: u16, bytes: &[u8]) {
+        let (Some(socket), Some(peer)) = (self.sockets.last(), self.asides.get(&to)) else {
+            self.unsent += 1;
+            return;
+        };
+        self.unsent += !socket.send(bytes, *peer) as u64;
+    }
+
+    fn record(&mut self, row: Record) {
+        self.ring.push(&row);
+    }
+
+    fn work(&mut self, started: Started, _job: u32, cost: Time, _priority: i32) -> Work {
+        while thread_cpu_ns() - started.processor < cost {
+            std::hint::spin_loop();
+        }
+        Work::Done(self.clock.now())
+    }
+
+    fn start(&mut self, now: Time) -> Started {
+        Started { at: now, processor: thread_cpu_ns() }
+    }
+
+    fn used(&mut self, started: Started) -> Time {
+        thread_cpu_ns() - started.processor
+    }
+
+    fn now(&self, _now: Time) -> Time {
+        self.clock.now()
+    }
+}
+
+/// Scenario events that concern nodes, in order.
+pub(super) struct Events {
+    order: Vec<usize>,
+    times: Vec<Time>,
+}
+
+impl Events {
+    /// The events of a plan.
+    pub(super) fn new(plan: &Plan) -> Self {
+        let mut order: Vec<usize> = (0..plan.events.len()).collect();
+        order.sort_by_key(|&i| std::cmp::Reverse((plan.events[i].at_ns, i)));
+        let times = order.iter().map(|&i| plan.events[i].at_ns).collect();
+        Self { order, times }
+    }
+
+    /// When the next one is due.
+    pub(super) fn next(&self) -> Time {
+        self.times.last().copied().unwrap_or(tcps_core::time::NEVER)
+    }
+
+    /// The number of the next one that is due.
+    pub(super) fn due(&mut self, now: Time) -> Option<usize> {
+        if self.next() > now {
+            return None;
+        }
+        self.times.pop();
+        self.order.pop()
+    }
+
+    fn apply(&mut self, plan: &Plan, now: Time, node: &mut Node) {
+        use crate::plan::Action;
+        while let Some(i) = self.due(now) {
+            match &plan.events[i].action {
+                Action::Flow { flow, running } => node.set_running(now, *flow, *running),
+                Action::Component { component, alive } => node.set_alive(*component, *alive),
+                Action::Link { .. } | Action::Reroute | Action::Traffic { .. } => {}
+            }
+        }
+    }
+}
+
+/// What a loop notes about itself.
+struct Account {
+    late: Histogram<u64>,
+    stamp_to_loop: Histogram<u64>,
+    ticks: u64,
+    gaps: u64,
+    strangers: u64,
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        Self { late: histogram(), stamp_to_loop: histogram(), ticks: 0, gaps: 0, strangers: 0 }
+    }
+}
+
+impl Account {
+    fn tick(&mut self, late: Time, now: Time, node: u16, ring: &mut Producer) {
+        self.ticks += 1;
+        let _ = self.late.record(late.max(0) as u64);
+        if late > GAP_NS {
+            self.gaps += 1;
+            ring.push(&Record { value: late, node, ..Record::new(now, Kind::Gap) });
+        }
+    }
+
+    fn report(self, plan: &Plan, id: u16, mut node: Node, world: Outer, privileges: Vec<String>, cpu_ns: Time, detach: &dyn Detach) -> Report {
+        let mut report = Report::default();
+        report.node(plan, id, node.report());
+        crate::report::true_clock_errors(plan, &mut report);
+        if let Some(n) = report.nodes.last_mut() {
+            n.busy_s = cpu_ns as f64 / 1e9;
+            n.real = Some(RealSelf {
+                ticks: self.ticks,
+                late_ns: Spread::of(&self.late),
+                gaps_over_1ms: self.gaps,
+                ring_overflows: world.ring.lost(),
+                socket_drops: world.sockets.iter().map(|s| s.drops() as u64).sum(),
+                strangers: self.strangers,
+                unsent: world.unsent,
+                clock_steps: world.clock.steps(),
+                stamp_to_loop_ns: Spread::of(&self.stamp_to_loop),
+                interpreter_wait_ns: detach.interpreter_waits().map(Spread::of),
+                waiting: format!("{:?}", plan.real.waiting).to_lowercase(),
+                privileges,
+            });
+        }
+        report
+    }
+}

@@ -1,0 +1,112 @@
+//! Ways of waiting for sockets or a deadline, and the privileges that make them exact.
+
+use super::clock::monotonic_ns;
+use crate::plan::Waiting;
+use hdrhistogram::Histogram;
+use libc::{pollfd, timespec, POLLIN};
+use std::os::fd::RawFd;
+use tcps_core::time::{Time, MS, NEVER, SECOND};
+
+/// The longest sleep, so that a stop request is seen.
+const LONGEST: Time = 20 * MS;
+
+/// Lets other threads have the interpreter while a loop waits; nothing to let go without Python.
+pub trait Detach {
+    /// Runs `wait` with the interpreter let go.
+    fn detached(&mut self, wait: &mut dyn FnMut());
+    /// How long it took to get the interpreter back, in nanoseconds.
+    fn interpreter_waits(&self) -> Option<&Histogram<u64>> {
+        None
+    }
+}
+
+/// A loop without Python.
+#[derive(Debug, Default)]
+pub struct NothingToDetach;
+
+impl Detach for NothingToDetach {
+    fn detached(&mut self, wait: &mut dyn FnMut()) {
+        wait();
+    }
+}
+
+/// Waits for some descriptors in one of the ways.
+#[derive(Debug)]
+pub struct Waiter {
+    polls: Vec<pollfd>,
+    waiting: Waiting,
+    spin_ns: Time,
+}
+
+impl Waiter {
+    /// Waits for any of `fds`.
+    pub fn new(fds: &[RawFd], waiting: Waiting, spin_ns: Time) -> Self {
+        let polls = fds.iter().map(|&fd| pollfd { fd, events: POLLIN, revents: 0 }).collect();
+        Self { polls, waiting, spin_ns }
+    }
+
+    /// Returns when a descriptor can be read or CLOCK_MONOTONIC has reached `deadline`.
+    pub fn wait(&mut self, deadline: Time) {
+        let now = monotonic_ns();
+        let end = deadline.min(now + LONGEST);
+        match self.waiting {
+            Waiting::Blocking => {
+                let ms = ((end - now).max(0) + MS - 1) / MS;
+                self.poll(Some(ms * MS));
+            }
+            Waiting::Timer => {
+                self.poll(Some((end - now).max(0)));
+            }
+            Waiting::Hybrid => {
+                if deadline == NEVER || end - now > self.spin_ns {
+                    let rest = if deadline == NEVER { end - now } else { end - now - self.spin_ns };
+                    if self.poll(Some(rest)) {
+                        return;
+                    }
+                }
+                while monotonic_ns() < end.min(deadline) {
+                    if self.poll(Some(0)) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Descriptors that can be read, by their place in the list.
+    pub fn ready(&self) -> impl Iterator<Item = usize> + '_ {
+        self.polls.iter().enumerate().filter(|(_, p)| p.revents & POLLIN != 0).map(|(i, _)| i)
+    }
+
+    fn poll(&mut self, time_out: Option<Time>) -> bool {
+        let limit = time_out.map(|t| timespec { tv_sec: t / SECOND, tv_nsec: t % SECOND });
+        let p = limit.as_ref().map_or(std::ptr::null(), |t| t as *const timespec);
+        // SAFETY: the array and the time-out outlive the call.
+        let n = unsafe { libc::ppoll(self.polls.as_mut_ptr(), self.polls.len() as u64, p, std::ptr::null()) };
+        if n < 0 {
+            self.polls.iter_mut().for_each(|p| p.revents = 0);
+        }
+        n > 0
+    }
+}
+
+/// Asks for what makes a loop exact; tells what it got and what it was refused.
+pub fn privileges(realtime: bool) -> Vec<String> {
+    // SAFETY: plain system calls on this thread and process.
+    let slack = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) == 0 };
+    let mut list = vec![said("timer slack 1 ns", slack)];
+    if realtime {
+        let priority = libc::sched_param { sched_priority: 10 };
+        // SAFETY: as above; the parameter outlives the call.
+        let (fifo, locked) = unsafe {
+            (libc::sched_setscheduler(0, libc::SCHED_FIFO, &priority) == 0, libc::mlockall(libc::MCL_CURRENT) == 0)
+        };
+        list.push(said("SCHED_FIFO", fifo));
+        list.push(said("memory lock", locked));
+    }
+    list
+}
+
+fn said(what: &str, granted: bool) -> String {
+    format!("{what}: {}", if granted { "yes" } else { "refused (needs root or CAP_SYS_NICE, CAP_IPC_LOCK)" })
+}

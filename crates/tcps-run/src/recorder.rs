@@ -1,0 +1,119 @@
+//! Rows to disk: a writer thread hashes and appends, so that the run does not wait for the disk.
+
+use crate::error::RunError;
+use sha2::{Digest, Sha256};
+use std::{
+    fs::File,
+    io::Write,
+    path::Path,
+    sync::mpsc::{sync_channel, Receiver, SyncSender},
+    thread::JoinHandle,
+};
+use tcps_core::record::{Record, RECORD_BYTES};
+
+const CHUNK: usize = 32_768 * RECORD_BYTES;
+const IN_FLIGHT: usize = 8;
+
+/// The canonical stream of rows with its SHA-256.
+#[derive(Debug)]
+pub struct Recorder {
+    chunk: Vec<u8>,
+    full: SyncSender<Vec<u8>>,
+    empty: Receiver<Vec<u8>>,
+    writer: JoinHandle<std::io::Result<[u8; 32]>>,
+    rows: u64,
+}
+
+/// What a finished stream was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// Number of rows.
+    pub rows: u64,
+    /// SHA-256 of the stream in hexadecimal.
+    pub sha256: String,
+}
+
+impl Recorder {
+    /// Writes to `path`, or only hashes.
+    pub fn new(path: Option<&Path>) -> Result<Self, RunError> {
+        let file = match path {
+            Some(p) => {
+                Some(File::create(p).map_err(|e| RunError::new(format!("{}: cannot be written: {e}", p.display())))?)
+            }
+            None => None,
+        };
+        let (full, chunks) = sync_channel::<Vec<u8>>(IN_FLIGHT);
+        let (back, empty) = sync_channel::<Vec<u8>>(IN_FLIGHT);
+        let writer = std::thread::spawn(move || write(file, &chunks, &back));
+        Ok(Self { chunk: Vec::with_capacity(CHUNK), full, empty, writer, rows: 0 })
+    }
+
+    /// Appends a row.
+    #[inline]
+    pub fn push(&mut self, row: &Record) {
+        self.chunk.extend_from_slice(&row.to_bytes());
+        self.rows += 1;
+        if self.chunk.len() >= CHUNK {
+            self.hand_over();
+        }
+    }
+
+    /// Ends the stream.
+    pub fn finish(mut self) -> Result<Recorded, RunError> {
+        self.hand_over();
+        let Self { full, writer, rows, .. } = self;
+        drop(full);
+        let digest = match writer.join() {
+            Ok(result) => result.map_err(|e| RunError::new(format!("records cannot be written: {e}")))?,
+            Err(_) => return Err(RunError::new("the record writer stopped")),
+        };
+        Ok(Recorded { rows, sha256: digest.iter().map(|b| format!("{b:02x}")).collect() })
+    }
+
+    fn hand_over(&mut self) {
+        let next = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(CHUNK));
+        // A writer that has failed reports it in `finish`.
+        let _ = self.full.send(std::mem::replace(&mut self.chunk, next));
+    }
+}
+
+fn write(file: Option<File>, chunks: &Receiver<Vec<u8>>, back: &SyncSender<Vec<u8>>) -> std::io::Result<[u8; 32]> {
+    let mut file = file;
+    let mut hash = Sha256::new();
+    while let Ok(mut chunk) = chunks.recv() {
+        hash.update(&chunk);
+        if let Some(f) = file.as_mut() {
+            f.write_all(&chunk)?;
+        }
+        chunk.clear();
+        let _ = back.try_send(chunk);
+    }
+    Ok(hash.finalize().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcps_core::record::Kind;
+
+    #[test]
+    fn the_hash_is_that_of_the_file() {
+        let path = std::env::temp_dir().join(format!("tcps-recorder-{}", std::process::id()));
+        let mut r = Recorder::new(Some(&path)).unwrap();
+        for i in 0..100_000 {
+            r.push(&Record::new(i, Kind::Sent));
+        }
+        let done = r.finish().unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!((done.rows, bytes.len()), (100_000, 100_000 * RECORD_BYTES));
+        let want: String = Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(done.sha256, want);
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_written_is_named() {
+        let e = Recorder::new(Some(Path::new("/nonexistent/records.bin"))).unwrap_err();
+        assert!(e.0.contains("/nonexistent/records.bin"));
+    }
+}

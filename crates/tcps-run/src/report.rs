@@ -1,0 +1,327 @@
+//! What a run tells about itself, as JSON beside the rows.
+
+use crate::{
+    node::NodeReport,
+    plan::{Plan, StepKind},
+};
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use tcps_core::{record::DropReason, time::Time};
+use tcps_net::{LinkStats, Network, TrafficStats};
+
+/// The result of a run.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Report {
+    /// Wall time from the first to the last event, rows written and hashed.
+    pub simulate_s: f64,
+    /// Moments at which something happened.
+    pub events: u64,
+    /// Rows.
+    pub records: u64,
+    /// SHA-256 of the rows.
+    pub records_sha256: String,
+    /// Whether it was stopped before its end.
+    pub interrupted: bool,
+    /// Links.
+    pub links: Vec<Link>,
+    /// Background traffic.
+    pub traffic: Vec<Traffic>,
+    /// Transport endpoints.
+    pub endpoints: Vec<Endpoint>,
+    /// Stages.
+    pub stages: Vec<Stage>,
+    /// Nodes.
+    pub nodes: Vec<NodeSelf>,
+    /// What the emulator did, set against delivered.
+    pub emulator: Vec<Emulated>,
+    /// Clock estimates.
+    pub clocks: Vec<Clock>,
+    /// What failed, in words.
+    pub errors: Vec<String>,
+}
+
+/// A link's accounts.
+#[derive(Debug, Clone, Serialize)]
+pub struct Link {
+    name: String,
+    packets: u64,
+    bytes: u64,
+    dropped_packets: u64,
+    dropped_bytes: u64,
+    drops: std::collections::BTreeMap<&'static str, u64>,
+    max_queue_bytes: u64,
+    max_queue_packets: u64,
+    busy_s: f64,
+    duplicated: u64,
+    corrupted: u64,
+}
+
+/// A background flow's accounts.
+#[derive(Debug, Clone, Serialize)]
+pub struct Traffic {
+    name: String,
+    packets: u64,
+    bytes: u64,
+    delivered_packets: u64,
+    dropped_packets: u64,
+}
+
+/// An endpoint's counters.
+#[derive(Debug, Clone, Serialize)]
+pub struct Endpoint {
+    channel: String,
+    side: String,
+    malformed: u64,
+    duplicates: u64,
+    incomplete: u64,
+}
+
+/// A stage's calls.
+#[derive(Debug, Clone, Serialize)]
+pub struct Stage {
+    component: String,
+    flow: String,
+    kind: &'static str,
+    name: String,
+    calls: u64,
+    failures: u64,
+    cpu_ns: Spread,
+    quantiles_ns: Vec<u64>,
+}
+
+/// Mean and percentiles of a histogram in nanoseconds.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Spread {
+    mean: f64,
+    p50: u64,
+    p99: u64,
+    p999: u64,
+    max: u64,
+}
+
+impl Spread {
+    /// Of a histogram.
+    pub fn of(h: &Histogram<u64>) -> Self {
+        let q = |p| h.value_at_quantile(p);
+        Self { mean: h.mean(), p50: q(0.5), p99: q(0.99), p999: q(0.999), max: h.max() }
+    }
+}
+
+/// What a node tells about itself.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct NodeSelf {
+    /// Its name.
+    pub name: String,
+    /// Its cores.
+    pub cores: u16,
+    /// Core time of stages.
+    pub busy_s: f64,
+    /// Ticks left out because the loop was away.
+    pub missed_ticks: u64,
+    /// Datagrams outside channels that were refused.
+    pub asides_refused: u64,
+    /// What only a real loop can tell.
+    #[serde(flatten)]
+    pub real: Option<RealSelf>,
+}
+
+/// What a real loop tells about itself.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct RealSelf {
+    /// Ticks of the loop.
+    pub ticks: u64,
+    /// How late it woke up.
+    pub late_ns: Spread,
+    /// Times it stood still for over 1 ms.
+    pub gaps_over_1ms: u64,
+    /// Rows lost because the ring was full.
+    pub ring_overflows: u64,
+    /// Datagrams that the kernel dropped at its sockets.
+    pub socket_drops: u64,
+    /// From the kernel's receive stamp to the loop.
+    pub stamp_to_loop_ns: Spread,
+    /// How long it took to get the interpreter back after a wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interpreter_wait_ns: Option<Spread>,
+    /// Datagrams from senders that are not peers.
+    pub strangers: u64,
+    /// Datagrams that the kernel would not take.
+    pub unsent: u64,
+    /// Steps of the wall clock.
+    pub clock_steps: u64,
+    /// How it waited.
+    pub waiting: String,
+    /// Privileges it has, and those it was refused.
+    pub privileges: Vec<String>,
+}
+
+/// Set against delivered between two nodes.
+#[derive(Debug, Clone, Serialize)]
+pub struct Emulated {
+    path: String,
+    packets: u64,
+    set_delay_ns: Spread,
+    delivered_delay_ns: Spread,
+    /// Delivered later than set.
+    error_ns: Spread,
+    set_loss: f64,
+    delivered_loss: f64,
+}
+
+impl Emulated {
+    /// From histograms of (set, delivered, error) and counts.
+    pub fn new(
+        from: &str,
+        to: &str,
+        (set, delivered, error): (&Histogram<u64>, &Histogram<u64>, &Histogram<u64>),
+        entered: u64,
+        lost: u64,
+    ) -> Self {
+        let share = |n: u64| n as f64 / entered.max(1) as f64;
+        Self {
+            path: format!("{from} -> {to}"),
+            packets: entered,
+            set_delay_ns: Spread::of(set),
+            delivered_delay_ns: Spread::of(delivered),
+            error_ns: Spread::of(error),
+            set_loss: share(lost),
+            delivered_loss: share(entered - delivered.len().min(entered)),
+        }
+    }
+}
+
+/// The estimate of a node's clock against the reference.
+#[derive(Debug, Clone, Serialize)]
+pub struct Clock {
+    node: String,
+    reference: String,
+    offset_ns: i64,
+    drift_ppb: f64,
+    bound_ns: i64,
+    exchanges: u32,
+    at_ns: Time,
+    /// Estimate minus truth, where the truth is known.
+    true_error_ns: Option<i64>,
+}
+
+impl From<LinkStats> for Link {
+    fn from(s: LinkStats) -> Self {
+        let named = |r: &DropReason| (s.drops[*r as usize] > 0).then(|| (r.name(), s.drops[*r as usize]));
+        Self {
+            drops: DropReason::ALL.iter().filter_map(named).collect(),
+            name: s.name,
+            packets: s.packets,
+            bytes: s.bytes,
+            dropped_packets: s.dropped_packets,
+            dropped_bytes: s.dropped_bytes,
+            max_queue_bytes: s.max_queue_bytes,
+            max_queue_packets: s.max_queue_packets,
+            busy_s: s.busy_ns as f64 / 1e9,
+            duplicated: s.duplicated,
+            corrupted: s.corrupted,
+        }
+    }
+}
+
+impl From<TrafficStats> for Traffic {
+    fn from(s: TrafficStats) -> Self {
+        let TrafficStats { name, packets, bytes, delivered_packets, dropped_packets } = s;
+        Self { name, packets, bytes, delivered_packets, dropped_packets }
+    }
+}
+
+impl Report {
+    /// A report of rows.
+    pub fn new(records: u64, records_sha256: String, interrupted: bool) -> Self {
+        Self { records, records_sha256, interrupted, ..Self::default() }
+    }
+
+    /// Adds the accounts of a network.
+    pub fn network(&mut self, network: &Network) {
+        self.links = network.link_stats().into_iter().map(Link::from).collect();
+        self.traffic = network.traffic_stats().into_iter().map(Traffic::from).collect();
+    }
+
+    /// Adds what a node counted.
+    pub fn node(&mut self, plan: &Plan, id: u16, node: NodeReport) {
+        for (component, flow, kind, name, stats) in node.stages {
+            let (component, flow) = (&plan.components[component as usize].name, &plan.flows[flow as usize].name);
+            if let Some(text) = stats.error {
+                self.errors.push(format!("hook {name} at {component} ({flow}): {text}, {} times", stats.failures));
+            }
+            self.stages.push(Stage {
+                component: component.clone(),
+                flow: flow.clone(),
+                kind: kind_name(kind),
+                name,
+                calls: stats.calls,
+                failures: stats.failures,
+                cpu_ns: Spread::of(&stats.cost_ns),
+                quantiles_ns: (0..=100).map(|p| stats.cost_ns.value_at_quantile(p as f64 / 100.0)).collect(),
+            });
+        }
+        for (component, text) in node.failed_robots {
+            self.errors.push(format!("robot {}: {text}", plan.components[component as usize].name));
+        }
+        for (channel, s, strays) in node.endpoints {
+            let c = &plan.channels[channel as usize];
+            self.endpoints.push(Endpoint {
+                channel: c.name.clone(),
+                side: plan.nodes[id as usize].name.clone(),
+                malformed: s.malformed + strays,
+                duplicates: s.duplicates,
+                incomplete: s.incomplete,
+            });
+        }
+        if let (Some(e), Some(sync)) = (node.clock, plan.sync.as_ref()) {
+            self.clocks.push(Clock {
+                node: plan.nodes[id as usize].name.clone(),
+                reference: plan.nodes[sync.reference as usize].name.clone(),
+                offset_ns: e.offset_ns,
+                drift_ppb: e.drift_ppb,
+                bound_ns: e.bound_ns,
+                exchanges: e.exchanges,
+                at_ns: e.at_ns,
+                true_error_ns: None,
+            });
+        }
+        let n = &plan.nodes[id as usize];
+        self.nodes.push(NodeSelf {
+            name: n.name.clone(),
+            cores: n.cores,
+            missed_ticks: node.missed_ticks,
+            asides_refused: node.asides_refused,
+            ..NodeSelf::default()
+        });
+    }
+
+    /// Adds the core time of a simulated node.
+    pub fn virtual_node(&mut self, id: usize, busy_ns: Time) {
+        self.nodes[id].busy_s = busy_ns as f64 / 1e9;
+    }
+}
+
+/// Compares clock estimates with the clocks that the plan gives the nodes (both worlds put them in themselves).
+pub fn true_clock_errors(plan: &Plan, report: &mut Report) {
+    let find = |name: &str| plan.nodes.iter().find(|n| n.name == name);
+    for c in &mut report.clocks {
+        if let (Some(node), Some(reference)) = (find(&c.node), find(&c.reference)) {
+            let t = c.at_ns - node.clock.error(c.at_ns);
+            let truth = reference.clock.read(t) - node.clock.read(t);
+            c.true_error_ns = Some(c.offset_ns - truth);
+        }
+    }
+}
+
+fn kind_name(kind: StepKind) -> &'static str {
+    match kind {
+        StepKind::Decode => "decode",
+        StepKind::Kinematics => "kinematics",
+        StepKind::InverseKinematics => "inverse_kinematics",
+        StepKind::Predict => "predict",
+        StepKind::Sense => "sense",
+        StepKind::Feedback => "feedback",
+        StepKind::Code => "code",
+        StepKind::Work => "work",
+    }
+}

@@ -1,0 +1,374 @@
+//! The virtual driver: one thread, the earliest event first, the same bytes for the same seed.
+//!
+//! ```text
+//!  scenario events ─┐
+//!  network ─────────┤ earliest (time, rank) ─► node ─► Outside ─► network, cores, recorder
+//!  cores ───────────┤
+//!  nodes ───────────┘
+//! ```
+//! At one moment scenario events come before the network, the network before cores, cores before nodes, and nodes
+//! in the order of the plan.
+
+use crate::{
+    code::PythonCode,
+    cpu::Cpu,
+    error::RunError,
+    node::Node,
+    outside::{Outside, Started, Work},
+    pcapng::Capture,
+    plan::{Action, Plan, OVERHEAD_BYTES},
+    recorder::Recorder,
+    report::{self, Report},
+};
+use std::{collections::VecDeque, path::Path, time::Instant};
+use tcps_core::{
+    endpoint::Transmit,
+    record::{Kind, Record, NONE},
+    time::{Time, NEVER},
+};
+use tcps_net::{LinkChange, NetEvent, Network, Packet};
+
+/// Class of datagrams outside channels in the network's accounts.
+pub const ASIDE_CLASS: u16 = 0x7fff;
+const STEPS_PER_PROGRESS: u32 = 1 << 14;
+
+/// Where a virtual run writes, and who hears of its progress.
+pub struct Options<'a> {
+    /// File of rows; absent: only the hash.
+    pub records: Option<&'a Path>,
+    /// Capture of all packets at nodes.
+    pub pcapng: Option<&'a Path>,
+    /// Called now and then with the simulated time; false stops the run.
+    pub progress: Option<&'a mut dyn FnMut(Time) -> bool>,
+}
+
+/// A datagram on its way.
+#[derive(Debug, Default)]
+struct Letter {
+    from: u16,
+    /// Channel, or `NONE` for an aside.
+    channel: u16,
+    bytes: Vec<u8>,
+    copies: u16,
+}
+
+/// Everything around the nodes.
+struct World {
+    network: Network,
+    linked: bool,
+    direct: VecDeque<(u16, u32)>,
+    letters: Vec<Letter>,
+    free: Vec<u32>,
+    cpus: Vec<Cpu>,
+    recorder: Recorder,
+    capture: Option<Capture>,
+    /// The node that is at work.
+    at: u16,
+}
+
+/// Runs a plan in virtual time.
+pub fn run(plan: &Plan, python: &mut dyn PythonCode, options: Options<'_>) -> Result<Report, RunError> {
+    let mut driver = Driver::new(plan, python, &options)?;
+    let begun = Instant::now();
+    let interrupted = driver.simulate(options.progress);
+    driver.finish(begun, interrupted)
+}
+
+struct Driver<'p> {
+    plan: &'p Plan,
+    world: World,
+    nodes: Vec<Node>,
+    wakes: Vec<Time>,
+    events: Vec<usize>,
+    probe_at: Time,
+    errors: Vec<String>,
+    steps: u64,
+    now: Time,
+}
+
+impl<'p> Driver<'p> {
+    fn new(plan: &'p Plan, python: &mut dyn PythonCode, options: &Options<'_>) -> Result<Self, RunError> {
+        let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
+        let network = Network::new(&plan.network, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))?;
+        let mut nodes = Vec::new();
+        for id in 0..plan.nodes.len() {
+            nodes.push(Node::new(plan, id as u16, None, python)?);
+        }
+        let mut events: Vec<usize> = (0..plan.events.len()).collect();
+        events.sort_by_key(|&i| std::cmp::Reverse((plan.events[i].at_ns, i)));
+        let world = World {
+            network,
+            linked: !plan.network.links.is_empty(),
+            direct: VecDeque::new(),
+            letters: Vec::new(),
+            free: Vec::new(),
+            cpus: plan.nodes.iter().map(|n| Cpu::new(n.cores, n.scheduling)).collect(),
+            recorder: Recorder::new(options.records)?,
+            capture: options.pcapng.map(|p| Capture::create(p, plan)).transpose()?,
+            at: NONE,
+        };
+        let wakes = nodes.iter().map(Node::poll_timeout).collect();
+        let probe_at = if plan.queue_probe_ns.is_some() { 0 } else { NEVER };
+        Ok(Self { plan, world, nodes, wakes, events, probe_at, errors: Vec::new(), steps: 0, now: 0 })
+    }
+
+    /// Works off all events; true if it was interrupted.
+    fn simulate(&mut self, mut progress: Option<&mut dyn FnMut(Time) -> bool>) -> bool {
+        let end = self.plan.duration_ns;
+        let mut until_progress = STEPS_PER_PROGRESS;
+        while self.step(end) {
+            until_progress -= 1;
+            if until_progress == 0 {
+                until_progress = STEPS_PER_PROGRESS;
+                if progress.as_mut().is_some_and(|p| !p(self.now)) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// The next moment at which something happens; false when that is at or after the end.
+    fn step(&mut self, end: Time) -> bool {
+        let event = self.events.last().map_or(NEVER, |&i| self.plan.events[i].at_ns);
+        let network = self.world.network.poll_timeout().unwrap_or(NEVER);
+        let cpu = self.world.cpus.iter().map(Cpu::poll_timeout).min().unwrap_or(NEVER);
+        let node = self.wakes.iter().copied().min().unwrap_or(NEVER);
+        let now = event.min(network).min(cpu).min(node).min(self.probe_at);
+        if now >= end {
+            return false;
+        }
+        self.now = now;
+        self.steps += 1;
+        if event == now {
+            self.apply_event();
+        }
+        if network == now {
+            self.world.network.handle_timeout(now);
+            self.carry();
+        }
+        if cpu == now {
+            self.finish_work();
+        }
+        if node == now {
+            self.wake_nodes();
+        }
+        if self.probe_at == now {
+            self.probe_queues();
+        }
+        true
+    }
+
+    fn wake_nodes(&mut self) {
+        for id in 0..self.nodes.len() {
+            if self.wakes[id] <= self.now {
+                self.world.at = id as u16;
+                self.nodes[id].handle_timeout(self.now, &mut self.world);
+                self.wakes[id] = self.nodes[id].poll_timeout();
+                self.carry();
+            }
+        }
+    }
+
+    fn finish_work(&mut self) {
+        for id in 0..self.nodes.len() {
+            while let Some(job) = self.world.cpus[id].poll_done(self.now) {
+                self.world.at = id as u16;
+                self.nodes[id].resume(self.now, job, &mut self.world);
+                self.wakes[id] = self.nodes[id].poll_timeout();
+                self.carry();
+            }
+        }
+    }
+
+    /// Takes what the network gives out, and what needs no network, to the nodes.
+    fn carry(&mut self) {
+        loop {
+            if let Some((to, letter)) = self.world.direct.pop_front() {
+                self.deliver(to, letter, false);
+                continue;
+            }
+            match self.world.network.poll_event() {
+                None => return,
+                Some(NetEvent::Arrived { packet, corrupted, .. }) => {
+                    self.deliver(packet.dst, packet.payload, corrupted);
+                }
+                Some(NetEvent::Duplicated { packet, .. }) => self.world.letters[packet.payload as usize].copies += 1,
+                Some(NetEvent::Dropped { at, packet, link, reason }) => {
+                    self.world.drop_packet(at, &packet, link, reason as u8);
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, to: u16, letter: u32, corrupted: bool) {
+        let mut bytes = std::mem::take(&mut self.world.letters[letter as usize].bytes);
+        let Letter { from, channel, copies, .. } = self.world.letters[letter as usize];
+        let intact = (copies > 0 && corrupted).then(|| bytes.clone());
+        if corrupted {
+            flip_a_bit(&mut bytes, letter);
+        }
+        self.world.at = to;
+        let node = &mut self.nodes[to as usize];
+        if channel == NONE {
+            node.handle_aside(self.now, from, self.now, &bytes, &mut self.world);
+        } else {
+            node.handle_datagram(self.now, channel, self.now, &bytes, &mut self.world);
+        }
+        self.wakes[to as usize] = node.poll_timeout();
+        self.world.letters[letter as usize].bytes = intact.unwrap_or(bytes);
+        self.world.let_go(letter);
+    }
+
+    fn apply_event(&mut self) {
+        let Some(id) = self.events.pop() else { return };
+        let now = self.now;
+        match &self.plan.events[id].action {
+            Action::Link { links, rate_bps, delay_ns, loss, up } => {
+                let change = LinkChange { rate_bps: *rate_bps, delay_ns: *delay_ns, loss: *loss, up: *up };
+                for link in links {
+                    if let Err(e) = self.world.network.change_link(now, *link, &change) {
+                        self.errors.push(format!("events.{}: {e}", self.plan.events[id].name));
+                    }
+                }
+            }
+            Action::Reroute => self.world.network.reroute(now),
+            Action::Traffic { traffic, running } => {
+                traffic.iter().for_each(|t| self.world.network.set_traffic(now, *t, *running));
+            }
+            Action::Flow { flow, running } => self.each_node(|n| n.set_running(now, *flow, *running)),
+            Action::Component { component, alive } => self.each_node(|n| n.set_alive(*component, *alive)),
+        }
+        self.world.recorder.push(&Record { index: id as u32, ..Record::new(now, Kind::Event) });
+        self.carry();
+    }
+
+    fn each_node(&mut self, act: impl Fn(&mut Node)) {
+        self.nodes.iter_mut().for_each(act);
+        self.wakes = self.nodes.iter().map(Node::poll_timeout).collect();
+    }
+
+    fn probe_queues(&mut self) {
+        for (id, link) in self.plan.network.links.iter().enumerate() {
+            if link.rate_bps.is_some() || link.opportunities_ns.is_some() {
+                let q = self.world.network.queue(self.now, id as u16);
+                let value = q.wait_ns;
+                let row = Record { value, index: q.packets as u32, size: q.bytes as u32, point: id as u16, ..Record::new(self.now, Kind::Queue) };
+                self.world.recorder.push(&row);
+            }
+        }
+        self.probe_at += self.plan.queue_probe_ns.unwrap_or(NEVER).max(1);
+    }
+
+    fn finish(mut self, begun: Instant, interrupted: bool) -> Result<Report, RunError> {
+        let end = if interrupted { self.now } else { self.plan.duration_ns };
+        self.world.network.handle_timeout(end);
+        let nodes: Vec<_> = self.nodes.iter_mut().map(Node::report).collect();
+        let busy = self.world.cpus.iter().map(Cpu::busy_ns).collect::<Vec<_>>();
+        if let Some(capture) = self.world.capture.take() {
+            capture.finish()?;
+        }
+        let recorded = self.world.recorder.finish()?;
+        let simulate_s = begun.elapsed().as_secs_f64();
+        let mut report = Report::new(recorded.rows, recorded.sha256, interrupted);
+        report.simulate_s = simulate_s;
+        report.events = self.steps;
+        report.errors = self.errors;
+        report.network(&self.world.network);
+        for (id, node) in nodes.into_iter().enumerate() {
+            report.node(self.plan, id as u16, node);
+            report.virtual_node(id, busy[id]);
+        }
+        report::true_clock_errors(self.plan, &mut report);
+        Ok(report)
+    }
+}
+
+impl World {
+    fn post(&mut self, from: u16, channel: u16, bytes: &[u8]) -> u32 {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.letters.push(Letter::default());
+            self.letters.len() as u32 - 1
+        });
+        let letter = &mut self.letters[id as usize];
+        (letter.from, letter.channel, letter.copies) = (from, channel, 0);
+        letter.bytes.clear();
+        letter.bytes.extend_from_slice(bytes);
+        id
+    }
+
+    fn send(&mut self, now: Time, to: u16, dscp: u8, letter: u32, class: u16, index: u32, wire_bytes: u32) -> Time {
+        if !self.linked {
+            self.direct.push_back((to, letter));
+            return now;
+        }
+        let packet = Packet { payload: letter, class, index, dst: to, dscp, wire_bytes, sent_ns: now };
+        self.network.send(now, self.at, packet)
+    }
+
+    fn drop_packet(&mut self, at: Time, packet: &Packet, link: u16, reason: u8) {
+        if packet.class != ASIDE_CLASS {
+            self.recorder.push(&Record {
+                value: at - packet.sent_ns,
+                index: packet.index,
+                size: packet.wire_bytes,
+                flow: packet.class,
+                point: link,
+                detail: reason,
+                ..Record::new(at, Kind::Dropped)
+            });
+        }
+        self.let_go(packet.payload);
+    }
+
+    fn let_go(&mut self, letter: u32) {
+        let l = &mut self.letters[letter as usize];
+        match l.copies.checked_sub(1) {
+            Some(left) => l.copies = left,
+            None => self.free.push(letter),
+        }
+    }
+}
+
+impl Outside for World {
+    fn transmit(&mut self, now: Time, channel: u16, to: u16, dscp: u8, bytes: &[u8], datagram: &Transmit) -> Time {
+        let letter = self.post(self.at, channel, bytes);
+        if let Some(capture) = &mut self.capture {
+            capture.packet(now, self.at, to, channel, dscp, bytes);
+        }
+        self.send(now, to, dscp, letter, datagram.flow, datagram.index, datagram.wire_bytes)
+    }
+
+    fn aside(&mut self, now: Time, to: u16, bytes: &[u8]) {
+        let letter = self.post(self.at, NONE, bytes);
+        if let Some(capture) = &mut self.capture {
+            capture.packet(now, self.at, to, NONE, 0, bytes);
+        }
+        self.send(now, to, 0, letter, ASIDE_CLASS, 0, bytes.len() as u32 + OVERHEAD_BYTES);
+    }
+
+    fn record(&mut self, row: Record) {
+        self.recorder.push(&row);
+    }
+
+    fn work(&mut self, started: Started, job: u32, cost: Time, priority: i32) -> Work {
+        self.cpus[self.at as usize].submit(started.at, job, cost, priority);
+        Work::Later
+    }
+
+    fn start(&mut self, now: Time) -> Started {
+        Started { at: now, processor: 0 }
+    }
+
+    fn used(&mut self, _started: Started) -> Time {
+        0
+    }
+}
+
+/// Changes one bit, chosen by a number, of a datagram.
+fn flip_a_bit(bytes: &mut [u8], by: u32) {
+    if !bytes.is_empty() {
+        let bit = (by as usize).wrapping_mul(2_654_435_761) % (bytes.len() * 8);
+        bytes[bit / 8] ^= 1 << (bit % 8);
+    }
+}

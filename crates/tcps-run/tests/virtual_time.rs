@@ -1,0 +1,224 @@
+//! The virtual driver against what arithmetic says.
+
+use serde_json::{json, Value};
+use std::path::PathBuf;
+use tcps_core::record::{DropReason, Kind, Record, RECORD_BYTES};
+use tcps_run::{
+    code::NoPython,
+    plan::Plan,
+    report::Report,
+    virtual_time::{run, Options},
+};
+
+const MS: i64 = 1_000_000;
+
+/// Operator, server and arm on three nodes; a forward flow at 1 kHz over two channels.
+fn chain() -> Value {
+    json!({
+        "name": "chain", "seed": 1, "duration_ns": 1000 * MS, "sessions": ["main"],
+        "nodes": [{"name": "op"}, {"name": "edge"}, {"name": "top"}],
+        "components": [
+            {"name": "operator", "kind": "tactile-operator", "session": 0, "node": 0},
+            {"name": "srv", "kind": "srv", "session": 0, "node": 1},
+            {"name": "arm", "kind": "tactile-teleoperator", "session": 0, "node": 2}],
+        "flows": [{
+            "name": "kinematic", "session": 0, "direction": "forward", "period_ns": MS, "codec": "f32",
+            "source": {"kind": "generated", "bytes": 24}, "sink": {"kind": "verify"},
+            "path": [{"component": 0, "channel": 0}, {"component": 1, "channel": 1}, {"component": 2}]}],
+        "channels": [
+            {"name": "a", "session": 0, "a": 0, "b": 1, "transport": "udp"},
+            {"name": "b", "session": 0, "a": 1, "b": 2, "transport": "udp"}],
+        "network": {
+            "vertices": ["op", "edge", "top"],
+            "links": [link("l1.forward", 0, 1), link("l1.backward", 1, 0), link("l2.forward", 1, 2), link("l2.backward", 2, 1)]},
+    })
+}
+
+fn link(name: &str, from: u16, to: u16) -> Value {
+    json!({"name": name, "from": from, "to": to, "delay_ns": 5 * MS})
+}
+
+fn simulate(plan: &Value, name: &str) -> (Report, Vec<Record>) {
+    let plan: Plan = serde_json::from_value(plan.clone()).expect("a plan");
+    let path: PathBuf = std::env::temp_dir().join(format!("tcps-virtual-{name}-{}", std::process::id()));
+    let options = Options { records: Some(&path), pcapng: None, progress: None };
+    let report = run(&plan, &mut NoPython, options).expect("a run");
+    let bytes = std::fs::read(&path).expect("rows");
+    std::fs::remove_file(&path).expect("rows");
+    let rows = bytes.chunks_exact(RECORD_BYTES).map(|b| Record::from_bytes(b.try_into().unwrap()).expect("a row"));
+    (report, rows.collect())
+}
+
+fn of(rows: &[Record], kind: Kind) -> Vec<Record> {
+    rows.iter().filter(|r| r.kind == kind).copied().collect()
+}
+
+#[test]
+fn delay_is_the_sum_of_propagation() {
+    let (_, rows) = simulate(&chain(), "sum");
+    let delivered = of(&rows, Kind::Delivered);
+    assert_eq!(delivered.len(), 990);
+    assert!(delivered.iter().all(|r| r.value == 10 * MS));
+    assert!(of(&rows, Kind::Verified).iter().all(|r| r.detail == 1));
+}
+
+#[test]
+fn a_stage_costs_and_delays_between_its_points() {
+    let mut plan = chain();
+    plan["flows"][0]["path"][1]["steps"] =
+        json!([{"kind": "work", "cost": {"kind": "constant", "ns": 300_000}, "delay": {"kind": "constant", "ns": 2 * MS}}]);
+    let (report, rows) = simulate(&plan, "cost");
+    let (enter, exit) = (of(&rows, Kind::Enter), of(&rows, Kind::Exit));
+    assert!(enter.iter().all(|r| r.value == 5 * MS));
+    let left: Vec<i64> = exit.iter().filter(|r| r.point == 3).map(|r| r.value).collect();
+    assert!(left.len() > 900 && left.iter().all(|v| *v == 7 * MS + 300_000), "{:?}", &left[..5]);
+    assert!((report.nodes[1].busy_s - 0.2985).abs() < 0.001, "{}", report.nodes[1].busy_s);
+}
+
+#[test]
+fn stages_that_ask_for_more_than_a_core_queue_up() {
+    // 1.5 ms of work every ms on one core: the wait grows by 0.5 ms a sample.
+    let mut plan = chain();
+    plan["flows"][0]["path"][1]["steps"] = json!([{"kind": "work", "cost": {"kind": "constant", "ns": 1_500_000}}]);
+    let (_, rows) = simulate(&plan, "queue");
+    for r in of(&rows, Kind::Exit).iter().take(100) {
+        assert_eq!(r.value, 5 * MS + 1_500_000 + r.index as i64 * 500_000, "sample {}", r.index);
+    }
+}
+
+#[test]
+fn echoes_measure_points_exactly_and_are_answered_over_the_network() {
+    // [PROTOCOLS 6.1] Component latency is the difference of its points; the forward leg is measured, not halved.
+    let mut plan = chain();
+    plan["flows"][0]["path"][1]["steps"] = json!([{"kind": "work", "cost": {"kind": "constant", "ns": 300_000}}]);
+    plan["probes"] = json!([{"flow": 0, "points": [2, 3, 4], "period_ns": 10 * MS, "reply_to": 0}]);
+    let (_, rows) = simulate(&plan, "echo");
+    let value = |kind, point| {
+        let all: Vec<i64> = of(&rows, kind).iter().filter(|r| r.point == point).map(|r| r.value).collect();
+        assert!(all.len() > 25 && all.windows(2).all(|w| w[0] == w[1]), "{kind:?} {point}: {all:?}");
+        all[0]
+    };
+    assert_eq!((value(Kind::Echo, 2), value(Kind::Echo, 3)), (10 * MS, 10 * MS + 300_000));
+    assert_eq!((value(Kind::EchoForward, 4), value(Kind::EchoReturn, 4)), (10 * MS + 300_000, 10 * MS));
+}
+
+#[test]
+fn node_clocks_put_their_error_into_delays() {
+    let mut plan = chain();
+    plan["nodes"][2]["clock"] = json!({"offset_ns": 3 * MS, "drift_ppb": 0});
+    let (_, rows) = simulate(&plan, "clock");
+    assert!(of(&rows, Kind::Delivered).iter().all(|r| r.value == 13 * MS));
+}
+
+#[test]
+fn clock_synchronisation_finds_offset_and_drift() {
+    let mut plan = chain();
+    plan["duration_ns"] = json!(60_000 * MS);
+    plan["flows"][0]["period_ns"] = json!(100 * MS);
+    plan["nodes"][2]["clock"] = json!({"offset_ns": 3 * MS, "drift_ppb": 50_000});
+    plan["sync"] = json!({"reference": 0, "period_ns": 125 * MS});
+    let (report, rows) = simulate(&plan, "sync");
+    assert!(of(&rows, Kind::Sync).len() > 900);
+    let text = serde_json::to_value(&report).unwrap();
+    let clock = text["clocks"].as_array().unwrap().iter().find(|c| c["node"] == "top").unwrap().clone();
+    assert!(clock["true_error_ns"].as_i64().unwrap().abs() < 1_000, "{clock}");
+    assert!((clock["drift_ppb"].as_f64().unwrap() + 50_000.0).abs() < 1_000.0, "{clock}");
+}
+
+#[test]
+fn a_dead_component_drops_and_a_restarted_one_goes_on() {
+    let mut plan = chain();
+    plan["events"] = json!([
+        {"at_ns": 300 * MS, "name": "kill", "action": {"kind": "component", "component": 1, "alive": false}},
+        {"at_ns": 400 * MS, "name": "restart", "action": {"kind": "component", "component": 1, "alive": true}}]);
+    let (_, rows) = simulate(&plan, "dead");
+    let dropped = of(&rows, Kind::Dropped);
+    assert_eq!(dropped.len(), 100);
+    assert!(dropped.iter().all(|r| r.detail == DropReason::Dead as u8 && r.point == 1));
+    assert_eq!(of(&rows, Kind::Event).len(), 2);
+}
+
+#[test]
+fn a_stopped_flow_leaves_its_ticks_out() {
+    let mut plan = chain();
+    plan["events"] = json!([
+        {"at_ns": 200 * MS, "name": "stop", "action": {"kind": "flow", "flow": 0, "running": false}},
+        {"at_ns": 500 * MS, "name": "go", "action": {"kind": "flow", "flow": 0, "running": true}}]);
+    let (_, rows) = simulate(&plan, "stopped");
+    let sent = of(&rows, Kind::Sent);
+    assert_eq!(sent.len(), 700);
+    assert!(sent.iter().all(|r| r.time_ns < 200 * MS || r.time_ns >= 500 * MS));
+}
+
+#[test]
+fn corruption_reaches_the_display_and_is_seen_there() {
+    let mut plan = chain();
+    plan["flows"][0]["source"]["bytes"] = json!(1000);
+    plan["network"]["links"][0]["corrupt"] = json!(0.1);
+    let (report, rows) = simulate(&plan, "corrupt");
+    let bad = of(&rows, Kind::Verified).iter().filter(|r| r.detail == 0).count();
+    assert!((60..140).contains(&bad), "{bad} of 990 frames with a changed bit, header bits aside");
+    let _ = report;
+}
+
+#[test]
+fn duplicates_are_delivered_once() {
+    let mut plan = chain();
+    plan["network"]["links"][0]["duplicate"] = json!(0.2);
+    let (report, rows) = simulate(&plan, "duplicates");
+    assert_eq!(of(&rows, Kind::Delivered).len(), 990);
+    let text = serde_json::to_value(&report).unwrap();
+    let seen: u64 = text["endpoints"].as_array().unwrap().iter().map(|e| e["duplicates"].as_u64().unwrap()).sum();
+    assert!((150..250).contains(&seen), "{seen}");
+}
+
+#[test]
+fn a_blocking_send_holds_the_next_sample_but_not_the_core() {
+    // 1000 B at 4 Mbit/s take 2.1 ms: with blocking sends the second flow keeps its core, the first one waits.
+    let mut plan = chain();
+    plan["flows"][0]["source"]["bytes"] = json!(1000);
+    plan["flows"][0]["blocking_send"] = json!(true);
+    plan["network"]["links"][0]["rate_bps"] = json!(4e6);
+    let (_, rows) = simulate(&plan, "blocking");
+    let enters = of(&rows, Kind::Enter);
+    let wire = ((1000 + 24 + 54) as f64 * 8e9 / 4e6) as i64;
+    for w in enters.windows(2).take(300) {
+        assert!((w[1].time_ns - w[0].time_ns - wire).abs() <= 1, "{} {}", w[1].time_ns - w[0].time_ns, wire);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+    let mut plan = chain();
+    plan["network"]["links"][0]["loss"] = json!({"kind": "random", "p": 0.1});
+    let hash = |plan: &Value| simulate(plan, "seed").0.records_sha256;
+    let first = hash(&plan);
+    assert_eq!(first, hash(&plan));
+    plan["seed"] = json!(2);
+    assert_ne!(first, hash(&plan));
+}
+
+#[test]
+fn samples_are_conserved() {
+    let mut plan = chain();
+    plan["network"]["links"][2]["loss"] = json!({"kind": "random", "p": 0.3});
+    let (_, rows) = simulate(&plan, "conserved");
+    let (sent, delivered, dropped) = (of(&rows, Kind::Sent), of(&rows, Kind::Delivered), of(&rows, Kind::Dropped));
+    let on_the_way = sent.iter().filter(|s| s.time_ns > 990 * MS - 1).count();
+    assert!(sent.len() - delivered.len() - dropped.len() <= on_the_way);
+    assert!((200..400).contains(&dropped.len()), "{}", dropped.len());
+}
+
+#[test]
+fn a_frame_larger_than_a_packet_arrives_whole_and_last_byte_counts() {
+    let mut plan = chain();
+    plan["flows"][0]["codec"] = json!("raw");
+    plan["flows"][0]["period_ns"] = json!(40 * MS);
+    plan["flows"][0]["source"]["bytes"] = json!(5000);
+    plan["network"]["links"][0]["rate_bps"] = json!(8e6);
+    let (_, rows) = simulate(&plan, "frame");
+    let delivered = of(&rows, Kind::Delivered);
+    assert!(delivered.len() >= 24 && delivered.iter().all(|r| r.size == 5000));
+    // Five fragments: 5000 B of payload and 5 times 24 + 54 B above it, at 1 B/us.
+    assert!(delivered.iter().all(|r| r.value == 10 * MS + (5000 + 5 * 78) * 1000), "{}", delivered[0].value);
+}

@@ -1,0 +1,167 @@
+//! Clock synchronisation: a client at a node asks a server at the reference node, through the same network.
+//!
+//! ```text
+//! client   T1 ─────►        ┌──► T4      offset = ((T2 - T1) + (T3 - T4)) / 2
+//!             ╲             ╱            round trip = (T4 - T1) - (T3 - T2)
+//! server       └──► T2   T3
+//! ```
+//! T2 and T4 are when the kernel had the packet, T1 and T3 when the endpoint made it. `clockfit` has the
+//! rest.
+
+use crate::{
+    clockfit::{ClockEstimate, ClockFit, Exchange},
+    outbox::Outbox,
+    udp::STACK_BYTES,
+};
+use tcps_core::{
+    endpoint::{Endpoint, EndpointStats, Input, Output, Transmit},
+    record::{Kind, Record, NONE},
+    time::Time,
+};
+use tcps_wire::{
+    clock::{Packet, Repr, CLOCK_BYTES},
+    Error,
+};
+
+/// Requests that may be on their way at once.
+const PENDING: usize = 64;
+
+/// The side that wants to know.
+#[derive(Debug)]
+pub struct Client {
+    period_ns: Time,
+    next_ns: Time,
+    sequence: u32,
+    pending: [Pending; PENDING],
+    fit: ClockFit,
+    outbox: Outbox,
+    stats: EndpointStats,
+}
+
+/// A request that was sent.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    sequence: u32,
+    t1_ns: Time,
+    answered: bool,
+}
+
+impl Client {
+    /// A client that asks every `period_ns` of its own clock, first at 0 or as soon as it is called after.
+    pub fn new(period_ns: Time) -> Self {
+        let nothing = Pending { sequence: u32::MAX, t1_ns: 0, answered: true };
+        Self {
+            period_ns: period_ns.max(1),
+            next_ns: 0,
+            sequence: 0,
+            pending: [nothing; PENDING],
+            fit: ClockFit::default(),
+            outbox: Outbox::default(),
+            stats: EndpointStats::default(),
+        }
+    }
+
+    /// What is known after the last exchange; `None` before the first.
+    pub fn estimate(&self) -> Option<ClockEstimate> {
+        self.fit.estimate()
+    }
+
+    /// What the reference shows when the local clock shows `local_ns`; the same before the first exchange.
+    pub fn to_reference(&self, local_ns: Time) -> Time {
+        self.fit.to_reference(local_ns)
+    }
+
+    fn ask(&mut self, now: Time) {
+        let sequence = self.sequence;
+        self.pending[sequence as usize % PENDING] = Pending { sequence, t1_ns: now, answered: false };
+        transmit(&mut self.outbox, sequence, Repr::Request { sequence, t1_ns: now });
+        self.sequence = sequence.wrapping_add(1);
+        let due = self.next_ns.saturating_add(self.period_ns);
+        self.next_ns = if due > now { due } else { now.saturating_add(self.period_ns) };
+    }
+
+    /// Takes only the first answer to a request that was made, with the stamp that it had.
+    // [RFC 5905 §8]
+    fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Option<()> {
+        let Ok(Repr::Response { sequence, t1_ns, t2_ns, t3_ns }) = parse(bytes) else { return None };
+        let pending = &mut self.pending[sequence as usize % PENDING];
+        if pending.sequence != sequence || pending.t1_ns != t1_ns {
+            return None;
+        }
+        if pending.answered {
+            self.stats.duplicates += 1;
+            return Some(());
+        }
+        let exchange = Exchange::new(t1_ns, t2_ns, t3_ns, received_ns)?;
+        pending.answered = true;
+        self.fit.add(exchange);
+        let value = self.fit.estimate().map_or(0, |e| e.offset_ns);
+        let size = (exchange.round_trip_ns() / 2).clamp(0, i64::from(u32::MAX)) as u32;
+        let row = Record { value, index: sequence, size, ..Record::new(now, Kind::Sync) };
+        self.outbox.push(Output::Record(row), |_| {});
+        Some(())
+    }
+}
+
+impl Endpoint for Client {
+    fn handle_input(&mut self, now: Time, input: Input<'_>) {
+        match input {
+            Input::Timeout if now >= self.next_ns => self.ask(now),
+            Input::Datagram { bytes, received_ns } => {
+                if self.receive(now, bytes, received_ns).is_none() {
+                    self.stats.malformed += 1;
+                }
+            }
+            Input::Timeout | Input::Sample { .. } => {}
+        }
+    }
+
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
+        self.outbox.pop(buf)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(self.next_ns)
+    }
+
+    fn stats(&self) -> EndpointStats {
+        self.stats
+    }
+}
+
+/// The side that is asked; each answer goes to where the request came from.
+#[derive(Debug, Default)]
+pub struct Server {
+    outbox: Outbox,
+    stats: EndpointStats,
+}
+
+impl Endpoint for Server {
+    fn handle_input(&mut self, now: Time, input: Input<'_>) {
+        let Input::Datagram { bytes, received_ns } = input else { return };
+        match parse(bytes) {
+            Ok(Repr::Request { sequence, t1_ns }) => {
+                let answer = Repr::Response { sequence, t1_ns, t2_ns: received_ns, t3_ns: now };
+                transmit(&mut self.outbox, sequence, answer);
+            }
+            _ => self.stats.malformed += 1,
+        }
+    }
+
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
+        self.outbox.pop(buf)
+    }
+
+    fn stats(&self) -> EndpointStats {
+        self.stats
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<Repr, Error> {
+    Repr::parse(&Packet::new_checked(bytes)?)
+}
+
+fn transmit(outbox: &mut Outbox, index: u32, repr: Repr) {
+    let wire_bytes = CLOCK_BYTES as u32 + STACK_BYTES;
+    outbox.push(Output::Transmit(Transmit { wire_bytes, flow: NONE, index }), |out| repr.emit(out));
+}

@@ -1,0 +1,103 @@
+//! Parameters of a transport, checked key by key.
+
+use serde_json::Value;
+use std::{fmt, ops::RangeInclusive};
+
+/// Why there is no endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TransportError {
+    /// No transport has this name.
+    UnknownTransport {
+        /// The name.
+        found: String,
+        /// The names that are known.
+        known: Vec<&'static str>,
+    },
+    /// The transport has no such parameter.
+    UnknownParameter {
+        /// The transport.
+        transport: &'static str,
+        /// The parameter.
+        found: String,
+        /// The parameters that it has.
+        allowed: &'static [&'static str],
+    },
+    /// A parameter, or all of them, cannot have this value.
+    BadParameter {
+        /// The transport.
+        transport: &'static str,
+        /// The parameter.
+        key: &'static str,
+        /// Its value.
+        found: String,
+        /// What it may be.
+        allowed: String,
+    },
+}
+
+impl fmt::Display for TransportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownTransport { found, known } => {
+                write!(f, "transport {found:?} is not known; known: {}", known.join(", "))
+            }
+            Self::UnknownParameter { transport, found, allowed } => {
+                write!(f, "transport {transport} has no parameter {found:?}; allowed: {}", allowed.join(", "))
+            }
+            Self::BadParameter { transport, key, found, allowed } => {
+                let verb = if *key == ALL { "are" } else { "is" };
+                write!(f, "transport {transport}: {key} {verb} {found}; allowed: {allowed}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for TransportError {}
+
+const ALL: &str = "parameters";
+
+/// The parameters as the plan gives them: an object, or null for none.
+#[derive(Debug)]
+pub(crate) struct Params<'a> {
+    transport: &'static str,
+    value: &'a Value,
+}
+
+impl<'a> Params<'a> {
+    pub(crate) fn new(transport: &'static str, value: &'a Value) -> Self {
+        Self { transport, value }
+    }
+
+    /// Refuses every key that is not in `allowed`.
+    pub(crate) fn allow(&self, allowed: &'static [&'static str]) -> Result<(), TransportError> {
+        let keys = match self.value {
+            Value::Null => return Ok(()),
+            Value::Object(map) => map.keys(),
+            other => return Err(self.bad(ALL, other, "an object".into())),
+        };
+        match keys.into_iter().find(|k| !allowed.contains(&k.as_str())) {
+            None => Ok(()),
+            Some(key) => Err(TransportError::UnknownParameter {
+                transport: self.transport,
+                found: key.clone(),
+                allowed,
+            }),
+        }
+    }
+
+    /// A whole number, if the key is there.
+    pub(crate) fn integer(
+        &self,
+        key: &'static str,
+        range: RangeInclusive<u32>,
+    ) -> Result<Option<u32>, TransportError> {
+        let Some(value) = self.value.get(key) else { return Ok(None) };
+        let number = value.as_u64().and_then(|n| u32::try_from(n).ok()).filter(|n| range.contains(n));
+        let allowed = || format!("a whole number from {} to {}", range.start(), range.end());
+        number.map(Some).ok_or_else(|| self.bad(key, value, allowed()))
+    }
+
+    fn bad(&self, key: &'static str, found: &Value, allowed: String) -> TransportError {
+        TransportError::BadParameter { transport: self.transport, key, found: found.to_string(), allowed }
+    }
+}

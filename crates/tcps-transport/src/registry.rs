@@ -1,0 +1,99 @@
+//! The transports by name.
+
+use crate::{
+    params::{Params, TransportError},
+    udp::Udp,
+};
+use serde_json::Value;
+use tcps_core::endpoint::Endpoint;
+
+/// An end of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The one that the plan calls `a`.
+    A,
+    /// The one that the plan calls `b`.
+    B,
+}
+
+/// A flow on a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChannelFlow {
+    /// Its number in the plan.
+    pub flow: u16,
+    /// The side that its samples are sent to.
+    pub to: Side,
+}
+
+/// What an endpoint knows of its channel.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChannelContext {
+    /// The flows on it, both directions.
+    pub flows: Vec<ChannelFlow>,
+}
+
+impl ChannelContext {
+    /// The flows whose samples arrive at `side`.
+    pub fn arriving_at(&self, side: Side) -> impl Iterator<Item = u16> + '_ {
+        self.flows.iter().filter(move |f| f.to == side).map(|f| f.flow)
+    }
+}
+
+type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
+
+const MEMBERS: [(&str, Make); 1] =
+    [("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?)))];
+
+/// Names of the transports.
+pub fn names() -> Vec<&'static str> {
+    MEMBERS.iter().map(|(name, _)| *name).collect()
+}
+
+/// The endpoint of the transport `name` with `params` (an object, or null for none) at one side of a channel.
+pub fn endpoint(
+    name: &str,
+    params: &Value,
+    side: Side,
+    ctx: &ChannelContext,
+) -> Result<Box<dyn Endpoint>, TransportError> {
+    let Some((transport, make)) = MEMBERS.iter().find(|(known, _)| *known == name) else {
+        return Err(TransportError::UnknownTransport { found: name.to_string(), known: names() });
+    };
+    make(&Params::new(transport, params), side, ctx)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn refusal(name: &str, params: Value) -> String {
+        match endpoint(name, &params, Side::A, &ChannelContext::default()) {
+            Ok(_) => panic!("accepted"),
+            Err(e) => e.to_string(),
+        }
+    }
+
+    #[test]
+    fn good_parameters_give_an_endpoint() {
+        for params in [Value::Null, json!({}), json!({"mtu_bytes": 576, "overhead_bytes": 58})] {
+            assert!(endpoint("udp", &params, Side::B, &ChannelContext::default()).is_ok(), "{params}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_tells_what_was_found_and_what_is_allowed() {
+        assert_eq!(refusal("udb", json!({})), "transport \"udb\" is not known; known: udp");
+        assert_eq!(
+            refusal("udp", json!({"mtu": 3})),
+            "transport udp has no parameter \"mtu\"; allowed: mtu_bytes, overhead_bytes"
+        );
+        let mtu = |found: &str| {
+            format!("transport udp: mtu_bytes is {found}; allowed: a whole number from 300 to 65507")
+        };
+        assert_eq!(refusal("udp", json!({"mtu_bytes": 299})), mtu("299"));
+        assert_eq!(refusal("udp", json!({"mtu_bytes": -1})), mtu("-1"));
+        assert_eq!(refusal("udp", json!({"mtu_bytes": "1200 B"})), mtu("\"1200 B\""));
+        assert_eq!(refusal("udp", json!([1])), "transport udp: parameters are [1]; allowed: an object");
+    }
+}

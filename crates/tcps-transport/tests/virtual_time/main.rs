@@ -1,0 +1,5 @@
+//! Endpoints against each other over bad networks, in virtual time.
+
+mod clocksync;
+mod pair;
+mod udp;

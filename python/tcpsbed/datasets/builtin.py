@@ -1,0 +1,48 @@
+"""The recordings that ship with tcpsbed, by name (their origin and licence: `NOTICE`)."""
+
+from pathlib import Path
+
+from tcpsbed.errors import DataError
+
+DATA = Path(__file__).resolve().parent.parent / "data"
+PREFIX = "builtin:"
+
+#: Name -> file in `tcpsbed/data`.
+FILES = {
+    "hand": "hand.csv",  # a hand-held inertial sensor in motion, 20 s at 256 Hz
+    "clip": "clip.json",  # the coded pictures of a film, 5 s at 25 Hz, H.264
+    "sound": "sound.wav",  # the sound of the same film, 5 s, 16 kHz, mono
+}
+
+
+def resolve(recording: str, base: Path) -> Path:
+    """Return the file that a scenario means by `recording`.
+
+    Parameters
+    ----------
+    recording
+        `builtin:NAME`, or a path, absolute or relative to `base`.
+    base
+        Folder of the scenario file.
+
+    Raises
+    ------
+    DataError
+        No such name, or no such file.
+    """
+    if recording.startswith(PREFIX):
+        name = recording.removeprefix(PREFIX)
+        if name not in FILES:
+            raise DataError(
+                f"no built-in recording '{name}'", allowed=", ".join(PREFIX + known for known in FILES)
+            )
+        return DATA / FILES[name]
+    path = base / Path(recording).expanduser()
+    if not path.is_file():
+        raise DataError(
+            "a folder, not a file" if path.is_dir() else "no such file",
+            file=path,
+            allowed="a path relative to the scenario file, or "
+            + ", ".join(PREFIX + known for known in FILES),
+        )
+    return path

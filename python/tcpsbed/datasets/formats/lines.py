@@ -1,0 +1,83 @@
+"""Lines of numbers in text files, with messages that name the line."""
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from tcpsbed.datasets.track import Values
+from tcpsbed.errors import DataError
+
+
+def head(path: Path) -> Iterator[str]:
+    """Yield the lines of the beginning of a file, whatever it holds."""
+    with path.open("rb") as file:
+        yield from file.read(65_536).decode("utf-8", errors="replace").splitlines()
+
+
+def numbers(path: Path, separator: str | None, skip: int = 0) -> Values:
+    """Return a table of finite numbers, shape [rows, columns].
+
+    Parameters
+    ----------
+    path
+        A text file; empty lines and lines that begin with `#` are left out.
+    separator
+        Between numbers; None: any white space.
+    skip
+        Lines before the first row.
+
+    Raises
+    ------
+    DataError
+        With the line that is not a row of numbers or has another length than the first.
+    """
+    try:
+        with path.open(encoding="utf-8") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an empty file is an error below, not a warning
+            table = np.loadtxt(file, delimiter=separator, skiprows=skip, ndmin=2, dtype=np.float64)
+    except (ValueError, OSError) as error:
+        raise _bad_line(path, separator, skip) or DataError(str(error), file=path) from error
+    if not np.all(np.isfinite(table)):
+        raise _bad_line(path, separator, skip) or DataError("a value that is not finite", file=path)
+    return table
+
+
+def _bad_line(path: Path, separator: str | None, skip: int) -> DataError | None:
+    """Find the first line that is wrong."""
+    width = 0
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, start=1):
+            text = line.split("#")[0].strip()
+            if number <= skip or not text:
+                continue
+            fields = text.split(separator)
+            wrong = next((field for field in fields if not _finite(field)), None)
+            if wrong is not None:
+                return DataError(f"{wrong.strip()[:40]!r}", file=path, line=number, allowed="finite numbers")
+            if width and len(fields) != width:
+                found = f"{len(fields)} values"
+                return DataError(found, file=path, line=number, allowed=f"{width} as in the lines before")
+            width = len(fields)
+    return None
+
+
+def _finite(field: str) -> bool:
+    try:
+        return bool(np.isfinite(float(field)))
+    except ValueError:
+        return False
+
+
+def check_times(path: Path, times_s: Values, first_line: int) -> None:
+    """Refuse times that go back, naming the line (rows are taken to follow each other without gaps)."""
+    back = np.flatnonzero(np.diff(times_s) < 0.0)
+    if len(back):
+        row = int(back[0]) + 1
+        raise DataError(
+            f"time {times_s[row]:g} s after {times_s[row - 1]:g} s",
+            file=path,
+            line=first_line + row,
+            allowed="times that never go back",
+        )

@@ -1,0 +1,119 @@
+"""Recordings of motion and force as values at a flow's rate.
+
+A scenario says
+
+```toml
+[flows.kinematic.source]
+recording = "builtin:hand"       # or a path relative to the scenario file
+format = "auto"                  # auto, csv, jigsaws, lerobot, mouse, kinesthetic
+columns = ["gyro_x", "gyro_y"]   # names, fronts of names or numbers from 0; absent: the usual ones
+scale = 0.001                    # factor to SI units, one for all columns or one each
+start = 2.0                      # s
+stop = 12.0                      # s
+```
+and, for a csv without a column of time, `rate_hz`; for one whose time is not in seconds, `time_unit`.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tcpsbed.datasets import builtin
+from tcpsbed.datasets.formats import READERS, guess
+from tcpsbed.datasets.resample import resample
+from tcpsbed.datasets.track import Track, Values
+from tcpsbed.errors import DataError
+
+KEYS = ("recording", "format", "columns", "scale", "start", "stop", "rate_hz", "time", "time_unit")
+#: Keys that only a csv understands.
+TABLE_KEYS = ("rate_hz", "time", "time_unit")
+
+
+def open_values(spec: Mapping[str, Any], rate_hz: float, base: Path) -> Values:
+    """Return a recording's values at `rate_hz`.
+
+    Parameters
+    ----------
+    spec
+        The keys of the module's example.
+    rate_hz
+        Rate of the flow.
+    base
+        Folder that relative paths start from.
+
+    Returns
+    -------
+    ndarray of float64, shape [n, columns]
+        In SI units after `scale`; row `i` is `i / rate_hz` after the start.
+
+    Raises
+    ------
+    DataError
+        The file is absent, unreadable or not of its format; a key or a column does not exist.
+    """
+    if not (np.isfinite(rate_hz) and rate_hz > 0):
+        raise DataError(f"a rate of {rate_hz} Hz", allowed="a rate above 0")
+    track = open_track(spec, base)
+    wanted = track.columns(_columns(spec, track))
+    values = resample(track, rate_hz, _number(spec, "start"), _number(spec, "stop"))[:, wanted]
+    return np.ascontiguousarray(values * _scale(spec, len(wanted)), dtype=np.float64)
+
+
+def open_track(spec: Mapping[str, Any], base: Path) -> Track:
+    """Return a recording with its own times and all its columns (see `open_values`)."""
+    _known_keys(spec)
+    path = builtin.resolve(str(spec["recording"]), base)
+    name = spec.get("format", "auto")
+    if name == "auto":
+        name = guess(path)
+    if name not in READERS:
+        raise DataError(f"format {name!r}", file=path, key="format", allowed=", ".join(["auto", *READERS]))
+    options = {key: spec[key] for key in TABLE_KEYS if key in spec}
+    if options and name != "csv":
+        raise DataError(f"{', '.join(options)} with format {name}", file=path, allowed="only with format csv")
+    return READERS[name](path, **options)
+
+
+def _known_keys(spec: Mapping[str, Any]) -> None:
+    unknown = [key for key in spec if key not in KEYS]
+    if unknown or "recording" not in spec:
+        found = f"unknown key {unknown[0]!r}" if unknown else "no recording named"
+        raise DataError(found, key="source", allowed=", ".join(KEYS))
+
+
+def _columns(spec: Mapping[str, Any], track: Track) -> Sequence[int | str] | None:
+    columns = spec.get("columns")
+    if columns is None or (
+        isinstance(columns, Sequence)
+        and not isinstance(columns, str)
+        and all(isinstance(c, int | str) and not isinstance(c, bool) for c in columns)
+        and columns
+    ):
+        return columns
+    raise DataError(
+        f"columns {columns!r}", file=track.path, key="columns", allowed="a list of names or numbers"
+    )
+
+
+def _number(spec: Mapping[str, Any], key: str) -> float | None:
+    value = spec.get(key)
+    if value is None or (isinstance(value, int | float) and np.isfinite(value)):
+        return value
+    raise DataError(f"{value!r}", file=str(spec["recording"]), key=key, allowed="a number of seconds")
+
+
+def _scale(spec: Mapping[str, Any], columns: int) -> Values:
+    try:
+        scale = np.asarray(spec.get("scale", 1.0), dtype=np.float64)
+    except (TypeError, ValueError):
+        scale = np.array([np.nan])
+    if not np.all(np.isfinite(scale)) or scale.shape not in ((), (columns,)):
+        raise DataError(
+            f"{spec['scale']!r}",
+            file=str(spec["recording"]),
+            key="scale",
+            allowed=f"one number, or a list of {columns}",
+        )
+    return scale

@@ -1,0 +1,127 @@
+"""Finds Python code that a scenario names and makes it callable from the native loops.
+
+A class is plain Python: it is called with numpy views of arrays that are made once. A function is compiled by numba
+and called by its address, without the interpreter.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from tcpsbed.errors import HookError
+
+VALUES = 256
+"""Most values a hook is given or may write."""
+BYTES = 1 << 16
+"""Most bytes a coding hook is given or may write."""
+STATE = 64
+"""Floats that a compiled hook keeps between calls."""
+
+
+def find(module: str, name: str) -> Any:
+    """The object ``name`` of a module, given by its name or by the path of its file.
+
+    Raises
+    ------
+    HookError
+        If the module cannot be imported or has no such name.
+    """
+    try:
+        loaded = _from_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
+    except Exception as error:
+        raise HookError(f"hook {module}:{name}: the module cannot be imported: {error}") from error
+    try:
+        return getattr(loaded, name)
+    except AttributeError:
+        known = ", ".join(n for n in vars(loaded) if not n.startswith("_")) or "nothing"
+        raise HookError(f"hook {module}:{name}: the module has no such name; it has {known}") from None
+
+
+def load_hook(module: str, name: str, params: str, bytes_in: bool, bytes_out: bool) -> dict[str, Any]:
+    """A hook as the native module wants it: a callable with its arrays, or an address with its state."""
+    code = find(module, name)
+    if inspect.isclass(code):
+        hook = _instance(code, module, name, params)
+        return {"call": hook.__call__, **_array("x", bytes_in), **_array("other", False), **_array("y", bytes_out)}
+    if not callable(code):
+        raise HookError(f"hook {module}:{name}: neither a class nor a function")
+    return _compile(code, module, name, params, bytes_in, bytes_out)
+
+
+def load_robot(module: str, name: str, params: str, _in: bool, _out: bool) -> dict[str, Any]:
+    """A robot: an object with ``step(t_ns, command, sense) -> values written`` and, if it can tell, ``arrived()``."""
+    robot = _instance(find(module, name), module, name, params)
+    if not callable(getattr(robot, "step", None)):
+        raise HookError(f"robot {module}:{name}: has no method step(t_ns, command, sense)")
+    if not hasattr(robot, "arrived"):
+        robot.arrived = lambda: True
+    return {"robot": robot, **_array("x", False), **_array("y", False)}
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist")
+    key = f"tcpsbed_hooks_{path.resolve()}"
+    if key in sys.modules:
+        return sys.modules[key]
+    spec = importlib.util.spec_from_file_location(key, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[key] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _instance(code: Any, module: str, name: str, params: str) -> Any:
+    given = json.loads(params) or {}
+    try:
+        return code(**given)
+    except Exception as error:
+        raise HookError(f"{module}:{name}({given}): {type(error).__name__}: {error}") from error
+
+
+def _array(name: str, of_bytes: bool) -> dict[str, Any]:
+    array = np.zeros(BYTES, np.uint8) if of_bytes else np.zeros(VALUES)
+    return {name: array, f"{name}_address": array.ctypes.data, f"{name}_room": len(array)}
+
+
+def _compile(
+    code: Callable[..., Any], module: str, name: str, params: str, bytes_in: bool, bytes_out: bool
+) -> dict[str, Any]:
+    """Compiles ``f(t_ns, index, x, other, state, y) -> values written`` to a C function."""
+    try:
+        import numba
+    except ImportError:
+        raise HookError(
+            f"hook {module}:{name} is a function, which numba compiles: pip install 'tcpsbed[numba]', "
+            "or make it a class to run it as plain Python"
+        ) from None
+    if json.loads(params):
+        raise HookError(f"hook {module}:{name}: a compiled function takes no parameters; use a class")
+    types, carray = numba.types, numba.carray
+    values, coded = types.CPointer(types.float64), types.CPointer(types.uint8)
+    body = code if hasattr(code, "signatures") else numba.njit(code)
+    i64 = types.int64
+    signature = i64(i64, i64, coded if bytes_in else values, i64, values, i64, values, coded if bytes_out else values, i64)
+
+    def entry(t_ns, index, x, n, other, n_other, state, y, room):  # type: ignore[no-untyped-def]
+        return body(t_ns, index, carray(x, n), carray(other, n_other), carray(state, STATE), carray(y, room))
+
+    try:
+        compiled = numba.cfunc(signature)(entry)
+    except Exception as error:
+        text = str(error).strip().splitlines()
+        raise HookError(f"hook {module}:{name}: numba cannot compile it: {text[-1] if text else error}") from error
+    state = np.zeros(STATE)
+    return {"address": compiled.address, "state": state.ctypes.data, "owner": (compiled, state)}

@@ -1,0 +1,85 @@
+"""A run and the folder it leaves: scenario, plan, rows, result."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tcpsbed import config
+from tcpsbed.errors import WorldError
+
+WORLDS = ("virtual", "real")
+PCAPNG_S = 60.0
+"""Longest run whose packets are captured without being asked for."""
+
+
+def run(
+    scenario: config.Scenario,
+    *,
+    world: str = "virtual",
+    out: Path,
+    progress: Callable[[float], bool] | None = None,
+    live: Callable[[bytes, float], None] | None = None,
+) -> Path:
+    """Runs a scenario in a world and leaves ``scenario.toml``, ``plan.json``, ``result.json`` and ``records.bin``.
+
+    Parameters
+    ----------
+    scenario
+        From ``tcpsbed.config.load``.
+    world
+        ``virtual`` or ``real``.
+    out
+        Folder, made if it is not there.
+    progress
+        Called with the share done, 0 to 1; a false answer stops the run.
+    live
+        Real world only: called with new rows and the run time in seconds.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    ConfigError, HookError, WorldError
+        With the file or key and the remedy.
+    """
+    if world not in WORLDS:
+        raise WorldError(f"world {world!r}: one of {', '.join(WORLDS)}")
+    begun = time.perf_counter()
+    out.mkdir(parents=True, exist_ok=True)
+    plan = config.compile_plan(scenario, out / "inputs")
+    (out / "scenario.toml").write_text(config.dump(scenario))
+    (out / "plan.json").write_text(json.dumps(plan))
+    result = _run(plan, scenario, world, out, progress, live)
+    result["world"] = world
+    result["total_s"] = time.perf_counter() - begun
+    (out / "result.json").write_text(json.dumps(result))
+    return out
+
+
+def _run(
+    plan: dict[str, Any],
+    scenario: config.Scenario,
+    world: str,
+    out: Path,
+    progress: Callable[[float], bool] | None,
+    live: Callable[[bytes, float], None] | None,
+) -> dict[str, Any]:
+    if world == "real":
+        from tcpsbed.worlds import real
+
+        return real.run(plan, out, progress=progress, live=live)
+    from tcpsbed.worlds import virtual
+
+    return virtual.run(plan, out, progress=progress, pcapng=_captures(scenario, plan))
+
+
+def _captures(scenario: config.Scenario, plan: dict[str, Any]) -> bool:
+    wish = scenario.measure.pcapng
+    return bool(wish == "on" or (wish == "auto" and plan["duration_ns"] <= PCAPNG_S * 1e9))

@@ -1,0 +1,287 @@
+"""The real world: one process a node, real sockets, the emulator where the scenario has a network.
+
+```
+ this process ◄─ JSON lines ─► tcpsbed node (one per node) ┐
+      ▲                 └────► tcpsbed node (the emulator) ┴─ UDP between them, never through here
+      └─ rings of rows in shared memory: what a killed node has recorded is kept
+```
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from tcpsbed import _tcps
+from tcpsbed.errors import WorldError
+
+PREPARE_S = 60.0
+"""Longest time a node may take to load its hooks and bind its sockets."""
+LEAD_S = 0.3
+"""From the start message to the barrier."""
+END_S = 10.0
+"""Longest time a node may take to report after its end."""
+DRAIN_S = 0.05
+"""Time between two looks at the rings."""
+
+
+class Process:
+    """A node process and its two lines of talk."""
+
+    def __init__(self, name: str, loops: list[int], rings: list[Path]) -> None:
+        self.name, self.loops, self.rings = name, loops, rings
+        self.answers: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self.report: list[dict[str, Any]] | None = None
+        self.child = subprocess.Popen(
+            [sys.executable, "-m", "tcpsbed", "node"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.words: list[str] = []
+        threading.Thread(target=self._listen, daemon=True).start()
+        threading.Thread(target=self._overhear, daemon=True).start()
+
+    def _listen(self) -> None:
+        assert self.child.stdout is not None
+        for line in self.child.stdout:
+            try:
+                self.answers.put(json.loads(line))
+            except ValueError:
+                self.words.append(line)
+        self.answers.put(None)
+
+    def _overhear(self) -> None:
+        assert self.child.stderr is not None
+        self.words.extend(self.child.stderr)
+
+    def tell(self, **message: Any) -> None:
+        """Sends a line; a node that is dead is noticed by its silence."""
+        assert self.child.stdin is not None
+        try:
+            self.child.stdin.write(json.dumps(message) + "\n")
+            self.child.stdin.flush()
+        except (BrokenPipeError, ValueError):
+            pass
+
+    def hear(self, op: str, seconds: float) -> dict[str, Any]:
+        """Waits for a line.
+
+        Raises
+        ------
+        WorldError
+            If the node fails, dies or keeps silent.
+        """
+        try:
+            answer = self.answers.get(timeout=seconds)
+        except queue.Empty:
+            raise WorldError(f"node {self.name}: no word for {seconds:g} s while waiting for \"{op}\"") from None
+        if answer is None:
+            self.child.wait(5)
+            said = "".join(self.words).strip().splitlines()
+            raise WorldError(f"node {self.name} died (status {self.child.returncode}): {said[-1] if said else 'no word'}")
+        if answer["op"] != op:
+            raise WorldError(f"node {self.name}: {answer.get('error', answer)}")
+        return answer
+
+    def end(self) -> None:
+        """Lets the process go, and sees that it goes."""
+        if self.child.stdin is not None:
+            try:
+                self.child.stdin.close()
+            except BrokenPipeError:
+                pass
+        try:
+            self.child.wait(2)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            self.child.wait()
+
+
+def run(
+    plan: dict[str, Any],
+    folder: Path,
+    *,
+    progress: Callable[[float], bool] | None,
+    live: Callable[[bytes, float], None] | None = None,
+) -> dict[str, Any]:
+    """Runs a plan on real sockets; rows go to ``records.bin`` in the folder.
+
+    A node's death, Ctrl-C or a false answer of ``progress`` ends the run for all; what was recorded is kept.
+
+    Parameters
+    ----------
+    plan
+        The compiled scenario.
+    folder
+        The run's folder.
+    progress
+        Called with the share done, 0 to 1, about twenty times a second.
+    live
+        Called with new rows (32 bytes each) and the run time in seconds.
+
+    Returns
+    -------
+    dict
+        What nodes and emulator tell about themselves (``result.json``).
+    """
+    with ExitStack() as stack:
+        memory = Path(stack.enter_context(_shared_memory()))
+        processes = _launch(plan, memory, stack)
+        ready = _prepare(plan, processes)
+        parts = [(r, folder / f"{r.stem}.rows") for p in processes for r in p.rings]
+        drain = _tcps.Drain(parts)
+        try:
+            _start(plan, processes, ready)
+            errors, interrupted = _watch(plan, processes, drain, progress, live)
+        finally:
+            drain.drain()
+        rows, sha256 = _tcps.merge([part for _, part in parts], folder / "records.bin")
+        for _, part in parts:
+            part.unlink()
+        return _result(plan, processes, rows, sha256, errors, interrupted, drain.lost())
+
+
+@contextmanager
+def _shared_memory() -> Iterator[str]:
+    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="tcpsbed-", dir=place) as folder:
+        yield folder
+
+
+def _launch(plan: dict[str, Any], memory: Path, stack: ExitStack) -> list[Process]:
+    processes = []
+    for id, node in enumerate(plan["nodes"]):
+        sessions = sorted({c["session"] for c in plan["components"] if c["node"] == id}) or [0]
+        rings = [memory / f"node{id}-{s}.ring" for s in sessions]
+        processes.append(Process(node["name"], sessions, rings))
+    if plan["network"]["links"]:
+        processes.append(Process("emulator", [], [memory / "emulator.ring"]))
+    for p in processes:
+        stack.callback(p.end)
+    return processes
+
+
+def _prepare(plan: dict[str, Any], processes: list[Process]) -> list[dict[str, Any]]:
+    for id, p in enumerate(processes):
+        node = id if id < len(plan["nodes"]) else None
+        p.tell(op="prepare", plan=plan, node=node, sessions=p.loops, rings=[str(r) for r in p.rings])
+    return [p.hear("ready", PREPARE_S) for p in processes]
+
+
+def _start(plan: dict[str, Any], processes: list[Process], ready: list[dict[str, Any]]) -> None:
+    count = len(plan["nodes"])
+    listeners = {(n, int(c)): a for n in range(count) for l in ready[n]["loops"] for c, a in l["channels"].items()}
+    asides = {n: ready[n]["loops"][0]["aside"] for n in range(count)}
+    at_ns = _tcps.monotonic_ns() + int(LEAD_S * 1e9)
+    gates = ready[count]["gates"] if len(ready) > count else None
+    for n, p in enumerate(processes[:count]):
+        if gates is None:
+            channels = {c: a for (m, c), a in listeners.items() if m == _other(plan, c, n) and _on(plan, c, n)}
+            others = {m: a for m, a in asides.items() if m != n}
+        else:
+            channels = {g["channel"]: g["address"] for g in gates if g["from"] == n and g["channel"] is not None}
+            others = {g["to"]: g["address"] for g in gates if g["from"] == n and g["channel"] is None}
+        p.tell(op="start", at_ns=at_ns, channels=channels, asides=others)
+    if gates is not None:
+        keyed = {f"{n}:{c}": a for (n, c), a in listeners.items()}
+        processes[count].tell(op="start", at_ns=at_ns, channels=keyed, asides=asides)
+
+
+def _on(plan: dict[str, Any], channel: int, node: int) -> bool:
+    return node in (plan["channels"][channel]["a"], plan["channels"][channel]["b"])
+
+
+def _other(plan: dict[str, Any], channel: int, node: int) -> int:
+    ends = plan["channels"][channel]
+    return int(ends["b"] if ends["a"] == node else ends["a"])
+
+
+def _watch(
+    plan: dict[str, Any],
+    processes: list[Process],
+    drain: Any,
+    progress: Callable[[float], bool] | None,
+    live: Callable[[bytes, float], None] | None,
+) -> tuple[list[str], bool]:
+    """Drains rings until all have reported; the first failure stops the others."""
+    duration_s = plan["duration_ns"] / 1e9
+    begun, errors, interrupted, stopped_at = time.monotonic() + LEAD_S, [], False, None
+    open_ = list(processes)
+    try:
+        while open_:
+            time.sleep(DRAIN_S)
+            rows = drain.drain()
+            now = time.monotonic()
+            if live is not None:
+                live(rows, now - begun)
+            if progress is not None and stopped_at is None:
+                interrupted = not progress(min(max((now - begun) / duration_s, 0.0), 1.0))
+            open_ = [p for p in open_ if not _finished(p, errors)]
+            if (errors or interrupted) and stopped_at is None:
+                stopped_at = now
+                for p in open_:
+                    p.tell(op="stop")
+            late = stopped_at + END_S if stopped_at else begun + duration_s + END_S
+            if open_ and now > late:
+                errors.extend(f"node {p.name}: no report {END_S:g} s after its end" for p in open_)
+                break
+    except KeyboardInterrupt:
+        interrupted = True
+        for p in open_:
+            p.tell(op="stop")
+        for p in open_:
+            _wait(p, errors)
+    return errors, interrupted
+
+
+def _finished(p: Process, errors: list[str]) -> bool:
+    if p.answers.empty():
+        return False
+    _wait(p, errors)
+    return True
+
+
+def _wait(p: Process, errors: list[str]) -> None:
+    try:
+        p.report = p.hear("done", END_S)["reports"]
+    except WorldError as error:
+        errors.append(str(error))
+
+
+def _result(
+    plan: dict[str, Any],
+    processes: list[Process],
+    rows: int,
+    sha256: str,
+    errors: list[str],
+    interrupted: bool,
+    lost: int,
+) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "simulate_s": plan["duration_ns"] / 1e9,
+        "events": 0,
+        "records": rows,
+        "records_sha256": sha256,
+        "interrupted": interrupted or bool(errors),
+        "errors": errors,
+    }
+    if lost:
+        errors.append(f"{lost} rows were lost because a ring was full")
+    for key in ("links", "traffic", "endpoints", "stages", "nodes", "emulator", "clocks"):
+        result[key] = [row for p in processes for report in p.report or [] for row in report[key]]
+    result["errors"] += [e for p in processes for report in p.report or [] for e in report["errors"]]
+    result["events"] = sum(n.get("ticks", 0) for n in result["nodes"])
+    return result

@@ -1,0 +1,80 @@
+"""What all tests share: abilities that a test may need, and the time each folder took against its budget."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+BUDGET_S = {"unit": 240, "paper": 300, "realtime": 150, "interop": 150}
+SPENT_S: dict[str, float] = defaultdict(float)
+
+settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
+settings.load_profile("fixed")
+
+
+@cache
+def lack(what: str) -> str | None:
+    """Why a test that needs `what` cannot run here; None if it can."""
+    if what == "root":
+        return None if os.geteuid() == 0 else "needs root"
+    if what == "netns":
+        made = shutil.which("unshare") and subprocess.run(["unshare", "-rn", "true"], capture_output=True)
+        return None if made and made.returncode == 0 else "needs network namespaces (unshare -rn)"
+    if what.startswith("cores:"):
+        wanted = int(what.removeprefix("cores:"))
+        found = len(os.sched_getaffinity(0))
+        return None if found >= wanted else f"needs {wanted} cores, has {found}"
+    return None if shutil.which(what) else f"needs the command {what}"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what cannot run here, with the reason."""
+    for mark in item.iter_markers("needs"):
+        for what in mark.args:
+            if reason := lack(what):
+                pytest.skip(reason)
+
+
+def folder(nodeid: str) -> str:
+    """The folder of `tests` that a test is in."""
+    return nodeid.split("/")[1] if nodeid.count("/") > 1 else ""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the tests of a folder the mark of its name."""
+    for item in items:
+        if (name := folder(item.nodeid)) in ("paper", "interop", "realtime"):
+            item.add_marker(name)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Add a test's set-up, call and tear-down to its folder."""
+    SPENT_S[folder(report.nodeid)] += report.duration
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the time of each folder against its budget."""
+    for name, budget_s in BUDGET_S.items():
+        if name in SPENT_S:
+            over = ", over its budget" if SPENT_S[name] > budget_s else ""
+            terminalreporter.write_line(f"[time] tests/{name}: {SPENT_S[name]:.0f} s of {budget_s} s{over}")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The project's folder."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def scenarios(root: Path) -> Path:
+    """The shipped scenarios."""
+    return root / "scenarios"

@@ -1,0 +1,218 @@
+"""Who may import whom, checked; and ARCHITECTURE.md drawn from what is imported.
+
+Rust: the dependencies in each crate's Cargo.toml (also those of its tests) and every ``tcps_…::`` path
+in its sources. Python: every import of ``tcpsbed.…``, also those inside functions. ``--write`` draws the
+parts of ARCHITECTURE.md between ``<!-- arrows:NAME -->`` and ``<!-- /arrows -->`` again; without it a
+stale drawing fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DRAWING = ROOT / "ARCHITECTURE.md"
+
+# Direct arrows; what a room may import is all that it reaches along them.
+CRATES = {
+    "tcps-core": [],
+    "tcps-wire": ["tcps-core"],
+    "tcps-transport": ["tcps-wire"],
+    "tcps-net": ["tcps-core"],
+    "tcps-control": ["tcps-core"],
+    "tcps-run": ["tcps-transport", "tcps-net", "tcps-control"],
+    "tcps-py": ["tcps-run"],
+}
+PACKAGES = {
+    "errors": [],
+    "_tcps": [],
+    "hooks": ["errors"],
+    "datasets": ["errors"],
+    "config": ["datasets", "_tcps"],
+    "worlds": ["config", "hooks", "_tcps"],
+    "analysis": ["worlds"],
+    "report": ["worlds"],
+    "session": ["analysis"],
+    "tcpsbed": ["session"],
+    "sweep": ["tcpsbed", "report"],
+    "cli": ["sweep"],
+}
+
+Arrows = dict[str, dict[str, str]]
+
+
+def reach(direct: dict[str, list[str]], room: str) -> set[str]:
+    """All rooms that a room may import."""
+    found: set[str] = set()
+    waiting = list(direct.get(room, []))
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += direct[name]
+    return found
+
+
+def place(path: Path, line: int | None = None) -> str:
+    """A place in the tree."""
+    return f"{path.relative_to(ROOT)}" + (f":{line}" if line else "")
+
+
+def rust_arrows() -> Arrows:
+    """Crate -> crate it uses -> one place where it does."""
+    arrows: Arrows = defaultdict(dict)
+    for manifest in sorted(ROOT.glob("crates/*/Cargo.toml")):
+        crate = manifest.parent.name
+        arrows[crate].update({})
+        read = tomllib.loads(manifest.read_text(encoding="utf-8"))
+        for table in ("dependencies", "dev-dependencies", "build-dependencies"):
+            for name in read.get(table, {}):
+                if name.startswith("tcps-"):
+                    arrows[crate].setdefault(name, place(manifest))
+        for source in sorted(manifest.parent.glob("**/*.rs")):
+            for number, line in enumerate(source.read_text(encoding="utf-8").splitlines(), 1):
+                for name in re.findall(r"\btcps_\w+(?=::)", line.partition("//")[0]):
+                    name = name.replace("_", "-")
+                    if name != crate:
+                        arrows[crate].setdefault(name, place(source, number))
+    return arrows
+
+
+def imported(tree: ast.AST, module: list[str]) -> list[tuple[str, int]]:
+    """Dotted names of `tcpsbed` that a module of the package `module` imports, each with its line."""
+    names: list[tuple[str, int]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [(alias.name, node.lineno) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = module[: len(module) - node.level + 1] if node.level else []
+            base += (node.module or "").split(".") if node.module else []
+            names += [(".".join([*base, alias.name]), node.lineno) for alias in node.names]
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "import_module":
+            names += [(str(arg.value), node.lineno) for arg in node.args[:1] if isinstance(arg, ast.Constant)]
+    return [(name, line) for name, line in names if name.split(".")[0] == "tcpsbed"]
+
+
+def python_arrows() -> Arrows:
+    """Package -> package it imports -> one place where it does."""
+    base = ROOT / "python" / "tcpsbed"
+    arrows: Arrows = defaultdict(dict)
+    for path in sorted(base.glob("**/*.py")):
+        inside = path.relative_to(base).with_suffix("").parts
+        room = {"__init__": "tcpsbed", "__main__": "cli"}.get(inside[0], inside[0])
+        arrows[room].update({})
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for name, line in imported(tree, ["tcpsbed", *inside[:-1]]):
+            target = name.removeprefix("tcpsbed").strip(".").split(".")[0]
+            target = target if target in PACKAGES or (base / target).exists() else "tcpsbed"
+            if target != room:
+                arrows[room].setdefault(target, place(path, line))
+    return arrows
+
+
+def violations(arrows: Arrows, allowed: dict[str, list[str]]) -> list[str]:
+    """Arrows that nobody allowed, as sentences."""
+    found = []
+    for room, targets in sorted(arrows.items()):
+        if room not in allowed:
+            found.append(f"{room} is a room that tools/check_arrows.py does not know")
+            continue
+        may = reach(allowed, room)
+        for target, where in sorted(targets.items()):
+            if target not in may:
+                names = ", ".join(sorted(may)) or "nothing"
+                found.append(f"{where}: {room} imports {target}; it may import {names}")
+    return found
+
+
+def essential(arrows: Arrows) -> list[tuple[str, str]]:
+    """The arrows that remain when those that others imply are left out."""
+    direct = {room: [t for t in targets if t in arrows] for room, targets in arrows.items()}
+    return [
+        (room, target)
+        for room in sorted(direct)
+        for target in sorted(direct[room])
+        if not any(target in reach(direct, other) for other in direct[room] if other != target)
+    ]
+
+
+def mermaid(arrows: Arrows) -> str:
+    """A drawing in which an arrow points at what is imported."""
+    lines = ["```mermaid", "flowchart RL"]
+    lines += [f"  {room}" for room in sorted(arrows)]
+    lines += [f"  {room} --> {target}" for room, target in essential(arrows)]
+    return "\n".join([*lines, "```"])
+
+
+def sentence(path: Path) -> str:
+    """First sentence of a file's own documentation."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        doc = ast.get_docstring(ast.parse(text)) or ""
+    else:
+        lines = [line.strip()[3:].strip() for line in text.splitlines() if line.strip().startswith("//!")]
+        doc = "\n".join(lines)
+    first = " ".join(doc.split("\n\n")[0].split())
+    return re.split(r"(?<=\.)\s", first, maxsplit=1)[0].rstrip(":.") if first else ""
+
+
+def contents(rooms: list[Path], pattern: str) -> str:
+    """A table of rooms, their files and what those are."""
+    lines = ["| room | file | what it is |", "|---|---|---|"]
+    for room in rooms:
+        files = [room] if room.is_file() else sorted(room.glob(pattern))
+        for path in files:
+            name = path.name if room.is_file() else str(path.relative_to(room))
+            if path.name in ("lib.rs", "mod.rs", "__init__.py") and not sentence(path):
+                continue
+            lines.append(f"| `{room.name}` | `{name}` | {sentence(path).replace('|', chr(92) + '|')} |")
+    return "\n".join(lines)
+
+
+def drawings(rust: Arrows, python: Arrows) -> dict[str, str]:
+    """Texts between the markers, by name."""
+    base = ROOT / "python" / "tcpsbed"
+    packages = [
+        path for path in sorted(base.glob("*")) if path.suffix == ".py" or (path / "__init__.py").exists()
+    ]
+    return {
+        "crates": mermaid(rust),
+        "packages": mermaid(python),
+        "crate-contents": contents([ROOT / "crates" / name for name in CRATES], "src/**/*.rs"),
+        "package-contents": contents(packages, "**/*.py"),
+    }
+
+
+def drawn(text: str, parts: dict[str, str]) -> str:
+    """The document with its drawings made anew."""
+    for name, part in parts.items():
+        pattern = re.compile(rf"(<!-- arrows:{name} -->\n).*?(<!-- /arrows -->)", re.S)
+        text = pattern.sub(lambda match, part=part: f"{match[1]}{part}\n{match[2]}", text)
+    return text
+
+
+def main() -> int:
+    """Check the arrows and the drawing."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="draw ARCHITECTURE.md again")
+    write = parser.parse_args().write
+    rust, python = rust_arrows(), python_arrows()
+    found = violations(rust, CRATES) + violations(python, PACKAGES)
+    text = DRAWING.read_text(encoding="utf-8")
+    new = drawn(text, drawings(rust, python))
+    if write:
+        DRAWING.write_text(new, encoding="utf-8")
+    elif new != text:
+        found.append("ARCHITECTURE.md does not show the code as it is: run make drawing")
+    print("\n".join(found) or "all arrows are allowed, and ARCHITECTURE.md shows them")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# All linters, one after the other; the names of those that failed come last.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export PYO3_PYTHON=$PWD/.venv/bin/python PATH="$PATH:$HOME/.cargo/bin"
+bin=.venv/bin
+failed=()
+
+check() {
+  local name=$1
+  shift
+  printf '[lint] %s\n' "$name"
+  "$@" || failed+=("$name")
+}
+
+check 'cargo fmt (mend with: make format)' cargo fmt --all --check -- -l
+check 'cargo clippy' cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+check 'ruff (mend with: make format)' "$bin/ruff" check --quiet --output-format concise .
+check 'ruff format (mend with: make format)' "$bin/ruff" format --quiet --check --output-format concise .
+check 'mypy' "$bin/mypy" --no-error-summary
+check 'arrows and ARCHITECTURE.md (draw again with: make drawing)' "$bin/python" tools/check_arrows.py
+check 'claims' "$bin/python" tools/claims.py --quiet
+check 'shell scripts' bash -n tools/*.sh .ci/run
+
+if [ "${#failed[@]}" -gt 0 ]; then
+  printf '[lint] failed: %s\n' "${failed[@]}"
+  exit 1
+fi
+echo '[lint] clean'

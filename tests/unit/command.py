@@ -23,14 +23,22 @@ def environment(folder: Path) -> dict[str, str]:
 def tcpsbed(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs a command in a folder and waits for it."""
     command = [sys.executable, "-m", "tcpsbed", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=120
+    )
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     """Starts a command in a folder, in a process group of its own."""
     command = [sys.executable, "-m", "tcpsbed", *arguments]
     return subprocess.Popen(
-        command, cwd=folder, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=folder,
+        env=environment(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
 
 

@@ -35,11 +35,19 @@ def load(path: Any, overrides: Any = ()) -> SimpleNamespace:
     if "measure.echo" in document:
         document["measure"] = {"echo": document.pop("measure.echo")}
     if document.get("delay_ms", 1) < 0:
-        raise ConfigError(f"found {document['delay_ms']}", file=path, key="delay_ms", allowed="a positive number")
+        raise ConfigError(
+            f"found {document['delay_ms']}", file=path, key="delay_ms", allowed="a positive number"
+        )
     text = str(document.get("duration", "10 s"))
     number, unit = text.split()
     seconds = float(number) * {"s": 1.0, "ms": 1e-3}[unit]
-    return SimpleNamespace(name=document.get("name", Path(path).stem), seed=document.get("seed", 1), seconds=seconds, warmup_ns=0, document=document)
+    return SimpleNamespace(
+        name=document.get("name", Path(path).stem),
+        seed=document.get("seed", 1),
+        seconds=seconds,
+        warmup_ns=0,
+        document=document,
+    )
 
 
 def dump(scenario: SimpleNamespace) -> str:
@@ -51,10 +59,15 @@ def compile_plan(scenario: SimpleNamespace, folder: Path) -> dict[str, Any]:
     """A plan with as much as the command line reads."""
     echo = scenario.document.get("measure", {}).get("echo", [])
     return {
-        "name": scenario.name, "seed": scenario.seed, "duration_ns": int(scenario.seconds * 1e9), "components": [{"name": "srv"}],
-        "flows": [{"name": "kinematic", "period_ns": 1_000_000}], "nodes": [{"name": "op"}, {"name": "cloud"}], "network": {"links": []},
+        "name": scenario.name,
+        "seed": scenario.seed,
+        "duration_ns": int(scenario.seconds * 1e9),
+        "components": [{"name": "srv"}],
+        "flows": [{"name": "kinematic", "period_ns": 1_000_000}],
+        "nodes": [{"name": "op"}, {"name": "cloud"}],
+        "network": {"links": []},
         "probes": [{"flow": 0, "points": [1, 2], "period_ns": 10_000_000} for _ in echo],
-    }  # fmt: skip
+    }
 
 
 def run(scenario: SimpleNamespace, *, world: str, out: Path, progress: Any = None, live: Any = None) -> Path:
@@ -73,14 +86,18 @@ def run(scenario: SimpleNamespace, *, world: str, out: Path, progress: Any = Non
             break
     noise = ((scenario.seed * 2654435761) % 1000) / 1000
     shift = scenario.document.get("delay_ms", 0.0) + noise
-    sample_run.write(out, name=scenario.name, world=world, seed=scenario.seed, seconds=scenario.seconds, shift=shift)
+    sample_run.write(
+        out, name=scenario.name, world=world, seed=scenario.seed, seconds=scenario.seconds, shift=shift
+    )
     summary = json.loads((out / "summary.json").read_text())
     if fault == "errors":
         summary["errors"] = ["node cloud died"]
     for point in summary["echo"]["kinematic"]["points"]:
         n = int((scenario.seconds - 1.2) / 0.02)
         point["n"] = n
-        point["round_trip_ms"]["ci95"] = point["round_trip_ms"]["mean"] * scenario.document.get("wide", 0.5) / max(n, 1) ** 0.5
+        point["round_trip_ms"]["ci95"] = (
+            point["round_trip_ms"]["mean"] * scenario.document.get("wide", 0.5) / max(n, 1) ** 0.5
+        )
     (out / "kept.json").write_text(json.dumps(summary))
     return out
 
@@ -102,8 +119,18 @@ class Run:
 
 def install() -> None:
     """Puts the stand-ins in the place of the real modules."""
-    config = {"load": load, "dump": dump, "compile_plan": compile_plan, "schema": lambda: {"type": "object"}, "init_template": lambda: 'name = "new"\n'}
-    for name, content in {"config": config, "worlds": {"run": run}, "analysis": {"summarise": summarise, "Run": Run}}.items():
+    config = {
+        "load": load,
+        "dump": dump,
+        "compile_plan": compile_plan,
+        "schema": lambda: {"type": "object"},
+        "init_template": lambda: 'name = "new"\n',
+    }
+    for name, content in {
+        "config": config,
+        "worlds": {"run": run},
+        "analysis": {"summarise": summarise, "Run": Run},
+    }.items():
         module = ModuleType(f"tcpsbed.{name}")
         vars(module).update(content)
         sys.modules[module.__name__] = module

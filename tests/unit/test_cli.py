@@ -24,19 +24,34 @@ from tcpsbed.errors import ConfigError
 def test_help_names_every_command_with_examples(tmp_path: Path) -> None:
     top = tcpsbed(tmp_path, "--help")
     assert top.returncode == 0
-    for name in ("run", "check", "init", "schema", "latency", "sweep", "show", "compare", "report", "export", "calibrate"):
+    for name in (
+        "run",
+        "check",
+        "init",
+        "schema",
+        "latency",
+        "sweep",
+        "show",
+        "compare",
+        "report",
+        "export",
+        "calibrate",
+    ):
         assert f"\n  {name} " in top.stdout
         assert f"tcpsbed {name} " in tcpsbed(tmp_path, name, "--help").stdout, f"{name} --help has no example"
 
 
 def test_help_is_quick_and_imports_nothing_heavy() -> None:
-    code = "import sys; sys.argv = ['tcpsbed', '--help']\nfrom tcpsbed.__main__ import main\ntry: main()\nexcept SystemExit: pass\n"
-    code += "heavy = {'numpy', 'pydantic', 'rich', 'pyarrow', 'matplotlib', 'scipy', 'numba', 'tcpsbed.config'} & set(sys.modules)\n"
+    code = "import sys; sys.argv = ['tcpsbed', '--help']\nfrom tcpsbed.__main__ import main\n"
+    code += "try: main()\nexcept SystemExit: pass\n"
+    code += "heavy = {'numpy', 'pydantic', 'rich', 'pyarrow', 'matplotlib', 'numba', 'tcpsbed.config'} & set(sys.modules)\n"
     code += "sys.exit(str(heavy) if heavy else 0)"
     spent = []
     for _ in range(3):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(PYTHON)}, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONPATH": str(PYTHON)}, capture_output=True, text=True
+        )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
         assert done.returncode == 0, done.stderr
@@ -52,7 +67,13 @@ def test_a_node_starts_without_the_command_line(tmp_path: Path) -> None:
         "sys.argv = ['tcpsbed', 'node']\n"
         "from tcpsbed.__main__ import main; main()\n"
     )
-    done = subprocess.run([sys.executable, "probe.py"], cwd=tmp_path, env={"PYTHONPATH": str(PYTHON)}, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "probe.py"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(PYTHON)},
+        capture_output=True,
+        text=True,
+    )
     assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
 
 
@@ -67,14 +88,39 @@ def test_run_prints_tables_and_leaves_a_folder_linked_as_latest(tmp_path: Path) 
 
 
 def test_json_is_all_that_is_printed(tmp_path: Path) -> None:
-    done = tcpsbed(tmp_path, "run", str(scenario(tmp_path)), "--json", "--out", "here", "--seed", "9", "--duration", "20 s", "--no-report")
+    done = tcpsbed(
+        tmp_path,
+        "run",
+        str(scenario(tmp_path)),
+        "--json",
+        "--out",
+        "here",
+        "--seed",
+        "9",
+        "--duration",
+        "20 s",
+        "--no-report",
+    )
     summary = json.loads(done.stdout)
     assert (summary["seed"], summary["duration_s"]) == (9, 20.0)
     assert not (tmp_path / "here/report.html").exists() and not (tmp_path / "runs").exists()
 
 
 def test_named_options_win_over_set(tmp_path: Path) -> None:
-    done = tcpsbed(tmp_path, "run", str(scenario(tmp_path)), "--json", "--out", "here", "--set", "seed=3", "--seed", "4", "--set", "seed=5")
+    done = tcpsbed(
+        tmp_path,
+        "run",
+        str(scenario(tmp_path)),
+        "--json",
+        "--out",
+        "here",
+        "--set",
+        "seed=3",
+        "--seed",
+        "4",
+        "--set",
+        "seed=5",
+    )
     assert json.loads(done.stdout)["seed"] == 4
 
 
@@ -124,7 +170,10 @@ def test_an_earlier_run_in_the_folder_does_not_shine_through(tmp_path: Path) -> 
 
 
 def test_check_init_and_schema(tmp_path: Path) -> None:
-    assert "right. 1 component, 1 flow, 2 nodes, 0 links, 10 s, seed 1" in tcpsbed(tmp_path, "check", str(scenario(tmp_path))).stdout
+    assert (
+        "right. 1 component, 1 flow, 2 nodes, 0 links, 10 s, seed 1"
+        in tcpsbed(tmp_path, "check", str(scenario(tmp_path))).stdout
+    )
     assert tcpsbed(tmp_path, "init", "new.toml").returncode == 0
     assert tomllib.loads((tmp_path / "new.toml").read_text()) == {"name": "new"}
     assert json.loads(tcpsbed(tmp_path, "schema").stdout) == {"type": "object"}
@@ -134,14 +183,20 @@ def test_latency_goes_on_until_every_mean_is_known(tmp_path: Path) -> None:
     """The sample's half-width is wide/√n of the mean: 0.5/√n ≤ 5 % needs n ≥ 100. [PROTOCOLS 6.1]"""
     done = tcpsbed(tmp_path, "latency", str(scenario(tmp_path)), "--out", "here")
     assert done.returncode == 0, done.stderr
-    assert "round 1: 30 echoes a point" in done.stderr and "round 2" in done.stderr and "round 4" not in done.stderr
+    assert (
+        "round 1: 30 echoes a point" in done.stderr
+        and "round 2" in done.stderr
+        and "round 4" not in done.stderr
+    )
     assert "every point's mean is known within 5 %" in done.stdout
     points = json.loads((tmp_path / "here/summary.json").read_text())["echo"]["kinematic"]["points"]
     assert all(100 <= point["n"] <= 200 for point in points)
 
 
 def test_latency_stops_at_the_cap_and_says_so(tmp_path: Path) -> None:
-    done = tcpsbed(tmp_path, "latency", str(scenario(tmp_path)), "--out", "here", "--set", "wide=5.0", "--cap", "200")
+    done = tcpsbed(
+        tmp_path, "latency", str(scenario(tmp_path)), "--out", "here", "--set", "wide=5.0", "--cap", "200"
+    )
     assert "NOT every point's mean is known within 5 %: the cap of 200" in done.stdout
 
 
@@ -157,7 +212,10 @@ def test_the_rule_asks_for_t_s_over_root_n() -> None:
 
 
 def test_the_length_of_a_latency_run_counts_all_points_at_the_samples_pace() -> None:
-    plan = {"flows": [{"period_ns": 20_000_000}], "probes": [{"flow": 0, "points": [1, 2, 3], "period_ns": 10_000_000}]}
+    plan = {
+        "flows": [{"period_ns": 20_000_000}],
+        "probes": [{"flow": 0, "points": [1, 2, 3], "period_ns": 10_000_000}],
+    }
     assert length_s(plan, 100) == pytest.approx(3 * 100 * 0.02 + 1.2)
 
 
@@ -174,13 +232,25 @@ def rows(*entries: tuple[int, int, int, int, int, int, int]) -> np.ndarray:
     """Rows of (time, value, index, flow, point, kind, detail)."""
     array = np.zeros(len(entries), np.dtype(live.ROW))
     for row, (t, value, index, flow, point, kind, detail) in zip(array, entries, strict=True):
-        row["time"], row["value"], row["index"], row["flow"], row["point"], row["kind"], row["detail"] = t, value, index, flow, point, kind, detail
+        row["time"], row["value"], row["index"], row["flow"], row["point"], row["kind"], row["detail"] = (
+            t,
+            value,
+            index,
+            flow,
+            point,
+            kind,
+            detail,
+        )
     return array
 
 
 def test_the_live_view_counts_rows_and_forgets_old_delays() -> None:
     tally = live.Tally(["kinematic", "haptic"], ["op", "cloud"])
-    seen = rows((0, 0, 0, 0, 0, live.SENT, 0), (5, 2_000_000, 0, 0, 0, live.DELIVERED, 0), (6, 0, 0, 65535, 0, live.GAP, 0))
+    seen = rows(
+        (0, 0, 0, 0, 0, live.SENT, 0),
+        (5, 2_000_000, 0, 0, 0, live.DELIVERED, 0),
+        (6, 0, 0, 65535, 0, live.GAP, 0),
+    )
     tally.add(seen.tobytes(), 0.1)
     assert tally.counts == {live.SENT: [1, 0], live.DELIVERED: [1, 0]} and tally.gaps == [1, 0]
     assert tally.delays_ms(0) == (2.0, 2.0, 2.0) and tally.delays_ms(1) is None
@@ -189,7 +259,11 @@ def test_the_live_view_counts_rows_and_forgets_old_delays() -> None:
 
 
 def test_the_live_view_draws_the_plans_flows(tmp_path: Path) -> None:
-    (tmp_path / "plan.json").write_text(json.dumps({"name": "demo", "duration_ns": 10**10, "flows": [{"name": "haptic"}], "nodes": [{"name": "op"}]}))
+    (tmp_path / "plan.json").write_text(
+        json.dumps(
+            {"name": "demo", "duration_ns": 10**10, "flows": [{"name": "haptic"}], "nodes": [{"name": "op"}]}
+        )
+    )
     view = live.LiveView(tmp_path)
     view.tally.add(rows((0, 0, 0, 0, 0, live.SENT, 0)).tobytes(), 0.5)
     from rich.console import Console
@@ -202,11 +276,17 @@ def test_the_live_view_draws_the_plans_flows(tmp_path: Path) -> None:
 
 def test_calibration_keeps_stages_and_what_is_left_beside_them(tmp_path: Path) -> None:
     """[DECISIONS 10] 700 µs in srv, 200 of them in its inverse kinematics: 500 µs are work."""
-    plan = {"components": [{"name": "op"}, {"name": "srv"}], "flows": [{"path": [{"component": 1, "steps": [{"kind": "inverse_kinematics"}]}]}]}
+    plan = {
+        "components": [{"name": "op"}, {"name": "srv"}],
+        "flows": [{"path": [{"component": 1, "steps": [{"kind": "inverse_kinematics"}]}]}],
+    }
     entries = []
     for i in range(50):
         start = i * 1_000_000
-        entries += [(start, 0, i, 0, 2, calibrate.ENTER, 0), (start + 200_000, 200_000, i, 0, 1, calibrate.STAGE, 2)]
+        entries += [
+            (start, 0, i, 0, 2, calibrate.ENTER, 0),
+            (start + 200_000, 200_000, i, 0, 1, calibrate.STAGE, 2),
+        ]
         entries += [(start + 700_000, 0, i, 0, 3, calibrate.EXIT, 0)]
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     (tmp_path / "records.bin").write_bytes(rows(*entries).tobytes())
@@ -218,9 +298,14 @@ def test_calibration_keeps_stages_and_what_is_left_beside_them(tmp_path: Path) -
 
 def test_calibration_leaves_work_out_where_a_delay_was_asked_for(tmp_path: Path) -> None:
     steps = [{"kind": "work", "delay": {"kind": "constant", "ns": 100}}]
-    plan = {"components": [{"name": "op"}, {"name": "srv"}], "flows": [{"path": [{"component": 1, "steps": steps}]}]}
+    plan = {
+        "components": [{"name": "op"}, {"name": "srv"}],
+        "flows": [{"path": [{"component": 1, "steps": steps}]}],
+    }
     (tmp_path / "plan.json").write_text(json.dumps(plan))
-    (tmp_path / "records.bin").write_bytes(rows((0, 0, 0, 0, 2, calibrate.ENTER, 0), (900, 0, 0, 0, 3, calibrate.EXIT, 0)).tobytes())
+    (tmp_path / "records.bin").write_bytes(
+        rows((0, 0, 0, 0, 2, calibrate.ENTER, 0), (900, 0, 0, 0, 3, calibrate.EXIT, 0)).tobytes()
+    )
     assert calibrate.stages_of(tmp_path) == {}
 
 
@@ -242,7 +327,9 @@ def test_run_from_python_takes_text_and_returns_the_run(tmp_path: Path) -> None:
     )
     from command import environment
 
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True
+    )
     assert done.stdout.strip() == "Run typed 4 typed", done.stderr
 
 

@@ -18,7 +18,9 @@ from tcpsbed.report import bars, charts, html, markup, numbers, text
 from tcpsbed.report.compare import compare
 from tcpsbed.report.folder import RunFolder, open_folder
 
-CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
 
 
 def page_of(tmp_path: Path, **settings: object) -> str:
@@ -34,16 +36,38 @@ def data_of(page: str) -> dict:
 def test_the_page_fetches_nothing(tmp_path: Path) -> None:
     page = page_of(tmp_path)
     assert not re.search(r"""(?:src|href|action|data|poster)\s*=\s*["']?\s*(?:https?:)?//""", page)
-    assert not re.search(r"url\(\s*['\"]?(?:https?:)?//|@import|<link[^>]+stylesheet|<script[^>]+src|<img|<iframe", page)
+    assert not re.search(
+        r"url\(\s*['\"]?(?:https?:)?//|@import|<link[^>]+stylesheet|<script[^>]+src|<img|<iframe", page
+    )
 
 
 def test_sections_say_where_the_time_went_and_all_the_rest(tmp_path: Path) -> None:
     page = page_of(tmp_path, world="real")
     found = re.findall(r'<section id="([\w-]+)">', page)
     assert found == [
-        "time", "flows", "over-time", "spread", "echo", "ages", "network", "processing", "emulator", "clocks", "endpoints", "assumed", "scenario",
-    ]  # fmt: skip
-    for shown in ("quickstart", "real", "bottleneck", "node cloud stood still for 3.2 ms", "SCHED_FIFO", "9f9f", "tcpsbed"):
+        "time",
+        "flows",
+        "over-time",
+        "spread",
+        "echo",
+        "ages",
+        "network",
+        "processing",
+        "emulator",
+        "clocks",
+        "endpoints",
+        "assumed",
+        "scenario",
+    ]
+    for shown in (
+        "quickstart",
+        "real",
+        "bottleneck",
+        "node cloud stood still for 3.2 ms",
+        "SCHED_FIFO",
+        "9f9f",
+        "tcpsbed",
+    ):
         assert shown in page
 
 
@@ -64,7 +88,9 @@ def test_disturbances_are_told_before_any_number(tmp_path: Path) -> None:
 
 def test_segments_of_a_path_add_up_to_its_delay(tmp_path: Path) -> None:
     run = open_folder(sample_run.write(tmp_path / "run"))
-    widths = re.findall(r'<i class="(?:component|link) (?:odd|even)" style="width:([\d.]+)%', html.render(run))
+    widths = re.findall(
+        r'<i class="(?:component|link) (?:odd|even)" style="width:([\d.]+)%', html.render(run)
+    )
     longest = max(sum(part["latency_ms"]["mean"] for part in path) for path in run.summary["path"].values())
     per_flow = [sum(map(float, widths[i : i + 10])) for i in range(0, len(widths), 10)]
     for drawn, path in zip(per_flow, run.summary["path"].values(), strict=True):
@@ -121,9 +147,23 @@ def test_a_page_is_made_quickly(tmp_path: Path) -> None:
 def test_a_browser_draws_every_chart_without_complaint(tmp_path: Path, world: str) -> None:
     page_of(tmp_path, world=world)
     page = tmp_path / "run/report.html"
-    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-    command += ["--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr"]
-    done = subprocess.run([*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120)
+    command = [
+        str(CHROMIUM),
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-background-networking",
+    ]
+    command += [
+        "--disable-component-update",
+        "--disable-sync",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--enable-logging=stderr",
+    ]
+    done = subprocess.run(
+        [*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120
+    )
     complaints = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     assert complaints == []
     wanted = len(data_of(page.read_text())["charts"])
@@ -133,7 +173,11 @@ def test_a_browser_draws_every_chart_without_complaint(tmp_path: Path, world: st
 def test_the_vendored_script_carries_its_licence() -> None:
     vendor = html.HERE / "vendor"
     assert "MIT License" in (vendor / "LICENSE-uPlot").read_text()
-    assert (vendor / "uPlot.iife.min.js").read_text().startswith("/*! https://github.com/leeoniya/uPlot (v1.6.32) */")
+    assert (
+        (vendor / "uPlot.iife.min.js")
+        .read_text()
+        .startswith("/*! https://github.com/leeoniya/uPlot (v1.6.32) */")
+    )
 
 
 def test_a_folder_without_a_run_says_what_to_name(tmp_path: Path) -> None:
@@ -159,17 +203,25 @@ def test_compare_refuses_runs_of_different_versions(tmp_path: Path) -> None:
 
 
 def test_compare_takes_the_flows_that_all_runs_have(tmp_path: Path) -> None:
-    folders = [sample_run.write(tmp_path / name, shift=shift) for name, shift in (("a", 0.0), ("b", 3.0), ("c", -1.0))]
+    folders = [
+        sample_run.write(tmp_path / name, shift=shift)
+        for name, shift in (("a", 0.0), ("b", 3.0), ("c", -1.0))
+    ]
     summary = json.loads((folders[1] / "summary.json").read_text())
     del summary["flows"]["audio"]
     (folders[1] / "summary.json").write_text(json.dumps(summary))
     shown = compare(folders)
     assert "left out: A: audio" in shown and "left out: C: audio" in shown
-    assert re.search(r"delay p50 \(ms\)\s+22\.970\s+25\.880\s+22\.000\s+\+2\.910\s+−0\.970\s+1\.127\s+0\.958", shown)
+    assert re.search(
+        r"delay p50 \(ms\)\s+22\.970\s+25\.880\s+22\.000\s+\+2\.910\s+−0\.970\s+1\.127\s+0\.958", shown
+    )
 
 
 def test_text_tables_are_aligned_and_leave_empty_columns_out() -> None:
-    shown = text.table([markup.words("flow"), markup.Column("p99", "ms"), markup.Column("none")], [["a", "1.000", "–"], ["long", "12.000", ""]])
+    shown = text.table(
+        [markup.words("flow"), markup.Column("p99", "ms"), markup.Column("none")],
+        [["a", "1.000", "–"], ["long", "12.000", ""]],
+    )
     assert shown == "flow  p99 ms\n────  ──────\na      1.000\nlong  12.000\n"
 
 
@@ -182,18 +234,33 @@ def test_bars_of_text_lie_end_to_end() -> None:
 @pytest.mark.parametrize(
     ("shown", "wanted"),
     [
-        (numbers.ms(0.0123), "0.012"), (numbers.ms(123.456), "123.46"), (numbers.ms(None), "–"), (numbers.ms(math.nan), "–"),
-        (numbers.ms(-0.00001), "0.000"), (numbers.ms(-1.5), "−1.500"), (numbers.count(1234567), "1\u202f234\u202f567"), (numbers.us(1340), "1.340"),
-        (numbers.percent(0.0), "0.00 %"), (numbers.percent(0.00002), "0.0020 %"), (numbers.percent(0.25), "25.0 %"),
-        (numbers.rate(1.5e6), "1.500 Mbit/s"), (numbers.rate(310e3), "310.0 kbit/s"), (numbers.size(15000), "15.0 kB"), (numbers.size(12), "12 B"),
+        (numbers.ms(0.0123), "0.012"),
+        (numbers.ms(123.456), "123.46"),
+        (numbers.ms(None), "–"),
+        (numbers.ms(math.nan), "–"),
+        (numbers.ms(-0.00001), "0.000"),
+        (numbers.ms(-1.5), "−1.500"),
+        (numbers.count(1234567), "1\u202f234\u202f567"),
+        (numbers.us(1340), "1.340"),
+        (numbers.percent(0.0), "0.00 %"),
+        (numbers.percent(0.00002), "0.0020 %"),
+        (numbers.percent(0.25), "25.0 %"),
+        (numbers.rate(1.5e6), "1.500 Mbit/s"),
+        (numbers.rate(310e3), "310.0 kbit/s"),
+        (numbers.size(15000), "15.0 kB"),
+        (numbers.size(12), "12 B"),
     ],
-)  # fmt: skip
+)
 def test_numbers_as_people_read_them(shown: str, wanted: str) -> None:
     assert shown == wanted
 
 
 def test_intervals_come_as_half_width_or_as_ends() -> None:
-    assert numbers.half_width(0.5) == 0.5 and numbers.half_width([1.0, 2.0]) == 0.5 and numbers.half_width(None) is None
+    assert (
+        numbers.half_width(0.5) == 0.5
+        and numbers.half_width([1.0, 2.0]) == 0.5
+        and numbers.half_width(None) is None
+    )
 
 
 @pytest.mark.parametrize(("top", "step"), [(1.0, 0.2), (41.0, 10.0), (7.0, 2.0), (0.003, 0.001), (0.0, 1.0)])

@@ -20,7 +20,9 @@ OVER = ("--over", "delay_ms=1,2,4", "--over", 'label="a","b"')
 
 def sweep(folder: Path, *more: str, seeds: int = 3) -> tuple[int, str, str]:
     """Runs the sweep of these tests."""
-    done = tcpsbed(folder, "sweep", "short.toml", *OVER, "--seeds", str(seeds), "--jobs", "2", "--out", "out", *more)
+    done = tcpsbed(
+        folder, "sweep", "short.toml", *OVER, "--seeds", str(seeds), "--jobs", "2", "--out", "out", *more
+    )
     return done.returncode, done.stdout, done.stderr
 
 
@@ -51,13 +53,17 @@ def test_every_combination_runs_with_the_same_seeds() -> None:
 def test_a_cell_is_named_by_all_that_its_result_depends_on() -> None:
     base = grid.key("text", ["a=1"], "virtual", "0.1.0")
     others = [
-        grid.key("other", ["a=1"], "virtual", "0.1.0"), grid.key("text", ["a=2"], "virtual", "0.1.0"),
-        grid.key("text", ["a=1"], "real", "0.1.0"), grid.key("text", ["a=1"], "virtual", "0.2.0"),
-    ]  # fmt: skip
+        grid.key("other", ["a=1"], "virtual", "0.1.0"),
+        grid.key("text", ["a=2"], "virtual", "0.1.0"),
+        grid.key("text", ["a=1"], "real", "0.1.0"),
+        grid.key("text", ["a=1"], "virtual", "0.2.0"),
+    ]
     assert len({base, *others}) == 5 and base == grid.key("text", ["a=1"], "virtual", "0.1.0")
 
 
-@pytest.mark.parametrize(("freedom", "published"), [(1, 12.706), (9, 2.262), (30, 2.042), (40, 2.021), (60, 2.000), (120, 1.980)])
+@pytest.mark.parametrize(
+    ("freedom", "published"), [(1, 12.706), (9, 2.262), (30, 2.042), (40, 2.021), (60, 2.000), (120, 1.980)]
+)
 def test_students_t_is_the_published_one(freedom: int, published: float) -> None:
     """[Abramowitz 1964 §26.7.5] and its table 26.10, three decimals."""
     assert statistics.t975(freedom) == pytest.approx(published, abs=6e-4)
@@ -84,7 +90,10 @@ def test_a_sweep_leaves_table_and_figure(tmp_path: Path) -> None:
     page = (tmp_path / "out/sweep.html").read_text()
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     first = data["charts"][0]
-    assert first["data"][0] == [1, 2, 4] and [line["label"] for line in first["lines"]] == ['label = "a"', 'label = "b"']
+    assert first["data"][0] == [1, 2, 4] and [line["label"] for line in first["lines"]] == [
+        'label = "a"',
+        'label = "b"',
+    ]
     assert all(half > 0 for half in first["whiskers"][0])
     assert first["data"][1][2] - first["data"][1][0] == pytest.approx(3.0, abs=1e-3)
     assert "p99 against first" in printed and not list((tmp_path / "out").glob("work/*"))
@@ -116,19 +125,50 @@ def test_a_changed_scenario_is_run_again(tmp_path: Path) -> None:
     assert len(list((tmp_path / "out/cells").iterdir())) == 12
 
 
-@pytest.mark.parametrize(("fault", "said"), [("world", "node cloud died"), ("crash", "status -9"), ("errors", "node cloud died")])
+@pytest.mark.parametrize(
+    ("fault", "said"), [("world", "node cloud died"), ("crash", "status -9"), ("errors", "node cloud died")]
+)
 def test_a_failing_cell_is_told_and_the_others_go_on(tmp_path: Path, fault: str, said: str) -> None:
     scenario(tmp_path)
-    done = tcpsbed(tmp_path, "sweep", "short.toml", "--over", f"fault=none,{fault}", "--seeds", "2", "--jobs", "2", "--out", "out")
+    done = tcpsbed(
+        tmp_path,
+        "sweep",
+        "short.toml",
+        "--over",
+        f"fault=none,{fault}",
+        "--seeds",
+        "2",
+        "--jobs",
+        "2",
+        "--out",
+        "out",
+    )
     assert done.returncode == 1
     assert done.stderr.count("cell failed") == 2 and said in done.stderr and "Traceback" not in done.stderr
-    assert len(list((tmp_path / "out/cells").glob("*.json"))) == 2 and len(list((tmp_path / "out/failed").glob("*.txt"))) == 2
-    assert (tmp_path / "out/sweep.parquet").is_file() and "2 cells failed" in (tmp_path / "out/sweep.html").read_text()
+    assert (
+        len(list((tmp_path / "out/cells").glob("*.json"))) == 2
+        and len(list((tmp_path / "out/failed").glob("*.txt"))) == 2
+    )
+    assert (tmp_path / "out/sweep.parquet").is_file() and "2 cells failed" in (
+        tmp_path / "out/sweep.html"
+    ).read_text()
 
 
 def test_a_cell_that_cannot_be_loaded_fails_alone(tmp_path: Path) -> None:
     scenario(tmp_path)
-    done = tcpsbed(tmp_path, "sweep", "short.toml", "--over", "delay_ms=1,-1", "--seeds", "1", "--jobs", "1", "--out", "out")
+    done = tcpsbed(
+        tmp_path,
+        "sweep",
+        "short.toml",
+        "--over",
+        "delay_ms=1,-1",
+        "--seeds",
+        "1",
+        "--jobs",
+        "1",
+        "--out",
+        "out",
+    )
     assert done.returncode == 1 and "allowed: a positive number" in done.stderr
     assert len(list((tmp_path / "out/cells").glob("*.json"))) == 1
 
@@ -143,7 +183,18 @@ def _wait_for_cells(folder: Path, number: int) -> None:
 @pytest.mark.parametrize(("sign", "status"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
 def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, sign: int, status: int) -> None:
     scenario(tmp_path, 'name = "short"\nduration = "10 s"\ntakes_s = 0.3\n')
-    arguments = ("sweep", "short.toml", "--over", "delay_ms=1,2,3,4", "--seeds", "3", "--jobs", "2", "--out", "out")
+    arguments = (
+        "sweep",
+        "short.toml",
+        "--over",
+        "delay_ms=1,2,3,4",
+        "--seeds",
+        "3",
+        "--jobs",
+        "2",
+        "--out",
+        "out",
+    )
     first = start(tmp_path, *arguments)
     _wait_for_cells(tmp_path / "out/cells", 2)
     os.kill(first.pid, sign)

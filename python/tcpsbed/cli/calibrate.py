@@ -41,9 +41,20 @@ def register(app: typer.Typer) -> None:
 
 def calibrate(
     file: File,
-    to: Annotated[Path | None, typer.Option("--to", metavar="JSON", help="File to write [default: FILE.costs.json].", show_default=False)] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to", metavar="JSON", help="File to write [default: FILE.costs.json].", show_default=False
+        ),
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Folder of the real run [default: runs/NAME-calibration-DATE-TIME].", show_default=False)
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Folder of the real run [default: runs/NAME-calibration-DATE-TIME].",
+            show_default=False,
+        ),
     ] = None,
     sets: Sets = None,
     seed: Seed = None,
@@ -102,7 +113,9 @@ def stages_of(folder: Path) -> dict[str, Any]:
 def _delayed(plan: Mapping[str, Any]) -> set[int]:
     """Components with a delay in the scenario: it would be counted twice as their work."""
     visits = [visit for flow in plan["flows"] for visit in flow["path"]]
-    return {visit["component"] for visit in visits if any(step.get("delay") for step in visit.get("steps", ()))}
+    return {
+        visit["component"] for visit in visits if any(step.get("delay") for step in visit.get("steps", ()))
+    }
 
 
 STAGE_KINDS = ("decode", "kinematics", "inverse_kinematics", "predict", "sense", "feedback", "code", "work")
@@ -113,7 +126,11 @@ def _quantiles(spans_ns: np.ndarray) -> dict[str, Any]:
     import numpy as np
 
     points = np.quantile(spans_ns, np.linspace(0, 1, QUANTILES))
-    return {"n": len(spans_ns), "mean_ns": float(spans_ns.mean()), "quantiles_ns": [max(int(p), 0) for p in points]}
+    return {
+        "n": len(spans_ns),
+        "mean_ns": float(spans_ns.mean()),
+        "quantiles_ns": [max(int(p), 0) for p in points],
+    }
 
 
 def beside_stages(rows: np.ndarray, component: int) -> np.ndarray:
@@ -121,7 +138,8 @@ def beside_stages(rows: np.ndarray, component: int) -> np.ndarray:
     import numpy as np
 
     def keyed(part: np.ndarray) -> np.ndarray:
-        return part["flow"].astype(np.int64) << 32 | part["index"]
+        keys: np.ndarray = (part["flow"].astype(np.int64) << 32) | part["index"]
+        return keys
 
     enter = rows[(rows["kind"] == ENTER) & (rows["point"] == 2 * component)]
     leave = rows[(rows["kind"] == EXIT) & (rows["point"] == 2 * component + 1)]
@@ -133,4 +151,5 @@ def beside_stages(rows: np.ndarray, component: int) -> np.ndarray:
     known[known] = both[place[known]] == keyed(stages)[known]
     spent = np.zeros(len(both), np.int64)
     np.add.at(spent, place[known], stages["value"][known])
-    return np.maximum(inside - spent, 0)
+    beside: np.ndarray = np.maximum(inside - spent, 0)
+    return beside

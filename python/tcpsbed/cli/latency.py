@@ -82,18 +82,32 @@ def register(app: typer.Typer) -> None:
 def latency(
     file: File,
     points: Annotated[
-        list[str] | None, typer.Option("--points", metavar="POINT", help="Such as srv.exit; may be repeated [default: all].", show_default=False)
+        list[str] | None,
+        typer.Option(
+            "--points",
+            metavar="POINT",
+            help="Such as srv.exit; may be repeated [default: all].",
+            show_default=False,
+        ),
     ] = None,
-    flow: Annotated[str | None, typer.Option("--flow", help="Flow whose samples carry the commands.", show_default=False)] = None,
-    period: Annotated[str, typer.Option("--period", help="Time between commands; 0 ms: every sample.")] = "10 ms",
-    confidence: Annotated[str, typer.Option("--confidence", help="Half-width asked for, as a share of the mean.")] = "5%",
+    flow: Annotated[
+        str | None, typer.Option("--flow", help="Flow whose samples carry the commands.", show_default=False)
+    ] = None,
+    period: Annotated[
+        str, typer.Option("--period", help="Time between commands; 0 ms: every sample.")
+    ] = "10 ms",
+    confidence: Annotated[
+        str, typer.Option("--confidence", help="Half-width asked for, as a share of the mean.")
+    ] = "5%",
     floor: Annotated[int, typer.Option("--floor", min=2, help="Echoes a point at least.")] = 30,
     cap: Annotated[int, typer.Option("--cap", min=2, help="Echoes a point at most.")] = 20_000,
     world: Where = World.virtual,
     out: Out = None,
     sets: Sets = None,
     seed: Seed = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the echo part of summary.json, and nothing else.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the echo part of summary.json, and nothing else.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Measures latencies; see HELP."""
@@ -128,7 +142,9 @@ def share_of(text: str) -> float:
     except ValueError:
         value = math.nan
     if rest or not 0 < value < 1:
-        raise ConfigError(f'found "{text}"', key="--confidence", allowed='a share above 0 and below 1, such as "5%"')
+        raise ConfigError(
+            f'found "{text}"', key="--confidence", allowed='a share above 0 and below 1, such as "5%"'
+        )
     return value
 
 
@@ -155,7 +171,10 @@ def _rounds(
         reached = bool(means) and all(rule.kept(*mean) for mean in means)
         needed = max((rule.needed(*mean) for mean in means), default=rule.floor)
         if not quiet:
-            print(f"round {number}: {wanted} echoes a point, {'enough' if reached else f'{needed} needed'}", file=sys.stderr)
+            print(
+                f"round {number}: {wanted} echoes a point, {'enough' if reached else f'{needed} needed'}",
+                file=sys.stderr,
+            )
         if outcome.stopped:
             raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {folder}")
         if reached or wanted >= rule.cap:
@@ -209,7 +228,8 @@ def _verdict(summary: Mapping[str, Any], rule: Rule, reached: bool) -> str:
         entry["name"]
         for result in summary.get("echo", {}).values()
         for entry in [*(result.get("components") or ()), *(result.get("links") or ())]
-        if (half_width(entry.get("ci95")) or 0.0) > rule.confidence * abs(statistic(entry.get("latency_ms")) or 0.0)
+        if (half_width(entry.get("ci95")) or 0.0)
+        > rule.confidence * abs(statistic(entry.get("latency_ms")) or 0.0)
     ]
     if wide:
         lines.append(f"differences that are known less well than {asked}: {', '.join(wide)}")

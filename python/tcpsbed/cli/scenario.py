@@ -70,7 +70,9 @@ def init(
         with file.open("x", encoding="utf-8") as out:
             out.write(text)
     except FileExistsError:
-        raise ConfigError("exists already", file=file, allowed="another name; nothing was overwritten") from None
+        raise ConfigError(
+            "exists already", file=file, allowed="another name; nothing was overwritten"
+        ) from None
     print(f"{file}: written. Next: tcpsbed run {file}")
 
 

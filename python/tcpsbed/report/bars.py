@@ -49,14 +49,18 @@ def stacked(segments: Sequence[Segment], top: float) -> Html:
         label = escaped(part.name) if share >= LABEL_SHARE else ""
         shade = "odd" if number % 2 else "even"
         tip = escaped(f"{part.name}: {ms(part.length_ms)} ms")
-        pieces.append(f'<i class="{part.paint} {shade}" style="width:{100 * share:.3f}%" title="{tip}">{label}</i>')
+        pieces.append(
+            f'<i class="{part.paint} {shade}" style="width:{100 * share:.3f}%" title="{tip}">{label}</i>'
+        )
     return Html(f'<div class="stack">{"".join(pieces)}</div>')
 
 
 def span(start: float, length: float, top: float, paint: str) -> Html:
     """One step of a waterfall: a box from `start` of the given length."""
     left, width = 100 * max(start, 0.0) / top, 100 * max(length, 0.0) / top
-    return Html(f'<div class="lane"><i class="{paint}" style="left:{left:.3f}%;width:{width:.3f}%"></i></div>')
+    return Html(
+        f'<div class="lane"><i class="{paint}" style="left:{left:.3f}%;width:{width:.3f}%"></i></div>'
+    )
 
 
 def with_interval(value: float, half: float | None, top: float, paint: str) -> Html:

@@ -113,7 +113,7 @@ class Sources:
         self._check(way, "frames", source.frames)
         from tcpsbed.datasets import frames
 
-        spec = {"frames": source.frames} | dict(source.model_extra or {})
+        spec = {"recording": source.frames} | dict(source.model_extra or {})
         data, offsets = frames.open_frames(spec, way.model.rate_hz, self.book.scenario.folder)
         path = self._input(way, "frames")
         path.write_bytes(data)

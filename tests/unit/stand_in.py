@@ -117,15 +117,20 @@ class Run:
         self.summary = json.loads((self.folder / "summary.json").read_text())
 
 
-def export(folder: Path, kind: str, to: Path | None) -> Path:
+def writer(kind: str) -> Any:
     """Writes an empty file of that kind."""
-    target = to or folder / f"samples.{kind}"
-    target.write_text("")
-    return target
+
+    def write(folder: Path, out: Path | None = None) -> Path:
+        target = out or folder / f"samples.{kind}"
+        target.write_text("")
+        return target
+
+    return write
 
 
 def install() -> None:
     """Puts the stand-ins in the place of the real modules."""
+    exporting = SimpleNamespace(**{f"to_{kind}": writer(kind) for kind in ("csv", "mcap", "parquet")})
     config = {
         "load": load,
         "dump": dump,
@@ -136,7 +141,7 @@ def install() -> None:
     for name, content in {
         "config": config,
         "worlds": {"run": run},
-        "analysis": {"summarise": summarise, "Run": Run, "export": SimpleNamespace(export=export)},
+        "analysis": {"summarise": summarise, "Run": Run, "export": exporting},
     }.items():
         module = ModuleType(f"tcpsbed.{name}")
         vars(module).update(content)

@@ -104,6 +104,9 @@ def test_json_is_all_that_is_printed(tmp_path: Path) -> None:
     summary = json.loads(done.stdout)
     assert (summary["seed"], summary["duration_s"]) == (9, 20.0)
     assert not (tmp_path / "here/report.html").exists() and not (tmp_path / "runs").exists()
+    assert (tmp_path / "here/samples.parquet").exists()
+    tcpsbed(tmp_path, "run", "short.toml", "--no-samples", "--out", "there")
+    assert not (tmp_path / "there/samples.parquet").exists() and (tmp_path / "there/report.html").exists()
 
 
 def test_named_options_win_over_set(tmp_path: Path) -> None:

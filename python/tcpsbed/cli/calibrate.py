@@ -67,7 +67,7 @@ def calibrate(
 
     scenario = config.load(file, [*overrides(sets, seed, duration), 'measure.records="events"'])
     folder = out or session.new_folder(f"{scenario.name}-calibration")
-    outcome = watched(scenario, World.real, folder, quiet=quiet)
+    outcome = watched(scenario, World.real, folder, quiet=quiet, samples=False)
     costs = stages_of(folder)
     if not costs:
         raise WorldError("no stage ran", file=folder, allowed="a longer --duration, or a scenario with hooks")

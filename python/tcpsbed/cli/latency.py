@@ -166,7 +166,7 @@ def _rounds(
     for number in range(1, ROUNDS + 1):
         seconds = length_s(_plan(first), wanted) + first.warmup_ns / 1e9
         scenario = config.load(file, [*sets, _start(first), f'duration="{math.ceil(seconds * 1000)} ms"'])
-        outcome = watched(scenario, world, folder, quiet=quiet)
+        outcome = watched(scenario, world, folder, quiet=quiet, samples=False)
         means = list(_means(session.summary_of(folder)))
         reached = bool(means) and all(rule.kept(*mean) for mean in means)
         needed = max((rule.needed(*mean) for mean in means), default=rule.floor)

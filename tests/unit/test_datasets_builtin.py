@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from tcpsbed.datasets import builtin, frames, recordings
 from tcpsbed.errors import DataError
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recorded import recorded
+
 from tcpsbed.datasets.frames import open_frames
 from tcpsbed.errors import DataError
 

@@ -92,7 +92,7 @@ QUEUES = {
         "kind": "priority",
         "classes": [[46, 40], [34]],
     },
-    '{ discipline = "round-robin", quantum = "500 B", flow_limits = { kinematic = "2 packets", "traffic.cbr" = "9 packets" } }': {
+    '{ discipline = "round-robin", quantum = "500 B", flow_limits = { kinematic = "2 packets", "traffic.cbr" = "9 packets" } }': {  # noqa: E501
         "kind": "round_robin",
         "quantum_bytes": 500,
         "flow_limits": [["kinematic", 2], ["traffic.cbr", 9]],

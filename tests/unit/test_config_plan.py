@@ -83,14 +83,17 @@ def test_rust_reads_every_part_of_a_plan(plan, tmp_path):
             '[topology]\ngraph = "usnet9"\nrouting = "delay"\n[topology.link]\nrate = "10 Mbit/s"\nqueue = "100 packets"\n'
             '[links.S0-S1]\nloss = { kind = "gilbert-elliott", p = "1 %", r = "30 %" }\noutages = [["1 s", "2 s"]]\n'
             'jitter = { kind = "normal", mean = "1 ms", sd = "1 ms" }\nduplex = "half"\nduplicate = 0.1\ncorrupt = 0.1\n'
-            '[links.hub]\nfrom = "a"\nto = "b"\nmedium = "air"\ntrace = "lte.down"\nqueue = { discipline = "codel" }\n'
+            '[links.hub]\nfrom = "a"\nto = "b"\nmedium = "air"\n'
+            '[links.lte]\nfrom = "a"\nto = "b"\ntrace = "lte.down"\nqueue = { discipline = "codel" }\n'
             '[hooks.predict]\nrun = "zoh"\nperiod = "1 ms"\ncost = { kind = "pareto", scale = "1 ms", shape = 2 }\n'
             '[hooks]\nkinematics = "arm3"\nsense = "zoh"\n[traffic.poisson]\non = "all-to-all"\nrate = "1 kbit/s"\n'
             '[traffic.vbr]\non = "S0->S4"\nrate = "1 kbit/s"\nstop = "5 s"\ndscp = "CS1"\n'
             '[[events]]\nat = "1 s"\nlink = "S0-S1"\nup = false\n[[events]]\nat = "1 s"\nreroute = true\n'
-            '[[events]]\nat = "1 s"\nflow = "haptic"\nrunning = false\n[[events]]\nat = "1 s"\ntraffic = "vbr"\nrunning = false\n'
+            '[[events]]\nat = "1 s"\nflow = "haptic"\nrunning = false\n'
+            '[[events]]\nat = "1 s"\ntraffic = "vbr"\nrunning = false\n'
             '[[events]]\nat = "2 s"\ncomponent = "srv"\nalive = true\n'
-            '[measure]\nrecords = "events"\nqueues = "1 ms"\nsync = "1 s"\necho = "all"\n[real]\nwaiting = "hybrid"\nipv6 = true\n'
+            '[measure]\nrecords = "events"\nqueues = "1 ms"\nsync = "1 s"\necho = "all"\n'
+            '[real]\nwaiting = "hybrid"\nipv6 = true\n'
         )
     )
     command = ["cargo", "run", "--quiet", "--package", "tcps-run", "--example", "check_plan"]

@@ -157,7 +157,7 @@ def sentence(path: Path) -> str:
         lines = [line.strip()[3:].strip() for line in text.splitlines() if line.strip().startswith("//!")]
         doc = "\n".join(lines)
     first = " ".join(doc.split("\n\n")[0].split())
-    return re.split(r"(?<=[.:])\s", first, maxsplit=1)[0].rstrip(":.") if first else ""
+    return re.split(r"(?<=\.)\s", first, maxsplit=1)[0].rstrip(":.") if first else ""
 
 
 def contents(rooms: list[Path], pattern: str) -> str:

@@ -5,6 +5,7 @@
 //!                                      └─► real           sockets, kernel stamps, the machine's clock
 //! ```
 
+pub mod analysis;
 pub mod code;
 pub mod cpu;
 pub mod error;

@@ -145,6 +145,20 @@ mod tests {
 
     proptest! {
         #[test]
+        fn numbers_that_are_jumped_over_are_new_whoever_had_their_place(jumps in proptest::collection::vec(1u32..300, 1..50)) {
+            let mut window = Window::new();
+            (0..WINDOW).for_each(|index| window.mark(index, 0));
+            let mut newest = WINDOW - 1;
+            for jump in jumps {
+                window.mark(newest + jump, 0);
+                for index in newest + 1..newest + jump {
+                    prop_assert!(window.is_new(index, 0), "{}", index);
+                }
+                newest += jump;
+            }
+        }
+
+        #[test]
         fn agrees_with_a_set(first: u32, steps in proptest::collection::vec(-3000i32..3000, 1..400)) {
             let (mut window, mut set) = (Window::new(), BTreeSet::new());
             let (mut at, mut newest) = (0i64, i64::MIN);

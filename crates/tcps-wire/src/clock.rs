@@ -74,6 +74,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
 }
 
 /// The content of a clock datagram.
+// [PROTOCOLS 12.8]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repr {
     /// From the client.

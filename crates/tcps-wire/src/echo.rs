@@ -60,6 +60,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
 }
 
 /// An echo command on a sample of a datagram.
+// [PROTOCOLS 6.1]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr {
     /// Which sample of the datagram carries it, from 0.

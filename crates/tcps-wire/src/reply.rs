@@ -73,6 +73,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
 }
 
 /// The content of a reply.
+// [PROTOCOLS 6.1]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr(pub EchoReply);
 

@@ -1,0 +1,113 @@
+//! Queues as they were looked at, and packets on channels.
+
+use super::names;
+use super::series::QueueBin;
+use super::tally::{Distribution, Tally};
+use crate::plan::Plan;
+use serde::Serialize;
+use tcps_core::record::{Kind, Record};
+
+/// A queue over the run.
+#[derive(Debug, Serialize)]
+pub struct QueueReport {
+    /// Name of its link.
+    pub link: String,
+    /// Bytes waiting when looked at.
+    pub bytes: Option<Distribution>,
+    /// Packets waiting when looked at.
+    pub packets: Option<Distribution>,
+    /// Delay of a packet arriving then, ns.
+    pub delay_ns: Option<Distribution>,
+}
+
+#[derive(Debug, Default)]
+struct QueueState {
+    bytes: Tally,
+    packets: Tally,
+    delay: Tally,
+}
+
+/// All queues.
+#[derive(Debug)]
+pub struct Queues {
+    links: Vec<QueueState>,
+}
+
+impl Queues {
+    /// So many links.
+    pub fn new(links: usize) -> Self {
+        Self { links: (0..links).map(|_| QueueState::default()).collect() }
+    }
+
+    /// A `Queue` row; `counts` is false in the warm-up, which is drawn only.
+    pub fn take(&mut self, row: &Record, counts: bool, bins: &mut [Vec<QueueBin>], bin: usize) {
+        let Some(queue) = self.links.get_mut(row.point as usize) else { return };
+        bins[row.point as usize][bin].look(row.size, row.index, row.value);
+        if counts {
+            queue.bytes.add(row.size.into());
+            queue.packets.add(row.index.into());
+            queue.delay.add(row.value);
+        }
+    }
+
+    /// Queues that were looked at.
+    pub fn report(&self, plan: &Plan) -> Vec<QueueReport> {
+        let report = |(i, q): (usize, &QueueState)| QueueReport {
+            link: names::link(plan, i as u16),
+            bytes: q.bytes.distribution(),
+            packets: q.packets.distribution(),
+            delay_ns: q.delay.distribution(),
+        };
+        self.links.iter().enumerate().filter(|(_, q)| q.bytes.n() > 0).map(report).collect()
+    }
+}
+
+/// Packets of a channel at its nodes (level `packets`).
+#[derive(Debug, Serialize)]
+pub struct ChannelReport {
+    /// Its name.
+    pub name: String,
+    /// Packets that left a node.
+    pub sent_packets: u64,
+    /// Their wire bytes.
+    pub sent_bytes: u64,
+    /// Packets that reached a node.
+    pub received_packets: u64,
+    /// Their wire bytes.
+    pub received_bytes: u64,
+}
+
+/// All channels: packets and bytes, out and in.
+#[derive(Debug)]
+pub struct Channels {
+    counts: Vec<[(u64, u64); 2]>,
+}
+
+impl Channels {
+    /// So many channels.
+    pub fn new(count: usize) -> Self {
+        Self { counts: vec![Default::default(); count] }
+    }
+
+    /// A `Transmit` or `Receive` row.
+    pub fn take(&mut self, row: &Record) {
+        if let Some(counts) = self.counts.get_mut(row.point as usize) {
+            let (packets, bytes) = &mut counts[usize::from(row.kind == Kind::Receive)];
+            *packets += 1;
+            *bytes += u64::from(row.size);
+        }
+    }
+
+    /// Channels whose packets were recorded.
+    pub fn report(&self, plan: &Plan) -> Vec<ChannelReport> {
+        let report = |([sent, received], name): (&[(u64, u64); 2], &String)| ChannelReport {
+            name: name.clone(),
+            sent_packets: sent.0,
+            sent_bytes: sent.1,
+            received_packets: received.0,
+            received_bytes: received.1,
+        };
+        let named = self.counts.iter().zip(plan.channels.iter().map(|c| &c.name));
+        named.filter(|(counts, _)| counts.iter().any(|c| c.0 > 0)).map(report).collect()
+    }
+}

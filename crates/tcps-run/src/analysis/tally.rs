@@ -1,0 +1,264 @@
+//! A distribution met one value at a time: exact moments, percentiles from a histogram with 3 digits.
+//!
+//! The sum is an integer, so that means of parts add up to the mean of the whole without rounding. Negative values
+//! (a one-way delay under a clock offset, a delay variation) have a histogram of their own magnitudes.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// Significant digits of the histograms behind all percentiles.
+pub const DIGITS: u8 = 3;
+
+/// What is said of a distribution; the unit is that of the key it stands under.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Distribution {
+    /// Number of values.
+    pub n: u64,
+    /// Smallest value, exact.
+    pub min: f64,
+    /// Mean, exact.
+    pub mean: f64,
+    /// Standard deviation (n - 1).
+    pub sd: f64,
+    /// Median, 3 digits.
+    pub p50: f64,
+    /// 95th percentile, 3 digits.
+    pub p95: f64,
+    /// 99th percentile, 3 digits.
+    pub p99: f64,
+    /// 99.9th percentile, 3 digits.
+    pub p999: f64,
+    /// Largest value, exact.
+    pub max: f64,
+}
+
+impl Distribution {
+    /// The same distribution moved by `by`.
+    pub fn shifted(&self, by: f64) -> Self {
+        Self {
+            n: self.n,
+            min: self.min + by,
+            mean: self.mean + by,
+            sd: self.sd,
+            p50: self.p50 + by,
+            p95: self.p95 + by,
+            p99: self.p99 + by,
+            p999: self.p999 + by,
+            max: self.max + by,
+        }
+    }
+}
+
+/// Values counted so far.
+#[derive(Debug, Clone)]
+pub struct Tally {
+    n: u64,
+    sum: i128,
+    /// Squares are summed about the first value, so that a large common part does not eat their digits.
+    first: f64,
+    squares: f64,
+    min: i64,
+    max: i64,
+    below: Option<Box<Histogram<u32>>>,
+    above: Histogram<u32>,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            n: 0,
+            sum: 0,
+            first: 0.0,
+            squares: 0.0,
+            min: i64::MAX,
+            max: i64::MIN,
+            below: None,
+            above: histogram(),
+        }
+    }
+}
+
+fn histogram() -> Histogram<u32> {
+    let mut histogram = Histogram::new(DIGITS).expect("3 digits are within the histogram's range");
+    histogram.auto(true);
+    histogram
+}
+
+/// A histogram that resizes itself refuses no value.
+#[inline]
+fn count(histogram: &mut Histogram<u32>, value: u64) {
+    histogram.record(value).expect("a resizing histogram takes any value");
+}
+
+impl Tally {
+    /// Counts a value.
+    #[inline]
+    pub fn add(&mut self, value: i64) {
+        if self.n == 0 {
+            self.first = value as f64;
+        }
+        self.n += 1;
+        self.sum += value as i128;
+        let from_first = value as f64 - self.first;
+        self.squares += from_first * from_first;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        if value >= 0 {
+            count(&mut self.above, value as u64);
+        } else {
+            self.add_below(value);
+        }
+    }
+
+    #[cold]
+    fn add_below(&mut self, value: i64) {
+        count(self.below.get_or_insert_with(|| Box::new(histogram())), value.unsigned_abs());
+    }
+
+    /// Number of values.
+    pub fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// Smallest value.
+    pub fn min(&self) -> Option<i64> {
+        (self.n > 0).then_some(self.min)
+    }
+
+    /// Exact sum.
+    pub fn sum(&self) -> i128 {
+        self.sum
+    }
+
+    /// Mean; 0 of nothing.
+    pub fn mean(&self) -> f64 {
+        mean_of(self.sum, self.n)
+    }
+
+    /// Standard deviation (n - 1); 0 of fewer than two values.
+    pub fn sd(&self) -> f64 {
+        if self.n < 2 {
+            return 0.0;
+        }
+        let n = self.n as f64;
+        let off = self.mean() - self.first;
+        ((self.squares - n * off * off).max(0.0) / (n - 1.0)).sqrt()
+    }
+
+    /// The smallest value that a fraction `q` of the values does not exceed, to 3 digits.
+    pub fn quantile(&self, q: f64) -> f64 {
+        if self.n == 0 {
+            return 0.0;
+        }
+        let rank = ((q * self.n as f64).ceil() as u64).clamp(1, self.n);
+        self.value_at(rank).clamp(self.min as f64, self.max as f64)
+    }
+
+    fn value_at(&self, rank: u64) -> f64 {
+        let below = self.below.as_ref().map_or(0, |h| h.len());
+        if let Some(histogram) = self.below.as_ref().filter(|_| rank <= below) {
+            return -(at_rank(histogram, below + 1 - rank) as f64);
+        }
+        at_rank(&self.above, rank - below) as f64
+    }
+
+    /// Everything said of it; `None` of nothing.
+    pub fn distribution(&self) -> Option<Distribution> {
+        (self.n > 0).then(|| Distribution {
+            n: self.n,
+            min: self.min as f64,
+            mean: self.mean(),
+            sd: self.sd(),
+            p50: self.quantile(0.5),
+            p95: self.quantile(0.95),
+            p99: self.quantile(0.99),
+            p999: self.quantile(0.999),
+            max: self.max as f64,
+        })
+    }
+
+    /// The histogram's cells in rising order: lower edge, upper edge, count.
+    pub fn cells(&self) -> Vec<(f64, f64, u64)> {
+        let mut cells = Vec::new();
+        if let Some(h) = &self.below {
+            cells.extend(edges(h).map(|(low, high, n)| (-high, -low, n)));
+            cells.reverse();
+        }
+        cells.extend(edges(&self.above));
+        cells
+    }
+
+    /// Bytes held on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        let counts = |h: &Histogram<u32>| h.distinct_values() * 4;
+        counts(&self.above) + self.below.as_ref().map_or(0, |h| counts(h))
+    }
+}
+
+fn at_rank(histogram: &Histogram<u32>, rank: u64) -> u64 {
+    let q = (rank as f64 - 0.5).max(0.0) / histogram.len().max(1) as f64;
+    histogram.median_equivalent(histogram.value_at_quantile(q))
+}
+
+fn edges(histogram: &Histogram<u32>) -> impl Iterator<Item = (f64, f64, u64)> + '_ {
+    histogram.iter_recorded().map(|cell| {
+        let value = cell.value_iterated_to();
+        let low = histogram.lowest_equivalent(value) as f64;
+        (low, histogram.highest_equivalent(value) as f64, u64::from(cell.count_at_value()))
+    })
+}
+
+/// `sum / n`, the quotient and the remainder apart, so that a sum beyond 53 bits keeps its low digits.
+pub fn mean_of(sum: i128, n: u64) -> f64 {
+    if n == 0 {
+        return 0.0;
+    }
+    let n = i128::from(n);
+    (sum / n) as f64 + (sum % n) as f64 / n as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(values: impl IntoIterator<Item = i64>) -> Tally {
+        let mut t = Tally::default();
+        values.into_iter().for_each(|v| t.add(v));
+        t
+    }
+
+    #[test]
+    fn moments_are_exact_and_percentiles_have_3_digits() {
+        let d = tally((1..=1000).map(|v| v * 1_000)).distribution().unwrap();
+        assert_eq!((d.n, d.min, d.mean, d.max), (1000, 1e3, 500_500.0, 1e6));
+        assert!((d.sd - 288_819.44).abs() < 0.01, "{}", d.sd);
+        for (got, wanted) in [(d.p50, 500e3), (d.p95, 950e3), (d.p99, 990e3), (d.p999, 999e3)] {
+            assert!((got / wanted - 1.0).abs() < 1e-3, "{got} against {wanted}");
+        }
+    }
+
+    #[test]
+    fn negative_values_keep_their_order() {
+        let t = tally((-500..500).map(|v| v * 10));
+        assert_eq!(t.mean(), -5.0);
+        assert_eq!(t.quantile(0.0), -5000.0);
+        assert!((t.quantile(0.25) + 2510.0).abs() <= 5.0, "{}", t.quantile(0.25));
+        assert!((t.quantile(0.75) - 2490.0).abs() <= 5.0, "{}", t.quantile(0.75));
+        let cells = t.cells();
+        assert!(cells.windows(2).all(|w| w[0].1 < w[1].0));
+        assert_eq!(cells.iter().map(|c| c.2).sum::<u64>(), 1000);
+    }
+
+    #[test]
+    fn a_small_spread_on_a_large_value_keeps_its_deviation() {
+        let t = tally([1_000_000_000_001, 1_000_000_000_002, 1_000_000_000_003]);
+        assert!((t.sd() - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nothing_has_no_distribution_and_extremes_do_not_overflow() {
+        assert_eq!(Tally::default().distribution(), None);
+        let t = tally([i64::MIN, i64::MAX, 0]);
+        assert_eq!(t.distribution().unwrap().min, i64::MIN as f64);
+    }
+}

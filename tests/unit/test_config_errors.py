@@ -262,6 +262,14 @@ CASES = {
         'bad.toml:10: traffic.x.file: found "no.pcap", but there is no such file; '
         "allowed: a file, looked for at {folder}/no.pcap",
     ),
+    "capture that is none": (
+        LINK + '[traffic.x]\non = "l1"\nfile = "plain.csv"\n',
+        "bad.toml:10: traffic.x.file: found one column in plain.csv, line 1; allowed: time in s, bytes",
+    ),
+    "link trace that is none": (
+        LINK + 'trace = "text.so"\n',
+        "bad.toml:8: links.l1.trace: found 'text' in text.so, line 1; allowed: finite numbers",
+    ),
     "trace that is no trace": (
         FLOW
         + '[hooks.x]\nkind = "work"\nat = "tactile-operator"\ncost = { trace = "text.so", unit = "ms" }\n',

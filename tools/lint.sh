@@ -13,10 +13,10 @@ check() {
   "$@" || failed+=("$name")
 }
 
-check 'cargo fmt (mend with: make format)' cargo fmt --all --check
+check 'cargo fmt (mend with: make format)' cargo fmt --all --check -- -l
 check 'cargo clippy' cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
-check 'ruff (mend with: make format)' "$bin/ruff" check --quiet .
-check 'ruff format (mend with: make format)' "$bin/ruff" format --quiet --check .
+check 'ruff (mend with: make format)' "$bin/ruff" check --quiet --output-format concise .
+check 'ruff format (mend with: make format)' "$bin/ruff" format --quiet --check --output-format concise .
 check 'mypy' "$bin/mypy" --no-error-summary
 check 'arrows and ARCHITECTURE.md (draw again with: make drawing)' "$bin/python" tools/check_arrows.py
 check 'claims' "$bin/python" tools/claims.py --quiet

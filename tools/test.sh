@@ -1,14 +1,20 @@
 #!/usr/bin/env bash
-# All tests: first Rust, then Python. Both run even if the first fails; either failing fails.
-# PYTEST_ARGS and CARGO_TEST_ARGS are handed on.
+# All tests: Rust, fuzz targets (corpus replay and 10 s each), Python. All run even if one fails; any failing fails.
+# CARGO_TEST_ARGS, FUZZ_SECONDS and PYTEST_ARGS are handed on.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PYO3_PYTHON=$PWD/.venv/bin/python PATH="$PATH:$HOME/.cargo/bin"
 # tcps-py is a module for an interpreter and links only as one; tests/unit covers it.
 tools/timed.sh 'Rust tests' 240 cargo test --quiet --workspace --exclude tcps-py ${CARGO_TEST_ARGS:-}
 rust=$?
+tools/timed.sh 'Fuzz corpus' 60 cargo test --quiet --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}"
+replay=$?
+tools/timed.sh 'Fuzz targets' 150 fuzz/run.sh "${FUZZ_SECONDS:-10}"
+fuzz=$?
 tools/timed.sh 'Python tests' 840 .venv/bin/python -m pytest ${PYTEST_ARGS:-tests}
 python=$?
 [ "$rust" = 0 ] || echo "the Rust tests failed (exit $rust)"
+[ "$replay" = 0 ] || echo "an input of fuzz/corpus failed (exit $replay)"
+[ "$fuzz" = 0 ] || echo "a fuzz target failed (exit $fuzz)"
 [ "$python" = 0 ] || echo "the Python tests failed (exit $python)"
-[ "$rust" = 0 ] && [ "$python" = 0 ]
+[ "$rust$replay$fuzz$python" = 0000 ]

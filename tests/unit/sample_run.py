@@ -9,14 +9,38 @@ from pathlib import Path
 from typing import Any
 
 BINS = 500
-PATH = ("operator", "ms-embsys", "ms-com", "access", "bottleneck", "srv", "egress", "ss-com", "ss-embsys", "robot")
+PATH = (
+    "operator",
+    "ms-embsys",
+    "ms-com",
+    "access",
+    "bottleneck",
+    "srv",
+    "egress",
+    "ss-com",
+    "ss-embsys",
+    "robot",
+)
 LINKS = {"access", "bottleneck", "egress"}
-FLOWS = {"kinematic": ("forward", 1000, 64), "haptic": ("backward", 1000, 64), "audio": ("backward", 50, 160), "video": ("backward", 25, 2400)}
+FLOWS = {
+    "kinematic": ("forward", 1000, 64),
+    "haptic": ("backward", 1000, 64),
+    "audio": ("backward", 50, 160),
+    "video": ("backward", 25, 2400),
+}
 
 
 def spread(mean: float, wide: float = 0.35) -> dict[str, float]:
     """Statistics of a plausible distribution around a mean."""
-    factors = {"min": 1 - wide, "mean": 1.0, "p50": 0.97, "p95": 1 + wide, "p99": 1 + 1.8 * wide, "p999": 1 + 2.6 * wide, "max": 1 + 3.1 * wide}
+    factors = {
+        "min": 1 - wide,
+        "mean": 1.0,
+        "p50": 0.97,
+        "p95": 1 + wide,
+        "p99": 1 + 1.8 * wide,
+        "p999": 1 + 2.6 * wide,
+        "max": 1 + 3.1 * wide,
+    }
     return {key: mean * factor for key, factor in factors.items()}
 
 
@@ -36,7 +60,9 @@ def path_of(number: int) -> list[dict[str, Any]]:
     ]
 
 
-def flow_summary(number: int, direction: str, rate: int, size: int, seconds: float, shift: float) -> dict[str, Any]:
+def flow_summary(
+    number: int, direction: str, rate: int, size: int, seconds: float, shift: float
+) -> dict[str, Any]:
     """Counts, delays and jitter of one flow."""
     sent = int(rate * seconds)
     lost = sent // (400 + 70 * number)
@@ -53,25 +79,75 @@ def flow_summary(number: int, direction: str, rate: int, size: int, seconds: flo
 def echo_summary() -> dict[str, Any]:
     """Echo points along the kinematic path and their differences."""
     points, mean = [], 0.4
-    for name, step in (("ms-com.entry", 0.1), ("ms-com.exit", 0.35), ("srv.entry", 16.4), ("srv.exit", 1.3), ("ss-com.entry", 5.1), ("ss-com.exit", 0.3)):
+    for name, step in (
+        ("ms-com.entry", 0.1),
+        ("ms-com.exit", 0.35),
+        ("srv.entry", 16.4),
+        ("srv.exit", 1.3),
+        ("ss-com.entry", 5.1),
+        ("ss-com.exit", 0.3),
+    ):
         mean += step * 1.6
         trip = {**spread(mean), "ci95": mean * 0.02, "ci95_batch": mean * 0.035}
-        points.append({"point": name, "n": 1000, "lost": 2, "round_trip_ms": trip, "forward_ms": spread(mean * 0.6), "return_ms": spread(mean * 0.4)})
-    components = [{"name": name, "latency_ms": spread(value), "ci95": value * 0.04} for name, value in (("ms-com", 0.35), ("srv", 1.3), ("ss-com", 0.3))]
-    links = [{"name": "ms-com to srv", "latency_ms": spread(16.4), "ci95": 0.6}, {"name": "srv to ss-com", "latency_ms": spread(5.1), "ci95": 0.2}]
+        points.append(
+            {
+                "point": name,
+                "n": 1000,
+                "lost": 2,
+                "round_trip_ms": trip,
+                "forward_ms": spread(mean * 0.6),
+                "return_ms": spread(mean * 0.4),
+            }
+        )
+    components = [
+        {"name": name, "latency_ms": spread(value), "ci95": value * 0.04}
+        for name, value in (("ms-com", 0.35), ("srv", 1.3), ("ss-com", 0.3))
+    ]
+    links = [
+        {"name": "ms-com to srv", "latency_ms": spread(16.4), "ci95": 0.6},
+        {"name": "srv to ss-com", "latency_ms": spread(5.1), "ci95": 0.2},
+    ]
     return {"kinematic": {"points": points, "components": components, "links": links, "actuation_ms": 4.2}}
 
 
-def summary(*, name: str = "quickstart", world: str = "virtual", seed: int = 1, seconds: float = 100.0, shift: float = 0.0) -> dict[str, Any]:
+def summary(
+    *,
+    name: str = "quickstart",
+    world: str = "virtual",
+    seed: int = 1,
+    seconds: float = 100.0,
+    shift: float = 0.0,
+) -> dict[str, Any]:
     """A whole summary.json."""
     real = world == "real"
-    flows = {flow: flow_summary(i, *settings, seconds, shift) for i, (flow, settings) in enumerate(FLOWS.items())}
+    flows = {
+        flow: flow_summary(i, *settings, seconds, shift) for i, (flow, settings) in enumerate(FLOWS.items())
+    }
     late = {"p50": 25_000, "p99": 63_000, "p999": 310_000, "max": 1_900_000}
     nodes = [{"name": node, "busy_s": 0.06 * seconds, "cores": 1} for node in ("op", "cloud", "field")]
     if real:
         for node in nodes:
-            node |= {"ticks": 100_000, "late_ns": late, "missed_ticks": 3, "gaps_over_1ms": 2, "ring_overflows": 0, "socket_drops": 0, "waiting": "timer", "privileges": ["SCHED_FIFO"]}
-    emulated = [{"link": "bottleneck.forward", "set_delay_ms": 5.0, "delivered_delay_ms": spread(5.03, 0.05), "set_rate_bps": 1.5e6, "delivered_rate_bps": 1.499e6, "set_loss": 0.0, "delivered_loss": 0.0}]
+            node |= {
+                "ticks": 100_000,
+                "late_ns": late,
+                "missed_ticks": 3,
+                "gaps_over_1ms": 2,
+                "ring_overflows": 0,
+                "socket_drops": 0,
+                "waiting": "timer",
+                "privileges": ["SCHED_FIFO"],
+            }
+    emulated = [
+        {
+            "link": "bottleneck.forward",
+            "set_delay_ms": 5.0,
+            "delivered_delay_ms": spread(5.03, 0.05),
+            "set_rate_bps": 1.5e6,
+            "delivered_rate_bps": 1.499e6,
+            "set_loss": 0.0,
+            "delivered_loss": 0.0,
+        }
+    ]
     return {
         "version": 1, "name": name, "world": world, "seed": seed, "duration_s": seconds, "warmup_s": 0.5,
         "versions": {"tcpsbed": "0.1.0", "python": "3.11.7"}, "machine": {"system": "Linux 6.1 x86_64", "cores": 2},
@@ -98,7 +174,10 @@ def series(summed: dict[str, Any], seed: int = 1) -> dict[str, Any]:
     """A series.json that fits the summary."""
     draw, seconds = random.Random(seed), summed["duration_s"]
     times = [round((i + 0.5) * seconds / BINS, 6) for i in range(BINS)]
-    load = [0.2 + (0.8 if 0.4 <= i / BINS <= 0.7 else 0.0) * (1 - math.exp(-(i / BINS - 0.4) * 40)) for i in range(BINS)]
+    load = [
+        0.2 + (0.8 if 0.4 <= i / BINS <= 0.7 else 0.0) * (1 - math.exp(-(i / BINS - 0.4) * 40))
+        for i in range(BINS)
+    ]
     flows, cdf = {}, {}
     for name, flow in summed["flows"].items():
         base, drawn = flow["delay_ms"]["min"], flow["delay_ms"]["mean"] - flow["delay_ms"]["min"]
@@ -125,5 +204,7 @@ def write(folder: Path, **settings: Any) -> Path:
     summed = summary(**settings)
     (folder / "summary.json").write_text(json.dumps(summed))
     (folder / "series.json").write_text(json.dumps(series(summed)))
-    (folder / "scenario.toml").write_text(f'name = "{summed["name"]}"\nduration = "100 s"\nseed = {summed["seed"]}\n')
+    (folder / "scenario.toml").write_text(
+        f'name = "{summed["name"]}"\nduration = "100 s"\nseed = {summed["seed"]}\n'
+    )
     return folder

@@ -35,6 +35,19 @@ impl NodeClock {
         t + self.offset_ns + (t as i128 * self.drift_ppb as i128 / 1_000_000_000) as i64
     }
 
+    /// The first true time at which this clock shows `local` or more.
+    pub fn when(&self, local: Time) -> Time {
+        let mut t = local - self.offset_ns;
+        t -= self.read(t) - local;
+        while self.read(t) < local {
+            t += local - self.read(t);
+        }
+        while self.read(t - 1) >= local {
+            t -= 1;
+        }
+        t
+    }
+
     /// How far this clock is ahead of the truth at true time `t`.
     pub fn error(&self, t: Time) -> Time {
         self.read(t) - t
@@ -59,6 +72,17 @@ mod tests {
         let clock = NodeClock { offset_ns: 7, drift_ppb: 50_000 };
         assert_eq!(clock.error(SECOND), 50_007);
         assert_eq!(clock.error(0), 7);
+    }
+
+    #[test]
+    fn the_time_at_which_a_clock_shows_something_is_the_first_one() {
+        for drift_ppb in [0, 50_000, -50_000, 999] {
+            let clock = NodeClock { offset_ns: -3, drift_ppb };
+            for local in [0, 1, 999_999, SECOND, 86_400 * SECOND + 1] {
+                let t = clock.when(local);
+                assert!(clock.read(t) >= local && clock.read(t - 1) < local, "{drift_ppb} {local}");
+            }
+        }
     }
 
     #[test]

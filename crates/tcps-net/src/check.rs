@@ -203,7 +203,8 @@ fn traffic(t: &TrafficSpec, vertices: usize) -> Result<(), NetError> {
     at.need(known(t.from), "from", t.from, "give the number of a vertex")?;
     at.need(known(t.to), "to", t.to, "give the number of a vertex")?;
     at.span("start_ns", t.start_ns)?;
-    let size = |bytes: u32| at.need(bytes > 0, "packet_bytes", bytes, "give at least 1 byte");
+    let size =
+        |bytes: u32| at.need((1..=65535).contains(&bytes), "packet_bytes", bytes, "give 1 to 65535 bytes");
     match &t.model {
         TrafficModel::Cbr { rate_bps, packet_bytes }
         | TrafficModel::Poisson { rate_bps, packet_bytes, .. } => {
@@ -225,7 +226,7 @@ fn traffic(t: &TrafficSpec, vertices: usize) -> Result<(), NetError> {
 }
 
 fn replay(at: &At, packets: &[(Time, u32)], loop_ns: Option<Time>) -> Result<(), NetError> {
-    let ordered = packets.windows(2).all(|w| w[0].0 <= w[1].0) && packets.first().map_or(true, |p| p.0 >= 0);
+    let ordered = packets.windows(2).all(|w| w[0].0 <= w[1].0) && packets.first().is_none_or(|p| p.0 >= 0);
     at.need(ordered, "packets", "moments out of order", "sort the packets by time, from 0 on")?;
     let last = packets.last().map_or(0, |p| p.0);
     at.span("packets", last)?;

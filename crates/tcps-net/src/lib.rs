@@ -17,18 +17,22 @@
 //! The first change of a pure or ahead link makes it a served one, with all packets where they are.
 
 mod agenda;
+mod ahead;
 mod change;
 mod check;
 pub mod error;
+mod flight;
 pub mod jitter;
-pub mod link;
+mod line;
+mod link;
 pub mod loss;
-pub mod medium;
+mod medium;
 pub mod network;
 pub mod opportunity;
 pub mod packet;
 mod pipe;
 pub mod queue;
+mod serve;
 pub mod spec;
 pub mod stats;
 pub mod topology;

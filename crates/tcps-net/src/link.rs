@@ -1,21 +1,15 @@
 //! A unidirectional link: a queue, a line with a rate, and what may happen on the line.
 
 use crate::{
-    jitter::Jitter,
-    loss,
+    ahead::Ahead,
+    line::{Departure, Line},
     opportunity::Opportunities,
-    packet::{Packet, Parcel},
+    packet::Parcel,
     queue::{self, Flows, Limit, QueueDiscipline, Refused},
     spec::{Discipline, LinkSpec},
     stats::{LinkStats, QueueState},
 };
-use std::collections::VecDeque;
-use tcps_core::{
-    model::{DelayModel, LossModel},
-    record::DropReason,
-    seed::Stream,
-    time::{serialisation_ns, Time, NEVER},
-};
+use tcps_core::time::{serialisation_ns, Time, NEVER};
 
 /// A link with its counters.
 pub(crate) struct Link {
@@ -116,19 +110,16 @@ impl Link {
 
     /// What waits at `now`.
     pub fn queue(&self, now: Time) -> QueueState {
-        let (packets, bytes, mut wait_ns) = match &self.mode {
-            Mode::Pure => (0, 0, 0),
-            Mode::Ahead(a) => a.waiting(now),
-            Mode::Served(s) => {
-                let bytes = s.queue.bytes();
-                (
-                    s.queue.packets(),
-                    bytes,
-                    serialisation_ns(bytes.min(u64::from(u32::MAX)) as u32, self.rate_bps),
-                )
+        let mut wait_ns = self.busy_until.saturating_sub(now).max(0);
+        let (packets, bytes) = match &self.mode {
+            Mode::Pure => (0, 0),
+            Mode::Ahead(ahead) => ahead.waiting(now), // their time is part of `busy_until`
+            Mode::Served(served) => {
+                let bytes = served.queue.bytes();
+                wait_ns = wait_ns.saturating_add(self.serialise(bytes.min(u64::from(u32::MAX)) as u32));
+                (served.queue.packets(), bytes)
             }
         };
-        wait_ns = wait_ns.saturating_add(self.busy_until.saturating_sub(now).max(0));
         QueueState { packets, bytes, wait_ns }
     }
 
@@ -153,57 +144,6 @@ impl Link {
         stats.packets = stats.offered_packets - stats.dropped_packets - stats.waiting_packets;
         stats.bytes = stats.offered_bytes - stats.dropped_bytes - stats.waiting_bytes;
         stats.busy_ns = self.busy_total - self.busy_until.saturating_sub(now).max(0);
-    }
-}
-
-/// A first-in-first-out queue at a constant rate whose departures are known on arrival.
-#[derive(Debug)]
-pub(crate) struct Ahead {
-    limit: Limit,
-    starts: VecDeque<(Time, u32)>,
-    waiting_bytes: u64,
-}
-
-impl Ahead {
-    fn new(limit: Limit) -> Self {
-        Self { limit, starts: VecDeque::new(), waiting_bytes: 0 }
-    }
-
-    /// The start of a packet that arrives at `now`, or `None` if it does not fit. Departures come before arrivals
-    /// of the same moment; a packet that finds the line free never counts against the limit. [PROTOCOLS 1.3]
-    #[inline]
-    pub fn admit(&mut self, now: Time, busy_until: Time, bytes: u32) -> Option<Time> {
-        if busy_until <= now {
-            self.starts.clear();
-            self.waiting_bytes = 0;
-            return Some(now);
-        }
-        while let Some(&(start, b)) = self.starts.front() {
-            if start > now {
-                break;
-            }
-            self.waiting_bytes -= u64::from(b);
-            self.starts.pop_front();
-        }
-        if !self.limit.admits(self.starts.len() as u64, self.waiting_bytes, bytes) {
-            return None;
-        }
-        self.starts.push_back((busy_until, bytes));
-        self.waiting_bytes += u64::from(bytes);
-        Some(busy_until)
-    }
-
-    /// Packets and bytes that wait after the last admission.
-    #[inline]
-    pub fn load(&self) -> (u64, u64) {
-        (self.starts.len() as u64, self.waiting_bytes)
-    }
-
-    /// Packets and bytes that wait at `now`; their time is part of `busy_until`.
-    fn waiting(&self, now: Time) -> (u64, u64, Time) {
-        let later = self.starts.iter().rev().take_while(|s| s.0 > now);
-        let (n, b) = later.fold((0, 0), |(n, b), s| (n + 1, b + u64::from(s.1)));
-        (n, b, 0)
     }
 }
 
@@ -269,91 +209,5 @@ impl Served {
         let bytes = self.queue.bytes() + self.transit.as_ref().map_or(0, |t| u64::from(t.1));
         let more = bytes.saturating_sub(1) / u64::from(crate::opportunity::OPPORTUNITY_BYTES);
         self.opportunities.as_ref().map_or(0, |o| o.after(more as usize))
-    }
-}
-
-/// What became of a packet that started.
-pub(crate) struct Departure {
-    pub packet: Packet,
-    pub start: Time,
-    /// Why it is lost.
-    pub lost: Option<DropReason>,
-    /// Arrivals at the far end, and whether a bit was changed: none, one, or two if it was duplicated.
-    pub arrivals: [Option<(Time, bool)>; 2],
-}
-
-/// The line behind the queue: outages, loss, jitter, copies, changed bits. Each has its own random stream.
-pub(crate) struct Line {
-    loss: Option<Box<dyn LossModel>>,
-    jitter: Option<Jitter>,
-    duplicate: (f64, Stream),
-    corrupt: (f64, Stream),
-    outages: Vec<(Time, Time)>,
-    /// Latest arrival at the far end: without reordering, none is earlier.
-    pub last_arrival: Time,
-    name: String,
-    seed: u64,
-    loss_changes: u32,
-}
-
-impl Line {
-    fn new(spec: &LinkSpec, seed: u64) -> Self {
-        let name = |what: &str| format!("links.{}.{what}", spec.name);
-        let mut outages = spec.outages.clone();
-        outages.sort_unstable();
-        Self {
-            loss: spec.loss.as_ref().map(|l| loss::build(l, seed, &name("loss"))),
-            jitter: spec.jitter.as_ref().map(|j| Jitter::new(j, seed, &name("jitter"))),
-            duplicate: (spec.duplicate, Stream::new(seed, &name("duplicate"))),
-            corrupt: (spec.corrupt, Stream::new(seed, &name("corrupt"))),
-            outages,
-            last_arrival: Time::MIN,
-            name: name("loss"),
-            seed,
-            loss_changes: 0,
-        }
-    }
-
-    /// Replaces the loss by an independent one with a fresh stream.
-    pub fn set_loss(&mut self, p: f64) {
-        self.loss_changes += 1;
-        let name = format!("{}.{}", self.name, self.loss_changes);
-        self.loss = Some(loss::build(&crate::spec::LossSpec::Random { p }, self.seed, &name));
-    }
-
-    /// Whether a scheduled outage covers `now`.
-    pub fn in_outage(&self, now: Time) -> bool {
-        self.outages.iter().take_while(|o| o.0 <= now).any(|o| now < o.1)
-    }
-
-    /// Sends a packet that starts at `start` and ends at `end`. A packet that is lost occupies the line like any other;
-    /// with opportunities, the moment that counts is the one of its last byte.
-    fn cross(&mut self, start: Time, end: Time, delay_ns: Time, up: bool, parcel: Parcel) -> Departure {
-        let lost = if !up || self.in_outage(start) {
-            Some(DropReason::Outage)
-        } else if self.loss.as_mut().is_some_and(|l| l.lose(start)) {
-            Some(DropReason::Loss)
-        } else {
-            None
-        };
-        let mut departure = Departure { packet: parcel.packet, start, lost, arrivals: [None; 2] };
-        if lost.is_none() {
-            let copies = 1 + usize::from(self.duplicate.1.chance(self.duplicate.0));
-            for arrival in &mut departure.arrivals[..copies] {
-                let at = self.arrive(end, delay_ns);
-                *arrival = Some((at, parcel.corrupted | self.corrupt.1.chance(self.corrupt.0)));
-            }
-        }
-        departure
-    }
-
-    fn arrive(&mut self, end: Time, delay_ns: Time) -> Time {
-        let extra = self.jitter.as_mut().map_or(0, |j| j.delay(end));
-        let at = end.saturating_add(delay_ns).saturating_add(extra);
-        if self.jitter.as_ref().is_some_and(Jitter::reorders) {
-            return at;
-        }
-        self.last_arrival = self.last_arrival.max(at);
-        self.last_arrival
     }
 }

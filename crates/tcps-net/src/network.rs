@@ -4,10 +4,10 @@ use crate::{
     agenda::Agenda,
     check,
     error::NetError,
-    link::{Departure, Link, Mode},
+    link::{Link, Mode},
     medium::Medium,
     packet::{NetEvent, Packet, Parcel, TRAFFIC_BASE},
-    pipe::{Pipe, NO_PIPE},
+    pipe::Pipe,
     queue::{Flows, Refused},
     spec::{LinkSpec, NetworkSpec},
     stats::{LinkStats, QueueState, TrafficStats},
@@ -38,9 +38,9 @@ pub struct Network {
     pub(crate) agenda: Agenda,
     sources: Vec<Source>,
     source_agenda: Agenda,
-    traffic: Vec<TrafficStats>,
-    events: VecDeque<NetEvent>,
-    refused: Vec<Refused>,
+    pub(crate) traffic: Vec<TrafficStats>,
+    pub(crate) events: VecDeque<NetEvent>,
+    pub(crate) refused: Vec<Refused>,
     pub(crate) now: Time,
 }
 
@@ -107,7 +107,7 @@ impl Network {
         (at != NEVER).then_some(at)
     }
 
-    /// Does all work that is due at or before `now`.
+    /// Does all work that is due at or before `now`, which must not lie beyond the end of the run: traffic is endless.
     pub fn handle_timeout(&mut self, now: Time) {
         self.run_before(now.saturating_add(1));
         self.now = self.now.max(now);
@@ -196,7 +196,7 @@ impl Network {
         }
     }
 
-    fn work(&mut self, id: usize, now: Time) {
+    pub(crate) fn work(&mut self, id: usize, now: Time) {
         let (links, media) = (self.links.len(), self.media.len());
         if id >= links + media {
             self.flow_out(id - links - media, now);
@@ -226,7 +226,7 @@ impl Network {
 
     /// A packet is at vertex `v`: deliver it, or give it to the next link.
     #[inline]
-    fn enter(&mut self, now: Time, v: u16, packet: Packet, corrupted: bool) -> Time {
+    pub(crate) fn enter(&mut self, now: Time, v: u16, packet: Packet, corrupted: bool) -> Time {
         if v == packet.dst || self.links.is_empty() {
             self.deliver(now, packet, corrupted);
             return now;
@@ -248,7 +248,7 @@ impl Network {
         }
     }
 
-    fn report_drop(&mut self, at: Time, packet: Packet, link: u16, reason: DropReason) {
+    pub(crate) fn report_drop(&mut self, at: Time, packet: Packet, link: u16, reason: DropReason) {
         if let Some(l) = self.links.get_mut(usize::from(link)) {
             l.stats.drop(packet.wire_bytes, reason);
         }
@@ -284,187 +284,12 @@ impl Network {
         self.launch(l, Parcel { packet, corrupted, at: arrival });
         taken
     }
-
-    /// A packet comes to the queue of a served link.
-    fn queue_up(&mut self, l: usize, parcel: Parcel) -> Time {
-        let (now, busy) = (parcel.at, self.links[l].busy_until);
-        let Some(medium) = self.links[l].served().map(|s| s.medium) else { return now };
-        let caller = medium.map_or(l, |m| self.links.len() + usize::from(m));
-        if self.agenda.time_of(caller) <= now {
-            self.work(caller, now); // departures come before arrivals of the same moment
-        }
-        let line_free = medium.map_or(busy, |m| self.media[usize::from(m)].busy_until) <= now;
-        let Some(served) = self.links[l].served() else { return now };
-        served.skip_opportunities(now);
-        let waited = served.queue.packets();
-        let straight = waited == 0 && line_free && served.opportunities.is_none();
-        served.queue.enqueue(parcel, straight, &mut self.refused);
-        let joined = served.queue.packets() > waited;
-        self.report_refused(l, now);
-        self.work(caller, now);
-        let link = &mut self.links[l];
-        let waits = link.queue(now);
-        link.stats.waits(waits.packets, waits.bytes);
-        match joined {
-            true => link.drained_at(now),
-            false => now,
-        }
-    }
-
-    /// Sends what can start on a served link of its own line.
-    pub(crate) fn serve_link(&mut self, l: usize, now: Time) {
-        if let Some(m) = self.links[l].served().and_then(|s| s.medium) {
-            return self.serve_medium(usize::from(m), now);
-        }
-        while let Some(departure) = self.links[l].begin(now, &mut self.refused) {
-            self.depart(l, departure);
-        }
-        self.report_refused(l, now);
-        match self.links[l].next_service() {
-            NEVER => self.agenda.clear(l),
-            at => self.agenda.set(l, at),
-        }
-    }
-
-    /// Sends what can start on a medium: one transmission at a time, waiting links in turn.
-    fn serve_medium(&mut self, m: usize, now: Time) {
-        while self.media[m].busy_until <= now {
-            let links = &self.links;
-            let Some(l) = self.media[m].grant(|l| links[usize::from(l)].has_waiting()) else { break };
-            let l = usize::from(l);
-            if let Some(departure) = self.links[l].begin(now, &mut self.refused) {
-                self.media[m].busy_until = self.links[l].busy_until;
-                self.depart(l, departure);
-            }
-            self.report_refused(l, now);
-        }
-        let waiting = self.media[m].links.iter().any(|&l| self.links[usize::from(l)].has_waiting());
-        match waiting {
-            true => self.agenda.set(self.links.len() + m, self.media[m].busy_until),
-            false => self.agenda.clear(self.links.len() + m),
-        }
-    }
-
-    fn report_refused(&mut self, l: usize, now: Time) {
-        for i in 0..self.refused.len() {
-            let (packet, reason) = self.refused[i];
-            self.report_drop(now, packet, l as u16, reason);
-        }
-        self.refused.clear();
-    }
-
-    fn depart(&mut self, l: usize, departure: Departure) {
-        let Departure { packet, start, lost, arrivals } = departure;
-        if let Some(reason) = lost {
-            return self.report_drop(start, packet, l as u16, reason);
-        }
-        if arrivals[1].is_some() {
-            self.links[l].stats.duplicated += 1;
-            if !packet.is_background() {
-                self.events.push_back(NetEvent::Duplicated { at: start, packet });
-            }
-        }
-        for (at, corrupted) in arrivals.into_iter().flatten() {
-            self.links[l].stats.corrupted += u64::from(corrupted);
-            self.launch(l, Parcel { packet, corrupted, at });
-        }
-    }
-
-    /// Puts a packet that arrives at the end of link `l` at `parcel.at` into flight, past the pure links behind.
-    #[inline]
-    pub(crate) fn launch(&mut self, l: usize, mut parcel: Parcel) {
-        let key = usize::from(parcel.packet.dst) * 2 + usize::from(parcel.packet.is_background());
-        let id = match self.pipe_of[l].get(key) {
-            Some(&id) if id != NO_PIPE => id as usize,
-            _ => self.open_pipe(l, parcel.packet.dst, parcel.packet.is_background()),
-        };
-        let pipe = &mut self.pipes[id];
-        parcel.at = parcel.at.saturating_add(pipe.extra);
-        let (at, head) = (parcel.at, pipe.push(parcel));
-        if pipe.quiet {
-            self.count_quiet(id);
-        } else if head {
-            self.agenda.set(self.links.len() + self.media.len() + id, at);
-        }
-    }
-
-    /// Counts what has arrived of packets that nobody waits for.
-    #[inline]
-    fn count_quiet(&mut self, id: usize) {
-        let pipe = &mut self.pipes[id];
-        while pipe.parcels.front().is_some_and(|p| p.at <= self.now) {
-            if let Some(parcel) = pipe.parcels.pop_front() {
-                if let Some(t) = traffic_of(&mut self.traffic, &parcel.packet) {
-                    t.delivered_packets += 1;
-                }
-            }
-        }
-    }
-
-    /// The head of a pipe arrives.
-    fn flow_out(&mut self, id: usize, now: Time) {
-        let pipe = &mut self.pipes[id];
-        let (end, parcel) = (pipe.end, pipe.parcels.pop_front());
-        let agenda_id = self.links.len() + self.media.len() + id;
-        match pipe.parcels.front() {
-            Some(next) => self.agenda.set(agenda_id, next.at),
-            None => self.agenda.clear(agenda_id),
-        }
-        if let Some(Parcel { packet, corrupted, .. }) = parcel {
-            self.enter(now, end, packet, corrupted);
-        }
-    }
-
-    /// The pipe behind link `l` for a destination: made at its first packet, shared by destinations with one path.
-    fn open_pipe(&mut self, l: usize, dst: u16, background: bool) -> usize {
-        let (path, extra, end) = self.fold(self.links[l].to, dst);
-        let quiet = background && end == dst;
-        let same = |p: &Pipe| usize::from(p.link) == l && p.path == path && p.quiet == quiet;
-        let id = self.pipes.iter().position(same).unwrap_or(self.pipes.len());
-        if id == self.pipes.len() {
-            let (parcels, pushed) = (VecDeque::new(), (0, 0));
-            self.pipes.push(Pipe { link: l as u16, path, extra, end, quiet, parcels, pushed });
-        }
-        let table = &mut self.pipe_of[l];
-        let key = usize::from(dst) * 2 + usize::from(background);
-        table.resize(table.len().max(key + 1), NO_PIPE);
-        table[key] = id as u32;
-        id
-    }
-
-    /// The pure links that a packet at `v` for `dst` passes without stopping, their delay, and where it stops.
-    fn fold(&self, mut v: u16, dst: u16) -> (Vec<u16>, Time, u16) {
-        let (mut path, mut extra) = (Vec::new(), 0);
-        while v != dst && path.len() < self.links.len() {
-            let next = self.routes.next(v, dst);
-            match self.links.get(usize::from(next)) {
-                Some(link) if link.is_pure() => {
-                    path.push(next);
-                    extra += link.delay_ns;
-                    v = link.to;
-                }
-                _ => break,
-            }
-        }
-        (path, extra, v)
-    }
-
-    /// Packets and bytes that have entered each folded link of a pipe by `now`.
-    pub(crate) fn folded_counts<'a>(
-        &'a self,
-        pipe: &'a Pipe,
-        now: Time,
-    ) -> impl Iterator<Item = (u16, (u64, u64))> + 'a {
-        let mut before_end = pipe.extra;
-        pipe.path.iter().map(move |&link| {
-            let (packets, bytes) = pipe.not_entered(now, before_end);
-            before_end -= self.links[usize::from(link)].delay_ns;
-            (link, (pipe.pushed.0 - packets, pipe.pushed.1 - bytes))
-        })
-    }
 }
 
 /// The counters of a background packet's entry.
-fn traffic_of<'a>(traffic: &'a mut [TrafficStats], packet: &Packet) -> Option<&'a mut TrafficStats> {
+pub(crate) fn traffic_of<'a>(
+    traffic: &'a mut [TrafficStats],
+    packet: &Packet,
+) -> Option<&'a mut TrafficStats> {
     traffic.get_mut(usize::from(packet.class.checked_sub(TRAFFIC_BASE)?))
 }

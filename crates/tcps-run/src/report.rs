@@ -196,9 +196,9 @@ pub struct Clock {
     node: String,
     reference: String,
     offset_ns: i64,
-    drift_ppb: i64,
+    drift_ppb: f64,
     bound_ns: i64,
-    exchanges: u64,
+    exchanges: u32,
     at_ns: Time,
     /// Estimate minus truth, where the truth is known.
     true_error_ns: Option<i64>,

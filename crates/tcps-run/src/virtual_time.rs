@@ -261,6 +261,8 @@ impl<'p> Driver<'p> {
     }
 
     fn finish(mut self, begun: Instant, interrupted: bool) -> Result<Report, RunError> {
+        let end = if interrupted { self.now } else { self.plan.duration_ns };
+        self.world.network.handle_timeout(end);
         let nodes: Vec<_> = self.nodes.iter_mut().map(Node::report).collect();
         let busy = self.world.cpus.iter().map(Cpu::busy_ns).collect::<Vec<_>>();
         if let Some(capture) = self.world.capture.take() {

@@ -70,7 +70,8 @@ fn a_stage_costs_and_delays_between_its_points() {
     let (report, rows) = simulate(&plan, "cost");
     let (enter, exit) = (of(&rows, Kind::Enter), of(&rows, Kind::Exit));
     assert!(enter.iter().all(|r| r.value == 5 * MS));
-    assert!(exit.iter().all(|r| r.value == 7 * MS + 300_000));
+    let left: Vec<i64> = exit.iter().filter(|r| r.point == 3).map(|r| r.value).collect();
+    assert!(left.len() > 900 && left.iter().all(|v| *v == 7 * MS + 300_000), "{:?}", &left[..5]);
     assert!((report.nodes[1].busy_s - 0.2985).abs() < 0.001, "{}", report.nodes[1].busy_s);
 }
 
@@ -121,7 +122,7 @@ fn clock_synchronisation_finds_offset_and_drift() {
     let text = serde_json::to_value(&report).unwrap();
     let clock = text["clocks"].as_array().unwrap().iter().find(|c| c["node"] == "top").unwrap().clone();
     assert!(clock["true_error_ns"].as_i64().unwrap().abs() < 1_000, "{clock}");
-    assert!((clock["drift_ppb"].as_i64().unwrap() + 50_000).abs() < 1_000, "{clock}");
+    assert!((clock["drift_ppb"].as_f64().unwrap() + 50_000.0).abs() < 1_000.0, "{clock}");
 }
 
 #[test]

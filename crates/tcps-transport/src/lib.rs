@@ -17,4 +17,4 @@ pub mod udp;
 mod window;
 
 pub use params::TransportError;
-pub use registry::{endpoint, ChannelContext, ChannelFlow, Side};
+pub use registry::{endpoint, names, ChannelContext, ChannelFlow, Side};

@@ -44,6 +44,11 @@ type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, 
 const MEMBERS: [(&str, Make); 1] =
     [("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?)))];
 
+/// Names of the transports.
+pub fn names() -> Vec<&'static str> {
+    MEMBERS.iter().map(|(name, _)| *name).collect()
+}
+
 /// The endpoint of the transport `name` with `params` (an object, or null for none) at one side of a channel.
 pub fn endpoint(
     name: &str,
@@ -52,8 +57,7 @@ pub fn endpoint(
     ctx: &ChannelContext,
 ) -> Result<Box<dyn Endpoint>, TransportError> {
     let Some((transport, make)) = MEMBERS.iter().find(|(known, _)| *known == name) else {
-        let known = MEMBERS.map(|(known, _)| known).to_vec();
-        return Err(TransportError::UnknownTransport { found: name.to_string(), known });
+        return Err(TransportError::UnknownTransport { found: name.to_string(), known: names() });
     };
     make(&Params::new(transport, params), side, ctx)
 }

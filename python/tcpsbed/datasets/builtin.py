@@ -7,7 +7,7 @@ from tcpsbed.errors import DataError
 DATA = Path(__file__).resolve().parent.parent / "data"
 PREFIX = "builtin:"
 
-#: Name -> file in `tcpsbed/data`.
+#: Name -> file in `tcpsbed/data`. The hand repeats by a loop: backwards its rates would need the other sign.
 FILES = {
     "hand": "hand.csv",  # a hand-held inertial sensor in motion, 20 s at 256 Hz
     "clip": "clip.json",  # the coded pictures of a film, 5 s at 25 Hz, H.264
@@ -42,6 +42,7 @@ def resolve(recording: str, base: Path) -> Path:
         raise DataError(
             "a folder, not a file" if path.is_dir() else "no such file",
             file=path,
-            allowed="a path relative to the scenario file, or " + ", ".join(PREFIX + known for known in FILES),
+            allowed="a path relative to the scenario file, or "
+            + ", ".join(PREFIX + known for known in FILES),
         )
     return path

@@ -6,7 +6,7 @@ A scenario says
 [flows.kinematic.source]
 recording = "builtin:hand"       # or a path relative to the scenario file
 format = "auto"                  # auto, csv, jigsaws, lerobot, mouse, kinesthetic
-columns = ["gyro_x", "gyro_y"]   # names, fronts of names or numbers from 0; absent: the usual ones of the format
+columns = ["gyro_x", "gyro_y"]   # names, fronts of names or numbers from 0; absent: the usual ones
 scale = 0.001                    # factor to SI units, one for all columns or one each
 start = 2.0                      # s
 stop = 12.0                      # s
@@ -92,7 +92,9 @@ def _columns(spec: Mapping[str, Any], track: Track) -> Sequence[int | str] | Non
         and columns
     ):
         return columns
-    raise DataError(f"columns {columns!r}", file=track.path, key="columns", allowed="a list of names or numbers")
+    raise DataError(
+        f"columns {columns!r}", file=track.path, key="columns", allowed="a list of names or numbers"
+    )
 
 
 def _number(spec: Mapping[str, Any], key: str) -> float | None:

@@ -115,8 +115,10 @@
 
   function axesOf(chart) {
     const look = { font: FONT, labelFont: FONT, labelSize: 18, stroke: "#3c454e", grid: { stroke: "#e6e9ed", width: 1 }, ticks: { stroke: "#c3cad1", width: 1 } };
+    const names = chart.categories;
+    const named = (v) => (names.length ? (Number.isInteger(v) && names[v] !== undefined ? names[v] : "") : tick(v));
     const axes = [
-      { ...look, label: chart.xLabel, size: 34, values: (u, vs) => (chart.logX ? powers(u, vs) : vs.map(tick)) },
+      { ...look, label: chart.xLabel, size: 34, values: (u, vs) => vs.map(named) },
       { ...look, label: chart.yLabel, size: 52, values: (u, vs) => (chart.log ? powers(u, vs) : vs.map(tick)) },
     ];
     if (chart.lines.some((line) => line.label === "lost")) {
@@ -126,9 +128,11 @@
   }
 
   function scalesOf(chart) {
-    const rising = (u, low, high) => [0, high > 0 ? high * 1.05 : 1];
+    const reach = chart.whiskers.flatMap((half, line) => half.map((h, i) => (chart.data[line + 1][i] ?? 0) + (h ?? 0)));
+    const rising = (u, low, high) => [0, Math.max(high, ...reach) > 0 ? Math.max(high, ...reach) * 1.05 : 1];
+    const roomy = (u, low, high) => [low - (high - low || 1) * 0.05, high + (high - low || 1) * 0.05];
     return {
-      x: { time: false, distr: chart.logX ? 3 : 1 },
+      x: chart.whiskers.length ? { time: false, range: roomy } : { time: false },
       y: chart.log ? { distr: 3, log: 10 } : { range: rising },
       lost: { range: (u, low, high) => [0, Math.max(high, 1) * 1.1] },
     };

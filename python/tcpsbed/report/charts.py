@@ -30,7 +30,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """A line chart over time, or over another quantity."""
+    """A line chart over time, or over another quantity; with `categories` x counts through names."""
 
     title: str
     x: Sequence[Any]
@@ -39,8 +39,8 @@ class Chart:
     lines: Sequence[Line]
     over_time: bool = True
     logarithmic: bool = False
-    log_x: bool = False
-    whiskers: Sequence[Sequence[Any]] = field(default=())
+    whiskers: Sequence[Sequence[Any]] = ()
+    categories: Sequence[str] = ()
 
     def described(self) -> dict[str, Any]:
         """What the drawing script needs."""
@@ -51,7 +51,7 @@ class Chart:
             "yLabel": self.y_label,
             "time": self.over_time,
             "log": self.logarithmic,
-            "logX": self.log_x,
+            "categories": list(self.categories),
             "data": [plotted(self.x), *(plotted(line.values) for line in self.lines)],
             "whiskers": [plotted(half) for half in self.whiskers],
             "lines": [

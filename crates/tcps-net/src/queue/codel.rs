@@ -8,7 +8,7 @@ use super::{fifo::Fifo, Limit, QueueDiscipline, Refused};
 use crate::packet::Parcel;
 use tcps_core::{record::DropReason, time::Time};
 
-/// Bytes on the wire of the largest Ethernet packet: 1500 and the link's header. [PROTOCOLS 1.2]
+/// Bytes on the wire of the largest Ethernet packet: 1500 and the link's header (PROTOCOLS 1.2).
 pub const MTU_WIRE_BYTES: u64 = 1526;
 
 /// The control loop of one queue.
@@ -117,5 +117,96 @@ impl QueueDiscipline for Codel {
 
     fn bytes(&self) -> u64 {
         self.fifo.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Packet;
+    use tcps_core::time::MS;
+
+    fn parcel(index: u32, at: Time) -> Parcel {
+        let packet = Packet { payload: 0, class: 0, index, dst: 0, dscp: 0, wire_bytes: 1526, sent_ns: at };
+        Parcel { packet, corrupted: false, at }
+    }
+
+    /// Moments in ms at which packets are dropped when one leaves every ms for `until_ms` and `backlog` wait at 0.
+    fn drop_times(control: &mut Control, fifo: &mut Fifo, from_ms: i64, until_ms: i64) -> Vec<i64> {
+        let mut times = Vec::new();
+        for ms in from_ms..until_ms {
+            let mut refused = Vec::new();
+            control.dequeue(fifo, ms * MS, &mut refused);
+            times.extend(refused.iter().map(|_| ms));
+        }
+        times
+    }
+
+    fn backlog(packets: u32) -> Fifo {
+        let mut fifo = Fifo::default();
+        (0..packets).for_each(|i| fifo.push(parcel(i, 0)));
+        fifo
+    }
+
+    /// Sums of 100 ms / sqrt(count) from the first drop on, as seen by a line that is free every whole ms.
+    fn control_law_ms(first_ms: i64, count: u32, drops: usize, exponent: f64) -> Vec<i64> {
+        let mut next = first_ms as f64;
+        let mut times = vec![first_ms];
+        for k in (count..).take(drops - 1) {
+            next += 100.0 / libm::pow(f64::from(k), exponent);
+            times.push(libm::ceil(next - 1e-6) as i64);
+        }
+        times
+    }
+
+    /// Worked by hand: the delay passes 5 ms at 5, stays above for 100, so the first drop is at 105; the next come
+    /// after 100, 70.7, 57.7, 50, 44.7, 40.8, 37.8, 35.4, 33.3, 31.6 ms. [RFC 8289 §5]
+    #[test]
+    fn drops_follow_the_trace_worked_by_hand() {
+        let mut control = Control::new(5 * MS, 100 * MS);
+        let times = drop_times(&mut control, &mut backlog(2000), 0, 620);
+        assert_eq!(times, [105, 205, 276, 334, 384, 429, 469, 507, 543, 576, 608]);
+    }
+
+    /// The distance of drops shrinks with the square root of their count. [RFC 8289 §5.5]
+    #[test]
+    fn drops_follow_the_control_law_and_no_other() {
+        let mut control = Control::new(5 * MS, 100 * MS);
+        let times = drop_times(&mut control, &mut backlog(4000), 0, 3000);
+        assert_eq!(times, control_law_ms(105, 1, times.len(), 0.5));
+        assert_ne!(times, control_law_ms(105, 1, times.len(), 0.45), "a wrong exponent must be refused");
+    }
+
+    /// Soon after a dropping state with `count` drops more than it began with, the next one begins at that rate;
+    /// after 16 intervals it begins anew. [RFC 8289 §5.5]
+    #[test]
+    fn the_drop_rate_is_remembered_for_sixteen_intervals() {
+        for (pause_ms, first_gap) in [(500, 50), (1700, 100)] {
+            let mut control = Control::new(5 * MS, 100 * MS);
+            let first = drop_times(&mut control, &mut backlog(2000), 0, 400); // 105 205 276 334 384: count 5, began with 1
+            assert_eq!(first.len(), 5);
+            let start = 400 + pause_ms;
+            let mut fifo = Fifo::default();
+            fifo.push(parcel(0, start * MS)); // no waiting: leaves the dropping state
+            control.dequeue(&mut fifo, start * MS, &mut Vec::new());
+            let mut fifo = Fifo::default();
+            (0..900).for_each(|i| fifo.push(parcel(i, start * MS)));
+            let again = drop_times(&mut control, &mut fifo, start, start + 300);
+            assert_eq!(again[..2], [start + 105, start + 105 + first_gap], "{pause_ms}");
+        }
+    }
+
+    /// With one full packet or less behind it, no packet is dropped however long it waited. [RFC 8289 §5.6]
+    #[test]
+    fn the_last_full_packet_is_never_dropped() {
+        let mut control = Control::new(5 * MS, 100 * MS);
+        let mut fifo = Fifo::default();
+        for ms in (0..1000).step_by(10) {
+            fifo.push(parcel(0, (ms - 50) * MS));
+            fifo.push(parcel(0, (ms - 50) * MS));
+            let mut refused = Vec::new();
+            while control.dequeue(&mut fifo, ms * MS, &mut refused).is_some() {}
+            assert!(refused.is_empty(), "at {ms}");
+        }
     }
 }

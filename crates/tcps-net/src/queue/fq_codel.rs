@@ -1,4 +1,4 @@
-//! Flow queues with controlled delay in each. [RFC 8290 §4]
+//! Flow queues with controlled delay in each. [RFC 8290 §4.1] [RFC 8290 §4.2]
 //!
 //! Flows are hashed into buckets. Buckets that just became active (new) go before those that had a turn (old); each
 //! turn is worth `quantum` bytes. When the limit is exceeded, half of the packets of the largest bucket, at most

@@ -1,4 +1,4 @@
-//! Random early detection, gentle. [Floyd 1993] [Floyd 2000]
+//! Random early detection, gentle. [Floyd 1993 §4] [Floyd 2000]
 //!
 //! ```text
 //! avg <- (1 - w) avg + w q           on arrival at a queue of q bytes
@@ -40,7 +40,7 @@ impl Curve {
     }
 }
 
-/// A RED queue; drops count packets, not bytes. [RFC 7141 §2]
+/// A RED queue; small packets are dropped as often as large ones. [RFC 7141 §2]
 pub struct Red {
     fifo: Fifo,
     limit: Limit,
@@ -77,6 +77,7 @@ impl Red {
         self.idle_since = now;
     }
 
+    /// Spreads drops uniformly over arrivals. [Floyd 1993 §7]
     fn decides_to_drop(&mut self) -> bool {
         let pb = self.curve.probability(self.average);
         if pb <= 0.0 {
@@ -125,5 +126,98 @@ impl QueueDiscipline for Red {
 
     fn set_rate(&mut self, rate_bps: f64) {
         self.rate_bps = rate_bps;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Packet;
+
+    const CURVE: Curve = Curve { min_bytes: 5_000.0, max_bytes: 15_000.0, max_p: 0.1 };
+
+    fn parcel(at: Time) -> Parcel {
+        let packet = Packet { payload: 0, class: 0, index: 0, dst: 0, dscp: 0, wire_bytes: 100, sent_ns: at };
+        Parcel { packet, corrupted: false, at }
+    }
+
+    fn red(weight: f64) -> Red {
+        let limit = Limit { bytes: u64::MAX / 2, packets: u64::MAX / 2 };
+        Red::new(limit, CURVE, weight, 1, "links.l.red")
+    }
+
+    /// Arrivals find 0, b, 2b, ... bytes: avg(n) = b (n - (1 - w) / w (1 - (1 - w)^n)); then an idle time of m packets
+    /// leaves (1 - w)^m of it. [Floyd 1993 §4]
+    #[test]
+    fn the_average_follows_its_recursion() {
+        let (w, b, n) = (0.05, 100.0, 40);
+        let mut queue = red(w);
+        queue.set_rate(8e5); // 100 bytes take 1 ms
+        (0..=n).for_each(|_| queue.enqueue(parcel(0), false, &mut Vec::new()));
+        let decay = libm::pow(1.0 - w, f64::from(n));
+        let average = b * (f64::from(n) - (1.0 - w) / w * (1.0 - decay));
+        assert!((queue.average_bytes() - average).abs() < 1e-6, "{} for {average}", queue.average_bytes());
+        while queue.dequeue(1_000_000, &mut Vec::new()).is_some() {}
+        queue.enqueue(parcel(11_000_000), true, &mut Vec::new());
+        let idle = average * libm::pow(1.0 - w, 10.0);
+        assert!((queue.average_bytes() - idle).abs() < 1e-6, "{} for {idle}", queue.average_bytes());
+        assert!(
+            (queue.average_bytes() - average * libm::pow(1.0 - 1.1 * w, 10.0)).abs() > 1.0,
+            "a wrong weight"
+        );
+    }
+
+    /// [Floyd 1993 §4] up to the maximum, [Floyd 2000] (gentle) up to twice the maximum.
+    #[test]
+    fn the_curve_is_gentle() {
+        let at = |average: f64| (CURVE.probability(average) * 1e9).round() / 1e9;
+        assert_eq!([at(4_999.0), at(5_000.0), at(10_000.0)], [0.0, 0.0, 0.05]);
+        assert_eq!([at(15_000.0), at(22_500.0), at(30_000.0), at(99_000.0)], [0.1, 0.55, 1.0, 1.0]);
+    }
+
+    /// [RFC 7141 §2]
+    #[test]
+    fn small_packets_are_dropped_as_often_as_large_ones() {
+        let mut queue = red(1.0);
+        (0..70).for_each(|_| queue.fifo.push(parcel(0)));
+        let mut drops = [0i32; 2];
+        for n in 0..200_000 {
+            let mut refused = Vec::new();
+            let mut arrival = parcel(0);
+            arrival.packet.wire_bytes = if n % 7 < 3 { 1 } else { 1500 };
+            queue.enqueue(arrival, false, &mut refused);
+            drops[usize::from(n % 7 < 3)] += refused.len() as i32;
+            if refused.is_empty() {
+                queue.fifo.pop_newest();
+            }
+        }
+        let ratio = f64::from(drops[1]) / f64::from(drops[0]);
+        assert!((ratio / 0.75 - 1.0).abs() < 0.1, "3 to 4, not by size: {drops:?}");
+    }
+
+    /// Gaps between drops are uniform on 1 .. 1/pb - 1, with the mean 1/(2 pb). [Floyd 1993 §7]
+    #[test]
+    fn drops_are_spread_uniformly() {
+        let mut queue = red(1.0); // the average is the queue
+        let pb = 0.02;
+        let (waiting, mut gaps, mut gap) = (70, Vec::new(), 0u32); // 7000 bytes: pb = 0.1 * 2000 / 10000
+        (0..waiting).for_each(|_| queue.fifo.push(parcel(0)));
+        for _ in 0..200_000 {
+            let mut refused = Vec::new();
+            queue.enqueue(parcel(0), false, &mut refused);
+            gap += 1;
+            if refused.is_empty() {
+                queue.dequeue(0, &mut refused);
+            } else {
+                gaps.push(f64::from(std::mem::take(&mut gap)));
+            }
+        }
+        let n = gaps.len() as f64;
+        let mean = gaps.iter().sum::<f64>() / n;
+        let half_width = 3.3 * (1.0 / pb) / libm::sqrt(12.0 * n); // of a uniform variable
+        let check = |expected: f64| (mean - expected).abs() < half_width;
+        assert!(check(0.5 / pb), "{mean} +- {half_width}");
+        assert!(!check(1.0 / pb), "the geometric gap must be refused");
+        assert!(gaps.iter().all(|&g| g <= 1.0 / pb));
     }
 }

@@ -25,12 +25,12 @@ use std::{
     collections::{BinaryHeap, VecDeque},
 };
 use tcps_core::{
-    endpoint::{EndpointStats, Input},
+    endpoint::{Endpoint, EndpointStats, Input, Output},
     record::{Kind, Record, NONE},
     sample::Meta,
     time::{NodeClock, Time, NEVER},
 };
-use tcps_transport::{clocksync, ChannelContext, ChannelFlow, Side};
+use tcps_transport::{clockfit::ClockEstimate, clocksync, ChannelContext, ChannelFlow, Side};
 use tcps_wire::{reply, Format};
 
 /// Most values a hook may write.
@@ -94,7 +94,7 @@ pub struct NodeReport {
     /// Robots that failed: component and what went wrong.
     pub failed_robots: Vec<(u16, String)>,
     /// Estimate of the clock relative to the reference node.
-    pub clock: Option<clocksync::ClockEstimate>,
+    pub clock: Option<ClockEstimate>,
 }
 
 impl Node {
@@ -208,9 +208,9 @@ impl Node {
         next
     }
 
-    /// A moment on this node's clock as run time (exact up to the drift until then).
+    /// Run time at which this node's clock has reached `local`.
     fn true_time(&self, local: Option<Time>) -> Time {
-        local.map_or(NEVER, |t| t - self.clock.error(t - self.clock.offset_ns))
+        local.map_or(NEVER, |t| self.clock.when(t))
     }
 
     /// Does everything that is due at `now`.
@@ -278,34 +278,37 @@ impl Node {
     }
 
     fn exchange<O: Outside>(&mut self, now: Time, from: u16, received: Time, bytes: &[u8], out: &mut O) {
-        let (here, at) = (self.clock.read(now), self.clock.read(received));
+        let input = Input::Datagram { bytes, received_ns: self.clock.read(received) };
+        let here = self.clock.read(now);
         match &mut self.sync {
-            Sync::Server(server) => {
-                if let Some(answer) = server.handle(at, here, bytes) {
-                    out.aside(now, from, &answer);
-                }
-            }
-            Sync::Client { client, reference } if *reference == from => {
-                if let Some(x) = client.handle(at, bytes) {
-                    out.record(Record {
-                        value: x.offset_ns,
-                        size: (x.rtt_ns / 2).clamp(0, u32::MAX as Time) as u32,
-                        index: x.sequence,
-                        point: *reference,
-                        node: self.id,
-                        ..Record::new(now, Kind::Sync)
-                    });
-                }
-            }
-            _ => self.asides_refused += 1,
+            Sync::Server(server) => server.handle_input(here, input),
+            Sync::Client { client, reference } if *reference == from => client.handle_input(here, input),
+            _ => return self.asides_refused += 1,
         }
+        self.pump_sync(now, from, out);
     }
 
     fn synchronise<O: Outside>(&mut self, now: Time, out: &mut O) {
         let here = self.clock.read(now);
         if let Sync::Client { client, reference } = &mut self.sync {
-            if let Some(request) = client.poll(here) {
-                out.aside(now, *reference, &request);
+            let to = *reference;
+            client.handle_input(here, Input::Timeout);
+            self.pump_sync(now, to, out);
+        }
+    }
+
+    fn pump_sync<O: Outside>(&mut self, now: Time, to: u16, out: &mut O) {
+        loop {
+            let output = match &mut self.sync {
+                Sync::Off => None,
+                Sync::Client { client, .. } => client.poll_output(&mut self.datagram),
+                Sync::Server(server) => server.poll_output(&mut self.datagram),
+            };
+            match output {
+                Some(Output::Transmit(_)) => out.aside(now, to, &self.datagram),
+                Some(Output::Record(row)) => out.record(Record { time_ns: now, node: self.id, point: to, ..row }),
+                Some(Output::Deliver(_)) => {}
+                None => return,
             }
         }
     }

@@ -1,7 +1,7 @@
 """Episodes of LeRobot (v2, v2.1): Parquet with lists of `action` and `observation.*` and a `timestamp` in s.
 
-Column `k` of a list is named `action[k]`, or, where the data set's `info.json` lies beside the episode or in the
-folder `meta` above it, `action.kLeftElbow`. Without a choice `action` is read.
+Column `k` of a list is named `action[k]`, or, where the data set's `info.json` lies beside the episode or in
+the folder `meta` above it, `action.kLeftElbow`. Without a choice `action` is read.
 """
 
 import json
@@ -37,7 +37,9 @@ def read(path: Path) -> Track:
     if not parts:
         raise DataError("no column of numbers", file=path, allowed="an episode with action or observation.*")
     times_s = _times(path, table, features)
-    action = [i for i, name in enumerate(names) if name == "action" or name.startswith(("action.", "action["))]
+    action = [
+        i for i, name in enumerate(names) if name == "action" or name.startswith(("action.", "action["))
+    ]
     return Track(path, names, times_s, np.hstack(parts), default=action)
 
 
@@ -88,7 +90,9 @@ def _features(path: Path) -> dict[str, Any]:
         try:
             found = json.loads(info.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise DataError(f"not JSON: {error}", file=info, allowed="the info.json of the data set") from error
+            raise DataError(
+                f"not JSON: {error}", file=info, allowed="the info.json of the data set"
+            ) from error
         return found if isinstance(found, dict) else {}
     return {}
 

@@ -1,0 +1,103 @@
+//! Feedback `hand`: the operator's hand as an impedance under the force that comes back, limited to what the device
+//! can do.
+//!
+//! ```text
+//! F = gain F_in, at most `most_n`         m x'' + b x' + k x = F         out: F (N), x (m): 6 values
+//! ```
+//! The defaults are in the range of the human arm holding a handle (Hogan 1989; Tsuji et al. 1995: 1 to 2 kg, 5 to
+//! 40 N s/m, 100 to 600 N/m at the hand).
+
+use serde::Deserialize;
+use serde_json::Value;
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    time::Time,
+};
+
+use super::{emit, too_few};
+use crate::{
+    params::{not_negative, parse, positive},
+    vector::{add, scale, shorten, sub, three, V3},
+};
+
+/// Longest step of the integration and longest gap that it bridges, in s.
+const STEP_S: f64 = 0.001;
+const LONGEST_GAP_S: f64 = 0.5;
+
+/// Parameters.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Factor on the force.
+    pub gain: f64,
+    /// Highest force, in N.
+    pub most_n: f64,
+    /// Mass of the hand, in kg.
+    pub mass_kg: f64,
+    /// Damping, in N s/m.
+    pub damping_n_s_m: f64,
+    /// Stiffness, in N/m.
+    pub stiffness_n_m: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { gain: 1.0, most_n: 5.0, mass_kg: 1.0, damping_n_s_m: 20.0, stiffness_n_m: 300.0 }
+    }
+}
+
+/// The hook.
+#[derive(Debug, Clone)]
+pub struct Hand {
+    params: Params,
+    displaced: V3,
+    velocity: V3,
+    last_ns: Option<Time>,
+}
+
+impl Hand {
+    /// Reads its parameters.
+    pub fn new(params: &Value) -> Result<Self, String> {
+        let params: Params = parse(params)?;
+        not_negative("gain", params.gain)?;
+        positive("most_n", params.most_n)?;
+        not_negative("damping_n_s_m", params.damping_n_s_m)?;
+        not_negative("stiffness_n_m", params.stiffness_n_m)?;
+        positive("mass_kg", params.mass_kg)?;
+        // Semi-implicit Euler stays stable for w < 2 / step and damping rate < 1 / step.
+        let fastest =
+            (params.stiffness_n_m / params.mass_kg).sqrt().max(params.damping_n_s_m / params.mass_kg);
+        if fastest * STEP_S > 0.5 {
+            return Err(format!("a hand that moves at {fastest:.0} 1/s: at most {:.0}", 0.5 / STEP_S));
+        }
+        Ok(Self { params, displaced: [0.0; 3], velocity: [0.0; 3], last_ns: None })
+    }
+
+    fn push(&mut self, force: V3, dt: f64) {
+        let p = &self.params;
+        let pull = add(scale(self.displaced, p.stiffness_n_m), scale(self.velocity, p.damping_n_s_m));
+        self.velocity = add(self.velocity, scale(sub(force, pull), dt / p.mass_kg));
+        self.displaced = add(self.displaced, scale(self.velocity, dt));
+    }
+}
+
+impl Hook for Hand {
+    fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
+        if input.present == 0 {
+            return Verdict::Nothing;
+        }
+        let Some(felt) = three(input.x()) else {
+            return too_few("a force of 3 values", input.x());
+        };
+        let force = shorten(scale(felt, self.params.gain), self.params.most_n);
+        let last = self.last_ns.unwrap_or(input.now_ns);
+        let gap = (input.now_ns.saturating_sub(last) as f64 * 1e-9).clamp(0.0, LONGEST_GAP_S);
+        self.last_ns = Some(input.now_ns.max(last));
+        let steps = libm::ceil(gap / STEP_S).max(1.0);
+        for _ in 0..steps as u32 {
+            self.push(force, gap / steps);
+        }
+        let ([fx, fy, fz], [x, y, z]) = (force, self.displaced);
+        emit(output, &[fx, fy, fz, x, y, z])
+    }
+}

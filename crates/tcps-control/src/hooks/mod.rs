@@ -1,0 +1,25 @@
+//! Built-in hooks: one file each.
+
+pub mod arm3;
+pub mod force;
+pub mod hand;
+pub mod imu_wrist;
+pub mod limit;
+pub mod linear;
+pub mod mouse_xy;
+pub mod pose;
+pub mod quantise16;
+pub mod zoh;
+
+use tcps_core::hook::{HookOut, Verdict};
+
+/// Gives values out.
+fn emit(output: &mut HookOut, values: &[f64]) -> Verdict {
+    output.set(values);
+    Verdict::Emit
+}
+
+/// Refuses a sample.
+fn too_few(wanted: &str, found: &[f64]) -> Verdict {
+    Verdict::Failed(format!("needs {wanted}, all finite; found {} values", found.len()))
+}

@@ -1,0 +1,125 @@
+//! What there is, by name: one line a member.
+
+use std::fmt;
+
+use serde_json::Value;
+use tcps_core::{hook::Hook, robot::Robot};
+
+use crate::{hooks, robots};
+
+/// Why there is no such hook or robot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ControlError {
+    /// The name is not known.
+    Unknown {
+        /// `hook` or `robot`.
+        what: &'static str,
+        /// The name asked for.
+        name: String,
+    },
+    /// The parameters do not fit.
+    Params {
+        /// The name asked for.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl fmt::Display for ControlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { what, name } => {
+                let (hooks, robots) = names();
+                let known = if *what == "hook" { hooks } else { robots };
+                write!(f, "no built-in {what} '{name}'; allowed: {}", known.join(", "))
+            }
+            Self::Params { name, reason } => write!(f, "parameters of '{name}': {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for ControlError {}
+
+type Make<T> = fn(&Value) -> Result<Box<T>, String>;
+
+macro_rules! boxed {
+    ($kind:ty, $($name:literal => $member:ty),+ $(,)?) => {
+        &[$(($name, |params| Ok(Box::new(<$member>::new(params)?) as Box<$kind>))),+]
+    };
+}
+
+const HOOKS: &[(&str, Make<dyn Hook>)] = boxed!(dyn Hook,
+    "arm3" => hooks::arm3::Arm3,
+    "dequantise16" => hooks::quantise16::Dequantise16,
+    "force" => hooks::force::Force,
+    "hand" => hooks::hand::Hand,
+    "imu_wrist" => hooks::imu_wrist::ImuWrist,
+    "limit" => hooks::limit::Limit,
+    "linear" => hooks::linear::Linear,
+    "mouse_xy" => hooks::mouse_xy::MouseXy,
+    "pose" => hooks::pose::Pose,
+    "quantise16" => hooks::quantise16::Quantise16,
+    "zoh" => hooks::zoh::Zoh,
+);
+
+const ROBOTS: &[(&str, Make<dyn Robot>)] = boxed!(dyn Robot,
+    "arm" => robots::arm::Arm,
+    "wall_mass" => robots::wall_mass::WallMass,
+);
+
+/// Makes a built-in hook.
+pub fn hook(name: &str, params: &Value) -> Result<Box<dyn Hook>, ControlError> {
+    make(HOOKS, "hook", name, params)
+}
+
+/// Makes a built-in robot.
+pub fn robot(name: &str, params: &Value) -> Result<Box<dyn Robot>, ControlError> {
+    make(ROBOTS, "robot", name, params)
+}
+
+/// Names of the built-in hooks and of the built-in robots.
+pub fn names() -> (Vec<&'static str>, Vec<&'static str>) {
+    (HOOKS.iter().map(|(name, _)| *name).collect(), ROBOTS.iter().map(|(name, _)| *name).collect())
+}
+
+fn make<T: ?Sized>(
+    members: &[(&str, Make<T>)],
+    what: &'static str,
+    name: &str,
+    params: &Value,
+) -> Result<Box<T>, ControlError> {
+    let Some((_, make)) = members.iter().find(|(known, _)| *known == name) else {
+        return Err(ControlError::Unknown { what, name: name.to_owned() });
+    };
+    make(params).map_err(|reason| ControlError::Params { name: name.to_owned(), reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_member_works_with_its_defaults_and_refuses_an_unknown_key() {
+        let (hooks, robots) = names();
+        for name in hooks {
+            assert!(hook(name, &Value::Null).is_ok(), "{name}");
+            let Err(ControlError::Params { reason, .. }) = hook(name, &json!({"colour": 1})) else {
+                panic!("{name} takes any key");
+            };
+            assert!(reason.contains("colour"), "{reason}");
+        }
+        for name in robots {
+            assert!(robot(name, &json!({})).is_ok(), "{name}");
+            assert!(robot(name, &json!({"colour": 1})).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_what_there_is() {
+        let Err(error) = hook("zho", &Value::Null) else { panic!("there is no zho") };
+        assert!(error.to_string().contains("allowed: arm3") && error.to_string().contains("zoh"), "{error}");
+        assert!(robot("zoh", &Value::Null).is_err());
+    }
+}

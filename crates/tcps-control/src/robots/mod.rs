@@ -1,0 +1,4 @@
+//! Built-in robots: one file each.
+
+pub mod arm;
+pub mod wall_mass;

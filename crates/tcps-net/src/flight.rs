@@ -1,0 +1,104 @@
+//! Packets in flight: into the pipe behind a link, past the pure links that are folded into it, and out at its end.
+
+use crate::{
+    network::{traffic_of, Network},
+    packet::Parcel,
+    pipe::{Pipe, NO_PIPE},
+};
+use std::collections::VecDeque;
+use tcps_core::time::Time;
+
+impl Network {
+    /// Puts a packet that arrives at the end of link `l` at `parcel.at` into flight, past the pure links behind.
+    #[inline]
+    pub(crate) fn launch(&mut self, l: usize, mut parcel: Parcel) {
+        let key = usize::from(parcel.packet.dst) * 2 + usize::from(parcel.packet.is_background());
+        let id = match self.pipe_of[l].get(key) {
+            Some(&id) if id != NO_PIPE => id as usize,
+            _ => self.open_pipe(l, parcel.packet.dst, parcel.packet.is_background()),
+        };
+        let pipe = &mut self.pipes[id];
+        parcel.at = parcel.at.saturating_add(pipe.extra);
+        let (at, head) = (parcel.at, pipe.push(parcel));
+        if pipe.quiet {
+            self.count_quiet(id);
+        } else if head {
+            self.agenda.set(self.links.len() + self.media.len() + id, at);
+        }
+    }
+
+    /// Counts what has arrived of packets that nobody waits for.
+    #[inline]
+    fn count_quiet(&mut self, id: usize) {
+        let pipe = &mut self.pipes[id];
+        while pipe.parcels.front().is_some_and(|p| p.at <= self.now) {
+            if let Some(parcel) = pipe.parcels.pop_front() {
+                if let Some(t) = traffic_of(&mut self.traffic, &parcel.packet) {
+                    t.delivered_packets += 1;
+                }
+            }
+        }
+    }
+
+    /// The head of a pipe arrives.
+    pub(crate) fn flow_out(&mut self, id: usize, now: Time) {
+        let pipe = &mut self.pipes[id];
+        let (end, parcel) = (pipe.end, pipe.parcels.pop_front());
+        let agenda_id = self.links.len() + self.media.len() + id;
+        match pipe.parcels.front() {
+            Some(next) => self.agenda.set(agenda_id, next.at),
+            None => self.agenda.clear(agenda_id),
+        }
+        if let Some(Parcel { packet, corrupted, .. }) = parcel {
+            self.enter(now, end, packet, corrupted);
+        }
+    }
+
+    /// The pipe behind link `l` for a destination: made at its first packet, shared by destinations with one path.
+    fn open_pipe(&mut self, l: usize, dst: u16, background: bool) -> usize {
+        let (path, extra, end) = self.fold(self.links[l].to, dst);
+        let quiet = background && end == dst;
+        let same = |p: &Pipe| usize::from(p.link) == l && p.path == path && p.quiet == quiet;
+        let id = self.pipes.iter().position(same).unwrap_or(self.pipes.len());
+        if id == self.pipes.len() {
+            let (parcels, pushed) = (VecDeque::new(), (0, 0));
+            self.pipes.push(Pipe { link: l as u16, path, extra, end, quiet, parcels, pushed });
+        }
+        let table = &mut self.pipe_of[l];
+        let key = usize::from(dst) * 2 + usize::from(background);
+        table.resize(table.len().max(key + 1), NO_PIPE);
+        table[key] = id as u32;
+        id
+    }
+
+    /// The pure links that a packet at `v` for `dst` passes without stopping, their delay, and where it stops.
+    fn fold(&self, mut v: u16, dst: u16) -> (Vec<u16>, Time, u16) {
+        let (mut path, mut extra) = (Vec::new(), 0);
+        while v != dst && path.len() < self.links.len() {
+            let next = self.routes.next(v, dst);
+            match self.links.get(usize::from(next)) {
+                Some(link) if link.is_pure() => {
+                    path.push(next);
+                    extra += link.delay_ns;
+                    v = link.to;
+                }
+                _ => break,
+            }
+        }
+        (path, extra, v)
+    }
+
+    /// Packets and bytes that have entered each folded link of a pipe by `now`.
+    pub(crate) fn folded_counts<'a>(
+        &'a self,
+        pipe: &'a Pipe,
+        now: Time,
+    ) -> impl Iterator<Item = (u16, (u64, u64))> + 'a {
+        let mut before_end = pipe.extra;
+        pipe.path.iter().map(move |&link| {
+            let (packets, bytes) = pipe.not_entered(now, before_end);
+            before_end -= self.links[usize::from(link)].delay_ns;
+            (link, (pipe.pushed.0 - packets, pipe.pushed.1 - bytes))
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! The line behind a queue: outages, loss, jitter, copies, changed bits. Each has its own random stream.
+
+use crate::{
+    jitter::Jitter,
+    loss,
+    packet::{Packet, Parcel},
+    spec::{LinkSpec, LossSpec},
+};
+use tcps_core::{
+    model::{DelayModel, LossModel},
+    record::DropReason,
+    seed::Stream,
+    time::Time,
+};
+
+/// What became of a packet that started.
+pub(crate) struct Departure {
+    pub packet: Packet,
+    pub start: Time,
+    /// Why it is lost.
+    pub lost: Option<DropReason>,
+    /// Arrivals at the far end, and whether a bit was changed: none, one, or two if it was duplicated.
+    pub arrivals: [Option<(Time, bool)>; 2],
+}
+
+/// A line and its random streams.
+pub(crate) struct Line {
+    loss: Option<Box<dyn LossModel>>,
+    jitter: Option<Jitter>,
+    duplicate: (f64, Stream),
+    corrupt: (f64, Stream),
+    outages: Vec<(Time, Time)>,
+    /// Latest arrival at the far end: without reordering, none is earlier.
+    pub last_arrival: Time,
+    name: String,
+    seed: u64,
+    loss_changes: u32,
+}
+
+impl Line {
+    pub fn new(spec: &LinkSpec, seed: u64) -> Self {
+        let name = |what: &str| format!("links.{}.{what}", spec.name);
+        let mut outages = spec.outages.clone();
+        outages.sort_unstable();
+        Self {
+            loss: spec.loss.as_ref().map(|l| loss::build(l, seed, &name("loss"))),
+            jitter: spec.jitter.as_ref().map(|j| Jitter::new(j, seed, &name("jitter"))),
+            duplicate: (spec.duplicate, Stream::new(seed, &name("duplicate"))),
+            corrupt: (spec.corrupt, Stream::new(seed, &name("corrupt"))),
+            outages,
+            last_arrival: Time::MIN,
+            name: name("loss"),
+            seed,
+            loss_changes: 0,
+        }
+    }
+
+    /// Replaces the loss by an independent one with a fresh stream.
+    pub fn set_loss(&mut self, p: f64) {
+        self.loss_changes += 1;
+        let name = format!("{}.{}", self.name, self.loss_changes);
+        self.loss = Some(loss::build(&LossSpec::Random { p }, self.seed, &name));
+    }
+
+    /// Whether a scheduled outage covers `now`.
+    pub fn in_outage(&self, now: Time) -> bool {
+        self.outages.iter().take_while(|o| o.0 <= now).any(|o| now < o.1)
+    }
+
+    /// Sends a packet that starts at `start` and ends at `end`. A packet that is lost occupies the line like any other;
+    /// with opportunities, the moment that counts is the one of its last byte.
+    pub fn cross(&mut self, start: Time, end: Time, delay_ns: Time, up: bool, parcel: Parcel) -> Departure {
+        let lost = if !up || self.in_outage(start) {
+            Some(DropReason::Outage)
+        } else if self.loss.as_mut().is_some_and(|l| l.lose(start)) {
+            Some(DropReason::Loss)
+        } else {
+            None
+        };
+        let mut departure = Departure { packet: parcel.packet, start, lost, arrivals: [None; 2] };
+        if lost.is_none() {
+            let copies = 1 + usize::from(self.duplicate.1.chance(self.duplicate.0));
+            for arrival in &mut departure.arrivals[..copies] {
+                let at = self.arrive(end, delay_ns);
+                *arrival = Some((at, parcel.corrupted | self.corrupt.1.chance(self.corrupt.0)));
+            }
+        }
+        departure
+    }
+
+    fn arrive(&mut self, end: Time, delay_ns: Time) -> Time {
+        let extra = self.jitter.as_mut().map_or(0, |j| j.delay(end));
+        let at = end.saturating_add(delay_ns).saturating_add(extra);
+        if self.jitter.as_ref().is_some_and(Jitter::reorders) {
+            return at;
+        }
+        self.last_arrival = self.last_arrival.max(at);
+        self.last_arrival
+    }
+}

@@ -1,0 +1,97 @@
+//! Links that are served packet by packet, on their own line or on a shared medium.
+
+use crate::{
+    line::Departure,
+    link::Mode,
+    network::Network,
+    packet::{NetEvent, Parcel},
+};
+use tcps_core::time::{Time, NEVER};
+
+impl Network {
+    /// A packet comes to the queue of a served link. Returns when the link will have taken it, if anybody may ask.
+    pub(crate) fn queue_up(&mut self, l: usize, parcel: Parcel) -> Time {
+        let (now, busy) = (parcel.at, self.links[l].busy_until);
+        let Some(medium) = self.links[l].served().map(|s| s.medium) else { return now };
+        let caller = medium.map_or(l, |m| self.links.len() + usize::from(m));
+        if self.agenda.time_of(caller) <= now {
+            self.work(caller, now); // departures come before arrivals of the same moment
+        }
+        let line_free = medium.map_or(busy, |m| self.media[usize::from(m)].busy_until) <= now;
+        let Some(served) = self.links[l].served() else { return now };
+        served.skip_opportunities(now);
+        let waited = served.queue.packets();
+        let straight = waited == 0 && line_free && served.opportunities.is_none();
+        served.queue.enqueue(parcel, straight, &mut self.refused);
+        let joined = served.queue.packets() > waited;
+        self.report_refused(l, now);
+        self.work(caller, now);
+        let link = &mut self.links[l];
+        if let Mode::Served(served) = &link.mode {
+            link.stats.waits(served.queue.packets(), served.queue.bytes());
+        }
+        match joined && !parcel.packet.is_background() {
+            true => link.drained_at(now),
+            false => now,
+        }
+    }
+
+    /// Sends what can start on a served link of its own line.
+    pub(crate) fn serve_link(&mut self, l: usize, now: Time) {
+        if let Some(m) = self.links[l].served().and_then(|s| s.medium) {
+            return self.serve_medium(usize::from(m), now);
+        }
+        while let Some(departure) = self.links[l].begin(now, &mut self.refused) {
+            self.depart(l, departure);
+        }
+        self.report_refused(l, now);
+        match self.links[l].next_service() {
+            NEVER => self.agenda.clear(l),
+            at => self.agenda.set(l, at),
+        }
+    }
+
+    /// Sends what can start on a medium: one transmission at a time, waiting links in turn.
+    pub(crate) fn serve_medium(&mut self, m: usize, now: Time) {
+        while self.media[m].busy_until <= now {
+            let links = &self.links;
+            let Some(l) = self.media[m].grant(|l| links[usize::from(l)].has_waiting()) else { break };
+            let l = usize::from(l);
+            if let Some(departure) = self.links[l].begin(now, &mut self.refused) {
+                self.media[m].busy_until = self.links[l].busy_until;
+                self.depart(l, departure);
+            }
+            self.report_refused(l, now);
+        }
+        let waiting = self.media[m].links.iter().any(|&l| self.links[usize::from(l)].has_waiting());
+        match waiting {
+            true => self.agenda.set(self.links.len() + m, self.media[m].busy_until),
+            false => self.agenda.clear(self.links.len() + m),
+        }
+    }
+
+    fn report_refused(&mut self, l: usize, now: Time) {
+        for i in 0..self.refused.len() {
+            let (packet, reason) = self.refused[i];
+            self.report_drop(now, packet, l as u16, reason);
+        }
+        self.refused.clear();
+    }
+
+    fn depart(&mut self, l: usize, departure: Departure) {
+        let Departure { packet, start, lost, arrivals } = departure;
+        if let Some(reason) = lost {
+            return self.report_drop(start, packet, l as u16, reason);
+        }
+        if arrivals[1].is_some() {
+            self.links[l].stats.duplicated += 1;
+            if !packet.is_background() {
+                self.events.push_back(NetEvent::Duplicated { at: start, packet });
+            }
+        }
+        for (at, corrupted) in arrivals.into_iter().flatten() {
+            self.links[l].stats.corrupted += u64::from(corrupted);
+            self.launch(l, Parcel { packet, corrupted, at });
+        }
+    }
+}

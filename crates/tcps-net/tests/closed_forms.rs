@@ -1,0 +1,145 @@
+//! Queues, loss and jitter against formulas; every check is shown to refuse a wrong constant.
+
+mod common;
+
+use common::{arrivals, check, link, network, one_link, packet, run, Estimate};
+use tcps_core::{dist::Dist, model::LossModel, seed::Stream, time::Time};
+use tcps_net::{
+    loss,
+    spec::{JitterSpec, LinkSpec, LossSpec, QueueSpec},
+    traffic::{poisson::Poisson, Arrivals},
+    Network,
+};
+
+const RATE_BPS: f64 = 8e6; // 1000 bytes take 1 ms
+const SERVICE_NS: f64 = 1e6;
+
+/// Waits of Poisson arrivals at utilisation `rho`, in service times.
+fn waits(rho: f64, exponential_size: bool) -> Estimate {
+    let mut net = Network::new(&one_link(RATE_BPS, QueueSpec::default()), &[], 1).expect("a valid network");
+    let mut source = Poisson::new(rho * RATE_BPS, 1000, exponential_size, Stream::new(1, "waits"));
+    let packets = (0..400_000).filter_map(|n| source.next().map(|(at, bytes)| packet(n, 1, bytes, at)));
+    let events = run(&mut net, packets.collect::<Vec<_>>(), Time::MAX / 4);
+    let wait = |(p, at): &(tcps_net::Packet, Time)| {
+        let service = tcps_core::time::serialisation_ns(p.wire_bytes, RATE_BPS);
+        (at - p.sent_ns - service) as f64 / SERVICE_NS
+    };
+    Estimate::of(&arrivals(&events).iter().map(wait).collect::<Vec<_>>())
+}
+
+/// Pollaczek-Khinchine for constant service: W = rho / (2 (1 - rho)) service times.
+#[test]
+fn md1_waits_are_those_of_pollaczek_and_khinchine() {
+    let simulated = waits(0.8, false);
+    assert!(check(simulated, 0.8 / (2.0 * 0.2)), "{simulated:?}");
+    assert!(!check(simulated, 0.8 / 0.2), "the wait of M/M/1 must be refused");
+    assert!(!check(simulated, 1.1 * 0.8 / (2.0 * 0.2)), "10 % too much must be refused");
+}
+
+/// W = rho / (1 - rho) mean service times.
+#[test]
+fn mm1_waits_are_twice_as_long() {
+    let simulated = waits(0.7, true);
+    assert!(check(simulated, 0.7 / 0.3), "{simulated:?}");
+    assert!(!check(simulated, 0.7 / (2.0 * 0.3)), "the wait of M/D/1 must be refused");
+}
+
+/// Lost (1) or not (0) for many packets.
+fn losses(spec: &LossSpec) -> Vec<f64> {
+    let mut model: Box<dyn LossModel> = loss::build(spec, 1, "links.l.loss");
+    (0..1_000_000).map(|_| f64::from(u8::from(model.lose(0)))).collect()
+}
+
+#[test]
+fn independent_loss_has_its_probability() {
+    let simulated = Estimate::of(&losses(&LossSpec::Random { p: 0.03 }));
+    assert!(check(simulated, 0.03), "{simulated:?}");
+    assert!(!check(simulated, 0.033));
+}
+
+/// Stationary loss p / (p + r) and mean burst 1 / r when only the bad state loses. [Gilbert 1960]
+#[test]
+fn gilbert_losses_come_in_bursts_of_the_expected_length() {
+    let lost = losses(&LossSpec::GilbertElliott { p: 0.02, r: 0.25, loss_good: 0.0, loss_bad: 1.0 });
+    let bursts: Vec<f64> =
+        lost.split(|&l| l == 0.0).filter(|b| !b.is_empty()).map(|b| b.len() as f64).collect();
+    let (share, length) = (Estimate::of(&lost), Estimate::of(&bursts));
+    assert!(check(share, 0.02 / 0.27), "{share:?}");
+    assert!(!check(share, 0.02 / 0.25));
+    assert!(check(length, 4.0), "{length:?}");
+    assert!(!check(length, 1.0 / 0.98), "the burst length of independent loss must be refused");
+}
+
+/// With losses in both states the stationary loss is their weighted mean. [Elliott 1963]
+#[test]
+fn elliott_losses_in_both_states_add_up() {
+    let (p, r, loss_good, loss_bad) = (0.05, 0.2, 0.01, 0.6);
+    let simulated = Estimate::of(&losses(&LossSpec::GilbertElliott { p, r, loss_good, loss_bad }));
+    assert!(check(simulated, (r * loss_good + p * loss_bad) / (p + r)), "{simulated:?}");
+    assert!(!check(simulated, p * loss_bad / (p + r)), "forgetting the good state must be refused");
+}
+
+const MEAN_JITTER_MS: f64 = 5.0;
+
+/// Delays in ms of packets every millisecond over a link with exponential jitter, and whether any overtook.
+fn jittered(reorder: bool) -> (Estimate, bool) {
+    let jitter =
+        JitterSpec { delay: Dist::Exponential { mean_ns: MEAN_JITTER_MS * 1e6, shift_ns: 0 }, reorder };
+    let spec = network(vec![LinkSpec { jitter: Some(jitter), ..link("l", 0, 1, None, 0) }]);
+    let mut net = Network::new(&spec, &[], 1).expect("a valid network");
+    let packets = (0..300_000).map(|n| packet(n, 1, 100, Time::from(n) * 1_000_000));
+    let arrived = arrivals(&run(&mut net, packets, Time::MAX / 4));
+    let overtaken = arrived.windows(2).any(|w| w[0].0.index > w[1].0.index);
+    let delays: Vec<f64> = arrived.iter().map(|(p, at)| (at - p.sent_ns) as f64 / 1e6).collect();
+    (Estimate::of(&delays), overtaken)
+}
+
+/// With the order kept, delays follow D(n) = max(D(n-1) - 1 ms, J(n)), so P(D <= x) is the product of
+/// F(x + k ms) over all k, and the mean is the integral of its complement.
+fn mean_of_ordered_jitter_ms() -> f64 {
+    let within =
+        |x: f64| (0..400).map(|k| 1.0 - libm::exp(-(x + f64::from(k)) / MEAN_JITTER_MS)).product::<f64>();
+    (0..20_000).map(|i| (1.0 - within((f64::from(i) + 0.5) * 0.01)) * 0.01).sum()
+}
+
+#[test]
+fn jitter_that_reorders_has_the_mean_of_its_distribution() {
+    let (simulated, overtaken) = jittered(true);
+    assert!(overtaken);
+    assert!(check(simulated, MEAN_JITTER_MS), "{simulated:?}");
+    assert!(!check(simulated, mean_of_ordered_jitter_ms()));
+}
+
+#[test]
+fn keeping_the_order_raises_the_mean_as_predicted() {
+    let (simulated, overtaken) = jittered(false);
+    assert!(!overtaken);
+    assert!(check(simulated, mean_of_ordered_jitter_ms()), "{simulated:?}");
+    assert!(!check(simulated, MEAN_JITTER_MS), "the mean of the distribution must be refused");
+}
+
+/// Rate in kbit/s of a VBR source over many packets.
+fn vbr_rate_kbps(vary: tcps_net::spec::VbrModel) -> f64 {
+    let mut source = tcps_net::traffic::vbr::build((320e3, 480e3), 50, &vary, Stream::new(1, "vbr"));
+    let packets: Vec<(Time, u32)> = (0..400_001).filter_map(|_| source.next()).collect();
+    let bytes: u64 = packets[..400_000].iter().map(|p| u64::from(p.1)).sum();
+    bytes as f64 * 8e6 / packets[400_000].0 as f64
+}
+
+/// The VBR models of the dumbbell: the mean is 400 kbit/s, and for a rate drawn per packet the harmonic mean.
+/// [PROTOCOLS 2.10]
+#[test]
+fn vbr_models_have_their_mean_rates() {
+    use tcps_net::spec::VbrModel::*;
+    let harmonic = 160.0 / libm::log(1.5);
+    for (vary, expected, tolerance) in [
+        (Constant, 400.0, 1e-9),
+        (PerPacket, harmonic, 1e-3),
+        (Piecewise { period_ns: 10_000_000 }, 400.0, 2e-3),
+        (Size, 400.0, 1e-3),
+    ] {
+        let rate = vbr_rate_kbps(vary);
+        assert!(common::check_exact(rate, expected, tolerance), "{rate} for {expected}");
+        assert!(!common::check_exact(rate, expected * 1.01, tolerance));
+    }
+}

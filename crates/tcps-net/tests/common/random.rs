@@ -1,0 +1,183 @@
+//! Random networks and random operations on them.
+
+use super::{between, link, network, packet};
+use tcps_core::{
+    dist::Dist,
+    seed::Stream,
+    time::{Time, MS},
+};
+use tcps_net::{
+    spec::{
+        Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, QueueSpec, Routing, TrafficModel,
+        TrafficSpec, VbrModel,
+    },
+    LinkChange, NetEvent, Network, Packet, TRAFFIC_BASE,
+};
+
+/// Names of the flows in random networks.
+pub fn flow_names() -> Vec<String> {
+    ["kinematic", "haptic", "video"].map(String::from).to_vec()
+}
+
+fn discipline(s: &mut Stream) -> Discipline {
+    let (target_ns, interval_ns, quantum_bytes) = (5 * MS, 50 * MS, between(s, 50, 1514) as u32);
+    match s.below(6) {
+        0 => Discipline::DropTail,
+        1 => Discipline::Priority { classes: vec![vec![46], vec![10, 34], vec![]] },
+        2 => Discipline::RoundRobin {
+            quantum_bytes,
+            flow_limits: vec![("kinematic".into(), between(s, 0, 9))],
+        },
+        3 => Discipline::Red { min_bytes: 500.0, max_bytes: 3000.0, max_p: 0.2, weight: 0.2 },
+        4 => Discipline::Codel { target_ns, interval_ns },
+        _ => Discipline::FqCodel { target_ns, interval_ns, quantum_bytes, flows: between(s, 1, 8) as u32 },
+    }
+}
+
+fn disturb(s: &mut Stream, l: &mut LinkSpec) {
+    l.queue.discipline = discipline(s);
+    match s.below(8) {
+        0 => l.loss = Some(LossSpec::Random { p: 0.1 }),
+        1 => l.loss = Some(LossSpec::GilbertElliott { p: 0.1, r: 0.3, loss_good: 0.0, loss_bad: 0.9 }),
+        2 => {
+            let delay = Dist::Uniform { low_ns: 0, high_ns: 20 * MS };
+            l.jitter = Some(JitterSpec { delay, reorder: s.chance(0.5) });
+        }
+        3 => l.duplicate = 0.2,
+        4 => l.corrupt = 0.2,
+        5 => l.outages = vec![(20 * MS, 40 * MS), (100 * MS, 101 * MS)],
+        6 => l.medium = Some(format!("hub{}", s.below(2))),
+        _ => {
+            let mut at = 0;
+            let mut step = || {
+                at += between(s, 0, 5_000_000) as Time;
+                at
+            };
+            l.opportunities_ns = Some((0..20).map(|_| step()).chain([200 * MS]).collect());
+            l.rate_bps = None;
+        }
+    }
+}
+
+/// A plain link: infinitely fast, or first in first out at a rate, perhaps with limits.
+fn plain_link(s: &mut Stream, i: usize, vertices: u64) -> LinkSpec {
+    let from = s.below(vertices) as u16;
+    let to = (u64::from(from) + between(s, 1, vertices - 1)) % vertices;
+    let rate = s.chance(0.6).then(|| s.uniform(2e5, 2e7));
+    let mut l = link(&format!("l{i}"), from, to as u16, rate, between(s, 0, 9_000_000) as Time);
+    l.queue = QueueSpec {
+        limit_bytes: s.chance(0.5).then(|| between(s, 0, 20_000)),
+        limit_packets: s.chance(0.3).then(|| between(s, 0, 30)),
+        discipline: Discipline::DropTail,
+    };
+    l
+}
+
+fn traffic(s: &mut Stream, i: usize, vertices: u64) -> TrafficSpec {
+    let packet_bytes = between(s, 1, 1500) as u32;
+    let rate_bps = s.uniform(0.0, 3e6);
+    let vary = match s.below(4) {
+        0 => VbrModel::Constant,
+        1 => VbrModel::PerPacket,
+        2 => VbrModel::Piecewise { period_ns: 10 * MS },
+        _ => VbrModel::Size,
+    };
+    let model = match s.below(4) {
+        0 => TrafficModel::Cbr { rate_bps, packet_bytes },
+        1 => TrafficModel::Poisson { rate_bps, packet_bytes, exponential_size: s.chance(0.5) },
+        2 => TrafficModel::Vbr { low_bps: rate_bps, high_bps: 2.0 * rate_bps, packet_bytes, vary },
+        _ => TrafficModel::Replay {
+            packets: vec![(0, 40), (3 * MS, 1500), (3 * MS, 9)],
+            loop_ns: Some(7 * MS + 1),
+        },
+    };
+    TrafficSpec {
+        name: format!("t{i}.forward"),
+        from: s.below(vertices) as u16,
+        to: s.below(vertices) as u16,
+        start_ns: between(s, 0, 50_000_000) as Time,
+        stop_ns: s.chance(0.5).then_some(150 * MS),
+        dscp: [0, 10, 34, 46][s.below(4) as usize],
+        model,
+    }
+}
+
+/// A random network; with `plain`, only of links whose times are known ahead.
+pub fn random_network(s: &mut Stream, plain: bool) -> NetworkSpec {
+    let vertices = between(s, 2, 6);
+    let mut links: Vec<_> = (0..between(s, 1, 14) as usize).map(|i| plain_link(s, i, vertices)).collect();
+    if !plain {
+        links.iter_mut().for_each(|l| {
+            if s.chance(0.6) {
+                disturb(s, l);
+            }
+        });
+    }
+    let mut spec = network(links);
+    spec.vertices = (0..vertices).map(|i| format!("v{i}")).collect();
+    spec.routing = [Routing::Hops, Routing::Delay, Routing::Load][s.below(3) as usize];
+    spec.traffic = (0..s.below(4) as usize).map(|i| traffic(s, i, vertices)).collect();
+    spec
+}
+
+/// Something that a driver may do at a moment.
+#[derive(Debug, Clone)]
+pub enum Op {
+    Send { from: u16, packet: Packet },
+    Change { link: u16, change: LinkChange },
+    Reroute,
+    Traffic { entry: u16, running: bool },
+    Look { link: u16 },
+}
+
+/// Random operations at increasing moments within 200 ms; mostly sends.
+pub fn random_ops(s: &mut Stream, spec: &NetworkSpec, count: u32) -> Vec<(Time, Op)> {
+    let (vertices, links) = (spec.vertices.len() as u64, spec.links.len() as u64);
+    let mut at = 0;
+    let mut op = |n| {
+        at += between(s, 0, 2 * 200_000_000 / u64::from(count)) as Time;
+        let link = s.below(links) as u16;
+        let op = match s.below(100) {
+            0..=93 => Op::Send { from: s.below(vertices) as u16, packet: random_packet(s, n, vertices, at) },
+            94..=95 => Op::Change { link, change: random_change(s) },
+            96 => Op::Reroute,
+            97 => Op::Traffic { entry: s.below(4) as u16, running: s.chance(0.5) },
+            _ => Op::Look { link },
+        };
+        (at, op)
+    };
+    (0..count).map(&mut op).collect()
+}
+
+fn random_packet(s: &mut Stream, n: u32, vertices: u64, at: Time) -> Packet {
+    let class = [0, 1, 2, 7, TRAFFIC_BASE + 9][s.below(5) as usize];
+    let dscp = [0, 10, 34, 46][s.below(4) as usize];
+    Packet { class, dscp, ..packet(n, s.below(vertices) as u16, between(s, 1, 3000) as u32, at) }
+}
+
+fn random_change(s: &mut Stream) -> LinkChange {
+    LinkChange {
+        rate_bps: s.chance(0.4).then(|| s.uniform(2e5, 2e7)),
+        delay_ns: s.chance(0.4).then(|| between(s, 0, 9_000_000) as Time),
+        loss: s.chance(0.2).then(|| s.unit()),
+        up: s.chance(0.4).then(|| s.chance(0.7)),
+    }
+}
+
+/// Does the operations, calling the network when it asks for it, and everything in it up to `end`.
+pub fn perform(net: &mut Network, ops: &[(Time, Op)], end: Time) -> Vec<NetEvent> {
+    let mut events = Vec::new();
+    for (at, op) in ops {
+        super::call_until(net, at - 1, &mut events);
+        match op {
+            Op::Send { from, packet } => drop(net.send(*at, *from, *packet)),
+            Op::Change { link, change } => drop(net.change_link(*at, *link, change)),
+            Op::Reroute => net.reroute(*at),
+            Op::Traffic { entry, running } => net.set_traffic(*at, *entry, *running),
+            Op::Look { link } => drop(net.queue(*at, *link)),
+        }
+        events.extend(std::iter::from_fn(|| net.poll_event()));
+    }
+    super::call_until(net, end, &mut events);
+    events
+}

@@ -1,0 +1,59 @@
+//! A link whose times are computed ahead and the same link served packet by packet give the same network.
+
+mod common;
+
+use common::random::{flow_names, perform, random_network, random_ops, Op};
+use proptest::prelude::*;
+use tcps_core::{
+    seed::Stream,
+    time::{Time, SECOND},
+};
+use tcps_net::{spec::NetworkSpec, LinkChange, LinkStats, NetEvent, Network, TrafficStats};
+
+/// Events in an order that does not depend on ties, counters of links and of traffic at several moments.
+type Outcome = (Vec<(Time, u32, bool)>, Vec<(Vec<LinkStats>, Vec<TrafficStats>)>);
+
+fn outcome(spec: &NetworkSpec, ops: &[(Time, Op)], served: bool) -> Outcome {
+    let mut net = Network::new(spec, &flow_names(), 5).expect("a valid network");
+    if served {
+        let same = LinkChange { up: Some(true), ..LinkChange::default() };
+        (0..spec.links.len() as u16).for_each(|l| net.change_link(0, l, &same).expect("a valid change"));
+    }
+    let mut stats = Vec::new();
+    let mut events = Vec::new();
+    for part in ops.chunks(50) {
+        let end = part.last().map_or(0, |o| o.0) + 1;
+        events.extend(perform(&mut net, part, end));
+        stats.push((net.link_stats(), net.traffic_stats()));
+    }
+    events.extend(perform(&mut net, &[], SECOND));
+    stats.push((net.link_stats(), net.traffic_stats()));
+    let mut events: Vec<_> = events.iter().map(key).collect();
+    events.sort_unstable();
+    (events, stats)
+}
+
+fn key(event: &NetEvent) -> (Time, u32, bool) {
+    match event {
+        NetEvent::Arrived { at, packet, .. } | NetEvent::Duplicated { at, packet } => (*at, packet.payload, true),
+        NetEvent::Dropped { at, packet, .. } => (*at, packet.payload, false),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    /// Random networks, random background traffic, links that change, paths that are chosen again: arrivals, drops
+    /// and all counters agree to the nanosecond.
+    #[test]
+    fn ahead_and_served_agree(seed in any::<u64>()) {
+        let mut s = Stream::new(seed, "equivalence");
+        let spec = random_network(&mut s, true);
+        let ops = random_ops(&mut s, &spec, 400);
+        let (ahead, served) = (outcome(&spec, &ops, false), outcome(&spec, &ops, true));
+        prop_assert_eq!(ahead.0, served.0);
+        for (a, b) in ahead.1.iter().zip(&served.1) {
+            prop_assert_eq!(a, b);
+        }
+    }
+}

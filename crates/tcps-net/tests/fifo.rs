@@ -1,0 +1,154 @@
+//! First in, first out: exact times, the byte-exact limit, and the drain slopes of the dumbbell.
+
+mod common;
+
+use common::{arrivals, check_exact, drops, link, network, one_link, packet, run};
+use tcps_core::{
+    record::DropReason,
+    time::{Time, MS, SECOND},
+};
+use tcps_net::{
+    spec::{LinkSpec, QueueSpec, TrafficModel, TrafficSpec},
+    Network, QueueState,
+};
+
+fn limited(limit_bytes: Option<u64>, limit_packets: Option<u64>) -> Network {
+    let queue = QueueSpec { limit_bytes, limit_packets, ..QueueSpec::default() };
+    Network::new(&one_link(8e6, queue), &[], 1).expect("a valid network") // 1000 bytes take 1 ms
+}
+
+/// A packet that would make the waiting bytes exceed the limit is dropped whole; one that just fills it is taken; the
+/// one in service does not count. [PROTOCOLS 1.3] [PROTOCOLS A27]
+#[test]
+fn the_limit_is_exact_to_the_byte() {
+    let mut net = limited(Some(2000), None);
+    let sizes = [5000, 1000, 1001, 1000, 1]; // in service, waits, too large, just fits, too much
+    let events = run(&mut net, sizes.iter().zip(0..).map(|(&b, n)| packet(n, 1, b, 0)), SECOND);
+    let dropped: Vec<u32> = drops(&events).iter().map(|d| d.0.index).collect();
+    assert_eq!(dropped, [2, 4]);
+    let times: Vec<Time> = arrivals(&events).iter().map(|a| a.1).collect();
+    assert_eq!(times, [5 * MS, 6 * MS, 7 * MS]);
+    assert_eq!(net.link_stats()[0].max_queue_bytes, 2000);
+    assert_eq!(net.link_stats()[0].drops[DropReason::Full as usize], 2);
+}
+
+#[test]
+fn a_packet_limit_counts_packets() {
+    let mut net = limited(None, Some(2));
+    let events = run(&mut net, (0..5).map(|n| packet(n, 1, 1000, 0)), SECOND);
+    assert_eq!(arrivals(&events).len(), 3);
+    assert_eq!(net.link_stats()[0].max_queue_packets, 2);
+}
+
+/// Room is free again at the very moment at which a transmission starts: departures come before arrivals.
+#[test]
+fn departures_come_before_arrivals_of_the_same_moment() {
+    let mut net = limited(None, Some(1));
+    let packets =
+        [packet(0, 1, 1000, 0), packet(1, 1, 1000, 0), packet(2, 1, 1000, MS), packet(3, 1, 1000, MS)];
+    let dropped: Vec<u32> = drops(&run(&mut net, packets, SECOND)).iter().map(|d| d.0.index).collect();
+    assert_eq!(dropped, [3]);
+}
+
+/// What a blocking send waits for: the end of its own transmission.
+#[test]
+fn send_tells_when_the_link_has_taken_the_packet() {
+    let mut net = limited(None, Some(1));
+    assert_eq!(net.send(0, 0, packet(0, 1, 1000, 0)), MS);
+    assert_eq!(net.send(0, 0, packet(1, 1, 500, 0)), MS + MS / 2);
+    assert_eq!(net.send(0, 0, packet(2, 1, 500, 0)), 0, "a dropped packet holds nobody");
+    assert_eq!(net.send(0, 1, packet(3, 1, 500, 0)), 0, "a packet to its own vertex is there");
+}
+
+#[test]
+fn the_queue_at_a_moment_is_what_has_not_started() {
+    let mut net = limited(None, None);
+    for n in 0..4 {
+        net.send(0, 0, packet(n, 1, 1000, 0));
+    }
+    assert_eq!(net.queue(0, 0), QueueState { packets: 3, bytes: 3000, wait_ns: 4 * MS });
+    assert_eq!(net.queue(MS, 0), QueueState { packets: 2, bytes: 2000, wait_ns: 3 * MS });
+    assert_eq!(net.queue(10 * MS, 0), QueueState::default());
+    assert_eq!(net.link_stats()[0].busy_ns, 4 * MS);
+}
+
+/// One direction of the dumbbell, with one packet of `67 + 70 k` bytes every `k` ms against CBR and VBR. Returns
+/// (moment, delay) in ms of each packet.
+fn dumbbell(k: u32, start_backlog_bytes: u32, end: Time) -> Vec<(f64, f64)> {
+    let bottleneck = QueueSpec { limit_bytes: Some(15_000), ..QueueSpec::default() };
+    let mut spec = network(vec![
+        link("access", 0, 1, None, 5 * MS),
+        LinkSpec { queue: bottleneck, ..link("l1", 1, 2, Some(1.5e6), 5 * MS) },
+        link("egress", 2, 3, None, 5 * MS),
+    ]);
+    for name in ["cbr", "vbr"] {
+        let model = TrafficModel::Cbr { rate_bps: 400e3, packet_bytes: 50 };
+        let (name, start_ns, stop_ns) = (name.into(), 0, None);
+        spec.traffic.push(TrafficSpec { name, from: 1, to: 2, start_ns, stop_ns, dscp: 0, model });
+    }
+    let mut net = Network::new(&spec, &[], 1).expect("a valid network");
+    if start_backlog_bytes > 0 {
+        net.send(0, 1, packet(u32::MAX - 1, 2, start_backlog_bytes, 0));
+    }
+    let packets =
+        (0..).map(|n| packet(n, 3, 67 + 70 * k, Time::from(n * k) * MS)).take_while(|p| p.sent_ns < end);
+    let arrived = arrivals(&run(&mut net, packets, end + SECOND));
+    let own = arrived.iter().filter(|(p, _)| p.dst == 3);
+    own.map(|(p, at)| (p.sent_ns as f64 / 1e6, (at - p.sent_ns) as f64 / 1e6)).collect()
+}
+
+/// Growth of the delay in ms per ms between two moments.
+fn slope(delays: &[(f64, f64)], from_ms: f64, to_ms: f64) -> f64 {
+    let at = |t: f64| delays.iter().find(|d| d.0 >= t).copied().unwrap_or_default();
+    let (a, b) = (at(from_ms), at(to_ms));
+    (b.1 - a.1) / (b.0 - a.0)
+}
+
+/// Queue slope (load - 1500) / 1500 at R_cbr 400: k = 1 +0.264, k = 3 +0.0258, k = 4 -0.004 (10 ms need 2.5 s).
+/// [PROTOCOLS 2.10]
+#[test]
+fn drain_slopes_are_the_published_ones() {
+    let growth = slope(&dumbbell(1, 0, SECOND), 20.0, 240.0);
+    assert!(check_exact(growth, 0.264, 0.001), "{growth}");
+    assert!(!check_exact(growth, 0.2587, 0.001), "2 % less must be refused");
+    let slow = slope(&dumbbell(3, 0, SECOND), 60.0, 960.0);
+    assert!(check_exact(slow, 0.0258, 0.01), "{slow}");
+    let backlog = dumbbell(4, 10 * 1500 / 8 + 1000, 3 * SECOND);
+    let drain = slope(&backlog, 100.0, 1900.0);
+    assert!(check_exact(drain, -0.004, 0.01), "{drain}");
+}
+
+/// The empty dumbbell: 15 ms of propagation and the serialisation of 137 bytes; the buffer adds at most 80 ms and
+/// the packet in service. [PROTOCOLS 2.10]
+#[test]
+fn the_first_and_the_worst_delay_of_the_dumbbell() {
+    let delays = dumbbell(1, 0, 2 * SECOND);
+    assert_eq!(delays[0].1, 15.0 + 0.730_667);
+    let worst = delays.iter().map(|d| d.1).fold(0.0, f64::max);
+    assert!((95.0..=15.0 + 80.0 + 2.0 * 0.731).contains(&worst), "{worst}");
+}
+
+/// Background packets are counted when they arrive, not before.
+#[test]
+fn background_traffic_is_counted_to_the_nanosecond() {
+    let mut spec = network(vec![link("a", 0, 1, Some(400e3), 7 * MS), link("b", 1, 2, None, 3 * MS)]);
+    let model = TrafficModel::Cbr { rate_bps: 200e3, packet_bytes: 50 }; // every 2 ms, on the line for 1 ms
+    spec.traffic.push(TrafficSpec {
+        name: "t".into(),
+        from: 0,
+        to: 2,
+        start_ns: 0,
+        stop_ns: Some(20 * MS),
+        dscp: 0,
+        model,
+    });
+    let mut net = Network::new(&spec, &[], 1).expect("a valid network");
+    for (now, entered_b, delivered) in
+        [(8 * MS - 1, 0, 0), (8 * MS, 1, 0), (11 * MS - 1, 2, 0), (11 * MS, 2, 1), (99 * MS, 10, 10)]
+    {
+        net.handle_timeout(now);
+        assert_eq!(net.link_stats()[1].offered_packets, entered_b, "at {now}");
+        assert_eq!(net.traffic_stats()[0].delivered_packets, delivered, "at {now}");
+    }
+    assert_eq!(net.poll_timeout(), None, "nothing to see");
+}

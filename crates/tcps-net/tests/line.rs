@@ -1,0 +1,267 @@
+//! What may happen on a line: opportunities, outages, copies, changed bits, a shared medium.
+
+mod common;
+
+use common::{arrivals, call_until, check, check_exact, drops, link, network, packet, run, Estimate};
+use tcps_core::{
+    dist::Dist,
+    record::DropReason,
+    time::{Time, MS, SECOND},
+};
+use tcps_net::{
+    spec::{JitterSpec, LinkSpec, LossSpec, NetworkSpec, TrafficModel, TrafficSpec},
+    LinkChange, NetEvent, Network, Packet,
+};
+
+fn one(spec: LinkSpec) -> Network {
+    Network::new(&network(vec![spec]), &[], 1).expect("a valid network")
+}
+
+fn times(events: &[NetEvent]) -> Vec<(u32, Time)> {
+    arrivals(events).iter().map(|(p, at)| (p.index, *at)).collect()
+}
+
+/// 1500 bytes per moment; small packets share one, a large one takes two, unused ones are lost, and the trace starts
+/// again after its last moment. [Netravali 2015]
+#[test]
+fn a_trace_of_opportunities_is_followed() {
+    let trace = vec![2 * MS, 2 * MS, 5 * MS, 10 * MS];
+    let mut net = one(LinkSpec { opportunities_ns: Some(trace), ..link("cell", 0, 1, None, MS) });
+    let sizes_at = [
+        (700, 0), // 0, 1 share the first opportunity at 2
+        (800, 0),
+        (1600, 0),      // takes the second at 2 and 100 bytes of that at 5
+        (1400, 0),      // fills that at 5
+        (1, 0),         // the one at 10
+        (500, 11 * MS), // those at 12 (twice): the second is unused
+        (500, 12 * MS), // too late for 12: 15
+        (500, 99 * MS), // 100 is the last of the tenth round
+    ];
+    let events = run(&mut net, sizes_at.iter().zip(0..).map(|(&(b, at), n)| packet(n, 1, b, at)), SECOND);
+    let expected = [(0, 3), (1, 3), (2, 6), (3, 6), (4, 11), (5, 13), (6, 16), (7, 101)];
+    assert_eq!(times(&events), expected.map(|(n, ms)| (n, ms * MS)));
+}
+
+/// A saturated trace delivers 1500 bytes per moment, no more and no less.
+#[test]
+fn a_saturated_trace_delivers_its_rate() {
+    let trace: Vec<Time> = (1..=12).map(|k| k * k * MS).collect();
+    let mut net = one(LinkSpec { opportunities_ns: Some(trace), ..link("cell", 0, 1, None, 0) });
+    let packets = (0..4000).map(|n| packet(n, 1, 300, 0));
+    let delivered = arrivals(&run(&mut net, packets, 10 * 144 * MS)).len() as f64 * 300.0;
+    assert!(check_exact(delivered, 10.0 * 12.0 * 1500.0, 1e-9), "{delivered}");
+    assert!(!check_exact(delivered, 10.0 * 12.0 * 1504.0, 1e-9));
+}
+
+/// Packets that would start during an outage are lost; those on the way arrive; the line's timing does not change.
+#[test]
+fn an_outage_loses_what_starts_in_it() {
+    let outages = vec![(10 * MS, 20 * MS), (30 * MS, 31 * MS)];
+    let mut net = one(LinkSpec { outages, ..link("l", 0, 1, Some(8e6), 50 * MS) });
+    let events = run(&mut net, (0..40).map(|n| packet(n, 1, 1000, Time::from(n) * MS)), SECOND);
+    let lost: Vec<u32> = drops(&events).iter().map(|d| d.0.index).collect();
+    assert_eq!(lost, (10..20).chain([30]).collect::<Vec<_>>());
+    assert!(drops(&events).iter().all(|d| d.2 == DropReason::Outage && d.1 == d.0.sent_ns));
+    assert!(arrivals(&events).iter().all(|(p, at)| *at == p.sent_ns + 51 * MS));
+}
+
+/// An event takes the link down and up again, in the middle of a folded path too.
+#[test]
+fn a_link_that_goes_down_loses_packets_until_it_is_up() {
+    for down in 0..3 {
+        let links = vec![
+            link("a", 0, 1, None, 5 * MS),
+            link("b", 1, 2, Some(8e6), 5 * MS),
+            link("c", 2, 3, None, 5 * MS),
+        ];
+        let mut net = Network::new(&network(links), &[], 1).expect("a valid network");
+        let mut events = Vec::new();
+        for n in 0..60 {
+            let now = Time::from(n) * MS + 1;
+            call_until(&mut net, now - 1, &mut events);
+            if n == 20 || n == 40 {
+                net.change_link(now - 1, down, &LinkChange { up: Some(n == 40), ..LinkChange::default() })
+                    .expect("valid");
+            }
+            net.send(now, 0, packet(n, 3, 1000, now));
+        }
+        call_until(&mut net, SECOND, &mut events);
+        let lost: Vec<u32> = drops(&events).iter().map(|d| d.0.index).collect();
+        let first = 20 - [0, 5, 11][usize::from(down)]; // ms from the source to that link
+        assert_eq!(lost, (first..first + 20).collect::<Vec<_>>(), "link {down}");
+        assert!(arrivals(&events).iter().all(|(p, at)| *at == p.sent_ns + 16 * MS));
+    }
+}
+
+/// Packets that have started keep their times, those that wait see the new rate and the new delay.
+#[test]
+fn a_new_rate_is_for_those_that_wait() {
+    let mut net = one(link("l", 0, 1, Some(8e6), 10 * MS)); // 1000 bytes take 1 ms
+    for n in 0..4 {
+        net.send(0, 0, packet(n, 1, 1000, 0));
+    }
+    let change = LinkChange { rate_bps: Some(4e6), delay_ns: Some(20 * MS), ..LinkChange::default() };
+    net.change_link(MS + MS / 2, 0, &change).expect("valid");
+    let mut events = Vec::new();
+    call_until(&mut net, SECOND, &mut events);
+    assert_eq!(times(&events), [(0, 11 * MS), (1, 12 * MS), (2, 24 * MS), (3, 26 * MS)]);
+    assert_eq!(net.link_stats()[0].busy_ns, 6 * MS);
+}
+
+/// A shorter delay never lets a packet overtake on a link that keeps the order.
+#[test]
+fn a_shorter_delay_keeps_the_order() {
+    let mut net = one(link("l", 0, 1, None, 10 * MS));
+    net.send(0, 0, packet(0, 1, 100, 0));
+    net.change_link(MS, 0, &LinkChange { delay_ns: Some(MS), ..LinkChange::default() }).expect("valid");
+    net.send(2 * MS, 0, packet(1, 1, 100, 2 * MS));
+    net.send(20 * MS, 0, packet(2, 1, 100, 20 * MS));
+    let mut events = Vec::new();
+    call_until(&mut net, SECOND, &mut events);
+    assert_eq!(times(&events), [(0, 10 * MS), (1, 10 * MS), (2, 21 * MS)]);
+}
+
+#[test]
+fn copies_and_changed_bits_have_their_probabilities() {
+    let mut net = one(LinkSpec { duplicate: 0.1, corrupt: 0.05, ..link("l", 0, 1, Some(1e9), MS) });
+    let events = run(&mut net, (0..200_000).map(|n| packet(n, 1, 100, Time::from(n) * 1000)), SECOND);
+    let mut copies = vec![0.0; 200_000];
+    arrivals(&events).iter().for_each(|(p, _)| copies[p.index as usize] += 1.0);
+    assert!(check(Estimate::of(&copies), 1.1));
+    assert!(!check(Estimate::of(&copies), 1.11));
+    let bit = |e: &NetEvent| f64::from(u8::from(matches!(e, NetEvent::Arrived { corrupted: true, .. })));
+    let changed = Estimate::of(&events.iter().map(bit).collect::<Vec<_>>());
+    assert!(check(changed, 0.05), "{changed:?}");
+    assert!(!check(changed, 0.055));
+    let stats = &net.link_stats()[0];
+    assert_eq!(stats.duplicated as usize, arrivals(&events).len() - 200_000);
+    assert_eq!(stats.corrupted as f64, events.iter().map(bit).sum::<f64>());
+}
+
+/// A changed bit stays changed over the following links.
+#[test]
+fn a_changed_bit_is_reported_at_the_end_of_the_path() {
+    let links = vec![
+        LinkSpec { corrupt: 1.0, ..link("a", 0, 1, None, MS) },
+        link("b", 1, 2, Some(1e6), MS),
+        link("c", 2, 3, None, 0),
+    ];
+    let mut net = Network::new(&network(links), &[], 1).expect("a valid network");
+    let events = run(&mut net, [packet(0, 3, 100, 0)], SECOND);
+    assert!(matches!(events[..], [NetEvent::Arrived { corrupted: true, .. }]));
+}
+
+fn hub(rates: &[f64]) -> NetworkSpec {
+    let station = |(i, &rate): (usize, &f64)| {
+        let from = i as u16 + 1;
+        LinkSpec { medium: Some("hub".into()), ..link(&format!("s{from}"), from, 0, Some(rate), 0) }
+    };
+    network(rates.iter().enumerate().map(station).collect())
+}
+
+/// One transmission at a time: stations that always have something to send take turns, and together get one line.
+#[test]
+fn stations_on_a_hub_take_turns() {
+    let mut net = Network::new(&hub(&[8e6, 8e6, 8e6]), &[], 1).expect("a valid network");
+    for n in 0..300u32 {
+        net.send(0, 1 + (n % 3) as u16, packet(n, 0, 1000, 0));
+    }
+    let mut events = Vec::new();
+    call_until(&mut net, 150 * MS, &mut events);
+    let expected: Vec<_> = (0..150).map(|n| (n, Time::from(n + 1) * MS)).collect();
+    assert_eq!(times(&events), expected);
+}
+
+/// A slow station takes its time: with turns by packet, both get the same packets, and the fast one waits.
+#[test]
+fn a_slow_station_holds_up_a_fast_one() {
+    let mut net = Network::new(&hub(&[8e6, 2e6]), &[], 1).expect("a valid network");
+    for n in 0..1000u32 {
+        net.send(0, 1 + (n % 2) as u16, packet(n, 0, 1000, 0));
+    }
+    let mut events = Vec::new();
+    call_until(&mut net, SECOND, &mut events);
+    let fast = arrivals(&events).iter().filter(|(p, _)| p.index % 2 == 0).count() as f64;
+    assert!(check_exact(fast, 200.0, 0.01), "1 ms and 4 ms in turn: {fast}");
+    assert!(!check_exact(fast, 500.0, 0.01), "equal time must be refused");
+    let busy: Time = net.link_stats().iter().map(|l| l.busy_ns).sum();
+    assert_eq!(busy, SECOND);
+}
+
+/// Random loss occupies the line: the packets behind it are not earlier.
+#[test]
+fn a_lost_packet_takes_its_time_on_the_line() {
+    let loss = Some(LossSpec::Random { p: 0.5 });
+    let mut net = one(LinkSpec { loss, ..link("l", 0, 1, Some(8e6), 0) });
+    let events = run(&mut net, (0..100).map(|n| packet(n, 1, 1000, 0)), SECOND);
+    assert!(arrivals(&events).iter().all(|(p, at)| *at == Time::from(p.index + 1) * MS));
+    assert!(drops(&events).iter().all(|d| d.2 == DropReason::Loss && d.1 == Time::from(d.0.index) * MS));
+}
+
+/// Each random object has a stream of its own: adding jitter changes no loss, adding a link changes nothing.
+#[test]
+fn random_objects_do_not_disturb_each_other() {
+    let lossy = |jitter, more: Option<LinkSpec>| {
+        let loss = Some(LossSpec::Random { p: 0.2 });
+        let l = LinkSpec { loss, jitter, ..link("l", 0, 1, Some(8e6), 0) };
+        let mut net =
+            Network::new(&network([Some(l), more].into_iter().flatten().collect()), &[], 7).expect("valid");
+        let events = run(&mut net, (0..500).map(|n| packet(n, 1, 1000, 0)), 10 * SECOND);
+        drops(&events).iter().map(|d| d.0.index).collect::<Vec<_>>()
+    };
+    let plain = lossy(None, None);
+    let jitter = JitterSpec { delay: Dist::Exponential { mean_ns: 1e6, shift_ns: 0 }, reorder: true };
+    assert!(!plain.is_empty());
+    assert_eq!(plain, lossy(Some(jitter), None));
+    let other = LinkSpec { loss: Some(LossSpec::Random { p: 0.5 }), ..link("m", 1, 0, None, 0) };
+    assert_eq!(plain, lossy(None, Some(other)));
+}
+
+/// A stopped source keeps its clock: what it would have sent is left out, nothing shifts.
+#[test]
+fn stopped_traffic_goes_on_in_its_own_beat() {
+    let mut spec = network(vec![link("l", 0, 1, Some(8e6), 0)]);
+    let model = TrafficModel::Cbr { rate_bps: 400e3, packet_bytes: 50 };
+    spec.traffic.push(TrafficSpec {
+        name: "t".into(),
+        from: 0,
+        to: 1,
+        start_ns: 0,
+        stop_ns: None,
+        dscp: 0,
+        model,
+    });
+    let mut net = Network::new(&spec, &[], 1).expect("a valid network");
+    net.set_traffic(10 * MS, 0, false);
+    net.set_traffic(20 * MS + 1, 0, true);
+    let mut counts = Vec::new();
+    for ms in [9, 20, 21, 30] {
+        net.handle_timeout(ms * MS);
+        counts.push(net.traffic_stats()[0].packets);
+    }
+    assert_eq!(counts, [10, 10, 11, 20]);
+}
+
+/// Without links, all vertices reach each other at once; without a path, the packet is reported.
+#[test]
+fn no_links_and_no_path() {
+    let mut net = Network::new(&NetworkSpec::default(), &[], 1).expect("valid");
+    net.send(5, 0, packet(0, 3, 100, 5));
+    assert_eq!(
+        net.poll_event(),
+        Some(NetEvent::Arrived { at: 5, packet: packet(0, 3, 100, 5), corrupted: false })
+    );
+    let mut net = one(link("l", 0, 1, None, 0));
+    let lost = |packet: Packet, net: &mut Network| {
+        net.send(packet.sent_ns, 1, packet);
+        net.poll_event()
+            == Some(NetEvent::Dropped {
+                at: packet.sent_ns,
+                packet,
+                link: u16::MAX,
+                reason: DropReason::NoRoute,
+            })
+    };
+    assert!(lost(packet(0, 0, 100, 5), &mut net));
+    assert!(lost(packet(1, 900, 100, 6), &mut net), "a vertex that does not exist");
+}

@@ -1,0 +1,280 @@
+//! What always holds: packets and bytes are conserved, order is kept where promised, the same seed gives the same
+//! run, and no specification or operation makes the network panic.
+
+mod common;
+
+use common::random::{flow_names, perform, random_network, random_ops, Op};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use tcps_core::{
+    record::DropReason,
+    seed::Stream,
+    time::{Time, NEVER, SECOND},
+};
+use tcps_net::{
+    packet::Parcel,
+    queue::{self, Flows},
+    spec::{Discipline, LinkSpec, NetworkSpec, QueueSpec},
+    LinkChange, NetEvent, Network, Packet,
+};
+
+/// Long enough for everything that random operations have put into a network to leave it.
+const DRAINED: Time = 600 * SECOND;
+
+fn events_of(spec: &NetworkSpec, ops: &[(Time, Op)], seed: u64) -> (Network, Vec<NetEvent>) {
+    let mut net = Network::new(spec, &flow_names(), seed).expect("a valid network");
+    let mut events = perform(&mut net, ops, SECOND);
+    (0..spec.traffic.len()).for_each(|t| net.set_traffic(SECOND, t as u16, false));
+    events.extend(perform(&mut net, &[], DRAINED));
+    (net, events)
+}
+
+/// Packets and bytes that enter and leave every vertex: what its links bring and what is sent there is delivered,
+/// offered to a link, or has no route.
+fn conserved_at_vertices(spec: &NetworkSpec, ops: &[(Time, Op)], net: &Network, events: &[NetEvent]) -> bool {
+    let n = spec.vertices.len();
+    let (mut inward, mut outward) = (vec![0u64; n], vec![0u64; n]);
+    for (l, s) in spec.links.iter().zip(net.link_stats()) {
+        assert_eq!((s.waiting_packets, s.waiting_bytes), (0, 0), "{} has not drained", s.name);
+        inward[usize::from(l.to)] += s.packets + s.duplicated;
+        outward[usize::from(l.from)] += s.offered_packets;
+    }
+    for (_, op) in ops {
+        if let Op::Send { from, .. } = op {
+            inward[usize::from(*from)] += 1;
+        }
+    }
+    let mut without_route = 0;
+    for e in events {
+        match e {
+            NetEvent::Arrived { packet, .. } => outward[usize::from(packet.dst)] += 1,
+            NetEvent::Dropped { reason: DropReason::NoRoute, .. } => without_route += 1,
+            NetEvent::Dropped { .. } | NetEvent::Duplicated { .. } => {}
+        }
+    }
+    for (t, s) in spec.traffic.iter().zip(net.traffic_stats()) {
+        inward[usize::from(t.from)] += s.packets;
+        outward[usize::from(t.to)] += s.delivered_packets;
+    }
+    let (sum_in, sum_out): (u64, u64) = (inward.iter().sum(), outward.iter().sum());
+    let on_links: u64 = net.link_stats().iter().map(|s| s.dropped_packets).sum();
+    let lost_background: u64 = net.traffic_stats().iter().map(|t| t.dropped_packets).sum();
+    let lost_own = events.iter().filter(|e| matches!(e, NetEvent::Dropped { .. })).count() as u64;
+    let background_without_route = lost_background + lost_own - on_links - without_route;
+    sum_in == sum_out + without_route + background_without_route
+        && inward.iter().zip(&outward).all(|(i, o)| i >= o)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(120))]
+
+    /// In = out + dropped at every vertex of a drained network with every kind of link.
+    #[test]
+    fn packets_are_conserved(seed in any::<u64>()) {
+        let mut s = Stream::new(seed, "conservation");
+        let spec = random_network(&mut s, false);
+        let ops = random_ops(&mut s, &spec, 400);
+        let (net, events) = events_of(&spec, &ops, seed);
+        prop_assert!(conserved_at_vertices(&spec, &ops, &net, &events));
+        let duplicates: u64 = net.link_stats().iter().map(|l| l.duplicated).sum();
+        let sent = ops.iter().filter(|o| matches!(o.1, Op::Send { .. })).count() as u64;
+        if duplicates == 0 {
+            prop_assert_eq!(events.len() as u64, sent, "each packet arrives or is dropped, once");
+        }
+        for t in net.traffic_stats() {
+            prop_assert!(duplicates > 0 || t.packets == t.delivered_packets + t.dropped_packets);
+        }
+    }
+
+    /// The same seed gives the same run, whenever the driver calls.
+    #[test]
+    fn the_same_seed_gives_the_same_run(seed in any::<u64>()) {
+        let mut s = Stream::new(seed, "determinism");
+        let spec = random_network(&mut s, false);
+        let ops = random_ops(&mut s, &spec, 200);
+        let (a, b) = (events_of(&spec, &ops, 3), events_of(&spec, &ops, 3));
+        prop_assert_eq!(&a.1, &b.1);
+        prop_assert_eq!(a.0.link_stats(), b.0.link_stats());
+    }
+
+    /// Events come in order of time, and no packet of a flow overtakes another on a path that keeps the order.
+    #[test]
+    fn order_is_kept_where_promised(seed in any::<u64>()) {
+        let mut s = Stream::new(seed, "order");
+        let mut spec = random_network(&mut s, false);
+        spec.links.iter_mut().filter_map(|l| l.jitter.as_mut()).for_each(|j| j.reorder = false);
+        let mut ops = random_ops(&mut s, &spec, 300);
+        ops.retain(|o| matches!(o.1, Op::Send { .. } | Op::Look { .. } | Op::Traffic { .. }));
+        let (_, events) = events_of(&spec, &ops, seed);
+        let sources: BTreeMap<u32, u16> = ops
+            .iter()
+            .filter_map(|(_, op)| match op {
+                Op::Send { from, packet } => Some((packet.payload, *from)),
+                _ => None,
+            })
+            .collect();
+        let mut newest = BTreeMap::new();
+        let mut last = 0;
+        for e in &events {
+            prop_assert!(e.at() >= last);
+            last = e.at();
+            let NetEvent::Arrived { packet: p, .. } = e else { continue };
+            let key = (sources[&p.payload], p.dst, p.class, p.dscp);
+            let before = newest.insert(key, p.index);
+            prop_assert!(before.is_none_or(|b| b <= p.index), "{} after {:?}", p.index, before);
+        }
+    }
+}
+
+/// Any discipline by number, with any parameters that are allowed.
+fn discipline(kind: u8, a: u32, b: u32) -> Discipline {
+    let (target_ns, interval_ns) = (Time::from(a) + 1, Time::from(b) + 1);
+    let quantum_bytes = a % 3000 + 1;
+    match kind {
+        0 => Discipline::DropTail,
+        1 => Discipline::Priority { classes: vec![vec![46], vec![10], vec![]] },
+        2 => {
+            Discipline::RoundRobin { quantum_bytes, flow_limits: vec![("haptic".into(), u64::from(b % 20))] }
+        }
+        3 => Discipline::Red { min_bytes: f64::from(a % 4000), max_bytes: 4001.0, max_p: 0.3, weight: 0.3 },
+        4 => Discipline::Codel { target_ns, interval_ns },
+        _ => Discipline::FqCodel { target_ns, interval_ns, quantum_bytes, flows: b % 5 + 1 },
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// At every queue, packets and bytes in = out + dropped + waiting after every step; limits hold; the packets of a
+    /// flow leave in order; `dequeue` gives nothing only when nothing waits.
+    #[test]
+    fn queues_conserve_packets_and_bytes(
+        (kind, a, b) in (0u8..6, 0u32..20_000_000, 0u32..20_000_000),
+        (limit_bytes, limit_packets) in (prop::option::of(0u64..9000), prop::option::of(0u64..30)),
+        steps in prop::collection::vec((any::<bool>(), 0u32..2000, 0u16..4, 0i64..3_000_000), 1..300),
+    ) {
+        let limits = QueueSpec { limit_bytes, limit_packets, discipline: discipline(kind, a, b) };
+        let link = LinkSpec { queue: limits, rate_bps: Some(8e6), ..LinkSpec::default() };
+        let mut queue = queue::build(&link, &Flows::new(&flow_names(), vec![]), 1);
+        let (mut now, mut refused, mut newest) = (0, Vec::new(), [None; 4]);
+        let (mut entered, mut left) = ((0u64, 0u64), (0u64, 0u64));
+        for (n, (arrive, wire_bytes, class, step)) in (0u32..).zip(steps) {
+            now += step;
+            if arrive {
+                let dscp = [46, 10, 0, 5][usize::from(class)];
+                let packet = Packet { payload: n, class, index: n, dst: 1, dscp, wire_bytes, sent_ns: now };
+                queue.enqueue(Parcel { packet, corrupted: false, at: now }, false, &mut refused);
+                entered = (entered.0 + 1, entered.1 + u64::from(wire_bytes));
+            } else if let Some(p) = queue.dequeue(now, &mut refused) {
+                left = (left.0 + 1, left.1 + u64::from(p.packet.wire_bytes));
+                let before = newest[usize::from(p.packet.class)].replace(p.packet.index);
+                prop_assert!(before < Some(p.packet.index), "order within a flow");
+            } else {
+                prop_assert_eq!(queue.packets(), 0);
+            }
+            let bytes_dropped: u64 = refused.iter().map(|r| u64::from(r.0.wire_bytes)).sum();
+            prop_assert_eq!(entered.0, left.0 + refused.len() as u64 + queue.packets());
+            prop_assert_eq!(entered.1, left.1 + bytes_dropped + queue.bytes());
+            if kind != 2 { // round robin has its limits per flow
+                prop_assert!(limit_packets.is_none_or(|l| queue.packets() <= l));
+                prop_assert!(limit_bytes.is_none_or(|l| queue.bytes() <= l));
+            }
+        }
+    }
+
+    /// Whatever moments, numbers and sizes a driver gives, and whatever changes it asks for, the network stands.
+    #[test]
+    fn no_operation_makes_it_panic(
+        seed in any::<u64>(),
+        ops in prop::collection::vec((any::<u8>(), -1_000i64..400_000_000, any::<u16>(), any::<u32>(), any::<f64>()), 0..120),
+    ) {
+        let spec = random_network(&mut Stream::new(seed, "panic"), false);
+        let mut net = Network::new(&spec, &flow_names(), seed).expect("a valid network");
+        for (kind, at, small, large, x) in ops {
+            let packet = Packet { payload: large, class: small, index: large, dst: small % 8, dscp: kind, wire_bytes: large % 70_000, sent_ns: at };
+            match kind % 8 {
+                0..=2 => drop(net.send(at, small % 9, packet)),
+                3 => net.handle_timeout(at),
+                4 => {
+                    let change = LinkChange {
+                        rate_bps: (small % 2 == 0).then_some(x),
+                        delay_ns: (small % 3 == 0).then_some(Time::from(large) - 1000),
+                        loss: (small % 5 == 0).then_some(x % 2.0),
+                        up: (small % 7 == 0).then_some(small % 2 == 0),
+                    };
+                    let _ = net.change_link(at, small % 16, &change);
+                }
+                5 => net.reroute(at),
+                6 => net.set_traffic(at, small % 5, large % 2 == 0),
+                _ => drop((net.queue(at, small % 16), net.link_stats(), net.traffic_stats(), net.route(small % 9, kind.into()))),
+            }
+            while net.poll_event().is_some() {}
+        }
+        prop_assert!(net.poll_timeout().is_none_or(|t| t < NEVER));
+    }
+
+    /// Whatever a specification says, it is refused with a message or gives a network.
+    #[test]
+    fn no_specification_makes_it_panic(seed in any::<u64>(), x in any::<f64>(), t in any::<i64>(), n in any::<u32>(), what in 0u8..20) {
+        let mut spec = random_network(&mut Stream::new(seed, "specification"), false);
+        spoil(&mut spec, what, x, t, n);
+        match Network::new(&spec, &flow_names(), seed) {
+            Ok(mut net) => {
+                net.send(0, 0, Packet { payload: 0, class: 0, index: 0, dst: 1, dscp: 0, wire_bytes: n % 70_000, sent_ns: 0 });
+                net.handle_timeout(SECOND / 10);
+            }
+            Err(e) => prop_assert!(e.to_string().contains("; "), "a message has a remedy: {}", e),
+        }
+    }
+}
+
+/// Puts a wild value somewhere.
+fn spoil(spec: &mut NetworkSpec, what: u8, x: f64, t: Time, n: u32) {
+    use tcps_net::spec::{JitterSpec, LossSpec, TrafficModel, VbrModel};
+    let l = &mut spec.links[0];
+    match what {
+        0 => l.rate_bps = Some(x),
+        1 => l.delay_ns = t,
+        2 => l.loss = Some(LossSpec::Random { p: x }),
+        3 => l.loss = Some(LossSpec::GilbertElliott { p: x, r: x, loss_good: x, loss_bad: x }),
+        4 => l.duplicate = x,
+        5 => l.outages = vec![(t, 0), (t.wrapping_mul(3), t)],
+        6 => l.opportunities_ns = Some(vec![0, t]),
+        7 => l.queue.discipline = Discipline::Red { min_bytes: x, max_bytes: -x, max_p: x, weight: x },
+        8 => l.queue.discipline = Discipline::Codel { target_ns: t, interval_ns: t },
+        9 => {
+            l.queue.discipline =
+                Discipline::FqCodel { target_ns: 1, interval_ns: t, quantum_bytes: n % 9, flows: n }
+        }
+        10 => l.queue.discipline = Discipline::Priority { classes: vec![vec![n as u8]; (n % 90) as usize] },
+        11 => {
+            let flow_limits = vec![("nobody".into(), 1)];
+            l.queue.discipline = Discipline::RoundRobin { quantum_bytes: n, flow_limits };
+        }
+        12 => {
+            l.jitter = Some(JitterSpec {
+                delay: tcps_core::dist::Dist::Uniform { low_ns: t, high_ns: -(t / 2) },
+                reorder: true,
+            })
+        }
+        13 => {
+            l.jitter = Some(JitterSpec {
+                delay: tcps_core::dist::Dist::Pareto { scale_ns: x, shape: x },
+                reorder: n % 2 == 0,
+            })
+        }
+        14 => l.to = n as u16,
+        15 => l.queue.limit_bytes = Some(t as u64),
+        16 => spec.vertices.clear(),
+        _ => {
+            let Some(entry) = spec.traffic.first_mut() else { return };
+            entry.start_ns = t;
+            let vary = VbrModel::Piecewise { period_ns: t };
+            entry.model = match what {
+                17 => TrafficModel::Cbr { rate_bps: x % 1e8, packet_bytes: n % 70_000 },
+                18 => TrafficModel::Vbr { low_bps: x % 1e8, high_bps: 1e8, packet_bytes: n % 70_000, vary },
+                _ => TrafficModel::Replay { packets: vec![(t, n), (0, n)], loop_ns: Some(t) },
+            };
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Paths by policy, ties, and paths chosen again while packets fly.
+
+mod common;
+
+use common::{arrivals, call_until, drops, link, network, packet};
+use tcps_core::time::{MS, SECOND};
+use tcps_net::{
+    spec::{NetworkSpec, Routing, TrafficModel, TrafficSpec},
+    LinkChange, Network,
+};
+
+/// ```text
+///        --- 0: 9 ms, fast ------------
+///  v0 --|                              |--> v3        one hop, two hops over v1, two hops over v2
+///        --- 1 --> v1 --- 2 -----------
+///        --- 3 --> v2 --- 4 -----------
+/// ```
+fn fork(routing: Routing) -> NetworkSpec {
+    let links = vec![
+        link("direct", 0, 3, Some(1e6), 9 * MS),
+        link("a1", 0, 1, Some(1e6), 2 * MS),
+        link("a2", 1, 3, Some(1e6), 2 * MS),
+        link("b1", 0, 2, Some(1e6), 2 * MS),
+        link("b2", 2, 3, Some(1e6), 2 * MS),
+    ];
+    NetworkSpec { routing, ..network(links) }
+}
+
+fn route(spec: &NetworkSpec) -> Option<Vec<u16>> {
+    Network::new(spec, &[], 1).ok().and_then(|n| n.route(0, 3))
+}
+
+#[test]
+fn each_policy_takes_its_own_path() {
+    assert_eq!(route(&fork(Routing::Hops)), Some(vec![0]));
+    assert_eq!(
+        route(&fork(Routing::Delay)),
+        Some(vec![1, 2]),
+        "4 ms and two serialisations; the tie goes to a1"
+    );
+    let mut loaded = fork(Routing::Load);
+    assert_eq!(route(&loaded), Some(vec![0]), "no load: fewest hops");
+    for (name, from, to) in [("x", 0, 3), ("y", 1, 3)] {
+        let model = TrafficModel::Cbr { rate_bps: 100e3, packet_bytes: 50 };
+        loaded.traffic.push(TrafficSpec {
+            name: name.into(),
+            from,
+            to,
+            start_ns: 0,
+            stop_ns: None,
+            dscp: 0,
+            model,
+        });
+    }
+    assert_eq!(route(&loaded), Some(vec![3, 4]), "the direct link and a2 are loaded");
+}
+
+#[test]
+fn a_vertex_out_of_reach_has_no_route() {
+    let net = Network::new(&fork(Routing::Hops), &[], 1).expect("valid");
+    assert_eq!(net.route(3, 0), None);
+    assert_eq!(net.route(0, 99), None);
+    assert_eq!(net.route(2, 2), Some(vec![]));
+}
+
+/// With a link down, paths chosen again avoid it; packets already behind the fork go on as they were.
+#[test]
+fn rerouting_avoids_links_that_are_down() {
+    let mut spec = fork(Routing::Delay);
+    spec.links.iter_mut().for_each(|l| l.rate_bps = None); // all folded
+    let mut net = Network::new(&spec, &[], 1).expect("valid");
+    net.send(0, 0, packet(0, 3, 100, 0)); // will be on a2 at 3 ms
+    net.send(2 * MS, 0, packet(1, 3, 100, 2 * MS)); // will be on a1
+    net.change_link(3 * MS, 2, &LinkChange { up: Some(false), ..LinkChange::default() }).expect("valid");
+    net.reroute(3 * MS);
+    assert_eq!(net.route(0, 3), Some(vec![3, 4]));
+    net.send(3 * MS, 0, packet(2, 3, 100, 3 * MS));
+    let mut events = Vec::new();
+    call_until(&mut net, SECOND, &mut events);
+    let arrived: Vec<_> = arrivals(&events).iter().map(|(p, at)| (p.index, at / MS)).collect();
+    assert_eq!(arrived, [(0, 4), (2, 7)]);
+    assert_eq!(drops(&events).len(), 1, "packet 1 stands at v1, from where nothing leads on");
+    net.change_link(SECOND, 2, &LinkChange { up: Some(true), ..LinkChange::default() }).expect("valid");
+    net.reroute(SECOND);
+    assert_eq!(net.route(0, 3), Some(vec![1, 2]));
+}

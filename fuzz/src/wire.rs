@@ -1,0 +1,44 @@
+//! Parsers: what is accepted comes out again as the same bytes.
+
+use tcps_wire::{clock as clock_format, echo as echo_format, format, header as header_format, reply, Format};
+
+/// The sample header.
+pub fn header(data: &[u8]) {
+    let Ok(packet) = header_format::Packet::new_checked(data) else { return };
+    let (payload, trailer) = (packet.payload().len(), packet.trailer().len());
+    assert_eq!(payload + trailer, data.len() - header_format::HEADER_BYTES);
+    let Ok(repr) = header_format::Repr::parse(&packet) else { return };
+    assert_eq!(format(data), Some(Format::Sample));
+    assert_eq!((payload, trailer > 0), (repr.payload_bytes(), repr.has_echo));
+    assert!(repr.offset() + payload <= repr.length as usize);
+    let mut out = Vec::new();
+    repr.emit(&mut out);
+    assert_eq!(out, data[..header_format::HEADER_BYTES]);
+}
+
+/// The echo trailer and the reply.
+pub fn echo(data: &[u8]) {
+    if let Ok(packet) = reply::Packet::new_checked(data) {
+        let mut out = Vec::new();
+        reply::Repr::parse(&packet).emit(&mut out);
+        assert_eq!((out.as_slice(), format(data)), (data, Some(Format::Reply)));
+    }
+    let Ok(packet) = echo_format::Packet::new_checked(data) else { return };
+    let mut out = Vec::new();
+    echo_format::emit_count(packet.count(), &mut out);
+    for i in 0..packet.count() {
+        let Ok(tag) = echo_format::Repr::parse(&packet, i.into()) else { return };
+        tag.emit(&mut out);
+    }
+    assert_eq!(out, data);
+    assert!(echo_format::Repr::parse(&packet, packet.count().into()).is_err());
+}
+
+/// The clock exchange.
+pub fn clock(data: &[u8]) {
+    let Ok(packet) = clock_format::Packet::new_checked(data) else { return };
+    let Ok(repr) = clock_format::Repr::parse(&packet) else { return };
+    let mut out = Vec::new();
+    repr.emit(&mut out);
+    assert_eq!((out.as_slice(), format(data)), (data, Some(Format::Clock)));
+}

@@ -1,0 +1,52 @@
+"""The commands of `tcpsbed` and what their help has in common."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import typer
+
+from tcpsbed.cli import latency, run, runs, scenario, sweep
+
+EPILOG = """\b
+A first session:
+  tcpsbed init my.toml                        write a commented scenario
+  tcpsbed check my.toml                       is it right?
+  tcpsbed run my.toml                         in virtual time, seconds for minutes
+  tcpsbed run my.toml --world real --live     on real sockets
+  tcpsbed latency my.toml                     component by component
+  tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s' --seeds 10
+"""
+
+app = typer.Typer(
+    name="tcpsbed",
+    help="A testbed for teleoperation over networks: one scenario, in virtual time or on real sockets.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+
+@app.callback(invoke_without_command=True)
+def version(show: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True)) -> None:
+    """A testbed for teleoperation over networks: one scenario, in virtual time or on real sockets."""
+    if show:
+        from tcpsbed import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+for module in (run, scenario, latency, sweep, runs):
+    module.register(app)
+
+
+def main() -> None:
+    """Runs the command line; a terminal that cannot show a character shows a question mark."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    app(prog_name="tcpsbed")

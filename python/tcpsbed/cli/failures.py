@@ -1,0 +1,48 @@
+"""How commands fail: one message on standard error, an exit status, never a traceback."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from typing import NoReturn, ParamSpec, TypeVar
+
+from tcpsbed.errors import TcpsbedError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+FAILED = 1
+"""Exit status of work that ended with errors; what it recorded is kept."""
+WRONG_INPUT = 2
+"""Exit status after bad input: the message says what to change."""
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
+
+
+def guarded(command: Callable[P, T]) -> Callable[P, T]:
+    """The command with its failures told."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return command(*args, **kwargs)
+        except TcpsbedError as error:
+            fail(str(error), WRONG_INPUT)
+        except KeyboardInterrupt as stop:
+            fail(str(stop) or "stopped", INTERRUPTED)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        except OSError as error:
+            place = f"{error.filename}: " if error.filename else ""
+            fail(f"{place}{error.strerror or error}", WRONG_INPUT)
+
+    return run
+
+
+def fail(message: str, status: int) -> NoReturn:
+    """Prints one message on standard error and ends with this status."""
+    print(f"tcpsbed: {message}", file=sys.stderr)
+    sys.exit(status)

@@ -1,0 +1,99 @@
+"""`tcpsbed run`: a scenario in a world, then tables and a report."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tcpsbed.cli.failures import FAILED, guarded
+from tcpsbed.cli.options import Duration, File, Out, Quiet, Seed, Sets, Where, World, overrides
+from tcpsbed.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from tcpsbed.config import Scenario
+    from tcpsbed.session import Outcome
+
+HELP = """Run a scenario and report where the time went.
+
+\b
+Examples:
+  tcpsbed run scenarios/quickstart.toml
+  tcpsbed run my.toml --set 'traffic.cbr.rate="310 kbit/s"' --seed 7
+  tcpsbed run my.toml --world real --live --duration "30 s"
+  tcpsbed run my.toml --out here --json > summary.json
+
+Leaves a folder with scenario.toml, summary.json, series.json, records.bin, samples.parquet and report.html. Ctrl-C
+ends a run early and keeps what it recorded.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("run", help=HELP)(guarded(run))
+
+
+def run(
+    file: File,
+    world: Where = World.virtual,
+    out: Out = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print summary.json on standard output, and nothing else.")] = False,
+    sets: Sets = None,
+    seed: Seed = None,
+    duration: Duration = None,
+    live: Annotated[bool, typer.Option("--live", help="Show a running real session in the terminal.")] = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Leave report.html out.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Runs a scenario; see HELP."""
+    from tcpsbed import config
+
+    if live and world is not World.real:
+        raise typer.BadParameter("needs --world real: a virtual run is over before it can be watched", param_hint="--live")
+    scenario = config.load(file, overrides(sets, seed, duration))
+    outcome = watched(scenario, world, out, live=live, quiet=quiet or as_json)
+    page = None if no_report else _report(outcome.folder)
+    _tell(outcome, page, as_json=as_json, quiet=quiet)
+
+
+def watched(scenario: Scenario, world: World, out: Path | None, *, live: bool = False, quiet: bool = False) -> Outcome:
+    """Runs a scenario with a progress bar or the live view."""
+    from tcpsbed import session
+
+    folder = session.new_folder(scenario.name) if out is None else out
+    bar = Progress(f"{scenario.name}, {world.value}", quiet=quiet or live)
+    try:
+        if not live:
+            return session.execute(scenario, world=world.value, out=folder, progress=bar)
+        from tcpsbed.cli.live import LiveView
+
+        with LiveView(folder) as view:
+            return session.execute(scenario, world=world.value, out=folder, live=view)
+    finally:
+        bar.clear()
+
+
+def _report(folder: Path) -> Path:
+    from tcpsbed.report import html
+
+    return html.write(folder)
+
+
+def _tell(outcome: Outcome, page: Path | None, *, as_json: bool, quiet: bool) -> None:
+    from tcpsbed.report import text
+    from tcpsbed.report.folder import open_folder
+
+    opened = open_folder(outcome.folder)
+    if as_json:
+        print(json.dumps(opened.summary, indent=1))
+    elif not quiet:
+        print(text.overview(opened))
+        print(f"report: {page}" if page else f"run: {outcome.folder}")
+    if outcome.stopped:
+        raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {outcome.folder}")
+    if errors := opened.summary.get("errors"):
+        print(*(f"tcpsbed: {error}" for error in errors), sep="\n", file=sys.stderr)
+        raise typer.Exit(FAILED)

@@ -1,0 +1,110 @@
+"""`tcpsbed sweep`: a grid of runs on all cores."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tcpsbed.cli.failures import FAILED, guarded
+from tcpsbed.cli.options import Duration, File, Quiet, Sets, Where, World, overrides
+from tcpsbed.cli.progress import Progress
+from tcpsbed.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tcpsbed.sweep.survey import Survey
+    from tcpsbed.sweep.worker import Job
+
+HELP = """Run a grid of values times seeds on all cores; one Parquet file and one figure.
+
+\b
+Examples:
+  tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,1.5 Mbit/s' --seeds 10
+  tcpsbed sweep my.toml --over 'traffic.cbr.rate=0,200 kbit/s,400 kbit/s' --over 'flows.haptic.rate=500 Hz,1 kHz'
+
+The first --over is the x axis of the figure, the others are its lines. Every combination runs with the same seeds, so
+that differences share their random numbers; intervals are across seeds. A cell that fails is told and the others go
+on (exit status 1). After a kill the same command goes on where it stopped.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("sweep", help=HELP)(guarded(sweep))
+
+
+def sweep(
+    file: File,
+    over: Annotated[
+        list[str], typer.Option("--over", metavar="KEY=V1,V2,...", help="A key and its values; may be repeated.", show_default=False)
+    ],
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Seeds, counted from the scenario's.")] = 10,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, help="Runs at a time [default: all cores; 1 in the real world].", show_default=False)
+    ] = None,
+    world: Where = World.virtual,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder of results [default: runs/sweep-NAME-HASH].", show_default=False)
+    ] = None,
+    sets: Sets = None,
+    duration: Duration = None,
+    quiet: Quiet = False,
+) -> None:
+    """Runs a sweep; see HELP."""
+    from tcpsbed import config
+    from tcpsbed.sweep import grid
+    from tcpsbed.sweep.survey import Survey
+
+    axes = tuple(grid.axis(text) for text in over)
+    if len({axis.key for axis in axes}) < len(axes):
+        raise ConfigError("found a key twice", key="--over", allowed="each key once, with all its values")
+    settings = tuple(overrides(sets, None, duration))
+    first = config.load(file, settings).seed
+    seeds_ = tuple(range(first, first + seeds))
+    survey = Survey(file, axes, seeds_, settings, world.value, out or _folder(file, [*over, *settings, world.value]))
+    failures = _run(survey, jobs or (1 if world is World.real else len(os.sched_getaffinity(0))), quiet=quiet)
+    _tell(survey, failures, quiet=quiet)
+
+
+def _folder(file: Path, described: Sequence[str]) -> Path:
+    """A folder that the same command finds again."""
+    short = hashlib.sha256("\n".join([str(file.resolve()), *described]).encode()).hexdigest()[:8]
+    return Path("runs") / f"sweep-{file.stem}-{short}"
+
+
+def _run(survey: Survey, width: int, *, quiet: bool) -> dict[str, str]:
+    bar = Progress("sweep", quiet=quiet)
+
+    def told(done: int, number: int, job: Job, failure: str | None) -> None:
+        if failure is not None:
+            bar.clear()
+            print(f"tcpsbed: cell failed: {' '.join(job.settings)}: {failure}", file=sys.stderr)
+        bar(done / number)
+
+    try:
+        return survey.run(width, told)
+    except KeyboardInterrupt:
+        kept = len(list((survey.out / "cells").glob("*.json")))
+        raise KeyboardInterrupt(f"stopped; {kept} finished cells are in {survey.out}; the same command goes on from there") from None
+    finally:
+        bar.clear()
+
+
+def _tell(survey: Survey, failures: dict[str, str], *, quiet: bool) -> None:
+    from tcpsbed.sweep import page, results
+    from tcpsbed.sweep.survey import write_parquet
+
+    if rows := survey.rows():
+        write_parquet(rows, survey.out / "sweep.parquet")
+        figure = page.write(survey, rows, len(failures))
+        if not quiet:
+            print(results.tables(rows, survey.axes))
+            print(f"figure: {figure}\ntable: {survey.out / 'sweep.parquet'}")
+    if failures:
+        print(f"tcpsbed: {len(failures)} cells failed; their messages are in {survey.out / 'failed'}", file=sys.stderr)
+        raise typer.Exit(FAILED)

@@ -1,0 +1,162 @@
+"""Compiles a scenario into a plan: everything numbered, in SI units, for both drivers (`crates/tcps-run/src/plan.rs`)."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tcpsbed.config.compile.book import Book, Instance
+from tcpsbed.config.compile.chain import derive
+from tcpsbed.config.compile.channels import Channels
+from tcpsbed.config.compile.events import events
+from tcpsbed.config.compile.network import Network
+from tcpsbed.config.compile.probes import probes, sync
+from tcpsbed.config.compile.robots import robot
+from tcpsbed.config.compile.routes import Need
+from tcpsbed.config.compile.routes import check as check_routes
+from tcpsbed.config.compile.sources import Sources, codec
+from tcpsbed.config.compile.stages import Stages
+from tcpsbed.config.compile.traffic import traffic
+from tcpsbed.config.model.place import Node
+from tcpsbed.config.model.scenario import Scenario
+
+
+def compile_plan(scenario: Scenario, inputs_dir: str | Path) -> dict[str, Any]:
+    """The plan of a scenario.
+
+    Parameters
+    ----------
+    inputs_dir
+        The folder where tracks (`FLOW.f64`, rows of little-endian f64) and frames (`FLOW.frames`) are written.
+
+    Raises
+    ------
+    ConfigError
+        If something in it does not exist or does not fit together.
+    """
+    if scenario.warmup_ns >= scenario.duration_ns:
+        raise scenario.error(
+            ("warmup",), "found a warm-up that is not shorter than the run", "a span below the duration"
+        )
+    book = Book(scenario, Path(inputs_dir))
+    for way in book.ways:
+        way.path = derive(book, way)
+    if not book.ways:
+        raise scenario.error(("flows",), "found no flows", "one flow or more, such as [flows.kinematic]")
+    network = Network(book)
+    channels = Channels(book)
+    flows = _flows(book, channels)
+    background = traffic(book, network)
+    plan = _head(book) | {
+        "flows": flows,
+        "channels": channels.plan,
+        "network": _network(network, background),
+        "events": events(book, network, background),
+        "probes": probes(book, flows),
+        "sync": sync(book),
+    }
+    check_routes(network, _needs(book, plan))
+    return plan
+
+
+def check(scenario: Scenario) -> None:
+    """Compiles a scenario and throws the plan away: raises what is wrong with it."""
+    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
+        compile_plan(scenario, folder)
+
+
+def _head(book: Book) -> dict[str, Any]:
+    scenario = book.scenario
+    return {
+        "name": scenario.name,
+        "seed": scenario.seed,
+        "duration_ns": scenario.duration_ns,
+        "records": scenario.measure.records,
+        "sessions": book.sessions,
+        "nodes": [_node(name, scenario.nodes.get(name, Node())) for name in book.nodes],
+        "components": [_component(book, instance) for instance in book.instances],
+        "queue_probe_ns": scenario.measure.queues_ns,
+        "real": scenario.real.model_dump(),
+    }
+
+
+def _node(name: str, node: Node) -> dict[str, Any]:
+    kind = node.scheduling.kind.replace("-", "_")
+    quantum = {"quantum_ns": node.scheduling.round_robin_ns} if kind == "round_robin" else {}
+    return {
+        "name": name,
+        "cores": node.cores,
+        "scheduling": {"kind": kind} | quantum,
+        "clock": node.clock.model_dump(),
+    }
+
+
+def _component(book: Book, instance: Instance) -> dict[str, Any]:
+    return {
+        "name": instance.name,
+        "kind": instance.kind,
+        "session": instance.session,
+        "node": instance.node,
+        "robot": robot(book, instance),
+    }
+
+
+def _flows(book: Book, channels: Channels) -> list[dict[str, Any]]:
+    sources, stages = Sources(book), Stages(book)
+    plans = []
+    for way in book.ways:
+        flow = way.model
+        source = sources.source(way)
+        plans.append(
+            {
+                "name": way.name,
+                "session": way.session,
+                "direction": flow.direction,
+                "period_ns": round(1e9 / flow.rate_hz),
+                "start_ns": flow.start_ns,
+                "stop_ns": flow.stop_ns,
+                "dscp": flow.dscp,
+                "priority": flow.priority,
+                "blocking_send": flow.blocking_send,
+                "codec": codec(flow),
+                "source": source,
+                "sink": sources.sink(way, source),
+                "path": [
+                    {
+                        "component": here.number,
+                        "steps": stages.steps(way, place),
+                        "channel": channels.between(way, here.node, there.node),
+                    }
+                    for place, (here, there) in enumerate(
+                        zip(way.path, [*way.path[1:], way.path[-1]], strict=True)
+                    )
+                ],
+            }
+        )
+    stages.refuse_unused()
+    return plans
+
+
+def _network(network: Network, background: list[dict[str, Any]]) -> dict[str, Any]:
+    routing = network.book.scenario.topology.routing
+    return {"vertices": network.vertices, "links": network.links, "routing": routing, "traffic": background}
+
+
+def _needs(book: Book, plan: dict[str, Any]) -> list[Need]:
+    """Every pair of vertices between which something must be able to travel."""
+    needs: list[Need] = []
+    for way in book.ways:
+        nodes = [instance.node for instance in way.path]
+        needs += [(a, b, way.key) for a, b in pairwise(nodes) if a != b]
+    for probe in plan["probes"]:
+        owners = {(point & 0x7FFF) if point & 0x8000 else point // 2 for point in probe["points"]}
+        needs += [(book.instances[c].node, probe["reply_to"], ("measure", "echo")) for c in sorted(owners)]
+    for entry in plan["network"]["traffic"]:
+        needs.append((entry["from"], entry["to"], ("traffic", entry["name"].split(".")[0], "on")))
+    if plan["sync"] is not None:
+        reference = plan["sync"]["reference"]
+        for node in range(len(book.nodes)):
+            needs += [(node, reference, ("measure", "sync")), (reference, node, ("measure", "sync"))]
+    return needs

@@ -1,0 +1,104 @@
+"""The components that a flow passes, in the order of the house.
+
+```text
+forward    operator  ms-embsys  ms-com         srv  ss-ei  ss-com  ss-embsys  teleoperator
+backward   operator  ms-embsys  ms-com  ms-ei  srv         ss-com  ss-embsys  teleoperator   (read from the right)
+```
+"""
+
+from __future__ import annotations
+
+from tcpsbed.config.compile.book import Book, Instance, Way
+
+_Slot = tuple[str, ...]
+_MASTER: _Slot = ("ms-embsys", "ms-embsys-app")
+_SLAVE: _Slot = ("ss-embsys", "ss-embsys-app")
+_ORDER: dict[str, list[_Slot]] = {
+    "forward": [
+        ("tactile-operator",),
+        _MASTER,
+        ("ms-com",),
+        ("srv",),
+        ("ss-ei",),
+        ("ss-com",),
+        _SLAVE,
+        ("tactile-teleoperator",),
+    ],
+    "backward": [
+        ("tactile-teleoperator",),
+        _SLAVE,
+        ("ss-com",),
+        ("srv",),
+        ("ms-ei",),
+        ("ms-com",),
+        _MASTER,
+        ("tactile-operator",),
+    ],
+}
+
+
+def derive(book: Book, way: Way) -> list[Instance]:
+    """The components on the way of a flow: those of its session that are there, in the usual order, or as it says."""
+    around = book.of_session(way.session)
+    path = _explicit(book, way, around) if way.model.path is not None else _usual(book, way, around)
+    if len(path) < 2:
+        found = f"found {len(path)} component{'' if len(path) == 1 else 's'} on its way"
+        kinds = ", ".join(kind for slot in _ORDER[way.model.direction] for kind in slot)
+        raise book.scenario.error(way.key, found, f"two or more of {kinds}, or a path")
+    return path
+
+
+def _explicit(book: Book, way: Way, around: list[Instance]) -> list[Instance]:
+    ids = [instance.id for instance in around]
+    path = way.model.path or []
+    if len(set(path)) < len(path):
+        raise book.scenario.error((*way.key, "path"), "found a component twice", "each component once")
+    return [around[book.find(id, ids, (*way.key, "path"), "a component")] for id in path]
+
+
+def _usual(book: Book, way: Way, around: list[Instance]) -> list[Instance]:
+    slots = [[c for c in around if c.kind in slot] for slot in _ORDER[way.model.direction]]
+    start, end = _cut(book, way, slots)
+    wanted = {id for id in (*way.model.via, way.model.from_, way.model.to) if id is not None}
+    _check_wanted(book, way, slots, wanted)
+    path: list[Instance] = []
+    for slot in slots[start : end + 1]:
+        path += _choose(book, way, slot, wanted)
+    return path
+
+
+def _cut(book: Book, way: Way, slots: list[list[Instance]]) -> tuple[int, int]:
+    """The first and the last slot: those of `from` and `to`."""
+    where = {c.id: number for number, slot in enumerate(slots) for c in slot}
+    start, end = 0, len(slots) - 1
+    if way.model.from_ is not None:
+        book.find(way.model.from_, list(where), (*way.key, "from"), "a component on the way")
+        start = where[way.model.from_]
+    if way.model.to is not None:
+        book.find(way.model.to, list(where), (*way.key, "to"), "a component on the way")
+        end = where[way.model.to]
+    return start, end
+
+
+def _check_wanted(book: Book, way: Way, slots: list[list[Instance]], wanted: set[str]) -> None:
+    present = [c.id for slot in slots for c in slot]
+    for id in sorted(wanted):
+        book.find(id, present, (*way.key, "via"), "a component on the way")
+
+
+def _choose(book: Book, way: Way, slot: list[Instance], wanted: set[str]) -> list[Instance]:
+    """What a flow passes of components of one sort: those it names, the only one, or the plain board among apps."""
+    named = [c for c in slot if c.id in wanted]
+    boards = [c for c in slot if not c.kind.endswith("-app")]
+    if named or len(slot) <= 1:
+        return named or slot
+    if len(boards) == 1:
+        return boards
+    ids = [c.id for c in slot]
+    found = f"found {len(ids)} ways ({', '.join(ids)})"
+    raise book.scenario.error(way.key, found, f'via = ["{ids[0]}"] or another choice')
+
+
+def on_path(way: Way, at: list[str]) -> list[int]:
+    """The places on a flow's way that have one of these ids or kinds."""
+    return [place for place, c in enumerate(way.path) if c.id in at or c.kind in at]

@@ -1,0 +1,116 @@
+"""Channels: for every flow and every pair of nodes on its way, its own or one that it shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tcpsbed.config.compile import builtins
+from tcpsbed.config.compile.book import Book, Way
+from tcpsbed.config.model.code import Channel, Transport
+from tcpsbed.config.origin import Key, dotted
+from tcpsbed.config.units import parameters
+
+
+class Channels:
+    """Collects the channels of a plan. Side a is the one nearer to the operator."""
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+        self.plan: list[dict[str, Any]] = []
+        self._numbers: dict[tuple[int, str, frozenset[int]], int] = {}
+        self._groups = self._shared()
+
+    def between(self, way: Way, here: int, there: int) -> int | None:
+        """The number of the channel that takes a flow from node `here` to node `there`; `None` on the same node."""
+        if here == there:
+            return None
+        a, b = (here, there) if way.model.direction == "forward" else (there, here)
+        name = self._group(way, here, there)
+        slot = (way.session, name or f"flows.{way.id}", frozenset((a, b)))
+        if slot not in self._numbers:
+            self._numbers[slot] = len(self.plan)
+            self.plan.append(self._channel(way, name, a, b))
+        return self._numbers[slot]
+
+    def _shared(self) -> dict[str, list[tuple[str, frozenset[int] | None]]]:
+        """For each flow: the channels that it shares, with the nodes that they join."""
+        groups: dict[str, list[tuple[str, frozenset[int] | None]]] = {}
+        for name, channel in self.book.scenario.channels.items():
+            ends = None
+            if channel.between is not None:
+                key = ("channels", name, "between")
+                ends = frozenset(
+                    self.book.find(node, self.book.nodes, key, "a node") for node in channel.between
+                )
+            for way in self.book.flows(channel.flows, ("channels", name, "flows")):
+                entry = (name, ends)
+                if entry not in groups.setdefault(way.id, []):
+                    groups[way.id].append(entry)
+        for flow, entries in groups.items():
+            self._refuse_overlap(flow, entries)
+        return groups
+
+    def _refuse_overlap(self, flow: str, entries: list[tuple[str, frozenset[int] | None]]) -> None:
+        spans = [ends for _, ends in entries]
+        if len(set(spans)) < len(spans) or (None in spans and len(spans) > 1):
+            name = entries[-1][0]
+            found = f'found the flow "{flow}", which channel {entries[0][0]} has already'
+            raise self.book.scenario.error(
+                ("channels", name, "flows"), found, "a flow in one channel between two nodes"
+            )
+
+    def _group(self, way: Way, here: int, there: int) -> str | None:
+        for name, ends in self._groups.get(way.id, []):
+            if ends is None or ends == {here, there}:
+                return name
+        return None
+
+    def _channel(self, way: Way, group: str | None, a: int, b: int) -> dict[str, Any]:
+        nodes = self.book.nodes
+        name = group or way.id
+        session = f"{self.book.sessions[way.session]}/" if len(self.book.sessions) > 1 else ""
+        transport, key = self._transport(way, group)
+        builtins.check(self.book.scenario, key, transport.kind, "transport")
+        params = parameters(transport.parameters())
+        overhead = self._overhead(way, group)
+        if overhead is not None:
+            params["overhead_bytes"] = overhead
+        return {
+            "name": f"{session}{name}@{nodes[a]}-{nodes[b]}",
+            "session": way.session,
+            "a": a,
+            "b": b,
+            "transport": transport.kind,
+            "params": params,
+        }
+
+    def _transport(self, way: Way, group: str | None) -> tuple[Transport, Key]:
+        """The transport of a channel, and the key that says so."""
+        flows = self.book.scenario.flows
+        if group is None:
+            return way.model.transport or Transport(), (*way.key, "transport")
+        channel: Channel = self.book.scenario.channels[group]
+        chosen, key = channel.transport, ("channels", group, "transport")
+        for id in channel.flows:
+            own = flows[id].transport
+            if own is not None and chosen is not None and own != chosen:
+                found = f"found another transport than {dotted(key)}"
+                raise self.book.scenario.error(
+                    ("flows", id, "transport"), found, "the same transport for flows of a channel"
+                )
+            if own is not None and chosen is None:
+                chosen, key = own, ("flows", id, "transport")
+        return chosen or Transport(), key
+
+    def _overhead(self, way: Way, group: str | None) -> int | None:
+        if group is None:
+            return way.model.overhead_bytes
+        for id in self.book.scenario.channels[group].flows:
+            if self.book.scenario.flows[id].overhead_bytes is not None:
+                allowed = (
+                    f"overhead at the transport: [channels.{group}] transport = {{ kind = …, overhead = … }}"
+                )
+                raise self.book.scenario.error(
+                    ("flows", id, "overhead"), "found an overhead of one flow in a shared channel", allowed
+                )
+        return None

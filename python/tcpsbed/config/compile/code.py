@@ -1,0 +1,144 @@
+"""Code named by one string: built-in, a function of a library, or a name of a Python module (DECISIONS 13).
+
+| string | what runs |
+|---|---|
+| `"zoh"` | a built-in |
+| `"./libmine.so:predict"` | a C function in a shared library |
+| `"mymod:fast"`, `"./mymod.py:Zoh"` | a function or class in Python; the module may be a file beside the scenario |
+"""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import importlib
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+from tcpsbed.config.compile import builtins
+from tcpsbed.config.model.scenario import Scenario
+from tcpsbed.config.model.table import close_match
+from tcpsbed.config.origin import Key
+from tcpsbed.config.units import parameters
+from tcpsbed.errors import ConfigError
+
+_LIBRARY = re.compile(r".*\.(so(\.\d+)*|dylib|dll)")
+_FORMS = '"./lib.so:function" or "module:name"'
+
+
+def code(scenario: Scenario, key: Key, text: str, kind: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The code that a string names, checked so that it can be loaded.
+
+    Parameters
+    ----------
+    key
+        The key of the string, for messages.
+    kind
+        What it is for: `hook` or `robot`.
+    """
+    place, colon, symbol = text.rpartition(":")
+    if not colon:
+        plan = _builtin(scenario, key, text, kind)
+    elif _LIBRARY.fullmatch(place):
+        plan = _library(scenario, key, place, symbol)
+    else:
+        plan = _python(scenario, key, place, symbol)
+    return plan | {"params": parameters(params)}
+
+
+def _builtin(scenario: Scenario, key: Key, text: str, kind: str) -> dict[str, Any]:
+    return {"kind": "builtin", "name": builtins.check(scenario, key, text, kind, f"; or {_FORMS}")}
+
+
+def _library(scenario: Scenario, key: Key, place: str, symbol: str) -> dict[str, Any]:
+    path = (scenario.folder / place).resolve()
+    if not path.is_file():
+        raise scenario.error(
+            key, f'found "{place}", but there is no such file', f"a shared library, looked for at {path}"
+        )
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise scenario.error(
+            key, f'found "{place}", which cannot be loaded ({error})', "a shared library"
+        ) from None
+    if not symbol or not hasattr(library, symbol):
+        raise scenario.error(key, f'found "{symbol}"', f"a function that {path.name} exports")
+    return {"kind": "library", "name": str(path), "symbol": symbol}
+
+
+def _python(scenario: Scenario, key: Key, place: str, symbol: str) -> dict[str, Any]:
+    beside = _beside(scenario.folder, place)
+    if place.endswith(".py") and beside is None:
+        path = (scenario.folder / place).resolve()
+        raise scenario.error(
+            key, f'found "{place}", but there is no such file', f"a Python file, looked for at {path}"
+        )
+    source = beside or _installed(scenario, key, place)
+    names = _names(source) if source else []
+    if symbol not in names and not _imports(scenario, key, place, beside, symbol):
+        raise scenario.error(key, f'found "{symbol}"', f"a name in {place}: {close_match(symbol, names)}")
+    return {"kind": "python", "name": str(beside) if beside else place, "symbol": symbol}
+
+
+def _beside(folder: Path, place: str) -> Path | None:
+    """The file of a module beside the scenario."""
+    stem = folder / (place if place.endswith(".py") else place.replace(".", "/"))
+    for path in (stem, stem.with_name(stem.name + ".py"), stem / "__init__.py"):
+        if path.is_file():
+            return path.resolve()
+    return None
+
+
+def _installed(scenario: Scenario, key: Key, module: str) -> Path | None:
+    """The source of an installed module, if it has one."""
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None:
+        allowed = f"a module that can be imported, or a file {module}.py in {scenario.folder}"
+        raise scenario.error(key, f'found "{module}", which is no module', allowed)
+    return Path(spec.origin) if spec.origin and spec.origin.endswith(".py") else None
+
+
+def _names(source: Path) -> list[str]:
+    """The names that a source defines at its top level."""
+    try:
+        body = ast.parse(source.read_text(encoding="utf-8")).body
+    except (SyntaxError, OSError, ValueError):
+        return []
+    names: list[str] = []
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign):
+            names += [target.id for target in node.targets if isinstance(target, ast.Name)]
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            names += [alias.asname or alias.name for alias in node.names]
+    return names
+
+
+def _imports(scenario: Scenario, key: Key, place: str, beside: Path | None, symbol: str) -> bool:
+    """Whether the module has the name once it is imported (it may make it up, or be compiled)."""
+    try:
+        if beside is None:
+            module = importlib.import_module(place)
+        else:
+            spec = importlib.util.spec_from_file_location("tcpsbed_hook", beside)
+            assert spec is not None and spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+    except Exception as error:  # the user's code may fail in any way
+        raise _failed(scenario, key, place, error) from None
+    return hasattr(module, symbol)
+
+
+def _failed(scenario: Scenario, key: Key, place: str, error: Exception) -> ConfigError:
+    return scenario.error(
+        key,
+        f'found "{place}", which fails ({type(error).__name__}: {error})',
+        "a module that can be imported",
+    )

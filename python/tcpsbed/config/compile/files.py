@@ -1,0 +1,80 @@
+"""Files that a scenario names: found from its folder, read as columns."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from tcpsbed.config.model.scenario import Scenario
+from tcpsbed.config.model.table import close_match
+from tcpsbed.config.origin import Key
+from tcpsbed.errors import DataError
+
+_T = TypeVar("_T")
+
+
+def existing(scenario: Scenario, key: Key, name: str) -> Path:
+    """The absolute path of a file named in the scenario, or the error that there is none."""
+    path = (scenario.folder / name).resolve()
+    if not path.exists():
+        raise scenario.error(
+            key, f'found "{name}", but there is no such file', f"a file, looked for at {path}"
+        )
+    return path
+
+
+def read(scenario: Scenario, key: Key, reader: Callable[[], _T]) -> _T:
+    """What a reader of data files gives; what it refuses is an error of the key that names the file."""
+    try:
+        return reader()
+    except DataError as error:
+        where = f" in {Path(error.file).name}" if error.file else ""
+        where += f", line {error.line}" if error.line is not None else ""
+        at = (*key, error.key) if error.key else key
+        raise scenario.error(
+            at, f"found {error.found}{where}", error.allowed or "a file that can be read"
+        ) from None
+
+
+def column(scenario: Scenario, key: Key, path: Path, which: str | int) -> tuple[str, list[float]]:
+    """A column of numbers of a csv file, with its title ("" if the file has none)."""
+    rows = _rows(scenario, key, path)
+    title = [] if _is_number(rows[0][0]) else [cell.strip() for cell in rows[0]]
+    if isinstance(which, str) and which not in title:
+        raise scenario.error(
+            (*key, "column"), f'found "{which}"', f"a column of {path.name}: {close_match(which, title)}"
+        )
+    index = title.index(which) if isinstance(which, str) else which
+    body = rows[1:] if title else rows
+    try:
+        values = [float(row[index]) for row in body]
+    except (ValueError, IndexError):
+        raise scenario.error(
+            key, f"found no number in column {which} of {path.name}", "a csv file of numbers"
+        ) from None
+    if not values:
+        raise scenario.error(key, f"found no rows in {path.name}", "a csv file of numbers")
+    return (title[index] if title else ""), values
+
+
+def _rows(scenario: Scenario, key: Key, path: Path) -> list[list[str]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise scenario.error(key, f"found {path.name}, which is no text", "a csv file of numbers") from None
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    delimiter = "\t" if lines and "\t" in lines[0] else ("," if lines and "," in lines[0] else " ")
+    rows = [row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if row]
+    if not rows:
+        raise scenario.error(key, f"found no rows in {path.name}", "a csv file of numbers")
+    return rows
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,142 @@
+"""Where the samples of a flow come from and where they go; recordings are written out as tracks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tcpsbed.config.compile.book import Book, Way
+from tcpsbed.config.compile.files import existing, read
+from tcpsbed.config.model.flow import Flow, Frames, Generated, Recording, RobotSource, Sizes
+
+_BYTES = {"f32": 4, "f64": 8}
+
+
+def codec(flow: Flow) -> str:
+    """How the values of a flow become bytes."""
+    if flow.codec is not None:
+        return flow.codec
+    if isinstance(flow.source, Frames | Sizes):
+        return "raw"
+    generated = flow.source is None or isinstance(flow.source, Generated)
+    return "raw" if generated and (flow.sample_bytes or 0) % 4 else "f32"
+
+
+class Sources:
+    """Compiles sources and sinks; each recording is read once."""
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+        self._plans: dict[str, dict[str, Any]] = {}
+
+    def source(self, way: Way) -> dict[str, Any]:
+        """The source of a flow."""
+        source = way.model.source
+        if isinstance(source, RobotSource) or (
+            source is None and way.id == "haptic" and way.path[0].model.robot
+        ):
+            return self._robot(way)
+        if way.id not in self._plans:
+            self._plans[way.id] = self._plan(way)
+        return self._plans[way.id]
+
+    def sink(self, way: Way, source: dict[str, Any]) -> dict[str, Any]:
+        """The sink of a flow."""
+        flow, last = way.model, way.path[-1]
+        sink = flow.sink
+        if sink is None:
+            drives = flow.direction == "forward" and last.model.robot is not None and codec(flow) != "raw"
+            sink = "robot" if drives else ("verify" if source["kind"] in ("frames", "sizes") else "count")
+        if sink == "robot" and last.model.robot is None:
+            raise self.book.scenario.error(
+                (*way.key, "sink"), f'found "robot", but {last.id} has none', '"count" or "verify"'
+            )
+        if sink == "verify" and source["kind"] == "robot":
+            raise self.book.scenario.error(
+                (*way.key, "sink"), 'found "verify" of what a robot senses', '"count"'
+            )
+        return {"kind": sink}
+
+    def _robot(self, way: Way) -> dict[str, Any]:
+        first = way.path[0]
+        if first.model.robot is None:
+            allowed = "a flow from a tactile-teleoperator that has a robot"
+            raise self.book.scenario.error(
+                (*way.key, "source"), f'found "robot", but {first.id} has none', allowed
+            )
+        if codec(way.model) == "raw":
+            raise self.book.scenario.error(
+                (*way.key, "codec"), 'found "raw" for what a robot senses', '"f32" or "f64"'
+            )
+        return {"kind": "robot"}
+
+    def _plan(self, way: Way) -> dict[str, Any]:
+        source = way.model.source
+        if isinstance(source, Recording):
+            return self._values(way, source)
+        if isinstance(source, Frames):
+            return self._frames(way, source)
+        return self._sizes(way, source) if isinstance(source, Sizes) else self._generated(way)
+
+    def _generated(self, way: Way) -> dict[str, Any]:
+        size = way.model.sample_bytes
+        if size is None:
+            raise self.book.scenario.error(
+                (*way.key, "sample"), "found nothing", 'a size of a sample such as "24 B"'
+            )
+        unit = _BYTES.get(codec(way.model), 1)
+        if size % unit:
+            found = f'found "{size} B", which is no multiple of {unit} B'
+            raise self.book.scenario.error(
+                (*way.key, "sample"), found, f'a multiple of {unit} B, or codec = "raw"'
+            )
+        return {"kind": "generated", "bytes": size}
+
+    def _values(self, way: Way, source: Recording) -> dict[str, Any]:
+        from tcpsbed.datasets import recordings
+
+        self._check(way, "recording", source.recording)
+        folder = self.book.scenario.folder
+        values = read(
+            self.book.scenario,
+            (*way.key, "source"),
+            lambda: recordings.open_values(source.spec(), way.model.rate_hz, folder),
+        )
+        path = self._input(way, "f64")
+        path.write_bytes(values.astype("<f8").tobytes())
+        return {"kind": "values", "path": str(path), "columns": int(values.shape[1]), "repeat": source.repeat}
+
+    def _frames(self, way: Way, source: Frames) -> dict[str, Any]:
+        from tcpsbed.datasets import frames
+
+<<<<<<< HEAD
+        spec = {"frames": source.frames} | dict(source.model_extra or {})
+        data, offsets = frames.open_frames(spec, way.model.rate_hz, self.book.scenario.folder)
+=======
+        self._check(way, "frames", source.frames)
+        folder = self.book.scenario.folder
+        data, offsets = read(
+            self.book.scenario,
+            (*way.key, "source"),
+            lambda: frames.open_frames(source.spec(), way.model.rate_hz, folder),
+        )
+>>>>>>> config
+        path = self._input(way, "frames")
+        path.write_bytes(data)
+        return {"kind": "frames", "path": str(path), "offsets": offsets}
+
+    def _sizes(self, way: Way, source: Sizes) -> dict[str, Any]:
+        from tcpsbed.datasets import traces
+
+        key = (*way.key, "source", "sizes")
+        path = existing(self.book.scenario, key, source.sizes)
+        sizes = read(self.book.scenario, key, lambda: traces.frame_sizes(path))
+        return {"kind": "sizes", "bytes": sizes.tolist()}
+
+    def _check(self, way: Way, kind: str, name: str) -> None:
+        if not name.startswith("builtin:"):
+            existing(self.book.scenario, (*way.key, "source", kind), name)
+
+    def _input(self, way: Way, ending: str) -> Path:
+        self.book.inputs.mkdir(parents=True, exist_ok=True)
+        return (self.book.inputs / f"{way.id}.{ending}").resolve()

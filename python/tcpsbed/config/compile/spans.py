@@ -1,0 +1,36 @@
+"""Spans of time as the plan has them (`tcps_core::dist::Dist`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tcpsbed.config.compile.files import column, existing
+from tcpsbed.config.model.scenario import Scenario
+from tcpsbed.config.model.span import Constant, Span, Trace
+from tcpsbed.config.origin import Key
+
+_FACTORS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+
+def dist(scenario: Scenario, key: Key, span: Span) -> dict[str, Any]:
+    """The distribution of a span; traces are read from their files."""
+    if isinstance(span, Constant):
+        return {"kind": "constant", "ns": span.span_ns}
+    if isinstance(span, Trace):
+        return {"kind": "trace", "ns": _trace(scenario, key, span)}
+    if span.kind == "uniform" and span.low_ns > span.high_ns:
+        raise scenario.error((*key, "low"), "found a low above the high", "low at most high")
+    return span.model_dump()
+
+
+def _trace(scenario: Scenario, key: Key, span: Trace) -> list[int]:
+    path = existing(scenario, (*key, "trace"), span.trace)
+    title, values = column(scenario, key, path, span.column)
+    unit = span.unit or title.rpartition("_")[2]
+    if unit not in _FACTORS:
+        raise scenario.error(
+            (*key, "unit"), f"found no unit for {path.name}", "ns, us, ms, s, or a column named like delay_ms"
+        )
+    if min(values) < 0:
+        raise scenario.error(key, f"found a negative span in {path.name}", "spans of time, none negative")
+    return [round(value * _FACTORS[unit]) for value in values]

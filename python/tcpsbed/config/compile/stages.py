@@ -1,0 +1,157 @@
+"""What happens to samples at each component: hooks where they run, costs, calibrated costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tcpsbed.config.compile.book import Book, Instance, Way
+from tcpsbed.config.compile.chain import on_path
+from tcpsbed.config.compile.code import code
+from tcpsbed.config.compile.sources import codec
+from tcpsbed.config.compile.spans import dist
+from tcpsbed.config.model.code import Hook
+from tcpsbed.config.origin import Key
+
+_ORDER = ("decode", "kinematics", "inverse_kinematics", "predict", "sense", "feedback", "work", "code")
+_DIRECTIONS = {
+    "kinematics": "forward",
+    "inverse_kinematics": "forward",
+    "sense": "backward",
+    "feedback": "backward",
+}
+_USUAL_FLOWS = {
+    "kinematics": ("kinematic",),
+    "inverse_kinematics": ("kinematic",),
+    "sense": ("haptic",),
+    "feedback": ("haptic",),
+    "predict": ("kinematic", "haptic"),
+}
+_USUAL_PLACES = {
+    "kinematics": ["srv"],
+    "inverse_kinematics": ["srv"],
+    "predict": ["ss-ei", "ms-ei"],
+    "work": ["srv"],
+}
+_BYTES = ("code", "decode", "work")
+
+Step = dict[str, Any]
+
+
+class Stages:
+    """The steps of every component on the way of every flow."""
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+        self._used: set[str] = set()
+        self._code: dict[str, dict[str, Any]] = {}
+        self._check_names()
+
+    def steps(self, way: Way, place: int) -> list[Step]:
+        """The steps at a place on a flow's way, in order."""
+        steps: list[Step] = []
+        for name, hook in self.book.scenario.hooks.items():
+            if way.id in self._flows(hook) and place in self._places(hook, way):
+                self._used.add(name)
+                steps.append(self._hook(name, hook))
+        instance = way.path[place]
+        if instance.model.cost is not None or instance.model.delay is not None:
+            steps.append(self._work(instance))
+        steps.sort(key=lambda step: _ORDER.index(step["kind"]))
+        return self._calibrated(instance, steps)
+
+    def refuse_unused(self) -> None:
+        """The error of a hook that runs nowhere."""
+        for name, hook in self.book.scenario.hooks.items():
+            if name not in self._used:
+                passed = sorted(
+                    {c.id for way in self.book.ways if way.id in self._flows(hook) for c in way.path}
+                )
+                at = hook.at or _USUAL_PLACES.get(hook.kind, [])
+                found = f"found a {hook.kind} hook that no flow passes" + (
+                    f" at {' or '.join(at)}" if at else ""
+                )
+                allowed = f"at = one of {', '.join(passed)}" if passed else "a flow that it can handle"
+                raise self.book.scenario.error(("hooks", name), found, allowed)
+
+    def _check_names(self) -> None:
+        names = list(dict.fromkeys(x for c in self.book.instances for x in (c.id, c.kind)))
+        for name, hook in self.book.scenario.hooks.items():
+            for at in hook.at or []:
+                self.book.find(at, names, ("hooks", name, "at"), "a component")
+            self.book.flows(hook.flow or [], ("hooks", name, "flow"))
+            if (hook.run is None) != (hook.kind == "work"):
+                found = "found nothing" if hook.run is None else "found code"
+                allowed = (
+                    "a work hook without code: cost, delay"
+                    if hook.kind == "work"
+                    else 'code, such as run = "module:name"'
+                )
+                raise self.book.scenario.error(("hooks", name, "run"), found, allowed)
+            if hook.period_ns is not None and hook.kind != "predict":
+                raise self.book.scenario.error(
+                    ("hooks", name, "period"), f"found a period of {hook.kind}", "a period of predict"
+                )
+
+    def _flows(self, hook: Hook) -> list[str]:
+        """The ids of the flows that a hook handles."""
+        if hook.flow is not None:
+            return hook.flow
+        direction = _DIRECTIONS.get(hook.kind)
+        fitting = [
+            id
+            for id, flow in self.book.scenario.flows.items()
+            if direction in (None, flow.direction) and (hook.kind in _BYTES or codec(flow) != "raw")
+        ]
+        usual = [id for id in fitting if id in _USUAL_FLOWS.get(hook.kind, ())]
+        return usual or fitting
+
+    def _places(self, hook: Hook, way: Way) -> list[int]:
+        """Where on a flow's way a hook runs."""
+        last = len(way.path) - 1
+        if hook.at is not None:
+            return on_path(way, hook.at)
+        if hook.kind == "code":
+            return list(range(last))
+        if hook.kind == "decode":
+            return list(range(1, last + 1))
+        if hook.kind == "sense":
+            return on_path(way, ["ss-embsys", "ss-embsys-app"])[:1] or [0]
+        if hook.kind == "feedback":
+            return on_path(way, ["ms-embsys", "ms-embsys-app"])[-1:] or [last]
+        return on_path(way, _USUAL_PLACES[hook.kind])
+
+    def _hook(self, name: str, hook: Hook) -> Step:
+        key: Key = ("hooks", name)
+        step: Step = {"kind": hook.kind}
+        if hook.run is not None:
+            if name not in self._code:
+                self._code[name] = code(self.book.scenario, (*key, "run"), hook.run, "hook", hook.params)
+            step["run"] = self._code[name]
+        if hook.period_ns is not None:
+            step["period_ns"] = hook.period_ns
+        return step | self._spans(key, hook)
+
+    def _work(self, instance: Instance) -> Step:
+        return {"kind": "work"} | self._spans(("components", instance.id), instance.model)
+
+    def _spans(self, key: Key, table: Any) -> Step:
+        spans = {"cost": table.cost, "delay": table.delay}
+        return {
+            name: dist(self.book.scenario, (*key, name), span)
+            for name, span in spans.items()
+            if span is not None
+        }
+
+    def _calibrated(self, instance: Instance, steps: list[Step]) -> list[Step]:
+        """The steps with measured costs where none are given; what else was measured at a component is work there."""
+        costs = {kind: self.book.calibration.get(f"{instance.id}.{kind}") for kind in _ORDER}
+        kinds = [step["kind"] for step in steps]
+        if costs["work"] and "work" not in kinds:
+            after = sum(kind != "code" for kind in kinds)
+            steps = [*steps[:after], {"kind": "work"}, *steps[after:]]
+        return [
+            step | {"cost": {"kind": "empirical", "quantiles_ns": costs[step["kind"]]}}
+            if costs[step["kind"]] and "cost" not in step
+            else step
+            for step in steps
+        ]

@@ -1,0 +1,121 @@
+"""Background traffic: which pairs, and what model. [PROTOCOLS 2.10]"""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+from tcpsbed.config.compile.book import Book
+from tcpsbed.config.compile.files import existing, read
+from tcpsbed.config.compile.network import Network
+from tcpsbed.config.model.table import close_match
+from tcpsbed.config.model.traffic import Cbr, Poisson, Replay, Traffic, Vary, Vbr
+from tcpsbed.config.origin import Key
+
+_Pair = tuple[str, int, int]
+
+
+def traffic(book: Book, network: Network) -> list[dict[str, Any]]:
+    """The entries of background traffic as the plan has them, one for each direction or pair."""
+    plans: list[dict[str, Any]] = []
+    for name, entry in book.scenario.traffic.items():
+        key: Key = ("traffic", name)
+        if not network.links:
+            raise book.scenario.error(
+                key, "found traffic, but there are no links", "a scenario with links or a graph"
+            )
+        pairs = _pairs(book, network, entry, (*key, "on"))
+        if isinstance(entry, Cbr | Poisson | Vbr) and entry.rate_bps == 0:
+            continue
+        models = _models(book, entry, key)
+        base: dict[str, Any] = {"dscp": entry.dscp} | (
+            {} if entry.stop_ns is None else {"stop_ns": entry.stop_ns}
+        )
+        for suffix, a, b in pairs:
+            for number, (offset_ns, model) in enumerate(models, 1):
+                plan = {
+                    "name": f"{name}.{suffix}",
+                    "from": a,
+                    "to": b,
+                    "start_ns": entry.start_ns + offset_ns,
+                }
+                plan["name"] += f".{number}" if len(models) > 1 else ""
+                plans.append(plan | base | {"model": model})
+    return plans
+
+
+def _pairs(book: Book, network: Network, entry: Traffic, key: Key) -> list[_Pair]:
+    """Where an entry flows: a name for each direction or pair, and its ends."""
+    pairs: list[_Pair] = []
+    for on in entry.on:
+        if on == "all-to-all":
+            names = entry.among or network.graph.vertices or book.nodes
+            ends = [(name, network.vertex(name, (*key[:-1], "among"))) for name in names]
+            pairs += [(f"{a}-{b}", i, j) for (a, i), (b, j) in permutations(ends, 2)]
+        elif "->" in on:
+            a, b = (place.strip() for place in on.split("->", 1))
+            pairs.append((f"{a}-{b}", network.vertex(a, key), network.vertex(b, key)))
+        else:
+            pairs += _of_link(book, network, on, len(entry.on) == 1, key)
+    twice = [name for name, _, _ in pairs if sum(name == other for other, _, _ in pairs) > 1]
+    if twice:
+        raise book.scenario.error(key, f'found "{twice[0]}" twice', "each link or pair once")
+    return pairs
+
+
+def _of_link(book: Book, network: Network, on: str, alone: bool, key: Key) -> list[_Pair]:
+    if on not in network.named:
+        allowed = f'"a->b", "all-to-all" or a link: {close_match(on, list(network.named))}'
+        raise book.scenario.error(key, f'found "{on}"', allowed)
+    numbers = network.named[on]
+    pairs = []
+    for link in (network.links[number] for number in numbers):
+        suffix = link["name"].removeprefix(f"{on}.") if alone and len(numbers) > 1 else link["name"]
+        pairs.append((suffix, link["from"], link["to"]))
+    return pairs
+
+
+def _models(book: Book, entry: Traffic, key: Key) -> list[tuple[int, dict[str, Any]]]:
+    """What flows between each pair: models, each with the span after the start at which it begins."""
+    if isinstance(entry, Replay):
+        return _replays(book, entry, key)
+    if isinstance(entry, Cbr):
+        return [(0, {"kind": "cbr", "rate_bps": entry.rate_bps, "packet_bytes": entry.packet_bytes})]
+    if isinstance(entry, Poisson):
+        exponential = entry.size == "exponential"
+        plan = {"kind": "poisson", "rate_bps": entry.rate_bps, "packet_bytes": entry.packet_bytes}
+        return [(0, plan | {"exponential_size": exponential})]
+    low, high = entry.rate_bps * (1 - entry.spread), entry.rate_bps * (1 + entry.spread)
+    plan = {"kind": "vbr", "low_bps": low, "high_bps": high, "packet_bytes": entry.packet_bytes}
+    return [(0, plan | {"vary": _vary(entry.vary)})]
+
+
+def _vary(vary: Vary) -> dict[str, Any]:
+    plan: dict[str, Any] = {"kind": vary.kind.replace("-", "_")}
+    return plan | ({"period_ns": vary.piecewise_ns} if vary.kind == "piecewise" else {})
+
+
+def _replays(book: Book, entry: Replay, key: Key) -> list[tuple[int, dict[str, Any]]]:
+    """Captures side by side, each repeated on its own, sped up together so that their mean rates add up."""
+    if entry.rate_bps is not None and entry.speed != 1.0:
+        raise book.scenario.error((*key, "speed"), "found a speed and a rate", "one of them")
+    captures = [_capture(book, (*key, "file"), capture.file) for capture in entry.file]
+    speed = entry.speed
+    if entry.rate_bps is not None:
+        speed = entry.rate_bps / sum(8e9 * sum(sizes) / length_ns for _, sizes, length_ns in captures)
+    models = []
+    for (times, sizes, length_ns), capture in zip(captures, entry.file, strict=True):
+        packets = [[round(time / speed), size] for time, size in zip(times, sizes, strict=True)]
+        loop = {"loop_ns": max(1, round(length_ns / speed))} if entry.loop else {}
+        models.append((capture.offset_ns, {"kind": "replay", "packets": packets} | loop))
+    return models
+
+
+def _capture(book: Book, key: Key, name: str) -> tuple[list[int], list[int], float]:
+    """Moments and sizes of a capture's packets, and its length: one mean gap beyond the last, 1 s for only one."""
+    from tcpsbed.datasets import captures
+
+    path = existing(book.scenario, key, name)
+    times, sizes = (array.tolist() for array in read(book.scenario, key, lambda: captures.read(path)))
+    length_ns = times[-1] * len(times) / (len(times) - 1) if times[-1] > 0 else 1e9
+    return times, sizes, length_ns

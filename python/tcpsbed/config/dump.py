@@ -1,0 +1,50 @@
+"""Writes the tables of a scenario as TOML, with includes and overrides applied."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from tcpsbed.config.model.scenario import Scenario
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def dump(scenario: Scenario) -> str:
+    """The scenario as one TOML text that reads back as the same scenario from any folder."""
+    document = {"name": scenario.name, "base": str(scenario.folder)} | scenario.document
+    return "\n".join(_tables(document, ())).lstrip("\n") + "\n"
+
+
+def _tables(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
+    """The lines of a table: its own values first, then its tables; those below the second level stand in braces."""
+    values = {key: value for key, value in table.items() if not (isinstance(value, dict) and len(path) < 2)}
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in values.items()]
+    if path and (lines or not table):
+        lines = ["", f"[{'.'.join(_key(part) for part in path)}]", *lines]
+    for key, value in table.items():
+        if key not in values:
+            lines += _tables(value, (*path, key))
+    return lines
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _text(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, list):
+        return f"[{', '.join(_value(item) for item in value)}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{_key(k)} = {_value(v)}' for k, v in value.items())} }}" if value else "{}"
+    return repr(value)
+
+
+def _text(text: str) -> str:
+    """A basic string; TOML's escapes are those of JSON, and DEL needs one."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

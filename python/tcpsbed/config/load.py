@@ -1,0 +1,211 @@
+"""Reads a scenario: TOML, includes, overrides, checks of every key.
+
+```text
+scenario.toml ─┐
+include files ─┼─► one tree of tables ─► Scenario        (the including file wins, overrides win over all)
+--set a.b=c  ──┘
+```
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tcpsbed.config.explain import explain
+from tcpsbed.config.model.scenario import Scenario
+from tcpsbed.config.model.table import close_match
+from tcpsbed.config.origin import Key, Origin, Place, dotted, keys_of, lines_of
+from tcpsbed.errors import ConfigError
+
+# Tables that a plain value may stand for, and the key that it then means.
+_SHORTHANDS = {"components": "node", "hooks": "run"}
+_NESTED = {"robot": "run", "transport": "kind", "queue": "limit", "scheduling": "kind", "vary": "kind"}
+# Sections whose entries must exist before an override can change them.
+_NAMED = ("flows", "traffic", "components", "channels")
+
+
+def load(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
+    """Reads the scenario in a file.
+
+    Parameters
+    ----------
+    path
+        The TOML file.
+    overrides
+        Texts such as `traffic.cbr.rate="310 kbit/s"`, applied in order.
+
+    Raises
+    ------
+    ConfigError
+        If anything in it is not as it should be: one message with file, key, what was found and what is allowed.
+    """
+    origin = Origin(Path(path))
+    origin.document = _read(origin.file, origin, ())
+    origin.document.pop("include", None)
+    for text in overrides:
+        _override(origin, text)
+    return build(origin)
+
+
+def build(origin: Origin) -> Scenario:
+    """The scenario of a tree of tables."""
+    try:
+        scenario = Scenario.model_validate({"name": origin.file.stem} | origin.document)
+    except ValidationError as error:
+        raise explain(error, origin) from None
+    scenario._origin = origin
+    return scenario
+
+
+def _read(file: Path, origin: Origin, chain: tuple[Path, ...]) -> dict[str, Any]:
+    """The tables of a file over those that it includes."""
+    text = _text(file)
+    tables = _parse(text, file)
+    own: dict[Key, Place] = {key: (str(file), line) for key, line in lines_of(text).items()}
+    merged: dict[str, Any] = {}
+    for included in _includes(tables, file, own):
+        if included.resolve() in (*chain, file.resolve()):
+            place = own.get(("include",), (str(file), None))
+            raise ConfigError(
+                f'found "{included.name}", which includes this file again',
+                file=file,
+                line=place[1],
+                key="include",
+                allowed="files that do not include each other",
+            )
+        merged = merge(merged, _read(included, origin, (*chain, file.resolve())))
+    origin.places.update(own)
+    return merge(merged, tables)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise ConfigError(
+            f"cannot be read ({reason})", file=file, allowed="a scenario file in TOML"
+        ) from None
+
+
+def _parse(text: str, file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message = str(error)
+        place = re.search(r"\(at line (\d+), column \d+\)", message)
+        line = int(place[1]) if place else len(text.splitlines())
+        message = re.sub(r"\s*\(at .*\)$", "", message)
+        if message.startswith(("Cannot declare", "Cannot overwrite", "Cannot mutate")):
+            key, found, allowed = _key_at(text, line), "found a duplicate id", "each name once"
+        else:
+            key, found, allowed = (
+                None,
+                f"found wrong TOML ({message})",
+                'TOML, with text in quotes: key = "15 ms"',
+            )
+        raise ConfigError(found, file=file, line=line, key=key, allowed=allowed) from None
+
+
+def _key_at(text: str, line: int) -> str | None:
+    """The key that is written on a line."""
+    key = [key for number, key in keys_of(text) if number <= line][-1:]
+    return dotted(key[0]) if key else None
+
+
+def _includes(tables: dict[str, Any], file: Path, places: dict[Key, Place]) -> list[Path]:
+    found = tables.get("include", [])
+    names = [found] if isinstance(found, str) else found
+    line = places.get(("include",), (str(file), None))[1]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ConfigError(
+            "found no list of files",
+            file=file,
+            line=line,
+            key="include",
+            allowed='a list such as ["base.toml"]',
+        )
+    files = [file.parent / name for name in names]
+    for name, included in zip(names, files, strict=True):
+        if not included.is_file():
+            raise ConfigError(
+                f'found "{name}", which is no file',
+                file=file,
+                line=line,
+                key="include",
+                allowed=f"a file, looked for at {included}",
+            )
+    return files
+
+
+def merge(under: dict[str, Any], over: dict[str, Any], key: Key = ()) -> dict[str, Any]:
+    """Both trees in one; where both have a value, that of `over` counts."""
+    out = dict(under)
+    for name, value in over.items():
+        below = out.get(name)
+        main = _shorthand((*key, name))
+        if isinstance(value, dict) and isinstance(below, str) and main:
+            below = {main: below}
+        if isinstance(value, str) and isinstance(below, dict) and main:
+            value = {main: value}
+        out[name] = (
+            merge(below, value, (*key, name))
+            if isinstance(value, dict) and isinstance(below, dict)
+            else value
+        )
+    return out
+
+
+def _shorthand(key: Key) -> str | None:
+    if len(key) == 2 and key[0] in _SHORTHANDS:
+        return _SHORTHANDS[str(key[0])]
+    if key[:1] == ("measure",) and len(key) == 2:
+        return {"sync": "period", "echo": "points"}.get(str(key[1]))
+    return _NESTED.get(str(key[-1])) if len(key) > 1 else None
+
+
+def _override(origin: Origin, text: str) -> None:
+    """Puts `a.b=value` over the tree; the value is TOML, or text that needs no quotes."""
+    tables = _assignment(text)
+    key = _path(tables)
+    section = origin.document.get(str(key[0]))
+    if len(key) > 1 and key[0] in _NAMED and isinstance(section, dict) and key[1] not in section:
+        raise ConfigError(
+            f'found "{key[1]}"',
+            file=f"--set {text}",
+            key=dotted(key),
+            allowed=close_match(str(key[1]), list(section)),
+        )
+    origin.document = merge(origin.document, tables)
+    origin.places = {k: v for k, v in origin.places.items() if k[: len(key)] != key}
+    origin.places[key] = (f"--set {text}", None)
+
+
+def _assignment(text: str) -> dict[str, Any]:
+    key, equals, value = text.partition("=")
+    allowed = "KEY=VALUE, such as 'traffic.cbr.rate=\"310 kbit/s\"'"
+    if not equals or not key.strip() or "\n" in text:
+        raise ConfigError("found no KEY=VALUE", file=f"--set {text}", allowed=allowed)
+    for candidate in (value, json.dumps(value.strip())):
+        try:
+            return tomllib.loads(f"{key}={candidate}")
+        except tomllib.TOMLDecodeError:
+            continue
+    raise ConfigError(f'found "{key}", which is no key', file=f"--set {text}", allowed=allowed)
+
+
+def _path(tables: dict[str, Any]) -> Key:
+    path: list[str] = []
+    here: Any = tables
+    while isinstance(here, dict) and len(here) == 1:
+        name = next(iter(here))
+        path.append(name)
+        here = here[name]
+    return tuple(path)

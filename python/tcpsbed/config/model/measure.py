@@ -1,0 +1,99 @@
+"""What happens during a run and what is measured."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, StrictBool, StrictInt
+
+from tcpsbed.config.model.table import Names, Table
+from tcpsbed.config.units import Duration, PositiveDuration, PositiveRate, Share
+
+
+class Event(Table):
+    """Something that happens at a moment: to a link, the routes, a flow, traffic or a component."""
+
+    at_ns: Duration = Field(alias="at")
+    """A span of time from the start, such as "5 s"."""
+    name: str | None = None
+    """What the report calls it."""
+    link: Names | None = None
+    """Links to change ("l1": both directions)."""
+    rate_bps: PositiveRate | None = Field(None, alias="rate")
+    """link: its new rate."""
+    delay_ns: Duration | None = Field(None, alias="delay")
+    """link: its new propagation."""
+    loss: Share | None = None
+    """link: its new independent loss."""
+    up: StrictBool | None = None
+    """link: down or up again."""
+    reroute: StrictBool | None = None
+    """Choose all paths again, over links that are up."""
+    flow: Names | None = None
+    """Flows to stop or start."""
+    traffic: Names | None = None
+    """Background traffic to stop or start."""
+    running: StrictBool | None = None
+    """flow, traffic: whether it runs from now on."""
+    component: Names | None = None
+    """Components to kill or restart."""
+    alive: StrictBool | None = None
+    """component: whether it lives from now on; a dead one drops all samples."""
+
+
+class Echo(Table):
+    """Echo commands on one flow, interleaved over points (Polachan 2022; PROTOCOLS 6.1)."""
+
+    shorthand: ClassVar[str | None] = "points"
+    flow: str | None = None
+    """The flow whose samples carry the commands; absent: kinematic, else the first forward flow."""
+    points: Names = Field(["all"])
+    """Points such as "srv.entry", "srv.exit", "arm.held", or "all" on the flow's way."""
+    period_ns: Duration = Field(10_000_000, alias="period")
+    """The time between commands; "0 ms": every sample."""
+    start_ns: Duration = Field(0, alias="start")
+    """The first command."""
+    count: StrictInt | None = Field(None, ge=1)
+    """Commands in all; absent: to the end."""
+    session: str | None = None
+    """The session of the flow; absent: every session."""
+
+
+class Sync(Table):
+    """Clock synchronisation of all nodes with one; a string is its period alone."""
+
+    shorthand: ClassVar[str | None] = "period"
+    period_ns: PositiveDuration = Field(125_000_000, alias="period")
+    """The time between exchanges with a node (DECISIONS 11)."""
+    reference: str | None = None
+    """The reference node; absent: that of the test-pc, else the first."""
+
+
+def _echoes(value: Any) -> Any:
+    return [value] if isinstance(value, str | dict) else value
+
+
+def _pcapng(value: Any) -> Any:
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+
+
+class Measure(Table):
+    """What to measure."""
+
+    records: Literal["samples", "packets", "events"] = "samples"
+    """How much is recorded; each level holds the ones before it."""
+    queues_ns: PositiveDuration | None = Field(None, alias="queues")
+    """How often queues are looked at; absent: never."""
+    echo: Annotated[list[Echo], BeforeValidator(_echoes, json_schema_input_type=Echo | list[Echo])] = Field(
+        []
+    )
+    """Echo commands."""
+    sync: Sync | None = None
+    """Clock synchronisation of the nodes."""
+    pcapng: Annotated[
+        Literal["auto", "on", "off"],
+        BeforeValidator(_pcapng, json_schema_input_type=StrictBool | Literal["auto", "on", "off"]),
+    ] = "auto"
+    """Whether packets are kept for Wireshark; auto: in runs up to 60 s."""
+    grace_ns: Duration = Field(1_000_000_000, alias="grace")
+    """Samples sent so shortly before the end do not count as lost."""

@@ -1,0 +1,96 @@
+"""Nodes, the components that stand on them, and the settings of a real run."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, get_args
+
+from pydantic import Field, StrictBool, StrictInt
+
+from tcpsbed.config.model.code import Robot
+from tcpsbed.config.model.link import LinkSettings
+from tcpsbed.config.model.span import Span
+from tcpsbed.config.model.table import Name, Table
+from tcpsbed.config.units import Drift, Duration, Offset, PositiveDuration
+
+ComponentKind = Literal[
+    "tactile-operator",
+    "ms-embsys",
+    "ms-embsys-app",
+    "ms-com",
+    "ms-ei",
+    "srv",
+    "ss-ei",
+    "ss-com",
+    "ss-embsys",
+    "ss-embsys-app",
+    "tactile-teleoperator",
+    "emu",
+    "test-pc",
+]
+KINDS: tuple[str, ...] = get_args(ComponentKind)
+"""The kinds of components."""
+
+
+class Component(Table):
+    """A component instance; a string names its node alone."""
+
+    shorthand: ClassVar[str | None] = "node"
+    kind: ComponentKind
+    """What it is; the component's own name says it if it is one of these."""
+    node: Name
+    """The node that it stands on."""
+    session: str | None = None
+    """Its session; absent: every session has one (a robot is shared)."""
+    robot: Robot | None = None
+    """The robot, at a tactile-teleoperator."""
+    cost: Span | None = None
+    """Time that every sample occupies a core here."""
+    delay: Span | None = None
+    """Time that every sample takes here without occupying a core."""
+
+
+class Scheduling(Table):
+    """How stages compete for the cores of a node; a string names a kind without settings."""
+
+    shorthand: ClassVar[str | None] = "kind"
+    kind: Literal["run-to-completion", "priority", "round-robin"] = "round-robin"
+    """First come first served, by priority of the flow, or in turns."""
+    round_robin_ns: PositiveDuration = Field(1_000_000, alias="round_robin")
+    """The length of a turn."""
+
+
+class Clock(Table):
+    """The error of a node's clock."""
+
+    offset_ns: Offset = Field(0, alias="offset")
+    """Error at the start."""
+    drift_ppb: Drift = Field(0, alias="drift")
+    """Rate error; positive runs fast."""
+
+
+class Node(Table):
+    """A computer."""
+
+    cores: StrictInt = Field(1, ge=1, le=1024)
+    """Processor cores that its stages compete for."""
+    scheduling: Scheduling = Scheduling(kind="run-to-completion")
+    """How they compete (virtual time)."""
+    clock: Clock = Clock()
+    """Its clock's error."""
+    at: str | None = None
+    """The router that an access link joins it to."""
+    link: LinkSettings | None = None
+    """The access link; absent: infinitely fast and without delay."""
+
+
+class Real(Table):
+    """Settings of the real driver."""
+
+    waiting: Literal["blocking", "timer", "hybrid"] = "timer"
+    """How a loop waits."""
+    spin_ns: Duration = Field(50_000, alias="spin")
+    """Length of the spin at the end of a hybrid wait."""
+    realtime: StrictBool = True
+    """Ask for SCHED_FIFO and locked memory."""
+    ipv6: StrictBool = False
+    """IPv6 loopback in place of IPv4."""

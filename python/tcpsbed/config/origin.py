@@ -1,0 +1,94 @@
+"""Where each key of a scenario was written: file and line, through includes and overrides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tcpsbed.errors import ConfigError
+
+Key = tuple[str | int, ...]
+Place = tuple[str, int | None]
+
+_PART = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
+_PATH = rf"{_PART}(?:\s*\.\s*{_PART})*"
+_HEADER = re.compile(rf"^\s*(\[\[?)\s*({_PATH})\s*\]\]?\s*(?:#.*)?$")
+_ASSIGN = re.compile(rf"^\s*({_PATH})\s*=")
+
+
+def dotted(key: Key) -> str:
+    """A key as text: parts joined by points, quoted where a part holds one."""
+    return ".".join(f'"{part}"' if "." in str(part) else str(part) for part in key)
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip("\"'") for part in re.findall(_PART, text)]
+
+
+def keys_of(text: str) -> Iterator[tuple[int, Key]]:
+    """Each key of a TOML text with its line, as far as a look at single lines can tell."""
+    counts: dict[Key, int] = {}
+    table: Key = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            table = tuple(_parts(header[2]))
+            if header[1] == "[[":
+                counts[table] = counts.get(table, -1) + 1
+                table = (*table, counts[table])
+            yield number, table
+        elif assign := _ASSIGN.match(line):
+            yield number, (*table, *_parts(assign[1]))
+
+
+def lines_of(text: str) -> dict[Key, int]:
+    """The line on which each key of a TOML text is first written."""
+    lines: dict[Key, int] = {}
+    for number, key in keys_of(text):
+        lines.setdefault(key, number)
+    return lines
+
+
+@dataclass
+class Origin:
+    """The file of a scenario, its tables as TOML has them, and the places of its keys."""
+
+    file: Path = Path("scenario")
+    document: dict[str, Any] = field(default_factory=dict)
+    places: dict[Key, Place] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the file."""
+        return self.file.resolve().parent
+
+    def place(self, key: Key) -> Place:
+        """File and line of the key, or of the nearest table around it."""
+        for length in range(len(key), 0, -1):
+            if key[:length] in self.places:
+                return self.places[key[:length]]
+        return str(self.file), None
+
+    def error(self, key: Key, found: str, allowed: str) -> ConfigError:
+        """The error of a key, as far as the file spells it out."""
+        key = self._written(key)
+        file, line = self.place(key)
+        return ConfigError(found, file=file, line=line, key=dotted(key) or None, allowed=allowed)
+
+    def _written(self, key: Key) -> Key:
+        """The key without what a shorthand leaves out: tables for which a value stands, numbers of lists of one."""
+        written: list[str | int] = []
+        here: Any = self.document
+        for part in key:
+            if isinstance(here, dict) and isinstance(part, int):
+                continue
+            if written and here is not None and not isinstance(here, dict | list):
+                break
+            written.append(part)
+            if isinstance(here, dict):
+                here = here.get(part)
+            else:
+                here = here[part] if isinstance(here, list) and isinstance(part, int) else None
+        return tuple(written)

@@ -1,0 +1,258 @@
+"""Quantities with units: `"15 ms"`, `"1.5 Mbit/s"`, `"15000 B"`, `"1 kHz"`, `"5 %"`, `"50 ppm"`.
+
+A quantity is a number and a unit in one string. It is read exactly (decimal, not binary) and becomes an SI value: time in
+nanoseconds, rate in bit/s, size in bytes, frequency in hertz.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+_QUANTITY = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S.*?)?\s*")
+# The network's own limits: spans up to about eleven days, rates up to 1 Tbit/s.
+_MOST = {"ns": Decimal("1e15"), "bps": Decimal("1e12")}
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A kind of quantity: what it is called, an example, and its units with their factors."""
+
+    name: str
+    example: str
+    suffix: str
+    units: dict[str, Decimal]
+
+    def allowed(self) -> str:
+        """What may stand in the place of a value of this kind."""
+        return f'{self.name} such as "{self.example}" ({", ".join(u for u in self.units if u.isascii())})'
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of a value of this kind."""
+        units = "|".join(re.escape(unit) for unit in self.units)
+        pattern = rf"^\s*[+-]?\d+(\.\d+)?([eE][+-]?\d+)?\s*({units})\s*$"
+        return {"type": "string", "pattern": pattern, "examples": [self.example]}
+
+
+def _units(**factors: str) -> dict[str, Decimal]:
+    return {unit: Decimal(factor) for unit, factor in factors.items()}
+
+
+TIME = Dimension(
+    "a span of time",
+    "15 ms",
+    "ns",
+    _units(ns="1", us="1e3", ms="1e6", s="1e9", min="60e9", h="3600e9")
+    | {"µs": Decimal("1e3"), "μs": Decimal("1e3")},
+)
+RATE = Dimension(
+    "a rate",
+    "1.5 Mbit/s",
+    "bps",
+    {
+        f"{prefix}bit/s": Decimal(factor)
+        for prefix, factor in (("", "1"), ("k", "1e3"), ("M", "1e6"), ("G", "1e9"))
+    },
+)
+SIZE = Dimension("a size", "1500 B", "bytes", _units(B="1", kB="1e3", MB="1e6", KiB="1024", MiB="1048576"))
+FREQUENCY = Dimension("a frequency", "1 kHz", "hz", _units(Hz="1", kHz="1e3", MHz="1e6", fps="1"))
+PACKETS = Dimension("a number of packets", "20 packets", "packets", _units(packets="1", packet="1"))
+SHARE = Dimension("a share", "5 %", "", {"%": Decimal("0.01")})
+DRIFT = Dimension("a drift", "50 ppm", "ppb", _units(ppm="1e3", ppb="1"))
+DIMENSIONS = (TIME, RATE, SIZE, FREQUENCY, PACKETS, SHARE, DRIFT)
+
+
+def refuse(found: str, allowed: str) -> PydanticCustomError:
+    """The error of a value that is `found` where only `allowed` is possible."""
+    return PydanticCustomError("refused", "{found}; allowed: {allowed}", {"found": found, "allowed": allowed})
+
+
+def shown(value: Any) -> str:
+    """A value as it looks in a scenario file."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "a list"
+    return str(value)
+
+
+def dimension_of(value: Any) -> Dimension | None:
+    """The kind of quantity that a string is, or `None`."""
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    if match is None or not match[2]:
+        return None
+    return next((dimension for dimension in DIMENSIONS if match[2] in dimension.units), None)
+
+
+def read(value: Any, dimension: Dimension, *, signed: bool = False) -> Decimal:
+    """The quantity in the base unit of its dimension.
+
+    Raises
+    ------
+    PydanticCustomError
+        If `value` is no quantity of this dimension, or negative where that makes no sense.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise refuse(f"found {value}, a number without a unit", dimension.allowed())
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise refuse(f"found {shown(value)}", dimension.allowed())
+    if not match[2]:
+        raise refuse(f"found {shown(value)}, a number without a unit", dimension.allowed())
+    if match[2] not in dimension.units:
+        other = dimension_of(value)
+        what = f"which is {other.name}" if other else f'with the unknown unit "{match[2]}"'
+        raise refuse(f"found {shown(value)}, {what}", dimension.allowed())
+    number = Decimal(match[1]) * dimension.units[match[2]]
+    if number < 0 and not signed:
+        raise refuse(f"found {shown(value)}, which is negative", dimension.allowed())
+    if abs(number) > _MOST.get(dimension.suffix, 2**63 - 1):
+        raise refuse(f"found {shown(value)}, which is too large", dimension.allowed())
+    return number
+
+
+def _positive(value: Any, dimension: Dimension) -> Decimal:
+    number = read(value, dimension)
+    if number == 0:
+        raise refuse(f"found {shown(value)}, which is zero", dimension.allowed())
+    return number
+
+
+def _whole(value: Any, dimension: Dimension, most: int) -> int:
+    number = read(value, dimension)
+    if number != number.to_integral_value():
+        raise refuse(
+            f"found {shown(value)}, which is no whole number of {dimension.suffix}", dimension.allowed()
+        )
+    if number > most:
+        raise refuse(f"found {shown(value)}, which is too large", dimension.allowed())
+    return int(number)
+
+
+def duration_ns(value: Any) -> int:
+    """A span of time in nanoseconds, not negative."""
+    return int(read(value, TIME).to_integral_value())
+
+
+def positive_duration_ns(value: Any) -> int:
+    """A span of time in nanoseconds, at least one."""
+    return max(1, int(_positive(value, TIME).to_integral_value()))
+
+
+def offset_ns(value: Any) -> int:
+    """A difference of time in nanoseconds, of either sign."""
+    return int(read(value, TIME, signed=True).to_integral_value())
+
+
+def rate_bps(value: Any) -> float:
+    """A rate in bit/s, not negative."""
+    return float(read(value, RATE))
+
+
+def positive_rate_bps(value: Any) -> float:
+    """A rate in bit/s, at least one."""
+    number = _positive(value, RATE)
+    if number < 1:
+        raise refuse(f"found {shown(value)}, which is below 1 bit/s", RATE.allowed())
+    return float(number)
+
+
+def frequency_hz(value: Any) -> float:
+    """A frequency in hertz, above zero and at most 1 GHz."""
+    number = _positive(value, FREQUENCY)
+    if number > Decimal("1e9"):
+        raise refuse(f"found {shown(value)}, which is above 1000 MHz", FREQUENCY.allowed())
+    return float(number)
+
+
+def size_bytes(value: Any) -> int:
+    """A size in whole bytes, below 4 GiB."""
+    return _whole(value, SIZE, 2**32 - 1)
+
+
+def positive_size_bytes(value: Any) -> int:
+    """A size in whole bytes, at least one."""
+    size = size_bytes(value)
+    if size == 0:
+        raise refuse(f"found {shown(value)}, which is zero", SIZE.allowed())
+    return size
+
+
+def packets(value: Any) -> int:
+    """A whole number of packets."""
+    return _whole(value, PACKETS, 2**32 - 1)
+
+
+def drift_ppb(value: Any) -> int:
+    """A rate error of a clock in parts per billion, of either sign."""
+    return int(read(value, DRIFT, signed=True).to_integral_value())
+
+
+def share(value: Any) -> float:
+    """A probability or share: `"5 %"` or a plain number from 0 to 1."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    allowed = 'a share such as "5 %", or a number from 0 to 1'
+    try:
+        number = float(value) if plain else float(read(value, SHARE))
+    except PydanticCustomError as error:
+        raise refuse((error.context or {})["found"], allowed) from None
+    if not 0.0 <= number <= 1.0:
+        raise refuse(f"found {shown(value)}, which is not between 0 and 1", allowed)
+    return number
+
+
+def dscp(value: Any) -> int:
+    """A differentiated services code point: 0 to 63, or a name such as "EF", "CS5", "AF41" (RFC 4594)."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 63:
+        return value
+    name = str(value).upper()
+    if name in ("EF", "CS0"):
+        return {"EF": 46, "CS0": 0}[name]
+    if match := re.fullmatch(r"CS([1-7])", name):
+        return 8 * int(match[1])
+    if match := re.fullmatch(r"AF([1-4])([1-3])", name):
+        return 8 * int(match[1]) + 2 * int(match[2])
+    raise refuse(f"found {shown(value)}", 'a code point from 0 to 63 or a name such as "EF", "CS5", "AF41"')
+
+
+def parameters(table: dict[str, Any]) -> dict[str, Any]:
+    """Free parameters with their quantities in SI: `horizon = "10 ms"` becomes `horizon_ns = 10000000`.
+
+    The unit moves from the value into the name (`_ns`, `_bps`, `_bytes`, `_hz`, `_ppb`, `_packets`); shares keep theirs.
+    """
+    out: dict[str, Any] = {}
+    for key, value in table.items():
+        dimension = dimension_of(value)
+        if isinstance(value, dict):
+            out[key] = parameters(value)
+        elif dimension is None:
+            out[key] = value
+        else:
+            number = read(value, dimension, signed=True)
+            whole = number == number.to_integral_value() and dimension is not SHARE
+            out[f"{key}_{dimension.suffix}".rstrip("_")] = int(number) if whole else float(number)
+    return out
+
+
+_SHARE_SCHEMA = {"anyOf": [SHARE.schema(), {"type": "number", "minimum": 0, "maximum": 1}]}
+
+Duration = Annotated[int, BeforeValidator(duration_ns), WithJsonSchema(TIME.schema())]
+PositiveDuration = Annotated[int, BeforeValidator(positive_duration_ns), WithJsonSchema(TIME.schema())]
+Offset = Annotated[int, BeforeValidator(offset_ns), WithJsonSchema(TIME.schema())]
+Rate = Annotated[float, BeforeValidator(rate_bps), WithJsonSchema(RATE.schema())]
+PositiveRate = Annotated[float, BeforeValidator(positive_rate_bps), WithJsonSchema(RATE.schema())]
+Frequency = Annotated[float, BeforeValidator(frequency_hz), WithJsonSchema(FREQUENCY.schema())]
+Size = Annotated[int, BeforeValidator(size_bytes), WithJsonSchema(SIZE.schema())]
+PositiveSize = Annotated[int, BeforeValidator(positive_size_bytes), WithJsonSchema(SIZE.schema())]
+Drift = Annotated[int, BeforeValidator(drift_ppb), WithJsonSchema(DRIFT.schema())]
+Share = Annotated[float, BeforeValidator(share), WithJsonSchema(_SHARE_SCHEMA)]
+Dscp = Annotated[int, BeforeValidator(dscp, json_schema_input_type=int | str)]

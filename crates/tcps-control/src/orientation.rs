@@ -32,6 +32,7 @@ impl Orientation {
         Self { rotation, heading: 0.0, gain, heading_time_s }
     }
 
+    // [Mahony 2008]
     /// Goes on by `dt` seconds with the rates (rad/s) and the specific force (m/s²) measured in the sensor's frame.
     pub(crate) fn update(&mut self, dt: f64, rate: V3, force: V3) {
         let corrected = add(rate, scale(self.tilt_error(force), self.gain));

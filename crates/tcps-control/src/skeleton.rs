@@ -74,6 +74,7 @@ impl Plane {
     }
 }
 
+// [Wampler 1986]
 /// Angles whose tip is at `target`, or near it where limits and lengths forbid, found from the angles `from` by damped least
 /// squares, `dq = J' (J J' + d² I)^-1 e` (Wampler 1986; Nakamura & Hanafusa 1986).
 pub(crate) fn solve(target: V3, from: V3) -> V3 {

@@ -7,6 +7,7 @@ use serde_json::{json, Value};
 use tcps_control::{hook, names};
 use tcps_core::{
     hook::{Hook, Verdict},
+    seed::Stream,
     time::{Time, MS},
 };
 
@@ -30,6 +31,30 @@ fn zoh_holds_the_last_sample() {
     assert_eq!(values(zoh.as_mut(), MS, &[1.0, 2.0]), [1.0, 2.0]);
     assert_eq!(tick(zoh.as_mut(), 900 * MS), (Verdict::Emit, vec![1.0, 2.0]));
     assert_eq!(values(zoh.as_mut(), 901 * MS, &[3.0]), [3.0]);
+}
+
+/// [PROTOCOLS 6.3] A gripper that toggles every 100 ms is commanded over a link that loses half of all packets. With a
+/// zero-order hold repeating at 1 kHz before the link no toggle is lost, and it takes 2 packets on average.
+#[test]
+fn zoh_before_a_lossy_link_restores_the_toggling() {
+    let (mut zoh, mut loss) = (make("zoh", Value::Null), Stream::new(1, "last mile"));
+    let (mut seen, mut tries, mut toggles) = (f64::NAN, 0, 0);
+    for ms in 0..100_000 {
+        let gripper = f64::from((ms / 100) % 2);
+        let y = if ms % 100 == 0 {
+            values(zoh.as_mut(), ms.into(), &[gripper])
+        } else {
+            tick(zoh.as_mut(), ms.into()).1
+        };
+        tries += i32::from(seen != gripper);
+        if loss.chance(0.5) {
+            toggles += i32::from(seen != y[0]);
+            seen = y[0];
+        }
+    }
+    assert_eq!(toggles, 1000);
+    let mean = f64::from(tries) / f64::from(toggles);
+    assert!((mean - 2.0).abs() < 0.15, "{mean} packets a toggle");
 }
 
 /// [PROTOCOLS 10] A ramp is continued for 50 ms; then the slope decays with 30 ms, so that it ends 80 ms ahead.

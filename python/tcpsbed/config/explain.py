@@ -72,7 +72,7 @@ def _limit(kind: str, context: dict[str, Any]) -> str | None:
         name, words = bounds[kind]
         return f"a number {words} {context[name]}"
     if kind == "too_short":
-        return f"at least {context['min_length']} entries"
+        return f"at least {context['min_length']} of them"
     return f"{context['max_length']} entries" if kind == "too_long" else None
 
 

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from tcpsbed.config.explain import explain
 from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.model.table import close_match
-from tcpsbed.config.origin import Key, Origin, Place, dotted, lines_of
+from tcpsbed.config.origin import Key, Origin, Place, dotted, keys_of, lines_of
 from tcpsbed.errors import ConfigError
 
 # Tables that a plain value may stand for, and the key that it then means.
@@ -74,7 +74,7 @@ def _read(file: Path, origin: Origin, chain: tuple[Path, ...]) -> dict[str, Any]
         if included.resolve() in (*chain, file.resolve()):
             place = own.get(("include",), (str(file), None))
             raise ConfigError(
-                f'found "{included}", which includes this file again',
+                f'found "{included.name}", which includes this file again',
                 file=file,
                 line=place[1],
                 key="include",
@@ -104,10 +104,20 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
         line = int(place[1]) if place else len(text.splitlines())
         message = re.sub(r"\s*\(at .*\)$", "", message)
         if message.startswith(("Cannot declare", "Cannot overwrite", "Cannot mutate")):
-            found, allowed = f"found a duplicate key ({message})", "each name once"
+            key, found, allowed = _key_at(text, line), "found a duplicate id", "each name once"
         else:
-            found, allowed = f"found wrong TOML ({message})", 'TOML, with text in quotes: key = "15 ms"'
-        raise ConfigError(found, file=file, line=line, allowed=allowed) from None
+            key, found, allowed = (
+                None,
+                f"found wrong TOML ({message})",
+                'TOML, with text in quotes: key = "15 ms"',
+            )
+        raise ConfigError(found, file=file, line=line, key=key, allowed=allowed) from None
+
+
+def _key_at(text: str, line: int) -> str | None:
+    """The key that is written on a line."""
+    key = [key for number, key in keys_of(text) if number <= line][-1:]
+    return dotted(key[0]) if key else None
 
 
 def _includes(tables: dict[str, Any], file: Path, places: dict[Key, Place]) -> list[Path]:

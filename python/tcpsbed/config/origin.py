@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,8 @@ def _parts(text: str) -> list[str]:
     return [part.strip("\"'") for part in re.findall(_PART, text)]
 
 
-def lines_of(text: str) -> dict[Key, int]:
-    """The line on which each key of a TOML text is written, as far as a look at single lines can tell."""
-    lines: dict[Key, int] = {}
+def keys_of(text: str) -> Iterator[tuple[int, Key]]:
+    """Each key of a TOML text with its line, as far as a look at single lines can tell."""
     counts: dict[Key, int] = {}
     table: Key = ()
     for number, line in enumerate(text.splitlines(), 1):
@@ -38,9 +38,16 @@ def lines_of(text: str) -> dict[Key, int]:
             if header[1] == "[[":
                 counts[table] = counts.get(table, -1) + 1
                 table = (*table, counts[table])
-            lines.setdefault(table, number)
+            yield number, table
         elif assign := _ASSIGN.match(line):
-            lines.setdefault((*table, *_parts(assign[1])), number)
+            yield number, (*table, *_parts(assign[1]))
+
+
+def lines_of(text: str) -> dict[Key, int]:
+    """The line on which each key of a TOML text is first written."""
+    lines: dict[Key, int] = {}
+    for number, key in keys_of(text):
+        lines.setdefault(key, number)
     return lines
 
 
@@ -65,6 +72,23 @@ class Origin:
         return str(self.file), None
 
     def error(self, key: Key, found: str, allowed: str) -> ConfigError:
-        """The error of a key."""
+        """The error of a key, as far as the file spells it out."""
+        key = self._written(key)
         file, line = self.place(key)
         return ConfigError(found, file=file, line=line, key=dotted(key) or None, allowed=allowed)
+
+    def _written(self, key: Key) -> Key:
+        """The key without what a shorthand leaves out: tables for which a value stands, numbers of lists of one."""
+        written: list[str | int] = []
+        here: Any = self.document
+        for part in key:
+            if isinstance(here, dict) and isinstance(part, int):
+                continue
+            if written and here is not None and not isinstance(here, dict | list):
+                break
+            written.append(part)
+            if isinstance(here, dict):
+                here = here.get(part)
+            else:
+                here = here[part] if isinstance(here, list) and isinstance(part, int) else None
+        return tuple(written)

@@ -9,7 +9,7 @@ from tcpsbed.config.model.scenario import Scenario
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of a scenario file."""
-    found = Scenario.model_json_schema(by_alias=True, mode="validation")
+    found = _plain(Scenario.model_json_schema(by_alias=True, mode="validation"))
     files = {"type": "array", "items": {"type": "string"}}
     include = {"description": "Files that this one is laid over.", "anyOf": [{"type": "string"}, files]}
     _relax_kinds(found["$defs"])
@@ -30,3 +30,13 @@ def _relax_kinds(definitions: dict[str, Any]) -> None:
         for table in definitions[name].get("anyOf", [definitions[name]]):
             if "required" in table:
                 table["required"] = [key for key in table["required"] if key not in keys]
+
+
+def _plain(schema: Any) -> Any:
+    """The schema without discriminators, which JSON Schema does not know: any of the tables may fit."""
+    if isinstance(schema, list):
+        return [_plain(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    names = {"oneOf": "anyOf"}
+    return {names.get(key, key): _plain(value) for key, value in schema.items() if key != "discriminator"}

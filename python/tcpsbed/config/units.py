@@ -15,7 +15,8 @@ from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 _QUANTITY = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S.*?)?\s*")
-_MOST = 2**63 - 1
+# The network's own limits: spans up to about eleven days, rates up to 1 Tbit/s.
+_MOST = {"ns": Decimal("1e15"), "bps": Decimal("1e12")}
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def read(value: Any, dimension: Dimension, *, signed: bool = False) -> Decimal:
     number = Decimal(match[1]) * dimension.units[match[2]]
     if number < 0 and not signed:
         raise refuse(f"found {shown(value)}, which is negative", dimension.allowed())
-    if abs(number) > _MOST:
+    if abs(number) > _MOST.get(dimension.suffix, 2**63 - 1):
         raise refuse(f"found {shown(value)}, which is too large", dimension.allowed())
     return number
 
@@ -158,8 +159,11 @@ def rate_bps(value: Any) -> float:
 
 
 def positive_rate_bps(value: Any) -> float:
-    """A rate in bit/s, above zero."""
-    return float(_positive(value, RATE))
+    """A rate in bit/s, at least one."""
+    number = _positive(value, RATE)
+    if number < 1:
+        raise refuse(f"found {shown(value)}, which is below 1 bit/s", RATE.allowed())
+    return float(number)
 
 
 def frequency_hz(value: Any) -> float:
@@ -206,6 +210,20 @@ def share(value: Any) -> float:
     return number
 
 
+def dscp(value: Any) -> int:
+    """A differentiated services code point: 0 to 63, or a name such as "EF", "CS5", "AF41" (RFC 4594)."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 63:
+        return value
+    name = str(value).upper()
+    if name in ("EF", "CS0"):
+        return {"EF": 46, "CS0": 0}[name]
+    if match := re.fullmatch(r"CS([1-7])", name):
+        return 8 * int(match[1])
+    if match := re.fullmatch(r"AF([1-4])([1-3])", name):
+        return 8 * int(match[1]) + 2 * int(match[2])
+    raise refuse(f"found {shown(value)}", 'a code point from 0 to 63 or a name such as "EF", "CS5", "AF41"')
+
+
 def parameters(table: dict[str, Any]) -> dict[str, Any]:
     """Free parameters with their quantities in SI: `horizon = "10 ms"` becomes `horizon_ns = 10000000`.
 
@@ -237,3 +255,4 @@ Size = Annotated[int, BeforeValidator(size_bytes), WithJsonSchema(SIZE.schema())
 PositiveSize = Annotated[int, BeforeValidator(positive_size_bytes), WithJsonSchema(SIZE.schema())]
 Drift = Annotated[int, BeforeValidator(drift_ppb), WithJsonSchema(DRIFT.schema())]
 Share = Annotated[float, BeforeValidator(share), WithJsonSchema(_SHARE_SCHEMA)]
+Dscp = Annotated[int, BeforeValidator(dscp, json_schema_input_type=int | str)]

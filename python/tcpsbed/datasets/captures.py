@@ -1,8 +1,8 @@
 """Captured traffic as (time, bytes on the wire): to be replayed in the background of a teleoperation.
 
-Bytes on the wire are the original length of a frame, and 24 B more where the link type is Ethernet: a capture does not
-show preamble (8), frame check sequence (4) and the gap between frames (12), but the line is busy with them. A csv has
-two columns, time in s and bytes on the wire, taken as they are.
+Bytes on the wire are the original length of a frame, and 24 B more where the link type is Ethernet: a capture
+does not show preamble (8), frame check sequence (4) and the gap between frames (12), but the line is busy
+with them. A csv has two columns, time in s and bytes on the wire, taken as they are.
 """
 
 from collections.abc import Callable, Sequence

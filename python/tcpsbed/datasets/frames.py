@@ -6,9 +6,9 @@ recording = "builtin:clip"     # or a .json index, a .wav, or any file with fram
 start = 1.0                    # s, at the flow's rate
 stop = 4.0
 ```
-Frames leave one a period of the flow, as they were recorded: a clip of 25 pictures a second in a flow of 50 Hz plays
-at double speed. Sound is cut into frames of one period. An index is JSON, `{"file": ..., "offsets": [0, 812, ...]}`,
-with the file beside it and one more offset than there are frames.
+Frames leave one a period of the flow, as they were recorded: a clip of 25 pictures a second in a flow of 50
+Hz plays at double speed. Sound is cut into frames of one period. An index is JSON, `{"file": ..., "offsets":
+[0, 812, ...]}`, with the file beside it and one more offset than there are frames.
 """
 
 import json
@@ -35,7 +35,8 @@ def open_frames(spec: Mapping[str, Any], rate_hz: float, base: Path) -> tuple[by
     spec
         The keys of the module's example; `frame_bytes` cuts any file into equal parts.
     rate_hz
-        Frames a second of the flow: says how much sound is in a frame, and which frames `start` and `stop` mean.
+        Frames a second of the flow: says how much sound is in a frame, and which frames `start` and `stop`
+        mean.
     base
         Folder that relative paths start from.
 
@@ -84,7 +85,7 @@ def _equal_parts(path: Path, frame_bytes: Any) -> tuple[bytes, list[int]]:
 
 
 def _sound(path: Path, rate_hz: float) -> tuple[bytes, list[int]]:
-    """Return the samples of a wav file in frames of one period, each beginning at the sample nearest to its time."""
+    """Return the samples of a wav file in frames of one period, each from the sample nearest to its time."""
     sampling_hz, block, content = wav.read(path)
     if rate_hz < 1.0 / LONGEST_SOUND_S or rate_hz > sampling_hz:
         raise DataError(

@@ -1,10 +1,11 @@
 """Time and length of each packet in a pcap file (draft-ietf-opsawg-pcap).
 
 ```text
-file    magic 4, version 2 + 2, 8 reserved, snaplen 4, link type 4                          24 bytes
-record  seconds 4, fraction 4 (us or ns by the magic), captured 4, original 4, data         16 bytes + captured
+file    magic 4, version 2 + 2, 8 reserved, snaplen 4, link type 4                         24 bytes
+record  seconds 4, fraction 4 (us or ns by the magic), captured 4, original 4, data        16 bytes + captured
 ```
-Only lengths are needed, so any link type is read. Both byte orders and both resolutions are known by the magic.
+Only lengths are needed, so any link type is read. Both byte orders and both resolutions are known by the
+magic.
 """
 
 import struct

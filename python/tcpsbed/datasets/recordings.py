@@ -6,7 +6,7 @@ A scenario says
 [flows.kinematic.source]
 recording = "builtin:hand"       # or a path relative to the scenario file
 format = "auto"                  # auto, csv, jigsaws, lerobot, mouse, kinesthetic
-columns = ["gyro_x", "gyro_y"]   # names, fronts of names or numbers from 0; absent: the usual ones of the format
+columns = ["gyro_x", "gyro_y"]   # names, fronts of names or numbers from 0; absent: the usual ones
 scale = 0.001                    # factor to SI units, one for all columns or one each
 start = 2.0                      # s
 stop = 12.0                      # s

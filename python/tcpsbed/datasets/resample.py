@@ -1,9 +1,10 @@
 """Bringing a recording to the rate of a flow.
 
-Between two rows, continuous columns are interpolated linearly and event columns hold the older value. Quaternions are
-brought to one hemisphere, interpolated linearly and normalised; rotation matrices are interpolated linearly and
-replaced by the nearest rotation (the orthogonal factor of the polar decomposition, Higham 1986). Going down in rate
-takes values at the new times without a filter: what the flow samples is what a sensor polled at that rate would show.
+Between two rows, continuous columns are interpolated linearly and event columns hold the older value.
+Quaternions are brought to one hemisphere, interpolated linearly and normalised; rotation matrices are
+interpolated linearly and replaced by the nearest rotation (the orthogonal factor of the polar decomposition,
+[Higham 1986]). Going down in rate takes values at the new times without a filter: what the flow samples is
+what a sensor polled at that rate would show.
 """
 
 import numpy as np
@@ -18,7 +19,7 @@ MOST_ROWS = 30_000_000
 def resample(
     track: Track, rate_hz: float, start_s: float | None = None, stop_s: float | None = None
 ) -> Values:
-    """Return the values of `track` at `start_s`, `start_s + 1/rate_hz`, ... up to `stop_s`, shape [n, columns].
+    """Return the values at `start_s`, `start_s + 1/rate_hz`, ... up to `stop_s`, shape [n, columns].
 
     Parameters
     ----------

@@ -19,8 +19,8 @@ def mahimahi(path: Path) -> NDArray[np.int64]:
     Parameters
     ----------
     path
-        One number a line: the millisecond at which the link can deliver 1500 bytes; several in one millisecond are
-        several lines.
+        One number a line: the millisecond at which the link can deliver 1500 bytes; several in one
+        millisecond are several lines.
 
     Returns
     -------

@@ -22,7 +22,7 @@ class BlockKind(Enum):
 
 @dataclass
 class Block:
-    """A quaternion (4 columns, either order) or a rotation matrix (9 columns, row-major), from column `first`."""
+    """A quaternion (4 columns, either order) or a rotation matrix (9, row-major) from column `first`."""
 
     kind: BlockKind
     first: int

@@ -5,8 +5,8 @@ RIFF 4, length 4, WAVE 4, then chunks: name 4, length 4, content, padded to even
 "fmt "   format 2, channels 2, sampling rate 4, bytes a second 4, bytes a sample of all channels 2, bits 2
 "data"   samples
 ```
-The formats read are those with a constant number of bytes a sample: PCM 1, float 3, A-law 6, mu-law 7, and the
-extensible form of these.
+The formats read are those with a constant number of bytes a sample: PCM 1, float 3, A-law 6, mu-law 7, and
+the extensible form of these.
 """
 
 import struct

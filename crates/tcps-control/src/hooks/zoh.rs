@@ -25,7 +25,7 @@ impl Zoh {
     }
 }
 
-// [PROTOCOLS 10] zero-order hold: x(t + h) = x(t)
+// [PROTOCOLS 6.3], [PROTOCOLS 10] zero-order hold: x(t + h) = x(t)
 impl Hook for Zoh {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
         if input.present != 0 {

@@ -51,7 +51,7 @@ impl Default for Params {
         Self {
             command: Command::Joints,
             start_rad: skeleton::START_RAD,
-            lag_s: 0.024,
+            lag_s: 0.024, // [Polachan 2022]
             speed_rad_s: 4.573,
             wall_m: 0.32,
             wall_direction: [1.0, 0.0, 0.0],

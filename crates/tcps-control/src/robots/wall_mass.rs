@@ -68,6 +68,7 @@ impl WallMass {
         self.params.stiffness_n_m * (self.x - self.params.wall_m).max(0.0)
     }
 
+    // [PROTOCOLS 8.1], [PROTOCOLS 8.6]
     /// Semi-implicit Euler.
     fn advance(&mut self, dt: f64) {
         let [x_d, v_d] = self.goal;
@@ -112,7 +113,7 @@ mod tests {
         sense
     }
 
-    /// [PROTOCOLS 8.1, 8.6] Two springs in series: 20 mm into a wall as stiff as the drive goes 10 mm deep at 5 N.
+    /// [PROTOCOLS 8.1], [PROTOCOLS 8.6] Two springs in series: 20 mm into a wall as stiff as the drive goes 10 mm deep at 5 N.
     #[test]
     fn drive_and_wall_share_the_way_by_their_stiffness() {
         let [force, x, v] = settle(0.04, 2_000);

@@ -22,6 +22,6 @@ def check(scenario: Scenario, key: Key, name: str, kind: str, others: str = "") 
     names = known().get(f"{kind}s")
     if names is not None and name not in names:
         raise scenario.error(
-            key, f'found "{name}"', f"a built-in {kind} ({close_match(name, sorted(names))}){others}"
+            key, f'found "{name}"', f"a built-in {kind}: {close_match(name, sorted(names))}{others}"
         )
     return name

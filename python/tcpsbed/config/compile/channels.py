@@ -94,7 +94,7 @@ class Channels:
         for id in channel.flows:
             own = flows[id].transport
             if own is not None and chosen is not None and own != chosen:
-                found = f'found "{own.kind}", but {dotted(key)} is "{chosen.kind}"'
+                found = f"found another transport than {dotted(key)}"
                 raise self.book.scenario.error(
                     ("flows", id, "transport"), found, "the same transport for flows of a channel"
                 )

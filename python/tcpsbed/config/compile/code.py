@@ -13,6 +13,7 @@ import ast
 import ctypes
 import importlib
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from tcpsbed.config.origin import Key
 from tcpsbed.config.units import parameters
 from tcpsbed.errors import ConfigError
 
-_LIBRARIES = (".so", ".dylib", ".dll")
+_LIBRARY = re.compile(r".*\.(so(\.\d+)*|dylib|dll)")
 _FORMS = '"./lib.so:function" or "module:name"'
 
 
@@ -40,7 +41,7 @@ def code(scenario: Scenario, key: Key, text: str, kind: str, params: dict[str, A
     place, colon, symbol = text.rpartition(":")
     if not colon:
         plan = _builtin(scenario, key, text, kind)
-    elif place.endswith(_LIBRARIES):
+    elif _LIBRARY.fullmatch(place):
         plan = _library(scenario, key, place, symbol)
     else:
         plan = _python(scenario, key, place, symbol)
@@ -48,7 +49,7 @@ def code(scenario: Scenario, key: Key, text: str, kind: str, params: dict[str, A
 
 
 def _builtin(scenario: Scenario, key: Key, text: str, kind: str) -> dict[str, Any]:
-    return {"kind": "builtin", "name": builtins.check(scenario, key, text, kind, f", {_FORMS}")}
+    return {"kind": "builtin", "name": builtins.check(scenario, key, text, kind, f"; or {_FORMS}")}
 
 
 def _library(scenario: Scenario, key: Key, place: str, symbol: str) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from tcpsbed.config.compile.book import Book
 from tcpsbed.config.compile.files import existing
 from tcpsbed.config.compile.graphs import Edge, graph
 from tcpsbed.config.compile.spans import dist
-from tcpsbed.config.model.flow import dscp
 from tcpsbed.config.model.link import GilbertElliott, Link, LinkSettings, Queue, RandomLoss
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
@@ -186,7 +185,7 @@ class Network:
             case "priority":
                 return {
                     "kind": kind,
-                    "classes": [[dscp(point) for point in points] for points in queue.classes],
+                    "classes": queue.classes,
                 }
             case "round-robin":
                 limits = [
@@ -226,6 +225,10 @@ class Network:
         """Moments of delivery: a line is a millisecond, several opportunities in one are several lines (mahimahi)."""
         if found.get("rate_bps") is not None:
             raise self.book.scenario.error((*key, "trace"), "found a rate and a trace", "one of them")
+        if "medium" in found:
+            raise self.book.scenario.error(
+                (*key, "trace"), "found a shared medium and a trace", "one of them"
+            )
         path = existing(self.book.scenario, (*key, "trace"), found["trace"])
         try:
             moments = [int(line) * 1_000_000 for line in path.read_text(encoding="utf-8").split()]

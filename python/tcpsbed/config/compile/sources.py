@@ -101,19 +101,19 @@ class Sources:
         return {"kind": "generated", "bytes": size}
 
     def _values(self, way: Way, source: Recording) -> dict[str, Any]:
+        self._check(way, "recording", source.recording)
         from tcpsbed.datasets import recordings
 
-        self._check(way, "recording", source.recording)
         values = recordings.open_values(source.spec(), way.model.rate_hz, self.book.scenario.folder)
         path = self._input(way, "f64")
         path.write_bytes(values.astype("<f8").tobytes())
         return {"kind": "values", "path": str(path), "columns": int(values.shape[1]), "repeat": source.repeat}
 
     def _frames(self, way: Way, source: Frames) -> dict[str, Any]:
+        self._check(way, "frames", source.frames)
         from tcpsbed.datasets import frames
 
-        self._check(way, "frames", source.frames)
-        spec = {"frames": source.frames} | dict(source.model_extra or {})
+        spec = {"recording": source.frames} | dict(source.model_extra or {})
         data, offsets = frames.open_frames(spec, way.model.rate_hz, self.book.scenario.folder)
         path = self._input(way, "frames")
         path.write_bytes(data)

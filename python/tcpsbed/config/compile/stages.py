@@ -26,6 +26,12 @@ _USUAL_FLOWS = {
     "feedback": ("haptic",),
     "predict": ("kinematic", "haptic"),
 }
+_USUAL_PLACES = {
+    "kinematics": ["srv"],
+    "inverse_kinematics": ["srv"],
+    "predict": ["ss-ei", "ms-ei"],
+    "work": ["srv"],
+}
 _BYTES = ("code", "decode", "work")
 
 Step = dict[str, Any]
@@ -60,8 +66,10 @@ class Stages:
                 passed = sorted(
                     {c.id for way in self.book.ways if way.id in self._flows(hook) for c in way.path}
                 )
-                where = f" at {' or '.join(hook.at)}" if hook.at else ""
-                found = f"found a {hook.kind} hook that no flow passes{where}"
+                at = hook.at or _USUAL_PLACES.get(hook.kind, [])
+                found = f"found a {hook.kind} hook that no flow passes" + (
+                    f" at {' or '.join(at)}" if at else ""
+                )
                 allowed = f"at = one of {', '.join(passed)}" if passed else "a flow that it can handle"
                 raise self.book.scenario.error(("hooks", name), found, allowed)
 
@@ -110,9 +118,7 @@ class Stages:
             return on_path(way, ["ss-embsys", "ss-embsys-app"])[:1] or [0]
         if hook.kind == "feedback":
             return on_path(way, ["ms-embsys", "ms-embsys-app"])[-1:] or [last]
-        if hook.kind == "predict":
-            return on_path(way, ["ss-ei", "ms-ei"])
-        return on_path(way, ["srv"])
+        return on_path(way, _USUAL_PLACES[hook.kind])
 
     def _hook(self, name: str, hook: Hook) -> Step:
         key: Key = ("hooks", name)

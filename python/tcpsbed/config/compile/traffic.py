@@ -114,10 +114,10 @@ def _replay(book: Book, entry: Replay, key: Key) -> dict[str, Any]:
 
 def _capture(book: Book, entry: Replay, number: int, key: Key) -> list[tuple[int, int]]:
     """The packets of a capture as (moment from its first packet plus its offset, bytes on the wire)."""
-    from tcpsbed.datasets import captures
-
     capture = entry.file[number]
     path = existing(book.scenario, (*key, "file"), capture.file)
+    from tcpsbed.datasets import captures
+
     try:
         times, sizes = captures.read(path)
     except DataError as error:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, StrictBool, StrictInt
 
 from tcpsbed.config.model.code import Transport
 from tcpsbed.config.model.table import Names, Table
-from tcpsbed.config.units import Duration, Frequency, PositiveDuration, PositiveSize, Size, refuse, shown
+from tcpsbed.config.units import (
+    Dscp,
+    Duration,
+    Frequency,
+    PositiveDuration,
+    PositiveSize,
+    Size,
+    refuse,
+    shown,
+)
 
 PRESETS: dict[str, dict[str, Any]] = {
     "kinematic": {"direction": "forward", "rate": "1 kHz", "sample": "24 B"},
@@ -18,24 +26,6 @@ PRESETS: dict[str, dict[str, Any]] = {
     "video": {"direction": "backward", "rate": "25 Hz", "sample": "2000 B"},
 }
 """What flows of these names are like unless they say otherwise. [PROTOCOLS 2.1]"""
-
-
-def dscp(value: Any) -> int:
-    """A differentiated services code point: 0 to 63, or a name such as "EF", "CS5", "AF41" (RFC 4594)."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 63:
-        return value
-    name = str(value).upper()
-    if name in ("EF", "CS0"):
-        return {"EF": 46, "CS0": 0}[name]
-    if match := re.fullmatch(r"CS([1-7])", name):
-        return 8 * int(match[1])
-    if match := re.fullmatch(r"AF([1-4])([1-3])", name):
-        return 8 * int(match[1]) + 2 * int(match[2])
-    raise refuse(f"found {shown(value)}", 'a code point from 0 to 63 or a name such as "EF", "CS5", "AF41"')
-
-
-Dscp = Annotated[int, BeforeValidator(dscp, json_schema_input_type=int | str)]
-"""A differentiated services code point."""
 
 
 class Generated(Table):

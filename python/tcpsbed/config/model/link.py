@@ -11,6 +11,7 @@ from tcpsbed.config.model.span import Span
 from tcpsbed.config.model.table import Table
 from tcpsbed.config.units import (
     PACKETS,
+    Dscp,
     Duration,
     PositiveDuration,
     PositiveRate,
@@ -27,7 +28,10 @@ from tcpsbed.config.units import (
 def _limit(value: Any) -> tuple[str, int]:
     if dimension_of(value) is PACKETS:
         return "limit_packets", packets(value)
-    return "limit_bytes", positive_size_bytes(value)
+    try:
+        return "limit_bytes", positive_size_bytes(value)
+    except PydanticCustomError as error:
+        raise refuse((error.context or {})["found"], '"15000 B", "20 packets" or a table') from None
 
 
 Limit = Annotated[
@@ -56,7 +60,7 @@ class Queue(Table):
     """Most that may wait, "15000 B" or "20 packets"; the packet in service does not count."""
     discipline: Discipline = "drop-tail"
     """Who goes first and who is dropped."""
-    classes: list[list[StrictInt | str]] = Field([])
+    classes: list[list[Dscp]] = Field([])
     """priority: code points (numbers or names such as "EF") per class, most urgent first."""
     quantum_bytes: PositiveSize = Field(1514, alias="quantum")
     """round-robin, fq-codel: bytes that a flow may send in its turn."""
@@ -79,25 +83,36 @@ class Queue(Table):
 
     @model_validator(mode="after")
     def _belong(self) -> Self:
+        """Only settings of the discipline, and all that it needs."""
         fields = {name: field.alias or name for name, field in type(self).model_fields.items()}
         settings = DISCIPLINE_KEYS[self.discipline]
         for name in sorted(self.model_fields_set - {"limit", "discipline", *settings}):
             allowed = ", ".join(["limit", "discipline", *(fields[setting] for setting in settings)])
-            context = {
-                "key": fields[name],
-                "found": f"unknown key of a {self.discipline} queue",
-                "allowed": allowed,
-            }
-            raise PydanticCustomError("unknown", "unknown key {key}", context)
-        for name in ("min_bytes", "max_bytes") if self.discipline == "red" else ():
-            if getattr(self, name) is None:
-                context = {
-                    "key": fields[name],
-                    "found": "found nothing",
-                    "allowed": 'a size such as "5000 B"',
-                }
-                raise PydanticCustomError("absent", "missing key {key}", context)
+            raise _refuse(fields[name], f"unknown key of a {self.discipline} queue", allowed)
+        if self.discipline == "priority":
+            self._check_classes()
+        if self.discipline == "red":
+            self._check_red()
         return self
+
+    def _check_classes(self) -> None:
+        points = [point for points in self.classes for point in points]
+        if not 2 <= len(self.classes) <= 64:
+            allowed = '2 to 64 classes such as [["EF"], []]; the last one takes the rest'
+            raise _refuse("classes", f"found {len(self.classes)} classes", allowed)
+        if len(set(points)) < len(points):
+            raise _refuse("classes", "found a code point twice", "each code point once")
+
+    def _check_red(self) -> None:
+        if self.min_bytes is None or self.max_bytes is None:
+            key = "min" if self.min_bytes is None else "max"
+            raise _refuse(key, "found nothing", 'a size such as "5000 B"')
+        if self.min_bytes >= self.max_bytes:
+            raise _refuse("min", "found a minimum that is not below the maximum", "min below max")
+
+
+def _refuse(key: str, found: str, allowed: str) -> PydanticCustomError:
+    return PydanticCustomError("refused", "{key}", {"key": key, "found": found, "allowed": allowed})
 
 
 class RandomLoss(Table):

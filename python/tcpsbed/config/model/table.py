@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -15,6 +15,7 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
@@ -25,7 +26,7 @@ _NAME = r"^[A-Za-z0-9_][A-Za-z0-9_-]*$"
 
 def close_match(word: str, known: list[str]) -> str:
     """The known names as a text, with the one that was probably meant in front."""
-    close = difflib.get_close_matches(word, known, 1, 0.6)
+    close = difflib.get_close_matches(word, known, 1, 0.6) if len(known) > 1 else []
     names = ", ".join(known) if known else "none"
     return f"{names} (did you mean {close[0]}?)" if close else names
 
@@ -52,6 +53,14 @@ Names = Annotated[
 """One name or a list of names."""
 
 
+def _wanted(field: FieldInfo) -> str:
+    """What a field takes: its choices, else its description."""
+    if get_origin(field.annotation) is Literal:
+        return ", ".join(f'"{choice}"' for choice in get_args(field.annotation))
+    text = (field.description or "a value").rstrip(".")
+    return text[:1].lower() + text[1:]
+
+
 class Table(BaseModel):
     """A table of a scenario. With a `shorthand`, a plain value stands for the table with only that key."""
 
@@ -59,7 +68,7 @@ class Table(BaseModel):
     shorthand: ClassVar[str | None] = None
 
     @classmethod
-    def keys(cls) -> dict[str, Any]:
+    def keys(cls) -> dict[str, FieldInfo]:
         """The keys that the table may have, by their name in the file."""
         return {field.alias or name: field for name, field in cls.model_fields.items()}
 
@@ -77,8 +86,7 @@ class Table(BaseModel):
                 raise PydanticCustomError("unknown", "unknown key {key}", context)
         for key, field in known.items():
             if field.is_required() and key not in found:
-                wanted = (field.description or "a value").rstrip(".")
-                context = {"key": key, "found": "found nothing", "allowed": wanted[:1].lower() + wanted[1:]}
+                context = {"key": key, "found": "found nothing", "allowed": _wanted(field)}
                 raise PydanticCustomError("absent", "missing key {key}", context)
         return found
 

@@ -6,9 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, StrictBool
 
-from tcpsbed.config.model.flow import Dscp
 from tcpsbed.config.model.table import Names, Table
-from tcpsbed.config.units import Duration, PositiveDuration, PositiveRate, PositiveSize, Rate, Share
+from tcpsbed.config.units import Dscp, Duration, PositiveDuration, PositiveRate, PositiveSize, Rate, Share
 
 TRAFFIC_KINDS = ("cbr", "poisson", "vbr", "replay")
 

@@ -1,7 +1,7 @@
-"""Kinematics of the da Vinci arms in the layout of JIGSAWS (Gao et al. 2014): 76 numbers a line at 30 Hz, SI units.
+"""Kinematics of the da Vinci arms in the layout of JIGSAWS (Gao et al. 2014): 76 numbers at 30 Hz, SI.
 
-Four arms of 19 columns: position (m), rotation matrix (row-major), linear velocity (m/s), angular velocity (rad/s),
-gripper angle (rad).
+Four arms of 19 columns: position (m), rotation matrix (row-major), linear velocity (m/s), angular velocity
+(rad/s), gripper angle (rad).
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Episodes of LeRobot (v2, v2.1): Parquet with lists of `action` and `observation.*` and a `timestamp` in s.
 
-Column `k` of a list is named `action[k]`, or, where the data set's `info.json` lies beside the episode or in the
-folder `meta` above it, `action.kLeftElbow`. Without a choice `action` is read.
+Column `k` of a list is named `action[k]`, or, where the data set's `info.json` lies beside the episode or in
+the folder `meta` above it, `action.kLeftElbow`. Without a choice `action` is read.
 """
 
 import json

@@ -1,10 +1,9 @@
 """Logs of mouse events: record time (s), client time (s), button, state, x, y (pixels).
 
-Events come when they come. The position moves linearly between them, the button holds: 0 none, 1 left, 2 right,
-3 middle. A log of a remote desktop stamps the same event twice; the client's time is the user's.
+Events come when they come. The position moves linearly between them, the button holds: 0 none, 1 left, 2
+right, 3 middle. A log of a remote desktop stamps the same event twice; the client's time is the user's.
 """
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -26,17 +25,14 @@ def looks_like(line: str) -> bool:
 def read(path: Path) -> Track:
     """Read a log; columns are `x` and `y` in pixels and `button`."""
     rows: list[tuple[float, float, float, float]] = []
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
-        # A quote has no meaning in these logs; with the usual rules a stray one would swallow the rest.
-        lines = csv.reader(file, quoting=csv.QUOTE_NONE)
-        if [field.strip() for field in next(lines, [])] != HEADER:
+    held = 0.0
+    with path.open(encoding="utf-8", errors="replace") as file:
+        if not looks_like(file.readline()):
             raise DataError("another header", file=path, line=1, allowed=",".join(HEADER))
-        held = 0.0
-        for number, fields in enumerate(lines, start=2):
-            if not fields:
-                continue
-            time_s, x, y, held = _event(path, number, fields, held)
-            rows.append((time_s, x, y, held))
+        for number, line in enumerate(file, start=2):
+            if line.strip():
+                time_s, x, y, held = _event(path, number, line.split(","), held)
+                rows.append((time_s, x, y, held))
     table = np.array(rows).reshape(-1, 4)
     # Client clocks may step back; no later event may seem older than one before it.
     times_s = np.maximum.accumulate(table[:, 0]) if len(table) else table[:, 0]

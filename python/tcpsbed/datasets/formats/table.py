@@ -1,9 +1,9 @@
 """Plain tables: numbers separated by commas, semicolons, tabs or spaces, with or without a header.
 
-Time is the column named `time`, `t`, `timestamp` or one of these with a unit (`time_s`, `t_ms`, `time_us`, `t_ns`), or
-the one that `time` names; without one `rate_hz` says how fast the rows come. Four columns in a row named `qw, qx, qy,
-qz` (or `x, y, z, w`) after a common front form a quaternion. A table with `gyro_x` ... `accel_z` gives these six, in this
-order, unless the scenario names others.
+Time is the column named `time`, `t`, `timestamp` or one of these with a unit (`time_s`, `t_ms`, `time_us`,
+`t_ns`), or the one that `time` names; without one `rate_hz` says how fast the rows come. Four columns in a
+row named `qw, qx, qy, qz` (or `x, y, z, w`) after a common front form a quaternion. A table with `gyro_x` ...
+`accel_z` gives these six, in this order, unless the scenario names others.
 """
 
 import re
@@ -39,6 +39,8 @@ def read(
     """
     separator, names, skip = layout(path)
     table = numbers(path, separator, skip)
+    if len(table) == 0:
+        raise DataError("no samples", file=path, allowed="at least one row under the header")
     names = names or [str(i) for i in range(table.shape[1])]
     if len(names) != table.shape[1]:
         found = f"{table.shape[1]} values under {len(names)} names"
@@ -54,7 +56,7 @@ def read(
 
 
 def layout(path: Path) -> tuple[str | None, list[str], int]:
-    """Return the separator, the names in the header (none without one) and the number of lines before the rows."""
+    """Return the separator, the names in the header (none without one) and the lines before the rows."""
     for number, line in enumerate(head(path), start=1):
         text = line.strip()
         if not text or text.startswith("#"):

@@ -38,8 +38,10 @@ PACKAGES = {
     "worlds": ["config", "hooks", "_tcps"],
     "analysis": ["worlds"],
     "report": ["worlds"],
-    "tcpsbed": ["analysis", "report"],
-    "cli": ["tcpsbed"],
+    "session": ["analysis"],
+    "tcpsbed": ["session"],
+    "sweep": ["tcpsbed", "report"],
+    "cli": ["sweep"],
 }
 
 Arrows = dict[str, dict[str, str]]

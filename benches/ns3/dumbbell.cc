@@ -9,7 +9,8 @@
 //   - The device queue is byte-exact only with flow control off; with it, a queue disc of 1000 packets comes first.
 //   - A point-to-point device adds 2 bytes (PPP) to IP (20) and UDP (8): payload = wire size - 30.
 //   - The packet in transmission has left the queue, so it does not count against the 15000 bytes.
-//   - An "infinitely fast" access link is one of 1 Tbit/s: its transmission time rounds to 0 ns.
+//   - An "infinitely fast" access link is one of 1 Pbit/s: at 1 Tbit/s a packet still takes a nanosecond, and which flow
+//     comes first at a full queue, and so which one loses, turns round.
 
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
@@ -200,7 +201,7 @@ Build(const NodeContainer& nodes, const Options& o)
     {
         const bool slow = i == 1 || o.serialiseAccess;
         const uint32_t buffer = i == 1 ? o.bufferBytes : 1000000;
-        link.SetDeviceAttribute("DataRate", DataRateValue(DataRate(slow ? o.bottleneckBps : 1e12)));
+        link.SetDeviceAttribute("DataRate", DataRateValue(DataRate(slow ? o.bottleneckBps : 1e15)));
         link.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", QueueSizeValue(QueueSize(BYTES, buffer)));
         addresses.Assign(link.Install(nodes.Get(i), nodes.Get(i + 1)));
         addresses.NewNetwork();

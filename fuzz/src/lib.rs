@@ -17,8 +17,11 @@ pub use sync::clocksync;
 pub use transport::{udp, udp_pair};
 pub use wire::{clock, echo, header};
 
+/// A fuzz target: panics if something is wrong with what the bytes lead to.
+pub type Target = fn(&[u8]);
+
 /// Every target by name.
-pub const TARGETS: [(&str, fn(&[u8])); 7] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("header", header),
     ("echo", echo),
     ("clock", clock),

@@ -15,7 +15,8 @@ fn make(params: &Value, side: Side) -> Box<dyn Endpoint> {
     endpoint("udp", params, side, &ChannelContext { flows }).expect("good parameters")
 }
 
-/// Datagrams from anybody, time-outs and jumps of time. Each datagram is refused, or counted, or delivers at most once.
+/// Datagrams from anybody, time-outs and jumps of time. Each datagram is refused, or counted, or delivers at
+/// most once.
 pub fn udp(data: &[u8]) {
     let (mut script, mut buf, mut now) = (Script(data), Vec::new(), 0);
     let mut receiver = make(&Value::Null, Side::B);

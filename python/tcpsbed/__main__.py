@@ -10,8 +10,7 @@ def main() -> None:
     if sys.argv[1:2] == ["node"]:
         from tcpsbed import _tcps
 
-        _tcps.run_node()
-        return
+        sys.exit(_tcps.run_node())
     from tcpsbed.cli.app import main as command_line
 
     command_line()

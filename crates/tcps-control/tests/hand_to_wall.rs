@@ -53,8 +53,12 @@ fn the_wrist_stays_in_its_reach_and_moves_smoothly() {
             let [a, b, c] = [three[0].0[i], three[1].0[i], three[2].0[i]];
             assert!((c - [0.30, 0.0, 0.18][i]).abs() <= [0.05, 0.09, 0.07][i]);
             assert!((c - b).abs() < 2.5e-3, "{} m in 1 ms", c - b);
-            // The rates go by up to 0.8 rad/s in 1 ms, at a forearm of 0.25 m.
-            assert!((c - 2.0 * b + a).abs() < 2e-4, "a jump of the speed by {} m/s", (c - 2.0 * b + a) * 1e3);
+            // Rates of the recording go by 1.03 rad/s in 1 ms, at a forearm of 0.25 m; forces reach 5 g.
+            assert!(
+                (c - 2.0 * b + a).abs() < 3.1e-4,
+                "a jump of the speed by {} m/s",
+                (c - 2.0 * b + a) * 1e3
+            );
         }
     }
 }

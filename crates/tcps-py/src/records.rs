@@ -16,11 +16,17 @@ use tcps_run::{
 
 /// Figures of a stream of rows, as JSON.
 #[pyfunction]
-#[pyo3(signature = (records_path, plan_json, warmup_ns=0))]
-pub fn analyse(py: Python<'_>, records_path: PathBuf, plan_json: &str, warmup_ns: i64) -> PyResult<String> {
+#[pyo3(signature = (records_path, plan_json, warmup_ns=0, grace_ns=1_000_000_000))]
+pub fn analyse(
+    py: Python<'_>,
+    records_path: PathBuf,
+    plan_json: &str,
+    warmup_ns: i64,
+    grace_ns: i64,
+) -> PyResult<String> {
     let plan = plan_of(plan_json)?;
     let file = File::open(&records_path)?;
-    let options = analysis::Options { warmup_ns, ..analysis::Options::default() };
+    let options = analysis::Options { warmup_ns, grace_ns, ..analysis::Options::default() };
     py.detach(|| text(&analysis::analyse(BufReader::with_capacity(1 << 20, file), &plan, &options)?))
 }
 

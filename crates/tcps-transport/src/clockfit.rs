@@ -8,11 +8,12 @@
 //!   ‾‾o‾‾‾‾‾‾‾o‾‾‾‾‾‾o‾‾‾‾‾‾‾ line over all o
 //!    o   o  o     o      o
 //! ```
-//! A queue only ever adds delay, so each direction is held by its fastest packets: of all lines under the points of
-//! one direction the one that is closest to them on average is an edge of their convex hull. The drift is the mean
-//! of both slopes, weighted by how closely the points follow their line. Half way between the lines is the truth if
-//! the least delays there and back are equal; the bound makes no such assumption, only that the clock is linear
-//! within the window. With an exchange of the least round trip just now it is RTTmin / 2.
+//! A queue only ever adds delay, so each direction is held by its fastest packets: of all lines under the
+//! points of one direction the one that is closest to them on average is an edge of their convex hull. The
+//! drift is the mean of both slopes, weighted by how closely the points follow their line. Half way between
+//! the lines is the truth if the least delays there and back are equal; the bound makes no such assumption,
+//! only that the clock is linear within the window. With an exchange of the least round trip just now it is
+//! RTTmin / 2.
 
 use std::collections::VecDeque;
 use tcps_core::time::Time;
@@ -65,7 +66,8 @@ pub struct ClockEstimate {
     pub at_ns: Time,
     /// How far the reference is ahead of the local clock.
     pub offset_ns: i64,
-    /// How fast the offset grows, in parts per billion of local time; a clock that runs fast has a negative one.
+    /// How fast the offset grows, in parts per billion of local time; a clock that runs fast has a negative
+    /// one.
     pub drift_ppb: f64,
     /// The true offset is within ± this, however unequal the ways are.
     pub bound_ns: i64,
@@ -108,7 +110,8 @@ impl ClockFit {
     }
 }
 
-/// Limits of the offset relative to the last exchange: (local time, value), values below are those of `-offset`.
+/// Limits of the offset relative to the last exchange: (local time, value), values below are those of
+/// `-offset`.
 struct Points {
     at_ns: Time,
     offset_ns: i64,
@@ -174,8 +177,8 @@ impl Points {
         Line { middle, level: (above.level - below.level) / 2.0, slope: slope.clamp(-MAX_DRIFT, MAX_DRIFT) }
     }
 
-    /// How far the truth can be from the line at the last exchange: every earlier limit holds there too, widened by
-    /// what the slope can be wrong times its age.
+    /// How far the truth can be from the line at the last exchange: every earlier limit holds there too,
+    /// widened by what the slope can be wrong times its age.
     fn bound(&self, line: &Line) -> Option<f64> {
         let slack_above: Vec<f64> = self.above.iter().map(|p| p.1 as f64 - line.at(p.0)).collect();
         let slack_below: Vec<f64> = self.below.iter().map(|p| p.1 as f64 + line.at(p.0)).collect();
@@ -193,7 +196,8 @@ fn reach(points: &[(i64, i64)], slack: &[f64], error: f64) -> f64 {
     points.iter().zip(slack).map(|(p, s)| s - error * p.0 as f64).fold(f64::INFINITY, f64::min)
 }
 
-/// How much steeper the truth can be than the line: it passes an early limit on one side and a late one on the other.
+/// How much steeper the truth can be than the line: it passes an early limit on one side and a late one on
+/// the other.
 fn slope_error(late: &[(i64, i64)], late_slack: &[f64], early: &[(i64, i64)], early_slack: &[f64]) -> f64 {
     let half = late.len() / 2;
     let least = |slack: &[f64], from: usize, to: usize| {

@@ -5,7 +5,8 @@
 //!             ╲             ╱            round trip = (T4 - T1) - (T3 - T2)
 //! server       └──► T2   T3
 //! ```
-//! T2 and T4 are when the kernel had the packet, T1 and T3 when the endpoint made it. `clockfit` has the rest.
+//! T2 and T4 are when the kernel had the packet, T1 and T3 when the endpoint made it. `clockfit` has the
+//! rest.
 
 use crate::{
     clockfit::{ClockEstimate, ClockFit, Exchange},

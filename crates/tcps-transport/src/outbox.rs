@@ -1,4 +1,5 @@
-//! What an endpoint still has to hand over, in order, with its bytes; memory is used again once all is handed over.
+//! What an endpoint still has to hand over, in order, with its bytes; memory is used again once all is handed
+//! over.
 
 use tcps_core::endpoint::Output;
 
@@ -12,7 +13,8 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Adds an output whose bytes `write` appends to the buffer that it is given (and changes nothing else there).
+    /// Adds an output whose bytes `write` appends to the buffer that it is given (and changes nothing else
+    /// there).
     #[inline]
     pub(crate) fn push(&mut self, output: Output, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.bytes);

@@ -1,7 +1,8 @@
 //! Samples of a flow that have arrived in part.
 //!
-//! At most [`SLOTS`] are kept. One that needs a slot takes the one that has waited longest, and one that gets nothing
-//! for [`PATIENCE_NS`] is given up; late fragments of a given-up sample are dropped without a second count.
+//! At most [`SLOTS`] are kept. One that needs a slot takes the one that has waited longest, and one that gets
+//! nothing for [`PATIENCE_NS`] is given up; late fragments of a given-up sample are dropped without a second
+//! count.
 
 use tcps_core::{
     sample::{Echo, Meta},

@@ -4,7 +4,8 @@
 //! sample ──► cut evenly to the MTU ──► header │ payload [│ echo trailer on the last]
 //! datagram ──► form right? flow ours? ──► had? ──► fragments together ──► sample
 //! ```
-//! Late samples are delivered, repeated ones are not. A tagged sample keeps its echo command; copies answer once.
+//! Late samples are delivered, repeated ones are not. A tagged sample keeps its echo command; copies answer
+//! once.
 
 use crate::{
     outbox::Outbox,
@@ -25,7 +26,8 @@ use tcps_wire::{
     Error,
 };
 
-/// The largest sample; longer ones are refused at both sides, so that nobody can make a receiver reserve more.
+/// The largest sample; longer ones are refused at both sides, so that nobody can make a receiver reserve
+/// more.
 pub const MAX_SAMPLE_BYTES: usize = 16_000_000;
 /// UDP header, IPv4 header and Ethernet with its preamble, in bytes.
 pub const STACK_BYTES: u32 = 8 + 20 + 26;
@@ -51,9 +53,9 @@ struct Inbound {
 }
 
 impl Udp {
-    /// The endpoint at `side`. `overhead_bytes` is what accounts are charged for each packet beside its part of the
-    /// sample; without it they are charged what is really sent, and the headers below it. `mtu_bytes` bounds a
-    /// datagram (without UDP and IP headers).
+    /// The endpoint at `side`. `overhead_bytes` is what accounts are charged for each packet beside its part
+    /// of the sample; without it they are charged what is really sent, and the headers below it. `mtu_bytes`
+    /// bounds a datagram (without UDP and IP headers).
     pub(crate) fn from_params(
         params: &Params<'_>,
         side: Side,

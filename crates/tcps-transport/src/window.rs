@@ -1,4 +1,5 @@
-//! Which samples of a flow have been had: one bit each for the newest 8192 and everything that may still be late.
+//! Which samples of a flow have been had: one bit each for the newest 8192 and everything that may still be
+//! late.
 
 use tcps_core::time::Time;
 
@@ -19,8 +20,8 @@ impl Window {
 
     /// Whether this sample may be delivered: not had before and not older than the window.
     ///
-    /// A repeat has the origin time of the original. So a number that seems had, on a sample that was made after
-    /// the newest one, means that its source counts anew: the window starts again.
+    /// A repeat has the origin time of the original. So a number that seems had, on a sample that was made
+    /// after the newest one, means that its source counts anew: the window starts again.
     #[inline]
     pub(crate) fn is_new(&mut self, index: u32, origin_ns: Time) -> bool {
         let Some((newest, newest_origin_ns)) = self.newest else { return true };
@@ -145,9 +146,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_that_are_jumped_over_are_new_whoever_had_their_place(jumps in proptest::collection::vec(1u32..300, 1..50)) {
+        fn numbers_that_are_jumped_over_are_new_whoever_had_their_place(
+            jumps in proptest::collection::vec(1u32..300, 1..50),
+        ) {
             let mut window = Window::new();
             (0..WINDOW).for_each(|index| window.mark(index, 0));
+            prop_assert!((0..WINDOW).all(|index| !window.is_new(index, 0)));
             let mut newest = WINDOW - 1;
             for jump in jumps {
                 window.mark(newest + jump, 0);

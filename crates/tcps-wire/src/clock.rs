@@ -14,8 +14,8 @@
 //! :                               |
 //! +-------------------------------+ 36
 //! ```
-//! Request (mode 1) and response (mode 2) have one size, so that links hold both equally long. T1 and T4 are on the
-//! client's clock, T2 and T3 on the reference's (PROTOCOLS 12.8).
+//! Request (mode 1) and response (mode 2) have one size, so that links hold both equally long. T1 and T4 are
+//! on the client's clock, T2 and T3 on the reference's (PROTOCOLS 12.8).
 
 use crate::{
     bytes::{i64_at, u32_at, u8_at},
@@ -171,7 +171,8 @@ mod tests {
     proptest! {
         #[test]
         fn exchanges_survive_their_bytes(sequence: u32, t1_ns: i64, t2_ns: i64, t3_ns: i64) {
-            for repr in [Repr::Request { sequence, t1_ns }, Repr::Response { sequence, t1_ns, t2_ns, t3_ns }] {
+            let response = Repr::Response { sequence, t1_ns, t2_ns, t3_ns };
+            for repr in [Repr::Request { sequence, t1_ns }, response] {
                 let mut out = Vec::new();
                 repr.emit(&mut out);
                 prop_assert_eq!(Repr::parse(&Packet::new_checked(&out).unwrap()), Ok(repr));

@@ -12,8 +12,8 @@
 //! :                               |
 //! +-------------------------------+
 //! ```
-//! `sample` tells which sample of a merged datagram carries the command, `target` the echo point that answers and
-//! the reply token the number of the node that waits (PROTOCOLS 6.1).
+//! `sample` tells which sample of a merged datagram carries the command, `target` the echo point that answers
+//! and the reply token the number of the node that waits (PROTOCOLS 6.1).
 
 use crate::{
     bytes::{i64_at, u16_at, u32_at, u8_at},
@@ -145,7 +145,7 @@ mod tests {
     proptest! {
         #[test]
         fn trailers_survive_their_bytes(
-            raw in proptest::collection::vec((any::<u8>(), any::<u16>(), any::<u32>(), any::<u16>(), any::<i64>()), 1..20),
+            raw in proptest::collection::vec(any::<(u8, u16, u32, u16, i64)>(), 1..20),
         ) {
             let tags: Vec<Repr> = raw
                 .into_iter()
@@ -158,7 +158,8 @@ mod tests {
             emit_count(tags.len() as u8, &mut out);
             tags.iter().for_each(|t| t.emit(&mut out));
             let packet = Packet::new_checked(&out).unwrap();
-            let back: Result<Vec<Repr>, Error> = (0..packet.count()).map(|i| Repr::parse(&packet, i.into())).collect();
+            let parse = |i: u8| Repr::parse(&packet, i.into());
+            let back: Result<Vec<Repr>, Error> = (0..packet.count()).map(parse).collect();
             prop_assert_eq!(back, Ok(tags));
         }
 

@@ -6,11 +6,11 @@
 //!   0xEC  reply    answer to an echo command, 32 bytes
 //!   0xCC  clock    exchange of clock stamps, 36 bytes
 //! ```
-//! The first bytes of replies and clock exchanges can begin neither an RTP packet (version 2: 0x80 to 0xBF) nor a
-//! telehaptic header (0x00 to 0x7F), so that all of them may share a port.
+//! The first bytes of replies and clock exchanges can begin neither an RTP packet (version 2: 0x80 to 0xBF)
+//! nor a telehaptic header (0x00 to 0x7F), so that all of them may share a port.
 //!
-//! Each format is a file with a `Packet` view, whose accessors cannot panic, and a `Repr` that is parsed and emitted.
-//! `pcapng` writes capture files.
+//! Each format is a file with a `Packet` view, whose accessors cannot panic, and a `Repr` that is parsed and
+//! emitted. `pcapng` writes capture files.
 
 mod bytes;
 pub mod clock;

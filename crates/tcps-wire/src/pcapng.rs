@@ -1,4 +1,5 @@
-//! Capture files that Wireshark opens: pcapng blocks (little-endian), with headers made up for virtual packets.
+//! Capture files that Wireshark opens: pcapng blocks (little-endian), with headers made up for virtual
+//! packets.
 //!
 //! ```text
 //! section header │ interface description ... │ enhanced packet ...
@@ -66,7 +67,8 @@ pub fn interface(out: &mut Vec<u8>, name: &str) {
     end(out, start);
 }
 
-/// Appends a UDP datagram seen on interface number `interface` at `time_ns` (before the start counts as the start).
+/// Appends a UDP datagram seen on interface number `interface` at `time_ns` (before the start counts as the
+/// start).
 pub fn packet(
     out: &mut Vec<u8>,
     interface: u32,

@@ -142,7 +142,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn replies_survive_their_bytes(point: u16, flow: u16, sequence: u32, injected_ns: i64, reached_ns: i64) {
+        fn replies_survive_their_bytes(
+            point: u16, flow: u16, sequence: u32, injected_ns: i64, reached_ns: i64,
+        ) {
             let repr = Repr(EchoReply { point, flow, sequence, injected_ns, reached_ns });
             let mut out = Vec::new();
             repr.emit(&mut out);

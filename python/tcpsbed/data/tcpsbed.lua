@@ -1,4 +1,4 @@
--- Wireshark dissector for the datagrams of tcpsbed: samples with their echo commands, echo replies, clock exchanges.
+-- Wireshark dissector for the datagrams of tcpsbed: samples with echoes, echo replies, clock exchanges.
 --
 --   wireshark -X lua_script:tcpsbed.lua packets.pcapng
 --
@@ -7,6 +7,7 @@
 
 local HEADER_BYTES, TAG_BYTES, REPLY_BYTES, CLOCK_BYTES = 24, 19, 32, 36
 local SAMPLE, REPLY, CLOCK = 0x01, 0xec, 0xcc
+local MODES = { [1] = "request", [2] = "response" }
 local REPLY_START, CLOCK_START = "ec54434501000000", "cc54434301"
 
 local tcpsbed = Proto("tcpsbed", "tcpsbed")
@@ -33,14 +34,15 @@ local f = {
     reply_sequence = ProtoField.uint32("tcpsbed.reply.sequence", "Command"),
     reply_injected = ProtoField.int64("tcpsbed.reply.injected_ns", "Injected (ns)"),
     reply_reached = ProtoField.int64("tcpsbed.reply.reached_ns", "Reached (ns)"),
-    clock_mode = ProtoField.uint8("tcpsbed.clock.mode", "Mode", base.DEC, { [1] = "request", [2] = "response" }),
+    clock_mode = ProtoField.uint8("tcpsbed.clock.mode", "Mode", base.DEC, MODES),
     clock_sequence = ProtoField.uint32("tcpsbed.clock.sequence", "Exchange"),
     clock_t1 = ProtoField.int64("tcpsbed.clock.t1_ns", "T1, request left (ns)"),
     clock_t2 = ProtoField.int64("tcpsbed.clock.t2_ns", "T2, request arrived (ns)"),
     clock_t3 = ProtoField.int64("tcpsbed.clock.t3_ns", "T3, response left (ns)"),
 }
 tcpsbed.fields = f
-local malformed = ProtoExpert.new("tcpsbed.malformed", "Malformed", expert.group.MALFORMED, expert.severity.ERROR)
+local malformed =
+    ProtoExpert.new("tcpsbed.malformed", "Malformed", expert.group.MALFORMED, expert.severity.ERROR)
 tcpsbed.experts = { malformed }
 
 -- Where a fragment's payload begins and how long it is.
@@ -64,7 +66,9 @@ local function sample_fault(buffer)
     local rest = buffer:len() - HEADER_BYTES - size
     if rest < 0 then return "too short for its payload" end
     if buffer(1, 1):uint() == 0 then return rest > 0 and "bytes behind the payload" or nil end
-    if rest < 1 or rest ~= 1 + TAG_BYTES * buffer(HEADER_BYTES + size, 1):uint() then return "echo trailer is cut" end
+    if rest < 1 + TAG_BYTES or rest ~= 1 + TAG_BYTES * buffer(HEADER_BYTES + size, 1):uint() then
+        return "echo trailer of a wrong length"
+    end
 end
 
 local function fault(buffer)
@@ -107,7 +111,8 @@ local function sample(tree, buffer)
     tree:add(f.version, buffer(0, 1))
     tree:add(f.flags, buffer(1, 1)):add(f.flags_echo, buffer(1, 1))
     add(tree, buffer, 2, {
-        { f.flow, 2 }, { f.index, 4 }, { f.origin, 8 }, { f.length, 4 }, { f.fragment, 2 }, { f.fragments, 2 },
+        { f.flow, 2 }, { f.index, 4 }, { f.origin, 8 }, { f.length, 4 },
+        { f.fragment, 2 }, { f.fragments, 2 },
     })
     local fragment, fragments = buffer(20, 2):uint(), buffer(22, 2):uint()
     local offset, size = span(buffer(16, 4):uint(), fragment, fragments)

@@ -5,8 +5,8 @@
 //! (hosts, kernels, a queue that builds up) cancels (Polachan 2022).
 
 use super::interval::{Estimate, Estimator};
-use super::names::{self, Stretch};
-use super::path::StretchEstimate;
+use super::names;
+use super::stretch::{Stretch, StretchEstimate};
 use crate::plan::{FlowPlan, Plan, ProbePlan};
 use serde::Serialize;
 use tcps_core::{

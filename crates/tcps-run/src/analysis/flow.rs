@@ -3,12 +3,12 @@
 use super::age::Age;
 use super::fit::{fit, Fits};
 use super::jitter::{Jitter, Jitters, MeanMax};
+use super::leg::{self, Arrival, Leg};
 use super::names;
 use super::order::{Order, Reordering};
-use super::path::{Join, PathReport, PointAges};
+use super::path::{self, PathReport, PointAges};
 use super::series::Series;
 use super::tally::{Distribution, Tally};
-use super::window::{Slot, Window, COUNTED, DELIVERED, SENT, SUPERSEDED};
 use super::Options;
 use crate::plan::{FlowPlan, Plan};
 use serde::Serialize;
@@ -16,6 +16,9 @@ use tcps_core::{
     record::{DropReason, Kind, Record},
     time::Time,
 };
+
+/// A point that is on no leg.
+const NO_LEG: u8 = u8::MAX;
 
 /// Packets of a flow dropped at a place for a reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -69,6 +72,8 @@ pub struct FlowReport {
     pub duplicates_dropped: u64,
     /// Replaced on purpose by a periodic stage.
     pub superseded: u64,
+    /// Components whose periodic stage makes new samples of old ones: `lost` adds what was lost before and after.
+    pub resampled_at: Vec<String>,
     /// Deliveries so late that the sample had already been counted as lost.
     pub beyond_window: u64,
     /// Order of arrival.
@@ -106,9 +111,9 @@ pub struct FlowReport {
 /// A flow being watched.
 #[derive(Debug)]
 pub struct Flow {
-    window: Window,
-    join: Join,
-    delay: Tally,
+    legs: Vec<Leg>,
+    /// Number of the leg that a point is on, by the point's number.
+    leg_of: Vec<u8>,
     ipdv: Tally,
     interarrival: Tally,
     jitter: Jitter,
@@ -121,11 +126,7 @@ pub struct Flow {
 
 #[derive(Debug, Default)]
 struct Counts {
-    sent: u64,
     delivered: u64,
-    judged: u64,
-    lost: u64,
-    in_flight: u64,
     delivered_again: u64,
     duplicates_dropped: u64,
     superseded: u64,
@@ -134,27 +135,28 @@ struct Counts {
     verified: Verified,
 }
 
-impl Counts {
-    fn judge(&mut self, slot: &Slot, lost: &mut impl FnMut(Time)) {
-        let missing = slot.missing();
-        if missing {
-            lost(slot.sent_ns);
-        }
-        if slot.is(COUNTED) {
-            self.judged += 1;
-            self.lost += u64::from(missing);
-        }
-    }
+/// What all rows of a flow need beside themselves.
+#[derive(Debug)]
+pub struct Around<'a> {
+    /// Number of the flow.
+    pub flow: usize,
+    /// How to look.
+    pub options: &'a Options,
+    /// Curves over time.
+    pub series: &'a mut Series,
 }
 
 impl Flow {
     /// Nothing seen yet.
     pub fn new(plan: &Plan, flow: &FlowPlan, options: &Options) -> Self {
-        let window = Window::new(flow.period_ns, options.grace_ns);
+        let legs = Leg::all(flow, options);
+        let points =
+            || (0u8..).zip(&legs).flat_map(|(i, leg)| leg.join.numbers().iter().map(move |&p| (i, p)));
+        let mut leg_of = vec![NO_LEG; points().map(|(_, p)| p as usize + 1).max().unwrap_or(0)];
+        points().for_each(|(i, p)| leg_of[p as usize] = i);
         Self {
-            join: Join::new(flow, &window),
-            window,
-            delay: Tally::default(),
+            legs,
+            leg_of,
             ipdv: Tally::default(),
             interarrival: Tally::default(),
             jitter: Jitter::default(),
@@ -166,80 +168,50 @@ impl Flow {
         }
     }
 
-    /// The sample's slot; samples that leave the window are judged.
-    #[inline]
-    fn slot(
-        &mut self,
-        row: &Record,
-        number: usize,
-        options: &Options,
-        series: &mut Series,
-    ) -> Option<&mut Slot> {
-        let counts = &mut self.counts;
-        let retire = |old: &Slot| {
-            counts.judge(old, &mut |sent_ns| {
-                let bin = series.bin_of(sent_ns);
-                series.flows[number][bin].lost += 1;
-            });
-        };
-        let slot = self.window.touch(row.index, retire)?;
-        if slot.marks == 0 && row.time_ns >= options.warmup_ns {
-            slot.marks = COUNTED;
-        }
-        Some(slot)
-    }
-
     /// A `Sent` row.
     #[inline]
-    pub fn sent(&mut self, row: &Record, number: usize, options: &Options, series: &mut Series) {
-        let Some(slot) = self.slot(row, number, options, series) else { return };
-        if slot.is(SENT) {
-            return;
-        }
-        slot.sent_ns = row.time_ns;
-        slot.marks |= SENT;
-        let (counted, arrived) = (slot.is(COUNTED), slot.is(DELIVERED));
-        self.counts.sent += u64::from(counted);
-        if counted && !arrived {
-            self.join.sent(row.index);
+    pub fn sent(&mut self, row: &Record, around: Around) {
+        let Some(leg) = self.legs.first_mut() else { return };
+        let Around { flow, options, series } = around;
+        leg.start(row, 0, flow, options, series);
+        if leg.start == leg.end {
+            leg.arrive(&Record { value: 0, ..*row }, flow, options, series);
         }
     }
 
     /// An `Enter` or `Exit` row.
     #[inline]
-    pub fn pass(&mut self, row: &Record) {
-        if self.window.get(row.index).is_some_and(|slot| slot.is(COUNTED)) {
-            self.join.pass(row.index, row.point, row.value);
+    pub fn pass(&mut self, row: &Record, around: Around) {
+        let number = self.leg_of.get(row.point as usize).copied().unwrap_or(NO_LEG) as usize;
+        let last = self.legs.len().wrapping_sub(1);
+        let Some(leg) = self.legs.get_mut(number) else { return };
+        let Around { flow, options, series } = around;
+        if number > 0 && row.point == leg.start {
+            leg.start(row, row.value, flow, options, series);
+        } else if number < last && row.point == leg.end {
+            leg.arrive(row, flow, options, series);
+        } else {
+            leg.pass(row);
         }
     }
 
     /// A `Delivered` row.
     #[inline]
-    pub fn delivered(
-        &mut self,
-        row: &Record,
-        number: usize,
-        bin: usize,
-        options: &Options,
-        series: &mut Series,
-    ) {
-        let Some(slot) = self.slot(row, number, options, series) else {
-            self.counts.beyond_window += 1;
-            return;
-        };
-        let counted = slot.is(COUNTED);
-        if slot.is(DELIVERED) {
-            self.counts.delivered_again += u64::from(counted);
-            return;
-        }
-        slot.marks |= DELIVERED;
-        slot.delay_ns = row.value;
-        let bins = &mut series.flows[number];
-        bins[bin].deliver(row.value, row.size);
-        let origin_ns = row.time_ns.saturating_sub(row.value);
-        self.age.arrive(row.time_ns, origin_ns, options.warmup_ns, &series.line, bins);
-        if counted {
-            self.count_delivery(row);
+    pub fn delivered(&mut self, row: &Record, bin: usize, around: Around) {
+        let Some(leg) = self.legs.last_mut() else { return };
+        let Around { flow, options, series } = around;
+        match leg.arrive(row, flow, options, series) {
+            Arrival::Beyond => self.counts.beyond_window += 1,
+            Arrival::Again(counts) => self.counts.delivered_again += u64::from(counts),
+            Arrival::First(counts) => {
+                let bins = &mut series.flows[flow];
+                bins[bin].deliver(row.value, row.size);
+                let origin_ns = row.time_ns.saturating_sub(row.value);
+                self.age.arrive(row.time_ns, origin_ns, options.warmup_ns, &series.line, bins);
+                if counts {
+                    self.count_delivery(row);
+                }
+            }
         }
     }
 
@@ -247,9 +219,7 @@ impl Flow {
     fn count_delivery(&mut self, row: &Record) {
         self.counts.delivered += 1;
         self.counts.bytes += u64::from(row.size);
-        self.delay.add(row.value);
         self.order.arrive(row.index, row.time_ns);
-        self.join.delivered(row.index, row.value);
         self.vary(row);
         if self.last_arrival_ns != Some(row.time_ns) {
             self.jitter.arrive(row.time_ns, row.value);
@@ -263,25 +233,20 @@ impl Flow {
     // [RFC 3393 §2]
     #[inline]
     fn vary(&mut self, row: &Record) {
-        let delay_of = |index: Option<u32>| {
-            let slot = self.window.get(index?)?;
-            (slot.is(DELIVERED) && slot.is(COUNTED)).then_some(slot.delay_ns)
-        };
-        let before = delay_of(row.index.checked_sub(1));
-        let after = delay_of(row.index.checked_add(1));
-        if let Some(before_ns) = before {
+        let Some(leg) = self.legs.last() else { return };
+        if let Some(before_ns) = leg.delay_of(row.index.checked_sub(1)) {
             self.ipdv.add(row.value.saturating_sub(before_ns));
         }
-        if let Some(after_ns) = after {
+        if let Some(after_ns) = leg.delay_of(row.index.checked_add(1)) {
             self.ipdv.add(after_ns.saturating_sub(row.value));
         }
     }
 
     /// A row that is only counted.
-    pub fn count(&mut self, row: &Record, number: usize, options: &Options, series: &mut Series) {
-        let late_enough = row.time_ns >= options.warmup_ns;
+    pub fn count(&mut self, row: &Record, around: Around) {
+        let late_enough = row.time_ns >= around.options.warmup_ns;
         match row.kind {
-            Kind::Superseded => self.superseded(row, number, options, series),
+            Kind::Superseded => self.superseded(row, around),
             _ if !late_enough => {}
             Kind::Dropped => self.dropped(row),
             Kind::Duplicate => self.counts.duplicates_dropped += 1,
@@ -291,11 +256,13 @@ impl Flow {
         }
     }
 
-    fn superseded(&mut self, row: &Record, number: usize, options: &Options, series: &mut Series) {
-        if let Some(slot) = self.slot(row, number, options, series) {
-            let first = !slot.is(SUPERSEDED) && slot.is(COUNTED);
-            slot.marks |= SUPERSEDED;
-            self.counts.superseded += u64::from(first);
+    /// The row names the component: its sample is on the leg that leads there.
+    fn superseded(&mut self, row: &Record, around: Around) {
+        let entry = usize::from(row.point) * 2;
+        let number = self.leg_of.get(entry).copied().filter(|&n| n != NO_LEG).unwrap_or(0);
+        if let Some(leg) = self.legs.get_mut(number as usize) {
+            let counts = leg.supersede(row, around.flow, around.options, around.series);
+            self.counts.superseded += u64::from(counts);
         }
     }
 
@@ -308,24 +275,10 @@ impl Flow {
     }
 
     /// Judges what is left at the end of the run.
-    pub fn finish(
-        &mut self,
-        flow: &FlowPlan,
-        number: usize,
-        end_ns: Time,
-        options: &Options,
-        series: &mut Series,
-    ) {
-        let last_judged_ns = end_ns.saturating_sub(options.grace_ns);
-        for slot in self.window.remaining() {
-            if slot.sent_ns <= last_judged_ns {
-                self.counts.judge(slot, &mut |sent_ns| {
-                    let bin = series.bin_of(sent_ns);
-                    series.flows[number][bin].lost += 1;
-                });
-            } else if slot.is(COUNTED) && slot.missing() {
-                self.counts.in_flight += 1;
-            }
+    pub fn finish(&mut self, flow: &FlowPlan, end_ns: Time, around: Around) {
+        let Around { flow: number, options, series } = around;
+        for leg in &mut self.legs {
+            leg.finish(number, end_ns.saturating_sub(options.grace_ns), series);
         }
         let until_ns = flow.stop_ns.map_or(end_ns, |stop_ns| stop_ns.min(end_ns));
         self.age.until(until_ns, options.warmup_ns, &series.line, &mut series.flows[number]);
@@ -341,19 +294,24 @@ impl Flow {
         p: &[f64],
     ) -> FlowReport {
         let c = &self.counts;
-        let delay_ns = self.delay.distribution();
+        let nothing = Tally::default();
+        let delay = self.legs.last().map_or(&nothing, |leg| leg.join.at_end());
+        let delay_ns = delay.distribution();
+        let total = |of: fn(&leg::Counts) -> u64| self.legs.iter().map(|leg| of(&leg.counts)).sum();
+        let first = self.legs.first().map(|leg| leg.counts).unwrap_or_default();
         let curve = |t: &Tally| p.iter().map(|&q| t.quantile(q)).collect();
         FlowReport {
             name: flow.name.clone(),
-            sent: c.sent,
+            sent: first.sent,
             delivered: c.delivered,
-            judged: c.judged,
-            lost: c.lost,
-            loss: c.lost as f64 / c.judged.max(1) as f64,
-            in_flight: c.in_flight,
+            judged: first.judged,
+            lost: total(|c| c.lost),
+            loss: self.loss(),
+            in_flight: total(|c| c.in_flight),
             duplicated: c.delivered_again + c.duplicates_dropped,
             duplicates_dropped: c.duplicates_dropped,
             superseded: c.superseded,
+            resampled_at: self.legs.iter().skip(1).map(|leg| names::component(plan, leg.owner())).collect(),
             beyond_window: c.beyond_window,
             reordering: self.order.summary(),
             drops: self.drops_by_place(plan),
@@ -368,9 +326,18 @@ impl Flow {
             payload_bytes: c.bytes,
             rate_bps: rate_bps(c.bytes, flow, end_ns, options),
             verified: c.verified,
-            points: self.join.points(plan, c.sent, &self.delay),
-            path: self.join.report(plan, flow, &self.delay),
-            cdf: FlowCdf { delay_ns: curve(&self.delay), interarrival_ns: curve(&self.interarrival) },
+            points: self.legs.iter().flat_map(|leg| leg.join.points(plan)).collect(),
+            path: path::report(plan, flow, &self.legs.iter().map(|leg| &leg.join).collect::<Vec<_>>()),
+            cdf: FlowCdf { delay_ns: curve(delay), interarrival_ns: curve(&self.interarrival) },
+        }
+    }
+
+    /// Share of samples that do not make it over all legs.
+    fn loss(&self) -> f64 {
+        let kept = |leg: &Leg| 1.0 - leg.counts.lost as f64 / leg.counts.judged.max(1) as f64;
+        match &self.legs[..] {
+            [leg] => leg.counts.lost as f64 / leg.counts.judged.max(1) as f64,
+            legs => 1.0 - legs.iter().map(kept).product::<f64>(),
         }
     }
 
@@ -386,9 +353,8 @@ impl Flow {
 
     /// Bytes held on the heap.
     pub fn heap_bytes(&self) -> usize {
-        let tallies =
-            [&self.delay, &self.ipdv, &self.interarrival].map(Tally::heap_bytes).iter().sum::<usize>();
-        tallies + self.join.heap_bytes() + self.window.len() * std::mem::size_of::<Slot>()
+        let tallies = self.ipdv.heap_bytes() + self.interarrival.heap_bytes();
+        tallies + self.legs.iter().map(Leg::heap_bytes).sum::<usize>()
     }
 }
 

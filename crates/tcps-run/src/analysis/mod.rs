@@ -15,6 +15,7 @@ pub mod fit;
 pub mod flow;
 pub mod interval;
 pub mod jitter;
+pub mod leg;
 pub mod names;
 pub mod node;
 pub mod order;
@@ -22,6 +23,7 @@ pub mod path;
 pub mod queue;
 pub mod rows;
 pub mod series;
+pub mod stretch;
 pub mod tally;
 pub mod window;
 
@@ -172,13 +174,12 @@ impl<'a> Analyser<'a> {
             self.strange += 1;
             return;
         };
+        let bin = if row.kind == Kind::Delivered { self.series.bin(row.time_ns) } else { 0 };
+        let around = flow::Around { flow: number, options: &self.options, series: &mut self.series };
         match row.kind {
-            Kind::Enter | Kind::Exit => flow.pass(row),
-            Kind::Sent => flow.sent(row, number, &self.options, &mut self.series),
-            _ => {
-                let bin = self.series.bin(row.time_ns);
-                flow.delivered(row, number, bin, &self.options, &mut self.series);
-            }
+            Kind::Enter | Kind::Exit => flow.pass(row, around),
+            Kind::Sent => flow.sent(row, around),
+            _ => flow.delivered(row, bin, around),
         }
     }
 
@@ -191,8 +192,11 @@ impl<'a> Analyser<'a> {
             }
             Kind::Event => self.event(row),
             Kind::Dropped | Kind::Superseded | Kind::Duplicate | Kind::Verified => {
-                if let Some(flow) = self.flows.get_mut(row.flow as usize) {
-                    flow.count(row, row.flow as usize, &self.options, &mut self.series);
+                let number = row.flow as usize;
+                if let Some(flow) = self.flows.get_mut(number) {
+                    let around =
+                        flow::Around { flow: number, options: &self.options, series: &mut self.series };
+                    flow.count(row, around);
                 }
             }
             _ if !counts => {}
@@ -224,7 +228,8 @@ impl<'a> Analyser<'a> {
         let plan = self.plan;
         let end_ns = plan.duration_ns.min(self.last_ns.max(0));
         for (number, (flow, planned)) in self.flows.iter_mut().zip(&plan.flows).enumerate() {
-            flow.finish(planned, number, end_ns, &self.options, &mut self.series);
+            let around = flow::Around { flow: number, options: &self.options, series: &mut self.series };
+            flow.finish(planned, end_ns, around);
         }
         let p = probabilities();
         let flows = self.flows.iter().zip(&plan.flows);

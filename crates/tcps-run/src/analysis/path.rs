@@ -4,15 +4,14 @@
 //! Sent --component-- exit(c0) --link-- entry(c1) --component-- exit(c1) --link-- ... -- entry(cn)   exit(cn)
 //!   0                  a0                a1                      a2                     delay       (a point only)
 //! ```
-//! The first component has a stretch of its own if it has stages; else a sample is sent at its exit. What the last
-//! component does comes after the delivery: its exit is a point, not a part of the path.
 //! Differences are taken when a sample arrives, over the samples that arrived, so that the means along the path add
-//! up to the mean delay exactly. The ages of the last few thousand samples wait in a ring.
+//! up to the mean delay exactly. The ages of the last few thousand samples wait in a ring. The first component has a
+//! stretch of its own if it has stages; else a sample is sent at its exit. What the last component does comes after
+//! the delivery: its exit is a point, not a part of the path.
 
-use super::interval::{Estimate, Estimator};
-use super::names::{self, Stretch};
-use super::tally::{Distribution, Tally};
-use super::window::Window;
+use super::names;
+use super::stretch::Stretch;
+use super::tally::{mean_of, Distribution, Tally};
 use crate::plan::{FlowPlan, Plan};
 use serde::Serialize;
 use tcps_core::sample::PointId;
@@ -40,7 +39,9 @@ pub struct Segment {
     pub what: &'static str,
     /// Its name.
     pub name: String,
-    /// Time spent there, ns.
+    /// Mean time spent there, ns.
+    pub mean_ns: Option<f64>,
+    /// Time spent there, ns; absent where samples become other samples (a periodic stage), which has a mean only.
     pub latency_ns: Option<Distribution>,
 }
 
@@ -57,12 +58,12 @@ pub struct PathReport {
     pub segments: Vec<Segment>,
 }
 
-/// Joins the ages of samples.
+/// Joins the ages of samples along one leg of a path.
 #[derive(Debug)]
 pub struct Join {
-    /// Points of the path, then the exit of the last component if it has stages.
+    /// Points of the leg, and on the last leg the exit of the last component if it has stages.
     points: Vec<PointId>,
-    /// How many of them are the path.
+    /// How many of them lead to the leg's end.
     length: usize,
     /// Position of a point by its number.
     position: Vec<u8>,
@@ -71,19 +72,20 @@ pub struct Join {
     mask: usize,
     at_point: Vec<Tally>,
     between: Vec<Tally>,
-    whole: Tally,
+    joined: u64,
     unjoined: u64,
+    /// Sums over the joined samples of their ages where the leg starts and ends.
+    ends: [i128; 2],
 }
 
 impl Join {
-    /// A join for the points of this flow.
-    pub fn new(flow: &FlowPlan, window: &Window) -> Self {
-        let (points, length) = names::points_of(flow);
+    /// A join for these points, of which `length` lead to the end; `samples` fit into the window.
+    pub fn new(points: Vec<PointId>, length: usize, samples: usize) -> Self {
         let mut position = vec![NOWHERE; points.iter().max().map_or(0, |&p| p as usize + 1)];
         for (i, &p) in points.iter().enumerate().rev() {
             position[p as usize] = i as u8;
         }
-        let ring = window.len().min(RING);
+        let ring = samples.min(RING);
         Self {
             position,
             length,
@@ -91,34 +93,35 @@ impl Join {
             ages: vec![UNKNOWN; ring * points.len()],
             mask: ring - 1,
             at_point: vec![Tally::default(); points.len()],
-            between: vec![Tally::default(); if length > 2 { length - 1 } else { 0 }],
-            whole: Tally::default(),
-            unjoined: 0,
+            between: vec![Tally::default(); length.saturating_sub(1)],
             points,
+            joined: 0,
+            unjoined: 0,
+            ends: [0; 2],
         }
     }
 
     fn row(&mut self, index: u32) -> &mut [i64] {
         let at = index as usize & self.mask;
         let width = self.points.len();
+        let row = &mut self.ages[at * width..(at + 1) * width];
         if self.tags[at] != index {
             self.tags[at] = index;
-            self.ages[at * width..(at + 1) * width].fill(UNKNOWN);
-        }
-        &mut self.ages[at * width..(at + 1) * width]
-    }
-
-    /// A sample left its source.
-    #[inline]
-    pub fn sent(&mut self, index: u32) {
-        if self.points.len() > 2 {
-            let row = self.row(index);
             row.fill(UNKNOWN);
-            row[0] = 0;
         }
+        row
     }
 
-    /// A sample passed an intermediate point; copies after the first do not count.
+    /// A sample starts on the leg.
+    #[inline]
+    pub fn start(&mut self, index: u32, age_ns: i64) {
+        let row = self.row(index);
+        row.fill(UNKNOWN);
+        row[0] = age_ns;
+        self.at_point[0].add(age_ns);
+    }
+
+    /// A sample passed a point between; copies after the first do not count.
     #[inline]
     pub fn pass(&mut self, index: u32, point: PointId, age_ns: i64) {
         let position = self.position.get(point as usize).copied().unwrap_or(NOWHERE) as usize;
@@ -132,59 +135,64 @@ impl Join {
         }
     }
 
-    /// A sample arrived for the first time.
+    /// A sample arrived at the leg's end for the first time.
     #[inline]
-    pub fn delivered(&mut self, index: u32, delay_ns: i64) {
-        if self.between.is_empty() {
-            return;
-        }
+    pub fn arrive(&mut self, index: u32, age_ns: i64) {
+        let (length, width) = (self.length, self.points.len());
+        self.at_point[length - 1].add(age_ns);
         let at = index as usize & self.mask;
-        let start = at * self.points.len();
-        let row = &mut self.ages[start..start + self.length];
-        let same = self.tags[at] == index;
-        if same {
-            row[self.length - 1] = delay_ns;
+        let row = &mut self.ages[at * width..at * width + length];
+        if self.tags[at] == index {
+            row[length - 1] = age_ns;
         }
-        if !same || row.contains(&UNKNOWN) {
+        if self.tags[at] != index || row.contains(&UNKNOWN) {
             self.unjoined += 1;
             return;
         }
-        for (tally, ends) in self.between.iter_mut().zip(row.windows(2)) {
-            tally.add(ends[1].saturating_sub(ends[0]));
+        for (tally, pair) in self.between.iter_mut().zip(row.windows(2)) {
+            tally.add(pair[1].saturating_sub(pair[0]));
         }
-        self.whole.add(delay_ns);
+        self.joined += 1;
+        self.ends[0] += i128::from(row[0]);
+        self.ends[1] += i128::from(age_ns);
     }
 
-    /// Ages at all points; where samples are sent and delivered they are known from the flow itself.
-    pub fn points(&self, plan: &Plan, sent: u64, delay: &Tally) -> Vec<PointAges> {
-        let zero =
-            Distribution { n: sent, min: 0., mean: 0., sd: 0., p50: 0., p95: 0., p99: 0., p999: 0., max: 0. };
-        let age = |i: usize| match i {
-            0 => (sent > 0).then(|| zero.clone()),
-            i if i + 1 == self.length => delay.distribution(),
-            i => self.at_point[i].distribution(),
-        };
-        let ages = |(i, &p): (usize, &PointId)| {
-            let age_ns = age(i);
-            PointAges { point: names::point(plan, p), n: age_ns.as_ref().map_or(0, |d| d.n), age_ns }
-        };
-        self.points.iter().enumerate().map(ages).collect()
+    /// The points, by number.
+    pub fn numbers(&self) -> &[PointId] {
+        &self.points
     }
 
-    /// The path; where it is a single link, that takes all of the delay.
-    pub fn report(&self, plan: &Plan, flow: &FlowPlan, delay: &Tally) -> PathReport {
-        let parts = if self.between.is_empty() { std::slice::from_ref(delay) } else { &self.between[..] };
-        let whole = if self.between.is_empty() { delay } else { &self.whole };
-        let segment = |(ends, tally): (&[PointId], &Tally)| {
-            let stretch = Stretch::between(plan, flow, ends[0], ends[1]);
-            Segment { what: stretch.what(), name: stretch.name().into(), latency_ns: tally.distribution() }
+    /// Ages at the leg's end.
+    pub fn at_end(&self) -> &Tally {
+        &self.at_point[self.length - 1]
+    }
+
+    /// Ages at all points.
+    pub fn points(&self, plan: &Plan) -> Vec<PointAges> {
+        let ages = |(&point, ages): (&PointId, &Tally)| PointAges {
+            point: names::point(plan, point),
+            n: ages.n(),
+            age_ns: ages.distribution(),
         };
-        PathReport {
-            joined: whole.n(),
-            unjoined: self.unjoined,
-            delay_mean_ns: (whole.n() > 0).then(|| whole.mean()),
-            segments: self.points[..self.length].windows(2).zip(parts).map(segment).collect(),
-        }
+        self.points.iter().zip(&self.at_point).map(ages).collect()
+    }
+
+    fn segments(&self, plan: &Plan, flow: &FlowPlan) -> Vec<Segment> {
+        let segment = |(pair, spans): (&[PointId], &Tally)| {
+            let stretch = Stretch::between(plan, flow, pair[0], pair[1]);
+            Segment {
+                what: stretch.what(),
+                name: stretch.name().into(),
+                mean_ns: (spans.n() > 0).then(|| spans.mean()),
+                latency_ns: spans.distribution(),
+            }
+        };
+        self.points[..self.length].windows(2).zip(&self.between).map(segment).collect()
+    }
+
+    /// Mean ages of the joined samples where the leg starts and ends.
+    fn mean_ends(&self) -> Option<[f64; 2]> {
+        (self.joined > 0).then(|| self.ends.map(|sum| mean_of(sum, self.joined)))
     }
 
     /// Bytes held on the heap.
@@ -194,46 +202,23 @@ impl Join {
     }
 }
 
-/// An estimate with the stretch it is of.
-#[derive(Debug, Serialize)]
-pub struct StretchEstimate {
-    /// `component`, `link`, `actuation` or `span`.
-    pub what: &'static str,
-    /// Its name.
-    pub name: String,
-    /// Points at its ends.
-    pub from: String,
-    /// See `from`.
-    pub to: String,
-    /// Latency, ns; from one-way stamps where there are any.
-    pub latency_ns: Option<Estimate>,
-    /// `one_way` or `round_trip`.
-    pub source: &'static str,
-    /// Whether it is half the difference of the round trips.
-    pub halved: bool,
-    /// Difference of the round trips, ns, never halved.
-    pub round_trip_difference_ns: Option<Estimate>,
-}
-
-impl StretchEstimate {
-    /// From paired differences of round trips and of forward legs.
-    ///
-    /// One-way differences are taken as they are. Of round trips only a link's is halved, because its echo comes
-    /// back over the same link; a component is passed by the forward leg alone.
-    // [PROTOCOLS 6.1]
-    pub fn of(stretch: Stretch, ends: (String, String), round_trip: &Estimator, one_way: &Estimator) -> Self {
-        let has_one_way = one_way.n() > 0;
-        let halved = !has_one_way && matches!(stretch, Stretch::Link(_, true));
-        let source = if has_one_way { one_way } else { round_trip };
-        Self {
-            what: stretch.what(),
-            name: stretch.name().into(),
-            from: ends.0,
-            to: ends.1,
-            latency_ns: source.estimate(if halved { 0.5 } else { 1.0 }),
-            source: if has_one_way { "one_way" } else { "round_trip" },
-            halved,
-            round_trip_difference_ns: round_trip.estimate(1.0),
+/// The whole way over all legs. Between two legs lies a component whose periodic stage makes new samples of old
+/// ones: it is given the difference of the mean ages, so that the means still add up.
+pub fn report(plan: &Plan, flow: &FlowPlan, legs: &[&Join]) -> PathReport {
+    let mut segments: Vec<Segment> = Vec::new();
+    for (i, leg) in legs.iter().enumerate() {
+        if let Some(before) = i.checked_sub(1).map(|b| legs[b]) {
+            let mean_ns = before.mean_ends().zip(leg.mean_ends()).map(|(a, b)| b[0] - a[1]);
+            let name = names::component(plan, names::owner(leg.points[0]));
+            segments.push(Segment { what: "component", name, mean_ns, latency_ns: None });
         }
+        segments.extend(leg.segments(plan, flow));
+    }
+    let last = legs.last();
+    PathReport {
+        joined: last.map_or(0, |leg| leg.joined),
+        unjoined: last.map_or(0, |leg| leg.unjoined),
+        delay_mean_ns: last.and_then(|leg| leg.mean_ends()).map(|ends| ends[1]),
+        segments,
     }
 }

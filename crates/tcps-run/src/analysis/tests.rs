@@ -227,6 +227,39 @@ fn samples_of_one_packet_are_one_arrival_for_jitter() {
     assert_eq!(f.ipdv_ns.as_ref().unwrap().min, -1e6);
 }
 
+// [PROTOCOLS 6.3]
+#[test]
+fn an_edge_predictor_splits_the_way_into_two_legs_with_losses_of_their_own() {
+    // Samples come every 10 ms to srv, which gives one a millisecond; half of these are lost behind it.
+    let mut plan = plan(10 * SECOND, json!({}));
+    plan.flows[0].period_ns = 10 * MS;
+    let step = json!({"kind": "predict", "period_ns": MS, "run": {"kind": "builtin", "name": "zoh"}});
+    plan.flows[0].path[1].steps.push(serde_json::from_value(step).unwrap());
+    let mut tape = Tape::default();
+    for i in 0..1000u32 {
+        let at = i as Time * 10 * MS;
+        tape.row(at, Kind::Sent, i, at).point = exit(0);
+        if i % 10 != 9 {
+            tape.row(at + MS, Kind::Enter, i, MS).point = entry(1);
+        }
+        for k in 0..10u32 {
+            let (index, age) = (i * 10 + k, (k as i64 + 2) * MS);
+            tape.row(at + age, Kind::Exit, index, age).point = exit(1);
+            if k % 2 == 0 {
+                tape.row(at + age + 3 * MS, Kind::Delivered, index, age + 3 * MS).point = entry(2);
+            }
+        }
+    }
+    let f = &tape.analyse(&plan, &Options::default()).flows[0];
+    assert_eq!((f.sent, f.delivered, &f.resampled_at[..]), (1000, 5000, &["srv".to_string()][..]));
+    // Of those judged 10 % are lost before srv and 50 % behind it: 55 % do not make it.
+    assert!((f.loss - 0.55).abs() < 1e-3, "{}", f.loss);
+    assert_eq!(f.path.joined, 5000);
+    let means: Vec<f64> = f.path.segments.iter().map(|s| s.mean_ns.unwrap()).collect();
+    assert_eq!(means, [1e6, 5e6, 3e6]);
+    assert_eq!(means.iter().sum::<f64>(), f.delay_ns.as_ref().unwrap().mean);
+}
+
 /// Three points asked in turn: entry and exit of srv, entry of the robot, and its movement.
 fn probe() -> Value {
     json!({"probes": [{"flow": 0, "points": [exit(1), entry(1), entry(2), exit(2), HELD | 2], "period_ns": 10 * MS, "reply_to": 0}]})
@@ -259,7 +292,7 @@ fn differences_of_round_trips_halve_links_only_and_say_so() {
     let a = tape.analyse(&plan, &Options::default());
     let e = &a.echo[0];
     let names: Vec<_> = e.points.iter().map(|p| p.point.as_str()).collect();
-    assert_eq!(names, ["srv.entry", "srv.exit", "robot.entry", "robot.exit", "robot.done"]);
+    assert_eq!(names, ["srv.entry", "srv.exit", "robot.entry", "robot.exit", "robot.held"]);
     let got: Vec<_> = e
         .differences
         .iter()

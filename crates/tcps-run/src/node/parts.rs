@@ -32,13 +32,15 @@ pub struct Job {
     pub values: Vec<f64>,
     pub coded: bool,
     pub decoded: bool,
+    /// It holds up the next sample of its visit.
+    pub holds: bool,
 }
 
 impl Job {
     pub fn empty() -> Self {
         let meta = Meta { flow: 0, index: 0, origin_ns: 0, echo: None };
         let (bytes, values) = (Vec::with_capacity(256), Vec::with_capacity(16));
-        Self { flow: 0, visit: 0, step: 0, stage: Stage::Enter, meta, bytes, values, coded: false, decoded: false }
+        Self { flow: 0, visit: 0, step: 0, stage: Stage::Enter, meta, bytes, values, coded: false, decoded: false, holds: false }
     }
 }
 

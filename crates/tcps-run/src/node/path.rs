@@ -49,7 +49,7 @@ impl Node {
                     None => return,
                 },
                 Stage::Release => {
-                    self.release(job.flow, job.visit);
+                    self.release(&mut job);
                     return self.recycle(job);
                 }
                 Stage::Next => {
@@ -97,6 +97,7 @@ impl Node {
                 return None;
             }
             visit.busy = true;
+            job.holds = true;
         }
         Some(job)
     }
@@ -111,14 +112,13 @@ impl Node {
                     p.next = now;
                 }
                 p.origin_ns = Some(job.meta.origin_ns);
-                let flow = job.flow;
-                let at = job.visit;
-                let old = p.waiting.replace(job);
+                let old = p.waiting.take();
+                self.release(&mut job);
+                self.offer(job);
                 if let Some(old) = old {
                     self.superseded(now, &old, out);
                     self.recycle(old);
                 }
-                self.release(flow, at);
                 return (None, After::Waits);
             }
             return self.call(now, job, out);
@@ -130,6 +130,7 @@ impl Node {
             let until = (now + delay).max(step.last_exit);
             step.last_exit = until;
             if until > now {
+                self.release(&mut job);
                 let id = self.park(job);
                 self.order += 1;
                 self.delayed.push(Reverse((until, self.order, id)));
@@ -147,7 +148,6 @@ impl Node {
         let priority = flow.priority;
         let Some(visit) = flow.visits[job.visit as usize].as_mut() else { return (None, After::Waits) };
         let component = visit.component;
-        let (at_flow, at_visit) = (job.flow, job.visit);
         let step = &mut visit.steps[job.step as usize];
         let cost = step.cost.as_mut().map(|c| c.draw());
         let used = out.used(started).max(cost.unwrap_or(0));
@@ -164,8 +164,8 @@ impl Node {
                 step.stats.error.get_or_insert(text);
             }
             self.drop_sample(now, &job.meta, component, DropReason::Hook, out);
+            self.release(&mut job);
             self.recycle(job);
-            self.release(at_flow, at_visit);
             return (None, After::Waits);
         }
         job.stage = Stage::Delay;
@@ -272,7 +272,7 @@ impl Node {
         if last {
             self.sink(now, &mut job, out);
         } else if channel == NONE {
-            self.release(job.flow, job.visit);
+            self.release(&mut job);
             job.visit += 1;
             (job.step, job.stage) = (0, Stage::Enter);
             self.todo.push_back(job);
@@ -287,7 +287,7 @@ impl Node {
             self.delayed.push(Reverse((taken, self.order, id)));
             return;
         }
-        self.release(job.flow, job.visit);
+        self.release(&mut job);
         self.recycle(job);
     }
 
@@ -434,11 +434,24 @@ impl Node {
         values.extend_from_slice(&job.values);
     }
 
-    fn release(&mut self, flow: u16, visit: u16) {
-        if let Some(v) = self.flows[flow as usize].visits[visit as usize].as_mut().filter(|v| v.serial) {
+    /// Puts a sample where its periodic stage will find it.
+    fn offer(&mut self, job: Job) {
+        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
+        if let Some(p) = visit.and_then(|v| v.steps[job.step as usize].periodic.as_mut()) {
+            p.waiting = Some(job);
+        }
+    }
+
+    /// Lets the next sample of a serial visit come, if this one held it up.
+    fn release(&mut self, job: &mut Job) {
+        if !std::mem::take(&mut job.holds) {
+            return;
+        }
+        if let Some(v) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() {
             v.busy = false;
-            if let Some(next) = v.waiting.pop_front() {
+            if let Some(mut next) = v.waiting.pop_front() {
                 v.busy = true;
+                next.holds = true;
                 self.todo.push_back(next);
             }
         }

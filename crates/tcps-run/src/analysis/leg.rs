@@ -1,0 +1,213 @@
+//! A part of a flow's way on which samples keep their numbers.
+//!
+//! A flow has one leg, unless a stage works at a period of its own (an edge predictor): it takes samples of one
+//! numbering and gives samples of another, so that one leg ends at its component's entry and another starts at the
+//! exit. A sample can be lost on either.
+
+use super::names;
+use super::path::Join;
+use super::series::Series;
+use super::window::{Slot, Window, COUNTED, DELIVERED, SENT, SUPERSEDED};
+use super::Options;
+use crate::plan::{FlowPlan, VisitPlan};
+use tcps_core::{
+    record::Record,
+    sample::{entry, exit, PointId, HELD},
+    time::Time,
+};
+
+/// Components of a flow that are told apart.
+const MOST_VISITS: usize = 120;
+
+/// Counts of a leg.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counts {
+    /// Samples that started after the warm-up.
+    pub sent: u64,
+    /// Of these, whose fate is known.
+    pub judged: u64,
+    /// Of these, neither arrived nor superseded.
+    pub lost: u64,
+    /// Started within the grace time and not arrived.
+    pub in_flight: u64,
+}
+
+impl Counts {
+    fn judge(&mut self, slot: &Slot, flow: usize, series: &mut Series) {
+        let missing = slot.missing();
+        if missing {
+            let bin = series.bin_of(slot.sent_ns);
+            series.flows[flow][bin].lost += 1;
+        }
+        if slot.is(COUNTED) {
+            self.judged += 1;
+            self.lost += u64::from(missing);
+        }
+    }
+}
+
+/// What an arrival is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// The first of its number; whether it counts.
+    First(bool),
+    /// A copy; whether it counts.
+    Again(bool),
+    /// Its number left the window long ago.
+    Beyond,
+}
+
+/// A leg being watched.
+#[derive(Debug)]
+pub struct Leg {
+    window: Window,
+    /// Ages along it.
+    pub join: Join,
+    /// What was counted.
+    pub counts: Counts,
+    /// Where it starts.
+    pub start: PointId,
+    /// Where it ends.
+    pub end: PointId,
+}
+
+impl Leg {
+    /// The legs of a flow; none if it leads nowhere.
+    pub fn all(flow: &FlowPlan, options: &Options) -> Vec<Self> {
+        let visits: Vec<&VisitPlan> = flow.path.iter().filter(|v| v.component < HELD / 2).collect();
+        if visits.len() < 2 {
+            return Vec::new();
+        }
+        let parts = parts_of(&visits);
+        let periods = visits[..visits.len() - 1].iter().filter_map(|v| period_of(v));
+        let periods: Vec<Time> = std::iter::once(flow.period_ns).chain(periods).collect();
+        let ends_with = |i| if i + 1 == parts.len() { visits.last() } else { None };
+        let legs = parts.iter().zip(periods).enumerate();
+        legs.map(|(i, (points, period_ns))| Self::new(points, ends_with(i), period_ns, options)).collect()
+    }
+
+    fn new(points: &[PointId], last: Option<&&VisitPlan>, period_ns: Time, options: &Options) -> Self {
+        let window = Window::new(period_ns, options.grace_ns);
+        let (start, end) = (points[0], points[points.len() - 1]);
+        let after = last.filter(|v| !v.steps.is_empty()).map(|v| exit(v.component));
+        let all = points.iter().copied().chain(after).collect();
+        let join = Join::new(all, points.len(), window.len());
+        Self { join, window, counts: Counts::default(), start, end }
+    }
+
+    /// The sample's slot; samples that leave the window are judged.
+    #[inline]
+    fn slot(
+        &mut self,
+        row: &Record,
+        flow: usize,
+        options: &Options,
+        series: &mut Series,
+    ) -> Option<&mut Slot> {
+        let counts = &mut self.counts;
+        let slot = self.window.touch(row.index, |old| counts.judge(old, flow, series))?;
+        if slot.marks == 0 && row.time_ns >= options.warmup_ns {
+            slot.marks = COUNTED;
+        }
+        Some(slot)
+    }
+
+    /// A sample starts.
+    #[inline]
+    pub fn start(&mut self, row: &Record, age_ns: i64, flow: usize, options: &Options, series: &mut Series) {
+        let Some(slot) = self.slot(row, flow, options, series) else { return };
+        if slot.is(SENT) {
+            return;
+        }
+        slot.sent_ns = row.time_ns;
+        slot.marks |= SENT;
+        let (counted, arrived) = (slot.is(COUNTED), slot.is(DELIVERED));
+        self.counts.sent += u64::from(counted);
+        if counted && !arrived {
+            self.join.start(row.index, age_ns);
+        }
+    }
+
+    /// A sample passes a point between.
+    #[inline]
+    pub fn pass(&mut self, row: &Record) {
+        if self.window.get(row.index).is_some_and(|slot| slot.is(COUNTED)) {
+            self.join.pass(row.index, row.point, row.value);
+        }
+    }
+
+    /// A sample arrives at the end.
+    #[inline]
+    pub fn arrive(&mut self, row: &Record, flow: usize, options: &Options, series: &mut Series) -> Arrival {
+        let Some(slot) = self.slot(row, flow, options, series) else { return Arrival::Beyond };
+        let counted = slot.is(COUNTED);
+        if slot.is(DELIVERED) {
+            return Arrival::Again(counted);
+        }
+        slot.marks |= DELIVERED;
+        slot.delay_ns = row.value;
+        if counted {
+            self.join.arrive(row.index, row.value);
+        }
+        Arrival::First(counted)
+    }
+
+    /// A sample is replaced on purpose; whether that counts.
+    pub fn supersede(&mut self, row: &Record, flow: usize, options: &Options, series: &mut Series) -> bool {
+        let Some(slot) = self.slot(row, flow, options, series) else { return false };
+        let first = !slot.is(SUPERSEDED) && slot.is(COUNTED);
+        slot.marks |= SUPERSEDED;
+        first
+    }
+
+    /// Delay of a counted sample with this number that arrived.
+    #[inline]
+    pub fn delay_of(&self, index: Option<u32>) -> Option<i64> {
+        let slot = self.window.get(index?)?;
+        (slot.marks & (DELIVERED | COUNTED) == DELIVERED | COUNTED).then_some(slot.delay_ns)
+    }
+
+    /// Judges what is left at the end of the run.
+    pub fn finish(&mut self, flow: usize, last_judged_ns: Time, series: &mut Series) {
+        for slot in self.window.remaining() {
+            if slot.sent_ns <= last_judged_ns {
+                self.counts.judge(slot, flow, series);
+            } else if slot.is(COUNTED) && slot.missing() {
+                self.counts.in_flight += 1;
+            }
+        }
+    }
+
+    /// The component that starts the leg.
+    pub fn owner(&self) -> u16 {
+        names::owner(self.start)
+    }
+
+    /// Bytes held on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.join.heap_bytes() + self.window.len() * std::mem::size_of::<Slot>()
+    }
+}
+
+/// The points of each leg: up to the entry of a component with a periodic stage, and on from its exit.
+fn parts_of(visits: &[&VisitPlan]) -> Vec<Vec<PointId>> {
+    let (mut parts, mut part) = (Vec::new(), Vec::new());
+    for (i, visit) in visits.iter().enumerate().take(MOST_VISITS) {
+        if i > 0 || !visit.steps.is_empty() {
+            part.push(entry(visit.component));
+        }
+        if i + 1 < visits.len() {
+            if period_of(visit).is_some() {
+                parts.push(std::mem::take(&mut part));
+            }
+            part.push(exit(visit.component));
+        }
+    }
+    parts.push(part);
+    parts
+}
+
+/// Output period of the last periodic stage of a visit.
+fn period_of(visit: &VisitPlan) -> Option<Time> {
+    visit.steps.iter().filter_map(|s| s.period_ns).next_back()
+}

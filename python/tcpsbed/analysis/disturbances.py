@@ -1,0 +1,117 @@
+"""What ought to be checked before a result is trusted, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tcpsbed.analysis.units import ms
+
+EMULATOR_P50_MS = 0.05
+"""Median delay beyond what was set that is passed over."""
+EMULATOR_P99_MS = 0.3
+"""99th percentile beyond what was set that is passed over."""
+EMULATOR_LOSS = 0.005
+"""Difference of loss that is passed over."""
+LATE_P99_MS = 1.0
+"""Lateness of a loop (99th percentile) that is passed over."""
+HOOK_SHARE = 0.5
+"""Share of a flow's period that a hook may take (99th percentile) in real time."""
+
+Found = Mapping[str, Any]
+
+
+def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
+    """All that disturbed a run.
+
+    Parameters
+    ----------
+    info
+        From `facts.scenario_info`.
+    result
+        What the run told about itself (`result.json`).
+    analysis
+        What its rows say.
+    """
+    found = [*_records(result, analysis), *_nodes(result), *_gaps(analysis), *_emulator(result)]
+    found += [*_clocks(analysis), *_flows(analysis)]
+    if info["world"] == "real":
+        found += _hooks(info, result)
+    return found
+
+
+def _records(result: Found, analysis: Found) -> Iterator[str]:
+    if result.get("interrupted"):
+        yield f"the run was stopped at {analysis['end_ns'] / 1e9:.3f} s"
+    if analysis["torn_bytes"]:
+        yield f"records end in an unfinished row of {analysis['torn_bytes']} bytes"
+    if analysis["strange_rows"]:
+        yield f"{analysis['strange_rows']} rows tell of nothing that the scenario has"
+    if analysis["unordered_rows"]:
+        yield f"{analysis['unordered_rows']} rows are out of the order of time"
+
+
+_COUNTS = {
+    "missed_ticks": "left out {n} ticks",
+    "ring_overflows": "lost {n} rows because its ring was full",
+    "socket_drops": "lost {n} datagrams in its sockets",
+    "unsent": "could not send {n} datagrams",
+    "strangers": "got {n} datagrams from strangers",
+    "clock_steps": "saw the wall clock step {n} times",
+}
+
+
+def _nodes(result: Found) -> Iterator[str]:
+    for node in result.get("nodes", ()):
+        for key, sentence in _COUNTS.items():
+            if node.get(key):
+                yield f"node {node['name']} {sentence.format(n=node[key])}"
+        for key, what in (("late_ns", "late"), ("interpreter_wait_ns", "kept waiting by the interpreter")):
+            late_ms = ms((node.get(key) or {}).get("p99"))
+            if late_ms is not None and late_ms > LATE_P99_MS:
+                yield f"node {node['name']} was {what} by {late_ms:.2f} ms (p99; {LATE_P99_MS:g} ms is passed over)"
+
+
+def _gaps(analysis: Found) -> Iterator[str]:
+    for node in analysis["nodes"]:
+        if node["gaps"]:
+            longest = max(node["first_gaps"], key=lambda gap: gap["length_ns"])
+            where = f", the longest of the first at {longest['t_s']:.3f} s" if node["gaps"] > 1 else f" at {longest['t_s']:.3f} s"
+            times = "once" if node["gaps"] == 1 else f"{node['gaps']} times"
+            yield f"node {node['name']} stood still {times}, up to {ms(node['longest_gap_ns']):.2f} ms{where}"
+
+
+def _emulator(result: Found) -> Iterator[str]:
+    for path in result.get("emulator", ()):
+        error = path.get("error_ns") or {}
+        for key, margin_ms in (("p50", EMULATOR_P50_MS), ("p99", EMULATOR_P99_MS)):
+            late_ms = ms(error.get(key))
+            if late_ms is not None and late_ms > margin_ms:
+                yield f"emulator {path['path']}: delivered {late_ms:.3f} ms later than set ({key}; margin {margin_ms:g} ms)"
+        set_loss, delivered = path.get("set_loss"), path.get("delivered_loss")
+        if set_loss is not None and delivered is not None and abs(delivered - set_loss) > EMULATOR_LOSS:
+            yield f"emulator {path['path']}: lost {delivered:.2%}, set {set_loss:.2%} (margin {EMULATOR_LOSS:.1%})"
+
+
+def _clocks(analysis: Found) -> Iterator[str]:
+    for clock in analysis["clocks"]:
+        if clock["step_max_ns"]:
+            yield f"clock of {clock['peer']} seen by {clock['node']} stepped by {ms(clock['step_max_ns']):.3f} ms beyond its bounds"
+
+
+def _flows(analysis: Found) -> Iterator[str]:
+    for flow in analysis["flows"]:
+        if flow["beyond_window"]:
+            yield f"flow {flow['name']}: {flow['beyond_window']} samples came so late that they had been counted as lost"
+
+
+# [DECISIONS 13]
+def _hooks(info: Found, result: Found) -> Iterator[str]:
+    for stage in result.get("stages", ()):
+        period_s = info["flows"].get(stage["flow"], {}).get("period_s")
+        took_s = stage["cpu_ns"].get("p99", 0) / 1e9
+        if period_s and took_s > HOOK_SHARE * period_s:
+            yield (
+                f"hook {stage['name'] or stage['kind']} at {stage['component']} took {took_s * 1e3:.2f} ms (p99) of the"
+                f" {period_s * 1e3:g} ms between samples of {stage['flow']}: give it a process of its own"
+            )

@@ -1,0 +1,75 @@
+"""What a plan says that a summary needs: names, directions, what cost nothing, what the determinism rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+PROMISES = {
+    "anywhere": "same scenario and seed give the same records on any machine",
+    "machine": "same scenario and seed give the same records on this machine with these versions (Python or library code ran in it)",
+    "none": "real time: a repetition gives similar, not equal, records",
+}
+"""Promises of DECISIONS 8."""
+
+
+def scenario_info(plan: Mapping[str, Any], *, world: str, warmup_ns: int = 0, one_host: bool = True) -> dict[str, Any]:
+    """What `summary.build` wants to know about a scenario.
+
+    Parameters
+    ----------
+    plan
+        The compiled scenario (`plan.json`).
+    world
+        `virtual` or `real`.
+    warmup_ns
+        Span at the beginning that statistics leave out.
+    one_host
+        Whether all nodes share one clock, so that the true error of a clock estimate is known.
+    """
+    nodes = [node["name"] for node in plan["nodes"]]
+    return {
+        "name": plan["name"],
+        "world": world,
+        "seed": plan["seed"],
+        "duration_s": plan["duration_ns"] / 1e9,
+        "warmup_s": warmup_ns / 1e9,
+        "level": plan.get("records", "samples"),
+        "promise": PROMISES[_promise(plan, world)],
+        "one_host": one_host,
+        "nodes": nodes,
+        "flows": {flow["name"]: _flow(plan, flow) for flow in plan["flows"]},
+        "assumed_free": list(_free(plan)) if world == "virtual" else [],
+    }
+
+
+def _flow(plan: Mapping[str, Any], flow: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "session": plan["sessions"][flow["session"]],
+        "direction": flow["direction"],
+        "period_s": flow["period_ns"] / 1e9,
+    }
+
+
+def _steps(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Flow, component and step, in the order of the plan."""
+    for flow in plan["flows"]:
+        for visit in flow["path"]:
+            for step in visit.get("steps", ()):
+                yield flow["name"], plan["components"][visit["component"]]["name"], step
+
+
+def _free(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Stages that run code and take no simulated time."""
+    for flow, component, step in _steps(plan):
+        if step.get("run") and step.get("cost") is None and step.get("delay") is None:
+            yield f"{component}: {step['kind']} of {flow}"
+
+
+# [DECISIONS 8]
+def _promise(plan: Mapping[str, Any], world: str) -> str:
+    if world != "virtual":
+        return "none"
+    codes = [step["run"] for _, _, step in _steps(plan) if step.get("run")]
+    codes += [component["robot"]["run"] for component in plan["components"] if component.get("robot")]
+    return "anywhere" if all(code["kind"] == "builtin" for code in codes) else "machine"

@@ -11,8 +11,8 @@
 mod parts;
 mod path;
 
-pub use parts::{histogram, Job, StepStats};
-use parts::{Emitter, FlowAt, Port, RobotAt, Stage};
+pub use parts::{histogram, StepStats};
+use parts::{Emitter, FlowAt, Job, Port, RobotAt, Stage};
 
 use crate::{
     code::{self, PythonCode},
@@ -56,10 +56,10 @@ pub struct Node {
     /// Newest values per component and direction, where a hook may look at the other side's signal.
     latest: Vec<Option<[Vec<f64>; 2]>>,
     sync: Sync,
-    todo: VecDeque<Job>,
-    parked: Vec<Option<Job>>,
+    todo: VecDeque<Box<Job>>,
+    parked: Vec<Option<Box<Job>>>,
     free: Vec<u32>,
-    pool: Vec<Job>,
+    pool: Vec<Box<Job>>,
     delayed: BinaryHeap<Reverse<(Time, u64, u32)>>,
     order: u64,
     datagram: Vec<u8>,

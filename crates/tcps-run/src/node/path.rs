@@ -41,7 +41,7 @@ impl Node {
         }
     }
 
-    fn advance<O: Outside>(&mut self, mut now: Time, mut job: Job, out: &mut O) {
+    fn advance<O: Outside>(&mut self, mut now: Time, mut job: Box<Job>, out: &mut O) {
         loop {
             match job.stage {
                 Stage::Enter => match self.enter(now, job, out) {
@@ -72,7 +72,7 @@ impl Node {
     }
 
     /// The entry point. `None`: the job is over or waits for its turn.
-    fn enter<O: Outside>(&mut self, now: Time, mut job: Job, out: &mut O) -> Option<Job> {
+    fn enter<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) -> Option<Box<Job>> {
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut()?;
         let (component, point, plain_first) = (visit.component, visit.entry, visit.first && visit.steps.is_empty());
         let kind = match (visit.first, visit.last) {
@@ -103,7 +103,7 @@ impl Node {
     }
 
     /// One micro-step: the code of a step with its core time, or its delay.
-    fn step<O: Outside>(&mut self, now: Time, mut job: Job, out: &mut O) -> (Option<Job>, After) {
+    fn step<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) -> (Option<Box<Job>>, After) {
         if job.stage == Stage::Call {
             let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
             let periodic = visit.and_then(|v| v.steps[job.step as usize].periodic.as_mut());
@@ -141,7 +141,7 @@ impl Node {
     }
 
     /// Calls the hook of the job's step and takes its core time.
-    fn call<O: Outside>(&mut self, now: Time, mut job: Job, out: &mut O) -> (Option<Job>, After) {
+    fn call<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) -> (Option<Box<Job>>, After) {
         let started = out.start(now);
         let verdict = self.call_hook(now, &mut job, true);
         let flow = &mut self.flows[job.flow as usize];
@@ -260,7 +260,7 @@ impl Node {
     }
 
     /// The exit point, and on to the next component, the network or the sink.
-    fn leave<O: Outside>(&mut self, now: Time, mut job: Job, out: &mut O) {
+    fn leave<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
         let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_ref() else { return };
         let (exit, channel, last) = (visit.exit, visit.channel, visit.last);
         let silent = visit.steps.is_empty() && (visit.first || visit.last);
@@ -435,7 +435,7 @@ impl Node {
     }
 
     /// Puts a sample where its periodic stage will find it.
-    fn offer(&mut self, job: Job) {
+    fn offer(&mut self, job: Box<Job>) {
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
         if let Some(p) = visit.and_then(|v| v.steps[job.step as usize].periodic.as_mut()) {
             p.waiting = Some(job);
@@ -457,7 +457,7 @@ impl Node {
         }
     }
 
-    fn park(&mut self, job: Job) -> u32 {
+    fn park(&mut self, job: Box<Job>) -> u32 {
         match self.free.pop() {
             Some(id) => {
                 self.parked[id as usize] = Some(job);
@@ -470,7 +470,7 @@ impl Node {
         }
     }
 
-    pub(super) fn unpark(&mut self, id: u32) -> Option<Job> {
+    pub(super) fn unpark(&mut self, id: u32) -> Option<Box<Job>> {
         let job = self.parked.get_mut(id as usize).and_then(Option::take);
         if job.is_some() {
             self.free.push(id);
@@ -478,7 +478,7 @@ impl Node {
         job
     }
 
-    fn recycle(&mut self, job: Job) {
+    fn recycle(&mut self, job: Box<Job>) {
         self.pool.push(job);
     }
 }

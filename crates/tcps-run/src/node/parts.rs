@@ -41,7 +41,18 @@ impl Job {
         let meta = Meta { flow: 0, index: 0, origin_ns: 0, echo: None };
         let (bytes, values) = (Vec::with_capacity(256), Vec::with_capacity(16));
         let (coded, decoded, holds) = (false, false, false);
-        Box::new(Self { flow: 0, visit: 0, step: 0, stage: Stage::Enter, meta, bytes, values, coded, decoded, holds })
+        Box::new(Self {
+            flow: 0,
+            visit: 0,
+            step: 0,
+            stage: Stage::Enter,
+            meta,
+            bytes,
+            values,
+            coded,
+            decoded,
+            holds,
+        })
     }
 }
 
@@ -96,7 +107,12 @@ pub struct StepStats {
 }
 
 impl Step {
-    pub(super) fn new(plan: &StepPlan, name: &str, seed: u64, python: &mut dyn code::PythonCode) -> Result<Self, RunError> {
+    pub(super) fn new(
+        plan: &StepPlan,
+        name: &str,
+        seed: u64,
+        python: &mut dyn code::PythonCode,
+    ) -> Result<Self, RunError> {
         let (bytes_in, bytes_out) = (plan.kind == StepKind::Decode, plan.kind == StepKind::Code);
         let hook = match &plan.run {
             Some(run) => Some(code::hook(run, bytes_in, bytes_out, python)?),
@@ -126,7 +142,8 @@ impl Step {
 
 /// A histogram of nanoseconds with three digits up to a minute.
 pub fn histogram() -> Histogram<u64> {
-    let mut h = Histogram::new_with_bounds(1, 60_000_000_000, 3).unwrap_or_else(|_| unreachable!("constant bounds"));
+    let mut h =
+        Histogram::new_with_bounds(1, 60_000_000_000, 3).unwrap_or_else(|_| unreachable!("constant bounds"));
     h.auto(true);
     h
 }
@@ -193,7 +210,8 @@ impl FlowAt {
                 waiting: VecDeque::new(),
             }));
         }
-        let verifies_here = matches!(flow.sink, SinkPlan::Verify) && visits.last().is_some_and(Option::is_some);
+        let verifies_here =
+            matches!(flow.sink, SinkPlan::Verify) && visits.last().is_some_and(Option::is_some);
         Ok(Self {
             codec: flow.codec,
             direction: flow.direction,
@@ -230,7 +248,10 @@ impl Emitter {
         end: Time,
     ) -> Result<Self, RunError> {
         if matches!(flow.source, SourcePlan::Robot) && robot.is_none() {
-            return Err(RunError::new(format!("flows.{}.source: its first component has no robot", flow.name)));
+            return Err(RunError::new(format!(
+                "flows.{}.source: its first component has no robot",
+                flow.name
+            )));
         }
         Ok(Self {
             flow: id as u16,

@@ -52,7 +52,9 @@ def show(
 
 
 def compare(
-    folders: Annotated[list[Path], typer.Argument(metavar="A B ...", help="Folders of runs.", show_default=False)],
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="A B ...", help="Folders of runs.", show_default=False)
+    ],
 ) -> None:
     """Prints runs side by side."""
     from tcpsbed.report.compare import compare as table

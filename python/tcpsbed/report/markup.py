@@ -83,6 +83,8 @@ def listing(items: Iterable[object]) -> Html:
 def facts(pairs: Iterable[tuple[str, object]]) -> Html:
     """A definition list of short facts; pairs with an empty value are left out."""
     lines = "".join(
-        f"<div><dt>{escaped(key)}</dt><dd>{escaped(value)}</dd></div>" for key, value in pairs if str(value) not in ("", "–")
+        f"<div><dt>{escaped(key)}</dt><dd>{escaped(value)}</dd></div>"
+        for key, value in pairs
+        if str(value) not in ("", "–")
     )
     return Html(f'<dl class="facts">{lines}</dl>' if lines else "")

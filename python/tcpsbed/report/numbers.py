@@ -66,7 +66,9 @@ def percent(share: Any) -> str:
     if number is None:
         return NONE
     size = abs(number) * 100
-    return grouped(number * 100, 4 if 0 < size < 0.01 else 3 if 0 < size < 1 else 2 if size < 10 else 1) + " %"
+    return (
+        grouped(number * 100, 4 if 0 < size < 0.01 else 3 if 0 < size < 1 else 2 if size < 10 else 1) + " %"
+    )
 
 
 def rate(bps: Any) -> str:
@@ -107,5 +109,9 @@ def _prefixed(value: Any, unit: str) -> str:
         return NONE
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(number) >= factor:
-            return f"{number / factor:.3f} {prefix}{unit}" if number < 10 * factor else f"{number / factor:.1f} {prefix}{unit}"
+            return (
+                f"{number / factor:.3f} {prefix}{unit}"
+                if number < 10 * factor
+                else f"{number / factor:.1f} {prefix}{unit}"
+            )
     return f"{grouped(number, 0)} {unit}"

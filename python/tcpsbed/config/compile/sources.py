@@ -109,10 +109,6 @@ class Sources:
     def _frames(self, way: Way, source: Frames) -> dict[str, Any]:
         from tcpsbed.datasets import frames
 
-<<<<<<< HEAD
-        spec = {"frames": source.frames} | dict(source.model_extra or {})
-        data, offsets = frames.open_frames(spec, way.model.rate_hz, self.book.scenario.folder)
-=======
         self._check(way, "frames", source.frames)
         folder = self.book.scenario.folder
         data, offsets = read(
@@ -120,7 +116,6 @@ class Sources:
             (*way.key, "source"),
             lambda: frames.open_frames(source.spec(), way.model.rate_hz, folder),
         )
->>>>>>> config
         path = self._input(way, "frames")
         path.write_bytes(data)
         return {"kind": "frames", "path": str(path), "offsets": offsets}

@@ -33,14 +33,9 @@ def traffic(book: Book, network: Network) -> list[dict[str, Any]]:
         )
         for suffix, a, b in pairs:
             for number, (offset_ns, model) in enumerate(models, 1):
-                plan = {
-                    "name": f"{name}.{suffix}",
-                    "from": a,
-                    "to": b,
-                    "start_ns": entry.start_ns + offset_ns,
-                }
-                plan["name"] += f".{number}" if len(models) > 1 else ""
-                plans.append(plan | base | {"model": model})
+                one = f"{name}.{suffix}" + (f".{number}" if len(models) > 1 else "")
+                start = {"name": one, "from": a, "to": b, "start_ns": entry.start_ns + offset_ns}
+                plans.append(start | base | {"model": model})
     return plans
 
 

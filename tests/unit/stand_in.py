@@ -117,6 +117,13 @@ class Run:
         self.summary = json.loads((self.folder / "summary.json").read_text())
 
 
+def export(folder: Path, kind: str, to: Path | None) -> Path:
+    """Writes an empty file of that kind."""
+    target = to or folder / f"samples.{kind}"
+    target.write_text("")
+    return target
+
+
 def install() -> None:
     """Puts the stand-ins in the place of the real modules."""
     config = {
@@ -129,7 +136,7 @@ def install() -> None:
     for name, content in {
         "config": config,
         "worlds": {"run": run},
-        "analysis": {"summarise": summarise, "Run": Run},
+        "analysis": {"summarise": summarise, "Run": Run, "export": SimpleNamespace(export=export)},
     }.items():
         module = ModuleType(f"tcpsbed.{name}")
         vars(module).update(content)

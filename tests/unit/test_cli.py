@@ -333,6 +333,15 @@ def test_run_from_python_takes_text_and_returns_the_run(tmp_path: Path) -> None:
     assert done.stdout.strip() == "Run typed 4 typed", done.stderr
 
 
+def test_export_writes_what_is_asked_for(tmp_path: Path) -> None:
+    sample_run.write(tmp_path / "a")
+    done = tcpsbed(tmp_path, "export", "a", "--csv", "--parquet")
+    assert done.stdout.split() == ["a/samples.csv", "a/samples.parquet"], done.stderr
+    assert tcpsbed(tmp_path, "export", "a", "--mcap", "--to", "b.mcap").stdout.split() == ["b.mcap"]
+    for wrong in ([], ["--csv", "--mcap", "--to", "x"]):
+        assert tcpsbed(tmp_path, "export", "a", *wrong).returncode == 2
+
+
 def test_show_and_compare_print_the_numbers(tmp_path: Path) -> None:
     sample_run.write(tmp_path / "a")
     sample_run.write(tmp_path / "b", shift=2.0)

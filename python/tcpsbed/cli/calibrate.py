@@ -105,7 +105,7 @@ def stages_of(folder: Path) -> dict[str, Any]:
     delayed = _delayed(plan)
     for component, name in enumerate(names):
         spans = beside_stages(rows, component)
-        if len(spans) and component not in delayed and f"{name}.work" not in found:
+        if spans.any() and component not in delayed and f"{name}.work" not in found:
             found[f"{name}.work"] = _quantiles(spans)
     return found
 

@@ -136,7 +136,9 @@ class LiveView:
             f"{node} {n}" for node, n in zip(self.tally.nodes, self.tally.gaps, strict=True) if n
         )
         caption = f"stood still over 1 ms: {gaps}" if gaps else "no node stood still over 1 ms"
-        title = f"{self.plan['name']}  {max(now_s, 0.0):.1f} s of {self.plan['duration_ns'] / 1e9:g} s  (Ctrl-C ends it)"
+        duration_s = self.plan["duration_ns"] / 1e9
+        now_s = min(max(now_s, 0.0), duration_s)
+        title = f"{self.plan['name']}  {now_s:.1f} s of {duration_s:g} s  (Ctrl-C ends it)"
         table = Table(title=title, caption=caption)
         table.add_column("flow")
         for heading in ("sent", "delivered", "under way or lost", "p50 ms", "p99 ms", "max ms"):

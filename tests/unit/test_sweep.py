@@ -14,7 +14,8 @@ import pytest
 from command import scenario, start, tcpsbed
 
 from tcpsbed.errors import ConfigError
-from tcpsbed.sweep import grid, statistics
+from tcpsbed.sweep import grid
+from tcpsbed.sweep.results import Group
 
 OVER = ("--over", "delay_ms=1,4", "--over", 'label="a","b"')
 
@@ -72,20 +73,16 @@ def test_a_cell_is_named_by_all_that_its_result_depends_on() -> None:
     assert len({base, *others}) == 5 and base == grid.key("text", ["a=1"], "virtual", "0.1.0")
 
 
-@pytest.mark.parametrize(
-    ("freedom", "published"), [(1, 12.706), (9, 2.262), (30, 2.042), (40, 2.021), (60, 2.000), (120, 1.980)]
-)
-def test_students_t_is_the_published_one(freedom: int, published: float) -> None:
-    """[Abramowitz 1964 §26.7.5] and its table 26.10, three decimals."""
-    assert statistics.t975(freedom) == pytest.approx(published, abs=6e-4)
-
-
-def test_intervals_and_paired_differences() -> None:
-    mean, half = statistics.interval([1.0, 2.0, 3.0])
-    assert (mean, half) == (2.0, pytest.approx(4.3027 / math.sqrt(3), rel=1e-4))
-    assert statistics.interval([7.0]) == (7.0, None)
-    difference, narrow = statistics.paired([11.0, 12.5, 13.0], [1.0, 2.5, 3.0])
-    assert (difference, narrow) == (10.0, 0.0), "seeds in common take their noise out of the difference"
+def test_intervals_across_seeds_and_paired_differences() -> None:
+    """t(0.975, 2) = 4.3027: three seeds; what they share cancels from the difference."""
+    noise = {1: 0.0, 2: 1.5, 3: 2.0}
+    base = Group(("a",), "haptic", {seed: {"x": 1.0 + n} for seed, n in noise.items()})
+    other = Group(("b",), "haptic", {seed: {"x": 11.0 + n} for seed, n in noise.items()} | {4: {"x": 99.0}})
+    found = Group((), "haptic", {1: {"x": 1.0}, 2: {"x": 2.0}, 3: {"x": 3.0}, 4: {"x": None}}).mean("x")
+    assert (found.n, found.mean, found.half) == (3, 2.0, pytest.approx(4.3027 / math.sqrt(3), rel=1e-4))
+    difference = other.against(base, "x")
+    assert (difference.n, difference.mean, difference.half) == (3, 10.0, 0.0)
+    assert Group((), "haptic", {1: {"x": None}}).mean("x") is None
 
 
 def test_a_sweep_leaves_a_table(swept: tuple[Path, str]) -> None:

@@ -36,7 +36,9 @@ MARGIN = 1.15
 """More echoes than the widest mean needs, so that one more round is usually the last."""
 STEP = 10
 """Numbers of echoes are multiples of this (the rule is checked every 10)."""
-ROUNDS = 12
+GROWTH = 4
+"""A round is at most this many times as long as the one before: a rare late echo makes a short one ask for too many."""
+ROUNDS = 20
 """Rounds at most; each aims at the number that the one before asked for."""
 
 HELP = """Measure latency component by component with echo commands, while the system is fully working.
@@ -150,14 +152,14 @@ def _rounds(
         reached, needed = judged(rule, open_records(folder / "records.bin"), points)
         if not quiet:
             print(
-                f"round {number}: {wanted} echoes a point, {'enough' if reached else f'{needed} needed'}",
+                f"round {number}: {wanted} echoes a point in {seconds:.0f} s, {'enough' if reached else f'{needed} needed'}",
                 file=sys.stderr,
             )
         if outcome.stopped:
             raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {folder}")
         if reached or wanted >= rule.cap:
             break
-        wanted = min(max(needed, wanted + STEP), rule.cap)
+        wanted = min(max(needed, wanted + STEP), GROWTH * wanted, rule.cap)
     return folder, reached
 
 

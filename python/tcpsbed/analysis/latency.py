@@ -7,7 +7,7 @@ A mean is known well enough when the half width of its 95 % interval is at most 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -121,10 +121,26 @@ class Confidence:
             return self.floor
         if wanted == 0:
             return moments.n if half == 0 else self.cap
-        return int(min(max(self.floor, moments.n * (half / wanted) ** 2 if half > wanted else moments.n), self.cap))
+        return int(
+            min(max(self.floor, moments.n * (half / wanted) ** 2 if half > wanted else moments.n), self.cap)
+        )
 
 
-COLUMNS = ("flow", "what", "name", "n", "mean", "ci95", "ci95_batch", "p50", "p95", "p99", "p999", "max", "from")
+COLUMNS = (
+    "flow",
+    "what",
+    "name",
+    "n",
+    "mean",
+    "ci95",
+    "ci95_batch",
+    "p50",
+    "p95",
+    "p99",
+    "p999",
+    "max",
+    "from",
+)
 """Columns of the table; spans in milliseconds."""
 
 
@@ -158,14 +174,16 @@ class LatencyTable:
 
     def __repr__(self) -> str:
         cells = [list(COLUMNS), *([_shown(row.get(column)) for column in COLUMNS] for row in self.rows)]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(COLUMNS))]
-        lines = ("  ".join(_padded(cell, width, i) for i, (cell, width) in enumerate(zip(row, widths, strict=True))) for row in cells)
-        return "\n".join(line.rstrip() for line in lines)
+        columns = [
+            _column(name, cells) for name, cells in zip(COLUMNS, zip(*cells, strict=True), strict=True)
+        ]
+        return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{column}</th>" for column in COLUMNS)
-        body = "".join(f"<tr>{''.join(f'<td>{escape(_shown(row.get(c)))}</td>' for c in COLUMNS)}</tr>" for row in self.rows)
-        return f"<table><caption>latency in milliseconds</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        body = "".join(f"<tr>{_cells(row)}</tr>" for row in self.rows)
+        caption = "<caption>latency in milliseconds</caption>"
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _shown(value: Any) -> str:
@@ -174,8 +192,15 @@ def _shown(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def _padded(cell: str, width: int, column: int) -> str:
-    return cell.ljust(width) if COLUMNS[column] in ("flow", "what", "name", "from") else cell.rjust(width)
+def _cells(row: Mapping[str, Any]) -> str:
+    return "".join(f"<td>{escape(_shown(row.get(column)))}</td>" for column in COLUMNS)
+
+
+def _column(name: str, cells: Sequence[str]) -> list[str]:
+    """Cells padded to one width: words to the left, numbers to the right."""
+    width = max(map(len, cells))
+    words = name in ("flow", "what", "name", "from")
+    return [cell.ljust(width) if words else cell.rjust(width) for cell in cells]
 
 
 def _row(flow: str, what: str, name: str, found: Mapping[str, Any] | None, source: str) -> dict[str, Any]:
@@ -199,7 +224,9 @@ def _echo_rows(flow: str, probe: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for point in probe["points"]:
         for what, key in (("echo", "round_trip_ms"), ("forward", "forward_ms"), ("return", "return_ms")):
             if point[key]:
-                yield _row(flow, what, point["point"], point[key], "round trip" if what == "echo" else "one way")
+                yield _row(
+                    flow, what, point["point"], point[key], "round trip" if what == "echo" else "one way"
+                )
     for part in [*probe["components"], *probe["links"], *probe["spans"]]:
         source = "round trip / 2" if part["halved"] else _SOURCES[part["source"]]
         yield _row(flow, part["what"], part["name"], part["latency_ms"], source)
@@ -220,7 +247,11 @@ def processor_rows(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     for stage in summary["stages"]:
         spent = stage["cpu_ns"]
         times = {f"{key}_us": spent[key] / 1e3 for key in ("mean", "p99", "max")}
-        place = {"component": stage["component"], "flow": stage["flow"], "hook": stage["name"] or stage["kind"]}
+        place = {
+            "component": stage["component"],
+            "flow": stage["flow"],
+            "hook": stage["name"] or stage["kind"],
+        }
         rows.append({**place, "calls": stage["calls"], **times, "core_share": stage["core_share"]})
     for component in dict.fromkeys(row["component"] for row in rows):
         own = [row for row in rows if row["component"] == component]

@@ -9,26 +9,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed.analysis.records import FIELDS, KINDS
+
 if TYPE_CHECKING:
     import numpy as np
     from rich.live import Live
     from rich.table import Table
 
-ROW = [
-    ("time", "<i8"),
-    ("value", "<i8"),
-    ("index", "<u4"),
-    ("size", "<u4"),
-    ("flow", "<u2"),
-    ("point", "<u2"),
-    ("node", "<u2"),
-    ("kind", "u1"),
-    ("detail", "u1"),
-]
-"""A row of records.bin, as `tcps-core` lays it out."""
-
-SENT, DELIVERED, GAP = 1, 2, 14
-"""Kinds of rows that the view counts."""
+SENT, DELIVERED, GAP = (1 + KINDS.index(kind) for kind in ("sent", "delivered", "gap"))
 
 WINDOW_S = 1.0
 """Delays of this last span are shown."""
@@ -49,7 +37,7 @@ class Tally:
         """Counts new rows, seen at this moment of the run."""
         import numpy as np
 
-        read = np.frombuffer(rows, np.dtype(ROW))
+        read = np.frombuffer(rows, np.dtype(FIELDS))
         for kind, counts in self.counts.items():
             found = np.bincount(read["flow"][read["kind"] == kind], minlength=len(counts))
             for flow in range(len(counts)):

@@ -40,7 +40,8 @@ Examples:
   tcpsbed export runs/latest --csv
   tcpsbed export runs/latest --mcap --to session.mcap
 
-csv and parquet: one row for every sample at every point. mcap: topics that Foxglove and ROS tools open.
+csv and parquet: one row for every record, with names. mcap: a topic for each flow and kind of record, which Foxglove
+and PlotJuggler open.
 """
 
 
@@ -95,6 +96,7 @@ def export(
     from tcpsbed.analysis import export as exporting
 
     open_folder(folder)
+    writers = {"csv": exporting.to_csv, "mcap": exporting.to_mcap, "parquet": exporting.to_parquet}
     wanted = [kind for kind, asked in (("csv", csv), ("mcap", mcap), ("parquet", parquet)) if asked]
     if not wanted:
         raise DataError("found no format", key="export", allowed="--csv, --mcap or --parquet")
@@ -103,4 +105,4 @@ def export(
             f"found {len(wanted)} formats for one file", key="--to", allowed="one format, or no --to"
         )
     for kind in wanted:
-        print(exporting.export(folder, kind, to))
+        print(writers[kind](folder, to))

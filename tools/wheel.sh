@@ -16,6 +16,6 @@ trap 'rm -rf "$place"' EXIT
 cd "$place"
 venv/bin/tcpsbed init trial.toml
 venv/bin/tcpsbed check trial.toml
-venv/bin/tcpsbed run trial.toml --set 'duration="2 s"' --out trial
+venv/bin/tcpsbed run trial.toml --out trial --quiet
 test -s trial/summary.json && test -s trial/report.html
 echo "The wheel works in an empty environment: $wheel ($(du -h "$wheel" | cut -f1))"

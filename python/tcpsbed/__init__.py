@@ -17,19 +17,31 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tcpsbed.analysis import Run
-    from tcpsbed.config import load
+    from tcpsbed.config.load import load as load
     from tcpsbed.errors import ConfigError, DataError, HookError, TcpsbedError, WorldError
     from tcpsbed.session import run
 
 __version__ = "0.1.0"
 
-__all__ = ["ConfigError", "DataError", "HookError", "Run", "TcpsbedError", "WorldError", "__version__", "load", "run"]
+__all__ = [
+    "ConfigError",
+    "DataError",
+    "HookError",
+    "Run",
+    "TcpsbedError",
+    "WorldError",
+    "__version__",
+    "load",
+    "run",
+]
 
 _HOMES = {
     "run": "tcpsbed.session",
     "load": "tcpsbed.config",
     "Run": "tcpsbed.analysis",
-    **{name: "tcpsbed.errors" for name in ("ConfigError", "DataError", "HookError", "TcpsbedError", "WorldError")},
+    **dict.fromkeys(
+        ("ConfigError", "DataError", "HookError", "TcpsbedError", "WorldError"), "tcpsbed.errors"
+    ),
 }
 
 

@@ -100,7 +100,11 @@ def _loaded(scenario: Scenario | Path | str, overrides: Sequence[str]) -> Scenar
     if isinstance(scenario, (str, Path)):
         return config.load(scenario, overrides)
     if overrides:
-        raise ConfigError("found overrides of a scenario that is loaded already", key="set", allowed="give them to tcpsbed.load")
+        raise ConfigError(
+            "found overrides of a scenario that is loaded already",
+            key="set",
+            allowed="give them to tcpsbed.load",
+        )
     return scenario
 
 
@@ -169,7 +173,10 @@ def _interrupts() -> Iterator[threading.Event]:
 
 def new_folder(name: str) -> Path:
     """A new folder `runs/NAME-YYYYmmdd-HHMMSS`, with `runs/latest` linked to it."""
-    safe = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip(".-") or "run"
+    safe = (
+        "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip(".-")
+        or "run"
+    )
     stem = f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
     RUNS.mkdir(parents=True, exist_ok=True)
     for number in range(1000):
@@ -180,7 +187,9 @@ def new_folder(name: str) -> Path:
             continue
         _link_latest(folder)
         return folder
-    raise ConfigError("found a thousand runs of this second", file=RUNS, key="--out", allowed="a folder of your own")
+    raise ConfigError(
+        "found a thousand runs of this second", file=RUNS, key="--out", allowed="a folder of your own"
+    )
 
 
 def _link_latest(folder: Path) -> None:

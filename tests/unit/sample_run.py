@@ -21,6 +21,7 @@ PATH = (
     "ss-embsys",
     "robot",
 )
+GRID = [1 - math.exp(-k / 9) if k < 100 else 1.0 for k in range(101)]
 LINKS = {"access", "bottleneck", "egress"}
 FLOWS = {
     "kinematic": ("forward", 1000, 64),
@@ -68,12 +69,32 @@ def flow_summary(
     lost = sent // (400 + 70 * number)
     mean = sum(part["latency_ms"]["mean"] for part in path_of(number)) + shift
     return {
-        "session": "main", "direction": direction, "sent": sent, "delivered": sent - lost, "lost": lost, "loss": lost / sent,
-        "duplicated": 0, "reordered": 0, "drops": {"bottleneck.forward full": lost}, "delay_ms": spread(mean),
-        "jitter_ms": {"step": {"mean": 0.21, "max": 8.4}, "displayed": {"mean": 0.3, "max": 9.9}, "rfc3550": 0.19, "pdv": spread(5.0)},
-        "interarrival_ms": spread(1000 / rate), "rate_bps": rate * size * 8.0,
+        "session": "main",
+        "direction": direction,
+        "sent": sent,
+        "delivered": sent - lost,
+        "lost": lost,
+        "loss": lost / sent,
+        "duplicated": 0,
+        "reordered": 0,
+        "drops": {"bottleneck.forward full": lost},
+        "delay_ms": spread(mean),
+        "jitter_ms": {
+            "step": {"mean": 0.21, "max": 8.4},
+            "displayed": {"mean": 0.3, "max": 9.9},
+            "rfc3550": 0.19,
+            "pdv": spread(5.0),
+        },
+        "interarrival_ms": spread(1000 / rate),
+        "age_ms": spread(mean + 500 / rate),
+        "superseded": 0,
+        "interarrival_fits": {
+            "gaussian": {"location": 1000 / rate, "scale": 0.11, "distance": 0.08},
+            "gumbel": {"location": 990 / rate, "scale": 0.09, "distance": 0.05},
+        },
+        "rate_bps": rate * size * 8.0,
         "verified": {"good": sent - lost, "bad": 0} if rate < 100 else {},
-    }  # fmt: skip
+    }
 
 
 def echo_summary() -> dict[str, Any]:
@@ -100,14 +121,38 @@ def echo_summary() -> dict[str, Any]:
             }
         )
     components = [
-        {"name": name, "latency_ms": spread(value), "ci95": value * 0.04}
+        {
+            "what": "component",
+            "name": name,
+            "from": f"{name}.entry",
+            "to": f"{name}.exit",
+            "latency_ms": spread(value),
+            "ci95": value * 0.04,
+        }
         for name, value in (("ms-com", 0.35), ("srv", 1.3), ("ss-com", 0.3))
     ]
     links = [
-        {"name": "ms-com to srv", "latency_ms": spread(16.4), "ci95": 0.6},
-        {"name": "srv to ss-com", "latency_ms": spread(5.1), "ci95": 0.2},
+        {
+            "what": "link",
+            "name": f"{a} to {b}",
+            "from": f"{a}.exit",
+            "to": f"{b}.entry",
+            "latency_ms": spread(value),
+            "ci95": 0.04 * value,
+            "halved": b == "ss-com",
+        }
+        for a, b, value in (("ms-com", "srv", 16.4), ("srv", "ss-com", 5.1))
     ]
-    return {"kinematic": {"points": points, "components": components, "links": links, "actuation_ms": 4.2}}
+    return {
+        "kinematic": {
+            "commands": 6000,
+            "points": points,
+            "components": components,
+            "links": links,
+            "spans": [],
+            "actuation_ms": spread(4.2),
+        }
+    }
 
 
 def summary(
@@ -149,25 +194,80 @@ def summary(
         }
     ]
     return {
-        "version": 1, "name": name, "world": world, "seed": seed, "duration_s": seconds, "warmup_s": 0.5,
-        "versions": {"tcpsbed": "0.1.0", "python": "3.11.7"}, "machine": {"system": "Linux 6.1 x86_64", "cores": 2},
-        "promise": "same scenario and seed give the same records on any machine", "wall": {"simulate_s": 0.31, "total_s": 0.9},
-        "records": {"rows": 812_331, "level": "samples"}, "records_sha256": "9f" * 32, "flows": flows,
+        "version": 1,
+        "name": name,
+        "world": world,
+        "seed": seed,
+        "duration_s": seconds,
+        "warmup_s": 0.5,
+        "versions": {"tcpsbed": "0.1.0", "python": "3.11.7"},
+        "machine": {"system": "Linux 6.1 x86_64", "cores": 2},
+        "promise": "same scenario and seed give the same records on any machine",
+        "wall": {"simulate_s": 0.31, "total_s": 0.9},
+        "records": {"rows": 812_331, "level": "samples"},
+        "records_sha256": "9f" * 32,
+        "flows": flows,
         "path": {flow: path_of(i) for i, flow in enumerate(FLOWS)},
-        "points": {"kinematic": [{"point": f"{place}.entry", "n": 100_000, "age_ms": spread(3.0 * i + 0.2)} for i, place in enumerate(PATH[1:5], 1)]},
+        "points": {
+            "kinematic": [
+                {"point": f"{place}.entry", "n": 100_000, "age_ms": spread(3.0 * i + 0.2)}
+                for i, place in enumerate(PATH[1:5], 1)
+            ]
+        },
         "echo": echo_summary(),
         "network": [
-            {"name": f"{link}.{way}", "packets": 212_000, "bytes": 29_044_000, "dropped_packets": drops, "loss": drops / 212_000, "utilisation": use, "max_queue_bytes": queue, "max_queue_packets": queue // 137}
-            for link, use, queue, drops in (("access", 0.71, 411, 0), ("bottleneck", 0.984, 14_935, 431), ("egress", 0.7, 137, 0)) for way in ("forward", "backward")
+            {
+                "name": f"{link}.{way}",
+                "packets": 212_000,
+                "bytes": 29_044_000,
+                "dropped_packets": drops,
+                "loss": drops / 212_000,
+                "utilisation": use,
+                "max_queue_bytes": queue,
+                "max_queue_packets": queue // 137,
+            }
+            for link, use, queue, drops in (
+                ("access", 0.71, 411, 0),
+                ("bottleneck", 0.984, 14_935, 431),
+                ("egress", 0.7, 137, 0),
+            )
+            for way in ("forward", "backward")
         ],
-        "traffic": [{"name": "cbr", "packets": 99_500, "bytes": 4_975_000, "delivered_packets": 99_210, "dropped_packets": 290}],
-        "stages": [{"component": "srv", "flow": "kinematic", "kind": "inverse_kinematics", "name": "arm6", "calls": 100_000, "failures": 0, "cpu_ns": {"mean": 1340.0, "p50": 1290, "p99": 2100, "max": 18_400}}],
-        "nodes": nodes, "emulator": emulated if real else [], "endpoints": [{"channel": "op-cloud", "side": "a", "malformed": 0, "duplicates": 4, "incomplete": 1}],
-        "clocks": [{"node": "cloud", "offset_ms": 0.012, "bound_ms": 5.1, "drift_ppm": 12.5, "true_error_ms": 0.003}],
-        "events": [{"t_s": 0.4 * seconds, "name": "bottleneck at 1 Mbit/s"}, {"t_s": 0.7 * seconds, "name": "bottleneck back at 1.5 Mbit/s"}],
+        "traffic": [
+            {
+                "name": "cbr",
+                "packets": 99_500,
+                "bytes": 4_975_000,
+                "delivered_packets": 99_210,
+                "dropped_packets": 290,
+            }
+        ],
+        "stages": [
+            {
+                "component": "srv",
+                "flow": "kinematic",
+                "kind": "inverse_kinematics",
+                "name": "arm6",
+                "calls": 100_000,
+                "failures": 0,
+                "cpu_ns": {"mean": 1340.0, "p50": 1290, "p99": 2100, "max": 18_400},
+            }
+        ],
+        "nodes": nodes,
+        "emulator": emulated if real else [],
+        "queues": [{"link": "bottleneck.forward", "bytes": {}, "packets": {}, "delay_ms": spread(21.0)}],
+        "endpoints": [{"channel": "op-cloud", "side": "a", "malformed": 0, "duplicates": 4, "incomplete": 1}],
+        "clocks": [
+            {"node": "cloud", "offset_ms": 0.012, "bound_ms": 5.1, "drift_ppm": 12.5, "true_error_ms": 0.003}
+        ],
+        "events": [
+            {"t_s": 0.4 * seconds, "name": "bottleneck at 1 Mbit/s"},
+            {"t_s": 0.7 * seconds, "name": "bottleneck back at 1.5 Mbit/s"},
+        ],
         "assumed_free": ["operator: sense of kinematic", "ss-com: decode of kinematic"],
-        "disturbances": ["node cloud stood still for 3.2 ms at 61.2 s"] if real else [], "errors": [],
-    }  # fmt: skip
+        "disturbances": ["node cloud stood still for 3.2 ms at 61.2 s"] if real else [],
+        "errors": [],
+    }
 
 
 def series(summed: dict[str, Any], seed: int = 1) -> dict[str, Any]:
@@ -183,19 +283,40 @@ def series(summed: dict[str, Any], seed: int = 1) -> dict[str, Any]:
         base, drawn = flow["delay_ms"]["min"], flow["delay_ms"]["mean"] - flow["delay_ms"]["min"]
         mean = [base + drawn * (2 * level + 0.15 * draw.random()) for level in load]
         flows[name] = {
-            "delay_mean_ms": mean, "delay_max_ms": [value * (1.1 + 0.3 * draw.random()) for value in mean],
+            "delay_mean_ms": mean,
+            "delay_max_ms": [value * (1.1 + 0.3 * draw.random()) for value in mean],
             "rate_bps": [flow["rate_bps"] * (0.98 + 0.04 * draw.random()) for _ in mean],
             "lost": [draw.randrange(9) if level > 0.9 and draw.random() < 0.4 else 0 for level in load],
             "age_ms": [value + 0.6 for value in mean],
-        }  # fmt: skip
+        }
         delays = [base + drawn * 0.35 * k / 10 for k in range(101)]
-        cdf[name] = {"delay_ms": delays, "p": [1 - math.exp(-k / 9) if k < 100 else 1.0 for k in range(101)]}
+        cdf[name] = {
+            "delay_ms": delays,
+            "p": GRID,
+            "interarrival_ms": [flow["interarrival_ms"]["mean"] * (0.7 + k / 150) for k in range(101)],
+        }
     queue = [15_000 * level * draw.random() for level in load]
     disturbed = [{"from_s": 61.2, "to_s": 61.9, "why": "gap"}] if summed["disturbances"] else []
     return {
-        "t_s": times, "flows": flows, "events": summed["events"], "cdf": cdf, "disturbed": disturbed,
-        "queues": {"bottleneck.forward": {"bytes": queue, "packets": [v / 137 for v in queue]}, "access.forward": {"bytes": [v / 30 for v in queue], "packets": []}},
-    }  # fmt: skip
+        "echo": {
+            "kinematic": {
+                "p": GRID,
+                "round_trip_ms": {
+                    point["point"]: [point["round_trip_ms"]["mean"] * (0.8 + k / 100) for k in range(101)]
+                    for point in summed["echo"]["kinematic"]["points"]
+                },
+            }
+        },
+        "t_s": times,
+        "flows": flows,
+        "events": summed["events"],
+        "cdf": cdf,
+        "disturbed": disturbed,
+        "queues": {
+            "bottleneck.forward": {"bytes": queue, "packets": [v / 137 for v in queue]},
+            "access.forward": {"bytes": [v / 30 for v in queue], "packets": []},
+        },
+    }
 
 
 def write(folder: Path, **settings: Any) -> Path:

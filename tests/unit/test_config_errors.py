@@ -91,7 +91,8 @@ CASES = {
     "component of no kind": (
         '[components]\nserver = { kind = "sv", node = "a" }\n[flows.kinematic]\n',
         'bad.toml:2: components.server.kind: found "sv"; allowed: "tactile-operator", "ms-embsys", "ms-embsys-app", '
-        '"ms-com", "ms-ei", "srv", "ss-ei", "ss-com", "ss-embsys", "ss-embsys-app", "tactile-teleoperator", "emu", "test-pc" '
+        '"ms-com", "ms-ei", "srv", "ss-ei", "ss-com", "ss-embsys", "ss-embsys-app", "tactile-teleoperator", "emu", '
+        '"test-pc" '
         '(did you mean "srv"?)',
     ),
     "unfit name": (
@@ -177,6 +178,28 @@ CASES = {
         LINK + 'queue = { limit = "15000 B", target = "5 ms" }\n',
         "bad.toml:8: links.l1.queue.target: unknown key of a drop-tail queue; allowed: limit, discipline",
     ),
+    "priority without classes": (
+        LINK + 'queue = { discipline = "priority" }\n',
+        "bad.toml:8: links.l1.queue.classes: found 0 classes; "
+        'allowed: 2 to 64 classes such as [["EF"], []]; the last one takes the rest',
+    ),
+    "unknown code point": (
+        LINK + 'queue = { discipline = "priority", classes = [["EG"], []] }\n',
+        'bad.toml:8: links.l1.queue.classes.0.0: found "EG"; '
+        'allowed: a code point from 0 to 63 or a name such as "EF", "CS5", "AF41"',
+    ),
+    "thresholds of RED the wrong way round": (
+        LINK + 'queue = { discipline = "red", min = "9 kB", max = "5 kB" }\n',
+        "bad.toml:8: links.l1.queue.min: found a minimum that is not below the maximum; allowed: min below max",
+    ),
+    "new rate of a traced link": (
+        LINK + 'trace = "plain.csv"\n[[events]]\nat = "1 s"\nlink = "l1"\nrate = "1 kbit/s"\n',
+        "bad.toml:12: events.0.rate: found a new rate of a link that follows a trace; allowed: delay, loss, up",
+    ),
+    "span beyond all bounds": (
+        'duration = "20000 h"\n' + FLOW,
+        f'bad.toml:1: duration: found "20000 h", which is too large; allowed: {TIME}',
+    ),
     "unknown graph": (
         FLOW + '[topology]\ngraph = "usnet8"\n',
         'bad.toml:6: topology.graph: found "usnet8", but there is no such file; '
@@ -238,6 +261,14 @@ CASES = {
         LINK + '[traffic.x]\non = "l1"\nfile = "no.pcap"\n',
         'bad.toml:10: traffic.x.file: found "no.pcap", but there is no such file; '
         "allowed: a file, looked for at {folder}/no.pcap",
+    ),
+    "capture that is none": (
+        LINK + '[traffic.x]\non = "l1"\nfile = "plain.csv"\n',
+        "bad.toml:10: traffic.x.file: found one column in plain.csv, line 1; allowed: time in s, bytes",
+    ),
+    "link trace that is none": (
+        LINK + 'trace = "text.so"\n',
+        "bad.toml:8: links.l1.trace: found 'text' in text.so, line 1; allowed: finite numbers",
     ),
     "trace that is no trace": (
         FLOW

@@ -92,7 +92,7 @@ QUEUES = {
         "kind": "priority",
         "classes": [[46, 40], [34]],
     },
-    '{ discipline = "round-robin", quantum = "500 B", flow_limits = { kinematic = "2 packets", "traffic.cbr" = "9 packets" } }': {
+    '{ discipline = "round-robin", quantum = "500 B", flow_limits = { kinematic = "2 packets", "traffic.cbr" = "9 packets" } }': {  # noqa: E501
         "kind": "round_robin",
         "quantum_bytes": 500,
         "flow_limits": [["kinematic", 2], ["traffic.cbr", 9]],
@@ -201,17 +201,16 @@ def test_traffic_models_are_those_of_the_protocols(plan):
     assert poisson == {"kind": "poisson", "rate_bps": 400_000, "packet_bytes": 50, "exponential_size": True}
 
 
-def test_captures_are_merged_sped_up_and_scaled_to_a_rate(plan, tmp_path):
-    captures = pytest.importorskip("tcpsbed.datasets.captures")
+def test_captures_play_side_by_side_sped_up_and_scaled_to_a_rate(plan, tmp_path):
     (tmp_path / "one.csv").write_text("time,bytes\n5.0,100\n5.5,300\n6.0,100\n")
-    (tmp_path / "two.csv").write_text("time,bytes\n0.0,200\n")
-    assert captures.read(tmp_path / "one.csv")[1].tolist() == [100, 300, 100]
+    (tmp_path / "two.csv").write_text("time,bytes\n0.0,250\n")
     text = LINE + '[traffic.mix]\non = "l2"\nfile = ["one.csv", { file = "two.csv", offset = "250 ms" }]\n'
-    model = plan(text)["network"]["traffic"][0]["model"]
-    assert model["packets"] == [[0, 100], [250_000_000, 200], [500_000_000, 300], [1_000_000_000, 100]]
-    assert model["loop_ns"] == 1_333_333_333, "a round ends a mean spacing after its last packet"
-    fast = plan(text, "traffic.mix.speed=2", "traffic.mix.loop=false")["network"]["traffic"][0]["model"]
-    assert fast["packets"][-1] == [500_000_000, 100]
-    assert "loop_ns" not in fast
-    scaled = plan(text, "traffic.mix.rate=56 kbit/s")["network"]["traffic"][0]["model"]
-    assert scaled["loop_ns"] == pytest.approx(700 * 8 / 56_000 * 1e9, abs=1)
+    one, two = entries(plan(text))["mix.l2.1"], entries(plan(text))["mix.l2.2"]
+    assert (one["start_ns"], two["start_ns"]) == (0, 250_000_000)
+    assert one["model"]["packets"] == [[0, 100], [500_000_000, 300], [1_000_000_000, 100]]
+    assert one["model"]["loop_ns"] == 1_500_000_000, "a round ends a mean gap after its last packet"
+    fast = entries(plan(text, "traffic.mix.speed=2.0", "traffic.mix.loop=false"))["mix.l2.1"]["model"]
+    assert (fast["packets"][-1], "loop_ns" in fast) == ([500_000_000, 100], False)
+    scaled = plan(text, "traffic.mix.rate=56 kbit/s")["network"]["traffic"]
+    rates = [8e9 * sum(size for _, size in e["model"]["packets"]) / e["model"]["loop_ns"] for e in scaled]
+    assert sum(rates) == pytest.approx(56_000, rel=1e-6)

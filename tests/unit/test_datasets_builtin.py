@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from tcpsbed.datasets import builtin, frames, recordings
 from tcpsbed.errors import DataError
 
@@ -38,7 +39,7 @@ def test_the_orientation_that_the_sensor_computed_turns_gravity_up():
 
 
 def test_the_clip_is_h264_with_one_picture_a_frame():
-    content, offsets = frames.open_frames({"recording": "builtin:clip"}, 25, HERE)
+    content, offsets = frames.open_frames({"frames": "builtin:clip"}, 25, HERE)
     assert len(offsets) == 126 and offsets[-1] == len(content)
     starts = {content[at : at + 4] for at in offsets[:-1]}
     assert starts <= {b"\0\0\0\1", b"\0\0\1\x06", b"\0\0\1\x67", b"\0\0\1\x41", b"\0\0\1\x01"}, starts
@@ -48,7 +49,7 @@ def test_the_clip_is_h264_with_one_picture_a_frame():
 
 
 def test_the_sound_comes_in_frames_of_20_ms():
-    content, offsets = frames.open_frames({"recording": "builtin:sound"}, 50, HERE)
+    content, offsets = frames.open_frames({"frames": "builtin:sound"}, 50, HERE)
     assert offsets == list(range(0, 160_001, 640))  # 320 samples of 2 bytes
     samples = np.frombuffer(content, "<i2")
     assert 500 < np.abs(samples).max() < 32_767

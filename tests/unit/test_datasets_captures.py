@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recorded import recorded
+
 from tcpsbed.datasets import captures
 from tcpsbed.errors import DataError
 

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recorded import recorded
+
 from tcpsbed.datasets.frames import open_frames
 from tcpsbed.errors import DataError
 
 
 def opened(path, rate_hz=50.0, **spec):
-    return open_frames({"recording": str(path), **spec}, rate_hz, path.parent)
+    return open_frames({"frames": str(path), **spec}, rate_hz, path.parent)
 
 
 def a_wav(path, samples=1600, sampling_hz=16_000, channels=1, width=2):
@@ -107,7 +108,7 @@ def test_keys_and_rate_are_checked(tmp_path):
     path = an_index(tmp_path / "x.json")
     with pytest.raises(DataError, match="unknown key 'fps'"):
         opened(path, fps=25)
-    with pytest.raises(DataError, match="no recording named"):
+    with pytest.raises(DataError, match="no file named"):
         open_frames({}, 1.0, tmp_path)
     with pytest.raises(DataError, match="a rate above 0"):
         opened(path, 0.0)

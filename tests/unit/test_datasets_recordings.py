@@ -5,6 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recorded import recorded
+
 from tcpsbed.datasets import recordings
 from tcpsbed.datasets.formats import READERS, guess
 from tcpsbed.errors import DataError

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tcpsbed.datasets.resample import nearest_rotations, resample
 from tcpsbed.datasets.track import Block, BlockKind, Track
 from tcpsbed.errors import DataError

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recorded import recorded
+
 from tcpsbed.datasets import traces
 from tcpsbed.errors import DataError
 

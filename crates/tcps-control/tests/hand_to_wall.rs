@@ -29,7 +29,7 @@ fn hand() -> Vec<[f64; 6]> {
         .collect()
 }
 
-/// Wrist (6 values) and sense (7 values) at each millisecond.
+/// Wrist (6 values) and sense (7 values) at each millisecond of a minute, for which the recording loops.
 fn run() -> Vec<(Vec<f64>, [f64; 7])> {
     let mut wrist = hook("imu_wrist", &Value::Null).unwrap();
     let mut inverse = hook("arm3", &Value::Null).unwrap();
@@ -42,17 +42,23 @@ fn run() -> Vec<(Vec<f64>, [f64; 7])> {
         assert_eq!(arm.step(t, &joints, &mut sense), 7);
         (pose, sense)
     };
-    hand().iter().enumerate().map(step).collect()
+    hand().iter().cycle().take(60_000).enumerate().map(step).collect()
 }
 
 #[test]
 fn the_wrist_stays_in_its_reach_and_moves_smoothly() {
     let path = run();
-    for pair in path.windows(2) {
+    for three in path.windows(3) {
         for i in 0..3 {
-            let (before, after) = (pair[0].0[i], pair[1].0[i]);
-            assert!((after - [0.30, 0.0, 0.18][i]).abs() <= [0.05, 0.09, 0.07][i]);
-            assert!((after - before).abs() < 2e-3, "a jump of {} m in 1 ms", after - before);
+            let [a, b, c] = [three[0].0[i], three[1].0[i], three[2].0[i]];
+            assert!((c - [0.30, 0.0, 0.18][i]).abs() <= [0.05, 0.09, 0.07][i]);
+            assert!((c - b).abs() < 2.5e-3, "{} m in 1 ms", c - b);
+            // Rates of the recording go by 1.03 rad/s in 1 ms, at a forearm of 0.25 m; forces reach 5 g.
+            assert!(
+                (c - 2.0 * b + a).abs() < 3.1e-4,
+                "a jump of the speed by {} m/s",
+                (c - 2.0 * b + a) * 1e3
+            );
         }
     }
 }
@@ -60,12 +66,11 @@ fn the_wrist_stays_in_its_reach_and_moves_smoothly() {
 #[test]
 fn in_every_ten_seconds_the_hand_touches_the_wall_several_times_with_a_few_newtons() {
     let path = run();
-    for part in path.chunks(10_000).filter(|part| part.len() > 9_000) {
+    for part in path.chunks(10_000) {
         let touching: Vec<bool> = part.iter().map(|(_, sense)| sense[6] > 0.5).collect();
         let share = touching.iter().filter(|t| **t).count() as f64 / part.len() as f64;
         let contacts = touching.windows(2).filter(|pair| !pair[0] && pair[1]).count();
         let most = part.iter().map(|(_, sense)| -sense[0]).fold(0.0, f64::max);
-        println!("{:.0} % of the time, {contacts} contacts, up to {most:.2} N", 100.0 * share);
         assert!((0.1..=0.6).contains(&share), "in contact {:.0} % of the time", 100.0 * share);
         assert!((3..=40).contains(&contacts), "{contacts} contacts");
         assert!((1.0..=5.0).contains(&most), "{most} N");

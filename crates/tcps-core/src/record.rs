@@ -138,6 +138,7 @@ impl Record {
     }
 
     /// The row's bytes.
+    #[inline]
     pub fn to_bytes(&self) -> [u8; RECORD_BYTES] {
         let mut b = [0u8; RECORD_BYTES];
         b[0..8].copy_from_slice(&self.time_ns.to_le_bytes());
@@ -153,6 +154,7 @@ impl Record {
     }
 
     /// The row in these bytes; `None` if the kind is unknown.
+    #[inline]
     pub fn from_bytes(b: &[u8; RECORD_BYTES]) -> Option<Self> {
         let u16_at = |i: usize| u16::from_le_bytes([b[i], b[i + 1]]);
         let u32_at = |i: usize| u32::from_le_bytes([b[i], b[i + 1], b[i + 2], b[i + 3]]);
@@ -196,6 +198,7 @@ impl Kind {
     ];
 
     /// The kind with this number.
+    #[inline]
     pub fn from_u8(n: u8) -> Option<Kind> {
         Kind::ALL.get((n as usize).checked_sub(1)?).copied()
     }
@@ -208,7 +211,16 @@ mod tests {
     #[test]
     fn a_row_survives_its_bytes() {
         for kind in Kind::ALL {
-            let r = Record { value: -5, index: 9, size: 137, flow: 1, point: 7, node: 2, detail: 3, ..Record::new(-1, kind) };
+            let r = Record {
+                value: -5,
+                index: 9,
+                size: 137,
+                flow: 1,
+                point: 7,
+                node: 2,
+                detail: 3,
+                ..Record::new(-1, kind)
+            };
             assert_eq!(Record::from_bytes(&r.to_bytes()), Some(r));
         }
     }

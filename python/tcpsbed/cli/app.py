@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from tcpsbed.cli import latency, run, runs, scenario, sweep
+from tcpsbed.cli import calibrate, latency, run, runs, scenario, sweep
 
 EPILOG = """\b
 A first session:
@@ -40,7 +40,7 @@ def version(show: bool = typer.Option(False, "--version", help="Print the versio
         raise typer.Exit
 
 
-for module in (run, scenario, latency, sweep, runs):
+for module in (run, scenario, latency, sweep, runs, calibrate):
     module.register(app)
 
 

@@ -56,13 +56,18 @@ class Rule:
     floor: int
     cap: int
 
+    def kept(self, n: int, mean: float, half: float | None) -> bool:
+        """Whether t·s/√n ≤ confidence · mean with at least `floor` echoes. [Polachan 2022] [PROTOCOLS 6.1]"""
+        return n >= self.floor and half is not None and half <= self.confidence * abs(mean)
+
     def needed(self, n: int, mean: float, half: float | None) -> int:
-        """Echoes needed for t·s/√n ≤ confidence · mean, given what n of them showed. [Polachan 2022] [PROTOCOLS 6.1]"""
-        if n < 2 or half is None:
-            return max(self.floor, 2 * n)
-        wide = half / (self.confidence * abs(mean)) if mean else (math.inf if half > 0 else 0.0)
-        wanted = n if wide <= 1 else math.inf if math.isinf(wide) else n * wide**2 * MARGIN
-        return min(max(self.floor, n if wide <= 1 else _up(wanted)), self.cap) if math.isfinite(wanted) else self.cap
+        """Echoes that it probably takes, given what n of them showed: half as wide takes four times as many."""
+        if self.kept(n, mean, half):
+            return n
+        if n < 2 or half is None or not mean:
+            return min(max(self.floor, 2 * n), self.cap)
+        wanted = MARGIN * n * (half / (self.confidence * abs(mean))) ** 2
+        return min(max(self.floor, _up(min(wanted, self.cap))), self.cap)
 
 
 def _up(number: float) -> int:
@@ -77,18 +82,32 @@ def register(app: typer.Typer) -> None:
 def latency(
     file: File,
     points: Annotated[
-        list[str] | None, typer.Option("--points", metavar="POINT", help="Such as srv.exit; may be repeated [default: all].", show_default=False)
+        list[str] | None,
+        typer.Option(
+            "--points",
+            metavar="POINT",
+            help="Such as srv.exit; may be repeated [default: all].",
+            show_default=False,
+        ),
     ] = None,
-    flow: Annotated[str | None, typer.Option("--flow", help="Flow whose samples carry the commands.", show_default=False)] = None,
-    period: Annotated[str, typer.Option("--period", help="Time between commands; 0 ms: every sample.")] = "10 ms",
-    confidence: Annotated[str, typer.Option("--confidence", help="Half-width asked for, as a share of the mean.")] = "5%",
+    flow: Annotated[
+        str | None, typer.Option("--flow", help="Flow whose samples carry the commands.", show_default=False)
+    ] = None,
+    period: Annotated[
+        str, typer.Option("--period", help="Time between commands; 0 ms: every sample.")
+    ] = "10 ms",
+    confidence: Annotated[
+        str, typer.Option("--confidence", help="Half-width asked for, as a share of the mean.")
+    ] = "5%",
     floor: Annotated[int, typer.Option("--floor", min=2, help="Echoes a point at least.")] = 30,
     cap: Annotated[int, typer.Option("--cap", min=2, help="Echoes a point at most.")] = 20_000,
     world: Where = World.virtual,
     out: Out = None,
     sets: Sets = None,
     seed: Seed = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the echo part of summary.json, and nothing else.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the echo part of summary.json, and nothing else.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Measures latencies; see HELP."""
@@ -123,7 +142,9 @@ def share_of(text: str) -> float:
     except ValueError:
         value = math.nan
     if rest or not 0 < value < 1:
-        raise ConfigError(f'found "{text}"', key="--confidence", allowed='a share above 0 and below 1, such as "5%"')
+        raise ConfigError(
+            f'found "{text}"', key="--confidence", allowed='a share above 0 and below 1, such as "5%"'
+        )
     return value
 
 
@@ -146,10 +167,14 @@ def _rounds(
         seconds = length_s(_plan(first), wanted) + first.warmup_ns / 1e9
         scenario = config.load(file, [*sets, _start(first), f'duration="{math.ceil(seconds * 1000)} ms"'])
         outcome = watched(scenario, world, folder, quiet=quiet)
-        needed = _needed(session.summary_of(folder), rule)
-        reached = needed <= wanted
+        means = list(_means(session.summary_of(folder)))
+        reached = bool(means) and all(rule.kept(*mean) for mean in means)
+        needed = max((rule.needed(*mean) for mean in means), default=rule.floor)
         if not quiet:
-            print(f"round {number}: {wanted} echoes a point, {'enough' if reached else f'{needed} needed'}", file=sys.stderr)
+            print(
+                f"round {number}: {wanted} echoes a point, {'enough' if reached else f'{needed} needed'}",
+                file=sys.stderr,
+            )
         if outcome.stopped:
             raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {folder}")
         if reached or wanted >= rule.cap:
@@ -181,11 +206,6 @@ def length_s(plan: Mapping[str, Any], echoes: int) -> float:
     return longest + GRACE_S
 
 
-def _needed(summary: Mapping[str, Any], rule: Rule) -> int:
-    """Echoes that the widest mean needs."""
-    return max((rule.needed(*found) for found in _means(summary)), default=rule.floor)
-
-
 def _means(summary: Mapping[str, Any]) -> Iterator[tuple[int, float, float | None]]:
     from tcpsbed.report.numbers import half_width, statistic
 
@@ -208,7 +228,8 @@ def _verdict(summary: Mapping[str, Any], rule: Rule, reached: bool) -> str:
         entry["name"]
         for result in summary.get("echo", {}).values()
         for entry in [*(result.get("components") or ()), *(result.get("links") or ())]
-        if (half_width(entry.get("ci95")) or 0.0) > rule.confidence * abs(statistic(entry.get("latency_ms")) or 0.0)
+        if (half_width(entry.get("ci95")) or 0.0)
+        > rule.confidence * abs(statistic(entry.get("latency_ms")) or 0.0)
     ]
     if wide:
         lines.append(f"differences that are known less well than {asked}: {', '.join(wide)}")

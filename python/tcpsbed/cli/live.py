@@ -15,9 +15,16 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 ROW = [
-    ("time", "<i8"), ("value", "<i8"), ("index", "<u4"), ("size", "<u4"), ("flow", "<u2"), ("point", "<u2"), ("node", "<u2"),
-    ("kind", "u1"), ("detail", "u1"),
-]  # fmt: skip
+    ("time", "<i8"),
+    ("value", "<i8"),
+    ("index", "<u4"),
+    ("size", "<u4"),
+    ("flow", "<u2"),
+    ("point", "<u2"),
+    ("node", "<u2"),
+    ("kind", "u1"),
+    ("detail", "u1"),
+]
 """A row of records.bin, as `tcps-core` lays it out."""
 
 SENT, DELIVERED, GAP = 1, 2, 14
@@ -93,7 +100,9 @@ class LiveView:
     @cached_property
     def tally(self) -> Tally:
         """The counts so far."""
-        return Tally([flow["name"] for flow in self.plan["flows"]], [node["name"] for node in self.plan["nodes"]])
+        return Tally(
+            [flow["name"] for flow in self.plan["flows"]], [node["name"] for node in self.plan["nodes"]]
+        )
 
     @cached_property
     def screen(self) -> Live:
@@ -107,7 +116,9 @@ class LiveView:
         self.screen.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.screen.stop()
 
     def __call__(self, rows: bytes, now_s: float) -> None:
@@ -121,9 +132,13 @@ class LiveView:
         """The table at this moment."""
         from rich.table import Table
 
-        gaps = ", ".join(f"{node} {n}" for node, n in zip(self.tally.nodes, self.tally.gaps, strict=True) if n)
+        gaps = ", ".join(
+            f"{node} {n}" for node, n in zip(self.tally.nodes, self.tally.gaps, strict=True) if n
+        )
         caption = f"stood still over 1 ms: {gaps}" if gaps else "no node stood still over 1 ms"
-        title = f"{self.plan['name']}  {max(now_s, 0.0):.1f} s of {self.plan['duration_ns'] / 1e9:g} s  (Ctrl-C ends it)"
+        duration_s = self.plan["duration_ns"] / 1e9
+        now_s = min(max(now_s, 0.0), duration_s)
+        title = f"{self.plan['name']}  {now_s:.1f} s of {duration_s:g} s  (Ctrl-C ends it)"
         table = Table(title=title, caption=caption)
         table.add_column("flow")
         for heading in ("sent", "delivered", "under way or lost", "p50 ms", "p99 ms", "max ms"):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 
-class World(str, Enum):
+class World(StrEnum):
     """Worlds to run in."""
 
     virtual = "virtual"
@@ -23,14 +23,27 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.", 
 Where = Annotated[World, typer.Option("--world", help="Clock and network: simulated, or this machine's.")]
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the scenario; may be repeated.", show_default=False),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override a key of the scenario; may be repeated.",
+        show_default=False,
+    ),
 ]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Replace the scenario's seed.", show_default=False)]
+Seed = Annotated[
+    int | None, typer.Option("--seed", min=0, help="Replace the scenario's seed.", show_default=False)
+]
 Duration = Annotated[
-    str | None, typer.Option("--duration", metavar="TIME", help='Replace the duration, such as "10 s".', show_default=False)
+    str | None,
+    typer.Option(
+        "--duration", metavar="TIME", help='Replace the duration, such as "10 s".', show_default=False
+    ),
 ]
 Out = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="Run folder [default: runs/NAME-DATE-TIME].", show_default=False)
+    Path | None,
+    typer.Option(
+        "--out", metavar="DIR", help="Run folder [default: runs/NAME-DATE-TIME].", show_default=False
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no tables.")]
 

@@ -27,7 +27,12 @@ class Progress:
         done = round(CELLS * share)
         left = (now - self.begun) * (1 - share) / share if share > 0.01 else None
         rest = "" if left is None else f"  {left:.0f} s left"
-        print(f"\r{self.label} [{'#' * done}{'.' * (CELLS - done)}] {100 * share:3.0f} %{rest}\x1b[K", end="", file=sys.stderr, flush=True)
+        print(
+            f"\r{self.label} [{'#' * done}{'.' * (CELLS - done)}] {100 * share:3.0f} %{rest}\x1b[K",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def clear(self) -> None:
         """Removes the bar."""

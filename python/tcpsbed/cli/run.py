@@ -40,11 +40,15 @@ def run(
     file: File,
     world: Where = World.virtual,
     out: Out = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print summary.json on standard output, and nothing else.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print summary.json on standard output, and nothing else.")
+    ] = False,
     sets: Sets = None,
     seed: Seed = None,
     duration: Duration = None,
-    live: Annotated[bool, typer.Option("--live", help="Show a running real session in the terminal.")] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Show a running real session in the terminal.")
+    ] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Leave report.html out.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -52,14 +56,18 @@ def run(
     from tcpsbed import config
 
     if live and world is not World.real:
-        raise typer.BadParameter("needs --world real: a virtual run is over before it can be watched", param_hint="--live")
+        raise typer.BadParameter(
+            "needs --world real: a virtual run is over before it can be watched", param_hint="--live"
+        )
     scenario = config.load(file, overrides(sets, seed, duration))
     outcome = watched(scenario, world, out, live=live, quiet=quiet or as_json)
     page = None if no_report else _report(outcome.folder)
     _tell(outcome, page, as_json=as_json, quiet=quiet)
 
 
-def watched(scenario: Scenario, world: World, out: Path | None, *, live: bool = False, quiet: bool = False) -> Outcome:
+def watched(
+    scenario: Scenario, world: World, out: Path | None, *, live: bool = False, quiet: bool = False
+) -> Outcome:
     """Runs a scenario with a progress bar or the live view."""
     from tcpsbed import session
 

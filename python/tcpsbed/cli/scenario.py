@@ -1,4 +1,4 @@
-"""`tcpsbed check`, `init`, `schema`, `calibrate`: everything about the scenario file itself."""
+"""`tcpsbed check`, `init`, `schema`: everything about the scenario file itself."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ def init(
         with file.open("x", encoding="utf-8") as out:
             out.write(text)
     except FileExistsError:
-        raise ConfigError("exists already", file=file, allowed="another name; nothing was overwritten") from None
+        raise ConfigError(
+            "exists already", file=file, allowed="another name; nothing was overwritten"
+        ) from None
     print(f"{file}: written. Next: tcpsbed run {file}")
 
 

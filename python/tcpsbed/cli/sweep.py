@@ -41,15 +41,33 @@ def register(app: typer.Typer) -> None:
 def sweep(
     file: File,
     over: Annotated[
-        list[str], typer.Option("--over", metavar="KEY=V1,V2,...", help="A key and its values; may be repeated.", show_default=False)
+        list[str],
+        typer.Option(
+            "--over",
+            metavar="KEY=V1,V2,...",
+            help="A key and its values; may be repeated.",
+            show_default=False,
+        ),
     ],
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Seeds, counted from the scenario's.")] = 10,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, help="Runs at a time [default: all cores; 1 in the real world].", show_default=False)
+        int | None,
+        typer.Option(
+            "--jobs",
+            min=1,
+            help="Runs at a time [default: all cores; 1 in the real world].",
+            show_default=False,
+        ),
     ] = None,
     world: Where = World.virtual,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Folder of results [default: runs/sweep-NAME-HASH].", show_default=False)
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Folder of results [default: runs/sweep-NAME-HASH].",
+            show_default=False,
+        ),
     ] = None,
     sets: Sets = None,
     duration: Duration = None,
@@ -66,7 +84,9 @@ def sweep(
     settings = tuple(overrides(sets, None, duration))
     first = config.load(file, settings).seed
     seeds_ = tuple(range(first, first + seeds))
-    survey = Survey(file, axes, seeds_, settings, world.value, out or _folder(file, [*over, *settings, world.value]))
+    survey = Survey(
+        file, axes, seeds_, settings, world.value, out or _folder(file, [*over, *settings, world.value])
+    )
     failures = _run(survey, jobs or (1 if world is World.real else len(os.sched_getaffinity(0))), quiet=quiet)
     _tell(survey, failures, quiet=quiet)
 
@@ -90,7 +110,9 @@ def _run(survey: Survey, width: int, *, quiet: bool) -> dict[str, str]:
         return survey.run(width, told)
     except KeyboardInterrupt:
         kept = len(list((survey.out / "cells").glob("*.json")))
-        raise KeyboardInterrupt(f"stopped; {kept} finished cells are in {survey.out}; the same command goes on from there") from None
+        raise KeyboardInterrupt(
+            f"stopped; {kept} finished cells are in {survey.out}; the same command goes on from there"
+        ) from None
     finally:
         bar.clear()
 
@@ -106,5 +128,8 @@ def _tell(survey: Survey, failures: dict[str, str], *, quiet: bool) -> None:
             print(results.tables(rows, survey.axes))
             print(f"figure: {figure}\ntable: {survey.out / 'sweep.parquet'}")
     if failures:
-        print(f"tcpsbed: {len(failures)} cells failed; their messages are in {survey.out / 'failed'}", file=sys.stderr)
+        print(
+            f"tcpsbed: {len(failures)} cells failed; their messages are in {survey.out / 'failed'}",
+            file=sys.stderr,
+        )
         raise typer.Exit(FAILED)

@@ -7,7 +7,7 @@ from tcpsbed.errors import DataError
 DATA = Path(__file__).resolve().parent.parent / "data"
 PREFIX = "builtin:"
 
-#: Name -> file in `tcpsbed/data`.
+#: Name -> file in `tcpsbed/data`. The hand repeats by a loop: backwards its rates would need the other sign.
 FILES = {
     "hand": "hand.csv",  # a hand-held inertial sensor in motion, 20 s at 256 Hz
     "clip": "clip.json",  # the coded pictures of a film, 5 s at 25 Hz, H.264

@@ -2,7 +2,7 @@
 
 ```toml
 [flows.video.source]
-recording = "builtin:clip"     # or a .json index, a .wav, or any file with frame_bytes
+frames = "builtin:clip"        # or a .json index, a .wav, or any file with frame_bytes
 start = 1.0                    # s, at the flow's rate
 stop = 4.0
 ```
@@ -22,7 +22,7 @@ import numpy as np
 from tcpsbed.datasets import builtin, wav
 from tcpsbed.errors import DataError
 
-KEYS = ("recording", "frame_bytes", "start", "stop")
+KEYS = ("frames", "frame_bytes", "start", "stop")
 #: A frame of sound is at most this long, in s: no one would speak through more.
 LONGEST_SOUND_S = 1.0
 
@@ -51,12 +51,12 @@ def open_frames(spec: Mapping[str, Any], rate_hz: float, base: Path) -> tuple[by
         The file is absent, empty or not what its ending says; a key is unknown.
     """
     unknown = [key for key in spec if key not in KEYS]
-    if unknown or "recording" not in spec:
-        found = f"unknown key {unknown[0]!r}" if unknown else "no recording named"
+    if unknown or "frames" not in spec:
+        found = f"unknown key {unknown[0]!r}" if unknown else "no file named"
         raise DataError(found, key="source", allowed=", ".join(KEYS))
     if not (np.isfinite(rate_hz) and rate_hz > 0):
         raise DataError(f"a rate of {rate_hz} Hz", allowed="a rate above 0")
-    path = builtin.resolve(str(spec["recording"]), base)
+    path = builtin.resolve(str(spec["frames"]), base)
     frame_bytes = spec.get("frame_bytes")
     if frame_bytes is not None:
         content, offsets = _equal_parts(path, frame_bytes)

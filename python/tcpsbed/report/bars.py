@@ -15,11 +15,16 @@ LABEL_SHARE = 0.09
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of a path: where, what kind of place (`component` or `link`), how long in milliseconds."""
+    """A stretch of a path: where, how it is painted (`component`, `link` or `plain`), how long in milliseconds."""
 
     name: str
-    kind: str
+    paint: str
     length_ms: float
+
+
+def kind(what: str) -> str:
+    """How a stretch of a path is painted: as a component, as a link, or plainly."""
+    return what if what in ("component", "link") else "plain"
 
 
 def nice_step(span: float, ticks: int = 5) -> float:
@@ -39,30 +44,36 @@ def axis_top(largest: float) -> float:
 def stacked(segments: Sequence[Segment], top: float) -> Html:
     """One bar of adjoining segments on an axis from 0 to `top` milliseconds."""
     pieces = []
-    for number, part in enumerate(segments):
+    for number, part in enumerate(part for part in segments if part.length_ms > 0):
         share = max(part.length_ms, 0.0) / top
         label = escaped(part.name) if share >= LABEL_SHARE else ""
         shade = "odd" if number % 2 else "even"
         tip = escaped(f"{part.name}: {ms(part.length_ms)} ms")
-        pieces.append(f'<i class="{part.kind} {shade}" style="width:{100 * share:.3f}%" title="{tip}">{label}</i>')
+        pieces.append(
+            f'<i class="{part.paint} {shade}" style="width:{100 * share:.3f}%" title="{tip}">{label}</i>'
+        )
     return Html(f'<div class="stack">{"".join(pieces)}</div>')
 
 
-def span(start: float, length: float, top: float, kind: str) -> Html:
+def span(start: float, length: float, top: float, paint: str) -> Html:
     """One step of a waterfall: a box from `start` of the given length."""
+    if length <= 0:
+        return Html("")
     left, width = 100 * max(start, 0.0) / top, 100 * max(length, 0.0) / top
-    return Html(f'<div class="lane"><i class="{kind}" style="left:{left:.3f}%;width:{width:.3f}%"></i></div>')
+    return Html(
+        f'<div class="lane"><i class="{paint}" style="left:{left:.3f}%;width:{width:.3f}%"></i></div>'
+    )
 
 
-def with_interval(value: float, half: float | None, top: float, kind: str) -> Html:
+def with_interval(value: float, half: float | None, top: float, paint: str) -> Html:
     """A bar from 0 with its confidence interval as a whisker."""
     whisker = ""
-    if half is not None:
+    if half:
         left = 100 * max(value - half, 0.0) / top
         right = 100 * min(value + half, top) / top
         whisker = f'<b style="left:{left:.3f}%;width:{right - left:.3f}%"></b>'
     return Html(
-        f'<div class="lane"><i class="{kind}" style="left:0;width:{100 * max(value, 0.0) / top:.3f}%"></i>{whisker}</div>'
+        f'<div class="lane"><i class="{paint}" style="left:0;width:{100 * max(value, 0.0) / top:.3f}%"></i>{whisker}</div>'
     )
 
 

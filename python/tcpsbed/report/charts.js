@@ -33,6 +33,7 @@
     ctx.setLineDash([4 * dots, 3 * dots]);
     ctx.font = 10 * dots + "px system-ui, 'Liberation Sans', Arial, sans-serif";
     ctx.textBaseline = "top";
+    ctx.textAlign = "left";
     let taken = -Infinity;
     page.events.forEach((event, index) => {
       const x = u.valToPos(event.t, "x", true);
@@ -87,20 +88,22 @@
   }
 
   function tick(value) {
+    if (value == null) return "";
     return value === 0 ? "0" : Math.abs(value) < 1e-3 ? value.toExponential(0) : String(+value.toPrecision(6));
   }
 
-  /* On a logarithmic scale only powers of ten are numbered. */
-  function powers(u, values) {
-    return values.map((v) => {
-      const power = v > 0 ? Math.log10(v) : NaN;
-      return Math.abs(power - Math.round(power)) < 1e-9 ? tick(+v.toPrecision(3)) : "";
-    });
+  /* On a logarithmic scale only powers of ten have a line and a number. */
+  const isPower = (v) => v > 0 && Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9;
+  const powersOnly = (u, splits) => splits.map((v) => (isPower(v) ? v : null));
+  const raised = (n) => String(n).replace("-", "⁻").replace(/\d/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]);
+  function power(v) {
+    if (v == null) return "";
+    return v >= 0.01 && v <= 100 ? tick(+v.toPrecision(3)) : "10" + raised(Math.round(Math.log10(v)));
   }
 
   function lineOf(chart, line) {
     const lost = line.label === "lost";
-    const few = chart.data[0].length < 40 && !chart.time;
+    const few = chart.whiskers.length > 0;
     return {
       label: line.label,
       stroke: line.color,
@@ -108,6 +111,7 @@
       dash: line.dashed ? [6, 4] : undefined,
       points: { show: lost || few, size: lost ? 4 : 6, fill: line.color },
       paths: lost ? () => null : undefined,
+      spanGaps: !chart.time,
       scale: lost ? "lost" : "y",
       value: (u, v) => short(v),
     };
@@ -119,7 +123,9 @@
     const named = (v) => (names.length ? (Number.isInteger(v) && names[v] !== undefined ? names[v] : "") : tick(v));
     const axes = [
       { ...look, label: chart.xLabel, size: 34, values: (u, vs) => vs.map(named) },
-      { ...look, label: chart.yLabel, size: 52, values: (u, vs) => (chart.log ? powers(u, vs) : vs.map(tick)) },
+      chart.log
+        ? { ...look, label: chart.yLabel, size: 52, filter: powersOnly, grid: { ...look.grid, filter: powersOnly }, ticks: { ...look.ticks, filter: powersOnly }, values: (u, vs) => vs.map(power) }
+        : { ...look, label: chart.yLabel, size: 52, values: (u, vs) => vs.map(tick) },
     ];
     if (chart.lines.some((line) => line.label === "lost")) {
       axes.push({ ...look, scale: "lost", side: 1, label: "lost (samples a bin)", size: 40, stroke: "#b00020", grid: { show: false }, values: (u, vs) => vs.map((v) => (Number.isInteger(v) ? tick(v) : "")) });
@@ -130,9 +136,10 @@
   function scalesOf(chart) {
     const reach = chart.whiskers.flatMap((half, line) => half.map((h, i) => (chart.data[line + 1][i] ?? 0) + (h ?? 0)));
     const rising = (u, low, high) => [0, Math.max(high, ...reach) > 0 ? Math.max(high, ...reach) * 1.05 : 1];
+    const fromStart = (u, low, high) => [0, high];
     const roomy = (u, low, high) => [low - (high - low || 1) * 0.05, high + (high - low || 1) * 0.05];
     return {
-      x: chart.whiskers.length ? { time: false, range: roomy } : { time: false },
+      x: { time: false, range: chart.whiskers.length ? roomy : chart.time ? fromStart : undefined },
       y: chart.log ? { distr: 3, log: 10 } : { range: rising },
       lost: { range: (u, low, high) => [0, Math.max(high, 1) * 1.1] },
     };
@@ -148,7 +155,7 @@
       height: HEIGHT,
       pxAlign: 0,
       cursor: chart.time ? { sync: { key: "time", setSeries: false }, y: false } : { y: false },
-      legend: { live: true },
+      legend: { markers: { width: 0, fill: (u, i) => chart.lines[i - 1].color } },
       scales: scalesOf(chart),
       axes: axesOf(chart),
       series: [{ label: chart.xLabel, value: (u, v) => short(v) }, ...chart.lines.map((line) => lineOf(chart, line))],
@@ -161,6 +168,15 @@
   const drawn = [...document.querySelectorAll(".chart")].map(draw);
   const fit = () => drawn.forEach(({ holder, plot }) => plot.setSize({ width: holder.clientWidth, height: HEIGHT }));
   window.addEventListener("resize", fit);
-  window.addEventListener("afterprint", fit);
-  window.addEventListener("beforeprint", () => drawn.forEach(({ plot }) => plot.setSize(PRINTED)));
+
+  /* On paper everything is open, and charts are as wide as half a page. */
+  const folded = [...document.querySelectorAll("details:not([open])")];
+  window.addEventListener("beforeprint", () => {
+    folded.forEach((d) => (d.open = true));
+    drawn.forEach(({ plot }) => plot.setSize(PRINTED));
+  });
+  window.addEventListener("afterprint", () => {
+    folded.forEach((d) => (d.open = false));
+    fit();
+  });
 })();

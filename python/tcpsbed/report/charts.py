@@ -80,7 +80,8 @@ class Sheet:
             if not any(has_values(line.values) for line in chart.lines):
                 continue
             figures.append(
-                f'<figure><figcaption>{escaped(chart.title)}</figcaption><div class="chart" data-chart="{len(self.drawn)}"></div></figure>'
+                f"<figure><figcaption>{escaped(chart.title)}</figcaption>"
+                f'<div class="chart" data-chart="{len(self.drawn)}"></div></figure>'
             )
             self.drawn.append(chart.described())
         return Html(f'<div class="grid">{"".join(figures)}</div>' if figures else "")
@@ -109,6 +110,53 @@ def scaled(values: Sequence[Any], factor: float) -> list[float | None]:
     """The values times a factor, gaps kept."""
     numbers = (finite(value) for value in values)
     return [None if number is None else number * factor for number in numbers]
+
+
+def joined(
+    curves: Mapping[str, tuple[Sequence[Any], Sequence[Any]]],
+) -> tuple[list[float], dict[str, list[float | None]]]:
+    """Curves with an x of their own on one common x, with gaps where a curve has no point."""
+    points = {
+        name: {
+            x: y
+            for x, y in zip(map(finite, xs), map(finite, ys), strict=True)
+            if x is not None and y is not None
+        }
+        for name, (xs, ys) in curves.items()
+    }
+    common = sorted({x for found in points.values() for x in found})
+    return common, {name: [found.get(x) for x in common] for name, found in points.items()}
+
+
+def distribution(
+    title: str, label: str, curves: Mapping[str, tuple[Sequence[Any], Sequence[Any]]]
+) -> list[Chart]:
+    """Cumulative curves twice: as they are, and the share beyond on a logarithmic scale.
+
+    Parameters
+    ----------
+    title, label : str
+        What is distributed, and the label of its axis with the unit.
+    curves : mapping of str to pair of sequences
+        Values in ascending order and their cumulative probabilities.
+    """
+    paint = colors(curves)
+    beyond = {name: (xs, [_beyond(p) for p in ps]) for name, (xs, ps) in curves.items()}
+    charts = []
+    for heading, axis, found, logarithmic in (
+        (title, "share at most this", curves, False),
+        (f"{title}: the tail", "share beyond this", beyond, True),
+    ):
+        common, lines = joined(found)
+        dashed = {name: number >= len(PALETTE) for number, name in enumerate(lines)}
+        drawn = [Line(name, ys, paint[name], dashed=dashed[name]) for name, ys in lines.items()]
+        charts.append(Chart(heading, common, label, axis, drawn, over_time=False, logarithmic=logarithmic))
+    return charts
+
+
+def _beyond(p: Any) -> float | None:
+    number = finite(p)
+    return None if number is None or number >= 1 else 1 - number
 
 
 def series_of(series: Mapping[str, Any], flow: str, key: str) -> Sequence[Any]:

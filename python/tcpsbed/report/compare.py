@@ -57,7 +57,9 @@ def compare(folders: Sequence[Path | str]) -> str:
     names = [name for name in runs[0].summary["flows"] if all(name in run.summary["flows"] for run in runs)]
     if not names:
         known = "; ".join(f"{run.path}: {', '.join(run.summary['flows']) or 'none'}" for run in runs)
-        raise DataError(f"no flow is in all runs ({known})", key="compare", allowed="runs with a flow of the same name")
+        raise DataError(
+            f"no flow is in all runs ({known})", key="compare", allowed="runs with a flow of the same name"
+        )
     return "\n".join([_legend(runs), *(_flow(name, runs) for name in names), *_left_out(runs, names)])
 
 
@@ -81,15 +83,35 @@ def _legend(runs: Sequence[RunFolder]) -> str:
     for letter, run in zip(_letters(runs), runs, strict=True):
         summary = run.summary
         disturbed = "disturbed" if summary.get("disturbances") or summary.get("errors") else ""
-        rows.append([letter, str(run.path), run.name, summary.get("world"), summary.get("seed"), summary.get("duration_s"), disturbed])
-    columns = [words("run"), words("folder"), words("scenario"), words("world"), Column("seed"), Column("duration", "s"), words("")]
+        rows.append(
+            [
+                letter,
+                str(run.path),
+                run.name,
+                summary.get("world"),
+                summary.get("seed"),
+                summary.get("duration_s"),
+                disturbed,
+            ]
+        )
+    columns = [
+        words("run"),
+        words("folder"),
+        words("scenario"),
+        words("world"),
+        Column("seed"),
+        Column("duration", "s"),
+        words(""),
+    ]
     return text.table(columns, rows)
 
 
 def _flow(name: str, runs: Sequence[RunFolder]) -> str:
     letters = _letters(runs)
     columns = [words(name)] + [Column(letter) for letter in letters]
-    columns += [Column(f"{letter} − A") for letter in letters[1:]] + [Column(f"{letter} / A") for letter in letters[1:]]
+    columns += [Column(f"{letter} − A") for letter in letters[1:]] + [
+        Column(f"{letter} / A") for letter in letters[1:]
+    ]
     rows = []
     for metric, read, shown in METRICS:
         values = [read(run.summary["flows"][name]) for run in runs]
@@ -97,7 +119,12 @@ def _flow(name: str, runs: Sequence[RunFolder]) -> str:
             continue
         first, others = values[0], values[1:]
         rows.append(
-            [metric, *map(shown, values), *(_difference(first, v, shown) for v in others), *(_ratio(first, v) for v in others)]
+            [
+                metric,
+                *map(shown, values),
+                *(_difference(first, v, shown) for v in others),
+                *(_ratio(first, v) for v in others),
+            ]
         )
     return text.table(columns, rows)
 

@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tcpsbed.report import bars, charts, markup
+from tcpsbed.report import bars, charts, markup, paths
 from tcpsbed.report.charts import Chart, Line, Sheet
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, Html, bar, words
-from tcpsbed.report.numbers import LABELS, PERCENTILES, count, finite, ms, percent, rate, statistic
+from tcpsbed.report.numbers import (
+    LABELS,
+    NONE,
+    PERCENTILES,
+    count,
+    finite,
+    ms,
+    percent,
+    place,
+    rate,
+    statistic,
+)
 
 ARROWS = {"forward": "→ robot", "backward": "→ operator"}
 
@@ -19,52 +30,47 @@ QUEUES_SHOWN = 8
 
 def where_time_went(run: RunFolder) -> Html:
     """Every flow's mean delay, split along its path."""
-    paths = {flow: path for flow, path in run.summary.get("path", {}).items() if path}
-    if not paths:
+    ways = {flow: path for flow, path in run.summary.get("path", {}).items() if path}
+    if not ways:
         return Html("")
-    top = bars.axis_top(max(_total(path) for path in paths.values()))
+    top = bars.axis_top(max(paths.total_ms(path) for path in ways.values()))
     overview = markup.table(
         [words("flow"), Column("mean", "ms"), bar("along the path")],
-        [[flow, ms(_total(path)), bars.stacked(_segments(path), top)] for flow, path in paths.items()],
+        [[flow, ms(paths.total_ms(path)), bars.stacked(_segments(path), top)] for flow, path in ways.items()],
         ["", "", bars.axis(top)],
         css="overview",
     )
-    key = Html('<p class="key"><i class="component even"></i> components <i class="link even"></i> links between them</p>')
-    details = "".join(_waterfall(run, flow, path) for flow, path in paths.items())
+    key = Html(
+        '<p class="key"><i class="component even"></i> components <i class="link even"></i> links between them</p>'
+    )
+    details = "".join(_waterfall(run, flow, path) for flow, path in ways.items())
     return markup.section(
         "time",
         "Where the time went",
         overview,
         key,
         details,
-        note="Mean one-way delay of the delivered samples, component by component and link by link. The means of a path "
+        remark="Mean one-way delay of the delivered samples, component by component and link by link. The means of a path "
         "add up to its delay; percentiles do not add up.",
     )
 
 
-def _segments(path: Sequence[Mapping[str, Any]]) -> list[bars.Segment]:
-    return [bars.Segment(part["name"], part["what"], statistic(part["latency_ms"]) or 0.0) for part in path]
+def _segments(path: Sequence[paths.Part]) -> list[bars.Segment]:
+    return [bars.Segment(place(part["name"]), bars.kind(part["what"]), paths.mean_ms(part)) for part in path]
 
 
-def _total(path: Sequence[Mapping[str, Any]]) -> float:
-    return sum(part.length_ms for part in _segments(path))
-
-
-def _waterfall(run: RunFolder, flow: str, path: Sequence[Mapping[str, Any]]) -> str:
-    total = _total(path)
+def _waterfall(run: RunFolder, flow: str, path: Sequence[paths.Part]) -> str:
+    total = paths.total_ms(path)
     top, start = bars.axis_top(total), 0.0
-    rows = []
-    for part, segment in zip(path, _segments(path), strict=True):
-        stats = part["latency_ms"]
-        share = finite(part.get("share"))
-        share = segment.length_ms / total if share is None and total else share
+    parts, rows = paths.busy(path), []
+    for part, segment in zip(parts, _segments(parts), strict=True):
         rows.append(
             [
                 segment.name,
-                bars.span(start, segment.length_ms, top, segment.kind),
+                bars.span(start, segment.length_ms, top, segment.paint),
                 ms(segment.length_ms),
-                percent(share),
-                *(ms(statistic(stats, key)) for key in ("p50", "p99", "max")),
+                percent(segment.length_ms / total if total else None),
+                *(ms(statistic(part["latency_ms"], key)) for key in ("p50", "p99", "max")),
                 part.get("where_from", ""),
             ]
         )
@@ -72,31 +78,50 @@ def _waterfall(run: RunFolder, flow: str, path: Sequence[Mapping[str, Any]]) -> 
     columns = [words("place"), bar("from source to sink"), Column("mean", "ms"), Column("share")]
     columns += [Column(name, "ms") for name in ("p50", "p99", "max")] + [words("from")]
     footer = ["whole way", bars.axis(top), ms(total), "", "", "", "", ""]
-    return markup.heading(flow, _direction(run, flow)) + markup.table(columns, rows, footer, css="waterfall")
+    table = markup.table(columns, rows, footer, css="waterfall")
+    return markup.heading(flow, _direction(run, flow)) + table + markup.note(paths.idle(path))
 
 
 def _direction(run: RunFolder, flow: str) -> str:
-    direction = run.summary.get("flows", {}).get(flow, {}).get("direction", "")
+    direction = str(run.summary.get("flows", {}).get(flow, {}).get("direction", ""))
     return ARROWS.get(direction, direction)
 
 
 def per_flow(run: RunFolder) -> Html:
     """What was sent, what arrived, how late."""
-    columns = [words("flow"), words("way"), Column("sent"), Column("delivered"), Column("lost"), Column("loss")]
-    columns += [Column("repeated"), Column("out of order")]
-    columns += [Column(LABELS.get(key, key), "ms") for key in PERCENTILES] + [Column("rate"), Column("checked")]
+    columns = [
+        words("flow"),
+        words("way"),
+        Column("sent"),
+        Column("delivered"),
+        Column("lost"),
+        Column("loss"),
+    ]
+    columns += [Column("repeated"), Column("out of order"), Column("superseded")]
+    columns += [Column(LABELS.get(key, key), "ms") for key in PERCENTILES] + [
+        Column("rate"),
+        Column("checked"),
+    ]
     rows = [_flow_row(run, name, flow) for name, flow in run.summary.get("flows", {}).items()]
-    lost = [[name, place, count(n)] for name, flow in run.summary.get("flows", {}).items() for place, n in _drops(flow)]
+    lost = [
+        [name, place, count(n)]
+        for name, flow in run.summary.get("flows", {}).items()
+        for place, n in _drops(flow)
+    ]
     where = markup.heading("Where packets were lost") + markup.table(
         [words("flow"), words("link and reason"), Column("packets")], lost
     )
-    return markup.section(
-        "flows",
-        "Flows",
-        markup.table(columns, rows, css="dense"),
-        where if lost else "",
-        note="Delay from source to sink of the samples that arrived; a frame counts when its last byte is there.",
-    ) if rows else Html("")
+    return (
+        markup.section(
+            "flows",
+            "Flows",
+            markup.table(columns, rows, css="dense"),
+            where if lost else "",
+            remark="Delay from source to sink of the samples that arrived; a frame counts when its last byte is there.",
+        )
+        if rows
+        else Html("")
+    )
 
 
 def _flow_row(run: RunFolder, name: str, flow: Mapping[str, Any]) -> list[str]:
@@ -105,8 +130,17 @@ def _flow_row(run: RunFolder, name: str, flow: Mapping[str, Any]) -> list[str]:
     checked = f"{count(good)} good" + (f", {count(bad)} bad" if bad else "") if good or bad else ""
     delays = [ms(statistic(flow.get("delay_ms"), key)) for key in PERCENTILES]
     counts = [count(flow.get(key)) for key in ("sent", "delivered", "lost")]
-    again = [count(flow.get(key) or None) for key in ("duplicated", "reordered")]
-    return [name, _direction(run, name), *counts, percent(flow.get("loss")), *again, *delays, rate(flow.get("rate_bps")), checked]
+    again = [count(flow.get(key) or None) for key in ("duplicated", "reordered", "superseded")]
+    return [
+        name,
+        _direction(run, name),
+        *counts,
+        percent(flow.get("loss")),
+        *again,
+        *delays,
+        rate(flow.get("rate_bps")),
+        checked,
+    ]
 
 
 def _drops(flow: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -126,9 +160,14 @@ def over_time(run: RunFolder, sheet: Sheet) -> Html:
     if not delays and not others:
         return Html("")
     return markup.section(
-        "over-time", "Over time", _events(run), delays, others,
-        note="Line: mean of each bin; shaded up to the largest delay in it. Dotted red: samples lost in the bin.",
-    )  # fmt: skip
+        "over-time",
+        "Over time",
+        _events(run),
+        delays,
+        others,
+        remark="Line: mean of each bin; shaded up to the largest delay in it. Red dots, right axis: samples of the bin "
+        "that were lost. Grey: warm-up, left out of all tables. Red bands: disturbed.",
+    )
 
 
 def _delay_chart(run: RunFolder, times: Sequence[Any], flow: str, color: str) -> Chart:
@@ -148,14 +187,21 @@ def _common_charts(run: RunFolder, times: Sequence[Any], paint: Mapping[str, str
         ("Rate of delivered samples", "rate (Mbit/s)", "rate_bps", 1e-6),
         ("Age of the newest data", "age (ms)", "age_ms", 1.0),
     ):
-        lines = [Line(flow, charts.scaled(charts.series_of(run.series, flow, key), factor), paint[flow]) for flow in paint]
-        yield Chart(title, times, "time (s)", unit, [line for line in lines if charts.has_values(line.values)])
+        lines = [
+            Line(flow, charts.scaled(charts.series_of(run.series, flow, key), factor), paint[flow])
+            for flow in paint
+        ]
+        yield Chart(
+            title, times, "time (s)", unit, [line for line in lines if charts.has_values(line.values)]
+        )
 
 
 def _queues(run: RunFolder) -> list[Line]:
     filled = {}
     for link, queue in run.series.get("queues", {}).items():
-        largest = max((number for number in map(finite, queue.get("bytes", ())) if number is not None), default=0)
+        largest = max(
+            (number for number in map(finite, queue.get("bytes", ())) if number is not None), default=0
+        )
         if largest > 0:
             filled[link] = (largest, queue["bytes"])
     longest = sorted(filled, key=lambda link: -filled[link][0])[:QUEUES_SHOWN]
@@ -167,46 +213,99 @@ def _events(run: RunFolder) -> Html:
     events = run.summary.get("events") or []
     if not events:
         return Html("")
-    items = [f"{number}: {event['name']} at {finite(event['t_s']) or 0:g} s" for number, event in enumerate(events, 1)]
+    items = [
+        f"{number}: {event['name']} at {finite(event['t_s']) or 0:g} s"
+        for number, event in enumerate(events, 1)
+    ]
     return Html(f'<p class="events">Events: {markup.escaped("; ".join(items))}.</p>')
 
 
 def distributions(run: RunFolder, sheet: Sheet) -> Html:
     """Delay distributions with a logarithmic tail, and the jitter metrics."""
-    cdf = {flow: curve for flow, curve in run.series.get("cdf", {}).items() if curve.get("delay_ms")}
-    paint = charts.colors(run.series.get("flows", {}) or cdf)
-    curves = sheet.place(chart for flow, curve in cdf.items() for chart in [_tail(flow, curve, paint.get(flow, "#0072B2"))])
-    jitter = _jitter(run)
-    if not curves and not jitter:
-        return Html("")
-    note = "Share of samples later than a delay, on a logarithmic scale: a straight fall is an exponential tail."
-    return markup.section("spread", "Distribution and jitter", curves, jitter, note=note if curves else "")
+    curves = _curves(run, "delay_ms")
+    gaps = _curves(run, "interarrival_ms")
+    drawn = sheet.place(
+        (charts.distribution("One-way delay", "delay (ms)", curves) if curves else [])
+        + (charts.distribution("Time between arrivals", "gap (ms)", gaps) if gaps else [])
+    )
+    tables = _jitter(run) + _fits(run)
+    note = "In the tail, with its logarithmic scale, a straight fall is an exponential law."
+    return markup.section("spread", "Distribution and jitter", drawn, tables, remark=note if drawn else "")
 
 
-def _tail(flow: str, curve: Mapping[str, Any], color: str) -> Chart:
-    later = [None if number is None or number >= 1 else 1 - number for number in map(finite, curve["p"])]
-    return Chart(
-        f"Delay of {flow}", curve["delay_ms"], "delay (ms)", "share later than this",
-        [Line("later than", later, color)], over_time=False, logarithmic=True,
-    )  # fmt: skip
+def _curves(run: RunFolder, key: str) -> dict[str, tuple[Sequence[Any], Sequence[Any]]]:
+    """Cumulative curves of the flows that have one."""
+    cdf = run.series.get("cdf", {})
+    return {
+        flow: (curve[key], curve["p"])
+        for flow, curve in cdf.items()
+        if charts.has_values(curve.get(key) or ())
+    }
+
+
+def _fits(run: RunFolder) -> str:
+    """Laws fitted to the time between arrivals."""
+    rows = []
+    for name, flow in run.summary.get("flows", {}).items():
+        for law, fit in (flow.get("interarrival_fits") or {}).items():
+            distance = finite(fit.get("distance"))
+            shown = NONE if distance is None else f"{distance:.3f}"
+            rows.append([name, law.capitalize(), ms(fit.get("location")), ms(fit.get("scale")), shown])
+    if not rows:
+        return ""
+    columns = [
+        words("flow"),
+        words("law"),
+        Column("location", "ms"),
+        Column("scale", "ms"),
+        Column("distance"),
+    ]
+    note = (
+        "Distance: the largest gap between the measured and the fitted cumulative curve (Kolmogorov-Smirnov)."
+    )
+    title = markup.heading("Time between arrivals: fitted laws")
+    return title + markup.table(columns, rows) + markup.note(note)
 
 
 def _jitter(run: RunFolder) -> str:
-    columns = [words("flow"), Column("step mean", "ms"), Column("step max", "ms"), Column("displayed mean", "ms")]
-    columns += [Column("displayed max", "ms"), Column("RFC 3550", "ms"), Column("PDV mean", "ms"), Column("PDV p99", "ms")]
-    columns += [Column("gap between arrivals p50", "ms"), Column("p99", "ms"), Column("max", "ms")]
+    columns = [
+        words("flow"),
+        Column("step mean", "ms"),
+        Column("step max", "ms"),
+        Column("displayed mean", "ms"),
+    ]
+    columns += [
+        Column("displayed max", "ms"),
+        Column("RFC 3550", "ms"),
+        Column("PDV mean", "ms"),
+        Column("PDV p99", "ms"),
+    ]
+    columns += [Column("gap of arrivals p50", "ms"), Column("p99", "ms"), Column("max", "ms")]
+    columns += [Column("age of data mean", "ms"), Column("p99", "ms"), Column("max", "ms")]
     rows = []
     for name, flow in run.summary.get("flows", {}).items():
         jitter, gaps = flow.get("jitter_ms") or {}, flow.get("interarrival_ms")
-        numbers = [statistic(jitter.get(kind), key) for kind in ("step", "displayed") for key in ("mean", "max")]
-        numbers += [finite(jitter.get("rfc3550")), statistic(jitter.get("pdv")), statistic(jitter.get("pdv"), "p99")]
+        numbers = [
+            statistic(jitter.get(kind), key) for kind in ("step", "displayed") for key in ("mean", "max")
+        ]
+        numbers += [
+            finite(jitter.get("rfc3550")),
+            statistic(jitter.get("pdv")),
+            statistic(jitter.get("pdv"), "p99"),
+        ]
         numbers += [statistic(gaps, key) for key in ("p50", "p99", "max")]
+        numbers += [statistic(flow.get("age_ms"), key) for key in ("mean", "p99", "max")]
         if any(number is not None for number in numbers):
             rows.append([name, *map(ms, numbers)])
     if not rows:
         return ""
     note = (
         "Step: change of delay from one packet to the next. Displayed: instant shown against instant expected from the "
-        "delay held before. RFC 3550: smoothed. PDV: delay above the smallest."
+        "delay held before. RFC 3550: smoothed. PDV: delay above the smallest. "
+        "Age: of the newest data at the sink, at every moment."
     )
-    return markup.heading("Jitter, four ways") + markup.table(columns, rows) + f'<p class="note">{note}</p>'
+    return (
+        markup.heading("Jitter, four ways, and age of data")
+        + markup.table(columns, rows, css="dense")
+        + markup.note(note)
+    )

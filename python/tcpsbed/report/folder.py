@@ -80,7 +80,11 @@ def _read_json(file: Path) -> dict[str, Any]:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DataError(f"cannot be read ({error})", file=file, allowed="a file that tcpsbed wrote; run again") from error
+        raise DataError(
+            f"cannot be read ({error})", file=file, allowed="a file that tcpsbed wrote; run again"
+        ) from error
     if not isinstance(content, dict):
-        raise DataError(f"found {type(content).__name__}", file=file, allowed="an object; run the scenario again")
+        raise DataError(
+            f"found {type(content).__name__}", file=file, allowed="an object; run the scenario again"
+        )
     return content

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.report import flows, markup, places
+from tcpsbed.report import echoes, flows, markup, places
 from tcpsbed.report.charts import Sheet, plotted
 from tcpsbed.report.folder import RunFolder, open_folder
 from tcpsbed.report.markup import Html, escaped
-from tcpsbed.report.numbers import count, finite, general, seconds
+from tcpsbed.report.numbers import count, finite, seconds
 
 HERE = Path(__file__).parent
 
@@ -42,8 +42,8 @@ def render(run: RunFolder) -> str:
         flows.per_flow(run),
         flows.over_time(run, sheet),
         flows.distributions(run, sheet),
-        places.echo(run),
-        places.ages(run),
+        echoes.echo(run, sheet),
+        echoes.ages(run),
         places.network(run),
         places.processing(run),
         places.emulator(run),
@@ -61,7 +61,9 @@ def document(title: str, body: str, sheet: Sheet, marks: dict[str, Any]) -> str:
     style = _asset("vendor/uPlot.min.css") + _asset("style.css")
     scripts = ""
     if sheet.drawn:
-        data = json.dumps({"charts": sheet.drawn, **marks}, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+        data = json.dumps({"charts": sheet.drawn, **marks}, separators=(",", ":"), allow_nan=False).replace(
+            "<", "\\u003c"
+        )
         scripts = (
             f'<script type="application/json" id="data">{data}</script>'
             f"<script>{_asset('vendor/uPlot.iife.min.js')}</script><script>{_asset('charts.js')}</script>"
@@ -78,9 +80,16 @@ def _asset(name: str) -> str:
 
 
 def _marks(run: RunFolder) -> dict[str, Any]:
-    events = [{"t": finite(event.get("t_s")), "name": str(event.get("name", ""))} for event in run.summary.get("events") or ()]
+    events = [
+        {"t": finite(event.get("t_s")), "name": str(event.get("name", ""))}
+        for event in run.summary.get("events") or ()
+    ]
     windows = [
-        {"from": finite(window.get("from_s")), "to": finite(window.get("to_s")), "why": str(window.get("why", ""))}
+        {
+            "from": finite(window.get("from_s")),
+            "to": finite(window.get("to_s")),
+            "why": str(window.get("why", "")),
+        }
         for window in run.series.get("disturbed") or ()
     ]
     return {"events": events, "windows": windows, "warmup": plotted([run.summary.get("warmup_s")])[0]}
@@ -92,7 +101,9 @@ def header(run: RunFolder) -> Html:
     warmup = finite(summary.get("warmup_s"))
     simulate = finite((summary.get("wall") or {}).get("simulate_s"))
     duration = finite(summary.get("duration_s"))
-    speed = f"{seconds(simulate)}, {count(duration / simulate)} times real time" if simulate and duration else ""
+    speed = (
+        f"{seconds(simulate)}, {count(duration / simulate)} times real time" if simulate and duration else ""
+    )
     shown = markup.facts(
         [
             ("world", summary.get("world", "")),
@@ -100,11 +111,13 @@ def header(run: RunFolder) -> Html:
             ("seed", summary.get("seed", "")),
             ("computed in", speed if summary.get("world") == "virtual" else ""),
             ("tcpsbed", (summary.get("versions") or {}).get("tcpsbed", "")),
-            ("machine", _joined(summary.get("machine") or {})),
+            ("machine", _machine(summary.get("machine") or {})),
             ("promise", summary.get("promise", "")),
         ]
     )
-    return Html(f'<header><p class="kind">teleoperation run</p><h1>{escaped(run.name)}</h1>{shown}{banners(summary)}</header>')
+    return Html(
+        f'<header><p class="kind">teleoperation run</p><h1>{escaped(run.name)}</h1>{shown}{banners(summary)}</header>'
+    )
 
 
 def banners(summary: dict[str, Any]) -> str:
@@ -115,18 +128,32 @@ def banners(summary: dict[str, Any]) -> str:
 
 
 def _banner(kind: str, title: str, lines: Any) -> str:
-    return f'<div class="banner {kind}"><strong>{escaped(title)}</strong>{markup.listing(lines)}</div>' if lines else ""
+    return (
+        f'<div class="banner {kind}"><strong>{escaped(title)}</strong>{markup.listing(lines)}</div>'
+        if lines
+        else ""
+    )
 
 
-def _joined(values: dict[str, Any]) -> str:
-    return ", ".join(f"{key} {general(value)}" if finite(value) is not None else str(value) for key, value in values.items() if value)
+def _machine(found: dict[str, Any]) -> str:
+    """Processor, cores, system, and whether it is a virtual machine, in one line."""
+    cores, virtual = found.get("cores"), found.get("virtual")
+    parts = [found.get("cpu"), f"{cores} cores" if cores else "", found.get("system"), found.get("kernel")]
+    parts.append(f"governor {found['governor']}" if found.get("governor") else "")
+    parts.append("virtual machine" + (f" ({virtual})" if virtual != "yes" else "") if virtual else "")
+    return ", ".join(str(part) for part in parts if part)
 
 
 def footer(run: RunFolder) -> Html:
     """Where the numbers come from: hash of the records, versions."""
     records = run.summary.get("records") or {}
-    pairs = [("records", f"{count(records.get('rows'))} rows, level {records.get('level', '')}" if records else "")]
-    pairs += [("sha256", run.summary.get("records_sha256", "")), ("versions", _joined_versions(run.summary.get("versions") or {}))]
+    pairs = [
+        ("records", f"{count(records.get('rows'))} rows, level {records.get('level', '')}" if records else "")
+    ]
+    pairs += [
+        ("sha256", run.summary.get("records_sha256", "")),
+        ("versions", _joined_versions(run.summary.get("versions") or {})),
+    ]
     return Html(f"<footer>{markup.facts(pairs)}</footer>")
 
 

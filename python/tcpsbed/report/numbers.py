@@ -54,6 +54,11 @@ def us(nanoseconds: Any) -> str:
     return grouped(number / 1000, 3 if abs(number) < 100_000 else 1)
 
 
+def place(name: Any) -> str:
+    """A place on a path as it is read: `srv → ss-com` for the way between two."""
+    return str(name).replace(" -> ", " → ")
+
+
 def count(value: Any) -> str:
     """A whole number in groups of three digits."""
     number = finite(value)
@@ -66,7 +71,9 @@ def percent(share: Any) -> str:
     if number is None:
         return NONE
     size = abs(number) * 100
-    return grouped(number * 100, 4 if 0 < size < 0.01 else 3 if 0 < size < 1 else 2 if size < 10 else 1) + " %"
+    return (
+        grouped(number * 100, 4 if 0 < size < 0.01 else 3 if 0 < size < 1 else 2 if size < 10 else 1) + " %"
+    )
 
 
 def rate(bps: Any) -> str:
@@ -107,5 +114,9 @@ def _prefixed(value: Any, unit: str) -> str:
         return NONE
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(number) >= factor:
-            return f"{number / factor:.3f} {prefix}{unit}" if number < 10 * factor else f"{number / factor:.1f} {prefix}{unit}"
+            return (
+                f"{number / factor:.3f} {prefix}{unit}"
+                if number < 10 * factor
+                else f"{number / factor:.1f} {prefix}{unit}"
+            )
     return f"{grouped(number, 0)} {unit}"

@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tcpsbed.report import paths
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, words
-from tcpsbed.report.numbers import NONE, count, finite, half_width, ms, percent, rate, seconds, statistic
+from tcpsbed.report.numbers import (
+    NONE,
+    count,
+    finite,
+    half_width,
+    ms,
+    percent,
+    place,
+    rate,
+    seconds,
+    statistic,
+)
 
 BAR_CELLS = 32
 """Characters of the longest bar."""
@@ -28,8 +40,12 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[object]], footer: S
     return "\n".join(lines) + "\n"
 
 
-def _line(row: Sequence[str], columns: Sequence[Column], shown: Sequence[int], widths: Mapping[int, int]) -> str:
-    cells = (row[i].rjust(widths[i]) if columns[i].kind == "number" else row[i].ljust(widths[i]) for i in shown)
+def _line(
+    row: Sequence[str], columns: Sequence[Column], shown: Sequence[int], widths: Mapping[int, int]
+) -> str:
+    cells = (
+        row[i].rjust(widths[i]) if columns[i].kind == "number" else row[i].ljust(widths[i]) for i in shown
+    )
     return "  ".join(cells).rstrip()
 
 
@@ -44,13 +60,22 @@ def span(start: float, length: float, top: float) -> str:
 
 def overview(run: RunFolder) -> str:
     """A run in short: conditions, flows, where the time went."""
-    return "\n".join(part for part in (headline(run), flows(run.summary), paths(run.summary)) if part)
+    return "\n".join(part for part in (headline(run), flows(run.summary), ways(run.summary)) if part)
 
 
 def everything(run: RunFolder) -> str:
     """All tables about a run."""
     summary = run.summary
-    parts = [headline(run), flows(summary), paths(summary), jitter(summary), echo(summary), links(summary), stages(summary), nodes(summary)]
+    parts = [
+        headline(run),
+        flows(summary),
+        ways(summary),
+        jitter(summary),
+        echo(summary),
+        links(summary),
+        stages(summary),
+        nodes(summary),
+    ]
     return "\n".join(part for part in [*parts, notes(summary)] if part)
 
 
@@ -58,8 +83,14 @@ def headline(run: RunFolder) -> str:
     """Scenario, world, seed and duration; disturbances and errors below."""
     summary = run.summary
     version = (summary.get("versions") or {}).get("tcpsbed", "")
-    first = f"{run.name} · {summary.get('world')} · seed {summary.get('seed')} · {seconds(summary.get('duration_s'))} · tcpsbed {version}"
-    lines = [first]
+    parts = [
+        run.name,
+        summary.get("world"),
+        f"seed {summary.get('seed')}",
+        seconds(summary.get("duration_s")),
+        f"tcpsbed {version}",
+    ]
+    lines = [" · ".join(map(str, parts))]
     lines += [f"ERROR: {text}" for text in summary.get("errors") or ()]
     lines += [f"DISTURBED: {text}" for text in summary.get("disturbances") or ()]
     return "\n".join(lines) + "\n"
@@ -69,45 +100,71 @@ def flows(summary: Mapping[str, Any]) -> str:
     """What was sent, what arrived, how late."""
     rows = [
         [
-            name, {"forward": "→", "backward": "←"}.get(flow.get("direction", ""), ""),
-            *(count(flow.get(key)) for key in ("sent", "delivered", "lost")), percent(flow.get("loss")),
-            *(ms(statistic(flow.get("delay_ms"), key)) for key in ("mean", "p50", "p99", "max")), rate(flow.get("rate_bps")),
+            name,
+            {"forward": "→", "backward": "←"}.get(flow.get("direction", ""), ""),
+            *(count(flow.get(key)) for key in ("sent", "delivered", "lost")),
+            percent(flow.get("loss")),
+            *(ms(statistic(flow.get("delay_ms"), key)) for key in ("mean", "p50", "p99", "max")),
+            rate(flow.get("rate_bps")),
         ]
         for name, flow in summary.get("flows", {}).items()
-    ]  # fmt: skip
+    ]
     columns = [words("flow"), words(""), Column("sent"), Column("delivered"), Column("lost"), Column("loss")]
-    columns += [Column("mean", "ms"), Column("p50", "ms"), Column("p99", "ms"), Column("max", "ms"), Column("rate")]
+    columns += [
+        Column("mean", "ms"),
+        Column("p50", "ms"),
+        Column("p99", "ms"),
+        Column("max", "ms"),
+        Column("rate"),
+    ]
     return table(columns, rows) if rows else ""
 
 
-def paths(summary: Mapping[str, Any]) -> str:
+def ways(summary: Mapping[str, Any]) -> str:
     """Where the time went, one table a flow."""
-    return "\n".join(_path(flow, path) for flow, path in summary.get("path", {}).items() if path)
+    return "\n".join(_way(flow, path) for flow, path in summary.get("path", {}).items() if path)
 
 
-def _path(flow: str, path: Sequence[Mapping[str, Any]]) -> str:
-    means = [statistic(part["latency_ms"]) or 0.0 for part in path]
-    total, start, rows = sum(means), 0.0, []
-    for part, mean in zip(path, means, strict=True):
-        stats = part["latency_ms"]
-        share = mean / total if total else None
-        rows.append(
-            [part["name"], part["what"], ms(mean), percent(share), ms(statistic(stats, "p99")), span(start, mean, total)]
-        )
+def _way(flow: str, path: Sequence[Mapping[str, Any]]) -> str:
+    total, start, rows = paths.total_ms(path), 0.0, []
+    for part in paths.busy(path):
+        mean = paths.mean_ms(part)
+        share, p99 = percent(mean / total if total else None), ms(statistic(part["latency_ms"], "p99"))
+        rows.append([place(part["name"]), part["what"], ms(mean), share, p99, span(start, mean, total)])
         start += mean
-    columns = [words(flow), words(""), Column("mean", "ms"), Column("share"), Column("p99", "ms"), words("where the time went")]
-    return table(columns, rows, ["whole way", "", ms(total), "", "", ""])
+    columns = [words(flow), words(""), Column("mean", "ms"), Column("share"), Column("p99", "ms")]
+    shown = table([*columns, words("where the time went")], rows, ["whole way", "", ms(total), "", "", ""])
+    return shown + (f"{said}\n" if (said := paths.idle(path)) else "")
 
 
 def jitter(summary: Mapping[str, Any]) -> str:
     """The jitter metrics of every flow."""
-    columns = [words("jitter"), Column("step mean", "ms"), Column("max", "ms"), Column("displayed mean", "ms"), Column("max", "ms")]
+    columns = [
+        words("jitter"),
+        Column("step mean", "ms"),
+        Column("max", "ms"),
+        Column("displayed mean", "ms"),
+        Column("max", "ms"),
+    ]
     columns += [Column("RFC 3550", "ms"), Column("PDV mean", "ms"), Column("PDV p99", "ms")]
     rows = []
     for name, flow in summary.get("flows", {}).items():
         found = flow.get("jitter_ms") or {}
         pairs = [statistic(found.get(kind), key) for kind in ("step", "displayed") for key in ("mean", "max")]
-        rows.append([name, *map(ms, [*pairs, finite(found.get("rfc3550")), statistic(found.get("pdv")), statistic(found.get("pdv"), "p99")])])
+        rows.append(
+            [
+                name,
+                *map(
+                    ms,
+                    [
+                        *pairs,
+                        finite(found.get("rfc3550")),
+                        statistic(found.get("pdv")),
+                        statistic(found.get("pdv"), "p99"),
+                    ],
+                ),
+            ]
+        )
     return table(columns, rows) if any(cell != NONE for row in rows for cell in row[1:]) else ""
 
 
@@ -121,14 +178,33 @@ def _echo(flow: str, result: Mapping[str, Any]) -> Iterable[str]:
     top = max((statistic(trip) or 0.0 for _, trip in points), default=0.0)
     rows = [
         [
-            point["point"], count(point.get("n")), ms(statistic(trip)), ms(half_width(trip.get("ci95"))), ms(half_width(trip.get("ci95_batch"))),
-            *(ms(statistic(trip, key)) for key in ("p50", "p99", "p999")), ms(statistic(point.get("forward_ms"))),
-            ms(statistic(point.get("return_ms"))), span(0.0, statistic(trip) or 0.0, top),
+            point["point"],
+            count(point.get("n")),
+            ms(statistic(trip)),
+            ms(half_width(trip.get("ci95"))),
+            ms(half_width(trip.get("ci95_batch"))),
+            *(ms(statistic(trip, key)) for key in ("p50", "p99", "p999")),
+            ms(statistic(point.get("forward_ms"))),
+            ms(statistic(point.get("return_ms"))),
+            span(0.0, statistic(trip) or 0.0, top),
         ]
         for point, trip in points
-    ]  # fmt: skip
-    columns = [words(f"{flow}: echo point"), Column("n"), Column("round trip", "ms"), Column("±", "ms"), Column("± batches", "ms")]
-    columns += [Column("p50", "ms"), Column("p99", "ms"), Column("p99.9", "ms"), Column("out", "ms"), Column("home", "ms"), words("")]
+    ]
+    columns = [
+        words(f"{flow}: echo point"),
+        Column("n"),
+        Column("round trip", "ms"),
+        Column("±", "ms"),
+        Column("± batches", "ms"),
+    ]
+    columns += [
+        Column("p50", "ms"),
+        Column("p99", "ms"),
+        Column("p99.9", "ms"),
+        Column("out", "ms"),
+        Column("home", "ms"),
+        words(""),
+    ]
     if rows:
         yield table(columns, rows)
     yield from _differences(flow, result)
@@ -137,24 +213,45 @@ def _echo(flow: str, result: Mapping[str, Any]) -> Iterable[str]:
 def _differences(flow: str, result: Mapping[str, Any]) -> Iterable[str]:
     found = [(kind[:-1], entry) for kind in ("components", "links") for entry in result.get(kind) or ()]
     rows = [
-        [entry["name"], kind, ms(statistic(entry.get("latency_ms"))), ms(half_width(entry.get("ci95")))] for kind, entry in found
+        [
+            place(entry["name"]),
+            kind,
+            ms(statistic(entry.get("latency_ms"))),
+            ms(half_width(entry.get("ci95"))),
+        ]
+        for kind, entry in found
     ]
     if (actuation := statistic(result.get("actuation_ms"))) is not None:
         rows.append(["actuation (held until done)", "", ms(actuation), NONE])
     if rows:
-        yield table([words(f"{flow}: as differences"), words(""), Column("mean", "ms"), Column("± 95 %", "ms")], rows)
+        yield table(
+            [words(f"{flow}: as differences"), words(""), Column("mean", "ms"), Column("± 95 %", "ms")], rows
+        )
 
 
 def links(summary: Mapping[str, Any]) -> str:
     """Links: load, loss, longest queue."""
     rows = [
         [
-            link["name"], percent(link.get("utilisation")), count(link.get("packets")), count(link.get("dropped_packets")),
-            percent(link.get("loss")), count(link.get("max_queue_bytes")), count(link.get("max_queue_packets")),
+            link["name"],
+            percent(link.get("utilisation")),
+            count(link.get("packets")),
+            count(link.get("dropped_packets")),
+            percent(link.get("loss")),
+            count(link.get("max_queue_bytes")),
+            count(link.get("max_queue_packets")),
         ]
         for link in summary.get("network") or ()
-    ]  # fmt: skip
-    columns = [words("link"), Column("busy"), Column("packets"), Column("dropped"), Column("loss"), Column("longest queue", "B"), Column("packets in it")]
+    ]
+    columns = [
+        words("link"),
+        Column("busy"),
+        Column("packets"),
+        Column("dropped"),
+        Column("loss"),
+        Column("longest queue", "B"),
+        Column("packets in it"),
+    ]
     return table(columns, rows) if rows else ""
 
 
@@ -164,9 +261,13 @@ def stages(summary: Mapping[str, Any]) -> str:
     for stage in summary.get("stages") or ():
         names = [str(stage.get(key, "")) for key in ("component", "flow", "kind", "name")]
         times = [statistic(stage.get("cpu_ns"), key) for key in ("mean", "p50", "p99", "max")]
-        rows.append([*names, count(stage.get("calls")), *(NONE if t is None else f"{t / 1000:.3f}" for t in times)])
+        rows.append(
+            [*names, count(stage.get("calls")), *(NONE if t is None else f"{t / 1000:.3f}" for t in times)]
+        )
     columns = [words("component"), words("flow"), words("stage"), words("code"), Column("calls")]
-    return table([*columns, *(Column(key, "µs") for key in ("mean", "p50", "p99", "max"))], rows) if rows else ""
+    return (
+        table([*columns, *(Column(key, "µs") for key in ("mean", "p50", "p99", "max"))], rows) if rows else ""
+    )
 
 
 def nodes(summary: Mapping[str, Any]) -> str:
@@ -174,10 +275,32 @@ def nodes(summary: Mapping[str, Any]) -> str:
     rows = []
     for node in summary.get("nodes") or ():
         late = [statistic(node.get("late_ns"), key) for key in ("p50", "p99", "max")]
-        counts = [count(node.get(key)) for key in ("ticks", "missed_ticks", "gaps_over_1ms", "ring_overflows", "socket_drops")]
-        rows.append([node["name"], seconds(node.get("busy_s")), *counts, *(NONE if t is None else f"{t / 1000:.1f}" for t in late)])
-    columns = [words("node"), Column("busy"), Column("ticks"), Column("missed"), Column("gaps > 1 ms"), Column("records lost"), Column("socket drops")]
-    return table([*columns, *(Column(f"late {key}", "µs") for key in ("p50", "p99", "max"))], rows) if rows else ""
+        counts = [
+            count(node.get(key))
+            for key in ("ticks", "missed_ticks", "gaps_over_1ms", "ring_overflows", "socket_drops")
+        ]
+        rows.append(
+            [
+                node["name"],
+                seconds(node.get("busy_s")),
+                *counts,
+                *(NONE if t is None else f"{t / 1000:.1f}" for t in late),
+            ]
+        )
+    columns = [
+        words("node"),
+        Column("busy"),
+        Column("ticks"),
+        Column("missed"),
+        Column("gaps > 1 ms"),
+        Column("records lost"),
+        Column("socket drops"),
+    ]
+    return (
+        table([*columns, *(Column(f"late {key}", "µs") for key in ("p50", "p99", "max"))], rows)
+        if rows
+        else ""
+    )
 
 
 def notes(summary: Mapping[str, Any]) -> str:

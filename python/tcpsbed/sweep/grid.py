@@ -77,7 +77,8 @@ def _split(text: str) -> Iterator[str]:
 
 def cells(axes: Sequence[Axis], seeds: Sequence[int]) -> list[Cell]:
     """Every combination of values with every seed: the same seeds everywhere, so that differences between
-    combinations share their random numbers."""
+    combinations share their random numbers.
+    """
     return [Cell(values, seed) for values in itertools.product(*(a.values for a in axes)) for seed in seeds]
 
 

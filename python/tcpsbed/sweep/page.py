@@ -12,7 +12,11 @@ from tcpsbed.sweep.grid import Axis
 from tcpsbed.sweep.results import Group, Row, cells_of, groups, headings
 from tcpsbed.sweep.survey import Survey
 
-FIGURES = (("delay_mean_ms", "Mean delay", "delay (ms)", 1.0), ("delay_p99_ms", "p99 delay", "delay (ms)", 1.0), ("loss", "Loss", "lost (%)", 100.0))
+FIGURES = (
+    ("delay_mean_ms", "Mean delay", "delay (ms)", 1.0),
+    ("delay_p99_ms", "p99 delay", "delay (ms)", 1.0),
+    ("loss", "Loss", "lost (%)", 100.0),
+)
 """Column, title, label of the y axis, factor."""
 
 
@@ -28,7 +32,9 @@ def render(survey: Survey, rows: Sequence[Row], failures: int) -> str:
     sheet = Sheet()
     sections = [_flow(flow, found, survey.axes, sheet) for flow, found in groups(rows, survey.axes).items()]
     body = _header(survey, failures) + "".join(sections)
-    return html.document(f"{survey.file.stem} sweep · tcpsbed", body, sheet, {"events": [], "windows": [], "warmup": None})
+    return html.document(
+        f"{survey.file.stem} sweep · tcpsbed", body, sheet, {"events": [], "windows": [], "warmup": None}
+    )
 
 
 def _header(survey: Survey, failures: int) -> Html:
@@ -37,16 +43,23 @@ def _header(survey: Survey, failures: int) -> Html:
     count = len(survey.seeds)
     seeds = f"{count}: {survey.seeds[0]} to {survey.seeds[-1]}" if count > 1 else str(survey.seeds[0])
     shown = markup.facts(
-        [("scenario", str(survey.file)), ("world", survey.world), ("seeds, the same everywhere", seeds), ("tcpsbed", __version__)]
+        [
+            ("scenario", str(survey.file)),
+            ("world", survey.world),
+            ("seeds, the same everywhere", seeds),
+            ("tcpsbed", __version__),
+        ]
         + [(axis.key, ", ".join(axis.values)) for axis in survey.axes]
         + [("set everywhere", ", ".join(survey.settings))]
     )
     banner = ""
     if failures:
-        banner = f'<div class="banner error"><strong>{failures} cells failed</strong> and are missing here; see the folder failed.</div>'
+        said = f"<strong>{failures} cells failed</strong> and are missing here; see the folder failed."
+        banner = f'<div class="banner error">{said}</div>'
     note = "Points are means over seeds; whiskers are 95 % confidence intervals (Student's t)."
     return Html(
-        f'<header><p class="kind">sweep</p><h1>{markup.escaped(survey.file.stem)}</h1>{shown}{banner}<p class="note">{note}</p></header>'
+        f'<header><p class="kind">sweep</p><h1>{markup.escaped(survey.file.stem)}</h1>{shown}{banner}'
+        f'<p class="note">{note}</p></header>'
     )
 
 
@@ -56,7 +69,9 @@ def _flow(flow: str, found: Sequence[Group], axes: Sequence[Axis], sheet: Sheet)
     return markup.section(f"flow-{flow}", flow, figures, table)
 
 
-def _figure(found: Sequence[Group], axes: Sequence[Axis], column: str, title: str, label: str, factor: float) -> Chart:
+def _figure(
+    found: Sequence[Group], axes: Sequence[Axis], column: str, title: str, label: str, factor: float
+) -> Chart:
     first, others = axes[0], axes[1:]
     numbers = first.numbers()
     x = dict(zip(first.values, numbers[0] if numbers else range(len(first.values)), strict=True))
@@ -74,4 +89,13 @@ def _figure(found: Sequence[Group], axes: Sequence[Axis], column: str, title: st
         whiskers.append([None if mean is None or mean[1] is None else mean[1] * factor for mean in means])
     unit = f" ({numbers[1]})" if numbers and numbers[1] else ""
     categories = () if numbers else tuple(order)
-    return Chart(title, [x[value] for value in order], f"{first.key}{unit}", label, lines, over_time=False, whiskers=whiskers, categories=categories)
+    return Chart(
+        title,
+        [x[value] for value in order],
+        f"{first.key}{unit}",
+        label,
+        lines,
+        over_time=False,
+        whiskers=whiskers,
+        categories=categories,
+    )

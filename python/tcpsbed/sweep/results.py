@@ -72,7 +72,7 @@ def headings(axes: Sequence[Axis]) -> list[Column]:
     columns = [words(a.key) for a in axes] + [Column("seeds")]
     for _, title, unit, _ in COLUMNS:
         columns += [Column(title, unit), Column("±", unit)]
-    return columns + [Column("p99 against first", "ms"), Column("±", "ms")]
+    return [*columns, Column("p99 against first", "ms"), Column("±", "ms")]
 
 
 def tables(rows: Sequence[Row], axes: Sequence[Axis]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,7 +111,9 @@ class Survey:
             "records_sha256": str(summary.get("records_sha256", "")),
             "disturbed": bool(summary.get("disturbances")),
         }
-        return [place | {"flow": name} | metrics(flow) | about for name, flow in summary.get("flows", {}).items()]
+        return [
+            place | {"flow": name} | metrics(flow) | about for name, flow in summary.get("flows", {}).items()
+        ]
 
 
 def metrics(flow: Mapping[str, Any]) -> dict[str, float | None]:
@@ -120,7 +121,10 @@ def metrics(flow: Mapping[str, Any]) -> dict[str, float | None]:
     kept = {key: finite(flow.get(key)) for key in ("sent", "delivered", "lost", "loss", "rate_bps")}
     kept |= {f"delay_{key}_ms": statistic(flow.get("delay_ms"), key) for key in DELAYS}
     jitter = flow.get("jitter_ms") or {}
-    kept |= {"jitter_step_mean_ms": statistic(jitter.get("step")), "jitter_rfc3550_ms": finite(jitter.get("rfc3550"))}
+    kept |= {
+        "jitter_step_mean_ms": statistic(jitter.get("step")),
+        "jitter_rfc3550_ms": finite(jitter.get("rfc3550")),
+    }
     return kept
 
 
@@ -133,4 +137,4 @@ def write_parquet(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
     table = pa.table({column: [row[column] for row in rows] for column in columns})
     part = file.with_suffix(".part")
     pq.write_table(table, part)
-    os.replace(part, file)
+    part.replace(file)

@@ -91,7 +91,12 @@ class Crew:
             failure.write_text(f"{' '.join(job.settings)}\n{message}\n", encoding="utf-8")
             return message
         failure.unlink(missing_ok=True)
-        kept = {"values": job.cell.values, "seed": job.cell.seed, "settings": job.settings, "summary": summary}
+        kept = {
+            "values": job.cell.values,
+            "seed": job.cell.seed,
+            "settings": job.settings,
+            "summary": summary,
+        }
         write_whole(self.result(job.key), json.dumps(kept))
         return None
 
@@ -100,7 +105,12 @@ class Crew:
             if self.ended:
                 return 130, "", "stopped"
             child = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
             )
             self.running.add(child)
         try:
@@ -125,4 +135,4 @@ def write_whole(file: Path, text: str) -> None:
     """Writes a file so that a kill leaves the old one, the new one, or none, never half of it."""
     part = file.with_suffix(".part")
     part.write_text(text, encoding="utf-8")
-    os.replace(part, file)
+    part.replace(file)

@@ -197,7 +197,7 @@ impl Echoes {
                 round_trip_ns: point.round_trip.estimate(1.0),
                 forward_ns: point.forward.estimate(1.0),
                 return_ns: point.back.estimate(1.0),
-                round_trip_curve_ns: p.iter().map(|&q| point.round_trip.tally().quantile(q)).collect(),
+                round_trip_curve_ns: point.round_trip.tally().curve(p),
             }
         });
         EchoReport {

@@ -173,7 +173,7 @@ impl Flow {
     pub fn sent(&mut self, row: &Record, around: Around) {
         let Some(leg) = self.legs.first_mut() else { return };
         let Around { flow, options, series } = around;
-        leg.start(row, 0, flow, options, series);
+        leg.start(row, None, flow, options, series);
         if leg.start == leg.end {
             leg.arrive(&Record { value: 0, ..*row }, flow, options, series);
         }
@@ -187,7 +187,7 @@ impl Flow {
         let Some(leg) = self.legs.get_mut(number) else { return };
         let Around { flow, options, series } = around;
         if number > 0 && row.point == leg.start {
-            leg.start(row, row.value, flow, options, series);
+            leg.start(row, Some(row.value), flow, options, series);
         } else if number < last && row.point == leg.end {
             leg.arrive(row, flow, options, series);
         } else {
@@ -299,7 +299,6 @@ impl Flow {
         let delay_ns = delay.distribution();
         let total = |of: fn(&leg::Counts) -> u64| self.legs.iter().map(|leg| of(&leg.counts)).sum();
         let first = self.legs.first().map(|leg| leg.counts).unwrap_or_default();
-        let curve = |t: &Tally| p.iter().map(|&q| t.quantile(q)).collect();
         FlowReport {
             name: flow.name.clone(),
             sent: first.sent,
@@ -328,7 +327,7 @@ impl Flow {
             verified: c.verified,
             points: self.legs.iter().flat_map(|leg| leg.join.points(plan)).collect(),
             path: path::report(plan, flow, &self.legs.iter().map(|leg| &leg.join).collect::<Vec<_>>()),
-            cdf: FlowCdf { delay_ns: curve(delay), interarrival_ns: curve(&self.interarrival) },
+            cdf: FlowCdf { delay_ns: delay.curve(p), interarrival_ns: self.interarrival.curve(p) },
         }
     }
 

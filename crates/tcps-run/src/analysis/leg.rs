@@ -83,15 +83,22 @@ impl Leg {
         let periods: Vec<Time> = std::iter::once(flow.period_ns).chain(periods).collect();
         let ends_with = |i| if i + 1 == parts.len() { visits.last() } else { None };
         let legs = parts.iter().zip(periods).enumerate();
-        legs.map(|(i, (points, period_ns))| Self::new(points, ends_with(i), period_ns, options)).collect()
+        legs.map(|(i, (points, period_ns))| Self::new(points, i == 0, ends_with(i), period_ns, options))
+            .collect()
     }
 
-    fn new(points: &[PointId], last: Option<&&VisitPlan>, period_ns: Time, options: &Options) -> Self {
+    fn new(
+        points: &[PointId],
+        first: bool,
+        last: Option<&&VisitPlan>,
+        period_ns: Time,
+        options: &Options,
+    ) -> Self {
         let window = Window::new(period_ns, options.grace_ns);
         let (start, end) = (points[0], points[points.len() - 1]);
         let after = last.filter(|v| !v.steps.is_empty()).map(|v| exit(v.component));
         let all = points.iter().copied().chain(after).collect();
-        let join = Join::new(all, points.len(), window.len());
+        let join = Join::new(all, points.len(), first, window.len());
         Self { join, window, counts: Counts::default(), start, end }
     }
 
@@ -112,9 +119,16 @@ impl Leg {
         Some(slot)
     }
 
-    /// A sample starts.
+    /// A sample starts: `age_ns` is none where it is made.
     #[inline]
-    pub fn start(&mut self, row: &Record, age_ns: i64, flow: usize, options: &Options, series: &mut Series) {
+    pub fn start(
+        &mut self,
+        row: &Record,
+        age_ns: Option<i64>,
+        flow: usize,
+        options: &Options,
+        series: &mut Series,
+    ) {
         let Some(slot) = self.slot(row, flow, options, series) else { return };
         if slot.is(SENT) {
             return;
@@ -123,8 +137,10 @@ impl Leg {
         slot.marks |= SENT;
         let (counted, arrived) = (slot.is(COUNTED), slot.is(DELIVERED));
         self.counts.sent += u64::from(counted);
-        if counted && !arrived {
-            self.join.start(row.index, age_ns);
+        match age_ns {
+            _ if !counted || arrived => {}
+            Some(age_ns) => self.join.start(row.index, age_ns),
+            None => self.join.born(row.index),
         }
     }
 

@@ -13,6 +13,7 @@ pub mod clock;
 pub mod echo;
 pub mod fit;
 pub mod flow;
+pub mod histogram;
 pub mod interval;
 pub mod jitter;
 pub mod leg;
@@ -243,7 +244,7 @@ impl<'a> Analyser<'a> {
             end_ns,
             warmup_ns: self.options.warmup_ns,
             grace_ns: self.options.grace_ns,
-            digits: tally::DIGITS,
+            digits: histogram::DIGITS,
             flows: flows.map(|(f, planned)| f.report(plan, planned, end_ns, &self.options, &p)).collect(),
             echo: echoes.map(|(e, probe)| e.report(plan, probe, end_ns, self.options.grace_ns, &p)).collect(),
             queues: self.queues.report(plan),

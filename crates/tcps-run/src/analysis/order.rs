@@ -7,11 +7,11 @@
 
 use super::tally::mean_of;
 use serde::Serialize;
-use std::collections::VecDeque;
 use tcps_core::time::Time;
 
 /// New maxima that are remembered to find how far a late sample was overtaken.
 const REMEMBERED: usize = 256;
+const MASK: usize = REMEMBERED - 1;
 
 /// Reordering of a flow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -28,7 +28,7 @@ pub struct Reordering {
     pub max_late_ns: i64,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Maximum {
     index: u32,
     arrival: u64,
@@ -36,14 +36,25 @@ struct Maximum {
 }
 
 /// Watches arrivals; duplicates must not be shown to it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Order {
-    maxima: VecDeque<Maximum>,
+    maxima: Box<[Maximum; REMEMBERED]>,
+    /// Maxima met, of which the last 256 are remembered.
+    met: usize,
+    /// Smallest number that is in order.
+    next: u64,
     arrivals: u64,
     reordered: u64,
     extents: i128,
     max_extent: u64,
     max_late_ns: i64,
+}
+
+impl Default for Order {
+    fn default() -> Self {
+        let maxima = Box::new([Maximum::default(); REMEMBERED]);
+        Self { maxima, met: 0, next: 0, arrivals: 0, reordered: 0, extents: 0, max_extent: 0, max_late_ns: 0 }
+    }
 }
 
 impl Order {
@@ -52,25 +63,37 @@ impl Order {
     #[inline]
     pub fn arrive(&mut self, index: u32, time_ns: Time) {
         self.arrivals += 1;
-        if self.maxima.back().is_some_and(|m| index < m.index) {
+        if u64::from(index) < self.next {
             return self.late(index, time_ns);
         }
-        if self.maxima.len() == REMEMBERED {
-            self.maxima.pop_front();
-        }
-        self.maxima.push_back(Maximum { index, arrival: self.arrivals, time_ns });
+        self.next = u64::from(index) + 1;
+        self.maxima[self.met & MASK] = Maximum { index, arrival: self.arrivals, time_ns };
+        self.met += 1;
     }
 
     #[cold]
     fn late(&mut self, index: u32, time_ns: Time) {
         self.reordered += 1;
-        let at = self.maxima.partition_point(|m| m.index <= index);
-        if let Some(overtaker) = self.maxima.get(at) {
+        if let Some(overtaker) = self.overtaker(index) {
             let extent = self.arrivals - overtaker.arrival;
             self.extents += i128::from(extent);
             self.max_extent = self.max_extent.max(extent);
             self.max_late_ns = self.max_late_ns.max(time_ns.saturating_sub(overtaker.time_ns));
         }
+    }
+
+    /// The earliest arrival that is remembered with a larger number.
+    fn overtaker(&self, index: u32) -> Option<Maximum> {
+        let (mut low, mut high) = (self.met.saturating_sub(REMEMBERED), self.met);
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.maxima[middle & MASK].index > index {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        (low < self.met).then(|| self.maxima[low & MASK])
     }
 
     /// What was found.

@@ -71,6 +71,9 @@ pub struct Join {
     ages: Vec<i64>,
     mask: usize,
     at_point: Vec<Tally>,
+    /// Samples that started at age 0, which need no tally.
+    newborn: u64,
+    /// Spans between points; empty where the only one is the whole age.
     between: Vec<Tally>,
     joined: u64,
     unjoined: u64,
@@ -79,13 +82,15 @@ pub struct Join {
 }
 
 impl Join {
-    /// A join for these points, of which `length` lead to the end; `samples` fit into the window.
-    pub fn new(points: Vec<PointId>, length: usize, samples: usize) -> Self {
+    /// A join for these points, of which `length` lead to the end; samples are born at the start of a `first` leg;
+    /// `samples` fit into the window.
+    pub fn new(points: Vec<PointId>, length: usize, first: bool, samples: usize) -> Self {
         let mut position = vec![NOWHERE; points.iter().max().map_or(0, |&p| p as usize + 1)];
         for (i, &p) in points.iter().enumerate().rev() {
             position[p as usize] = i as u8;
         }
         let ring = samples.min(RING);
+        let spans = if first && length == 2 { 0 } else { length.saturating_sub(1) };
         Self {
             position,
             length,
@@ -93,7 +98,8 @@ impl Join {
             ages: vec![UNKNOWN; ring * points.len()],
             mask: ring - 1,
             at_point: vec![Tally::default(); points.len()],
-            between: vec![Tally::default(); length.saturating_sub(1)],
+            newborn: 0,
+            between: vec![Tally::default(); spans],
             points,
             joined: 0,
             unjoined: 0,
@@ -112,8 +118,19 @@ impl Join {
         row
     }
 
-    /// A sample starts on the leg.
+    /// A sample is made here.
     #[inline]
+    pub fn born(&mut self, index: u32) {
+        self.newborn += 1;
+        if self.between.is_empty() {
+            return;
+        }
+        let row = self.row(index);
+        row.fill(UNKNOWN);
+        row[0] = 0;
+    }
+
+    /// A sample starts on a later leg.
     pub fn start(&mut self, index: u32, age_ns: i64) {
         let row = self.row(index);
         row.fill(UNKNOWN);
@@ -140,6 +157,9 @@ impl Join {
     pub fn arrive(&mut self, index: u32, age_ns: i64) {
         let (length, width) = (self.length, self.points.len());
         self.at_point[length - 1].add(age_ns);
+        if self.between.is_empty() {
+            return self.join([0, age_ns]);
+        }
         let at = index as usize & self.mask;
         let row = &mut self.ages[at * width..at * width + length];
         if self.tags[at] == index {
@@ -152,9 +172,14 @@ impl Join {
         for (tally, pair) in self.between.iter_mut().zip(row.windows(2)) {
             tally.add(pair[1].saturating_sub(pair[0]));
         }
+        let start_ns = row[0];
+        self.join([start_ns, age_ns]);
+    }
+
+    fn join(&mut self, ends: [i64; 2]) {
         self.joined += 1;
-        self.ends[0] += i128::from(row[0]);
-        self.ends[1] += i128::from(age_ns);
+        self.ends[0] += i128::from(ends[0]);
+        self.ends[1] += i128::from(ends[1]);
     }
 
     /// The points, by number.
@@ -169,15 +194,17 @@ impl Join {
 
     /// Ages at all points.
     pub fn points(&self, plan: &Plan) -> Vec<PointAges> {
-        let ages = |(&point, ages): (&PointId, &Tally)| PointAges {
-            point: names::point(plan, point),
-            n: ages.n(),
-            age_ns: ages.distribution(),
+        let ages = |(i, (&point, ages)): (usize, (&PointId, &Tally))| {
+            let zero = (i == 0 && self.newborn > 0).then(|| Distribution::constant(self.newborn, 0.0));
+            let age_ns = zero.or_else(|| ages.distribution());
+            PointAges { point: names::point(plan, point), n: age_ns.as_ref().map_or(0, |d| d.n), age_ns }
         };
-        self.points.iter().zip(&self.at_point).map(ages).collect()
+        self.points.iter().zip(&self.at_point).enumerate().map(ages).collect()
     }
 
     fn segments(&self, plan: &Plan, flow: &FlowPlan) -> Vec<Segment> {
+        let spans =
+            if self.between.is_empty() { std::slice::from_ref(self.at_end()) } else { &self.between[..] };
         let segment = |(pair, spans): (&[PointId], &Tally)| {
             let stretch = Stretch::between(plan, flow, pair[0], pair[1]);
             Segment {
@@ -187,7 +214,7 @@ impl Join {
                 latency_ns: spans.distribution(),
             }
         };
-        self.points[..self.length].windows(2).zip(&self.between).map(segment).collect()
+        self.points[..self.length].windows(2).zip(spans).map(segment).collect()
     }
 
     /// Mean ages of the joined samples where the leg starts and ends.

@@ -3,11 +3,8 @@
 //! The sum is an integer, so that means of parts add up to the mean of the whole without rounding. Negative values
 //! (a one-way delay under a clock offset, a delay variation) have a histogram of their own magnitudes.
 
-use hdrhistogram::Histogram;
+use super::histogram::Histogram;
 use serde::Serialize;
-
-/// Significant digits of the histograms behind all percentiles.
-pub const DIGITS: u8 = 3;
 
 /// What is said of a distribution; the unit is that of the key it stands under.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -33,6 +30,11 @@ pub struct Distribution {
 }
 
 impl Distribution {
+    /// That of `n` equal values.
+    pub fn constant(n: u64, v: f64) -> Self {
+        Self { n, min: v, mean: v, sd: 0.0, p50: v, p95: v, p99: v, p999: v, max: v }
+    }
+
     /// The same distribution moved by `by`.
     pub fn shifted(&self, by: f64) -> Self {
         Self {
@@ -59,35 +61,16 @@ pub struct Tally {
     squares: f64,
     min: i64,
     max: i64,
-    below: Option<Box<Histogram<u32>>>,
-    above: Histogram<u32>,
+    /// Magnitudes of negative values.
+    below: Option<Box<Histogram>>,
+    above: Histogram,
 }
 
 impl Default for Tally {
     fn default() -> Self {
-        Self {
-            n: 0,
-            sum: 0,
-            first: 0.0,
-            squares: 0.0,
-            min: i64::MAX,
-            max: i64::MIN,
-            below: None,
-            above: histogram(),
-        }
+        let above = Histogram::default();
+        Self { n: 0, sum: 0, first: 0.0, squares: 0.0, min: i64::MAX, max: i64::MIN, below: None, above }
     }
-}
-
-fn histogram() -> Histogram<u32> {
-    let mut histogram = Histogram::new(DIGITS).expect("3 digits are within the histogram's range");
-    histogram.auto(true);
-    histogram
-}
-
-/// A histogram that resizes itself refuses no value.
-#[inline]
-fn count(histogram: &mut Histogram<u32>, value: u64) {
-    histogram.record(value).expect("a resizing histogram takes any value");
 }
 
 impl Tally {
@@ -104,15 +87,15 @@ impl Tally {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         if value >= 0 {
-            count(&mut self.above, value as u64);
+            self.above.add(value as u64);
         } else {
             self.add_below(value);
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn add_below(&mut self, value: i64) {
-        count(self.below.get_or_insert_with(|| Box::new(histogram())), value.unsigned_abs());
+        self.below.get_or_insert_with(Default::default).add(value.unsigned_abs());
     }
 
     /// Number of values.
@@ -145,34 +128,48 @@ impl Tally {
         ((self.squares - n * off * off).max(0.0) / (n - 1.0)).sqrt()
     }
 
-    /// The smallest value that a fraction `q` of the values does not exceed, to 3 digits.
-    pub fn quantile(&self, q: f64) -> f64 {
-        if self.n == 0 {
-            return 0.0;
-        }
-        let rank = ((q * self.n as f64).ceil() as u64).clamp(1, self.n);
-        self.value_at(rank).clamp(self.min as f64, self.max as f64)
+    /// For each fraction, the smallest value that it does not exceed, to 3 digits; fractions must rise.
+    pub fn quantiles<const N: usize>(&self, fractions: [f64; N]) -> [f64; N] {
+        let mut found = [0.0; N];
+        self.curve(&fractions).into_iter().zip(&mut found).for_each(|(value, f)| *f = value);
+        found
     }
 
-    fn value_at(&self, rank: u64) -> f64 {
-        let below = self.below.as_ref().map_or(0, |h| h.len());
-        if let Some(histogram) = self.below.as_ref().filter(|_| rank <= below) {
-            return -(at_rank(histogram, below + 1 - rank) as f64);
+    /// The same for any number of fractions.
+    pub fn curve(&self, fractions: &[f64]) -> Vec<f64> {
+        let cells = self.cells();
+        let (mut at, mut seen) = (0, cells.first().map_or(0, |c| c.2));
+        let value = |&fraction: &f64| {
+            let rank = ((fraction * self.n as f64).ceil() as u64).clamp(1, self.n);
+            while seen < rank && at + 1 < cells.len() {
+                at += 1;
+                seen += cells[at].2;
+            }
+            let (low, high, _) = cells[at];
+            match rank {
+                1 => self.min as f64,
+                rank if rank == self.n => self.max as f64,
+                _ => ((low + high) / 2.0).clamp(self.min as f64, self.max as f64),
+            }
+        };
+        if cells.is_empty() {
+            return vec![0.0; fractions.len()];
         }
-        at_rank(&self.above, rank - below) as f64
+        fractions.iter().map(value).collect()
     }
 
     /// Everything said of it; `None` of nothing.
     pub fn distribution(&self) -> Option<Distribution> {
+        let [p50, p95, p99, p999] = self.quantiles([0.5, 0.95, 0.99, 0.999]);
         (self.n > 0).then(|| Distribution {
             n: self.n,
             min: self.min as f64,
             mean: self.mean(),
             sd: self.sd(),
-            p50: self.quantile(0.5),
-            p95: self.quantile(0.95),
-            p99: self.quantile(0.99),
-            p999: self.quantile(0.999),
+            p50,
+            p95,
+            p99,
+            p999,
             max: self.max as f64,
         })
     }
@@ -181,31 +178,17 @@ impl Tally {
     pub fn cells(&self) -> Vec<(f64, f64, u64)> {
         let mut cells = Vec::new();
         if let Some(h) = &self.below {
-            cells.extend(edges(h).map(|(low, high, n)| (-high, -low, n)));
+            cells.extend(h.cells().map(|(low, high, n)| (-high, -low, n)));
             cells.reverse();
         }
-        cells.extend(edges(&self.above));
+        cells.extend(self.above.cells());
         cells
     }
 
     /// Bytes held on the heap.
     pub fn heap_bytes(&self) -> usize {
-        let counts = |h: &Histogram<u32>| h.distinct_values() * 4;
-        counts(&self.above) + self.below.as_ref().map_or(0, |h| counts(h))
+        self.above.heap_bytes() + self.below.as_ref().map_or(0, |h| h.heap_bytes())
     }
-}
-
-fn at_rank(histogram: &Histogram<u32>, rank: u64) -> u64 {
-    let q = (rank as f64 - 0.5).max(0.0) / histogram.len().max(1) as f64;
-    histogram.median_equivalent(histogram.value_at_quantile(q))
-}
-
-fn edges(histogram: &Histogram<u32>) -> impl Iterator<Item = (f64, f64, u64)> + '_ {
-    histogram.iter_recorded().map(|cell| {
-        let value = cell.value_iterated_to();
-        let low = histogram.lowest_equivalent(value) as f64;
-        (low, histogram.highest_equivalent(value) as f64, u64::from(cell.count_at_value()))
-    })
 }
 
 /// `sum / n`, the quotient and the remainder apart, so that a sum beyond 53 bits keeps its low digits.
@@ -241,9 +224,9 @@ mod tests {
     fn negative_values_keep_their_order() {
         let t = tally((-500..500).map(|v| v * 10));
         assert_eq!(t.mean(), -5.0);
-        assert_eq!(t.quantile(0.0), -5000.0);
-        assert!((t.quantile(0.25) + 2510.0).abs() <= 5.0, "{}", t.quantile(0.25));
-        assert!((t.quantile(0.75) - 2490.0).abs() <= 5.0, "{}", t.quantile(0.75));
+        let [smallest, low, high, largest] = t.quantiles([0.0, 0.25, 0.75, 1.0]);
+        assert_eq!((smallest, largest), (-5000.0, 4990.0));
+        assert!((low + 2510.0).abs() <= 5.0 && (high - 2490.0).abs() <= 5.0, "{low} {high}");
         let cells = t.cells();
         assert!(cells.windows(2).all(|w| w[0].1 < w[1].0));
         assert_eq!(cells.iter().map(|c| c.2).sum::<u64>(), 1000);

@@ -60,6 +60,11 @@ def _actions(
 ) -> list[dict[str, Any]]:
     if target == "link":
         links = [number for name in event.link or [] for number in network.find(name, (*key, "link"))]
+        if event.rate_bps is not None and any(
+            "opportunities_ns" in network.links[number] for number in links
+        ):
+            found = "found a new rate of a link that follows a trace"
+            raise book.scenario.error((*key, "rate"), found, "delay, loss, up")
         changes = {
             name: getattr(event, name) for name in _TARGETS["link"] if getattr(event, name) is not None
         }

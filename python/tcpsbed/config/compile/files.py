@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
+from tcpsbed.errors import DataError
+
+_T = TypeVar("_T")
 
 
 def existing(scenario: Scenario, key: Key, name: str) -> Path:
@@ -18,6 +23,19 @@ def existing(scenario: Scenario, key: Key, name: str) -> Path:
             key, f'found "{name}", but there is no such file', f"a file, looked for at {path}"
         )
     return path
+
+
+def read(scenario: Scenario, key: Key, reader: Callable[[], _T]) -> _T:
+    """What a reader of data files gives; what it refuses is an error of the key that names the file."""
+    try:
+        return reader()
+    except DataError as error:
+        where = f" in {Path(error.file).name}" if error.file else ""
+        where += f", line {error.line}" if error.line is not None else ""
+        at = (*key, error.key) if error.key else key
+        raise scenario.error(
+            at, f"found {error.found}{where}", error.allowed or "a file that can be read"
+        ) from None
 
 
 def column(scenario: Scenario, key: Key, path: Path, which: str | int) -> tuple[str, list[float]]:

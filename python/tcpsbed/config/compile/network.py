@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tcpsbed.config.compile.book import Book
-from tcpsbed.config.compile.files import existing
+from tcpsbed.config.compile.files import existing, read
 from tcpsbed.config.compile.graphs import Edge, graph
 from tcpsbed.config.compile.spans import dist
 from tcpsbed.config.model.link import GilbertElliott, Link, LinkSettings, Queue, RandomLoss
@@ -229,14 +229,10 @@ class Network:
             raise self.book.scenario.error(
                 (*key, "trace"), "found a shared medium and a trace", "one of them"
             )
+        from tcpsbed.datasets import traces
+
         path = existing(self.book.scenario, (*key, "trace"), found["trace"])
-        try:
-            moments = [int(line) * 1_000_000 for line in path.read_text(encoding="utf-8").split()]
-        except (ValueError, OSError):
-            moments = []
-        if not moments or moments != sorted(moments) or moments[0] < 0 or moments[-1] == 0:
-            allowed = "whole milliseconds in order, one a line (mahimahi)"
-            raise self.book.scenario.error((*key, "trace"), f"found {path.name}, which is no trace", allowed)
+        moments: list[int] = read(self.book.scenario, (*key, "trace"), lambda: traces.mahimahi(path)).tolist()
         return moments
 
 

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed.config.compile.book import Book, Way
-from tcpsbed.config.compile.files import column, existing
+from tcpsbed.config.compile.files import existing, read
 from tcpsbed.config.model.flow import Flow, Frames, Generated, Recording, RobotSource, Sizes
-from tcpsbed.errors import DataError
 
 _BYTES = {"f32": 4, "f64": 8}
 
@@ -73,18 +72,11 @@ class Sources:
 
     def _plan(self, way: Way) -> dict[str, Any]:
         source = way.model.source
-        try:
-            if isinstance(source, Recording):
-                return self._values(way, source)
-            if isinstance(source, Frames):
-                return self._frames(way, source)
-        except DataError as error:
-            key = (*way.key, "source", *([error.key] if error.key else []))
-            allowed = error.allowed or "a data file that can be read"
-            raise self.book.scenario.error(key, error.found, allowed) from None
-        if isinstance(source, Sizes):
-            return self._sizes(way, source)
-        return self._generated(way)
+        if isinstance(source, Recording):
+            return self._values(way, source)
+        if isinstance(source, Frames):
+            return self._frames(way, source)
+        return self._sizes(way, source) if isinstance(source, Sizes) else self._generated(way)
 
     def _generated(self, way: Way) -> dict[str, Any]:
         size = way.model.sample_bytes
@@ -101,35 +93,40 @@ class Sources:
         return {"kind": "generated", "bytes": size}
 
     def _values(self, way: Way, source: Recording) -> dict[str, Any]:
-        self._check(way, "recording", source.recording)
         from tcpsbed.datasets import recordings
 
-        values = recordings.open_values(source.spec(), way.model.rate_hz, self.book.scenario.folder)
+        self._check(way, "recording", source.recording)
+        folder = self.book.scenario.folder
+        values = read(
+            self.book.scenario,
+            (*way.key, "source"),
+            lambda: recordings.open_values(source.spec(), way.model.rate_hz, folder),
+        )
         path = self._input(way, "f64")
         path.write_bytes(values.astype("<f8").tobytes())
         return {"kind": "values", "path": str(path), "columns": int(values.shape[1]), "repeat": source.repeat}
 
     def _frames(self, way: Way, source: Frames) -> dict[str, Any]:
-        self._check(way, "frames", source.frames)
         from tcpsbed.datasets import frames
 
-        spec = {"recording": source.frames} | dict(source.model_extra or {})
-        data, offsets = frames.open_frames(spec, way.model.rate_hz, self.book.scenario.folder)
+        self._check(way, "frames", source.frames)
+        folder = self.book.scenario.folder
+        data, offsets = read(
+            self.book.scenario,
+            (*way.key, "source"),
+            lambda: frames.open_frames(source.spec(), way.model.rate_hz, folder),
+        )
         path = self._input(way, "frames")
         path.write_bytes(data)
-        return {"kind": "frames", "path": str(path), "offsets": [int(offset) for offset in offsets]}
+        return {"kind": "frames", "path": str(path), "offsets": offsets}
 
     def _sizes(self, way: Way, source: Sizes) -> dict[str, Any]:
-        key = (*way.key, "source")
-        path = existing(self.book.scenario, (*key, "sizes"), source.sizes)
-        _, values = column(self.book.scenario, key, path, source.column)
-        factor = 8 if source.unit == "bit" else 1
-        sizes = [round(value / factor) for value in values]
-        if min(sizes) < 1 or max(sizes) >= 2**32:
-            raise self.book.scenario.error(
-                key, f"found a size of {min(sizes)} B in {path.name}", "sizes from 1 B to 4 GiB"
-            )
-        return {"kind": "sizes", "bytes": sizes}
+        from tcpsbed.datasets import traces
+
+        key = (*way.key, "source", "sizes")
+        path = existing(self.book.scenario, key, source.sizes)
+        sizes = read(self.book.scenario, key, lambda: traces.frame_sizes(path))
+        return {"kind": "sizes", "bytes": sizes.tolist()}
 
     def _check(self, way: Way, kind: str, name: str) -> None:
         if not name.startswith("builtin:"):

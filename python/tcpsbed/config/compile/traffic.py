@@ -6,12 +6,11 @@ from itertools import permutations
 from typing import Any
 
 from tcpsbed.config.compile.book import Book
-from tcpsbed.config.compile.files import existing
+from tcpsbed.config.compile.files import existing, read
 from tcpsbed.config.compile.network import Network
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.model.traffic import Cbr, Poisson, Replay, Traffic, Vary, Vbr
 from tcpsbed.config.origin import Key
-from tcpsbed.errors import DataError
 
 _Pair = tuple[str, int, int]
 
@@ -28,11 +27,15 @@ def traffic(book: Book, network: Network) -> list[dict[str, Any]]:
         pairs = _pairs(book, network, entry, (*key, "on"))
         if isinstance(entry, Cbr | Poisson | Vbr) and entry.rate_bps == 0:
             continue
-        base = {"start_ns": entry.start_ns, "dscp": entry.dscp, "model": _model(book, entry, key)}
-        if entry.stop_ns is not None:
-            base["stop_ns"] = entry.stop_ns
+        models = _models(book, entry, key)
+        base: dict[str, Any] = {"dscp": entry.dscp} | (
+            {} if entry.stop_ns is None else {"stop_ns": entry.stop_ns}
+        )
         for suffix, a, b in pairs:
-            plans.append({"name": f"{name}.{suffix}", "from": a, "to": b} | base)
+            for number, (offset_ns, model) in enumerate(models, 1):
+                one = f"{name}.{suffix}" + (f".{number}" if len(models) > 1 else "")
+                start = {"name": one, "from": a, "to": b, "start_ns": entry.start_ns + offset_ns}
+                plans.append(start | base | {"model": model})
     return plans
 
 
@@ -67,23 +70,19 @@ def _of_link(book: Book, network: Network, on: str, alone: bool, key: Key) -> li
     return pairs
 
 
-def _model(book: Book, entry: Traffic, key: Key) -> dict[str, Any]:
+def _models(book: Book, entry: Traffic, key: Key) -> list[tuple[int, dict[str, Any]]]:
+    """What flows between each pair: models, each with the span after the start at which it begins."""
     if isinstance(entry, Replay):
-        return _replay(book, entry, key)
+        return _replays(book, entry, key)
     if isinstance(entry, Cbr):
-        return {"kind": "cbr", "rate_bps": entry.rate_bps, "packet_bytes": entry.packet_bytes}
+        return [(0, {"kind": "cbr", "rate_bps": entry.rate_bps, "packet_bytes": entry.packet_bytes})]
     if isinstance(entry, Poisson):
         exponential = entry.size == "exponential"
         plan = {"kind": "poisson", "rate_bps": entry.rate_bps, "packet_bytes": entry.packet_bytes}
-        return plan | {"exponential_size": exponential}
+        return [(0, plan | {"exponential_size": exponential})]
     low, high = entry.rate_bps * (1 - entry.spread), entry.rate_bps * (1 + entry.spread)
-    return {
-        "kind": "vbr",
-        "low_bps": low,
-        "high_bps": high,
-        "packet_bytes": entry.packet_bytes,
-        "vary": _vary(entry.vary),
-    }
+    plan = {"kind": "vbr", "low_bps": low, "high_bps": high, "packet_bytes": entry.packet_bytes}
+    return [(0, plan | {"vary": _vary(entry.vary)})]
 
 
 def _vary(vary: Vary) -> dict[str, Any]:
@@ -91,38 +90,27 @@ def _vary(vary: Vary) -> dict[str, Any]:
     return plan | ({"period_ns": vary.piecewise_ns} if vary.kind == "piecewise" else {})
 
 
-def _replay(book: Book, entry: Replay, key: Key) -> dict[str, Any]:
-    """Captures merged in order of time, then played faster or scaled to a mean rate."""
+def _replays(book: Book, entry: Replay, key: Key) -> list[tuple[int, dict[str, Any]]]:
+    """Captures side by side, each repeated on its own, sped up together so that their mean rates add up."""
     if entry.rate_bps is not None and entry.speed != 1.0:
         raise book.scenario.error((*key, "speed"), "found a speed and a rate", "one of them")
-    packets = sorted(
-        packet for number in range(len(entry.file)) for packet in _capture(book, entry, number, key)
-    )
-    if not packets:
-        raise book.scenario.error((*key, "file"), "found no packets", "captures with packets")
-    # A round ends a mean spacing after its last packet, so that the repetition has no packets at one moment.
-    length = max(1, packets[-1][0] + packets[-1][0] // max(1, len(packets) - 1))
+    captures = [_capture(book, (*key, "file"), capture.file) for capture in entry.file]
     speed = entry.speed
     if entry.rate_bps is not None:
-        speed = entry.rate_bps * length / (sum(size for _, size in packets) * 8e9)
-    plan: dict[str, Any] = {
-        "kind": "replay",
-        "packets": [[round(time / speed), size] for time, size in packets],
-    }
-    return plan | ({"loop_ns": max(1, round(length / speed))} if entry.loop else {})
+        speed = entry.rate_bps / sum(8e9 * sum(sizes) / length_ns for _, sizes, length_ns in captures)
+    models = []
+    for (times, sizes, length_ns), capture in zip(captures, entry.file, strict=True):
+        packets = [[round(time / speed), size] for time, size in zip(times, sizes, strict=True)]
+        loop = {"loop_ns": max(1, round(length_ns / speed))} if entry.loop else {}
+        models.append((capture.offset_ns, {"kind": "replay", "packets": packets} | loop))
+    return models
 
 
-def _capture(book: Book, entry: Replay, number: int, key: Key) -> list[tuple[int, int]]:
-    """The packets of a capture as (moment from its first packet plus its offset, bytes on the wire)."""
-    capture = entry.file[number]
-    path = existing(book.scenario, (*key, "file"), capture.file)
+def _capture(book: Book, key: Key, name: str) -> tuple[list[int], list[int], float]:
+    """Moments and sizes of a capture's packets, and its length: one mean gap beyond the last, 1 s for only one."""
     from tcpsbed.datasets import captures
 
-    try:
-        times, sizes = captures.read(path)
-    except DataError as error:
-        raise book.scenario.error(
-            (*key, "file"), error.found, error.allowed or "a pcap, pcapng or csv file"
-        ) from None
-    first = int(times.min()) if len(times) else 0
-    return [(int(t) - first + capture.offset_ns, int(s)) for t, s in zip(times, sizes, strict=True) if s > 0]
+    path = existing(book.scenario, key, name)
+    times, sizes = (array.tolist() for array in read(book.scenario, key, lambda: captures.read(path)))
+    length_ns = times[-1] * len(times) / (len(times) - 1) if times[-1] > 0 else 1e9
+    return times, sizes, length_ns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, StrictBool, StrictInt
+from pydantic import BeforeValidator, Discriminator, Field, StrictBool, StrictInt
 
 from tcpsbed.config.model.code import Transport
 from tcpsbed.config.model.table import Names, Table
@@ -66,20 +66,26 @@ class Recording(Table):
     """The unit of the time of a csv file; absent: seconds."""
 
     def spec(self) -> dict[str, Any]:
-        """What the reader of recordings takes: the keys that are given, moments in seconds."""
-        names = ("recording", "format", "columns", "scale", "rate_hz", "time", "time_unit")
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        spans = {"start": self.start_ns, "stop": self.stop_ns}
-        return given | {name: ns / 1e9 for name, ns in spans.items() if ns is not None}
+        """What the reader of recordings takes."""
+        return _given(self, ("recording", "format", "columns", "scale", "rate_hz", "time", "time_unit"))
 
 
 class Frames(Table):
-    """Frames of a recorded stream; further keys are for its reader."""
+    """Frames of a recorded stream, one a period of the flow."""
 
-    model_config = ConfigDict(extra="allow")
     kind: Literal["frames"] = "frames"
     frames: str
-    """A file, or one that ships with tcpsbed ("builtin:speech", "builtin:clip")."""
+    """An index in JSON, a wav file, any file with `frame`, or what ships ("builtin:sound", "builtin:clip")."""
+    frame_bytes: PositiveSize | None = Field(None, alias="frame")
+    """Cuts any file into frames of this size."""
+    start_ns: Duration | None = Field(None, alias="start")
+    """The moment in the recording where it begins."""
+    stop_ns: PositiveDuration | None = Field(None, alias="stop")
+    """The moment in the recording where it ends."""
+
+    def spec(self) -> dict[str, Any]:
+        """What the reader of frames takes."""
+        return _given(self, ("frames", "frame_bytes"))
 
 
 class Sizes(Table):
@@ -87,11 +93,14 @@ class Sizes(Table):
 
     kind: Literal["sizes"] = "sizes"
     sizes: str
-    """A csv file with a column of frame sizes."""
-    column: str | int = 0
-    """The column, by name or by number from 0."""
-    unit: Literal["B", "bit"] = "B"
-    """The unit of the sizes."""
+    """A file with a frame a line: time and size in bits, or a column named `bytes` or `bits`."""
+
+
+def _given(source: Recording | Frames, names: tuple[str, ...]) -> dict[str, Any]:
+    """The keys of a source that are given, moments in seconds."""
+    given = {name: getattr(source, name) for name in names if getattr(source, name) is not None}
+    spans = {"start": source.start_ns, "stop": source.stop_ns}
+    return given | {name: ns / 1e9 for name, ns in spans.items() if ns is not None}
 
 
 _SOURCES = '"generated", "robot", { recording = "…" }, { frames = "…" } or { sizes = "…" }'

@@ -1,0 +1,136 @@
+"""Rows of a run as numpy reads them, and the names behind their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpsbed.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+ROW_BYTES = 32
+FIELDS = [
+    ("time", "<i8"),
+    ("value", "<i8"),
+    ("index", "<u4"),
+    ("size", "<u4"),
+    ("flow", "<u2"),
+    ("point", "<u2"),
+    ("node", "<u2"),
+    ("kind", "u1"),
+    ("detail", "u1"),
+]
+"""Layout of a row (crates/tcps-core/src/record.rs)."""
+KINDS = (
+    "sent", "delivered", "dropped", "enter", "exit", "echo", "echo_forward", "echo_return", "stage", "queue", "event", "sync",
+    "verified", "gap", "superseded", "transmit", "receive", "late", "duplicate",
+)  # fmt: skip
+"""Names of kinds; a row's `kind` is 1 more than the place in this list."""
+ECHO = 1 + KINDS.index("echo")
+HELD = 0x8000
+"""Added to a component's number: its hold-until-done point."""
+_DEAD = 6
+"""First reason of a drop that a component has, not a link."""
+_NUMBERS = 1 << 16
+
+_PLACES = {
+    "points": ("sent", "delivered", "enter", "exit", "echo", "echo_forward", "echo_return"),
+    "links": ("dropped", "queue"),
+    "components": ("stage", "verified", "superseded"),
+    "nodes": ("sync",),
+    "channels": ("transmit", "receive"),
+}
+"""What the number in `point` means, by kind."""
+
+
+def open_records(path: Path) -> NDArray[np.void]:
+    """The rows of a `records.bin`, mapped, not read.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (rows,), with the fields of `FIELDS`. A torn last row is left out.
+    """
+    import numpy as np
+
+    if not path.is_file():
+        raise DataError("found no such file", file=path, allowed="a run whose records were kept")
+    rows = path.stat().st_size // ROW_BYTES
+    if rows == 0:
+        return np.empty(0, dtype=np.dtype(FIELDS))
+    return np.memmap(path, dtype=np.dtype(FIELDS), mode="r", shape=(rows,))
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of flows, nodes and places of a plan, as one dictionary each and tables from number to code.
+
+    Attributes
+    ----------
+    flows, nodes, places
+        The names; the last of each is empty and stands for none.
+    """
+
+    flows: list[str]
+    nodes: list[str]
+    places: list[str]
+    _tables: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, plan: Mapping[str, Any]) -> Names:
+        """Names of a compiled scenario."""
+        import numpy as np
+
+        components = [component["name"] for component in plan["components"]]
+        points = {2 * i + side: f"{name}.{word}" for i, name in enumerate(components) for side, word in enumerate(("entry", "exit"))}
+        points |= {HELD | i: f"{name}.held" for i, name in enumerate(components)}
+        nodes = [node["name"] for node in plan["nodes"]]
+        named = {
+            "points": points,
+            "links": dict(enumerate(link["name"] for link in plan.get("network", {}).get("links", ()))),
+            "components": dict(enumerate(components)),
+            "nodes": dict(enumerate(nodes)),
+            "channels": dict(enumerate(channel["name"] for channel in plan.get("channels", ()))),
+        }
+        places = list(dict.fromkeys(name for table in named.values() for name in table.values())) + [""]
+        codes = {name: code for code, name in enumerate(places)}
+        tables = np.full((len(named), _NUMBERS), len(places) - 1, dtype=np.int32)
+        for row, table in enumerate(named.values()):
+            for number, name in table.items():
+                tables[row, number] = codes[name]
+        return cls([flow["name"] for flow in plan["flows"]] + [""], nodes + [""], places, tables)
+
+    def place_codes(self, rows: NDArray[np.void]) -> NDArray[np.int32]:
+        """Code in `places` of each row's point."""
+        import numpy as np
+
+        order = list(_PLACES)
+        table_of = np.full(len(KINDS) + 1, -1)
+        for place, kinds in _PLACES.items():
+            for kind in kinds:
+                table_of[1 + KINDS.index(kind)] = order.index(place)
+        kind = np.minimum(rows["kind"], len(KINDS))
+        table = table_of[kind]
+        at_component = (rows["kind"] == 1 + KINDS.index("dropped")) & (rows["detail"] >= _DEAD)
+        table = np.where(at_component, order.index("components"), table)
+        codes: NDArray[np.int32] = self._tables[np.maximum(table, 0), rows["point"]]
+        return np.where(table < 0, len(self.places) - 1, codes).astype(np.int32)
+
+    def flow_codes(self, rows: NDArray[np.void]) -> NDArray[np.int32]:
+        """Code in `flows` of each row's flow."""
+        return _capped(rows["flow"], len(self.flows) - 1)
+
+    def node_codes(self, rows: NDArray[np.void]) -> NDArray[np.int32]:
+        """Code in `nodes` of each row's node."""
+        return _capped(rows["node"], len(self.nodes) - 1)
+
+
+def _capped(numbers: NDArray[np.uint16], none: int) -> NDArray[np.int32]:
+    import numpy as np
+
+    return np.minimum(numbers, none).astype(np.int32)

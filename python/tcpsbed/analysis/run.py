@@ -1,0 +1,119 @@
+"""A run folder, opened: numbers, tables, samples, plots."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpsbed.analysis.latency import LatencyTable
+from tcpsbed.analysis.plot import Plot
+from tcpsbed.analysis.records import open_records
+from tcpsbed.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+SUMMARY_VERSION = 1
+"""Version of `summary.json` that this program reads."""
+
+
+class Run:
+    """A finished run.
+
+    Parameters
+    ----------
+    folder : Path or str
+        A run folder, as `tcpsbed run --out` leaves it.
+
+    Examples
+    --------
+    >>> run = Run("runs/latest")  # doctest: +SKIP
+    >>> run.summary["flows"]["haptic"]["delay_ms"]["p99"]  # doctest: +SKIP
+    >>> run.latency  # doctest: +SKIP
+    >>> run.plot.delay(["kinematic"])  # doctest: +SKIP
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        found = self.summary.get("version")
+        if found != SUMMARY_VERSION:
+            remedy = f"{SUMMARY_VERSION}; run the scenario again, or read the folder with the tcpsbed that wrote it"
+            raise DataError(f"found {found!r}", file=self.folder / "summary.json", key="version", allowed=remedy)
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The content of `summary.json` (docs/summary.md)."""
+        return self._json("summary.json")
+
+    @cached_property
+    def series(self) -> dict[str, Any]:
+        """The content of `series.json`: curves over time and cumulative curves."""
+        return self._json("series.json")
+
+    @property
+    def flows(self) -> dict[str, Any]:
+        """What each flow did, by name."""
+        found: dict[str, Any] = self.summary["flows"]
+        return found
+
+    @property
+    def latency(self) -> LatencyTable:
+        """Delays, points, components and links, in milliseconds."""
+        return LatencyTable.of(self.summary)
+
+    @property
+    def plot(self) -> Plot:
+        """Figures: `delay`, `cdf`, `path`, `queue`."""
+        return Plot(self.summary, self.series)
+
+    @property
+    def records(self) -> NDArray[np.void]:
+        """The rows as numpy maps them from `records.bin`; numbers, not names."""
+        return open_records(self.folder / "records.bin")
+
+    @cached_property
+    def samples(self) -> pa.Table | NDArray[np.void]:
+        """The rows with names: a pyarrow table (`.to_pandas()`), or without pyarrow the same as `records`."""
+        try:
+            from tcpsbed.analysis import export
+        except ImportError:
+            return self.records
+        return export.table(self.folder)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether anything ought to be checked before the numbers are trusted."""
+        return bool(self.summary["disturbances"] or self.summary["errors"])
+
+    def __repr__(self) -> str:
+        found = self.summary
+        head = f"Run {found['name']}: {found['world']}, seed {found['seed']}, {found['ran_s']:g} s, in {self.folder}"
+        lines = [head, *(f"  {name}: {_line(flow)}" for name, flow in self.flows.items())]
+        lines += [f"  DISTURBED: {text}" for text in [*found["errors"], *found["disturbances"]]]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        first, *rest = repr(self).splitlines()
+        items = "".join(f"<li>{escape(line.strip())}</li>" for line in rest)
+        return f"<b>{escape(first)}</b><ul>{items}</ul>"
+
+    def _json(self, name: str) -> dict[str, Any]:
+        file = self.folder / name
+        try:
+            content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise DataError("found no such file", file=file, allowed="a folder that tcpsbed run left") from None
+        except json.JSONDecodeError as error:
+            raise DataError(f"found broken JSON: {error}", file=file, allowed="a file that tcpsbed run left") from None
+        return content
+
+
+def _line(flow: dict[str, Any]) -> str:
+    delay = flow["delay_ms"]
+    delays = f"delay {delay['mean']:.3f} ms mean, {delay['p99']:.3f} p99" if delay else "nothing delivered"
+    return f"{flow['sent']} sent, {flow['loss']:.2%} lost, {delays}"

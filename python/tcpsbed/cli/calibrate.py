@@ -1,0 +1,155 @@
+"""`tcpsbed calibrate`: what stages really cost, from a real run, for virtual runs to load. [DECISIONS 10]"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tcpsbed.cli.failures import guarded
+from tcpsbed.cli.options import Duration, File, Quiet, Seed, Sets, World, overrides
+from tcpsbed.errors import WorldError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+QUANTILES = 101
+"""Points of the cost distribution that are kept, from 0 % to 100 %."""
+
+ENTER, EXIT, STAGE = 4, 5, 9
+"""Kinds of rows that tell of costs."""
+
+HELP = """Measure what stages cost in a real run and write it down for virtual runs.
+
+\b
+Example:
+  tcpsbed calibrate my.toml --to my.costs.json --duration "20 s"
+  then in my.toml:  calibration = "my.costs.json"
+
+Holds for every component and stage the quantiles of its measured cost. What a component takes beside its stages
+(sockets, waking up, handing on) counts as its stage "work". Costs that the scenario gives are left as they are.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("calibrate", help=HELP)(guarded(calibrate))
+
+
+def calibrate(
+    file: File,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to", metavar="JSON", help="File to write [default: FILE.costs.json].", show_default=False
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Folder of the real run [default: runs/NAME-calibration-DATE-TIME].",
+            show_default=False,
+        ),
+    ] = None,
+    sets: Sets = None,
+    seed: Seed = None,
+    duration: Duration = None,
+    quiet: Quiet = False,
+) -> None:
+    """Calibrates a scenario; see HELP."""
+    from tcpsbed import config, session
+    from tcpsbed.cli.run import watched
+
+    scenario = config.load(file, [*overrides(sets, seed, duration), 'measure.records="events"'])
+    folder = out or session.new_folder(f"{scenario.name}-calibration")
+    outcome = watched(scenario, World.real, folder, quiet=quiet)
+    costs = stages_of(folder)
+    if not costs:
+        raise WorldError("no stage ran", file=folder, allowed="a longer --duration, or a scenario with hooks")
+    target = to or file.with_suffix(".costs.json")
+    target.write_text(json.dumps(_described(folder, costs), indent=1) + "\n", encoding="utf-8")
+    print(f"{target}: {len(costs)} stages. In the scenario: calibration = {json.dumps(target.name)}")
+    if outcome.stopped:
+        raise KeyboardInterrupt(f"stopped early; the costs are from what ran until then ({folder})")
+
+
+def _described(folder: Path, costs: Mapping[str, Any]) -> dict[str, Any]:
+    """The costs with the machine and the run that they are from."""
+    from tcpsbed.session import summary_of
+
+    summary = summary_of(folder)
+    about = {key: summary.get(key) for key in ("name", "machine", "versions", "disturbances")}
+    late = {node["name"]: node.get("late_ns") for node in summary.get("nodes") or ()}
+    return {"version": 1, **about, "run": str(folder), "late_ns": late, "stages": costs}
+
+
+def stages_of(folder: Path) -> dict[str, Any]:
+    """Quantiles of the cost of every stage (`srv.kinematics`) in the records of a run, in nanoseconds."""
+    import numpy as np
+
+    from tcpsbed.cli.live import ROW
+
+    plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+    rows = np.fromfile(folder / "records.bin", np.dtype(ROW))
+    names = [component["name"] for component in plan["components"]]
+    found: dict[str, Any] = {}
+    stages = rows[rows["kind"] == STAGE]
+    for component, kind in sorted(set(zip(stages["point"].tolist(), stages["detail"].tolist(), strict=True))):
+        spans = stages["value"][(stages["point"] == component) & (stages["detail"] == kind)]
+        found[f"{names[component]}.{STAGE_KINDS[kind]}"] = _quantiles(spans)
+    delayed = _delayed(plan)
+    for component, name in enumerate(names):
+        spans = beside_stages(rows, component)
+        if spans.any() and component not in delayed and f"{name}.work" not in found:
+            found[f"{name}.work"] = _quantiles(spans)
+    return found
+
+
+def _delayed(plan: Mapping[str, Any]) -> set[int]:
+    """Components with a delay in the scenario: it would be counted twice as their work."""
+    visits = [visit for flow in plan["flows"] for visit in flow["path"]]
+    return {
+        visit["component"] for visit in visits if any(step.get("delay") for step in visit.get("steps", ()))
+    }
+
+
+STAGE_KINDS = ("decode", "kinematics", "inverse_kinematics", "predict", "sense", "feedback", "code", "work")
+"""Kinds of stages by their number in rows (`tcps-run`, `StepKind`)."""
+
+
+def _quantiles(spans_ns: np.ndarray) -> dict[str, Any]:
+    import numpy as np
+
+    points = np.quantile(spans_ns, np.linspace(0, 1, QUANTILES))
+    return {
+        "n": len(spans_ns),
+        "mean_ns": float(spans_ns.mean()),
+        "quantiles_ns": [max(int(p), 0) for p in points],
+    }
+
+
+def beside_stages(rows: np.ndarray, component: int) -> np.ndarray:
+    """Time that each sample spent in a component beside its stages, in nanoseconds."""
+    import numpy as np
+
+    def keyed(part: np.ndarray) -> np.ndarray:
+        keys: np.ndarray = (part["flow"].astype(np.int64) << 32) | part["index"]
+        return keys
+
+    enter = rows[(rows["kind"] == ENTER) & (rows["point"] == 2 * component)]
+    leave = rows[(rows["kind"] == EXIT) & (rows["point"] == 2 * component + 1)]
+    both, first, last = np.intersect1d(keyed(enter), keyed(leave), return_indices=True)
+    inside = leave["time"][last] - enter["time"][first]
+    stages = rows[(rows["kind"] == STAGE) & (rows["point"] == component)]
+    place = np.searchsorted(both, keyed(stages))
+    known = place < len(both)
+    known[known] = both[place[known]] == keyed(stages)[known]
+    spent = np.zeros(len(both), np.int64)
+    np.add.at(spent, place[known], stages["value"][known])
+    beside: np.ndarray = np.maximum(inside - spent, 0)
+    return beside

@@ -1,0 +1,145 @@
+"""Stand-ins for config, worlds and analysis, so that the command line is tested without native code.
+
+A scenario is a flat TOML table. `delay_ms` is the mean delay; `fault` makes the run fail in one way or another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+import tomllib
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import sample_run
+
+from tcpsbed.errors import ConfigError, WorldError
+
+
+def load(path: Any, overrides: Any = ()) -> SimpleNamespace:
+    """Reads a flat scenario with overrides."""
+    try:
+        document = tomllib.loads(Path(path).read_text())
+    except OSError as error:
+        raise ConfigError("cannot be read", file=path, allowed="a scenario file") from error
+    for text in overrides:
+        key, _, value = text.partition("=")
+        try:
+            document |= {key: tomllib.loads(f"x={value}")["x"]}
+        except tomllib.TOMLDecodeError:
+            document[key] = value
+    if "measure.echo" in document:
+        document["measure"] = {"echo": document.pop("measure.echo")}
+    if document.get("delay_ms", 1) < 0:
+        raise ConfigError(
+            f"found {document['delay_ms']}", file=path, key="delay_ms", allowed="a positive number"
+        )
+    text = str(document.get("duration", "10 s"))
+    number, unit = text.split()
+    seconds = float(number) * {"s": 1.0, "ms": 1e-3}[unit]
+    return SimpleNamespace(
+        name=document.get("name", Path(path).stem),
+        seed=document.get("seed", 1),
+        seconds=seconds,
+        warmup_ns=0,
+        document=document,
+    )
+
+
+def dump(scenario: SimpleNamespace) -> str:
+    """The scenario as text."""
+    return json.dumps(scenario.document, sort_keys=True)
+
+
+def compile_plan(scenario: SimpleNamespace, folder: Path) -> dict[str, Any]:
+    """A plan with as much as the command line reads."""
+    echo = scenario.document.get("measure", {}).get("echo", [])
+    return {
+        "name": scenario.name,
+        "seed": scenario.seed,
+        "duration_ns": int(scenario.seconds * 1e9),
+        "components": [{"name": "srv"}],
+        "flows": [{"name": "kinematic", "period_ns": 1_000_000}],
+        "nodes": [{"name": "op"}, {"name": "cloud"}],
+        "network": {"links": []},
+        "probes": [{"flow": 0, "points": [1, 2], "period_ns": 10_000_000} for _ in echo],
+    }
+
+
+def run(scenario: SimpleNamespace, *, world: str, out: Path, progress: Any = None, live: Any = None) -> Path:
+    """Writes a sample run."""
+    fault = scenario.document.get("fault", "")
+    if fault == "crash":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if fault == "world":
+        raise WorldError("node cloud died", allowed="a node that lives")
+    if fault == "interrupt":
+        os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(scenario.document.get("takes_s", 0.0))
+    out.mkdir(parents=True, exist_ok=True)
+    for share in (0.0, 0.5, 1.0):
+        if progress is not None and not progress(share):
+            break
+    noise = ((scenario.seed * 2654435761) % 1000) / 1000
+    shift = scenario.document.get("delay_ms", 0.0) + noise
+    sample_run.write(
+        out, name=scenario.name, world=world, seed=scenario.seed, seconds=scenario.seconds, shift=shift
+    )
+    summary = json.loads((out / "summary.json").read_text())
+    if fault == "errors":
+        summary["errors"] = ["node cloud died"]
+    for point in summary["echo"]["kinematic"]["points"]:
+        n = int((scenario.seconds - 1.2) / 0.02)
+        point["n"] = n
+        point["round_trip_ms"]["ci95"] = (
+            point["round_trip_ms"]["mean"] * scenario.document.get("wide", 0.5) / max(n, 1) ** 0.5
+        )
+    (out / "kept.json").write_text(json.dumps(summary))
+    return out
+
+
+def summarise(folder: Path) -> dict[str, Any]:
+    """Puts the summary of the sample run in its place."""
+    summary: dict[str, Any] = json.loads((folder / "kept.json").read_text())
+    (folder / "summary.json").write_text(json.dumps(summary))
+    return summary
+
+
+class Run:
+    """A run folder opened."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(folder)
+        self.summary = json.loads((self.folder / "summary.json").read_text())
+
+
+def export(folder: Path, kind: str, to: Path | None) -> Path:
+    """Writes an empty file of that kind."""
+    target = to or folder / f"samples.{kind}"
+    target.write_text("")
+    return target
+
+
+def install() -> None:
+    """Puts the stand-ins in the place of the real modules."""
+    config = {
+        "load": load,
+        "dump": dump,
+        "compile_plan": compile_plan,
+        "schema": lambda: {"type": "object"},
+        "init_template": lambda: 'name = "new"\n',
+    }
+    for name, content in {
+        "config": config,
+        "worlds": {"run": run},
+        "analysis": {"summarise": summarise, "Run": Run, "export": SimpleNamespace(export=export)},
+    }.items():
+        module = ModuleType(f"tcpsbed.{name}")
+        vars(module).update(content)
+        sys.modules[module.__name__] = module
+        package = sys.modules["tcpsbed"]
+        setattr(package, name, module)

@@ -1,0 +1,351 @@
+"""The command line: what it prints, where it puts runs, how it fails."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import resource
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sample_run
+from command import HERE, PYTHON, scenario, tcpsbed
+
+from tcpsbed.cli import calibrate, live
+from tcpsbed.cli.latency import Rule, length_s, share_of, split_points
+from tcpsbed.errors import ConfigError
+
+
+def test_help_names_every_command_with_examples(tmp_path: Path) -> None:
+    top = tcpsbed(tmp_path, "--help")
+    assert top.returncode == 0
+    for name in (
+        "run",
+        "check",
+        "init",
+        "schema",
+        "latency",
+        "sweep",
+        "show",
+        "compare",
+        "report",
+        "export",
+        "calibrate",
+    ):
+        assert f"\n  {name} " in top.stdout
+        assert f"tcpsbed {name} " in tcpsbed(tmp_path, name, "--help").stdout, f"{name} --help has no example"
+
+
+def test_help_is_quick_and_imports_nothing_heavy() -> None:
+    code = "import sys; sys.argv = ['tcpsbed', '--help']\nfrom tcpsbed.__main__ import main\n"
+    code += "try: main()\nexcept SystemExit: pass\n"
+    code += "heavy = {'numpy', 'pydantic', 'rich', 'pyarrow', 'matplotlib', 'numba', 'tcpsbed.config'} & set(sys.modules)\n"
+    code += "sys.exit(str(heavy) if heavy else 0)"
+    spent = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONPATH": str(PYTHON)}, capture_output=True, text=True
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        assert done.returncode == 0, done.stderr
+    assert min(spent) < 0.25, "seconds of processor time; wall time says more about the machine's other work"
+
+
+def test_a_node_starts_without_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "probe.py").write_text(
+        "import sys, types, tcpsbed\n"
+        "def run_node(): print(sorted({'typer', 'numpy', 'pydantic'} & set(sys.modules)))\n"
+        "native = types.ModuleType('tcpsbed._tcps'); native.run_node = run_node\n"
+        "sys.modules['tcpsbed._tcps'] = native; tcpsbed._tcps = native\n"
+        "sys.argv = ['tcpsbed', 'node']\n"
+        "from tcpsbed.__main__ import main; main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "probe.py"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(PYTHON)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
+
+
+def test_run_prints_tables_and_leaves_a_folder_linked_as_latest(tmp_path: Path) -> None:
+    done = tcpsbed(tmp_path, "run", str(scenario(tmp_path)))
+    assert done.returncode == 0, done.stderr
+    page = tmp_path / re.search(r"report: (\S+)", done.stdout)[1]
+    assert page.is_file() and re.fullmatch(r"short-\d{8}-\d{6}", page.parent.name)
+    assert (tmp_path / "runs/latest").resolve() == page.parent
+    assert "bottleneck" in done.stdout and "whole way" in done.stdout
+    assert done.stderr == "", "no progress bar where standard error is no terminal"
+
+
+def test_json_is_all_that_is_printed(tmp_path: Path) -> None:
+    done = tcpsbed(
+        tmp_path,
+        "run",
+        str(scenario(tmp_path)),
+        "--json",
+        "--out",
+        "here",
+        "--seed",
+        "9",
+        "--duration",
+        "20 s",
+        "--no-report",
+    )
+    summary = json.loads(done.stdout)
+    assert (summary["seed"], summary["duration_s"]) == (9, 20.0)
+    assert not (tmp_path / "here/report.html").exists() and not (tmp_path / "runs").exists()
+
+
+def test_named_options_win_over_set(tmp_path: Path) -> None:
+    done = tcpsbed(
+        tmp_path,
+        "run",
+        str(scenario(tmp_path)),
+        "--json",
+        "--out",
+        "here",
+        "--set",
+        "seed=3",
+        "--seed",
+        "4",
+        "--set",
+        "seed=5",
+    )
+    assert json.loads(done.stdout)["seed"] == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "absent.toml"], "absent.toml: cannot be read"),
+        (["check", "short.toml", "--set", "delay_ms=-1"], "delay_ms: found -1; allowed: a positive number"),
+        (["run", "short.toml", "--set", 'fault="world"'], "node cloud died"),
+        (["show", "nowhere"], "nowhere: no such folder"),
+        (["compare", "."], "found 1 folder"),
+        (["report", "."], "no summary.json"),
+        (["run", "short.toml", "--live"], "--live"),
+        (["latency", "short.toml", "--confidence", "five"], '--confidence: found "five"'),
+        (["sweep", "short.toml", "--over", "delay_ms"], '--over: found "delay_ms"'),
+        (["init", "short.toml"], "short.toml: exists already"),
+        (["run", "short.toml", "--out", "short.toml/x"], "short.toml"),
+    ],
+)
+def test_bad_input_is_one_message_and_status_2(tmp_path: Path, arguments: list[str], said: str) -> None:
+    scenario(tmp_path)
+    done = tcpsbed(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr and "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_ctrl_c_keeps_what_was_recorded_and_names_it(tmp_path: Path) -> None:
+    done = tcpsbed(tmp_path, "run", str(scenario(tmp_path)), "--out", "here", "--set", 'fault="interrupt"')
+    assert done.returncode == 130
+    assert "what was recorded until then is in here" in done.stderr and "Traceback" not in done.stderr
+    assert (tmp_path / "here/report.html").is_file()
+
+
+def test_a_run_with_errors_is_reported_and_fails(tmp_path: Path) -> None:
+    done = tcpsbed(tmp_path, "run", str(scenario(tmp_path)), "--out", "here", "--set", 'fault="errors"')
+    assert done.returncode == 1
+    assert "ERROR: node cloud died" in done.stdout and "node cloud died" in done.stderr
+
+
+def test_an_earlier_run_in_the_folder_does_not_shine_through(tmp_path: Path) -> None:
+    file = scenario(tmp_path)
+    tcpsbed(tmp_path, "run", str(file), "--out", "here")
+    done = tcpsbed(tmp_path, "run", str(file), "--out", "here", "--set", 'fault="world"')
+    assert done.returncode == 2
+    assert not (tmp_path / "here/summary.json").exists() and not (tmp_path / "here/report.html").exists()
+
+
+def test_check_init_and_schema(tmp_path: Path) -> None:
+    assert (
+        "right. 1 component, 1 flow, 2 nodes, 0 links, 10 s, seed 1"
+        in tcpsbed(tmp_path, "check", str(scenario(tmp_path))).stdout
+    )
+    assert tcpsbed(tmp_path, "init", "new.toml").returncode == 0
+    assert tomllib.loads((tmp_path / "new.toml").read_text()) == {"name": "new"}
+    assert json.loads(tcpsbed(tmp_path, "schema").stdout) == {"type": "object"}
+
+
+def test_latency_goes_on_until_every_mean_is_known(tmp_path: Path) -> None:
+    """The sample's half-width is wide/√n of the mean: 0.5/√n ≤ 5 % needs n ≥ 100. [PROTOCOLS 6.1]"""
+    done = tcpsbed(tmp_path, "latency", str(scenario(tmp_path)), "--out", "here")
+    assert done.returncode == 0, done.stderr
+    assert (
+        "round 1: 30 echoes a point" in done.stderr
+        and "round 2" in done.stderr
+        and "round 4" not in done.stderr
+    )
+    assert "every point's mean is known within 5 %" in done.stdout
+    points = json.loads((tmp_path / "here/summary.json").read_text())["echo"]["kinematic"]["points"]
+    assert all(100 <= point["n"] <= 200 for point in points)
+
+
+def test_latency_stops_at_the_cap_and_says_so(tmp_path: Path) -> None:
+    done = tcpsbed(
+        tmp_path, "latency", str(scenario(tmp_path)), "--out", "here", "--set", "wide=5.0", "--cap", "200"
+    )
+    assert "NOT every point's mean is known within 5 %: the cap of 200" in done.stdout
+
+
+def test_the_rule_asks_for_t_s_over_root_n() -> None:
+    """[Polachan 2022] [PROTOCOLS 6.1] t·s/√n ≤ 0.05·mean: twice too wide needs four times the echoes."""
+    rule = Rule(confidence=0.05, floor=30, cap=20_000)
+    assert rule.needed(100, 10.0, 0.5) == 100
+    assert 400 <= rule.needed(100, 10.0, 1.0) <= 480
+    assert rule.needed(100, 10.0, 1e9) == 20_000
+    assert rule.kept(30, 10.0, 0.5) and not rule.kept(29, 10.0, 0.5) and not rule.kept(30, 10.0, 0.51)
+    assert rule.needed(40, 0.0, 0.1) == 80 and rule.needed(40, 0.0, 0.0) == 40
+    assert rule.needed(0, 0.0, None) == 30
+
+
+def test_the_length_of_a_latency_run_counts_all_points_at_the_samples_pace() -> None:
+    plan = {
+        "flows": [{"period_ns": 20_000_000}],
+        "probes": [{"flow": 0, "points": [1, 2, 3], "period_ns": 10_000_000}],
+    }
+    assert length_s(plan, 100) == pytest.approx(3 * 100 * 0.02 + 1.2)
+
+
+def test_shares_and_points_as_text() -> None:
+    assert share_of("5%") == share_of("0.05") == 0.05
+    for bad in ("0", "100%", "5%%", "", "-1"):
+        with pytest.raises(ConfigError):
+            share_of(bad)
+    assert split_points(["srv.entry,srv.exit", "ss.entry"]) == ["srv.entry", "srv.exit", "ss.entry"]
+    assert split_points(None) == ["all"]
+
+
+def rows(*entries: tuple[int, int, int, int, int, int, int]) -> np.ndarray:
+    """Rows of (time, value, index, flow, point, kind, detail)."""
+    array = np.zeros(len(entries), np.dtype(live.ROW))
+    for row, (t, value, index, flow, point, kind, detail) in zip(array, entries, strict=True):
+        row["time"], row["value"], row["index"], row["flow"], row["point"], row["kind"], row["detail"] = (
+            t,
+            value,
+            index,
+            flow,
+            point,
+            kind,
+            detail,
+        )
+    return array
+
+
+def test_the_live_view_counts_rows_and_forgets_old_delays() -> None:
+    tally = live.Tally(["kinematic", "haptic"], ["op", "cloud"])
+    seen = rows(
+        (0, 0, 0, 0, 0, live.SENT, 0),
+        (5, 2_000_000, 0, 0, 0, live.DELIVERED, 0),
+        (6, 0, 0, 65535, 0, live.GAP, 0),
+    )
+    tally.add(seen.tobytes(), 0.1)
+    assert tally.counts == {live.SENT: [1, 0], live.DELIVERED: [1, 0]} and tally.gaps == [1, 0]
+    assert tally.delays_ms(0) == (2.0, 2.0, 2.0) and tally.delays_ms(1) is None
+    tally.add(b"", 5.0)
+    assert tally.delays_ms(0) is None
+
+
+def test_the_live_view_draws_the_plans_flows(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text(
+        json.dumps(
+            {"name": "demo", "duration_ns": 10**10, "flows": [{"name": "haptic"}], "nodes": [{"name": "op"}]}
+        )
+    )
+    view = live.LiveView(tmp_path)
+    view.tally.add(rows((0, 0, 0, 0, 0, live.SENT, 0)).tobytes(), 0.5)
+    from rich.console import Console
+
+    screen = io.StringIO()
+    Console(width=120, file=screen).print(view.table(0.5))
+    shown = screen.getvalue()
+    assert "demo  0.5 s of 10 s" in shown and "haptic" in shown and "no node stood still" in shown
+
+
+def test_calibration_keeps_stages_and_what_is_left_beside_them(tmp_path: Path) -> None:
+    """[DECISIONS 10] 700 µs in srv, 200 of them in its inverse kinematics: 500 µs are work."""
+    plan = {
+        "components": [{"name": "op"}, {"name": "srv"}],
+        "flows": [{"path": [{"component": 1, "steps": [{"kind": "inverse_kinematics"}]}]}],
+    }
+    entries = []
+    for i in range(50):
+        start = i * 1_000_000
+        entries += [
+            (start, 0, i, 0, 2, calibrate.ENTER, 0),
+            (start + 200_000, 200_000, i, 0, 1, calibrate.STAGE, 2),
+        ]
+        entries += [(start + 700_000, 0, i, 0, 3, calibrate.EXIT, 0)]
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    (tmp_path / "records.bin").write_bytes(rows(*entries).tobytes())
+    found = calibrate.stages_of(tmp_path)
+    assert found["srv.inverse_kinematics"]["quantiles_ns"] == [200_000] * calibrate.QUANTILES
+    assert found["srv.work"]["quantiles_ns"] == [500_000] * calibrate.QUANTILES
+    assert set(found) == {"srv.inverse_kinematics", "srv.work"}
+
+
+def test_calibration_leaves_work_out_where_a_delay_was_asked_for(tmp_path: Path) -> None:
+    steps = [{"kind": "work", "delay": {"kind": "constant", "ns": 100}}]
+    plan = {
+        "components": [{"name": "op"}, {"name": "srv"}],
+        "flows": [{"path": [{"component": 1, "steps": steps}]}],
+    }
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    (tmp_path / "records.bin").write_bytes(
+        rows((0, 0, 0, 0, 2, calibrate.ENTER, 0), (900, 0, 0, 0, 3, calibrate.EXIT, 0)).tobytes()
+    )
+    assert calibrate.stages_of(tmp_path) == {}
+
+
+def test_the_package_gives_its_names_lazily() -> None:
+    import tcpsbed
+
+    assert issubclass(tcpsbed.ConfigError, tcpsbed.TcpsbedError)
+    with pytest.raises(AttributeError, match="nothing_such"):
+        _ = tcpsbed.nothing_such
+    workspace = tomllib.loads((HERE.parents[1] / "Cargo.toml").read_text())
+    assert workspace["workspace"]["package"]["version"] == tcpsbed.__version__
+
+
+def test_run_from_python_takes_text_and_returns_the_run(tmp_path: Path) -> None:
+    code = (
+        "import tcpsbed\n"
+        "run = tcpsbed.run('name = \"typed\"\\nduration = \"5 s\"\\n', seed=4, set=['delay_ms=2'], out='typed')\n"
+        "print(type(run).__name__, run.summary['name'], run.summary['seed'], run.folder)\n"
+    )
+    from command import environment
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "Run typed 4 typed", done.stderr
+
+
+def test_export_writes_what_is_asked_for(tmp_path: Path) -> None:
+    sample_run.write(tmp_path / "a")
+    done = tcpsbed(tmp_path, "export", "a", "--csv", "--parquet")
+    assert done.stdout.split() == ["a/samples.csv", "a/samples.parquet"], done.stderr
+    assert tcpsbed(tmp_path, "export", "a", "--mcap", "--to", "b.mcap").stdout.split() == ["b.mcap"]
+    for wrong in ([], ["--csv", "--mcap", "--to", "x"]):
+        assert tcpsbed(tmp_path, "export", "a", *wrong).returncode == 2
+
+
+def test_show_and_compare_print_the_numbers(tmp_path: Path) -> None:
+    sample_run.write(tmp_path / "a")
+    sample_run.write(tmp_path / "b", shift=2.0)
+    shown = tcpsbed(tmp_path, "show", "a")
+    assert "kinematic: echo point" in shown.stdout and "records sha256" in shown.stdout
+    table = tcpsbed(tmp_path, "compare", "a", "b").stdout
+    assert re.search(r"delay mean \(ms\)\s+23\.680\s+25\.680\s+\+2\.000\s+1\.084", table)

@@ -1,0 +1,273 @@
+"""The report: self-contained, complete, nothing shown where there is nothing, and drawn by a browser without complaint."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import sample_run
+
+from tcpsbed.errors import DataError
+from tcpsbed.report import bars, charts, html, markup, numbers, text
+from tcpsbed.report.compare import compare
+from tcpsbed.report.folder import RunFolder, open_folder
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+
+
+def page_of(tmp_path: Path, **settings: object) -> str:
+    """The page of a sample run."""
+    return html.write(sample_run.write(tmp_path / "run", **settings)).read_text()
+
+
+def data_of(page: str) -> dict:
+    """The charts' data in a page."""
+    return json.loads(page.split('id="data">')[1].split("</script>")[0])
+
+
+def test_the_page_fetches_nothing(tmp_path: Path) -> None:
+    page = page_of(tmp_path)
+    assert not re.search(r"""(?:src|href|action|data|poster)\s*=\s*["']?\s*(?:https?:)?//""", page)
+    assert not re.search(
+        r"url\(\s*['\"]?(?:https?:)?//|@import|<link[^>]+stylesheet|<script[^>]+src|<img|<iframe", page
+    )
+
+
+def test_sections_say_where_the_time_went_and_all_the_rest(tmp_path: Path) -> None:
+    page = page_of(tmp_path, world="real")
+    found = re.findall(r'<section id="([\w-]+)">', page)
+    assert found == [
+        "time",
+        "flows",
+        "over-time",
+        "spread",
+        "echo",
+        "ages",
+        "network",
+        "processing",
+        "emulator",
+        "clocks",
+        "endpoints",
+        "assumed",
+        "scenario",
+    ]
+    for shown in (
+        "quickstart",
+        "real",
+        "bottleneck",
+        "node cloud stood still for 3.2 ms",
+        "SCHED_FIFO",
+        "9f9f",
+        "tcpsbed",
+    ):
+        assert shown in page
+
+
+def test_sections_with_nothing_to_show_are_left_out(tmp_path: Path) -> None:
+    folder = tmp_path / "bare"
+    folder.mkdir()
+    bare = {"version": 1, "name": "bare", "world": "virtual", "seed": 1, "duration_s": 1.0, "flows": {}}
+    (folder / "summary.json").write_text(json.dumps(bare))
+    page = html.write(folder).read_text()
+    assert "<section" not in page and "uPlot" not in page.split("</style>")[1] and "<h1>bare</h1>" in page
+
+
+def test_disturbances_are_told_before_any_number(tmp_path: Path) -> None:
+    page = page_of(tmp_path, world="real")
+    assert page.index('class="banner warning"') < page.index("<section")
+    assert 'class="banner' not in page_of(tmp_path, world="virtual").split("</style>")[1]
+
+
+def test_segments_of_a_path_add_up_to_its_delay(tmp_path: Path) -> None:
+    run = open_folder(sample_run.write(tmp_path / "run"))
+    widths = re.findall(
+        r'<i class="(?:component|link) (?:odd|even)" style="width:([\d.]+)%', html.render(run)
+    )
+    longest = max(sum(part["latency_ms"]["mean"] for part in path) for path in run.summary["path"].values())
+    per_flow = [sum(map(float, widths[i : i + 10])) for i in range(0, len(widths), 10)]
+    for drawn, path in zip(per_flow, run.summary["path"].values(), strict=True):
+        total = sum(part["latency_ms"]["mean"] for part in path)
+        assert drawn == pytest.approx(100 * total / bars.axis_top(longest), abs=0.02)
+
+
+def test_names_are_escaped(tmp_path: Path) -> None:
+    folder = sample_run.write(tmp_path / "run", name="<script>alert(1)</script>")
+    summary = json.loads((folder / "summary.json").read_text())
+    summary["events"][0]["name"] = "</script><b>"
+    (folder / "summary.json").write_text(json.dumps(summary))
+    page = html.write(folder).read_text()
+    assert "<script>alert" not in page and "</script><b>" not in page
+    assert data_of(page)["events"][0]["name"] == "</script><b>"
+
+
+def test_numbers_that_are_none_leave_gaps_not_errors(tmp_path: Path) -> None:
+    folder = sample_run.write(tmp_path / "run")
+    series = json.loads((folder / "series.json").read_text())
+    series["flows"]["haptic"]["delay_mean_ms"][:3] = [None, float("nan"), float("inf")]
+    (folder / "series.json").write_text(json.dumps(series))
+    data = data_of(html.write(folder).read_text())
+    chart = next(chart for chart in data["charts"] if chart["title"] == "Delay of haptic")
+    assert chart["data"][2][:3] == [None, None, None] and chart["data"][2][3] is not None
+
+
+def test_every_axis_has_a_label_and_time_and_delay_their_unit(tmp_path: Path) -> None:
+    for chart in data_of(page_of(tmp_path))["charts"]:
+        assert chart["xLabel"] and chart["yLabel"], chart["title"]
+        for label in (chart["xLabel"], chart["yLabel"]):
+            assert "share" in label or re.search(r"\((s|ms|kB|Mbit/s)\)", label), label
+
+
+def test_events_and_disturbed_windows_reach_the_charts(tmp_path: Path) -> None:
+    data = data_of(page_of(tmp_path, world="real"))
+    assert [event["t"] for event in data["events"]] == [40.0, 70.0]
+    assert data["windows"] == [{"from": 61.2, "to": 61.9, "why": "gap"}] and data["warmup"] == 0.5
+
+
+def test_a_page_is_made_quickly(tmp_path: Path) -> None:
+    run = RunFolder(sample_run.write(tmp_path / "run"))
+    _ = run.summary, run.series
+    times = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        html.render(run)
+        times.append(time.perf_counter() - begun)
+    assert min(times) < 0.3
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: the page was not opened in a browser")
+@pytest.mark.parametrize("world", ["virtual", "real"])
+def test_a_browser_draws_every_chart_without_complaint(tmp_path: Path, world: str) -> None:
+    page_of(tmp_path, world=world)
+    page = tmp_path / "run/report.html"
+    command = [
+        str(CHROMIUM),
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-background-networking",
+    ]
+    command += [
+        "--disable-component-update",
+        "--disable-sync",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--enable-logging=stderr",
+    ]
+    done = subprocess.run(
+        [*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120
+    )
+    complaints = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    assert complaints == []
+    wanted = len(data_of(page.read_text())["charts"])
+    assert wanted >= 9 and done.stdout.count("<canvas") == wanted
+
+
+def test_the_vendored_script_carries_its_licence() -> None:
+    vendor = html.HERE / "vendor"
+    assert "MIT License" in (vendor / "LICENSE-uPlot").read_text()
+    assert (
+        (vendor / "uPlot.iife.min.js")
+        .read_text()
+        .startswith("/*! https://github.com/leeoniya/uPlot (v1.6.32) */")
+    )
+
+
+def test_a_folder_without_a_run_says_what_to_name(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such folder"):
+        open_folder(tmp_path / "nowhere")
+    with pytest.raises(DataError, match=re.escape("no summary.json")):
+        open_folder(tmp_path)
+    (tmp_path / "summary.json").write_text("{broken")
+    with pytest.raises(DataError, match="cannot be read"):
+        open_folder(tmp_path)
+    (tmp_path / "summary.json").write_text('{"version": 2}')
+    with pytest.raises(DataError, match="version: found 2"):
+        open_folder(tmp_path)
+
+
+def test_compare_refuses_runs_of_different_versions(tmp_path: Path) -> None:
+    a, b = sample_run.write(tmp_path / "a"), sample_run.write(tmp_path / "b")
+    summary = json.loads((b / "summary.json").read_text())
+    summary["versions"]["tcpsbed"] = "0.2.0"
+    (b / "summary.json").write_text(json.dumps(summary))
+    with pytest.raises(DataError, match=r"different versions of tcpsbed .*0\.1\.0.*0\.2\.0"):
+        compare([a, b])
+
+
+def test_compare_takes_the_flows_that_all_runs_have(tmp_path: Path) -> None:
+    folders = [
+        sample_run.write(tmp_path / name, shift=shift)
+        for name, shift in (("a", 0.0), ("b", 3.0), ("c", -1.0))
+    ]
+    summary = json.loads((folders[1] / "summary.json").read_text())
+    del summary["flows"]["audio"]
+    (folders[1] / "summary.json").write_text(json.dumps(summary))
+    shown = compare(folders)
+    assert "left out: A: audio" in shown and "left out: C: audio" in shown
+    assert re.search(
+        r"delay p50 \(ms\)\s+22\.970\s+25\.880\s+22\.000\s+\+2\.910\s+−0\.970\s+1\.127\s+0\.958", shown
+    )
+
+
+def test_text_tables_are_aligned_and_leave_empty_columns_out() -> None:
+    shown = text.table(
+        [markup.words("flow"), markup.Column("p99", "ms"), markup.Column("none")],
+        [["a", "1.000", "–"], ["long", "12.000", ""]],
+    )
+    assert shown == "flow  p99 ms\n────  ──────\na      1.000\nlong  12.000\n"
+
+
+def test_bars_of_text_lie_end_to_end() -> None:
+    assert text.span(0, 16, 32) == "█" * 16
+    assert text.span(16, 16, 32) == " " * 16 + "█" * 16
+    assert text.span(0, 0.0001, 32) == "▏" and text.span(0, 0, 32) == "" and text.span(0, 1, 0) == ""
+
+
+@pytest.mark.parametrize(
+    ("shown", "wanted"),
+    [
+        (numbers.ms(0.0123), "0.012"),
+        (numbers.ms(123.456), "123.46"),
+        (numbers.ms(None), "–"),
+        (numbers.ms(math.nan), "–"),
+        (numbers.ms(-0.00001), "0.000"),
+        (numbers.ms(-1.5), "−1.500"),
+        (numbers.count(1234567), "1\u202f234\u202f567"),
+        (numbers.us(1340), "1.340"),
+        (numbers.percent(0.0), "0.00 %"),
+        (numbers.percent(0.00002), "0.0020 %"),
+        (numbers.percent(0.25), "25.0 %"),
+        (numbers.rate(1.5e6), "1.500 Mbit/s"),
+        (numbers.rate(310e3), "310.0 kbit/s"),
+        (numbers.size(15000), "15.0 kB"),
+        (numbers.size(12), "12 B"),
+    ],
+)
+def test_numbers_as_people_read_them(shown: str, wanted: str) -> None:
+    assert shown == wanted
+
+
+def test_intervals_come_as_half_width_or_as_ends() -> None:
+    assert (
+        numbers.half_width(0.5) == 0.5
+        and numbers.half_width([1.0, 2.0]) == 0.5
+        and numbers.half_width(None) is None
+    )
+
+
+@pytest.mark.parametrize(("top", "step"), [(1.0, 0.2), (41.0, 10.0), (7.0, 2.0), (0.003, 0.001), (0.0, 1.0)])
+def test_axis_steps_are_round_numbers(top: float, step: float) -> None:
+    assert bars.nice_step(top) == pytest.approx(step)
+
+
+def test_curves_on_one_axis_keep_their_points() -> None:
+    x, lines = charts.joined({"a": ([1, 2, 3], [0.1, 0.5, 1.0]), "b": ([2, 4], [0.2, 1.0])})
+    assert x == [1, 2, 3, 4] and lines == {"a": [0.1, 0.5, 1.0, None], "b": [None, 0.2, None, 1.0]}

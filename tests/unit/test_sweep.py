@@ -1,0 +1,208 @@
+"""Sweeps: grid, resume, failures, intervals across seeds, figure and table."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from command import scenario, start, tcpsbed
+
+from tcpsbed.errors import ConfigError
+from tcpsbed.sweep import grid, statistics
+
+OVER = ("--over", "delay_ms=1,2,4", "--over", 'label="a","b"')
+
+
+def sweep(folder: Path, *more: str, seeds: int = 3) -> tuple[int, str, str]:
+    """Runs the sweep of these tests."""
+    done = tcpsbed(
+        folder, "sweep", "short.toml", *OVER, "--seeds", str(seeds), "--jobs", "2", "--out", "out", *more
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_axes_split_at_commas_outside_quotes_and_brackets() -> None:
+    assert grid.axis("links.l1.rate=1 Mbit/s, 1.5 Mbit/s").values == ("1 Mbit/s", "1.5 Mbit/s")
+    assert grid.axis('x=["a,b", 2],{c = 1, d = 2},"e,f"').values == ('["a,b", 2]', "{c = 1, d = 2}", '"e,f"')
+    for bad in ("x", "=1", "x=", "x=1,,2", "x=1,1"):
+        with pytest.raises(ConfigError):
+            grid.axis(bad)
+
+
+def test_an_axis_is_numeric_only_with_one_unit() -> None:
+    assert grid.axis("r=1 Mbit/s,1.5 Mbit/s").numbers() == ([1.0, 1.5], "Mbit/s")
+    assert grid.axis('r="1 Mbit/s","2 Mbit/s"').numbers() == ([1.0, 2.0], "Mbit/s")
+    assert grid.axis("r=500 kbit/s,1 Mbit/s").numbers() is None
+    assert grid.axis("q=red,codel").numbers() is None
+
+
+def test_every_combination_runs_with_the_same_seeds() -> None:
+    axes = [grid.axis("a=1,2"), grid.axis("b=x,y")]
+    found = grid.cells(axes, [5, 6])
+    assert len(found) == 8
+    assert {cell.values: [c.seed for c in found if c.values == cell.values] for cell in found} == {
+        (a, b): [5, 6] for a in "12" for b in "xy"
+    }
+
+
+def test_a_cell_is_named_by_all_that_its_result_depends_on() -> None:
+    base = grid.key("text", ["a=1"], "virtual", "0.1.0")
+    others = [
+        grid.key("other", ["a=1"], "virtual", "0.1.0"),
+        grid.key("text", ["a=2"], "virtual", "0.1.0"),
+        grid.key("text", ["a=1"], "real", "0.1.0"),
+        grid.key("text", ["a=1"], "virtual", "0.2.0"),
+    ]
+    assert len({base, *others}) == 5 and base == grid.key("text", ["a=1"], "virtual", "0.1.0")
+
+
+@pytest.mark.parametrize(
+    ("freedom", "published"), [(1, 12.706), (9, 2.262), (30, 2.042), (40, 2.021), (60, 2.000), (120, 1.980)]
+)
+def test_students_t_is_the_published_one(freedom: int, published: float) -> None:
+    """[Abramowitz 1964 §26.7.5] and its table 26.10, three decimals."""
+    assert statistics.t975(freedom) == pytest.approx(published, abs=6e-4)
+
+
+def test_intervals_and_paired_differences() -> None:
+    mean, half = statistics.interval([1.0, 2.0, 3.0])
+    assert (mean, half) == (2.0, pytest.approx(4.3027 / math.sqrt(3), rel=1e-4))
+    assert statistics.interval([7.0]) == (7.0, None)
+    difference, narrow = statistics.paired([11.0, 12.5, 13.0], [1.0, 2.5, 3.0])
+    assert (difference, narrow) == (10.0, 0.0), "seeds in common take their noise out of the difference"
+
+
+def test_a_sweep_leaves_table_and_figure(tmp_path: Path) -> None:
+    scenario(tmp_path)
+    status, printed, said = sweep(tmp_path)
+    assert status == 0, said
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(tmp_path / "out/sweep.parquet").to_pylist()
+    assert len(table) == 3 * 2 * 3 * 4
+    row = next(r for r in table if r["flow"] == "kinematic" and (r["delay_ms"], r["seed"]) == ("4", 2))
+    assert {"delay_mean_ms", "delay_p99_ms", "loss", "records_sha256"} <= set(row)
+    page = (tmp_path / "out/sweep.html").read_text()
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    first = data["charts"][0]
+    assert first["data"][0] == [1, 2, 4] and [line["label"] for line in first["lines"]] == [
+        'label = "a"',
+        'label = "b"',
+    ]
+    assert all(half > 0 for half in first["whiskers"][0])
+    assert first["data"][1][2] - first["data"][1][0] == pytest.approx(3.0, abs=1e-3)
+    assert "p99 against first" in printed and not list((tmp_path / "out").glob("work/*"))
+
+
+def test_paired_differences_are_exact_where_seeds_share_their_noise(tmp_path: Path) -> None:
+    """The sample run adds a noise that depends on the seed alone: it cancels from differences."""
+    scenario(tmp_path)
+    _, printed, _ = sweep(tmp_path)
+    line = next(line for line in printed.splitlines() if line.startswith("4") and '"a"' in line)
+    assert line.split()[-1] == "0.000" and float(line.split()[-2]) > 3.0
+
+
+def test_a_second_call_runs_nothing_again(tmp_path: Path) -> None:
+    scenario(tmp_path)
+    sweep(tmp_path)
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out/cells").iterdir()}
+    assert len(before) == 18
+    status, _, _ = sweep(tmp_path, seeds=4)
+    after = {file: file.stat().st_mtime_ns for file in (tmp_path / "out/cells").iterdir()}
+    assert status == 0 and len(after) == 24 and before.items() <= after.items()
+
+
+def test_a_changed_scenario_is_run_again(tmp_path: Path) -> None:
+    scenario(tmp_path)
+    sweep(tmp_path, seeds=1)
+    scenario(tmp_path, 'name = "short"\nduration = "20 s"\n')
+    sweep(tmp_path, seeds=1)
+    assert len(list((tmp_path / "out/cells").iterdir())) == 12
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"), [("world", "node cloud died"), ("crash", "status -9"), ("errors", "node cloud died")]
+)
+def test_a_failing_cell_is_told_and_the_others_go_on(tmp_path: Path, fault: str, said: str) -> None:
+    scenario(tmp_path)
+    done = tcpsbed(
+        tmp_path,
+        "sweep",
+        "short.toml",
+        "--over",
+        f"fault=none,{fault}",
+        "--seeds",
+        "2",
+        "--jobs",
+        "2",
+        "--out",
+        "out",
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("cell failed") == 2 and said in done.stderr and "Traceback" not in done.stderr
+    assert (
+        len(list((tmp_path / "out/cells").glob("*.json"))) == 2
+        and len(list((tmp_path / "out/failed").glob("*.txt"))) == 2
+    )
+    assert (tmp_path / "out/sweep.parquet").is_file() and "2 cells failed" in (
+        tmp_path / "out/sweep.html"
+    ).read_text()
+
+
+def test_a_cell_that_cannot_be_loaded_fails_alone(tmp_path: Path) -> None:
+    scenario(tmp_path)
+    done = tcpsbed(
+        tmp_path,
+        "sweep",
+        "short.toml",
+        "--over",
+        "delay_ms=1,-1",
+        "--seeds",
+        "1",
+        "--jobs",
+        "1",
+        "--out",
+        "out",
+    )
+    assert done.returncode == 1 and "allowed: a positive number" in done.stderr
+    assert len(list((tmp_path / "out/cells").glob("*.json"))) == 1
+
+
+def _wait_for_cells(folder: Path, number: int) -> None:
+    until = time.monotonic() + 60
+    while len(list(folder.glob("*.json"))) < number:
+        assert time.monotonic() < until, "no cell was finished"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(("sign", "status"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, sign: int, status: int) -> None:
+    scenario(tmp_path, 'name = "short"\nduration = "10 s"\ntakes_s = 0.3\n')
+    arguments = (
+        "sweep",
+        "short.toml",
+        "--over",
+        "delay_ms=1,2,3,4",
+        "--seeds",
+        "3",
+        "--jobs",
+        "2",
+        "--out",
+        "out",
+    )
+    first = start(tmp_path, *arguments)
+    _wait_for_cells(tmp_path / "out/cells", 2)
+    os.kill(first.pid, sign)
+    _, said = first.communicate(timeout=30)
+    assert first.returncode == status
+    assert sign == signal.SIGKILL or "finished cells are in out; the same command goes on from there" in said
+    kept = {file: file.stat().st_mtime_ns for file in (tmp_path / "out/cells").glob("*.json")}
+    assert 2 <= len(kept) < 12
+    assert tcpsbed(tmp_path, *arguments).returncode == 0
+    after = {file: file.stat().st_mtime_ns for file in (tmp_path / "out/cells").glob("*.json")}
+    assert len(after) == 12 and kept.items() <= after.items()

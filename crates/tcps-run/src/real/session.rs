@@ -115,6 +115,7 @@ impl SessionLoop {
         stop: &AtomicBool,
         detach: &mut dyn Detach,
     ) -> Report {
+        detach.at_barrier();
         let privileges = privileges(plan.real.realtime);
         let Self { id, mut node, sockets, ring } = self;
         let fds: Vec<_> = sockets.all.iter().map(Socket::fd).collect();

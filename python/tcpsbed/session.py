@@ -14,6 +14,7 @@ import threading
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,9 +134,20 @@ def execute(
     out: Path,
     progress: Progress | None = None,
     live: Live | None = None,
+    samples: bool = True,
 ) -> Outcome:
-    """Runs a loaded scenario into a folder and summarises it; Ctrl-C ends the run early and keeps what it recorded."""
-    from tcpsbed import analysis, worlds
+    """Runs a loaded scenario into a folder and summarises it; Ctrl-C ends the run early and keeps what it recorded.
+
+    Parameters
+    ----------
+    scenario, world, out
+        What runs, in which world, and its folder.
+    progress, live
+        Called with the share done; with new rows and the run time in seconds.
+    samples
+        Whether `samples.parquet` is written, beside the analysis.
+    """
+    from tcpsbed import worlds
 
     for name in DERIVED:
         (out / name).unlink(missing_ok=True)
@@ -147,8 +159,23 @@ def execute(
             return not stop.is_set()
 
         worlds.run(scenario, world=world, out=out, progress=tell, live=live)
-        analysis.summarise(out)
+        _analyse(out, samples=samples)
     return Outcome(out, stop.is_set())
+
+
+def _analyse(folder: Path, *, samples: bool) -> None:
+    """Summary and samples at the same time: both read the same rows."""
+    from tcpsbed import analysis
+
+    if not samples:
+        analysis.summarise(folder)
+        return
+    from tcpsbed.analysis import export
+
+    with ThreadPoolExecutor(1) as beside:
+        written = beside.submit(export.to_parquet, folder)
+        analysis.summarise(folder)
+        written.result()
 
 
 @contextmanager

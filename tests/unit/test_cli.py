@@ -16,8 +16,10 @@ import pytest
 import sample_run
 from command import HERE, PYTHON, scenario, tcpsbed
 
+from tcpsbed.analysis.latency import Confidence
+from tcpsbed.analysis.records import ECHO, FIELDS
 from tcpsbed.cli import calibrate, live
-from tcpsbed.cli.latency import Rule, length_s, share_of, split_points
+from tcpsbed.cli.latency import judged, length_s, share_of, split_points
 from tcpsbed.errors import ConfigError
 
 
@@ -104,6 +106,9 @@ def test_json_is_all_that_is_printed(tmp_path: Path) -> None:
     summary = json.loads(done.stdout)
     assert (summary["seed"], summary["duration_s"]) == (9, 20.0)
     assert not (tmp_path / "here/report.html").exists() and not (tmp_path / "runs").exists()
+    assert (tmp_path / "here/samples.parquet").exists()
+    tcpsbed(tmp_path, "run", "short.toml", "--no-samples", "--out", "there")
+    assert not (tmp_path / "there/samples.parquet").exists() and (tmp_path / "there/report.html").exists()
 
 
 def test_named_options_win_over_set(tmp_path: Path) -> None:
@@ -200,15 +205,39 @@ def test_latency_stops_at_the_cap_and_says_so(tmp_path: Path) -> None:
     assert "NOT every point's mean is known within 5 %: the cap of 200" in done.stdout
 
 
+def rows(*entries: tuple[int, int, int, int, int, int, int]) -> np.ndarray:
+    """Rows of (time, value, index, flow, point, kind, detail)."""
+    array = np.zeros(len(entries), np.dtype(FIELDS))
+    for row, (t, value, index, flow, point, kind, detail) in zip(array, entries, strict=True):
+        row["time"], row["value"], row["index"], row["flow"], row["point"], row["kind"], row["detail"] = (
+            t,
+            value,
+            index,
+            flow,
+            point,
+            kind,
+            detail,
+        )
+    return array
+
+
+def echoes(n: int, wide: float, point: int = 2) -> np.ndarray:
+    """Round trips of one point around 10 ms; the 95 % half-width of their mean is about 1.96·wide/√n of it."""
+    trips = (int(1e7 * (1 + (wide if i % 2 else -wide))) for i in range(n))
+    return rows(*((i, trip, i, 0, point, ECHO, 0) for i, trip in enumerate(trips)))
+
+
 def test_the_rule_asks_for_t_s_over_root_n() -> None:
-    """[Polachan 2022] [PROTOCOLS 6.1] t·s/√n ≤ 0.05·mean: twice too wide needs four times the echoes."""
-    rule = Rule(confidence=0.05, floor=30, cap=20_000)
-    assert rule.needed(100, 10.0, 0.5) == 100
-    assert 400 <= rule.needed(100, 10.0, 1.0) <= 480
-    assert rule.needed(100, 10.0, 1e9) == 20_000
-    assert rule.kept(30, 10.0, 0.5) and not rule.kept(29, 10.0, 0.5) and not rule.kept(30, 10.0, 0.51)
-    assert rule.needed(40, 0.0, 0.1) == 80 and rule.needed(40, 0.0, 0.0) == 40
-    assert rule.needed(0, 0.0, None) == 30
+    """[Polachan 2022] [PROTOCOLS 6.1] t·s/√n ≤ 0.05·mean, n ≥ 30: twice too wide needs four times the echoes."""
+    rule = Confidence(0.05, 30, 20_000)
+    assert judged(rule, echoes(30, 0.0), 1) == (True, 30)
+    assert judged(rule, echoes(20, 0.0), 1) == (False, 40)
+    known, needed = judged(rule, echoes(100, 0.5), 1)
+    assert not known and 390 <= needed <= 480
+    assert judged(rule, echoes(500, 0.5), 1)[0]
+    assert judged(rule, echoes(100, 90.0), 1) == (False, 20_000)
+    assert judged(rule, echoes(500, 0.5), 2)[0] is False, "a point without an echo is not known"
+    assert judged(Confidence(0.05, 30, 100), echoes(100, 0.5), 1) == (False, 100)
 
 
 def test_the_length_of_a_latency_run_counts_all_points_at_the_samples_pace() -> None:
@@ -226,22 +255,6 @@ def test_shares_and_points_as_text() -> None:
             share_of(bad)
     assert split_points(["srv.entry,srv.exit", "ss.entry"]) == ["srv.entry", "srv.exit", "ss.entry"]
     assert split_points(None) == ["all"]
-
-
-def rows(*entries: tuple[int, int, int, int, int, int, int]) -> np.ndarray:
-    """Rows of (time, value, index, flow, point, kind, detail)."""
-    array = np.zeros(len(entries), np.dtype(live.ROW))
-    for row, (t, value, index, flow, point, kind, detail) in zip(array, entries, strict=True):
-        row["time"], row["value"], row["index"], row["flow"], row["point"], row["kind"], row["detail"] = (
-            t,
-            value,
-            index,
-            flow,
-            point,
-            kind,
-            detail,
-        )
-    return array
 
 
 def test_the_live_view_counts_rows_and_forgets_old_delays() -> None:
@@ -331,6 +344,15 @@ def test_run_from_python_takes_text_and_returns_the_run(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True
     )
     assert done.stdout.strip() == "Run typed 4 typed", done.stderr
+
+
+def test_export_writes_what_is_asked_for(tmp_path: Path) -> None:
+    sample_run.write(tmp_path / "a")
+    done = tcpsbed(tmp_path, "export", "a", "--csv", "--parquet")
+    assert done.stdout.split() == ["a/samples.csv", "a/samples.parquet"], done.stderr
+    assert tcpsbed(tmp_path, "export", "a", "--mcap", "--to", "b.mcap").stdout.split() == ["b.mcap"]
+    for wrong in ([], ["--csv", "--mcap", "--to", "x"]):
+        assert tcpsbed(tmp_path, "export", "a", *wrong).returncode == 2
 
 
 def test_show_and_compare_print_the_numbers(tmp_path: Path) -> None:

@@ -88,11 +88,9 @@ def test_disturbances_are_told_before_any_number(tmp_path: Path) -> None:
 
 def test_segments_of_a_path_add_up_to_its_delay(tmp_path: Path) -> None:
     run = open_folder(sample_run.write(tmp_path / "run"))
-    widths = re.findall(
-        r'<i class="(?:component|link) (?:odd|even)" style="width:([\d.]+)%', html.render(run)
-    )
+    stacks = re.findall(r'<div class="stack">(.*?)</div>', html.render(run))
+    per_flow = [sum(map(float, re.findall(r"width:([\d.]+)%", stack))) for stack in stacks]
     longest = max(sum(part["latency_ms"]["mean"] for part in path) for path in run.summary["path"].values())
-    per_flow = [sum(map(float, widths[i : i + 10])) for i in range(0, len(widths), 10)]
     for drawn, path in zip(per_flow, run.summary["path"].values(), strict=True):
         total = sum(part["latency_ms"]["mean"] for part in path)
         assert drawn == pytest.approx(100 * total / bars.axis_top(longest), abs=0.02)

@@ -211,7 +211,16 @@ mod tests {
     #[test]
     fn a_row_survives_its_bytes() {
         for kind in Kind::ALL {
-            let r = Record { value: -5, index: 9, size: 137, flow: 1, point: 7, node: 2, detail: 3, ..Record::new(-1, kind) };
+            let r = Record {
+                value: -5,
+                index: 9,
+                size: 137,
+                flow: 1,
+                point: 7,
+                node: 2,
+                detail: 3,
+                ..Record::new(-1, kind)
+            };
             assert_eq!(Record::from_bytes(&r.to_bytes()), Some(r));
         }
     }

@@ -80,7 +80,9 @@ impl NetEvent {
     /// When it happened.
     pub fn at(&self) -> Time {
         match self {
-            NetEvent::Arrived { at, .. } | NetEvent::Duplicated { at, .. } | NetEvent::Dropped { at, .. } => *at,
+            NetEvent::Arrived { at, .. } | NetEvent::Duplicated { at, .. } | NetEvent::Dropped { at, .. } => {
+                *at
+            }
         }
     }
 }

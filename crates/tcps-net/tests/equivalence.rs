@@ -35,7 +35,9 @@ fn outcome(spec: &NetworkSpec, ops: &[(Time, Op)], served: bool) -> Outcome {
 
 fn key(event: &NetEvent) -> (Time, u32, bool) {
     match event {
-        NetEvent::Arrived { at, packet, .. } | NetEvent::Duplicated { at, packet } => (*at, packet.payload, true),
+        NetEvent::Arrived { at, packet, .. } | NetEvent::Duplicated { at, packet } => {
+            (*at, packet.payload, true)
+        }
         NetEvent::Dropped { at, packet, .. } => (*at, packet.payload, false),
     }
 }

@@ -29,9 +29,20 @@ fn failed(code: &CodePlan, e: &PyErr) -> RunError {
     RunError::new(format!("{}:{}: {e}", code.name, code.symbol))
 }
 
-fn load<'py>(py: Python<'py>, function: &str, code: &CodePlan, flags: (bool, bool)) -> PyResult<Bound<'py, PyDict>> {
+fn load<'py>(
+    py: Python<'py>,
+    function: &str,
+    code: &CodePlan,
+    flags: (bool, bool),
+) -> PyResult<Bound<'py, PyDict>> {
     let module = py.import("tcpsbed.hooks")?;
-    let loaded = module.getattr(function)?.call1((&code.name, &code.symbol, code.params.to_string(), flags.0, flags.1))?;
+    let loaded = module.getattr(function)?.call1((
+        &code.name,
+        &code.symbol,
+        code.params.to_string(),
+        flags.0,
+        flags.1,
+    ))?;
     Ok(loaded.cast_into::<PyDict>()?)
 }
 
@@ -48,7 +59,13 @@ fn load_hook(py: Python<'_>, code: &CodePlan, bytes_in: bool, bytes_out: bool) -
         let state: usize = item(&d, "state")?;
         // SAFETY: tcpsbed.hooks compiled a function of exactly this type; `owner` keeps it and its state alive.
         let call = unsafe { std::mem::transmute::<usize, CompiledFn>(address) };
-        return Ok(Box::new(CompiledHook { call, state: state as *mut f64, bytes_in, bytes_out, _owner: owner }));
+        return Ok(Box::new(CompiledHook {
+            call,
+            state: state as *mut f64,
+            bytes_in,
+            bytes_out,
+            _owner: owner,
+        }));
     }
     Ok(Box::new(PythonHook {
         call: item(&d, "call")?,
@@ -80,7 +97,17 @@ impl Hook for CompiledHook {
         let (y, room) = if self.bytes_out { (o.bytes.cast(), o.cap_bytes) } else { (o.y.cast(), o.cap) };
         // SAFETY: pointers and lengths are those of the runtime's buffers; the function was compiled for this type.
         let written = unsafe {
-            (self.call)(i.now_ns, i.index as i64, x, n as i64, i.other, i.n_other as i64, self.state, y, room as i64)
+            (self.call)(
+                i.now_ns,
+                i.index as i64,
+                x,
+                n as i64,
+                i.other,
+                i.n_other as i64,
+                self.state,
+                y,
+                room as i64,
+            )
         };
         give(written, room, self.bytes_out, o)
     }
@@ -179,7 +206,8 @@ impl PythonHook {
 
 impl Hook for PythonHook {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
-        Python::attach(|py| self.try_call(py, input, output)).unwrap_or_else(|e| Verdict::Failed(e.to_string()))
+        Python::attach(|py| self.try_call(py, input, output))
+            .unwrap_or_else(|e| Verdict::Failed(e.to_string()))
     }
 }
 
@@ -221,7 +249,11 @@ impl Robot for PythonRobot {
 
     fn arrived(&self) -> bool {
         Python::attach(|py| {
-            self.object.bind(py).call_method0(intern!(py, "arrived")).and_then(|r| r.is_truthy()).unwrap_or(true)
+            self.object
+                .bind(py)
+                .call_method0(intern!(py, "arrived"))
+                .and_then(|r| r.is_truthy())
+                .unwrap_or(true)
         })
     }
 
@@ -235,7 +267,8 @@ impl Robot for PythonRobot {
 pub fn time_hook(py: Python<'_>, code_json: &str, rounds: usize) -> PyResult<Vec<f64>> {
     let fail = |e: String| pyo3::exceptions::PyValueError::new_err(e);
     let code: CodePlan = serde_json::from_str(code_json).map_err(|e| fail(e.to_string()))?;
-    let mut hook = tcps_run::code::hook(&code, false, false, &mut PythonHooks).map_err(|e| fail(e.to_string()))?;
+    let mut hook =
+        tcps_run::code::hook(&code, false, false, &mut PythonHooks).map_err(|e| fail(e.to_string()))?;
     let (x, mut y, mut bytes) = ([0.5; 6], [0.0; 256], [0u8; 64]);
     let mut figures = Vec::with_capacity(rounds);
     for _ in 0..rounds {
@@ -256,8 +289,14 @@ pub fn time_hook(py: Python<'_>, code_json: &str, rounds: usize) -> PyResult<Vec
                 other: x.as_ptr(),
             };
             let (n, cap_bytes) = (0, bytes.len() as u32);
-            let mut output =
-                HookOut { n, cap: y.len() as u32, n_bytes: 0, cap_bytes, y: y.as_mut_ptr(), bytes: bytes.as_mut_ptr() };
+            let mut output = HookOut {
+                n,
+                cap: y.len() as u32,
+                n_bytes: 0,
+                cap_bytes,
+                y: y.as_mut_ptr(),
+                bytes: bytes.as_mut_ptr(),
+            };
             if let Verdict::Failed(text) = hook.call(&input, &mut output) {
                 return Err(fail(text));
             }

@@ -8,11 +8,7 @@ use std::{
     path::PathBuf,
 };
 use tcps_core::record::{Record, RECORD_BYTES};
-use tcps_run::{
-    analysis,
-    real::ring::Consumer,
-    recorder::Recorder,
-};
+use tcps_run::{analysis, real::ring::Consumer, recorder::Recorder};
 
 /// Figures of a stream of rows, as JSON.
 #[pyfunction]
@@ -79,7 +75,9 @@ pub fn merge(py: Python<'_>, parts: Vec<PathBuf>, records_path: PathBuf) -> PyRe
         let fail = |e: tcps_run::error::RunError| PyValueError::new_err(e.to_string());
         let mut recorder = Recorder::new(Some(&records_path)).map_err(fail)?;
         // A handful of loops: the smallest head is found by looking at all.
-        while let Some(s) = streams.iter_mut().filter(|s| s.head.is_some()).min_by_key(|s| s.head.map(|r| r.time_ns)) {
+        while let Some(s) =
+            streams.iter_mut().filter(|s| s.head.is_some()).min_by_key(|s| s.head.map(|r| r.time_ns))
+        {
             if let Some(row) = s.head {
                 recorder.push(&row);
             }

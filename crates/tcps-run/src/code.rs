@@ -54,7 +54,9 @@ pub fn robot(code: &CodePlan, python: &mut dyn PythonCode) -> Result<Box<dyn Rob
         CodeKind::Builtin => {
             tcps_control::robot(&code.name, &code.params).map_err(|e| RunError::new(e.to_string()))
         }
-        CodeKind::Library => Err(RunError::new(format!("{}: a robot is built in or a Python class", code.name))),
+        CodeKind::Library => {
+            Err(RunError::new(format!("{}: a robot is built in or a Python class", code.name)))
+        }
         CodeKind::Python => python.robot(code),
     }
 }

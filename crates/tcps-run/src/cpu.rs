@@ -85,7 +85,8 @@ impl Cpu {
     }
 
     fn enqueue(&mut self, task: Task) {
-        let before = |t: &Task| t.priority < task.priority || (t.priority == task.priority && t.order > task.order);
+        let before =
+            |t: &Task| t.priority < task.priority || (t.priority == task.priority && t.order > task.order);
         let at = match self.scheduling {
             Scheduling::Priority => self.ready.iter().position(before).unwrap_or(self.ready.len()),
             _ => self.ready.len(),

@@ -14,7 +14,15 @@ pub enum Work {
 /// The world around a node.
 pub trait Outside {
     /// Sends a datagram of a channel to the node at its other side; tells when the first link has taken it.
-    fn transmit(&mut self, now: Time, channel: u16, to: u16, dscp: u8, bytes: &[u8], datagram: &Transmit) -> Time;
+    fn transmit(
+        &mut self,
+        now: Time,
+        channel: u16,
+        to: u16,
+        dscp: u8,
+        bytes: &[u8],
+        datagram: &Transmit,
+    ) -> Time;
     /// Sends a datagram that belongs to no channel: an echo's answer, a clock exchange.
     fn aside(&mut self, now: Time, to: u16, bytes: &[u8]);
     /// Writes a row.

@@ -37,9 +37,10 @@ impl Recorder {
     /// Writes to `path`, or only hashes.
     pub fn new(path: Option<&Path>) -> Result<Self, RunError> {
         let file = match path {
-            Some(p) => {
-                Some(File::create(p).map_err(|e| RunError::new(format!("{}: cannot be written: {e}", p.display())))?)
-            }
+            Some(p) => Some(
+                File::create(p)
+                    .map_err(|e| RunError::new(format!("{}: cannot be written: {e}", p.display())))?,
+            ),
             None => None,
         };
         let (full, chunks) = sync_channel::<Vec<u8>>(IN_FLIGHT);
@@ -77,7 +78,11 @@ impl Recorder {
     }
 }
 
-fn write(file: Option<File>, chunks: &Receiver<Vec<u8>>, back: &SyncSender<Vec<u8>>) -> std::io::Result<[u8; 32]> {
+fn write(
+    file: Option<File>,
+    chunks: &Receiver<Vec<u8>>,
+    back: &SyncSender<Vec<u8>>,
+) -> std::io::Result<[u8; 32]> {
     let mut file = file;
     let mut hash = Sha256::new();
     while let Ok(mut chunk) = chunks.recv() {

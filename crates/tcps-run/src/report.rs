@@ -245,9 +245,11 @@ impl Report {
     /// Adds what a node counted.
     pub fn node(&mut self, plan: &Plan, id: u16, node: NodeReport) {
         for (component, flow, kind, name, stats) in node.stages {
-            let (component, flow) = (&plan.components[component as usize].name, &plan.flows[flow as usize].name);
+            let (component, flow) =
+                (&plan.components[component as usize].name, &plan.flows[flow as usize].name);
             if let Some(text) = stats.error {
-                self.errors.push(format!("hook {name} at {component} ({flow}): {text}, {} times", stats.failures));
+                self.errors
+                    .push(format!("hook {name} at {component} ({flow}): {text}, {} times", stats.failures));
             }
             self.stages.push(Stage {
                 component: component.clone(),

@@ -6,9 +6,13 @@ use crate::plan::Codec;
 pub fn decode(codec: Codec, bytes: &[u8], values: &mut Vec<f64>) {
     values.clear();
     match codec {
-        Codec::F32 => values.extend(bytes.chunks_exact(4).map(|b| f32::from_be_bytes([b[0], b[1], b[2], b[3]]) as f64)),
+        Codec::F32 => {
+            values.extend(bytes.chunks_exact(4).map(|b| f32::from_be_bytes([b[0], b[1], b[2], b[3]]) as f64))
+        }
         Codec::F64 => values.extend(
-            bytes.chunks_exact(8).map(|b| f64::from_be_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])),
+            bytes
+                .chunks_exact(8)
+                .map(|b| f64::from_be_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])),
         ),
         Codec::Raw => {}
     }

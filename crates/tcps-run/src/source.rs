@@ -48,11 +48,14 @@ impl Source {
         Ok(match &flow.source {
             SourcePlan::Generated { bytes } => Source::Generated { bytes: *bytes },
             SourcePlan::Values { path, columns, repeat } => {
-                let rows: Vec<f64> =
-                    read(path)?.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap_or_default())).collect();
+                let rows: Vec<f64> = read(path)?
+                    .chunks_exact(8)
+                    .map(|b| f64::from_le_bytes(b.try_into().unwrap_or_default()))
+                    .collect();
                 let columns = *columns as usize;
                 if columns == 0 || rows.len() < columns || rows.len() % columns != 0 {
-                    let text = format!("flows.{}.source: {path} holds no rows of {columns} values", flow.name);
+                    let text =
+                        format!("flows.{}.source: {path} holds no rows of {columns} values", flow.name);
                     return Err(RunError::new(text));
                 }
                 Source::Values { rows: Arc::new(rows), columns, repeat: *repeat }
@@ -60,8 +63,12 @@ impl Source {
             SourcePlan::Frames { path, offsets } => {
                 let data = read(path)?;
                 let rising = offsets.windows(2).all(|w| w[0] <= w[1]);
-                if offsets.len() < 2 || !rising || offsets.last().is_some_and(|&end| end > data.len() as u64) {
-                    return Err(RunError::new(format!("flows.{}.source: offsets do not fit {path}", flow.name)));
+                if offsets.len() < 2 || !rising || offsets.last().is_some_and(|&end| end > data.len() as u64)
+                {
+                    return Err(RunError::new(format!(
+                        "flows.{}.source: offsets do not fit {path}",
+                        flow.name
+                    )));
                 }
                 Source::Frames { data: Arc::new(data), offsets: Arc::new(offsets.clone()) }
             }

@@ -89,7 +89,8 @@ struct Driver<'p> {
 impl<'p> Driver<'p> {
     fn new(plan: &'p Plan, python: &mut dyn PythonCode, options: &Options<'_>) -> Result<Self, RunError> {
         let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
-        let network = Network::new(&plan.network, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))?;
+        let network =
+            Network::new(&plan.network, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))?;
         let mut nodes = Vec::new();
         for id in 0..plan.nodes.len() {
             nodes.push(Node::new(plan, id as u16, None, python)?);
@@ -193,7 +194,9 @@ impl<'p> Driver<'p> {
                 Some(NetEvent::Arrived { packet, corrupted, .. }) => {
                     self.deliver(packet.dst, packet.payload, corrupted);
                 }
-                Some(NetEvent::Duplicated { packet, .. }) => self.world.letters[packet.payload as usize].copies += 1,
+                Some(NetEvent::Duplicated { packet, .. }) => {
+                    self.world.letters[packet.payload as usize].copies += 1
+                }
                 Some(NetEvent::Dropped { at, packet, link, reason }) => {
                     self.world.drop_packet(at, &packet, link, reason as u8);
                 }
@@ -253,7 +256,13 @@ impl<'p> Driver<'p> {
             if link.rate_bps.is_some() || link.opportunities_ns.is_some() {
                 let q = self.world.network.queue(self.now, id as u16);
                 let value = q.wait_ns;
-                let row = Record { value, index: q.packets as u32, size: q.bytes as u32, point: id as u16, ..Record::new(self.now, Kind::Queue) };
+                let row = Record {
+                    value,
+                    index: q.packets as u32,
+                    size: q.bytes as u32,
+                    point: id as u16,
+                    ..Record::new(self.now, Kind::Queue)
+                };
                 self.world.recorder.push(&row);
             }
         }
@@ -297,12 +306,11 @@ impl World {
         id
     }
 
-    fn send(&mut self, now: Time, to: u16, dscp: u8, letter: u32, class: u16, index: u32, wire_bytes: u32) -> Time {
+    fn send(&mut self, now: Time, packet: Packet) -> Time {
         if !self.linked {
-            self.direct.push_back((to, letter));
+            self.direct.push_back((packet.dst, packet.payload));
             return now;
         }
-        let packet = Packet { payload: letter, class, index, dst: to, dscp, wire_bytes, sent_ns: now };
         self.network.send(now, self.at, packet)
     }
 
@@ -331,12 +339,31 @@ impl World {
 }
 
 impl Outside for World {
-    fn transmit(&mut self, now: Time, channel: u16, to: u16, dscp: u8, bytes: &[u8], datagram: &Transmit) -> Time {
+    fn transmit(
+        &mut self,
+        now: Time,
+        channel: u16,
+        to: u16,
+        dscp: u8,
+        bytes: &[u8],
+        datagram: &Transmit,
+    ) -> Time {
         let letter = self.post(self.at, channel, bytes);
         if let Some(capture) = &mut self.capture {
             capture.packet(now, self.at, to, channel, dscp, bytes);
         }
-        self.send(now, to, dscp, letter, datagram.flow, datagram.index, datagram.wire_bytes)
+        self.send(
+            now,
+            Packet {
+                payload: letter,
+                class: datagram.flow,
+                index: datagram.index,
+                dst: to,
+                dscp,
+                wire_bytes: datagram.wire_bytes,
+                sent_ns: now,
+            },
+        )
     }
 
     fn aside(&mut self, now: Time, to: u16, bytes: &[u8]) {
@@ -344,7 +371,9 @@ impl Outside for World {
         if let Some(capture) = &mut self.capture {
             capture.packet(now, self.at, to, NONE, 0, bytes);
         }
-        self.send(now, to, 0, letter, ASIDE_CLASS, 0, bytes.len() as u32 + OVERHEAD_BYTES);
+        let wire_bytes = bytes.len() as u32 + OVERHEAD_BYTES;
+        let (class, index, dscp) = (ASIDE_CLASS, 0, 0);
+        self.send(now, Packet { payload: letter, class, index, dst: to, dscp, wire_bytes, sent_ns: now });
     }
 
     fn record(&mut self, row: Record) {

@@ -45,7 +45,8 @@ fn simulate(plan: &Value, name: &str) -> (Report, Vec<Record>) {
     let report = run(&plan, &mut NoPython, options).expect("a run");
     let bytes = std::fs::read(&path).expect("rows");
     std::fs::remove_file(&path).expect("rows");
-    let rows = bytes.chunks_exact(RECORD_BYTES).map(|b| Record::from_bytes(b.try_into().unwrap()).expect("a row"));
+    let rows =
+        bytes.chunks_exact(RECORD_BYTES).map(|b| Record::from_bytes(b.try_into().unwrap()).expect("a row"));
     (report, rows.collect())
 }
 
@@ -65,8 +66,7 @@ fn delay_is_the_sum_of_propagation() {
 #[test]
 fn a_stage_costs_and_delays_between_its_points() {
     let mut plan = chain();
-    plan["flows"][0]["path"][1]["steps"] =
-        json!([{"kind": "work", "cost": {"kind": "constant", "ns": 300_000}, "delay": {"kind": "constant", "ns": 2 * MS}}]);
+    plan["flows"][0]["path"][1]["steps"] = json!([{"kind": "work", "cost": {"kind": "constant", "ns": 300_000}, "delay": {"kind": "constant", "ns": 2 * MS}}]);
     let (report, rows) = simulate(&plan, "cost");
     let (enter, exit) = (of(&rows, Kind::Enter), of(&rows, Kind::Exit));
     assert!(enter.iter().all(|r| r.value == 5 * MS));
@@ -79,7 +79,8 @@ fn a_stage_costs_and_delays_between_its_points() {
 fn stages_that_ask_for_more_than_a_core_queue_up() {
     // 1.5 ms of work every ms on one core: the wait grows by 0.5 ms a sample.
     let mut plan = chain();
-    plan["flows"][0]["path"][1]["steps"] = json!([{"kind": "work", "cost": {"kind": "constant", "ns": 1_500_000}}]);
+    plan["flows"][0]["path"][1]["steps"] =
+        json!([{"kind": "work", "cost": {"kind": "constant", "ns": 1_500_000}}]);
     let (_, rows) = simulate(&plan, "queue");
     for r in of(&rows, Kind::Exit).iter().take(100) {
         assert_eq!(r.value, 5 * MS + 1_500_000 + r.index as i64 * 500_000, "sample {}", r.index);
@@ -90,7 +91,8 @@ fn stages_that_ask_for_more_than_a_core_queue_up() {
 fn echoes_measure_points_exactly_and_are_answered_over_the_network() {
     // [PROTOCOLS 6.1] Component latency is the difference of its points; the forward leg is measured, not halved.
     let mut plan = chain();
-    plan["flows"][0]["path"][1]["steps"] = json!([{"kind": "work", "cost": {"kind": "constant", "ns": 300_000}}]);
+    plan["flows"][0]["path"][1]["steps"] =
+        json!([{"kind": "work", "cost": {"kind": "constant", "ns": 300_000}}]);
     plan["probes"] = json!([{"flow": 0, "points": [2, 3, 4], "period_ns": 10 * MS, "reply_to": 0}]);
     let (_, rows) = simulate(&plan, "echo");
     let value = |kind, point| {
@@ -168,7 +170,8 @@ fn duplicates_are_delivered_once() {
     let (report, rows) = simulate(&plan, "duplicates");
     assert_eq!(of(&rows, Kind::Delivered).len(), 990);
     let text = serde_json::to_value(&report).unwrap();
-    let seen: u64 = text["endpoints"].as_array().unwrap().iter().map(|e| e["duplicates"].as_u64().unwrap()).sum();
+    let seen: u64 =
+        text["endpoints"].as_array().unwrap().iter().map(|e| e["duplicates"].as_u64().unwrap()).sum();
     assert!((150..250).contains(&seen), "{seen}");
 }
 
@@ -203,7 +206,8 @@ fn samples_are_conserved() {
     let mut plan = chain();
     plan["network"]["links"][2]["loss"] = json!({"kind": "random", "p": 0.3});
     let (_, rows) = simulate(&plan, "conserved");
-    let (sent, delivered, dropped) = (of(&rows, Kind::Sent), of(&rows, Kind::Delivered), of(&rows, Kind::Dropped));
+    let (sent, delivered, dropped) =
+        (of(&rows, Kind::Sent), of(&rows, Kind::Delivered), of(&rows, Kind::Dropped));
     let on_the_way = sent.iter().filter(|s| s.time_ns > 990 * MS - 1).count();
     assert!(sent.len() - delivered.len() - dropped.len() <= on_the_way);
     assert!((200..400).contains(&dropped.len()), "{}", dropped.len());

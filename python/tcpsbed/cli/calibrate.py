@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tcpsbed.analysis.records import KINDS, open_records
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Duration, File, Quiet, Seed, Sets, World, overrides
 from tcpsbed.errors import WorldError
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 QUANTILES = 101
 """Points of the cost distribution that are kept, from 0 % to 100 %."""
 
-ENTER, EXIT, STAGE = 4, 5, 9
-"""Kinds of rows that tell of costs."""
+ENTER, EXIT, STAGE = (1 + KINDS.index(kind) for kind in ("enter", "exit", "stage"))
 
 HELP = """Measure what stages cost in a real run and write it down for virtual runs.
 
@@ -67,7 +67,7 @@ def calibrate(
 
     scenario = config.load(file, [*overrides(sets, seed, duration), 'measure.records="events"'])
     folder = out or session.new_folder(f"{scenario.name}-calibration")
-    outcome = watched(scenario, World.real, folder, quiet=quiet)
+    outcome = watched(scenario, World.real, folder, quiet=quiet, samples=False)
     costs = stages_of(folder)
     if not costs:
         raise WorldError("no stage ran", file=folder, allowed="a longer --duration, or a scenario with hooks")
@@ -92,10 +92,8 @@ def stages_of(folder: Path) -> dict[str, Any]:
     """Quantiles of the cost of every stage (`srv.kinematics`) in the records of a run, in nanoseconds."""
     import numpy as np
 
-    from tcpsbed.cli.live import ROW
-
     plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
-    rows = np.fromfile(folder / "records.bin", np.dtype(ROW))
+    rows = np.asarray(open_records(folder / "records.bin"))
     names = [component["name"] for component in plan["components"]]
     found: dict[str, Any] = {}
     stages = rows[rows["kind"] == STAGE]
@@ -105,7 +103,7 @@ def stages_of(folder: Path) -> dict[str, Any]:
     delayed = _delayed(plan)
     for component, name in enumerate(names):
         spans = beside_stages(rows, component)
-        if len(spans) and component not in delayed and f"{name}.work" not in found:
+        if spans.any() and component not in delayed and f"{name}.work" not in found:
             found[f"{name}.work"] = _quantiles(spans)
     return found
 

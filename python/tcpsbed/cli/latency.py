@@ -14,16 +14,21 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tcpsbed.analysis.latency import Confidence
+from tcpsbed.analysis.records import open_records
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import File, Out, Quiet, Seed, Sets, Where, World, overrides
 from tcpsbed.errors import ConfigError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 GRACE_S = 1.2
 """Time after the last command in which its echo may still come, and in which samples do not count as lost."""
@@ -46,32 +51,6 @@ Echo commands ride on ordinary samples, interleaved over the points, until the 9
 point's mean is within the asked share of it, with at least FLOOR and at most CAP echoes a point. The length of the run
 follows from that; the scenario's own duration is not used.
 """
-
-
-@dataclass(frozen=True)
-class Rule:
-    """When a mean is known well enough."""
-
-    confidence: float
-    floor: int
-    cap: int
-
-    def kept(self, n: int, mean: float, half: float | None) -> bool:
-        """Whether t·s/√n ≤ confidence · mean with at least `floor` echoes. [Polachan 2022] [PROTOCOLS 6.1]"""
-        return n >= self.floor and half is not None and half <= self.confidence * abs(mean)
-
-    def needed(self, n: int, mean: float, half: float | None) -> int:
-        """Echoes that it probably takes, given what n of them showed: half as wide takes four times as many."""
-        if self.kept(n, mean, half):
-            return n
-        if n < 2 or half is None or not mean:
-            return min(max(self.floor, 2 * n), self.cap)
-        wanted = MARGIN * n * (half / (self.confidence * abs(mean))) ** 2
-        return min(max(self.floor, _up(min(wanted, self.cap))), self.cap)
-
-
-def _up(number: float) -> int:
-    return STEP * math.ceil(number / STEP)
 
 
 def register(app: typer.Typer) -> None:
@@ -114,7 +93,7 @@ def latency(
     from tcpsbed.report import html, text
     from tcpsbed.report.folder import open_folder
 
-    rule = Rule(share_of(confidence), floor, max(floor, cap))
+    rule = Confidence(share_of(confidence), floor, max(floor, cap))
     echo = {"points": split_points(points), "period": period} | ({"flow": flow} if flow else {})
     sets_ = [*overrides(sets, seed), f"measure.echo=[{_inline(echo)}]"]
     folder, reached = _rounds(file, sets_, rule, world, out, quiet=quiet or as_json)
@@ -154,7 +133,7 @@ def _inline(table: Mapping[str, Any]) -> str:
 
 
 def _rounds(
-    file: Path, sets: list[str], rule: Rule, world: World, out: Path | None, *, quiet: bool
+    file: Path, sets: list[str], rule: Confidence, world: World, out: Path | None, *, quiet: bool
 ) -> tuple[Path, bool]:
     """Runs until the rule is kept or the cap reached: the folder, and which of the two it was."""
     from tcpsbed import config, session
@@ -162,14 +141,13 @@ def _rounds(
 
     first = config.load(file, [*sets, _start(config.load(file, sets))])
     folder = out or session.new_folder(f"{first.name}-latency")
-    wanted, reached = rule.floor, False
+    plan, wanted, reached = _plan(first), rule.floor, False
+    points = sum(len(probe["points"]) for probe in plan["probes"])
     for number in range(1, ROUNDS + 1):
-        seconds = length_s(_plan(first), wanted) + first.warmup_ns / 1e9
+        seconds = length_s(plan, wanted) + first.warmup_ns / 1e9
         scenario = config.load(file, [*sets, _start(first), f'duration="{math.ceil(seconds * 1000)} ms"'])
-        outcome = watched(scenario, world, folder, quiet=quiet)
-        means = list(_means(session.summary_of(folder)))
-        reached = bool(means) and all(rule.kept(*mean) for mean in means)
-        needed = max((rule.needed(*mean) for mean in means), default=rule.floor)
+        outcome = watched(scenario, world, folder, quiet=quiet, samples=False)
+        reached, needed = judged(rule, open_records(folder / "records.bin"), points)
         if not quiet:
             print(
                 f"round {number}: {wanted} echoes a point, {'enough' if reached else f'{needed} needed'}",
@@ -179,7 +157,7 @@ def _rounds(
             raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {folder}")
         if reached or wanted >= rule.cap:
             break
-        wanted = max(needed, wanted + STEP)
+        wanted = min(max(needed, wanted + STEP), rule.cap)
     return folder, reached
 
 
@@ -206,19 +184,24 @@ def length_s(plan: Mapping[str, Any], echoes: int) -> float:
     return longest + GRACE_S
 
 
-def _means(summary: Mapping[str, Any]) -> Iterator[tuple[int, float, float | None]]:
+def judged(rule: Confidence, rows: NDArray[np.void], points: int) -> tuple[bool, int]:
+    """Whether the means of all points are known well enough, and the echoes that the widest needs.
+
+    [Polachan 2022] [PROTOCOLS 6.1]
+    """
+    seen = Confidence(rule.rel, rule.floor, rule.cap)
+    seen.add_rows(rows)
+    needed = {key: seen.needed(key) for key in seen.means}
+    if len(needed) == points and not seen.capped and all(needed[key] <= seen.means[key].n for key in needed):
+        return True, max(needed.values(), default=0)
+    widest = MARGIN * max(needed.values(), default=rule.floor)
+    return False, min(STEP * math.ceil(widest / STEP), rule.cap)
+
+
+def _verdict(summary: Mapping[str, Any], rule: Confidence, reached: bool) -> str:
     from tcpsbed.report.numbers import half_width, statistic
 
-    for result in summary.get("echo", {}).values():
-        for point in result.get("points") or ():
-            trip = point.get("round_trip_ms") or {}
-            yield int(point.get("n") or 0), statistic(trip) or 0.0, half_width(trip.get("ci95"))
-
-
-def _verdict(summary: Mapping[str, Any], rule: Rule, reached: bool) -> str:
-    from tcpsbed.report.numbers import half_width, statistic
-
-    asked = f"{100 * rule.confidence:g} %"
+    asked = f"{100 * rule.rel:g} %"
     lines = [
         f"every point's mean is known within {asked} (95 % confidence)"
         if reached
@@ -228,8 +211,7 @@ def _verdict(summary: Mapping[str, Any], rule: Rule, reached: bool) -> str:
         entry["name"]
         for result in summary.get("echo", {}).values()
         for entry in [*(result.get("components") or ()), *(result.get("links") or ())]
-        if (half_width(entry.get("ci95")) or 0.0)
-        > rule.confidence * abs(statistic(entry.get("latency_ms")) or 0.0)
+        if (half_width(entry.get("ci95")) or 0.0) > rule.rel * abs(statistic(entry.get("latency_ms")) or 0.0)
     ]
     if wide:
         lines.append(f"differences that are known less well than {asked}: {', '.join(wide)}")

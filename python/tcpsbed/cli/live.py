@@ -9,26 +9,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed.analysis.records import FIELDS, KINDS
+
 if TYPE_CHECKING:
     import numpy as np
     from rich.live import Live
     from rich.table import Table
 
-ROW = [
-    ("time", "<i8"),
-    ("value", "<i8"),
-    ("index", "<u4"),
-    ("size", "<u4"),
-    ("flow", "<u2"),
-    ("point", "<u2"),
-    ("node", "<u2"),
-    ("kind", "u1"),
-    ("detail", "u1"),
-]
-"""A row of records.bin, as `tcps-core` lays it out."""
-
-SENT, DELIVERED, GAP = 1, 2, 14
-"""Kinds of rows that the view counts."""
+SENT, DELIVERED, GAP = (1 + KINDS.index(kind) for kind in ("sent", "delivered", "gap"))
 
 WINDOW_S = 1.0
 """Delays of this last span are shown."""
@@ -49,7 +37,7 @@ class Tally:
         """Counts new rows, seen at this moment of the run."""
         import numpy as np
 
-        read = np.frombuffer(rows, np.dtype(ROW))
+        read = np.frombuffer(rows, np.dtype(FIELDS))
         for kind, counts in self.counts.items():
             found = np.bincount(read["flow"][read["kind"] == kind], minlength=len(counts))
             for flow in range(len(counts)):
@@ -136,7 +124,9 @@ class LiveView:
             f"{node} {n}" for node, n in zip(self.tally.nodes, self.tally.gaps, strict=True) if n
         )
         caption = f"stood still over 1 ms: {gaps}" if gaps else "no node stood still over 1 ms"
-        title = f"{self.plan['name']}  {max(now_s, 0.0):.1f} s of {self.plan['duration_ns'] / 1e9:g} s  (Ctrl-C ends it)"
+        duration_s = self.plan["duration_ns"] / 1e9
+        now_s = min(max(now_s, 0.0), duration_s)
+        title = f"{self.plan['name']}  {now_s:.1f} s of {duration_s:g} s  (Ctrl-C ends it)"
         table = Table(title=title, caption=caption)
         table.add_column("flow")
         for heading in ("sent", "delivered", "under way or lost", "p50 ms", "p99 ms", "max ms"):

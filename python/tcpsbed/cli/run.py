@@ -50,6 +50,10 @@ def run(
         bool, typer.Option("--live", help="Show a running real session in the terminal.")
     ] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Leave report.html out.")] = False,
+    no_samples: Annotated[
+        bool,
+        typer.Option("--no-samples", help="Leave samples.parquet out; `tcpsbed export` can write it later."),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Runs a scenario; see HELP."""
@@ -60,26 +64,32 @@ def run(
             "needs --world real: a virtual run is over before it can be watched", param_hint="--live"
         )
     scenario = config.load(file, overrides(sets, seed, duration))
-    outcome = watched(scenario, world, out, live=live, quiet=quiet or as_json)
+    outcome = watched(scenario, world, out, live=live, quiet=quiet or as_json, samples=not no_samples)
     page = None if no_report else _report(outcome.folder)
     _tell(outcome, page, as_json=as_json, quiet=quiet)
 
 
 def watched(
-    scenario: Scenario, world: World, out: Path | None, *, live: bool = False, quiet: bool = False
+    scenario: Scenario,
+    world: World,
+    out: Path | None,
+    *,
+    live: bool = False,
+    quiet: bool = False,
+    samples: bool = True,
 ) -> Outcome:
     """Runs a scenario with a progress bar or the live view."""
     from tcpsbed import session
 
     folder = session.new_folder(scenario.name) if out is None else out
-    bar = Progress(f"{scenario.name}, {world.value}", quiet=quiet or live)
-    try:
-        if not live:
-            return session.execute(scenario, world=world.value, out=folder, progress=bar)
+    if live:
         from tcpsbed.cli.live import LiveView
 
         with LiveView(folder) as view:
-            return session.execute(scenario, world=world.value, out=folder, live=view)
+            return session.execute(scenario, world=world.value, out=folder, live=view, samples=samples)
+    bar = Progress(f"{scenario.name}, {world.value}", quiet=quiet)
+    try:
+        return session.execute(scenario, world=world.value, out=folder, progress=bar, samples=samples)
     finally:
         bar.clear()
 

@@ -10,6 +10,8 @@ import typer
 
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Folder
+from tcpsbed.errors import DataError
+from tcpsbed.report.folder import open_folder
 
 SHOW = """Print the tables of a run again.
 
@@ -31,12 +33,24 @@ Example:
   tcpsbed report runs/latest
 """
 
+EXPORT = """Write the samples of a run for other programs.
+
+\b
+Examples:
+  tcpsbed export runs/latest --csv
+  tcpsbed export runs/latest --mcap --to session.mcap
+
+csv and parquet: one row for every record, with names. mcap: a topic for each flow and kind of record, which Foxglove
+and PlotJuggler open.
+"""
+
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command("show", help=SHOW)(guarded(show))
     app.command("compare", help=COMPARE)(guarded(compare))
     app.command("report", help=REPORT)(guarded(report))
+    app.command("export", help=EXPORT)(guarded(export))
 
 
 def show(
@@ -45,7 +59,6 @@ def show(
 ) -> None:
     """Prints a run's tables."""
     from tcpsbed.report import text
-    from tcpsbed.report.folder import open_folder
 
     run = open_folder(folder)
     print(json.dumps(run.summary, indent=1) if as_json else text.everything(run), end="\n" if as_json else "")
@@ -67,3 +80,29 @@ def report(folder: Folder) -> None:
     from tcpsbed.report import html
 
     print(html.write(folder))
+
+
+def export(
+    folder: Folder,
+    csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
+    mcap: Annotated[bool, typer.Option("--mcap", help="MCAP.")] = False,
+    parquet: Annotated[bool, typer.Option("--parquet", help="Parquet.")] = False,
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="FILE", help="File to write [default: in DIR].", show_default=False),
+    ] = None,
+) -> None:
+    """Writes a run's samples in other formats."""
+    from tcpsbed.analysis import export as exporting
+
+    open_folder(folder)
+    writers = {"csv": exporting.to_csv, "mcap": exporting.to_mcap, "parquet": exporting.to_parquet}
+    wanted = [kind for kind, asked in (("csv", csv), ("mcap", mcap), ("parquet", parquet)) if asked]
+    if not wanted:
+        raise DataError("found no format", key="export", allowed="--csv, --mcap or --parquet")
+    if to is not None and len(wanted) > 1:
+        raise DataError(
+            f"found {len(wanted)} formats for one file", key="--to", allowed="one format, or no --to"
+        )
+    for kind in wanted:
+        print(writers[kind](folder, to))

@@ -44,7 +44,7 @@ def axis_top(largest: float) -> float:
 def stacked(segments: Sequence[Segment], top: float) -> Html:
     """One bar of adjoining segments on an axis from 0 to `top` milliseconds."""
     pieces = []
-    for number, part in enumerate(segments):
+    for number, part in enumerate(part for part in segments if part.length_ms > 0):
         share = max(part.length_ms, 0.0) / top
         label = escaped(part.name) if share >= LABEL_SHARE else ""
         shade = "odd" if number % 2 else "even"
@@ -57,6 +57,8 @@ def stacked(segments: Sequence[Segment], top: float) -> Html:
 
 def span(start: float, length: float, top: float, paint: str) -> Html:
     """One step of a waterfall: a box from `start` of the given length."""
+    if length <= 0:
+        return Html("")
     left, width = 100 * max(start, 0.0) / top, 100 * max(length, 0.0) / top
     return Html(
         f'<div class="lane"><i class="{paint}" style="left:{left:.3f}%;width:{width:.3f}%"></i></div>'
@@ -66,7 +68,7 @@ def span(start: float, length: float, top: float, paint: str) -> Html:
 def with_interval(value: float, half: float | None, top: float, paint: str) -> Html:
     """A bar from 0 with its confidence interval as a whisker."""
     whisker = ""
-    if half is not None:
+    if half:
         left = 100 * max(value - half, 0.0) / top
         right = 100 * min(value + half, top) / top
         whisker = f'<b style="left:{left:.3f}%;width:{right - left:.3f}%"></b>'

@@ -148,7 +148,8 @@ def distribution(
         (f"{title}: the tail", "share beyond this", beyond, True),
     ):
         common, lines = joined(found)
-        drawn = [Line(name, ys, paint[name]) for name, ys in lines.items()]
+        dashed = {name: number >= len(PALETTE) for number, name in enumerate(lines)}
+        drawn = [Line(name, ys, paint[name], dashed=dashed[name]) for name, ys in lines.items()]
         charts.append(Chart(heading, common, label, axis, drawn, over_time=False, logarithmic=logarithmic))
     return charts
 

@@ -9,7 +9,7 @@ from tcpsbed.report import bars, charts, markup
 from tcpsbed.report.charts import Sheet
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, Html, bar, words
-from tcpsbed.report.numbers import count, half_width, ms, statistic
+from tcpsbed.report.numbers import count, half_width, ms, place, statistic
 
 
 def echo(run: RunFolder, sheet: Sheet) -> Html:
@@ -22,7 +22,7 @@ def echo(run: RunFolder, sheet: Sheet) -> Html:
         "echo",
         "Echo points",
         parts,
-        note="Round trips of echo commands answered along the path, with 95 % confidence intervals of the mean (whisker); "
+        remark="Round trips of echo commands answered along the path, with 95 % confidence intervals of the mean (whisker); "
         "in batches: the same from 20 batch means, which allows for samples that resemble their neighbours. "
         "Out and home: one-way legs by the clocks of the nodes. Components and links are differences of neighbouring "
         "points; what is half a difference says so.",
@@ -33,9 +33,7 @@ def _echo_curves(run: RunFolder, flow: str, sheet: Sheet) -> str:
     """Distributions of the round trips of a flow's points."""
     found = run.series.get("echo", {}).get(flow) or {}
     curves = {
-        point: (trips, found["p"])
-        for point, trips in found.get("round_trip_ms", {}).items()
-        if charts.has_values(trips)
+        point: (trips, found["p"]) for point, trips in found.get("round_trip_ms", {}).items() if any(trips)
     }
     return (
         sheet.place(charts.distribution(f"{flow}: round trips", "round trip (ms)", curves)) if curves else ""
@@ -63,7 +61,7 @@ def _echo_flow(flow: str, result: Mapping[str, Any]) -> str:
 
 
 def _named(entry: Mapping[str, Any]) -> str:
-    return f"{entry['name']} (half the difference)" if entry.get("halved") else str(entry["name"])
+    return place(entry["name"]) + (" (half the difference)" if entry.get("halved") else "")
 
 
 def _place(entry: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> int:

@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tcpsbed.report import bars, charts, markup
+from tcpsbed.report import bars, charts, markup, paths
 from tcpsbed.report.charts import Chart, Line, Sheet
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, Html, bar, words
-from tcpsbed.report.numbers import LABELS, NONE, PERCENTILES, count, finite, ms, percent, rate, statistic
+from tcpsbed.report.numbers import (
+    LABELS,
+    NONE,
+    PERCENTILES,
+    count,
+    finite,
+    ms,
+    percent,
+    place,
+    rate,
+    statistic,
+)
 
 ARROWS = {"forward": "→ robot", "backward": "→ operator"}
 
@@ -19,57 +30,47 @@ QUEUES_SHOWN = 8
 
 def where_time_went(run: RunFolder) -> Html:
     """Every flow's mean delay, split along its path."""
-    paths = {flow: path for flow, path in run.summary.get("path", {}).items() if path}
-    if not paths:
+    ways = {flow: path for flow, path in run.summary.get("path", {}).items() if path}
+    if not ways:
         return Html("")
-    top = bars.axis_top(max(_total(path) for path in paths.values()))
+    top = bars.axis_top(max(paths.total_ms(path) for path in ways.values()))
     overview = markup.table(
         [words("flow"), Column("mean", "ms"), bar("along the path")],
-        [[flow, ms(_total(path)), bars.stacked(_segments(path), top)] for flow, path in paths.items()],
+        [[flow, ms(paths.total_ms(path)), bars.stacked(_segments(path), top)] for flow, path in ways.items()],
         ["", "", bars.axis(top)],
         css="overview",
     )
     key = Html(
         '<p class="key"><i class="component even"></i> components <i class="link even"></i> links between them</p>'
     )
-    details = "".join(_waterfall(run, flow, path) for flow, path in paths.items())
+    details = "".join(_waterfall(run, flow, path) for flow, path in ways.items())
     return markup.section(
         "time",
         "Where the time went",
         overview,
         key,
         details,
-        note="Mean one-way delay of the delivered samples, component by component and link by link. The means of a path "
+        remark="Mean one-way delay of the delivered samples, component by component and link by link. The means of a path "
         "add up to its delay; percentiles do not add up.",
     )
 
 
-def _segments(path: Sequence[Mapping[str, Any]]) -> list[bars.Segment]:
-    return [
-        bars.Segment(part["name"], bars.kind(part["what"]), statistic(part["latency_ms"]) or 0.0)
-        for part in path
-    ]
+def _segments(path: Sequence[paths.Part]) -> list[bars.Segment]:
+    return [bars.Segment(place(part["name"]), bars.kind(part["what"]), paths.mean_ms(part)) for part in path]
 
 
-def _total(path: Sequence[Mapping[str, Any]]) -> float:
-    return sum(part.length_ms for part in _segments(path))
-
-
-def _waterfall(run: RunFolder, flow: str, path: Sequence[Mapping[str, Any]]) -> str:
-    total = _total(path)
+def _waterfall(run: RunFolder, flow: str, path: Sequence[paths.Part]) -> str:
+    total = paths.total_ms(path)
     top, start = bars.axis_top(total), 0.0
-    rows = []
-    for part, segment in zip(path, _segments(path), strict=True):
-        stats = part["latency_ms"]
-        share = finite(part.get("share"))
-        share = segment.length_ms / total if share is None and total else share
+    parts, rows = paths.busy(path), []
+    for part, segment in zip(parts, _segments(parts), strict=True):
         rows.append(
             [
                 segment.name,
                 bars.span(start, segment.length_ms, top, segment.paint),
                 ms(segment.length_ms),
-                percent(share),
-                *(ms(statistic(stats, key)) for key in ("p50", "p99", "max")),
+                percent(segment.length_ms / total if total else None),
+                *(ms(statistic(part["latency_ms"], key)) for key in ("p50", "p99", "max")),
                 part.get("where_from", ""),
             ]
         )
@@ -77,7 +78,8 @@ def _waterfall(run: RunFolder, flow: str, path: Sequence[Mapping[str, Any]]) -> 
     columns = [words("place"), bar("from source to sink"), Column("mean", "ms"), Column("share")]
     columns += [Column(name, "ms") for name in ("p50", "p99", "max")] + [words("from")]
     footer = ["whole way", bars.axis(top), ms(total), "", "", "", "", ""]
-    return markup.heading(flow, _direction(run, flow)) + markup.table(columns, rows, footer, css="waterfall")
+    table = markup.table(columns, rows, footer, css="waterfall")
+    return markup.heading(flow, _direction(run, flow)) + table + markup.note(paths.idle(path))
 
 
 def _direction(run: RunFolder, flow: str) -> str:
@@ -115,7 +117,7 @@ def per_flow(run: RunFolder) -> Html:
             "Flows",
             markup.table(columns, rows, css="dense"),
             where if lost else "",
-            note="Delay from source to sink of the samples that arrived; a frame counts when its last byte is there.",
+            remark="Delay from source to sink of the samples that arrived; a frame counts when its last byte is there.",
         )
         if rows
         else Html("")
@@ -163,7 +165,7 @@ def over_time(run: RunFolder, sheet: Sheet) -> Html:
         _events(run),
         delays,
         others,
-        note="Line: mean of each bin; shaded up to the largest delay in it. Red dots, right axis: samples of the bin "
+        remark="Line: mean of each bin; shaded up to the largest delay in it. Red dots, right axis: samples of the bin "
         "that were lost. Grey: warm-up, left out of all tables. Red bands: disturbed.",
     )
 
@@ -228,7 +230,7 @@ def distributions(run: RunFolder, sheet: Sheet) -> Html:
     )
     tables = _jitter(run) + _fits(run)
     note = "In the tail, with its logarithmic scale, a straight fall is an exponential law."
-    return markup.section("spread", "Distribution and jitter", drawn, tables, note=note if drawn else "")
+    return markup.section("spread", "Distribution and jitter", drawn, tables, remark=note if drawn else "")
 
 
 def _curves(run: RunFolder, key: str) -> dict[str, tuple[Sequence[Any], Sequence[Any]]]:
@@ -262,7 +264,7 @@ def _fits(run: RunFolder) -> str:
         "Distance: the largest gap between the measured and the fitted cumulative curve (Kolmogorov-Smirnov)."
     )
     title = markup.heading("Time between arrivals: fitted laws")
-    return title + markup.table(columns, rows) + f'<p class="note">{note}</p>'
+    return title + markup.table(columns, rows) + markup.note(note)
 
 
 def _jitter(run: RunFolder) -> str:
@@ -305,5 +307,5 @@ def _jitter(run: RunFolder) -> str:
     return (
         markup.heading("Jitter, four ways, and age of data")
         + markup.table(columns, rows, css="dense")
-        + f'<p class="note">{note}</p>'
+        + markup.note(note)
     )

@@ -10,7 +10,7 @@ from tcpsbed.report import echoes, flows, markup, places
 from tcpsbed.report.charts import Sheet, plotted
 from tcpsbed.report.folder import RunFolder, open_folder
 from tcpsbed.report.markup import Html, escaped
-from tcpsbed.report.numbers import count, finite, general, seconds
+from tcpsbed.report.numbers import count, finite, seconds
 
 HERE = Path(__file__).parent
 
@@ -111,7 +111,7 @@ def header(run: RunFolder) -> Html:
             ("seed", summary.get("seed", "")),
             ("computed in", speed if summary.get("world") == "virtual" else ""),
             ("tcpsbed", (summary.get("versions") or {}).get("tcpsbed", "")),
-            ("machine", _joined(summary.get("machine") or {})),
+            ("machine", _machine(summary.get("machine") or {})),
             ("promise", summary.get("promise", "")),
         ]
     )
@@ -135,12 +135,13 @@ def _banner(kind: str, title: str, lines: Any) -> str:
     )
 
 
-def _joined(values: dict[str, Any]) -> str:
-    return ", ".join(
-        f"{key} {general(value)}" if finite(value) is not None else str(value)
-        for key, value in values.items()
-        if value
-    )
+def _machine(found: dict[str, Any]) -> str:
+    """Processor, cores, system, and whether it is a virtual machine, in one line."""
+    cores, virtual = found.get("cores"), found.get("virtual")
+    parts = [found.get("cpu"), f"{cores} cores" if cores else "", found.get("system"), found.get("kernel")]
+    parts.append(f"governor {found['governor']}" if found.get("governor") else "")
+    parts.append("virtual machine" + (f" ({virtual})" if virtual != "yes" else "") if virtual else "")
+    return ", ".join(str(part) for part in parts if part)
 
 
 def footer(run: RunFolder) -> Html:

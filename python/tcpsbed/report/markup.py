@@ -59,19 +59,23 @@ def _row(columns: Sequence[Column], row: Sequence[object], shown: Sequence[int],
     return f"<tr>{cells}</tr>"
 
 
-def section(anchor: str, title: str, *content: str, note: str = "") -> Html:
+def section(anchor: str, title: str, *content: str, remark: str = "") -> Html:
     """A titled section; empty where there is nothing in it."""
     inside = "".join(content)
     if not inside:
         return Html("")
-    said = f'<p class="note">{escaped(note)}</p>' if note else ""
-    return Html(f'<section id="{anchor}"><h2>{escaped(title)}</h2>{said}{inside}</section>')
+    return Html(f'<section id="{anchor}"><h2>{escaped(title)}</h2>{note(remark)}{inside}</section>')
+
+
+def note(text: str) -> Html:
+    """A remark in small print; empty without text."""
+    return Html(f'<p class="note">{escaped(text)}</p>' if text else "")
 
 
 def heading(title: object, aside: object = "") -> Html:
     """A heading inside a section, with a remark after it."""
-    remark = f' <span class="aside">{escaped(aside)}</span>' if aside else ""
-    return Html(f"<h3>{escaped(title)}{remark}</h3>")
+    after = f' <span class="aside">{escaped(aside)}</span>' if aside else ""
+    return Html(f"<h3>{escaped(title)}{after}</h3>")
 
 
 def listing(items: Iterable[object]) -> Html:

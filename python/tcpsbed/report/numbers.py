@@ -54,6 +54,11 @@ def us(nanoseconds: Any) -> str:
     return grouped(number / 1000, 3 if abs(number) < 100_000 else 1)
 
 
+def place(name: Any) -> str:
+    """A place on a path as it is read: `srv → ss-com` for the way between two."""
+    return str(name).replace(" -> ", " → ")
+
+
 def count(value: Any) -> str:
     """A whole number in groups of three digits."""
     number = finite(value)

@@ -187,7 +187,7 @@ def clocks(run: RunFolder) -> Html:
         "clocks",
         "Clocks",
         markup.table(columns, rows) if rows else "",
-        note="Offset estimated by exchanges through the same network. The bound is half the smallest "
+        remark="Offset estimated by exchanges through the same network. The bound is half the smallest "
         "round trip, whatever the asymmetry.",
     )
 
@@ -217,7 +217,7 @@ def assumed(run: RunFolder) -> Html:
         "assumed",
         "Assumed free",
         items,
-        note="These stages were given no cost and took no time. Measure them with `tcpsbed calibrate`.",
+        remark="These stages were given no cost and took no time. Measure them with `tcpsbed calibrate`.",
     )
 
 

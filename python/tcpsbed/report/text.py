@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tcpsbed.report import paths
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, words
-from tcpsbed.report.numbers import NONE, count, finite, half_width, ms, percent, rate, seconds, statistic
+from tcpsbed.report.numbers import (
+    NONE,
+    count,
+    finite,
+    half_width,
+    ms,
+    percent,
+    place,
+    rate,
+    seconds,
+    statistic,
+)
 
 BAR_CELLS = 32
 """Characters of the longest bar."""
@@ -48,7 +60,7 @@ def span(start: float, length: float, top: float) -> str:
 
 def overview(run: RunFolder) -> str:
     """A run in short: conditions, flows, where the time went."""
-    return "\n".join(part for part in (headline(run), flows(run.summary), paths(run.summary)) if part)
+    return "\n".join(part for part in (headline(run), flows(run.summary), ways(run.summary)) if part)
 
 
 def everything(run: RunFolder) -> str:
@@ -57,7 +69,7 @@ def everything(run: RunFolder) -> str:
     parts = [
         headline(run),
         flows(summary),
-        paths(summary),
+        ways(summary),
         jitter(summary),
         echo(summary),
         links(summary),
@@ -108,37 +120,21 @@ def flows(summary: Mapping[str, Any]) -> str:
     return table(columns, rows) if rows else ""
 
 
-def paths(summary: Mapping[str, Any]) -> str:
+def ways(summary: Mapping[str, Any]) -> str:
     """Where the time went, one table a flow."""
-    return "\n".join(_path(flow, path) for flow, path in summary.get("path", {}).items() if path)
+    return "\n".join(_way(flow, path) for flow, path in summary.get("path", {}).items() if path)
 
 
-def _path(flow: str, path: Sequence[Mapping[str, Any]]) -> str:
-    means = [statistic(part["latency_ms"]) or 0.0 for part in path]
-    total, start, rows = sum(means), 0.0, []
-    for part, mean in zip(path, means, strict=True):
-        stats = part["latency_ms"]
-        share = mean / total if total else None
-        rows.append(
-            [
-                part["name"],
-                part["what"],
-                ms(mean),
-                percent(share),
-                ms(statistic(stats, "p99")),
-                span(start, mean, total),
-            ]
-        )
+def _way(flow: str, path: Sequence[Mapping[str, Any]]) -> str:
+    total, start, rows = paths.total_ms(path), 0.0, []
+    for part in paths.busy(path):
+        mean = paths.mean_ms(part)
+        share, p99 = percent(mean / total if total else None), ms(statistic(part["latency_ms"], "p99"))
+        rows.append([place(part["name"]), part["what"], ms(mean), share, p99, span(start, mean, total)])
         start += mean
-    columns = [
-        words(flow),
-        words(""),
-        Column("mean", "ms"),
-        Column("share"),
-        Column("p99", "ms"),
-        words("where the time went"),
-    ]
-    return table(columns, rows, ["whole way", "", ms(total), "", "", ""])
+    columns = [words(flow), words(""), Column("mean", "ms"), Column("share"), Column("p99", "ms")]
+    shown = table([*columns, words("where the time went")], rows, ["whole way", "", ms(total), "", "", ""])
+    return shown + (f"{said}\n" if (said := paths.idle(path)) else "")
 
 
 def jitter(summary: Mapping[str, Any]) -> str:
@@ -217,7 +213,12 @@ def _echo(flow: str, result: Mapping[str, Any]) -> Iterable[str]:
 def _differences(flow: str, result: Mapping[str, Any]) -> Iterable[str]:
     found = [(kind[:-1], entry) for kind in ("components", "links") for entry in result.get(kind) or ()]
     rows = [
-        [entry["name"], kind, ms(statistic(entry.get("latency_ms"))), ms(half_width(entry.get("ci95")))]
+        [
+            place(entry["name"]),
+            kind,
+            ms(statistic(entry.get("latency_ms"))),
+            ms(half_width(entry.get("ci95"))),
+        ]
         for kind, entry in found
     ]
     if (actuation := statistic(result.get("actuation_ms"))) is not None:

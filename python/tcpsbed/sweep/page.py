@@ -84,9 +84,9 @@ def _figure(
         means = [by_x.get(value) for value in order]
         text = ", ".join(name)
         shown = ", ".join(f"{axis.key} = {value}" for axis, value in zip(others, name, strict=True)) or title
-        values = [None if mean is None else mean[0] * factor for mean in means]
+        values = [None if mean is None else mean.mean * factor for mean in means]
         lines.append(Line(shown, values, paint[text], dashed=number >= len(charts.PALETTE)))
-        whiskers.append([None if mean is None or mean[1] is None else mean[1] * factor for mean in means])
+        whiskers.append([None if mean is None or mean.half is None else mean.half * factor for mean in means])
     unit = f" ({numbers[1]})" if numbers and numbers[1] else ""
     categories = () if numbers else tuple(order)
     return Chart(

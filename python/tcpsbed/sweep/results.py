@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tcpsbed.analysis.stats import Interval, interval
 from tcpsbed.report import text
 from tcpsbed.report.markup import Column, words
 from tcpsbed.report.numbers import NONE, ms, percent
-from tcpsbed.sweep import statistics
 from tcpsbed.sweep.grid import Axis
 
 Row = Mapping[str, Any]
@@ -23,17 +23,20 @@ class Group:
     flow: str
     by_seed: Mapping[int, Row]
 
-    def mean(self, column: str) -> tuple[float, float | None] | None:
-        """Mean over seeds and half-width of its interval; None without a number."""
+    def mean(self, column: str) -> Interval | None:
+        """Mean over seeds with its interval; None without a number."""
         values = [row[column] for row in self.by_seed.values() if row[column] is not None]
-        return statistics.interval(values) if values else None
+        return interval(values) if values else None
 
-    def against(self, first: Group, column: str) -> tuple[float, float | None] | None:
-        """Mean difference to another combination, seed by seed, and half-width of its interval."""
-        seeds = [s for s in self.by_seed if s in first.by_seed]
-        pairs = [(self.by_seed[s][column], first.by_seed[s][column]) for s in seeds]
-        known = [(a, b) for a, b in pairs if a is not None and b is not None]
-        return statistics.paired([a for a, _ in known], [b for _, b in known]) if known else None
+    def against(self, first: Group, column: str) -> Interval | None:
+        """Mean difference to another combination, seed by seed, with its interval: what seeds share cancels."""
+        pairs = [
+            (row[column], first.by_seed[seed][column])
+            for seed, row in self.by_seed.items()
+            if seed in first.by_seed
+        ]
+        known = [a - b for a, b in pairs if a is not None and b is not None]
+        return interval(known) if known else None
 
 
 def groups(rows: Sequence[Row], axes: Sequence[Axis]) -> dict[str, list[Group]]:
@@ -63,8 +66,8 @@ def cells_of(group: Group, first: Group) -> list[str]:
     return shown + (_pair(group.against(first, "delay_p99_ms"), ms) if group is not first else [NONE, NONE])
 
 
-def _pair(found: tuple[float, float | None] | None, shown: Any) -> list[str]:
-    return [NONE, NONE] if found is None else [shown(found[0]), shown(found[1])]
+def _pair(found: Interval | None, shown: Callable[[Any], str]) -> list[str]:
+    return [NONE, NONE] if found is None else [shown(found.mean), shown(found.half)]
 
 
 def headings(axes: Sequence[Axis]) -> list[Column]:

@@ -76,7 +76,7 @@ class Crew:
         """Runs a cell and keeps its summary; the message if it failed."""
         work = self.out / "work" / f"{job.key}-{os.getpid()}"
         command = [sys.executable, "-m", "tcpsbed", "run", str(self.file), "--world", self.world]
-        command += ["--json", "--no-report", "--out", str(work)]
+        command += ["--json", "--no-report", "--no-samples", "--out", str(work)]
         for setting in job.settings:
             command += ["--set", setting]
         status, text, said = self._watch(command)

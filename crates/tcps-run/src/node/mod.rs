@@ -11,8 +11,8 @@
 mod parts;
 mod path;
 
-pub use parts::{histogram, Job, StepStats};
-use parts::{Emitter, FlowAt, Port, RobotAt, Stage};
+pub use parts::{histogram, StepStats};
+use parts::{Emitter, FlowAt, Job, Port, RobotAt, Stage};
 
 use crate::{
     code::{self, PythonCode},
@@ -56,10 +56,11 @@ pub struct Node {
     /// Newest values per component and direction, where a hook may look at the other side's signal.
     latest: Vec<Option<[Vec<f64>; 2]>>,
     sync: Sync,
-    todo: VecDeque<Job>,
-    parked: Vec<Option<Job>>,
+    todo: VecDeque<Box<Job>>,
+    parked: Vec<Option<Box<Job>>>,
     free: Vec<u32>,
-    pool: Vec<Job>,
+    #[expect(clippy::vec_box, reason = "jobs move between places; a box moves as one pointer")]
+    pool: Vec<Box<Job>>,
     delayed: BinaryHeap<Reverse<(Time, u64, u32)>>,
     order: u64,
     datagram: Vec<u8>,
@@ -71,7 +72,7 @@ pub struct Node {
 /// Clock synchronisation at a node.
 enum Sync {
     Off,
-    Client { client: clocksync::Client, reference: u16 },
+    Client { client: Box<clocksync::Client>, reference: u16 },
     Server(clocksync::Server),
 }
 
@@ -99,7 +100,12 @@ pub struct NodeReport {
 
 impl Node {
     /// Node `id` of a plan, with all its sessions or only one.
-    pub fn new(plan: &Plan, id: u16, session: Option<u16>, python: &mut dyn PythonCode) -> Result<Self, RunError> {
+    pub fn new(
+        plan: &Plan,
+        id: u16,
+        session: Option<u16>,
+        python: &mut dyn PythonCode,
+    ) -> Result<Self, RunError> {
         let here = |c: u16| {
             let c = &plan.components[c as usize];
             c.node == id && session.is_none_or(|s| s == c.session)
@@ -237,7 +243,14 @@ impl Node {
     }
 
     /// A datagram of a channel has arrived; `received` is when the kernel had it.
-    pub fn handle_datagram<O: Outside>(&mut self, now: Time, channel: u16, received: Time, bytes: &[u8], out: &mut O) {
+    pub fn handle_datagram<O: Outside>(
+        &mut self,
+        now: Time,
+        channel: u16,
+        received: Time,
+        bytes: &[u8],
+        out: &mut O,
+    ) {
         let port = self.port_of.get(channel as usize).map_or(NONE, |p| *p) as usize;
         if port >= self.ports.len() {
             self.asides_refused += 1;
@@ -250,7 +263,14 @@ impl Node {
     }
 
     /// A datagram outside channels has arrived: an echo's answer or a clock exchange.
-    pub fn handle_aside<O: Outside>(&mut self, now: Time, from: u16, received: Time, bytes: &[u8], out: &mut O) {
+    pub fn handle_aside<O: Outside>(
+        &mut self,
+        now: Time,
+        from: u16,
+        received: Time,
+        bytes: &[u8],
+        out: &mut O,
+    ) {
         match tcps_wire::format(bytes) {
             Some(Format::Reply) => self.handle_reply(now, received, bytes, out),
             Some(Format::Clock) => self.exchange(now, from, received, bytes, out),
@@ -306,7 +326,9 @@ impl Node {
             };
             match output {
                 Some(Output::Transmit(_)) => out.aside(now, to, &self.datagram),
-                Some(Output::Record(row)) => out.record(Record { time_ns: now, node: self.id, point: to, ..row }),
+                Some(Output::Record(row)) => {
+                    out.record(Record { time_ns: now, node: self.id, point: to, ..row })
+                }
                 Some(Output::Deliver(_)) => {}
                 None => return,
             }
@@ -341,7 +363,7 @@ impl Node {
         for (f, flow) in self.flows.iter_mut().enumerate() {
             for visit in flow.visits.iter_mut().flatten() {
                 for s in &mut visit.steps {
-                    let stats = std::mem::replace(&mut s.stats, StepStats::default());
+                    let stats = std::mem::take(&mut s.stats);
                     stages.push((visit.component, f as u16, s.kind, s.name.clone(), stats));
                 }
             }
@@ -351,7 +373,11 @@ impl Node {
             endpoints: self.ports.iter().map(|p| (p.channel, p.endpoint.stats(), p.strays)).collect(),
             missed_ticks: self.missed_ticks,
             asides_refused: self.asides_refused,
-            failed_robots: self.robots.iter().filter_map(|r| Some((r.component, r.robot.failure()?))).collect(),
+            failed_robots: self
+                .robots
+                .iter()
+                .filter_map(|r| Some((r.component, r.robot.failure()?)))
+                .collect(),
             clock: match &self.sync {
                 Sync::Client { client, .. } => client.estimate(),
                 _ => None,
@@ -443,7 +469,9 @@ fn sync(plan: &Plan, id: u16) -> Sync {
     match &plan.sync {
         None => Sync::Off,
         Some(s) if s.reference == id => Sync::Server(clocksync::Server::default()),
-        Some(s) => Sync::Client { client: clocksync::Client::new(s.period_ns), reference: s.reference },
+        Some(s) => {
+            Sync::Client { client: Box::new(clocksync::Client::new(s.period_ns)), reference: s.reference }
+        }
     }
 }
 

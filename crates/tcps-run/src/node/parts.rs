@@ -20,33 +20,45 @@ use tcps_core::{
 
 /// A sample inside a node, on its way along the stages of a visit.
 #[derive(Debug)]
-pub struct Job {
-    pub flow: u16,
-    pub visit: u16,
-    pub step: u16,
-    pub stage: Stage,
-    pub meta: Meta,
+pub(super) struct Job {
+    pub(super) flow: u16,
+    pub(super) visit: u16,
+    pub(super) step: u16,
+    pub(super) stage: Stage,
+    pub(super) meta: Meta,
     /// Coded sample; valid if `coded`.
-    pub bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// Decoded sample; valid if `decoded`.
-    pub values: Vec<f64>,
-    pub coded: bool,
-    pub decoded: bool,
+    pub(super) values: Vec<f64>,
+    pub(super) coded: bool,
+    pub(super) decoded: bool,
     /// It holds up the next sample of its visit.
-    pub holds: bool,
+    pub(super) holds: bool,
 }
 
 impl Job {
-    pub fn empty() -> Self {
+    pub(super) fn empty() -> Box<Self> {
         let meta = Meta { flow: 0, index: 0, origin_ns: 0, echo: None };
         let (bytes, values) = (Vec::with_capacity(256), Vec::with_capacity(16));
-        Self { flow: 0, visit: 0, step: 0, stage: Stage::Enter, meta, bytes, values, coded: false, decoded: false, holds: false }
+        let (coded, decoded, holds) = (false, false, false);
+        Box::new(Self {
+            flow: 0,
+            visit: 0,
+            step: 0,
+            stage: Stage::Enter,
+            meta,
+            bytes,
+            values,
+            coded,
+            decoded,
+            holds,
+        })
     }
 }
 
 /// Where a job stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub(super) enum Stage {
     /// Before the entry point of its visit.
     Enter,
     /// Before the code of its step.
@@ -60,38 +72,47 @@ pub enum Stage {
 }
 
 /// A stage with its code, cost and delay.
-pub struct Step {
-    pub kind: StepKind,
-    pub name: String,
-    pub hook: Option<Box<dyn Hook>>,
-    pub cost: Option<Sampler>,
-    pub delay: Option<Sampler>,
+pub(super) struct Step {
+    pub(super) kind: StepKind,
+    pub(super) name: String,
+    pub(super) hook: Option<Box<dyn Hook>>,
+    pub(super) cost: Option<Sampler>,
+    pub(super) delay: Option<Sampler>,
     /// Latest delayed exit, so that a varying delay keeps the order.
-    pub last_exit: Time,
-    pub periodic: Option<Periodic>,
-    pub stats: StepStats,
+    pub(super) last_exit: Time,
+    pub(super) periodic: Option<Periodic>,
+    pub(super) stats: StepStats,
 }
 
 /// The state of a stage that works at its own period.
-pub struct Periodic {
-    pub period_ns: Time,
-    pub next: Time,
-    pub index: u32,
-    pub waiting: Option<Job>,
+pub(super) struct Periodic {
+    pub(super) period_ns: Time,
+    pub(super) next: Time,
+    pub(super) index: u32,
+    pub(super) waiting: Option<Box<Job>>,
     /// Origin of the newest sample it has seen.
-    pub origin_ns: Option<Time>,
+    pub(super) origin_ns: Option<Time>,
 }
 
 /// Calls of a step.
 pub struct StepStats {
+    /// Times it ran.
     pub calls: u64,
+    /// Times it failed.
     pub failures: u64,
+    /// The first failure in words.
     pub error: Option<String>,
+    /// Core time per call.
     pub cost_ns: Histogram<u64>,
 }
 
 impl Step {
-    pub fn new(plan: &StepPlan, name: &str, seed: u64, python: &mut dyn code::PythonCode) -> Result<Self, RunError> {
+    pub(super) fn new(
+        plan: &StepPlan,
+        name: &str,
+        seed: u64,
+        python: &mut dyn code::PythonCode,
+    ) -> Result<Self, RunError> {
         let (bytes_in, bytes_out) = (plan.kind == StepKind::Decode, plan.kind == StepKind::Code);
         let hook = match &plan.run {
             Some(run) => Some(code::hook(run, bytes_in, bytes_out, python)?),
@@ -121,42 +142,43 @@ impl Step {
 
 /// A histogram of nanoseconds with three digits up to a minute.
 pub fn histogram() -> Histogram<u64> {
-    let mut h = Histogram::new_with_bounds(1, 60_000_000_000, 3).unwrap_or_else(|_| unreachable!("constant bounds"));
+    let mut h =
+        Histogram::new_with_bounds(1, 60_000_000_000, 3).unwrap_or_else(|_| unreachable!("constant bounds"));
     h.auto(true);
     h
 }
 
 /// A component on a flow's way, as seen at its node.
-pub struct Visit {
-    pub component: u16,
-    pub entry: PointId,
-    pub exit: PointId,
-    pub first: bool,
-    pub last: bool,
-    pub steps: Vec<Step>,
+pub(super) struct Visit {
+    pub(super) component: u16,
+    pub(super) entry: PointId,
+    pub(super) exit: PointId,
+    pub(super) first: bool,
+    pub(super) last: bool,
+    pub(super) steps: Vec<Step>,
     /// Channel to the next component, or `NONE`.
-    pub channel: u16,
+    pub(super) channel: u16,
     /// One sample at a time: a stage costs core time, or sends block.
-    pub serial: bool,
-    pub busy: bool,
-    pub waiting: VecDeque<Job>,
+    pub(super) serial: bool,
+    pub(super) busy: bool,
+    pub(super) waiting: VecDeque<Box<Job>>,
 }
 
 /// A flow, as seen at a node: visits elsewhere are `None`.
-pub struct FlowAt {
-    pub codec: Codec,
-    pub direction: Direction,
-    pub priority: i32,
-    pub dscp: u8,
-    pub blocking_send: bool,
-    pub sink: SinkPlan,
+pub(super) struct FlowAt {
+    pub(super) codec: Codec,
+    pub(super) direction: Direction,
+    pub(super) priority: i32,
+    pub(super) dscp: u8,
+    pub(super) blocking_send: bool,
+    pub(super) sink: SinkPlan,
     /// The source's twin at a verifying sink.
-    pub expected: Option<Source>,
-    pub visits: Vec<Option<Visit>>,
+    pub(super) expected: Option<Source>,
+    pub(super) visits: Vec<Option<Visit>>,
 }
 
 impl FlowAt {
-    pub fn new(
+    pub(super) fn new(
         plan: &Plan,
         flow: &FlowPlan,
         here: impl Fn(u16) -> bool,
@@ -188,7 +210,8 @@ impl FlowAt {
                 waiting: VecDeque::new(),
             }));
         }
-        let verifies_here = matches!(flow.sink, SinkPlan::Verify) && visits.last().is_some_and(Option::is_some);
+        let verifies_here =
+            matches!(flow.sink, SinkPlan::Verify) && visits.last().is_some_and(Option::is_some);
         Ok(Self {
             codec: flow.codec,
             direction: flow.direction,
@@ -203,21 +226,21 @@ impl FlowAt {
 }
 
 /// A source at its node, with its tick.
-pub struct Emitter {
-    pub flow: u16,
-    pub source: Source,
-    pub robot: Option<usize>,
-    pub start_ns: Time,
-    pub period_ns: Time,
-    pub stop_ns: Time,
-    pub tick: u64,
-    pub index: u32,
-    pub running: bool,
-    pub probe: Option<Probe>,
+pub(super) struct Emitter {
+    pub(super) flow: u16,
+    pub(super) source: Source,
+    pub(super) robot: Option<usize>,
+    pub(super) start_ns: Time,
+    pub(super) period_ns: Time,
+    pub(super) stop_ns: Time,
+    pub(super) tick: u64,
+    pub(super) index: u32,
+    pub(super) running: bool,
+    pub(super) probe: Option<Probe>,
 }
 
 impl Emitter {
-    pub fn new(
+    pub(super) fn new(
         id: usize,
         flow: &FlowPlan,
         probe: Option<&ProbePlan>,
@@ -225,7 +248,10 @@ impl Emitter {
         end: Time,
     ) -> Result<Self, RunError> {
         if matches!(flow.source, SourcePlan::Robot) && robot.is_none() {
-            return Err(RunError::new(format!("flows.{}.source: its first component has no robot", flow.name)));
+            return Err(RunError::new(format!(
+                "flows.{}.source: its first component has no robot",
+                flow.name
+            )));
         }
         Ok(Self {
             flow: id as u16,
@@ -242,7 +268,7 @@ impl Emitter {
     }
 
     /// Moment of the next sample.
-    pub fn next(&self) -> Time {
+    pub(super) fn next(&self) -> Time {
         let t = self.start_ns + self.tick as Time * self.period_ns;
         if self.running && t < self.stop_ns {
             t
@@ -253,7 +279,7 @@ impl Emitter {
 }
 
 /// Echo commands given at a source.
-pub struct Probe {
+pub(super) struct Probe {
     points: Vec<u16>,
     period_ns: Time,
     next: Time,
@@ -275,7 +301,7 @@ impl Probe {
     }
 
     /// The command for a sample made at `now`, if one is due: points take turns (interleaving, Polachan 2022).
-    pub fn command(&mut self, now: Time, injected_ns: Time) -> Option<Echo> {
+    pub(super) fn command(&mut self, now: Time, injected_ns: Time) -> Option<Echo> {
         if now < self.next || self.sequence >= self.count || self.points.is_empty() {
             return None;
         }
@@ -288,22 +314,22 @@ impl Probe {
 }
 
 /// A robot with its tick, its newest commands and the echoes that wait for it to arrive.
-pub struct RobotAt {
-    pub component: u16,
-    pub robot: Box<dyn Robot>,
-    pub period_ns: Time,
-    pub next: Time,
+pub(super) struct RobotAt {
+    pub(super) component: u16,
+    pub(super) robot: Box<dyn Robot>,
+    pub(super) period_ns: Time,
+    pub(super) next: Time,
     /// Newest command per flow that drives it.
-    pub commands: Vec<(u16, Vec<f64>)>,
-    pub fused: Vec<f64>,
-    pub sense: Vec<f64>,
-    pub sensed: usize,
-    pub held: Vec<(u16, Echo)>,
+    pub(super) commands: Vec<(u16, Vec<f64>)>,
+    pub(super) fused: Vec<f64>,
+    pub(super) sense: Vec<f64>,
+    pub(super) sensed: usize,
+    pub(super) held: Vec<(u16, Echo)>,
 }
 
 impl RobotAt {
     /// A new command of a flow; several flows have equal authority.
-    pub fn command(&mut self, flow: u16, values: &[f64]) {
+    pub(super) fn command(&mut self, flow: u16, values: &[f64]) {
         match self.commands.iter_mut().find(|c| c.0 == flow) {
             Some(c) => {
                 c.1.clear();
@@ -319,12 +345,12 @@ impl RobotAt {
 }
 
 /// One side of a channel.
-pub struct Port {
-    pub channel: u16,
-    pub peer: u16,
-    pub endpoint: Box<dyn Endpoint>,
+pub(super) struct Port {
+    pub(super) channel: u16,
+    pub(super) peer: u16,
+    pub(super) endpoint: Box<dyn Endpoint>,
     /// For each flow, the visit at which its samples arrive here, or `NONE`.
-    pub arrives: Vec<u16>,
+    pub(super) arrives: Vec<u16>,
     /// Samples of flows that this channel does not carry.
-    pub strays: u64,
+    pub(super) strays: u64,
 }

@@ -41,7 +41,7 @@ impl Node {
         }
     }
 
-    fn advance<O: Outside>(&mut self, mut now: Time, mut job: Job, out: &mut O) {
+    fn advance<O: Outside>(&mut self, mut now: Time, mut job: Box<Job>, out: &mut O) {
         loop {
             match job.stage {
                 Stage::Enter => match self.enter(now, job, out) {
@@ -72,9 +72,10 @@ impl Node {
     }
 
     /// The entry point. `None`: the job is over or waits for its turn.
-    fn enter<O: Outside>(&mut self, now: Time, mut job: Job, out: &mut O) -> Option<Job> {
+    fn enter<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) -> Option<Box<Job>> {
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut()?;
-        let (component, point, plain_first) = (visit.component, visit.entry, visit.first && visit.steps.is_empty());
+        let (component, point, plain_first) =
+            (visit.component, visit.entry, visit.first && visit.steps.is_empty());
         let kind = match (visit.first, visit.last) {
             (true, _) => Kind::Sent,
             (_, true) => Kind::Delivered,
@@ -103,7 +104,7 @@ impl Node {
     }
 
     /// One micro-step: the code of a step with its core time, or its delay.
-    fn step<O: Outside>(&mut self, now: Time, mut job: Job, out: &mut O) -> (Option<Job>, After) {
+    fn step<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) -> (Option<Box<Job>>, After) {
         if job.stage == Stage::Call {
             let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
             let periodic = visit.and_then(|v| v.steps[job.step as usize].periodic.as_mut());
@@ -141,7 +142,7 @@ impl Node {
     }
 
     /// Calls the hook of the job's step and takes its core time.
-    fn call<O: Outside>(&mut self, now: Time, mut job: Job, out: &mut O) -> (Option<Job>, After) {
+    fn call<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) -> (Option<Box<Job>>, After) {
         let started = out.start(now);
         let verdict = self.call_hook(now, &mut job, true);
         let flow = &mut self.flows[job.flow as usize];
@@ -155,7 +156,15 @@ impl Node {
         let _ = step.stats.cost_ns.record(used.max(0) as u64);
         if self.level >= Level::Events {
             let (detail, node) = (step.kind as u8, self.id);
-            let row = Record { value: used, point: component, detail, node, index: job.meta.index, flow: job.flow, ..Record::new(now, Kind::Stage) };
+            let row = Record {
+                value: used,
+                point: component,
+                detail,
+                node,
+                index: job.meta.index,
+                flow: job.flow,
+                ..Record::new(now, Kind::Stage)
+            };
             out.record(row);
         }
         if verdict != Verdict::Emit {
@@ -249,7 +258,9 @@ impl Node {
         match self.call_hook(now, &mut job, present) {
             Verdict::Emit if self.alive[component as usize] => {
                 job.stage = Stage::Delay;
-                if let Some(step) = self.flows[f as usize].visits[v as usize].as_mut().map(|v| &mut v.steps[s as usize]) {
+                if let Some(step) =
+                    self.flows[f as usize].visits[v as usize].as_mut().map(|v| &mut v.steps[s as usize])
+                {
                     step.stats.calls += 1;
                 }
                 self.todo.push_back(job);
@@ -260,7 +271,7 @@ impl Node {
     }
 
     /// The exit point, and on to the next component, the network or the sink.
-    fn leave<O: Outside>(&mut self, now: Time, mut job: Job, out: &mut O) {
+    fn leave<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
         let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_ref() else { return };
         let (exit, channel, last) = (visit.exit, visit.channel, visit.last);
         let silent = visit.steps.is_empty() && (visit.first || visit.last);
@@ -327,7 +338,8 @@ impl Node {
             return;
         }
         if self.level >= Level::Packets {
-            let row = self.packet_row(now, Kind::Receive, port, meta.flow, meta.index, self.datagram.len() as u32);
+            let row =
+                self.packet_row(now, Kind::Receive, port, meta.flow, meta.index, self.datagram.len() as u32);
             out.record(row);
         }
         let mut job = self.pool.pop().unwrap_or_else(Job::empty);
@@ -339,7 +351,8 @@ impl Node {
 
     fn sink<O: Outside>(&mut self, now: Time, job: &mut Job, out: &mut O) {
         let flow = &self.flows[job.flow as usize];
-        let (codec, path_end) = (flow.codec, flow.visits[job.visit as usize].as_ref().map_or(NONE, |v| v.component));
+        let (codec, path_end) =
+            (flow.codec, flow.visits[job.visit as usize].as_ref().map_or(NONE, |v| v.component));
         match flow.sink {
             SinkPlan::Count => {}
             SinkPlan::Robot => {
@@ -365,7 +378,15 @@ impl Node {
                 });
                 let detail = (want == Some(got)) as u8;
                 let size = job.bytes.len() as u32;
-                let row = Record { detail, size, index: job.meta.index, flow: job.flow, node: self.id, point: path_end, ..Record::new(now, Kind::Verified) };
+                let row = Record {
+                    detail,
+                    size,
+                    index: job.meta.index,
+                    flow: job.flow,
+                    node: self.id,
+                    point: path_end,
+                    ..Record::new(now, Kind::Verified)
+                };
                 out.record(row);
             }
         }
@@ -374,7 +395,11 @@ impl Node {
     fn stamp<O: Outside>(&mut self, now: Time, kind: Kind, point: PointId, job: &Job, out: &mut O) {
         let origin = job.meta.origin_ns;
         let value = if kind == Kind::Sent { origin } else { self.clock.read(now) - origin };
-        let size = if job.coded { job.bytes.len() } else { job.values.len() * width(self.flows[job.flow as usize].codec) };
+        let size = if job.coded {
+            job.bytes.len()
+        } else {
+            job.values.len() * width(self.flows[job.flow as usize].codec)
+        };
         let row = Record {
             value,
             index: job.meta.index,
@@ -391,16 +416,38 @@ impl Node {
         Record { index, size, flow, point: self.ports[port].channel, node: self.id, ..Record::new(now, kind) }
     }
 
-    fn drop_sample<O: Outside>(&mut self, now: Time, meta: &Meta, component: u16, why: DropReason, out: &mut O) {
+    fn drop_sample<O: Outside>(
+        &mut self,
+        now: Time,
+        meta: &Meta,
+        component: u16,
+        why: DropReason,
+        out: &mut O,
+    ) {
         let value = self.clock.read(now) - meta.origin_ns;
         let (detail, node) = (why as u8, self.id);
-        let row = Record { value, index: meta.index, flow: meta.flow, point: component, detail, node, ..Record::new(now, Kind::Dropped) };
+        let row = Record {
+            value,
+            index: meta.index,
+            flow: meta.flow,
+            point: component,
+            detail,
+            node,
+            ..Record::new(now, Kind::Dropped)
+        };
         out.record(row);
     }
 
     fn superseded<O: Outside>(&mut self, now: Time, old: &Job, out: &mut O) {
-        let component = self.flows[old.flow as usize].visits[old.visit as usize].as_ref().map_or(NONE, |v| v.component);
-        let row = Record { index: old.meta.index, flow: old.flow, point: component, node: self.id, ..Record::new(now, Kind::Superseded) };
+        let component =
+            self.flows[old.flow as usize].visits[old.visit as usize].as_ref().map_or(NONE, |v| v.component);
+        let row = Record {
+            index: old.meta.index,
+            flow: old.flow,
+            point: component,
+            node: self.id,
+            ..Record::new(now, Kind::Superseded)
+        };
         out.record(row);
     }
 
@@ -427,7 +474,10 @@ impl Node {
     /// Keeps the newest values seen at a component where a hook may want them.
     fn remember(&mut self, component: u16, job: &mut Job) {
         let flow = &self.flows[job.flow as usize];
-        let Some(latest) = self.latest[component as usize].as_mut().filter(|_| flow.codec != Codec::Raw) else { return };
+        let Some(latest) = self.latest[component as usize].as_mut().filter(|_| flow.codec != Codec::Raw)
+        else {
+            return;
+        };
         decoded(flow.codec, job);
         let values = &mut latest[side(flow.direction)];
         values.clear();
@@ -435,7 +485,7 @@ impl Node {
     }
 
     /// Puts a sample where its periodic stage will find it.
-    fn offer(&mut self, job: Job) {
+    fn offer(&mut self, job: Box<Job>) {
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
         if let Some(p) = visit.and_then(|v| v.steps[job.step as usize].periodic.as_mut()) {
             p.waiting = Some(job);
@@ -457,7 +507,7 @@ impl Node {
         }
     }
 
-    fn park(&mut self, job: Job) -> u32 {
+    fn park(&mut self, job: Box<Job>) -> u32 {
         match self.free.pop() {
             Some(id) => {
                 self.parked[id as usize] = Some(job);
@@ -470,7 +520,7 @@ impl Node {
         }
     }
 
-    pub(super) fn unpark(&mut self, id: u32) -> Option<Job> {
+    pub(super) fn unpark(&mut self, id: u32) -> Option<Box<Job>> {
         let job = self.parked.get_mut(id as usize).and_then(Option::take);
         if job.is_some() {
             self.free.push(id);
@@ -478,7 +528,7 @@ impl Node {
         job
     }
 
-    fn recycle(&mut self, job: Job) {
+    fn recycle(&mut self, job: Box<Job>) {
         self.pool.push(job);
     }
 }

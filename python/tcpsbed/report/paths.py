@@ -1,0 +1,35 @@
+"""A flow's way through components and links, as summary.json has it, without the places where nothing takes time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tcpsbed.report.numbers import statistic
+
+Part = Mapping[str, Any]
+
+
+def total_ms(path: Sequence[Part]) -> float:
+    """Mean delay of the whole way."""
+    return sum(mean_ms(part) for part in path)
+
+
+def mean_ms(part: Part) -> float:
+    """Mean time spent in one place."""
+    return statistic(part["latency_ms"]) or 0.0
+
+
+def busy(path: Sequence[Part]) -> list[Part]:
+    """The places that ever took time; all of them if none did."""
+    return [part for part in path if not _idle(part)] or list(path)
+
+
+def idle(path: Sequence[Part]) -> str:
+    """A sentence about the components that never took time; empty if there are none."""
+    names = [str(part["name"]) for part in path if _idle(part) and part["what"] == "component"]
+    return f"Took no time: {', '.join(names)}." if names and len(busy(path)) < len(path) else ""
+
+
+def _idle(part: Part) -> bool:
+    return mean_ms(part) == 0 and (statistic(part["latency_ms"], "max") or 0.0) == 0

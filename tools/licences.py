@@ -117,13 +117,17 @@ def packages(names: set[str]) -> list[str]:
 
 def wheel(path: Path) -> list[str]:
     """What a wheel must hold and must not hold."""
-    held = zipfile.ZipFile(path).namelist()
+    archive = zipfile.ZipFile(path)
+    held = archive.namelist()
     bad = [
         f"no {name} in the wheel" for name in ("LICENSE", "NOTICE") if not any(n.endswith(name) for n in held)
     ]
     for name in held:
         if ".libs/" in name or re.search(r"ns3|/benches/|\.cc$", name):
             bad.append(f"{name} has no place in the wheel")
+        for folder in (str(ROOT), str(Path.home())):
+            if len(folder) > 1 and f"{folder}/".encode() in archive.read(name):
+                bad.append(f"{name} names the folder {folder}")
     return bad
 
 

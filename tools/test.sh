@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 export PYO3_PYTHON=$PWD/.venv/bin/python PATH="$PATH:$HOME/.cargo/bin"
 # tcps-py is a module for an interpreter and links only as one; tests/unit covers it.
-tools/timed.sh 'Rust tests' 240 cargo test --quiet --workspace --exclude tcps-py ${CARGO_TEST_ARGS:-}
+tools/timed.sh 'Rust tests' 240 cargo test --quiet --no-fail-fast --workspace --exclude tcps-py ${CARGO_TEST_ARGS:-}
 rust=$?
 tools/timed.sh 'Fuzz corpus' 60 cargo test --quiet --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}"
 replay=$?

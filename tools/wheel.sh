@@ -4,7 +4,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 rm -f dist/*.whl
-.venv/bin/maturin build --release --locked --quiet --out dist
+# Messages of panics name source files: without the folders of this machine.
+RUSTFLAGS="--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo --remap-path-prefix=$PWD=/tcpsbed" \
+  CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/wheel" .venv/bin/maturin build --release --locked --quiet --out dist
 wheel=$(echo "$root"/dist/tcpsbed-*.whl)
 .venv/bin/python tools/licences.py --wheel "$wheel"
 
@@ -16,6 +18,6 @@ trap 'rm -rf "$place"' EXIT
 cd "$place"
 venv/bin/tcpsbed init trial.toml
 venv/bin/tcpsbed check trial.toml
-venv/bin/tcpsbed run trial.toml --set 'duration="2 s"' --out trial
+venv/bin/tcpsbed run trial.toml --out trial --quiet
 test -s trial/summary.json && test -s trial/report.html
 echo "The wheel works in an empty environment: $wheel ($(du -h "$wheel" | cut -f1))"

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Confidence", "LatencyTable", "Run", "build", "summarise"]
 
-_HOMES = {"Confidence": "latency", "LatencyTable": "latency", "Run": "run", "build": "summary", "summarise": "summary"}
+_HOMES = {
+    "Confidence": "latency",
+    "LatencyTable": "latency",
+    "Run": "run",
+    "build": "summary",
+    "summarise": "summary",
+}
 
 
 def __getattr__(name: str) -> Any:

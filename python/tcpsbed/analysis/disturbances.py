@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tcpsbed.analysis.units import ms
+from tcpsbed.analysis.units import NS_PER_MS, ms
 
 EMULATOR_P50_MS = 0.05
 """Median delay beyond what was set that is passed over."""
@@ -76,9 +76,9 @@ def _gaps(analysis: Found) -> Iterator[str]:
     for node in analysis["nodes"]:
         if node["gaps"]:
             longest = max(node["first_gaps"], key=lambda gap: gap["length_ns"])
-            where = f", the longest of the first at {longest['t_s']:.3f} s" if node["gaps"] > 1 else f" at {longest['t_s']:.3f} s"
             times = "once" if node["gaps"] == 1 else f"{node['gaps']} times"
-            yield f"node {node['name']} stood still {times}, up to {ms(node['longest_gap_ns']):.2f} ms{where}"
+            length_ms = node["longest_gap_ns"] / NS_PER_MS
+            yield f"node {node['name']} stood still {times}, up to {length_ms:.2f} ms, one of them at {longest['t_s']:.3f} s"
 
 
 def _emulator(result: Found) -> Iterator[str]:
@@ -96,7 +96,8 @@ def _emulator(result: Found) -> Iterator[str]:
 def _clocks(analysis: Found) -> Iterator[str]:
     for clock in analysis["clocks"]:
         if clock["step_max_ns"]:
-            yield f"clock of {clock['peer']} seen by {clock['node']} stepped by {ms(clock['step_max_ns']):.3f} ms beyond its bounds"
+            pair = f"clock of {clock['peer']} seen by {clock['node']}"
+            yield f"{pair} stepped by {clock['step_max_ns'] / NS_PER_MS:.3f} ms beyond its bounds"
 
 
 def _flows(analysis: Found) -> Iterator[str]:

@@ -89,11 +89,13 @@ def to_mcap(folder: Path, out: Path | None = None) -> Path:
     try:
         from mcap.writer import Writer
     except ImportError:
-        raise DataError("found no package mcap, which this export needs", allowed="pip install tcpsbed[mcap]") from None
+        raise DataError(
+            "found no package mcap, which this export needs", allowed="pip install tcpsbed[mcap]"
+        ) from None
 
     def write(file: Path) -> None:
         with file.open("wb") as stream:
-            writer = Writer(stream)
+            writer: Any = Writer(stream)
             writer.start()
             _messages(writer, folder)
             writer.finish()
@@ -148,7 +150,13 @@ def _batch(rows: NDArray[np.void], names: Names) -> pa.RecordBatch:
         "point": _named(names.place_codes(rows), names.places),
         "node": _named(names.node_codes(rows), names.nodes),
     }
-    fields = {"time_ns": "time", "index": "index", "value_ns": "value", "size_bytes": "size", "detail": "detail"}
+    fields = {
+        "time_ns": "time",
+        "index": "index",
+        "value_ns": "value",
+        "size_bytes": "size",
+        "detail": "detail",
+    }
     plain = {column: pa.array(np.ascontiguousarray(rows[field])) for column, field in fields.items()}
     columns = named | plain
     return pa.RecordBatch.from_arrays([columns[name] for name in SCHEMA.names], schema=SCHEMA)

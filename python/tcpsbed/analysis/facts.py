@@ -7,13 +7,16 @@ from typing import Any
 
 PROMISES = {
     "anywhere": "same scenario and seed give the same records on any machine",
-    "machine": "same scenario and seed give the same records on this machine with these versions (Python or library code ran in it)",
+    "machine": "same scenario and seed give the same records on this machine with these versions"
+    " (Python or library code ran in it)",
     "none": "real time: a repetition gives similar, not equal, records",
 }
 """Promises of DECISIONS 8."""
 
 
-def scenario_info(plan: Mapping[str, Any], *, world: str, warmup_ns: int = 0, one_host: bool = True) -> dict[str, Any]:
+def scenario_info(
+    plan: Mapping[str, Any], *, world: str, warmup_ns: int = 0, one_host: bool = True
+) -> dict[str, Any]:
     """What `summary.build` wants to know about a scenario.
 
     Parameters

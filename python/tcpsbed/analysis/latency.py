@@ -7,7 +7,7 @@ A mean is known well enough when the half width of its 95 % interval is at most 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -92,9 +92,7 @@ class Confidence:
             self.add((flow, point), (echoes["value"][chosen] / 1e6).tolist())
 
     def _enough(self, moments: Moments) -> bool:
-        if moments.n >= self.cap:
-            return True
-        return moments.n >= self.floor and moments.half_width() <= self.rel * abs(moments.mean)
+        return self.needed(moments.n, moments.mean, moments.half_width()) <= moments.n
 
     @property
     def satisfied(self) -> bool:
@@ -109,22 +107,48 @@ class Confidence:
     @property
     def capped(self) -> list[Key]:
         """Means that stopped at the cap without being known well enough."""
-        wide = (key for key, m in self.means.items() if m.half_width() > self.rel * abs(m.mean))
-        return [key for key in wide if self.means[key].n >= self.cap]
+        full = ((key, m) for key, m in self.means.items() if m.n >= self.cap)
+        return [key for key, m in full if m.half_width() > self.rel * abs(m.mean)]
 
-    def needed(self, key: Key) -> int:
-        """Values that a mean is likely to need in all, from the spread seen so far."""
-        moments = self.means.get(key, Moments())
-        wanted = self.rel * abs(moments.mean)
-        half = moments.half_width()
-        if not math.isfinite(half):
+    def needed(self, n: int, mean: float, half: float) -> int:
+        """Values that a mean is likely to need in all.
+
+        Parameters
+        ----------
+        n, mean, half
+            Values so far, their mean and the half width of its interval.
+
+        Returns
+        -------
+        int
+            At most `n` if these are enough; else more, from the spread seen so far, between floor and cap.
+        """
+        wanted = self.rel * abs(mean)
+        if n < 2 or n < self.floor:
             return self.floor
-        if wanted == 0:
-            return moments.n if half == 0 else self.cap
-        return int(min(max(self.floor, moments.n * (half / wanted) ** 2 if half > wanted else moments.n), self.cap))
+        if half <= wanted:
+            return n
+        more = n * (half / wanted) ** 2 if wanted > 0 else math.inf
+        if more >= self.cap:
+            return self.cap
+        return min(max(math.ceil(more / self.check_every) * self.check_every, n + 1), self.cap)
 
 
-COLUMNS = ("flow", "what", "name", "n", "mean", "ci95", "ci95_batch", "p50", "p95", "p99", "p999", "max", "from")
+COLUMNS = (
+    "flow",
+    "what",
+    "name",
+    "n",
+    "mean",
+    "ci95",
+    "ci95_batch",
+    "p50",
+    "p95",
+    "p99",
+    "p999",
+    "max",
+    "from",
+)
 """Columns of the table; spans in milliseconds."""
 
 
@@ -158,14 +182,16 @@ class LatencyTable:
 
     def __repr__(self) -> str:
         cells = [list(COLUMNS), *([_shown(row.get(column)) for column in COLUMNS] for row in self.rows)]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(COLUMNS))]
-        lines = ("  ".join(_padded(cell, width, i) for i, (cell, width) in enumerate(zip(row, widths, strict=True))) for row in cells)
-        return "\n".join(line.rstrip() for line in lines)
+        columns = [
+            _column(name, cells) for name, cells in zip(COLUMNS, zip(*cells, strict=True), strict=True)
+        ]
+        return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{column}</th>" for column in COLUMNS)
-        body = "".join(f"<tr>{''.join(f'<td>{escape(_shown(row.get(c)))}</td>' for c in COLUMNS)}</tr>" for row in self.rows)
-        return f"<table><caption>latency in milliseconds</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        body = "".join(f"<tr>{_cells(row)}</tr>" for row in self.rows)
+        caption = "<caption>latency in milliseconds</caption>"
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _shown(value: Any) -> str:
@@ -174,8 +200,15 @@ def _shown(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def _padded(cell: str, width: int, column: int) -> str:
-    return cell.ljust(width) if COLUMNS[column] in ("flow", "what", "name", "from") else cell.rjust(width)
+def _cells(row: Mapping[str, Any]) -> str:
+    return "".join(f"<td>{escape(_shown(row.get(column)))}</td>" for column in COLUMNS)
+
+
+def _column(name: str, cells: Sequence[str]) -> list[str]:
+    """Cells padded to one width: words to the left, numbers to the right."""
+    width = max(map(len, cells))
+    words = name in ("flow", "what", "name", "from")
+    return [cell.ljust(width) if words else cell.rjust(width) for cell in cells]
 
 
 def _row(flow: str, what: str, name: str, found: Mapping[str, Any] | None, source: str) -> dict[str, Any]:
@@ -199,7 +232,9 @@ def _echo_rows(flow: str, probe: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for point in probe["points"]:
         for what, key in (("echo", "round_trip_ms"), ("forward", "forward_ms"), ("return", "return_ms")):
             if point[key]:
-                yield _row(flow, what, point["point"], point[key], "round trip" if what == "echo" else "one way")
+                yield _row(
+                    flow, what, point["point"], point[key], "round trip" if what == "echo" else "one way"
+                )
     for part in [*probe["components"], *probe["links"], *probe["spans"]]:
         source = "round trip / 2" if part["halved"] else _SOURCES[part["source"]]
         yield _row(flow, part["what"], part["name"], part["latency_ms"], source)
@@ -220,11 +255,34 @@ def processor_rows(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     for stage in summary["stages"]:
         spent = stage["cpu_ns"]
         times = {f"{key}_us": spent[key] / 1e3 for key in ("mean", "p99", "max")}
-        place = {"component": stage["component"], "flow": stage["flow"], "hook": stage["name"] or stage["kind"]}
+        place = {
+            "component": stage["component"],
+            "flow": stage["flow"],
+            "hook": stage["name"] or stage["kind"],
+        }
         rows.append({**place, "calls": stage["calls"], **times, "core_share": stage["core_share"]})
     for component in dict.fromkeys(row["component"] for row in rows):
         own = [row for row in rows if row["component"] == component]
         share = sum(row["core_share"] or 0.0 for row in own)
         calls = sum(row["calls"] for row in own)
         rows.append({"component": component, "flow": "", "hook": "all", "calls": calls, "core_share": share})
+    return rows
+
+
+def spacing_rows(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Time between packets and delay variation of each flow, with the fitted laws.
+
+    Returns
+    -------
+    list of dict
+        `flow`, `what` (`interarrival` or `ipdv`), the statistics of a distribution in ms, and for the time between packets
+        `gaussian` and `gumbel` (docs/summary.md).
+    """
+    rows = []
+    for name, flow in summary["flows"].items():
+        fits = flow["interarrival_fits"] or {}
+        if flow["interarrival_ms"]:
+            rows.append({"flow": name, "what": "interarrival", **flow["interarrival_ms"], **fits})
+        if flow["ipdv_ms"]:
+            rows.append({"flow": name, "what": "ipdv", **flow["ipdv_ms"]})
     return rows

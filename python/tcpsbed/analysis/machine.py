@@ -9,9 +9,21 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from tcpsbed import _tcps
+
 PARTS = ("numpy", "pyarrow", "numba", "mujoco", "av")
 """Packages whose version may change a result."""
-_PRODUCTS = {"KVM", "VMware", "VirtualBox", "QEMU", "Bochs", "Xen", "Virtual Machine", "Google Compute", "Amazon EC2"}
+_PRODUCTS = {
+    "KVM",
+    "VMware",
+    "VirtualBox",
+    "QEMU",
+    "Bochs",
+    "Xen",
+    "Virtual Machine",
+    "Google Compute",
+    "Amazon EC2",
+}
 
 
 def machine() -> dict[str, Any]:
@@ -37,7 +49,7 @@ def machine() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Versions of tcpsbed, Python and the packages that are loaded."""
-    found = {"tcpsbed": _version("tcpsbed"), "python": platform.python_version()}
+    found = {"tcpsbed": _tcps.version(), "python": platform.python_version()}
     found |= {part: _version(part) for part in PARTS if part in sys.modules}
     return {key: value for key, value in found.items() if value}
 
@@ -60,7 +72,9 @@ def _cpu_model() -> str:
 def _hypervisor() -> str:
     product = _text("/sys/class/dmi/id/product_name")
     named = next((name for name in sorted(_PRODUCTS) if name.lower() in product.lower()), "")
-    flagged = any(line.startswith("flags") and " hypervisor" in line for line in _text("/proc/cpuinfo").splitlines())
+    flagged = any(
+        line.startswith("flags") and " hypervisor" in line for line in _text("/proc/cpuinfo").splitlines()
+    )
     return named or ("yes" if flagged else "")
 
 

@@ -69,7 +69,9 @@ class Plot:
         """Bytes waiting at links over time."""
         queues = self._series["queues"]
         if not queues:
-            raise DataError("found no queue that was looked at", key="measure.queues", allowed='a span such as "10 ms"')
+            raise DataError(
+                "found no queue that was looked at", key="measure.queues", allowed='a span such as "10 ms"'
+            )
         ax = self._axes(ax, "time (s)", "bytes waiting")
         for color, name in _painted(list(links) if links else list(queues)):
             ax.plot(self._series["t_s"], _gaps(queues[name]["bytes"]), color=color, label=name)
@@ -104,7 +106,9 @@ class Plot:
     def _mark(self, ax: Axes) -> None:
         for event in self._series.get("events", ()):
             ax.axvline(event["t_s"], color="0.5", linestyle=":", linewidth=1)
-            ax.annotate(event["name"], (event["t_s"], 1), xycoords=("data", "axes fraction"), fontsize=7, va="top")
+            ax.annotate(
+                event["name"], (event["t_s"], 1), xycoords=("data", "axes fraction"), fontsize=7, va="top"
+            )
         for window in self._series.get("disturbed", ()):
             ax.axvspan(window["from_s"], window["to_s"], color="#D55E00", alpha=0.3)
 
@@ -113,7 +117,9 @@ def _pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError:
-        raise DataError("found no matplotlib, which plots need", allowed="pip install tcpsbed[plot]") from None
+        raise DataError(
+            "found no matplotlib, which plots need", allowed="pip install tcpsbed[plot]"
+        ) from None
     return pyplot
 
 

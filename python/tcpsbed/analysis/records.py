@@ -27,8 +27,8 @@ FIELDS = [
 ]
 """Layout of a row (crates/tcps-core/src/record.rs)."""
 KINDS = (
-    "sent", "delivered", "dropped", "enter", "exit", "echo", "echo_forward", "echo_return", "stage", "queue", "event", "sync",
-    "verified", "gap", "superseded", "transmit", "receive", "late", "duplicate",
+    "sent", "delivered", "dropped", "enter", "exit", "echo", "echo_forward", "echo_return", "stage", "queue",
+    "event", "sync", "verified", "gap", "superseded", "transmit", "receive", "late", "duplicate",
 )  # fmt: skip
 """Names of kinds; a row's `kind` is 1 more than the place in this list."""
 ECHO = 1 + KINDS.index("echo")
@@ -87,7 +87,8 @@ class Names:
         import numpy as np
 
         components = [component["name"] for component in plan["components"]]
-        points = {2 * i + side: f"{name}.{word}" for i, name in enumerate(components) for side, word in enumerate(("entry", "exit"))}
+        points = {2 * i: f"{name}.entry" for i, name in enumerate(components)}
+        points |= {2 * i + 1: f"{name}.exit" for i, name in enumerate(components)}
         points |= {HELD | i: f"{name}.held" for i, name in enumerate(components)}
         nodes = [node["name"] for node in plan["nodes"]]
         named = {
@@ -97,13 +98,13 @@ class Names:
             "nodes": dict(enumerate(nodes)),
             "channels": dict(enumerate(channel["name"] for channel in plan.get("channels", ()))),
         }
-        places = list(dict.fromkeys(name for table in named.values() for name in table.values())) + [""]
+        places = [*dict.fromkeys(name for table in named.values() for name in table.values()), ""]
         codes = {name: code for code, name in enumerate(places)}
         tables = np.full((len(named), _NUMBERS), len(places) - 1, dtype=np.int32)
         for row, table in enumerate(named.values()):
             for number, name in table.items():
                 tables[row, number] = codes[name]
-        return cls([flow["name"] for flow in plan["flows"]] + [""], nodes + [""], places, tables)
+        return cls([*(flow["name"] for flow in plan["flows"]), ""], [*nodes, ""], places, tables)
 
     def place_codes(self, rows: NDArray[np.void]) -> NDArray[np.int32]:
         """Code in `places` of each row's point."""

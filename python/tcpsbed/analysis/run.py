@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 from tcpsbed.analysis.latency import LatencyTable
 from tcpsbed.analysis.plot import Plot
 from tcpsbed.analysis.records import open_records
+from tcpsbed.analysis.summary import VERSION
 from tcpsbed.errors import DataError
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
-
-SUMMARY_VERSION = 1
-"""Version of `summary.json` that this program reads."""
 
 
 class Run:
@@ -41,9 +39,11 @@ class Run:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         found = self.summary.get("version")
-        if found != SUMMARY_VERSION:
-            remedy = f"{SUMMARY_VERSION}; run the scenario again, or read the folder with the tcpsbed that wrote it"
-            raise DataError(f"found {found!r}", file=self.folder / "summary.json", key="version", allowed=remedy)
+        if found != VERSION:
+            remedy = f"{VERSION}; run the scenario again, or read the folder with the tcpsbed that wrote it"
+            raise DataError(
+                f"found {found!r}", file=self.folder / "summary.json", key="version", allowed=remedy
+            )
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -107,9 +107,13 @@ class Run:
         try:
             content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise DataError("found no such file", file=file, allowed="a folder that tcpsbed run left") from None
+            raise DataError(
+                "found no such file", file=file, allowed="a folder that tcpsbed run left"
+            ) from None
         except json.JSONDecodeError as error:
-            raise DataError(f"found broken JSON: {error}", file=file, allowed="a file that tcpsbed run left") from None
+            raise DataError(
+                f"found broken JSON: {error}", file=file, allowed="a file that tcpsbed run left"
+            ) from None
         return content
 
 

@@ -57,7 +57,9 @@ def _cdf(flow: Found, p: list[float]) -> dict[str, Any]:
 
 
 def _echo(probe: Found, p: list[float]) -> dict[str, Any]:
-    trips = {point["point"]: curve_ms(point["round_trip_curve_ns"]) for point in probe["points"] if point["n"]}
+    trips = {
+        point["point"]: curve_ms(point["round_trip_curve_ns"]) for point in probe["points"] if point["n"]
+    }
     return {"p": p, "round_trip_ms": trips}
 
 
@@ -65,4 +67,8 @@ def _disturbed(analysis: Found) -> Any:
     """Spans in which a loop stood still."""
     for node in analysis["nodes"]:
         for gap in node["first_gaps"]:
-            yield {"from_s": gap["t_s"] - gap["length_ns"] / 1e9, "to_s": gap["t_s"], "why": f"{node['name']} stood still"}
+            yield {
+                "from_s": gap["t_s"] - gap["length_ns"] / 1e9,
+                "to_s": gap["t_s"],
+                "why": f"{node['name']} stood still",
+            }

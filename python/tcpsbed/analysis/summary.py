@@ -13,8 +13,8 @@ from tcpsbed.errors import DataError
 
 VERSION = 1
 """Version of `summary.json`."""
-DETAIL_POINTS = "quantiles_ns"
-"""Key of a stage's histogram, which stays in `result.json`."""
+STAGE_HISTOGRAM = "quantiles_ns"
+"""Key of a stage that stays in `result.json`."""
 
 Found = Mapping[str, Any]
 
@@ -83,7 +83,9 @@ def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
         "wall": {key: result.get(key) for key in ("simulate_s", "total_s")},
         "records": {"rows": analysis["rows"], "level": info["level"], "digits": analysis["digits"]},
         "records_sha256": result.get("records_sha256", ""),
-        "flows": {flow["name"]: flows.flow(flow, info["flows"].get(flow["name"], {})) for flow in analysis["flows"]},
+        "flows": {
+            flow["name"]: flows.flow(flow, info["flows"].get(flow["name"], {})) for flow in analysis["flows"]
+        },
         "path": {flow["name"]: flows.path(flow) for flow in analysis["flows"]},
         "points": {flow["name"]: flows.points(flow) for flow in analysis["flows"]},
         "echo": {probe["flow"]: echo.echo(probe) for probe in analysis["echo"]},
@@ -124,7 +126,7 @@ def _queue(queue: Found) -> dict[str, Any]:
 
 
 def _stage(stage: Found, seconds: float) -> dict[str, Any]:
-    kept = {key: value for key, value in stage.items() if key != DETAIL_POINTS}
+    kept = {key: value for key, value in stage.items() if key != STAGE_HISTOGRAM}
     busy_s = stage["calls"] * stage["cpu_ns"]["mean"] / 1e9
     return {**kept, "core_share": busy_s / seconds if seconds > 0 else None}
 

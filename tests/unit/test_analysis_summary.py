@@ -1,0 +1,152 @@
+"""`summary.json` holds the known numbers of a run made by hand, and every key is documented."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from analysis_run import plan, result, write
+
+from tcpsbed.analysis import facts, machine
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "summary.md"
+NAMED = {"flows", "path", "points", "echo", "drops", "versions", "queues", "cdf", "round_trip_ms"}
+"""Keys under which the next keys are names of the scenario (where they are not lists)."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture(scope="module")
+def summary(folder: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / "summary.json").read_text())
+    return content
+
+
+def test_counts_and_delays_of_the_flow(summary: dict[str, Any]) -> None:
+    flow = summary["flows"]["kinematic"]
+    assert (flow["sent"], flow["delivered"], flow["lost"], flow["drops"]) == (
+        4000,
+        3960,
+        40,
+        {"l2.forward full": 40},
+    )
+    # Records end at 4.990 s: the 3991 samples sent up to 3.990 s are judged, the last 9 are in their grace time.
+    assert flow["loss"] == pytest.approx(40 / 3991)
+    assert (flow["delay_ms"]["min"], flow["delay_ms"]["mean"], flow["delay_ms"]["max"]) == (5.5, 5.5, 5.5)
+    # [PROTOCOLS 1.5]
+    assert flow["jitter_ms"]["step"] == {"mean": 0.0, "max": 0.0}
+    assert flow["interarrival_ms"]["max"] == 2.0
+    assert flow["rate_bps"] == pytest.approx(3960 * 24 * 8 / 4.99)
+
+
+# [PROTOCOLS 6.1]
+def test_the_means_along_the_path_add_up_to_the_delay(summary: dict[str, Any]) -> None:
+    path = summary["path"]["kinematic"]
+    assert [(part["what"], part["name"], part["latency_ms"]["mean"]) for part in path] == [
+        ("link", "hand -> srv", 2.0),
+        ("component", "srv", 0.5),
+        ("link", "srv -> robot", 3.0),
+    ]
+    assert sum(part["share"] for part in path) == pytest.approx(1)
+
+
+# [PROTOCOLS 6.1]
+def test_echoes_halve_the_link_and_not_the_component(summary: dict[str, Any]) -> None:
+    echo = summary["echo"]["kinematic"]
+    (component,), (link,) = echo["components"], echo["links"]
+    assert (component["name"], component["latency_ms"]["mean"], component["halved"]) == ("srv", 0.5, False)
+    assert (link["name"], link["latency_ms"]["mean"], link["halved"]) == ("srv -> robot", 3.0, True)
+    assert link["round_trip_difference_ms"]["mean"] == 6.0
+    assert [point["n"] for point in echo["points"]] == [67, 67, 66]
+    assert echo["actuation_ms"] is None
+
+
+def test_network_stages_and_clocks(summary: dict[str, Any]) -> None:
+    (link,), (stage,), (clock,) = summary["network"], summary["stages"], summary["clocks"]
+    assert link["loss"] == 0.01
+    assert link["utilisation"] == pytest.approx(1.25 / summary["ran_s"])
+    assert stage["core_share"] == pytest.approx(4000 * 1.3e-6 / summary["ran_s"])
+    assert (clock["offset_ms"], clock["bound_ms"], clock["true_error_ms"]) == (0.04, 0.02, 0.04)
+    assert summary["queues"][0]["bytes"]["mean"] == 150
+    assert summary["assumed_free"] == ["srv: kinematics of kinematic"]
+
+
+def test_a_gap_is_a_disturbance_with_its_place(folder: Path, summary: dict[str, Any]) -> None:
+    assert summary["disturbances"] == ["node n1 stood still once, up to 3.20 ms, one of them at 2.500 s"]
+    series = json.loads((folder / "series.json").read_text())
+    assert series["disturbed"] == [{"from_s": pytest.approx(2.4968), "to_s": 2.5, "why": "n1 stood still"}]
+    assert sum(series["flows"]["kinematic"]["lost"]) == 40
+    assert len(series["t_s"]) <= 400
+
+
+# [DECISIONS 13]
+def test_what_disturbs_a_real_run_is_told(tmp_path: Path) -> None:
+    late = {"p50": 60_000, "p99": 400_000}
+    told = result() | {
+        "interrupted": True,
+        "nodes": [{"name": "n0", "missed_ticks": 3, "ring_overflows": 2, "late_ns": {"p99": 2_500_000}}],
+        "emulator": [{"path": "n0 -> n1", "error_ns": late, "set_loss": 0.0, "delivered_loss": 0.02}],
+    }
+    told["stages"][0]["cpu_ns"]["p99"] = 600_000
+    write(tmp_path, world="real", told=told)
+    found = "\n".join(json.loads((tmp_path / "summary.json").read_text())["disturbances"])
+    for part in (
+        "was stopped at 4.99",
+        "left out 3 ticks",
+        "lost 2 rows",
+        "late by 2.50 ms",
+        "0.060 ms later than set (p50",
+        "0.400 ms later than set (p99",
+        "lost 2.00%, set 0.00%",
+        "took 0.60 ms (p99) of the 1 ms",
+    ):
+        assert part in found
+
+
+# [DECISIONS 8]
+def test_the_promise_depends_on_whose_code_ran() -> None:
+    made = plan()
+    assert "on any machine" in facts.scenario_info(made, world="virtual")["promise"]
+    assert "similar" in facts.scenario_info(made, world="real")["promise"]
+    made["flows"][0]["path"][1]["steps"][0]["run"]["kind"] = "python"
+    assert "with these versions" in facts.scenario_info(made, world="virtual")["promise"]
+
+
+def test_a_machine_knows_its_cores() -> None:
+    found = machine.machine()
+    assert found["cores"] >= 1
+    assert found["python"].count(".") == 2
+
+
+def _keys(content: Any, *, names: bool = False) -> Iterator[str]:
+    if isinstance(content, list):
+        for entry in content:
+            yield from _keys(entry)
+    elif isinstance(content, dict):
+        for key, value in content.items():
+            if not names:
+                yield key
+            yield from _keys(value, names=key in NAMED and not names and isinstance(value, dict))
+
+
+def test_every_key_is_documented(folder: Path) -> None:
+    documented = set(re.findall(r"`([a-z0-9_]+)`", DOCS.read_text()))
+    for name in ("summary.json", "series.json"):
+        written = set(_keys(json.loads((folder / name).read_text())))
+        assert len(written) > 10
+        assert written <= documented, f"{name}: {sorted(written - documented)}"
+
+
+def test_the_summary_is_strict_json(folder: Path) -> None:
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    json.loads((folder / "summary.json").read_text(), parse_constant=refuse)
+    assert not list(folder.glob("*.part"))

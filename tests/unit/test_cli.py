@@ -17,7 +17,7 @@ import sample_run
 from command import HERE, PYTHON, scenario, tcpsbed
 
 from tcpsbed.analysis.latency import Confidence
-from tcpsbed.analysis.records import ECHO, FIELDS
+from tcpsbed.analysis.records import FIELDS
 from tcpsbed.cli import calibrate, live
 from tcpsbed.cli.latency import judged, length_s, share_of, split_points
 from tcpsbed.errors import ConfigError
@@ -221,23 +221,28 @@ def rows(*entries: tuple[int, int, int, int, int, int, int]) -> np.ndarray:
     return array
 
 
-def echoes(n: int, wide: float, point: int = 2) -> np.ndarray:
-    """Round trips of one point around 10 ms; the 95 % half-width of their mean is about 1.96·wide/√n of it."""
-    trips = (int(1e7 * (1 + (wide if i % 2 else -wide))) for i in range(n))
-    return rows(*((i, trip, i, 0, point, ECHO, 0) for i, trip in enumerate(trips)))
+def known(*points: tuple[int, float, float | None]) -> dict[str, object]:
+    """The part of a summary that the rule reads: (n, mean, half-width) of each point."""
+    trips = [
+        {"n": n, "round_trip_ms": {"mean": mean, "ci95": half} if n else None} for n, mean, half in points
+    ]
+    return {"echo": {"kinematic": {"points": trips}}}
 
 
 def test_the_rule_asks_for_t_s_over_root_n() -> None:
     """[Polachan 2022] [PROTOCOLS 6.1] t·s/√n ≤ 0.05·mean, n ≥ 30: twice too wide needs four times the echoes."""
     rule = Confidence(0.05, 30, 20_000)
-    assert judged(rule, echoes(30, 0.0), 1) == (True, 30)
-    assert judged(rule, echoes(20, 0.0), 1) == (False, 40)
-    known, needed = judged(rule, echoes(100, 0.5), 1)
-    assert not known and 390 <= needed <= 480
-    assert judged(rule, echoes(500, 0.5), 1)[0]
-    assert judged(rule, echoes(100, 90.0), 1) == (False, 20_000)
-    assert judged(rule, echoes(500, 0.5), 2)[0] is False, "a point without an echo is not known"
-    assert judged(Confidence(0.05, 30, 100), echoes(100, 0.5), 1) == (False, 100)
+    assert judged(rule, known((30, 10.0, 0.5), (40, 10.0, 0.1))) == (True, 40)
+    assert judged(rule, known((29, 10.0, 0.1)))[0] is False
+    reached, needed = judged(rule, known((100, 10.0, 1.0), (100, 10.0, 0.1)))
+    assert not reached and 400 <= needed <= 480
+    assert judged(rule, known((100, 10.0, 90.0))) == (False, 20_000)
+    assert judged(rule, known((20_000, 10.0, 0.6))) == (False, 20_000), "the cap does not make it known"
+    assert judged(rule, known((30, 10.0, 0.1), (0, 0.0, None)))[0] is False, (
+        "a point without an echo is not known"
+    )
+    assert judged(rule, known((30, 0.0, 0.0)))[0], "nothing between the points: known exactly"
+    assert judged(rule, {})[0] is False
 
 
 def test_the_length_of_a_latency_run_counts_all_points_at_the_samples_pace() -> None:

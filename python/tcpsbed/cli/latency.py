@@ -14,21 +14,16 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from tcpsbed.analysis.latency import Confidence
-from tcpsbed.analysis.records import open_records
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import File, Out, Quiet, Seed, Sets, Where, World, overrides
 from tcpsbed.errors import ConfigError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 GRACE_S = 1.2
 """Time after the last command in which its echo may still come, and in which samples do not count as lost."""
@@ -144,12 +139,11 @@ def _rounds(
     first = config.load(file, [*sets, _start(config.load(file, sets))])
     folder = out or session.new_folder(f"{first.name}-latency")
     plan, wanted, reached = _plan(first), rule.floor, False
-    points = sum(len(probe["points"]) for probe in plan["probes"])
     for number in range(1, ROUNDS + 1):
         seconds = length_s(plan, wanted) + first.warmup_ns / 1e9
         scenario = config.load(file, [*sets, _start(first), f'duration="{math.ceil(seconds * 1000)} ms"'])
         outcome = watched(scenario, world, folder, quiet=quiet, samples=False)
-        reached, needed = judged(rule, open_records(folder / "records.bin"), points)
+        reached, needed = judged(rule, session.summary_of(folder))
         if not quiet:
             print(
                 f"round {number}: {wanted} echoes a point in {seconds:.0f} s, {'enough' if reached else f'{needed} needed'}",
@@ -186,18 +180,27 @@ def length_s(plan: Mapping[str, Any], echoes: int) -> float:
     return longest + GRACE_S
 
 
-def judged(rule: Confidence, rows: NDArray[np.void], points: int) -> tuple[bool, int]:
+def judged(rule: Confidence, summary: Mapping[str, Any]) -> tuple[bool, int]:
     """Whether the means of all points are known well enough, and the echoes that the widest needs.
 
     [Polachan 2022] [PROTOCOLS 6.1]
     """
-    seen = Confidence(rule.rel, rule.floor, rule.cap)
-    seen.add_rows(rows)
-    needed = {key: seen.needed(key) for key in seen.means}
-    if len(needed) == points and not seen.capped and all(needed[key] <= seen.means[key].n for key in needed):
-        return True, max(needed.values(), default=0)
-    widest = MARGIN * max(needed.values(), default=rule.floor)
-    return False, min(STEP * math.ceil(widest / STEP), rule.cap)
+    means = list(_means(summary))
+    needed = max((rule.needed(*mean) for mean in means), default=rule.floor)
+    if means and all(n >= rule.floor and half <= rule.rel * abs(mean) for n, mean, half in means):
+        return True, needed
+    return False, min(STEP * math.ceil(MARGIN * needed / STEP), rule.cap)
+
+
+def _means(summary: Mapping[str, Any]) -> Iterator[tuple[int, float, float]]:
+    """Echoes, mean and half-width in milliseconds of every point; a point without an echo is infinitely wide."""
+    from tcpsbed.report.numbers import half_width, statistic
+
+    for result in summary.get("echo", {}).values():
+        for point in result.get("points") or ():
+            trip = point.get("round_trip_ms") or {}
+            half = half_width(trip.get("ci95"))
+            yield int(point.get("n") or 0), statistic(trip) or 0.0, math.inf if half is None else half
 
 
 def _verdict(summary: Mapping[str, Any], rule: Confidence, reached: bool) -> str:

@@ -63,7 +63,7 @@ class Emulator:
         self.child = subprocess.Popen(
             [PROGRAM, "node"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=place
         )
-        self.tell(op="prepare", plan=plan(waiting, seconds), node=None, rings=[str(place / "emulator.ring")])
+        self.tell(op="prepare", plan=plan(waiting, seconds), node=None, ring=str(place / "emulator"))
         gates = self.hear("ready")["gates"]
         self.gates = {gate["from"]: int(gate["address"].rpartition(":")[2]) for gate in gates}
 

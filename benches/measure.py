@@ -166,7 +166,7 @@ def machine() -> dict[str, Any]:
         "processor": model,
         "cores": len(os.sched_getaffinity(0)),
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
-        "kernel": platform.release(),
+        "kernel": platform.release().split("-")[0],
         "system": platform.freedesktop_os_release().get("PRETTY_NAME", "?"),
         "python": platform.python_version(),
         "rust": _first_line(["rustc", "--version"]),

@@ -24,7 +24,7 @@ def test_ten_lines_of_python(root, tmp_path, monkeypatch, capsys):
     exec(compile(code, "README.md", "exec"), {})
     told = capsys.readouterr().out
     assert re.search(r"force: \d+\.\d\d ms, 99 % under \d+\.\d\d ms", told)
-    assert "l1" in told
+    assert "ms-com -> srv" in told
 
 
 def test_the_scenario_of_the_tutorial_is_valid(root, tmp_path):

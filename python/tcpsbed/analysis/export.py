@@ -1,4 +1,4 @@
-"""Rows with names in other formats: Parquet, csv, MCAP; a million rows at a time."""
+"""Rows with names in other formats: Parquet, csv, MCAP; a block of rows at a time."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tcpsbed.analysis.records import KINDS, Names, open_records
+from tcpsbed.analysis.records import KINDS, Names, record_blocks
 from tcpsbed.errors import DataError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-BATCH_ROWS = 1_000_000
+BATCH_ROWS = 250_000
 _NAME = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema(
     [
@@ -45,7 +45,7 @@ def table(folder: Path) -> pa.Table:
 
 
 def to_parquet(folder: Path, out: Path | None = None) -> Path:
-    """Writes `samples.parquet`, one row group a million rows; memory does not depend on their number.
+    """Writes `samples.parquet`, one row group a block; memory does not depend on their number.
 
     Parameters
     ----------
@@ -135,9 +135,8 @@ def _batches(folder: Path) -> Iterator[pa.RecordBatch]:
     if not plan.is_file():
         raise DataError("found no such file", file=plan, allowed="a run folder")
     names = Names.of(json.loads(plan.read_text(encoding="utf-8")))
-    rows = open_records(folder / "records.bin")
-    for start in range(0, len(rows), BATCH_ROWS):
-        yield _batch(rows[start : start + BATCH_ROWS], names)
+    for rows in record_blocks(folder / "records.bin", BATCH_ROWS):
+        yield _batch(rows, names)
 
 
 def _batch(rows: NDArray[np.void], names: Names) -> pa.RecordBatch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +64,20 @@ def open_records(path: Path) -> NDArray[np.void]:
     if rows == 0:
         return np.empty(0, dtype=np.dtype(FIELDS))
     return np.memmap(path, dtype=np.dtype(FIELDS), mode="r", shape=(rows,))
+
+
+def record_blocks(path: Path, block_rows: int) -> Iterator[NDArray[np.void]]:
+    """The rows of a `records.bin`, read in blocks: pages of a mapped file would count as memory of the process."""
+    import numpy as np
+
+    if not path.is_file():
+        raise DataError("found no such file", file=path, allowed="a run whose records were kept")
+    left = path.stat().st_size // ROW_BYTES
+    with path.open("rb") as file:
+        while left > 0:
+            rows = np.fromfile(file, dtype=np.dtype(FIELDS), count=min(block_rows, left))
+            left -= len(rows)
+            yield rows
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from tcpsbed.analysis import build
 from tcpsbed.analysis.facts import scenario_info
 from tcpsbed.analysis.records import FIELDS, KINDS
@@ -22,7 +23,7 @@ POINTS = (SRV_IN, SRV_OUT, ROBOT_IN)
 
 
 def plan() -> dict[str, Any]:
-    """hand -> srv -> robot at 1 kHz for 5 s, with echoes to three points."""
+    """Components hand, srv, robot at 1 kHz for 5 s, with echoes to three points."""
     names = ("hand", "srv", "robot")
     work = {"kind": "kinematics", "run": {"kind": "builtin", "name": "wrist"}}
     return {
@@ -69,7 +70,18 @@ def recorded() -> NDArray[np.void]:
         rows(kind, sent + age, value_ms=age, index=index, size=24, flow=0, point=point, node=1)
         for kind, (point, age) in ages.items()
     ]
-    parts.append(rows("delivered", sent[kept] + whole, value_ms=whole, index=index[kept], size=24, flow=0, point=ROBOT_IN, node=2))
+    parts.append(
+        rows(
+            "delivered",
+            sent[kept] + whole,
+            value_ms=whole,
+            index=index[kept],
+            size=24,
+            flow=0,
+            point=ROBOT_IN,
+            node=2,
+        )
+    )
     parts.append(rows("dropped", sent[~kept] + 4, value_ms=4, index=index[~kept], flow=0, point=1, detail=1))
     parts.append(rows("queue", np.arange(0, 5000, 10), value_ms=0.8, index=2, size=150, point=1))
     parts.append(rows("sync", np.arange(0, 5000, 125), value_ms=0.04, size=20_000, node=0, point=2))
@@ -93,13 +105,22 @@ def result() -> dict[str, Any]:
     """What such a run would tell about itself."""
     spread = {"mean": 1300.0, "p50": 1250, "p99": 2100, "p999": 2500, "max": 9000}
     link = {
-        "name": "l2.forward", "packets": 3960, "bytes": 340_560, "dropped_packets": 40, "dropped_bytes": 3440, "drops": {"full": 40},
+        "name": "l2.forward", "packets": 3960, "bytes": 340_560, "dropped_packets": 40, "dropped_bytes": 3440,
+        "drops": {"full": 40},
         "max_queue_bytes": 172, "max_queue_packets": 2, "busy_s": 1.25, "duplicated": 0, "corrupted": 0,
     }  # fmt: skip
-    stage = {"component": "srv", "flow": "kinematic", "kind": "kinematics", "name": "wrist", "calls": 4000, "failures": 0}
+    stage = {
+        "component": "srv",
+        "flow": "kinematic",
+        "kind": "kinematics",
+        "name": "wrist",
+        "calls": 4000,
+        "failures": 0,
+    }
     return {
         "simulate_s": 0.01, "total_s": 0.5, "events": 1, "records": 1, "records_sha256": "ab" * 32, "interrupted": False,
-        "links": [link], "traffic": [{"name": "cbr", "packets": 5, "bytes": 500, "delivered_packets": 5, "dropped_packets": 0}],
+        "links": [link],
+        "traffic": [{"name": "cbr", "packets": 5, "bytes": 500, "delivered_packets": 5, "dropped_packets": 0}],
         "endpoints": [{"channel": "c0", "side": "n0", "malformed": 0, "duplicates": 0, "incomplete": 0}],
         "stages": [stage | {"cpu_ns": spread, "quantiles_ns": [1] * 101}],
         "nodes": [{"name": "n0", "cores": 1, "busy_s": 0.1, "missed_ticks": 0, "asides_refused": 0}],

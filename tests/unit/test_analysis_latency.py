@@ -9,14 +9,24 @@ import pytest
 from analysis_run import recorded, write
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tcpsbed.analysis import Confidence, Run, stats
-from tcpsbed.analysis.latency import Moments, processor_rows
+from tcpsbed.analysis.latency import Moments, processor_rows, spacing_rows
 
 
 # [Hill 1970]
 @pytest.mark.parametrize(
     ("freedom", "printed"),
-    [(1, 12.7062), (2, 4.30265), (3, 3.18245), (4, 2.77645), (9, 2.26216), (19, 2.09302), (29, 2.04523), (99, 1.98422)],
+    [
+        (1, 12.7062),
+        (2, 4.30265),
+        (3, 3.18245),
+        (4, 2.77645),
+        (9, 2.26216),
+        (19, 2.09302),
+        (29, 2.04523),
+        (99, 1.98422),
+    ],
 )
 def test_t_is_that_of_the_printed_tables(freedom: int, printed: float) -> None:
     assert stats.t975(freedom) == pytest.approx(printed, rel=5e-5)
@@ -33,7 +43,13 @@ def test_an_interval_across_seeds() -> None:
 
 def test_percentiles_of_values() -> None:
     found = stats.distribution(list(range(1, 1001)))
-    assert (found["p50"], found["p95"], found["p99"], found["p999"], found["max"]) == (500, 950, 990, 999, 1000)
+    assert (found["p50"], found["p95"], found["p99"], found["p999"], found["max"]) == (
+        500,
+        950,
+        990,
+        999,
+        1000,
+    )
 
 
 # [PROTOCOLS 6.1] [Polachan 2022]
@@ -46,7 +62,21 @@ def test_the_rule_stops_when_the_half_width_is_5_percent_of_the_mean() -> None:
         rule.add("srv.exit", values[n : n + 10])
     assert 300 < rule.means["srv.exit"].n < 480
     assert rule.means["srv.exit"].n % rule.check_every == 0
-    assert rule.needed("srv.exit") <= rule.means["srv.exit"].n
+
+
+@pytest.mark.parametrize(
+    ("n", "half", "wanted"),
+    [
+        (10, 0.0, 30),
+        (30, 0.5, 30),
+        (30, 1.0, 120),
+        (100, 0.6, 150),
+        (5000, 2.0, 20_000),
+        (20_000, 9.0, 20_000),
+    ],
+)
+def test_what_a_mean_of_10_needs(n: int, half: float, wanted: int) -> None:
+    assert Confidence().needed(n, 10.0, half) == wanted
 
 
 def test_a_constant_stops_at_the_floor_and_noise_at_the_cap() -> None:
@@ -93,6 +123,14 @@ def test_the_table_has_a_row_for_each_number_and_says_where_it_is_from(tmp_path:
     assert "<td>srv.exit</td>" in table._repr_html_()
     with pytest.raises(KeyError):
         table["nowhere"]
+
+
+def test_spacing_has_a_row_for_arrivals_and_one_for_their_variation(tmp_path: Path) -> None:
+    arrivals, variation = spacing_rows(Run(write(tmp_path)).summary)
+    assert (arrivals["what"], arrivals["min"], arrivals["max"]) == ("interarrival", 1.0, 2.0)
+    assert arrivals["gumbel"]["scale"] == pytest.approx(arrivals["sd"] * 6**0.5 / np.pi)
+    assert arrivals["gaussian"]["distance"] > 0.4
+    assert (variation["what"], variation["max"]) == ("ipdv", 0.0)
 
 
 def test_processor_time_adds_up_by_component(tmp_path: Path) -> None:

@@ -92,9 +92,7 @@ class Confidence:
             self.add((flow, point), (echoes["value"][chosen] / 1e6).tolist())
 
     def _enough(self, moments: Moments) -> bool:
-        if moments.n >= self.cap:
-            return True
-        return moments.n >= self.floor and moments.half_width() <= self.rel * abs(moments.mean)
+        return self.needed(moments.n, moments.mean, moments.half_width()) <= moments.n
 
     @property
     def satisfied(self) -> bool:
@@ -109,21 +107,31 @@ class Confidence:
     @property
     def capped(self) -> list[Key]:
         """Means that stopped at the cap without being known well enough."""
-        wide = (key for key, m in self.means.items() if m.half_width() > self.rel * abs(m.mean))
-        return [key for key in wide if self.means[key].n >= self.cap]
+        full = ((key, m) for key, m in self.means.items() if m.n >= self.cap)
+        return [key for key, m in full if m.half_width() > self.rel * abs(m.mean)]
 
-    def needed(self, key: Key) -> int:
-        """Values that a mean is likely to need in all, from the spread seen so far."""
-        moments = self.means.get(key, Moments())
-        wanted = self.rel * abs(moments.mean)
-        half = moments.half_width()
-        if not math.isfinite(half):
+    def needed(self, n: int, mean: float, half: float) -> int:
+        """Values that a mean is likely to need in all.
+
+        Parameters
+        ----------
+        n, mean, half
+            Values so far, their mean and the half width of its interval.
+
+        Returns
+        -------
+        int
+            At most `n` if these are enough; else more, from the spread seen so far, between floor and cap.
+        """
+        wanted = self.rel * abs(mean)
+        if n < 2 or n < self.floor:
             return self.floor
-        if wanted == 0:
-            return moments.n if half == 0 else self.cap
-        return int(
-            min(max(self.floor, moments.n * (half / wanted) ** 2 if half > wanted else moments.n), self.cap)
-        )
+        if half <= wanted:
+            return n
+        more = n * (half / wanted) ** 2 if wanted > 0 else math.inf
+        if more >= self.cap:
+            return self.cap
+        return min(max(math.ceil(more / self.check_every) * self.check_every, n + 1), self.cap)
 
 
 COLUMNS = (
@@ -258,4 +266,23 @@ def processor_rows(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
         share = sum(row["core_share"] or 0.0 for row in own)
         calls = sum(row["calls"] for row in own)
         rows.append({"component": component, "flow": "", "hook": "all", "calls": calls, "core_share": share})
+    return rows
+
+
+def spacing_rows(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Time between packets and delay variation of each flow, with the fitted laws.
+
+    Returns
+    -------
+    list of dict
+        `flow`, `what` (`interarrival` or `ipdv`), the statistics of a distribution in ms, and for the time between packets
+        `gaussian` and `gumbel` (docs/summary.md).
+    """
+    rows = []
+    for name, flow in summary["flows"].items():
+        fits = flow["interarrival_fits"] or {}
+        if flow["interarrival_ms"]:
+            rows.append({"flow": name, "what": "interarrival", **flow["interarrival_ms"], **fits})
+        if flow["ipdv_ms"]:
+            rows.append({"flow": name, "what": "ipdv", **flow["ipdv_ms"]})
     return rows

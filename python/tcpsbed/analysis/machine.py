@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from tcpsbed import __version__
+from tcpsbed import _tcps
 
 PARTS = ("numpy", "pyarrow", "numba", "mujoco", "av")
 """Packages whose version may change a result."""
@@ -49,7 +49,7 @@ def machine() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Versions of tcpsbed, Python and the packages that are loaded."""
-    found = {"tcpsbed": __version__, "python": platform.python_version()}
+    found = {"tcpsbed": _tcps.version(), "python": platform.python_version()}
     found |= {part: _version(part) for part in PARTS if part in sys.modules}
     return {key: value for key, value in found.items() if value}
 

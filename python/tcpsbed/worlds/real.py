@@ -38,8 +38,8 @@ DRAIN_S = 0.05
 class Process:
     """A node process and its two lines of talk."""
 
-    def __init__(self, name: str, loops: list[int], rings: list[Path]) -> None:
-        self.name, self.loops, self.rings = name, loops, rings
+    def __init__(self, name: str, ring: Path) -> None:
+        self.name, self.ring = name, ring
         self.answers: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self.report: list[dict[str, Any]] | None = None
         self.child = subprocess.Popen(
@@ -141,7 +141,8 @@ def run(
         memory = Path(stack.enter_context(_shared_memory()))
         processes = _launch(plan, memory, stack)
         ready = _prepare(plan, processes)
-        parts = [(r, folder / f"{r.stem}.rows") for p in processes for r in p.rings]
+        rings = [Path(ring) for answer in ready for ring in answer["rings"]]
+        parts = [(ring, folder / f"{ring.name}.rows") for ring in rings]
         drain = _tcps.Drain(parts)
         try:
             _start(plan, processes, ready)
@@ -164,11 +165,9 @@ def _shared_memory() -> Iterator[str]:
 def _launch(plan: dict[str, Any], memory: Path, stack: ExitStack) -> list[Process]:
     processes = []
     for id, node in enumerate(plan["nodes"]):
-        sessions = sorted({c["session"] for c in plan["components"] if c["node"] == id}) or [0]
-        rings = [memory / f"node{id}-{s}.ring" for s in sessions]
-        processes.append(Process(node["name"], sessions, rings))
+        processes.append(Process(node["name"], memory / f"node{id}"))
     if plan["network"]["links"]:
-        processes.append(Process("emulator", [], [memory / "emulator.ring"]))
+        processes.append(Process("emulator", memory / "emulator"))
     for p in processes:
         stack.callback(p.end)
     return processes
@@ -177,14 +176,14 @@ def _launch(plan: dict[str, Any], memory: Path, stack: ExitStack) -> list[Proces
 def _prepare(plan: dict[str, Any], processes: list[Process]) -> list[dict[str, Any]]:
     for id, p in enumerate(processes):
         node = id if id < len(plan["nodes"]) else None
-        p.tell(op="prepare", plan=plan, node=node, sessions=p.loops, rings=[str(r) for r in p.rings])
+        p.tell(op="prepare", plan=plan, node=node, ring=str(p.ring))
     return [p.hear("ready", PREPARE_S) for p in processes]
 
 
 def _start(plan: dict[str, Any], processes: list[Process], ready: list[dict[str, Any]]) -> None:
     count = len(plan["nodes"])
     listeners = {(n, int(c)): a for n in range(count) for l in ready[n]["loops"] for c, a in l["channels"].items()}
-    asides = {n: ready[n]["loops"][0]["aside"] for n in range(count)}
+    asides = {n: ready[n]["loops"][0]["aside"] for n in range(count) if ready[n]["loops"]}
     at_ns = _tcps.monotonic_ns() + int(LEAD_S * 1e9)
     gates = ready[count]["gates"] if len(ready) > count else None
     for n, p in enumerate(processes[:count]):

@@ -70,6 +70,8 @@ struct PointState {
     round_trip: Estimator,
     forward: Estimator,
     back: Estimator,
+    /// Commands answered, without those before `Echoes::first`.
+    answered: u64,
 }
 
 /// A probe at work.
@@ -83,6 +85,8 @@ pub struct Echoes {
     differences: Vec<[Estimator; LEGS]>,
     /// Largest sequence number answered.
     highest: Option<u32>,
+    /// Commands before this one belong to the warm-up.
+    first: u32,
     strays: u64,
 }
 
@@ -103,6 +107,7 @@ impl Echoes {
             points,
             differences: (0..pairs).map(|_| Default::default()).collect(),
             highest: None,
+            first: 0,
             strays: 0,
         }
     }
@@ -110,6 +115,11 @@ impl Echoes {
     /// Whether an echo belongs to this probe.
     pub fn owns(&self, row: &Record) -> bool {
         row.flow == self.flow && self.points.iter().any(|p| p.point == row.point)
+    }
+
+    /// An echo came back in the warm-up: it only says which commands belong there.
+    pub fn warm_up(&mut self, row: &Record) {
+        self.first = self.first.max(row.index.saturating_add(1));
     }
 
     /// An echo row.
@@ -127,6 +137,7 @@ impl Echoes {
         };
         if self.note(row, leg) {
             let point = &mut self.points[place];
+            point.answered += u64::from(leg == 0 && row.index >= self.first);
             let estimator = if leg == 0 { &mut point.round_trip } else { &mut point.forward };
             estimator.add(row.value);
             self.pair(place, row.index / m, leg);
@@ -188,12 +199,13 @@ impl Echoes {
         let name = |point: PointId| names::point(plan, point);
         let m = self.points.len() as u64;
         let points = self.points.iter().map(|point| {
-            let given = (commands + m - 1).saturating_sub(point.turn as u64) / m;
+            let up_to = |commands: u64| (commands + m - 1).saturating_sub(point.turn as u64) / m;
+            let given = up_to(commands).saturating_sub(up_to(self.first.into()));
             let late = self.answered_from(commands, point.turn);
             EchoPoint {
                 point: name(point.point),
                 n: point.round_trip.n(),
-                lost: given.saturating_sub(point.round_trip.n().saturating_sub(late)),
+                lost: given.saturating_sub(point.answered.saturating_sub(late)),
                 round_trip_ns: point.round_trip.estimate(1.0),
                 forward_ns: point.forward.estimate(1.0),
                 return_ns: point.back.estimate(1.0),
@@ -202,7 +214,7 @@ impl Echoes {
         });
         EchoReport {
             flow: plan.flows.get(self.flow as usize).map_or_else(String::new, |f| f.name.clone()),
-            commands,
+            commands: commands.saturating_sub(self.first.into()),
             strays: self.strays,
             points: points.collect(),
             differences: self.stretches(plan),

@@ -98,7 +98,7 @@ impl Leg {
         let (start, end) = (points[0], points[points.len() - 1]);
         let after = last.filter(|v| !v.steps.is_empty()).map(|v| exit(v.component));
         let all = points.iter().copied().chain(after).collect();
-        let join = Join::new(all, points.len(), first, window.len());
+        let join = Join::new(all, points.len(), first, window.size());
         Self { join, window, counts: Counts::default(), start, end }
     }
 
@@ -201,7 +201,7 @@ impl Leg {
 
     /// Bytes held on the heap.
     pub fn heap_bytes(&self) -> usize {
-        self.join.heap_bytes() + self.window.len() * std::mem::size_of::<Slot>()
+        self.join.heap_bytes() + self.window.size() * std::mem::size_of::<Slot>()
     }
 }
 

@@ -200,8 +200,8 @@ impl<'a> Analyser<'a> {
                     flow.count(row, around);
                 }
             }
+            Kind::Echo | Kind::EchoForward | Kind::EchoReturn => self.echo(row, counts),
             _ if !counts => {}
-            Kind::Echo | Kind::EchoForward | Kind::EchoReturn => self.echo(row),
             Kind::Sync => self.clocks.take(row, self.plan),
             Kind::Gap | Kind::Late => self.nodes.take(row),
             Kind::Transmit | Kind::Receive => self.channels.take(row),
@@ -209,9 +209,10 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    fn echo(&mut self, row: &Record) {
+    fn echo(&mut self, row: &Record, counts: bool) {
         match self.echoes.iter_mut().find(|e| e.owns(row)) {
-            Some(echoes) => echoes.take(row),
+            Some(echoes) if counts => echoes.take(row),
+            Some(echoes) => echoes.warm_up(row),
             None => self.strange += 1,
         }
     }

@@ -336,6 +336,21 @@ fn one_way_stamps_are_taken_as_they_are() {
 }
 
 #[test]
+fn commands_of_the_warm_up_are_neither_answered_nor_lost() {
+    let plan = plan(100 * SECOND, probe());
+    let mut tape = Tape::default();
+    (0..1000).filter(|s| s % 100 != 0).for_each(|s| echo(&mut tape, s, true));
+    let options = Options { warmup_ns: 2 * SECOND, ..Options::default() };
+    let e = &tape.analyse(&plan, &options).echo[0];
+    // Commands 200, 300 .. 900 to the exit of srv stay unanswered; 0 and 100 were given in the warm-up.
+    assert_eq!(e.points.iter().map(|p| p.lost).collect::<Vec<_>>(), [0, 8, 0, 0, 0]);
+    // 160 commands to each point, and those to the robot's movement that were given just before and came just after.
+    let answered: Vec<_> = e.points.iter().map(|p| p.n).collect();
+    assert_eq!(answered, [160, 152, 160, 160, 163]);
+    assert_eq!(e.points[1].forward_ns.as_ref().unwrap().distribution.n, e.points[1].n);
+}
+
+#[test]
 fn copies_of_an_echo_answer_once_and_silence_is_counted_from_the_plan() {
     let plan_ = plan(10 * SECOND, probe());
     let mut tape = Tape::default();
@@ -351,6 +366,7 @@ fn copies_of_an_echo_answer_once_and_silence_is_counted_from_the_plan() {
     assert_eq!(e.points.iter().map(|p| p.lost).collect::<Vec<_>>(), [180; 5]);
 }
 
+// [RFC 5905 §8]
 #[test]
 fn queues_clocks_nodes_and_events_are_reported() {
     let plan = plan(10 * SECOND, json!({}));

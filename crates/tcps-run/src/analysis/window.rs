@@ -67,7 +67,7 @@ impl Window {
     }
 
     /// Number of samples that fit.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.slots.len()
     }
 
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_sample_is_found_until_it_has_left() {
         let mut w = Window::new(SECOND, SECOND);
-        assert_eq!(w.len(), 1024);
+        assert_eq!(w.size(), 1024);
         let mut retired = Vec::new();
         for i in 0..1500u32 {
             let slot = w.touch(i, |s| retired.push(s.index)).unwrap();
@@ -144,8 +144,8 @@ mod tests {
 
     #[test]
     fn the_window_covers_half_a_minute_of_a_1_khz_flow_and_twice_the_grace_time() {
-        assert_eq!(Window::new(1_000_000, SECOND).len(), 32_768);
-        assert_eq!(Window::new(1_000_000, 30 * SECOND).len(), 65_536);
-        assert_eq!(Window::new(0, i64::MAX).len(), MOST as usize);
+        assert_eq!(Window::new(1_000_000, SECOND).size(), 32_768);
+        assert_eq!(Window::new(1_000_000, 30 * SECOND).size(), 65_536);
+        assert_eq!(Window::new(0, i64::MAX).size(), MOST as usize);
     }
 }

@@ -99,16 +99,16 @@ pub struct NodeReport {
 }
 
 impl Node {
-    /// Node `id` of a plan, with all its sessions or only one.
+    /// Node `id` of a plan, with all its sessions or only those of one loop.
     pub fn new(
         plan: &Plan,
         id: u16,
-        session: Option<u16>,
+        sessions: Option<&[u16]>,
         python: &mut dyn PythonCode,
     ) -> Result<Self, RunError> {
         let here = |c: u16| {
             let c = &plan.components[c as usize];
-            c.node == id && session.is_none_or(|s| s == c.session)
+            c.node == id && sessions.is_none_or(|s| s.contains(&c.session))
         };
         let mut flows = Vec::new();
         for flow in &plan.flows {
@@ -126,7 +126,7 @@ impl Node {
             periodic: Vec::new(),
             alive: vec![true; plan.components.len()],
             latest: plan.components.iter().map(|_| None).collect(),
-            sync: sync(plan, id),
+            sync: sync(plan, id, sessions),
             todo: VecDeque::new(),
             parked: Vec::new(),
             free: Vec::new(),
@@ -139,7 +139,7 @@ impl Node {
             asides_refused: 0,
         };
         node.add_emitters(plan)?;
-        node.add_ports(plan, session)?;
+        node.add_ports(plan, sessions)?;
         node.find_hooks();
         Ok(node)
     }
@@ -156,14 +156,14 @@ impl Node {
         Ok(())
     }
 
-    fn add_ports(&mut self, plan: &Plan, session: Option<u16>) -> Result<(), RunError> {
+    fn add_ports(&mut self, plan: &Plan, sessions: Option<&[u16]>) -> Result<(), RunError> {
         for (id, c) in plan.channels.iter().enumerate() {
             let (side, peer) = match (c.a == self.id, c.b == self.id) {
                 (true, _) => (Side::A, c.b),
                 (_, true) => (Side::B, c.a),
                 _ => continue,
             };
-            if session.is_some_and(|s| s != c.session) {
+            if sessions.is_some_and(|s| !s.contains(&c.session)) {
                 continue;
             }
             let context = ChannelContext { flows: carried(plan, id as u16) };
@@ -465,8 +465,11 @@ fn robots(
     Ok(robots)
 }
 
-fn sync(plan: &Plan, id: u16) -> Sync {
+/// A node has one clock: of its loops, the first one keeps it.
+fn sync(plan: &Plan, id: u16, sessions: Option<&[u16]>) -> Sync {
+    let first = sessions.is_none_or(|s| plan.loops(id).first().is_some_and(|l| l == s));
     match &plan.sync {
+        Some(_) if !first => Sync::Off,
         None => Sync::Off,
         Some(s) if s.reference == id => Sync::Server(clocksync::Server::default()),
         Some(s) => {

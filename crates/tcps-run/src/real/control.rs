@@ -1,8 +1,8 @@
 //! The control of a node process: JSON lines on standard input and output.
 //!
 //! ```text
-//! > {"op":"prepare","plan":{…},"node":1,"sessions":[0],"rings":["…"]}      or  "node":null for the emulator
-//! < {"op":"ready","loops":[{"channels":{"0":"127.0.0.1:5000"},"aside":"127.0.0.1:5001"}]}     (or "gates":[…])
+//! > {"op":"prepare","plan":{…},"node":1,"ring":"/dev/shm/…/node1"}         or  "node":null for the emulator
+//! < {"op":"ready","loops":[{"channels":{"0":"127.0.0.1:5000"},"aside":"127.0.0.1:5001"}],"rings":["…"]}   (or "gates":[…])
 //! > {"op":"start","at_ns":123,"channels":{"0":"…"},"asides":{"0":"…"}}
 //! > {"op":"stop"}                                                          (or the end of input)
 //! < {"op":"done","reports":[…]}
@@ -38,9 +38,8 @@ pub trait Attach: Sync {
 struct Prepare {
     plan: Plan,
     node: Option<u16>,
-    #[serde(default)]
-    sessions: Vec<u16>,
-    rings: Vec<PathBuf>,
+    /// Rings are files with this name and a number.
+    ring: PathBuf,
 }
 
 #[derive(Deserialize)]
@@ -75,14 +74,13 @@ fn serve_emulator<I: BufRead + Send + 'static>(
     mut lines: Lines<I>,
     output: &mut dyn Write,
 ) -> Result<Vec<Report>, RunError> {
-    let ring = p.rings.first().ok_or_else(|| RunError::new("prepare: the emulator needs a ring"))?;
-    let mut emulator = Emulator::prepare(&p.plan, ring)?;
+    let mut emulator = Emulator::prepare(&p.plan, &p.ring)?;
     let gates: Vec<Value> = emulator
         .gates()?
         .into_iter()
         .map(|(from, to, channel, address)| json!({"from": from, "to": to, "channel": channel, "address": address}))
         .collect();
-    say(output, &json!({"op": "ready", "gates": gates}));
+    say(output, &json!({"op": "ready", "gates": gates, "rings": [p.ring]}));
     let start = lines.next::<Start>("start")?;
     let mut listeners = BTreeMap::new();
     for (key, address) in &start.channels {
@@ -104,17 +102,16 @@ fn serve_node<I: BufRead + Send + 'static>(
     output: &mut dyn Write,
     attach: &dyn Attach,
 ) -> Result<Vec<Report>, RunError> {
-    if p.sessions.len() != p.rings.len() || p.sessions.is_empty() {
-        return Err(RunError::new("prepare: a node needs one ring for each of its sessions"));
-    }
+    let groups = p.plan.loops(node);
+    let rings: Vec<PathBuf> = (0..groups.len()).map(|i| p.ring.with_extension(format!("{i}.ring"))).collect();
     let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
     let plan = &p.plan;
     std::thread::scope(|scope| {
         let mut loops = Vec::new();
-        for (&session, ring) in p.sessions.iter().zip(&p.rings) {
+        for (sessions, ring) in groups.iter().zip(&rings) {
             let (to_loop, from_control) = channel();
             let (to_control, from_loop) = channel();
-            scope.spawn(move || run_loop(plan, node, session, ring, attach, &from_control, &to_control, stop));
+            scope.spawn(move || run_loop(plan, node, sessions, ring, attach, &from_control, &to_control, stop));
             loops.push((to_loop, from_loop));
         }
         let mut ready = Vec::new();
@@ -125,7 +122,7 @@ fn serve_node<I: BufRead + Send + 'static>(
                 _ => return Err(RunError::new("a loop ended before it was ready")),
             }
         }
-        say(output, &json!({"op": "ready", "loops": ready}));
+        say(output, &json!({"op": "ready", "loops": ready, "rings": rings}));
         let start = lines.next::<Start>("start")?;
         let channels = start.channels.iter().filter_map(|(c, a)| Some((c.parse().ok()?, *a))).collect();
         let peers = Addresses { channels, asides: start.asides };
@@ -154,15 +151,15 @@ enum FromLoop {
 fn run_loop(
     plan: &Plan,
     node: u16,
-    session: u16,
+    sessions: &[u16],
     ring: &Path,
     attach: &dyn Attach,
     from_control: &Receiver<(Addresses, i64)>,
     to_control: &Sender<FromLoop>,
     stop: &AtomicBool,
 ) {
-    attach.attached(plan.needs_python(node, session), &mut |python, detach| {
-        let prepared = SessionLoop::prepare(plan, node, session, ring, python).and_then(|l| Ok((l.reached_at()?, l)));
+    attach.attached(plan.needs_python(node, sessions), &mut |python, detach| {
+        let prepared = SessionLoop::prepare(plan, node, sessions, ring, python).and_then(|l| Ok((l.reached_at()?, l)));
         let session = match prepared {
             Ok(((channels, aside), l)) => {
                 let _ = to_control.send(FromLoop::Ready(json!({"channels": channels, "aside": aside})));

@@ -74,14 +74,14 @@ impl SessionLoop {
     pub fn prepare(
         plan: &Plan,
         id: u16,
-        session: u16,
+        sessions: &[u16],
         ring: &Path,
         python: &mut dyn PythonCode,
     ) -> Result<Self, RunError> {
-        let node = Node::new(plan, id, Some(session), python)?;
+        let node = Node::new(plan, id, Some(sessions), python)?;
         let mut sockets = Sockets { all: Vec::new(), channels: Vec::new() };
         for (c, channel) in plan.channels.iter().enumerate() {
-            if channel.session == session && (channel.a == id || channel.b == id) {
+            if sessions.contains(&channel.session) && (channel.a == id || channel.b == id) {
                 sockets.all.push(Socket::bind(plan.real.ipv6)?);
                 sockets.channels.push(c as u16);
             }
@@ -115,6 +115,7 @@ impl SessionLoop {
         stop: &AtomicBool,
         detach: &mut dyn Detach,
     ) -> Report {
+        detach.at_barrier();
         let privileges = privileges(plan.real.realtime);
         let Self { id, mut node, sockets, ring } = self;
         let fds: Vec<_> = sockets.all.iter().map(Socket::fd).collect();

@@ -14,6 +14,8 @@ const LONGEST: Time = 20 * MS;
 pub trait Detach {
     /// Runs `wait` with the interpreter let go.
     fn detached(&mut self, wait: &mut dyn FnMut());
+    /// Everything is built and the loop is about to start.
+    fn at_barrier(&mut self) {}
     /// How long it took to get the interpreter back, in nanoseconds.
     fn interpreter_waits(&self) -> Option<&Histogram<u64>> {
         None

@@ -37,7 +37,48 @@ def test_the_scenario_of_the_tutorial_is_valid(root, tmp_path):
     assert [node["name"] for node in plan["nodes"]] == ["home", "edge", "field"]
 
 
-@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md", "docs/tutorial.md", "docs/benchmarks.md"])
+def test_the_other_files_of_the_tutorial_are_valid(root, tmp_path):
+    first, _, costs, real, held = blocks(root / "docs" / "tutorial.md", "toml")
+    hook, _ = blocks(root / "docs" / "tutorial.md", "python")
+    (tmp_path / "mine.toml").write_text(first)
+    (tmp_path / "predict.py").write_text(hook)
+    for number, text in enumerate((costs, real, held)):
+        path = tmp_path / f"{number}.toml"
+        path.write_text(text if "include" in text else f'include = "mine.toml"\n{text}')
+        config.check(config.load(path))
+
+
+def test_the_notebook_of_the_tutorial_works(root, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib").use("Agg")
+    (tmp_path / "mine.toml").write_text(blocks(root / "docs" / "tutorial.md", "toml")[0])
+    monkeypatch.chdir(tmp_path)
+    _, code = blocks(root / "docs" / "tutorial.md", "python")
+    exec(compile(code.replace("60 s", "2 s"), "tutorial.md", "exec"), {})
+    assert "p999" in capsys.readouterr().out
+
+
+def test_the_sweep_and_the_overrides_of_the_tutorial_name_keys_that_exist(root, tmp_path):
+    """All `--set` and the first values of all `--over` of the tutorial that are meant to be right."""
+    page = (root / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    (tmp_path / "mine.toml").write_text(blocks(root / "docs" / "tutorial.md", "toml")[0])
+    over = [text.split(",")[0] for text in re.findall(r"--over '([^']+)'", page)]
+    config.check(config.load(tmp_path / "mine.toml", over))
+    sets = [text for text in re.findall(r"--set '([^']+)'", page) if '="600"' not in text]
+    config.check(config.load(root / "scenarios" / "quickstart.toml", sets))
+    assert len(over) == 2 and sets
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "docs/scenario.md",
+        "docs/real-world.md",
+        "README.md",
+        "ARCHITECTURE.md",
+        "docs/tutorial.md",
+        "docs/benchmarks.md",
+    ],
+)
 def test_links_between_pages_lead_somewhere(root, page):
     path = root / page
     targets = re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8"))

@@ -1,0 +1,63 @@
+"""The page on the real world shows sentences as the analysis writes them, settings that are right, margins that hold."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tcpsbed import config
+from tcpsbed.analysis import disturbances
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "real-world.md").read_text(encoding="utf-8")
+MS = 1_000_000
+NODE = {
+    "name": "home",
+    **dict.fromkeys(("missed_ticks", "ring_overflows", "socket_drops", "clock_steps"), 3),
+    "late_ns": {"p99": 1.4 * MS},
+    "interpreter_wait_ns": {"p99": 2 * MS},
+}
+GAP = {"name": "home", "gaps": 3, "first_gaps": [{"t_s": 7.2, "length_ns": MS}], "longest_gap_ns": 2 * MS}
+STAGE = {
+    "name": "predict",
+    "kind": "predict",
+    "component": "srv",
+    "flow": "kinematic",
+    "cpu_ns": {"p99": 0.6 * MS},
+}
+
+
+def sentences():
+    """What the analysis says of a run in which everything went wrong."""
+    info = {"world": "real", "flows": {"kinematic": {"period_s": 1e-3}}}
+    emulator = [{"path": "home -> edge", "error_ns": {"p50": 0.08 * MS, "p99": MS}}]
+    result = {"interrupted": True, "nodes": [NODE], "emulator": emulator, "stages": [STAGE]}
+    analysis = {"end_ns": 3_200 * MS, "nodes": [GAP], "clocks": [], "flows": []}
+    analysis |= dict.fromkeys(("torn_bytes", "strange_rows", "unordered_rows"), 0)
+    return [bare(text) for text in disturbances.disturbances(info, result, analysis)]
+
+
+def bare(text):
+    """The words of a sentence, without numbers and how often."""
+    return set(re.findall(r"[a-z>-]+", text)) - {"once", "times", "time"}
+
+
+def test_sentences_are_those_of_the_analysis():
+    table = PAGE[PAGE.index("| sentence |") :]
+    shown = re.findall(r"^\| `(.+?)` \|", table[: table.index("\n\n")], re.M)
+    found = sentences()
+    for text in shown:
+        assert any(bare(text) <= sentence for sentence in found), text
+    assert len(shown) == 10
+
+
+def test_margins_are_those_of_the_analysis():
+    assert disturbances.EMULATOR_P50_MS == 0.05 and disturbances.EMULATOR_P99_MS == 0.3
+    assert "More than 50 µs at the median or 0.3 ms at\np99" in PAGE
+    assert disturbances.HOOK_SHARE == 0.5 and disturbances.LATE_P99_MS == 1.0
+
+
+def test_settings_are_right(scenarios, tmp_path):
+    (block,) = re.findall(r"^```toml\n(.*?)^```", PAGE, re.S | re.M)
+    path = tmp_path / "shown.toml"
+    path.write_text(f'include = "{scenarios / "real-loopback.toml"}"\n{block}')
+    assert config.load(path).real.waiting == "hybrid"

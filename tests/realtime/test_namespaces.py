@@ -15,6 +15,7 @@ import tcpsbed
 from tcpsbed import config
 
 RECORD_BYTES = 32
+STAMPS = {"gates": "kernel", "namespaces": "after the read"}
 COMMAND = [sys.executable, "-m", "tcpsbed", "run", "--world", "real", "--set", 'real.network="namespaces"']
 MODES = ("gates", "namespaces")
 NAMESPACES = pytest.mark.needs("root", "tun")
@@ -142,6 +143,7 @@ def test_without_links_nodes_reach_each_other_at_once(tmp_path):
 def test_a_broken_bit_reaches_the_program(kind, tmp_path):
     file = scenario_file(tmp_path, DIRECT + '[links.l1]\nfrom = "left"\nto = "right"\ncorrupt = "50 %"\n')
     told = tcpsbed.run(file, world="real", out=tmp_path / "run", set=[mode(kind)]).summary
+    assert {row["stamps"] for row in told["emulator"]} == {STAMPS[kind]}
     # A bit in the header can make a datagram malformed; one in the payload passes.
     assert told["flows"]["kinematic"]["delivered"] > 0.6 * told["flows"]["kinematic"]["sent"]
     assert sum(end["malformed"] for end in told["endpoints"]) > 0

@@ -37,7 +37,9 @@ def test_the_scenario_of_the_tutorial_is_valid(root, tmp_path):
     assert [node["name"] for node in plan["nodes"]] == ["home", "edge", "field"]
 
 
-@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md", "docs/tutorial.md", "docs/benchmarks.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "ARCHITECTURE.md", "docs/tutorial.md", "docs/benchmarks.md", "docs/worlds.md"]
+)
 def test_links_between_pages_lead_somewhere(root, page):
     path = root / page
     targets = re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8"))

@@ -61,11 +61,11 @@ pub fn node_at(address: IpAddr) -> Option<u16> {
 pub fn enter(real: &RealPlan, node: u16, taps: &Path) -> Result<(), RunError> {
     // SAFETY: a plain system call; sockets and threads are made after it.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-        return Err(refused("a network namespace", "root (CAP_SYS_ADMIN)", &io::Error::last_os_error()));
+        return Err(refused("network namespace", "root (CAP_SYS_ADMIN)", &io::Error::last_os_error()));
     }
     let tun = device()
         .map_err(|e| refused(CLONE_DEVICE, "the module `tun`, the device file and CAP_NET_ADMIN", &e))?;
-    configure(real, node).map_err(|e| refused("an address for the TUN device", "CAP_NET_ADMIN", &e))?;
+    configure(real, node).map_err(|e| refused("address for the TUN device", "CAP_NET_ADMIN", &e))?;
     handover::send(taps, node, tun.as_raw_fd())
         .map_err(|e| RunError::new(format!("the TUN device cannot be handed to the emulator: {e}")))
 }

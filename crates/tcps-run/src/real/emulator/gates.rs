@@ -102,6 +102,10 @@ impl Ports for Gates {
         self.unsent += u64::from(!sent);
     }
 
+    fn stamps(&self) -> &'static str {
+        "kernel"
+    }
+
     fn troubles(&self) -> Troubles {
         let dropped = self.gates.iter().map(|g| u64::from(g.socket.drops())).sum();
         Troubles { dropped, unsent: self.unsent, strangers: 0 }

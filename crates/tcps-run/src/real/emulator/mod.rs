@@ -44,6 +44,8 @@ trait Ports {
     fn corrupt(&self, bytes: &mut [u8], by: u32);
     /// Lets a datagram out of the network.
     fn deliver(&mut self, exit: usize, bytes: &[u8]);
+    /// What says when datagrams entered.
+    fn stamps(&self) -> &'static str;
     /// What went wrong so far.
     fn troubles(&self) -> Troubles;
 }

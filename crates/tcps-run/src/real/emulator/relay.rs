@@ -253,13 +253,11 @@ impl Relay {
         report.errors = self.errors;
         let troubles = self.ports.troubles();
         let name = |n: u16| plan.nodes[n as usize].name.as_str();
-        report.emulator = self
-            .paths
-            .iter()
-            .map(|((from, to), p)| {
-                Emulated::new(name(*from), name(*to), (&p.set, &p.delivered, &p.error), p.entered, p.lost)
-            })
-            .collect();
+        let stamps = self.ports.stamps();
+        for ((from, to), p) in &self.paths {
+            let times = (&p.set, &p.delivered, &p.error);
+            report.emulator.push(Emulated::new(stamps, name(*from), name(*to), times, p.entered, p.lost));
+        }
         report.nodes.push(NodeSelf {
             name: "emulator".into(),
             cores: 1,

@@ -114,6 +114,10 @@ impl Ports for Taps {
         self.unsent += u64::from(!sent);
     }
 
+    fn stamps(&self) -> &'static str {
+        "after the read"
+    }
+
     fn troubles(&self) -> Troubles {
         Troubles { dropped: 0, unsent: self.unsent, strangers: self.strangers }
     }

@@ -25,6 +25,10 @@ def lack(what: str) -> str | None:
     """Why a test that needs `what` cannot run here; None if it can."""
     if what == "root":
         return None if os.geteuid() == 0 else "needs root"
+    if what == "tun":
+        return None if os.access("/dev/net/tun", os.R_OK | os.W_OK) else "needs /dev/net/tun (module tun)"
+    if what == "ipv6":
+        return None if Path("/proc/net/if_inet6").exists() else "needs IPv6"
     if what == "netns":
         made = shutil.which("unshare") and subprocess.run(["unshare", "-rn", "true"], capture_output=True)
         return None if made and made.returncode == 0 else "needs network namespaces (unshare -rn)"

@@ -15,16 +15,17 @@ use tcps_net::spec::NetworkSpec;
 
 pub use sync::clocksync;
 pub use transport::{udp, udp_pair};
-pub use wire::{clock, echo, header};
+pub use wire::{clock, echo, header, ip};
 
 /// A fuzz target: panics if something is wrong with what the bytes lead to.
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("header", header),
     ("echo", echo),
     ("clock", clock),
+    ("ip", ip),
     ("udp", udp),
     ("udp_pair", udp_pair),
     ("clocksync", clocksync),

@@ -1,6 +1,6 @@
-//! Parsers: what is accepted comes out again as the same bytes.
+//! Parsers: what is accepted comes out again as the same bytes, or has all its parts inside them.
 
-use tcps_wire::{clock as clock_format, echo as echo_format, format, header as header_format, reply, Format};
+use tcps_wire::{clock as clock_format, echo as echo_format, format, header as header_format, ip as ip_format, reply, Format};
 
 /// The sample header.
 pub fn header(data: &[u8]) {
@@ -41,4 +41,18 @@ pub fn clock(data: &[u8]) {
     let mut out = Vec::new();
     repr.emit(&mut out);
     assert_eq!((out.as_slice(), format(data)), (data, Some(Format::Clock)));
+}
+
+/// IP packets: parts lie inside the packet, and breaking a bit breaks one, and at most a checksum with it.
+pub fn ip(data: &[u8]) {
+    let mut broken = data.to_vec();
+    ip_format::flip_a_bit(&mut broken, data.len() as u32 * 31);
+    let Ok(packet) = ip_format::Packet::new_checked(data) else { return assert_eq!(broken, data) };
+    assert_eq!(packet.source().is_ipv4(), packet.destination().is_ipv4());
+    assert!(packet.dscp() < 64);
+    let changed = data.iter().zip(&broken).filter(|(a, b)| a != b).count();
+    match packet.udp() {
+        Some(udp) => assert!(udp.payload.end <= data.len() && changed <= 3),
+        None => assert!(changed <= 1),
+    }
 }

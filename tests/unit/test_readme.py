@@ -73,6 +73,7 @@ def test_the_sweep_and_the_overrides_of_the_tutorial_name_keys_that_exist(root, 
     [
         "docs/scenario.md",
         "docs/real-world.md",
+        "docs/worlds.md",
         "README.md",
         "ARCHITECTURE.md",
         "docs/tutorial.md",

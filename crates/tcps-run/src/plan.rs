@@ -88,10 +88,11 @@ impl Plan {
             || robots.any(|c| c.robot.as_ref().is_some_and(|r| python(&r.run)))
     }
 
-    /// The wire size of a channel's datagram of `bytes` with `payload` bytes of a sample. [PROTOCOLS 1.2]
-    pub fn accounted_bytes(&self, channel: u16, bytes: usize, payload: usize) -> u32 {
+    /// What links account for a channel's datagram with `payload` bytes of a sample: its size on the wire, unless the
+    /// channel sets another overhead. [PROTOCOLS 1.2]
+    pub fn accounted_bytes(&self, channel: u16, wire_bytes: u32, payload: usize) -> u32 {
         let overhead = self.channels[channel as usize].params.get("overhead_bytes").and_then(Value::as_u64);
-        overhead.map_or(bytes as u32 + OVERHEAD_BYTES, |o| payload as u32 + o as u32)
+        overhead.map_or(wire_bytes, |o| payload as u32 + o as u32)
     }
 }
 
@@ -497,14 +498,26 @@ pub struct RealPlan {
     pub spin_ns: Time,
     /// Ask for SCHED_FIFO and locked memory.
     pub realtime: bool,
-    /// IPv6 loopback in place of IPv4.
+    /// IPv6 in place of IPv4.
     pub ipv6: bool,
+    /// What the emulator stands between.
+    pub network: Isolation,
 }
 
 impl Default for RealPlan {
     fn default() -> Self {
-        Self { waiting: Waiting::Timer, spin_ns: 50_000, realtime: true, ipv6: false }
+        Self { waiting: Waiting::Timer, spin_ns: 50_000, realtime: true, ipv6: false, network: Isolation::Gates }
     }
+}
+
+/// Where the nodes of a real run have their sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// On loopback, with UDP gates of the emulator between them.
+    Gates,
+    /// In network namespaces of their own, with TUN devices that the emulator holds.
+    Namespaces,
 }
 
 /// Ways of waiting.

@@ -166,11 +166,14 @@ pub struct Emulated {
     error_ns: Spread,
     set_loss: f64,
     delivered_loss: f64,
+    /// What says when packets entered.
+    stamps: &'static str,
 }
 
 impl Emulated {
-    /// From histograms of (set, delivered, error) and counts.
+    /// From histograms of (set, delivered, error) and counts; `stamps` says what tells when packets entered.
     pub fn new(
+        stamps: &'static str,
         from: &str,
         to: &str,
         (set, delivered, error): (&Histogram<u64>, &Histogram<u64>, &Histogram<u64>),
@@ -186,6 +189,7 @@ impl Emulated {
             error_ns: Spread::of(error),
             set_loss: share(lost),
             delivered_loss: share(entered - delivered.len().min(entered)),
+            stamps,
         }
     }
 }

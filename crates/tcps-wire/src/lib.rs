@@ -10,13 +10,14 @@
 //! nor a telehaptic header (0x00 to 0x7F), so that all of them may share a port.
 //!
 //! Each format is a file with a `Packet` view, whose accessors cannot panic, and a `Repr` that is parsed and
-//! emitted. `pcapng` writes capture files.
+//! emitted. `pcapng` writes capture files; `ip` looks into the packets of TUN devices.
 
 mod bytes;
 pub mod clock;
 pub mod echo;
 mod error;
 pub mod header;
+pub mod ip;
 pub mod pcapng;
 pub mod reply;
 

@@ -140,6 +140,7 @@ def _emulated(path: Found) -> dict[str, Any]:
         "error_ms": distribution_ms(path.get("error_ns")),
         "set_loss": path.get("set_loss"),
         "delivered_loss": path.get("delivered_loss"),
+        "stamps": path.get("stamps"),
     }
 
 

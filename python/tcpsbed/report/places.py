@@ -139,6 +139,7 @@ def emulator(run: RunFolder) -> Html:
             percent(entry.get("set_loss")),
             percent(entry.get("delivered_loss")),
             count(entry.get("packets")),
+            general(entry.get("stamps")),
         ]
         for entry in run.summary.get("emulator") or ()
     ]
@@ -156,6 +157,7 @@ def emulator(run: RunFolder) -> Html:
         Column("loss set"),
         Column("delivered"),
         Column("packets"),
+        words("time of entry"),
     ]
     return markup.section(
         "emulator", "Emulator: set against delivered", markup.table(columns, rows) if rows else ""

@@ -5,6 +5,8 @@
       ▲                 └────► tcpsbed node (the emulator) ┴─ UDP between them, never through here
       └─ rings of rows in shared memory: what a killed node has recorded is kept
 ```
+With ``real.network = "namespaces"`` each node is in a network namespace of its own and has handed the other end of
+its network device to the emulator before it says that it is ready.
 """
 
 from __future__ import annotations
@@ -166,18 +168,28 @@ def _launch(plan: dict[str, Any], memory: Path, stack: ExitStack) -> list[Proces
     processes = []
     for id, node in enumerate(plan["nodes"]):
         processes.append(Process(node["name"], memory / f"node{id}"))
-    if plan["network"]["links"]:
+    if plan["network"]["links"] or _isolated(plan):
         processes.append(Process("emulator", memory / "emulator"))
     for p in processes:
         stack.callback(p.end)
     return processes
 
 
+def _isolated(plan: dict[str, Any]) -> bool:
+    return bool(plan["real"]["network"] == "namespaces")
+
+
 def _prepare(plan: dict[str, Any], processes: list[Process]) -> list[dict[str, Any]]:
-    for id, p in enumerate(processes):
-        node = id if id < len(plan["nodes"]) else None
-        p.tell(op="prepare", plan=plan, node=node, ring=str(p.ring))
-    return [p.hear("ready", PREPARE_S) for p in processes]
+    """The emulator comes first, because nodes hand their devices to it; answers are in the order of processes."""
+    count = len(plan["nodes"])
+    nodes, emulator = processes[:count], processes[count:]
+    taps = str(processes[0].ring.parent / "taps") if _isolated(plan) else None
+    for p in emulator:
+        p.tell(op="prepare", plan=plan, node=None, ring=str(p.ring), taps=taps)
+    prepared = [p.hear("ready", PREPARE_S) for p in emulator]
+    for id, p in enumerate(nodes):
+        p.tell(op="prepare", plan=plan, node=id, ring=str(p.ring), taps=taps)
+    return [p.hear("ready", PREPARE_S) for p in nodes] + prepared
 
 
 def _start(plan: dict[str, Any], processes: list[Process], ready: list[dict[str, Any]]) -> None:
@@ -185,16 +197,16 @@ def _start(plan: dict[str, Any], processes: list[Process], ready: list[dict[str,
     listeners = {(n, int(c)): a for n in range(count) for l in ready[n]["loops"] for c, a in l["channels"].items()}
     asides = {n: ready[n]["loops"][0]["aside"] for n in range(count) if ready[n]["loops"]}
     at_ns = _tcps.monotonic_ns() + int(LEAD_S * 1e9)
-    gates = ready[count]["gates"] if len(ready) > count else None
+    gates = ready[count]["gates"] if len(ready) > count else []
     for n, p in enumerate(processes[:count]):
-        if gates is None:
+        if not gates:
             channels = {c: a for (m, c), a in listeners.items() if m == _other(plan, c, n) and _on(plan, c, n)}
             others = {m: a for m, a in asides.items() if m != n}
         else:
             channels = {g["channel"]: g["address"] for g in gates if g["from"] == n and g["channel"] is not None}
             others = {g["to"]: g["address"] for g in gates if g["from"] == n and g["channel"] is None}
         p.tell(op="start", at_ns=at_ns, channels=channels, asides=others)
-    if gates is not None:
+    if len(processes) > count:
         keyed = {f"{n}:{c}": a for (n, c), a in listeners.items()}
         processes[count].tell(op="start", at_ns=at_ns, channels=keyed, asides=asides)
 

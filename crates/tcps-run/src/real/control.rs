@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! > {"op":"prepare","plan":{…},"node":1,"ring":"/dev/shm/…/node1"}         or  "node":null for the emulator
+//!   and "taps":"/dev/shm/…/taps" where nodes have network namespaces: there they hand their devices to the emulator
 //! < {"op":"ready","loops":[{"channels":{"0":"127.0.0.1:5000"},"aside":"127.0.0.1:5001"}],"rings":["…"]}   (or "gates":[…])
 //! > {"op":"start","at_ns":123,"channels":{"0":"…"},"asides":{"0":"…"}}
 //! > {"op":"stop"}                                                          (or the end of input)
@@ -11,6 +12,7 @@
 
 use super::{
     emulator::Emulator,
+    namespace,
     session::{Addresses, SessionLoop},
     wait::Detach,
 };
@@ -40,6 +42,8 @@ struct Prepare {
     node: Option<u16>,
     /// Rings are files with this name and a number.
     ring: PathBuf,
+    /// Where nodes in network namespaces hand their devices to the emulator.
+    taps: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -74,7 +78,7 @@ fn serve_emulator<I: BufRead + Send + 'static>(
     mut lines: Lines<I>,
     output: &mut dyn Write,
 ) -> Result<Vec<Report>, RunError> {
-    let mut emulator = Emulator::prepare(&p.plan, &p.ring)?;
+    let emulator = Emulator::prepare(&p.plan, &p.ring, p.taps.as_deref())?;
     let gates: Vec<Value> = emulator
         .gates()?
         .into_iter()
@@ -89,10 +93,10 @@ fn serve_emulator<I: BufRead + Send + 'static>(
             listeners.insert((node, channel), *address);
         }
     }
-    emulator.connect(&listeners, &start.asides);
+    let relay = emulator.join(&p.plan, &listeners, &start.asides, start.at_ns)?;
     let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
     lines.until_stop(stop);
-    Ok(vec![emulator.run(&p.plan, start.at_ns, stop)])
+    Ok(vec![relay.run(&p.plan, stop)])
 }
 
 fn serve_node<I: BufRead + Send + 'static>(
@@ -102,6 +106,9 @@ fn serve_node<I: BufRead + Send + 'static>(
     output: &mut dyn Write,
     attach: &dyn Attach,
 ) -> Result<Vec<Report>, RunError> {
+    if let Some(taps) = &p.taps {
+        namespace::enter(&p.plan.real, node, taps)?;
+    }
     let groups = p.plan.loops(node);
     let rings: Vec<PathBuf> = (0..groups.len()).map(|i| p.ring.with_extension(format!("{i}.ring"))).collect();
     let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
@@ -136,6 +143,10 @@ fn serve_node<I: BufRead + Send + 'static>(
                 Ok(FromLoop::Done(r)) => reports.push(*r),
                 _ => return Err(RunError::new("a loop ended without a report")),
             }
+        }
+        if p.taps.is_some() {
+            let first = reports.first_mut().and_then(|r| r.nodes.first_mut()).and_then(|n| n.real.as_mut());
+            first.into_iter().for_each(|real| real.socket_drops += namespace::drops());
         }
         Ok(reports)
     })

@@ -9,6 +9,8 @@
 pub mod clock;
 pub mod control;
 pub mod emulator;
+mod handover;
+mod namespace;
 pub mod ring;
 pub mod session;
 pub mod socket;

@@ -2,6 +2,7 @@
 
 use super::{
     clock::{thread_cpu_ns, RunClock},
+    namespace,
     ring::Producer,
     socket::{Received, Socket, MAX_DATAGRAM},
     wait::{privileges, Detach, Waiter},
@@ -79,14 +80,15 @@ impl SessionLoop {
         python: &mut dyn PythonCode,
     ) -> Result<Self, RunError> {
         let node = Node::new(plan, id, Some(sessions), python)?;
+        let ip = namespace::address(&plan.real, id);
         let mut sockets = Sockets { all: Vec::new(), channels: Vec::new() };
         for (c, channel) in plan.channels.iter().enumerate() {
             if sessions.contains(&channel.session) && (channel.a == id || channel.b == id) {
-                sockets.all.push(Socket::bind(plan.real.ipv6)?);
+                sockets.all.push(Socket::bind(ip)?);
                 sockets.channels.push(c as u16);
             }
         }
-        sockets.all.push(Socket::bind(plan.real.ipv6)?);
+        sockets.all.push(Socket::bind(ip)?);
         sockets.channels.push(NONE);
         Ok(Self { id, node, sockets, ring: Producer::create(ring, RING_ROWS)? })
     }
@@ -175,18 +177,18 @@ impl Outer {
 }
 
 impl Outside for Outer {
-    fn transmit(&mut self, now: Time, channel: u16, _to: u16, _dscp: u8, bytes: &[u8], _datagram: &Transmit) -> Time {
-        let sent = self.routes[channel as usize].is_some_and(|(s, peer)| self.sockets[s].send(bytes, peer));
+    fn transmit(&mut self, now: Time, channel: u16, _to: u16, dscp: u8, bytes: &[u8], _datagram: &Transmit) -> Time {
+        let sent = self.routes[channel as usize].is_some_and(|(s, peer)| self.sockets[s].send(bytes, peer, dscp));
         self.unsent += !sent as u64;
         now
     }
 
     fn aside(&mut self, _now: Time, to: u16, bytes: &[u8]) {
-        let (Some(socket), Some(peer)) = (self.sockets.last(), self.asides.get(&to)) else {
+        let (Some(socket), Some(peer)) = (self.sockets.last_mut(), self.asides.get(&to)) else {
             self.unsent += 1;
             return;
         };
-        self.unsent += !socket.send(bytes, *peer) as u64;
+        self.unsent += !socket.send(bytes, *peer, 0) as u64;
     }
 
     fn record(&mut self, row: Record) {

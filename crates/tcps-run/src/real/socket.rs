@@ -13,10 +13,12 @@ const RECEIVE_BUFFER: i32 = 4 << 20;
 /// Largest datagram.
 pub const MAX_DATAGRAM: usize = 65_536;
 
-/// A non-blocking UDP socket on loopback.
+/// A non-blocking UDP socket.
 #[derive(Debug)]
 pub struct Socket {
     socket: UdpSocket,
+    /// Code point of what is sent.
+    dscp: u8,
     /// Datagrams that the kernel dropped here for want of room.
     drops: u32,
 }
@@ -33,13 +35,12 @@ pub struct Received {
 }
 
 impl Socket {
-    /// Binds to a free port of the loopback address.
-    pub fn bind(ipv6: bool) -> Result<Self, RunError> {
-        let ip = if ipv6 { IpAddr::V6(Ipv6Addr::LOCALHOST) } else { IpAddr::V4(Ipv4Addr::LOCALHOST) };
+    /// Binds to a free port of an address.
+    pub fn bind(ip: IpAddr) -> Result<Self, RunError> {
         let fail = |e: io::Error| RunError::new(format!("no UDP socket on {ip}: {e}"));
         let socket = UdpSocket::bind((ip, 0)).map_err(fail)?;
         socket.set_nonblocking(true).map_err(fail)?;
-        let s = Self { socket, drops: 0 };
+        let s = Self { socket, dscp: 0, drops: 0 };
         for (option, value) in [
             (libc::SO_TIMESTAMPNS, 1),
             (libc::SO_RXQ_OVFL, 1),
@@ -47,15 +48,15 @@ impl Socket {
             (libc::SO_RCVBUFFORCE, RECEIVE_BUFFER),
         ] {
             // Without an option the run goes on: no stamp means the loop's own time, and that is reported.
-            s.set(option, value);
+            s.set(libc::SOL_SOCKET, option, value);
         }
         Ok(s)
     }
 
-    fn set(&self, option: i32, value: i32) -> bool {
+    fn set(&self, level: i32, option: i32, value: i32) -> bool {
         let p: *const i32 = &value;
         // SAFETY: the pointer and length describe one i32 that outlives the call.
-        unsafe { libc::setsockopt(self.fd(), libc::SOL_SOCKET, option, p.cast(), size_of::<i32>() as u32) == 0 }
+        unsafe { libc::setsockopt(self.fd(), level, option, p.cast(), size_of::<i32>() as u32) == 0 }
     }
 
     /// Its address.
@@ -68,8 +69,18 @@ impl Socket {
         self.socket.as_raw_fd()
     }
 
-    /// Sends; a full buffer or an absent peer loses the datagram, as a network would. Tells whether it went.
-    pub fn send(&self, bytes: &[u8], to: SocketAddr) -> bool {
+    /// Sends with a code point (DSCP); a full buffer or an absent peer loses the datagram, as a network would. Tells
+    /// whether it went.
+    pub fn send(&mut self, bytes: &[u8], to: SocketAddr, dscp: u8) -> bool {
+        if dscp != self.dscp {
+            // The code point is the upper six bits of the field in the IP header. [RFC 2474 §3]
+            let (level, option) = match to {
+                SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_TOS),
+                SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+            };
+            self.set(level, option, i32::from(dscp) << 2);
+            self.dscp = dscp;
+        }
         self.socket.send_to(bytes, to).is_ok()
     }
 
@@ -145,13 +156,13 @@ fn address(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
 mod tests {
     use super::*;
 
-    fn round(ipv6: bool) {
-        let (a, mut b) = match (Socket::bind(ipv6), Socket::bind(ipv6)) {
+    fn round(ip: IpAddr) {
+        let (mut a, mut b) = match (Socket::bind(ip), Socket::bind(ip)) {
             (Ok(a), Ok(b)) => (a, b),
-            _ if ipv6 => return eprintln!("skipped: no IPv6 loopback here"),
+            _ if ip.is_ipv6() => return eprintln!("skipped: no IPv6 loopback here"),
             other => panic!("{other:?}"),
         };
-        assert!(a.send(b"hand", b.address().unwrap()));
+        assert!(a.send(b"hand", b.address().unwrap(), 46));
         let mut buffer = [0; 64];
         let got = (0..1000).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_micros(100));
@@ -164,7 +175,7 @@ mod tests {
 
     #[test]
     fn datagrams_carry_a_kernel_stamp() {
-        round(false);
-        round(true);
+        round(Ipv4Addr::LOCALHOST.into());
+        round(Ipv6Addr::LOCALHOST.into());
     }
 }

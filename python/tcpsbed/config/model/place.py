@@ -93,4 +93,6 @@ class Real(Table):
     realtime: StrictBool = True
     """Ask for SCHED_FIFO and locked memory."""
     ipv6: StrictBool = False
-    """IPv6 loopback in place of IPv4."""
+    """IPv6 in place of IPv4."""
+    network: Literal["gates", "namespaces"] = "gates"
+    """Nodes on loopback with UDP gates between them, or (root) each in a network namespace with a TUN device."""

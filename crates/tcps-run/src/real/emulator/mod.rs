@@ -1,0 +1,141 @@
+//! The emulator: the network of the scenario between real nodes, on the machine's clock.
+//!
+//! ```text
+//!  node a ──► port a ─┐                        ┌─► port b ──► node b
+//!                     └─► tcps-net, real clock ─┘
+//! ```
+//! Ports are UDP gates on loopback, without root (`gates`), or the TUN devices of nodes in network namespaces of their
+//! own (`taps`). A datagram leaves when the network says so; how far that moment and the delivery differ is measured
+//! for every packet: set against delivered.
+
+mod gates;
+mod relay;
+mod taps;
+
+use super::{clock::RunClock, ring::Producer};
+use crate::{
+    error::RunError,
+    plan::{Isolation, Plan},
+    virtual_time::ASIDE_CLASS,
+};
+use gates::Gates;
+pub use relay::Relay;
+use std::{collections::BTreeMap, net::SocketAddr, os::fd::RawFd, path::Path};
+use taps::Taps;
+use tcps_core::time::Time;
+use tcps_net::Network;
+use tcps_wire::header;
+
+const RING_ROWS: u64 = 1 << 15;
+
+/// Where datagrams enter and leave the network. Ports are numbered as their descriptors.
+trait Ports {
+    /// What can be waited for.
+    fn descriptors(&self) -> Vec<RawFd>;
+    /// The next datagram at a port, with its bytes in the buffer; nothing if none is there for the network.
+    fn receive(
+        &mut self,
+        plan: &Plan,
+        port: usize,
+        clock: &mut RunClock,
+        buffer: &mut [u8],
+    ) -> Option<Entered>;
+    /// Breaks one bit of a datagram, chosen by a number.
+    fn corrupt(&self, bytes: &mut [u8], by: u32);
+    /// Lets a datagram out of the network.
+    fn deliver(&mut self, exit: usize, bytes: &[u8]);
+    /// What says when datagrams entered.
+    fn stamps(&self) -> &'static str;
+    /// What went wrong so far.
+    fn troubles(&self) -> Troubles;
+}
+
+/// A datagram that enters the network.
+struct Entered {
+    from: u16,
+    to: u16,
+    /// The port that it leaves through.
+    exit: usize,
+    arrived: Time,
+    /// Bytes of the buffer that are handed on.
+    len: usize,
+    class: u16,
+    index: u32,
+    dscp: u8,
+    wire_bytes: u32,
+}
+
+/// What ports count.
+#[derive(Debug, Clone, Copy, Default)]
+struct Troubles {
+    /// Datagrams that the kernel dropped on the way in.
+    dropped: u64,
+    /// Datagrams that the kernel would not take.
+    unsent: u64,
+    /// Packets that are for no node.
+    strangers: u64,
+}
+
+/// The emulator, before nodes have told where they listen.
+pub struct Emulator {
+    entrance: Entrance,
+    network: Network,
+    ring: Producer,
+}
+
+enum Entrance {
+    Gates(Gates),
+    Taps(taps::Listener),
+}
+
+/// Where a node reaches another: (from, to, channel or nothing for other datagrams, address).
+pub type GateAddress = (u16, u16, Option<u16>, SocketAddr);
+
+impl Emulator {
+    /// Builds the network and its ports; TUN devices are taken at `taps`.
+    pub fn prepare(plan: &Plan, ring: &Path, taps: Option<&Path>) -> Result<Self, RunError> {
+        let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
+        let network =
+            Network::new(&plan.network, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))?;
+        let entrance = match plan.real.network {
+            Isolation::Gates => Entrance::Gates(Gates::bind(plan)?),
+            Isolation::Namespaces => Entrance::Taps(taps::Listener::bind(taps)?),
+        };
+        Ok(Self { entrance, network, ring: Producer::create(ring, RING_ROWS)? })
+    }
+
+    /// The gates that nodes send to; without gates, nodes send to each other.
+    pub fn gates(&self) -> Result<Vec<GateAddress>, RunError> {
+        match &self.entrance {
+            Entrance::Gates(g) => g.addresses(),
+            Entrance::Taps(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// Joins the nodes, which listen per (node, channel), and per node for everything else. Run time is 0 at `start`
+    /// (CLOCK_MONOTONIC).
+    pub fn join(
+        self,
+        plan: &Plan,
+        channels: &BTreeMap<(u16, u16), SocketAddr>,
+        asides: &BTreeMap<u16, SocketAddr>,
+        start: Time,
+    ) -> Result<Relay, RunError> {
+        let ports: Box<dyn Ports> = match self.entrance {
+            Entrance::Gates(gates) => Box::new(gates.joined(channels, asides)),
+            Entrance::Taps(listener) => Box::new(Taps::new(listener.devices(plan.nodes.len())?, channels)),
+        };
+        Ok(Relay::new(ports, self.network, self.ring, plan, start))
+    }
+}
+
+/// Flow, sample and accounted size of a UDP datagram that takes `wire_bytes` on the wire.
+fn account(plan: &Plan, channel: Option<u16>, datagram: &[u8], wire_bytes: u32) -> (u16, u32, u32) {
+    let parsed = header::Packet::new_checked(datagram).ok().and_then(|p| header::Repr::parse(&p).ok());
+    match (channel, parsed) {
+        (Some(c), Some(h)) if usize::from(h.flow) < plan.flows.len() => {
+            (h.flow, h.index, plan.accounted_bytes(c, wire_bytes, h.payload_bytes()))
+        }
+        _ => (ASIDE_CLASS, 0, wire_bytes),
+    }
+}

@@ -1,0 +1,287 @@
+//! The loop of the emulator: from ports into the network, and out again when the network says so.
+
+use super::{Entered, Ports};
+use crate::{
+    node::histogram,
+    plan::{Action, Plan},
+    real::{
+        clock::{monotonic_ns, thread_cpu_ns, RunClock},
+        ring::Producer,
+        session::{Events, DRAIN_NS},
+        socket::MAX_DATAGRAM,
+        wait::{privileges, Waiter},
+    },
+    report::{Emulated, NodeSelf, RealSelf, Report, Spread},
+    virtual_time::ASIDE_CLASS,
+};
+use hdrhistogram::Histogram;
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicBool, Ordering},
+};
+use tcps_core::{
+    record::{Kind, Record},
+    time::{Time, NEVER},
+};
+use tcps_net::{LinkChange, NetEvent, Network, Packet};
+
+/// A datagram in the network.
+#[derive(Default)]
+struct Letter {
+    from: u16,
+    exit: usize,
+    arrived: Time,
+    bytes: Vec<u8>,
+    copies: u16,
+}
+
+/// Set against delivered, for one ordered pair of nodes.
+struct Journey {
+    set: Histogram<u64>,
+    delivered: Histogram<u64>,
+    error: Histogram<u64>,
+    entered: u64,
+    lost: u64,
+}
+
+/// The emulator with its nodes joined, ready to start.
+pub struct Relay {
+    start: Time,
+    clock: RunClock,
+    ports: Box<dyn Ports>,
+    network: Network,
+    /// Without links all nodes reach each other at once.
+    linked: bool,
+    ring: Producer,
+    letters: Vec<Letter>,
+    free: Vec<u32>,
+    paths: BTreeMap<(u16, u16), Journey>,
+    buffer: Vec<u8>,
+    /// The network never goes back in time.
+    latest: Time,
+    probe_at: Time,
+    errors: Vec<String>,
+}
+
+impl Relay {
+    pub(super) fn new(
+        ports: Box<dyn Ports>,
+        network: Network,
+        ring: Producer,
+        plan: &Plan,
+        start: Time,
+    ) -> Self {
+        Self {
+            start,
+            clock: RunClock::new(start),
+            ports,
+            network,
+            linked: !plan.network.links.is_empty(),
+            ring,
+            letters: Vec::new(),
+            free: Vec::new(),
+            paths: BTreeMap::new(),
+            buffer: vec![0; MAX_DATAGRAM],
+            latest: 0,
+            probe_at: if plan.queue_probe_ns.is_some() { 0 } else { NEVER },
+            errors: Vec::new(),
+        }
+    }
+
+    /// Runs to the end of the plan or until `stop`.
+    pub fn run(mut self, plan: &Plan, stop: &AtomicBool) -> Report {
+        let privileges = privileges(plan.real.realtime);
+        let mut waiter = Waiter::new(&self.ports.descriptors(), plan.real.waiting, plan.real.spin_ns);
+        let mut events = Events::new(plan);
+        let mut late = histogram();
+        let processor = thread_cpu_ns();
+        while monotonic_ns() < self.start && !stop.load(Ordering::Relaxed) {
+            waiter.wait(self.start);
+        }
+        while !stop.load(Ordering::Relaxed) && self.clock.now() < plan.duration_ns + DRAIN_NS {
+            let due = self.network.poll_timeout().unwrap_or(NEVER).min(events.next()).min(self.probe_at);
+            waiter.wait(due.saturating_add(self.start));
+            for port in waiter.ready() {
+                self.receive(plan, port);
+            }
+            let now = self.clock.now();
+            if due <= now {
+                let _ = late.record((now - due) as u64);
+            }
+            while let Some(i) = events.due(now) {
+                self.apply(&plan.events[i].action, i, now);
+            }
+            self.advance(now);
+            self.probe_queues(plan, now);
+        }
+        self.report(late, privileges, thread_cpu_ns() - processor, plan)
+    }
+
+    fn receive(&mut self, plan: &Plan, port: usize) {
+        let Some(e) = self.ports.receive(plan, port, &mut self.clock, &mut self.buffer) else { return };
+        let payload = self.post(&e);
+        self.paths.entry((e.from, e.to)).or_insert_with(Journey::new).entered += 1;
+        let Entered { from, to: dst, class, index, dscp, wire_bytes, arrived, .. } = e;
+        let packet = Packet { payload, class, index, dst, dscp, wire_bytes, sent_ns: arrived };
+        if !self.linked {
+            return self.deliver(arrived, packet, false);
+        }
+        self.latest = self.latest.max(arrived);
+        self.advance_network(self.latest);
+        self.network.send(self.latest, from, packet);
+        self.drain();
+    }
+
+    /// Keeps what the buffer holds.
+    fn post(&mut self, e: &Entered) -> u32 {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.letters.push(Letter::default());
+            self.letters.len() as u32 - 1
+        });
+        let letter = &mut self.letters[id as usize];
+        (letter.from, letter.exit, letter.arrived, letter.copies) = (e.from, e.exit, e.arrived, 0);
+        letter.bytes.clear();
+        letter.bytes.extend_from_slice(&self.buffer[..e.len]);
+        id
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.latest = self.latest.max(now);
+        self.advance_network(self.latest);
+        self.drain();
+    }
+
+    fn advance_network(&mut self, until: Time) {
+        while let Some(t) = self.network.poll_timeout().filter(|t| *t <= until) {
+            self.network.handle_timeout(t);
+            self.drain();
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(event) = self.network.poll_event() {
+            match event {
+                NetEvent::Arrived { at, packet, corrupted } => self.deliver(at, packet, corrupted),
+                NetEvent::Duplicated { packet, .. } => self.letters[packet.payload as usize].copies += 1,
+                NetEvent::Dropped { at, packet, link, reason } => {
+                    let from = self.letters[packet.payload as usize].from;
+                    self.paths.entry((from, packet.dst)).or_insert_with(Journey::new).lost += 1;
+                    if packet.class != ASIDE_CLASS {
+                        let row = Record {
+                            value: at - packet.sent_ns,
+                            index: packet.index,
+                            size: packet.wire_bytes,
+                            flow: packet.class,
+                            point: link,
+                            detail: reason as u8,
+                            ..Record::new(at, Kind::Dropped)
+                        };
+                        self.ring.push(&row);
+                    }
+                    self.let_go(packet.payload);
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, at: Time, packet: Packet, corrupted: bool) {
+        let letter = &mut self.letters[packet.payload as usize];
+        let (arrived, from, exit) = (letter.arrived, letter.from, letter.exit);
+        let intact = (corrupted && letter.copies > 0).then(|| letter.bytes.clone());
+        if corrupted {
+            self.ports.corrupt(&mut letter.bytes, packet.index);
+        }
+        self.ports.deliver(exit, &letter.bytes);
+        if let Some(bytes) = intact {
+            letter.bytes = bytes;
+        }
+        let sent = self.clock.now();
+        let path = self.paths.entry((from, packet.dst)).or_insert_with(Journey::new);
+        let _ = path.set.record((at - arrived).max(0) as u64);
+        let _ = path.delivered.record((sent - arrived).max(0) as u64);
+        let _ = path.error.record((sent - at).max(0) as u64);
+        self.let_go(packet.payload);
+    }
+
+    fn let_go(&mut self, id: u32) {
+        let l = &mut self.letters[id as usize];
+        match l.copies.checked_sub(1) {
+            Some(left) => l.copies = left,
+            None => self.free.push(id),
+        }
+    }
+
+    fn apply(&mut self, action: &Action, number: usize, now: Time) {
+        self.advance_network(now);
+        match action {
+            Action::Link { links, rate_bps, delay_ns, loss, up } => {
+                let change = LinkChange { rate_bps: *rate_bps, delay_ns: *delay_ns, loss: *loss, up: *up };
+                for link in links {
+                    if let Err(e) = self.network.change_link(now, *link, &change) {
+                        self.errors.push(format!("events.{number}: {e}"));
+                    }
+                }
+            }
+            Action::Reroute => self.network.reroute(now),
+            Action::Traffic { traffic, running } => {
+                traffic.iter().for_each(|t| self.network.set_traffic(now, *t, *running));
+            }
+            Action::Flow { .. } | Action::Component { .. } => {}
+        }
+        self.ring.push(&Record { index: number as u32, ..Record::new(now, Kind::Event) });
+    }
+
+    fn probe_queues(&mut self, plan: &Plan, now: Time) {
+        if now < self.probe_at {
+            return;
+        }
+        for (id, link) in plan.network.links.iter().enumerate() {
+            if link.rate_bps.is_some() || link.opportunities_ns.is_some() {
+                let q = self.network.queue(now, id as u16);
+                let value = q.wait_ns;
+                let (index, size, point) = (q.packets as u32, q.bytes as u32, id as u16);
+                self.ring.push(&Record { value, index, size, point, ..Record::new(now, Kind::Queue) });
+            }
+        }
+        let period = plan.queue_probe_ns.unwrap_or(NEVER).max(1);
+        self.probe_at += period * ((now - self.probe_at) / period + 1);
+    }
+
+    fn report(self, late: Histogram<u64>, privileges: Vec<String>, cpu_ns: Time, plan: &Plan) -> Report {
+        let mut report = Report::default();
+        report.network(&self.network);
+        report.errors = self.errors;
+        let troubles = self.ports.troubles();
+        let name = |n: u16| plan.nodes[n as usize].name.as_str();
+        let stamps = self.ports.stamps();
+        for ((from, to), p) in &self.paths {
+            let times = (&p.set, &p.delivered, &p.error);
+            report.emulator.push(Emulated::new(stamps, name(*from), name(*to), times, p.entered, p.lost));
+        }
+        report.nodes.push(NodeSelf {
+            name: "emulator".into(),
+            cores: 1,
+            busy_s: cpu_ns as f64 / 1e9,
+            real: Some(RealSelf {
+                ticks: late.len(),
+                late_ns: Spread::of(&late),
+                ring_overflows: self.ring.lost(),
+                socket_drops: troubles.dropped,
+                unsent: troubles.unsent,
+                strangers: troubles.strangers,
+                clock_steps: self.clock.steps(),
+                waiting: format!("{:?}", plan.real.waiting).to_lowercase(),
+                privileges,
+                ..RealSelf::default()
+            }),
+            ..NodeSelf::default()
+        });
+        report
+    }
+}
+
+impl Journey {
+    fn new() -> Self {
+        Self { set: histogram(), delivered: histogram(), error: histogram(), entered: 0, lost: 0 }
+    }
+}

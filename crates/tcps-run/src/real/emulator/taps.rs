@@ -1,0 +1,124 @@
+//! TUN devices of nodes in network namespaces: ports of the emulator where the user is root.
+//!
+//! Whole IP packets pass unchanged, whatever they carry: time to live and code point stay as the sender set them. The
+//! kernel puts no stamp on them: a packet enters at the moment right after it was read, so the time in which the
+//! emulator wakes up adds to its delay and is not part of set against delivered.
+
+use super::{account, Entered, Ports, Troubles};
+use crate::{
+    error::RunError,
+    plan::Plan,
+    real::{clock::RunClock, handover, namespace},
+};
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{Read, Write},
+    net::SocketAddr,
+    os::{
+        fd::{AsRawFd, RawFd},
+        unix::net::UnixListener,
+    },
+    path::Path,
+};
+use tcps_wire::ip;
+
+/// Bytes of the link below IP. [PROTOCOLS 1.2]
+const LINK_BYTES: u32 = 26;
+
+/// Waits for the nodes' devices.
+pub(super) struct Listener(UnixListener);
+
+impl Listener {
+    /// Listens at a path.
+    pub fn bind(path: Option<&Path>) -> Result<Self, RunError> {
+        let path = path.ok_or_else(|| RunError::new("prepare: namespaces need \"taps\""))?;
+        let fail = |e: std::io::Error| RunError::new(format!("{}: {e}", path.display()));
+        let listener = UnixListener::bind(path).map_err(fail)?;
+        listener.set_nonblocking(true).map_err(fail)?;
+        Ok(Self(listener))
+    }
+
+    /// The devices of all nodes, in order. Nodes hand theirs over before they are ready, so none is waited for.
+    pub fn devices(self, nodes: usize) -> Result<Vec<File>, RunError> {
+        let fail = |e: std::io::Error| RunError::new(format!("a TUN device did not come: {e}"));
+        let mut devices = BTreeMap::new();
+        for _ in 0..nodes {
+            let (stream, _) = self.0.accept().map_err(fail)?;
+            let (node, device) = handover::receive(&stream).map_err(fail)?;
+            devices.insert(node, device);
+        }
+        if devices.keys().copied().ne(0..nodes as u16) {
+            return Err(RunError::new("two TUN devices came for one node"));
+        }
+        Ok(devices.into_values().collect())
+    }
+}
+
+/// One device a node; the number of a port is that of its node.
+pub(super) struct Taps {
+    devices: Vec<File>,
+    /// Channel per (node, UDP port) that listens.
+    channels: BTreeMap<(u16, u16), u16>,
+    strangers: u64,
+    unsent: u64,
+}
+
+impl Taps {
+    /// Ports with the addresses at which nodes listen, per (node, channel).
+    pub fn new(devices: Vec<File>, listeners: &BTreeMap<(u16, u16), SocketAddr>) -> Self {
+        let channels = listeners.iter().map(|(&(node, channel), a)| ((node, a.port()), channel)).collect();
+        Self { devices, channels, strangers: 0, unsent: 0 }
+    }
+
+    /// Where a packet goes and what it is; nothing if it is for no other node.
+    fn look(&self, plan: &Plan, from: u16, bytes: &[u8], arrived: i64) -> Option<Entered> {
+        let packet = ip::Packet::new_checked(bytes).ok()?;
+        let to = namespace::node_at(packet.destination())?;
+        if usize::from(to) >= self.devices.len() || to == from {
+            return None;
+        }
+        let udp = packet.udp();
+        let channel = udp.as_ref().and_then(|u| self.channels.get(&(to, u.port)).copied());
+        let payload = udp.map_or(&[][..], |u| &bytes[u.payload]);
+        let (class, index, wire_bytes) = account(plan, channel, payload, bytes.len() as u32 + LINK_BYTES);
+        let (exit, len, dscp) = (usize::from(to), bytes.len(), packet.dscp());
+        Some(Entered { from, to, exit, arrived, len, class, index, dscp, wire_bytes })
+    }
+}
+
+impl Ports for Taps {
+    fn descriptors(&self) -> Vec<RawFd> {
+        self.devices.iter().map(|d| d.as_raw_fd()).collect()
+    }
+
+    fn receive(
+        &mut self,
+        plan: &Plan,
+        port: usize,
+        clock: &mut RunClock,
+        buffer: &mut [u8],
+    ) -> Option<Entered> {
+        let len = self.devices[port].read(buffer).ok()?;
+        let entered = self.look(plan, port as u16, &buffer[..len], clock.now());
+        self.strangers += u64::from(entered.is_none());
+        entered
+    }
+
+    fn corrupt(&self, bytes: &mut [u8], by: u32) {
+        ip::flip_a_bit(bytes, by);
+    }
+
+    fn deliver(&mut self, exit: usize, bytes: &[u8]) {
+        let sent = self.devices[exit].write(bytes).is_ok_and(|n| n == bytes.len());
+        self.unsent += u64::from(!sent);
+    }
+
+    fn stamps(&self) -> &'static str {
+        "after the read"
+    }
+
+    fn troubles(&self) -> Troubles {
+        Troubles { dropped: 0, unsent: self.unsent, strangers: self.strangers }
+    }
+}

@@ -1,0 +1,195 @@
+//! A network namespace for a node, with one interface: a TUN device whose other end the emulator holds.
+//!
+//! ```text
+//!  node's namespace: sockets ── tcps0 (10.77.0.1/16) ══ descriptor ══► emulator ◄══ tcps0 of the next node
+//! ```
+//! The namespace has no name and the device is not persistent: both are gone when node and emulator are, however
+//! they end.
+
+use super::handover;
+use crate::{
+    error::RunError,
+    plan::{Isolation, RealPlan},
+};
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    mem::zeroed,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket},
+    os::{
+        fd::{AsRawFd, RawFd},
+        unix::fs::OpenOptionsExt,
+    },
+    path::Path,
+    time::{Duration, Instant},
+};
+
+/// Name of the device in every node's namespace.
+const DEVICE: &str = "tcps0";
+const CLONE_DEVICE: &str = "/dev/net/tun";
+/// Longest time until an IPv6 address can be used.
+const USABLE: Duration = Duration::from_secs(2);
+
+/// The address of a node's sockets.
+pub fn address(real: &RealPlan, node: u16) -> IpAddr {
+    let [high, low] = (node + 1).to_be_bytes();
+    match (real.network, real.ipv6) {
+        (Isolation::Gates, false) => Ipv4Addr::LOCALHOST.into(),
+        (Isolation::Gates, true) => Ipv6Addr::LOCALHOST.into(),
+        (Isolation::Namespaces, false) => Ipv4Addr::new(10, 77, high, low).into(),
+        (Isolation::Namespaces, true) => Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, node + 1).into(),
+    }
+}
+
+/// The node with an address in a namespace.
+pub fn node_at(address: IpAddr) -> Option<u16> {
+    let number = match address {
+        IpAddr::V4(a) => match a.octets() {
+            [10, 77, high, low] => u16::from_be_bytes([high, low]),
+            _ => return None,
+        },
+        IpAddr::V6(a) => match a.segments() {
+            [0xfd77, 0, 0, 0, 0, 0, 0, number] => number,
+            _ => return None,
+        },
+    };
+    number.checked_sub(1)
+}
+
+/// Moves this thread, and those it starts from now on, into a network namespace of its own, and hands the other end
+/// of its TUN device to the emulator that listens at `taps`.
+pub fn enter(real: &RealPlan, node: u16, taps: &Path) -> Result<(), RunError> {
+    // SAFETY: a plain system call; sockets and threads are made after it.
+    if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+        return Err(refused("network namespace", "root (CAP_SYS_ADMIN)", &io::Error::last_os_error()));
+    }
+    let tun = device()
+        .map_err(|e| refused(CLONE_DEVICE, "the module `tun`, the device file and CAP_NET_ADMIN", &e))?;
+    configure(real, node).map_err(|e| refused("address for the TUN device", "CAP_NET_ADMIN", &e))?;
+    handover::send(taps, node, tun.as_raw_fd())
+        .map_err(|e| RunError::new(format!("the TUN device cannot be handed to the emulator: {e}")))
+}
+
+fn refused(what: &str, needs: &str, error: &io::Error) -> RunError {
+    RunError::new(format!(
+        "real.network = \"namespaces\": no {what} ({error}); it needs {needs}, real.network = \"gates\" does not"
+    ))
+}
+
+/// Packets that the kernel dropped at this namespace's device, in either direction.
+pub fn drops() -> u64 {
+    let table = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    let row = table.lines().find_map(|l| l.trim_start().strip_prefix(DEVICE)?.strip_prefix(':'));
+    let columns: Vec<u64> =
+        row.unwrap_or_default().split_whitespace().filter_map(|c| c.parse().ok()).collect();
+    // Receive and transmit have eight columns each; `drop` is the fourth.
+    [3, 11].iter().filter_map(|&i| columns.get(i)).sum()
+}
+
+fn device() -> io::Result<File> {
+    let tun = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(CLONE_DEVICE)?;
+    let mut request = request();
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
+    ioctl(tun.as_raw_fd(), libc::TUNSETIFF, &mut request)?;
+    Ok(tun)
+}
+
+/// Gives the device its address and sets it and the loopback interface up. Its MTU is the kernel's default, 1500.
+fn configure(real: &RealPlan, node: u16) -> io::Result<()> {
+    let ip = address(real, node);
+    // Neither the unused version of IP nor addresses made up by the kernel should send packets of their own.
+    let (setting, value) = if real.ipv6 { ("addr_gen_mode", "1") } else { ("disable_ipv6", "1") };
+    // Where the kernel has no IPv6, there is nothing to be quiet.
+    let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{DEVICE}/{setting}"), value);
+    let control = UdpSocket::bind((if real.ipv6 { "::" } else { "0.0.0.0" }, 0))?;
+    let fd = control.as_raw_fd();
+    match ip {
+        IpAddr::V4(ip) => {
+            set_v4(fd, libc::SIOCSIFADDR, ip)?;
+            set_v4(fd, libc::SIOCSIFNETMASK, Ipv4Addr::new(255, 255, 0, 0))?;
+        }
+        IpAddr::V6(ip) => set_v6(fd, ip)?,
+    }
+    for name in [DEVICE, "lo"] {
+        let mut up = request_for(name);
+        ioctl(fd, libc::SIOCGIFFLAGS, &mut up)?;
+        // SAFETY: the kernel has filled in the flags.
+        up.ifr_ifru.ifru_flags = unsafe { up.ifr_ifru.ifru_flags } | libc::IFF_UP as i16;
+        ioctl(fd, libc::SIOCSIFFLAGS, &mut up)?;
+    }
+    usable(ip)
+}
+
+fn set_v4(fd: RawFd, what: libc::Ioctl, ip: Ipv4Addr) -> io::Result<()> {
+    let mut request = request();
+    let address = libc::sockaddr_in {
+        sin_family: libc::AF_INET as u16,
+        sin_port: 0,
+        sin_addr: libc::in_addr { s_addr: u32::from(ip).to_be() },
+        sin_zero: [0; 8],
+    };
+    // SAFETY: both structures are 16 bytes of plain data.
+    request.ifr_ifru.ifru_addr = unsafe { std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(address) };
+    ioctl(fd, what, &mut request)
+}
+
+fn set_v6(fd: RawFd, ip: Ipv6Addr) -> io::Result<()> {
+    let mut index = request();
+    ioctl(fd, libc::SIOCGIFINDEX, &mut index)?;
+    let mut request = libc::in6_ifreq {
+        ifr6_addr: libc::in6_addr { s6_addr: ip.octets() },
+        ifr6_prefixlen: 64,
+        // SAFETY: the kernel has filled in the index.
+        ifr6_ifindex: unsafe { index.ifr_ifru.ifru_ifindex },
+    };
+    ioctl(fd, libc::SIOCSIFADDR, &mut request)
+}
+
+/// Waits until sockets can be bound to an address: the kernel checks a new IPv6 address first, in the background.
+fn usable(ip: IpAddr) -> io::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match UdpSocket::bind((ip, 0)) {
+            Ok(_) => return Ok(()),
+            Err(e) if begun.elapsed() > USABLE => return Err(e),
+            Err(_) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+}
+
+fn request() -> libc::ifreq {
+    request_for(DEVICE)
+}
+
+fn request_for(name: &str) -> libc::ifreq {
+    // SAFETY: all-zero bytes are valid for this plain C structure.
+    let mut request: libc::ifreq = unsafe { zeroed() };
+    request.ifr_name.iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from as libc::c_char);
+    request
+}
+
+fn ioctl<T>(fd: RawFd, what: libc::Ioctl, request: &mut T) -> io::Result<()> {
+    // SAFETY: each caller hands over the structure that the kernel expects for `what`; it outlives the call.
+    match unsafe { libc::ioctl(fd, what, std::ptr::from_mut(request)) } {
+        0.. => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_leads_back_to_its_node() {
+        for ipv6 in [false, true] {
+            let real = RealPlan { network: Isolation::Namespaces, ipv6, ..RealPlan::default() };
+            for node in [0, 1, 254, 255, 256, 40_000] {
+                assert_eq!(node_at(address(&real, node)), Some(node));
+            }
+        }
+        for stranger in ["10.77.0.0", "10.78.0.1", "fd77::", "fd77::1:1", "ff02::2", "127.0.0.1"] {
+            assert_eq!(node_at(stranger.parse().unwrap()), None, "{stranger}");
+        }
+    }
+}

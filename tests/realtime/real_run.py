@@ -154,7 +154,13 @@ def rings_of(pid: int) -> list[Path]:
     """The rings that a process has mapped."""
     with contextlib.suppress(OSError):
         lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
-        return sorted({Path(line.split(maxsplit=5)[5]) for line in lines if line.endswith(".ring") or "/emulator" in line})
+        return sorted(
+            {
+                Path(line.split(maxsplit=5)[5])
+                for line in lines
+                if line.endswith(".ring") or "/emulator" in line
+            }
+        )
     return []
 
 

@@ -78,7 +78,9 @@ def crafted(rng: random.Random) -> Iterator[bytes]:
         yield b""
 
 
-def attacked(folder: Path, text: str, victims: list[str], datagrams: list[bytes], nodes: int) -> tuple[Started, str]:
+def attacked(
+    folder: Path, text: str, victims: list[str], datagrams: list[bytes], nodes: int
+) -> tuple[Started, str]:
     """A run during which strangers throw datagrams at nodes; it must end well."""
     with started(folder, text, nodes) as run:
         time.sleep(0.3)

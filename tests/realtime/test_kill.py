@@ -29,7 +29,9 @@ def newest_s(run: Started, node: str) -> float:
     """Run time of the last row that a node left in the run folder."""
     found = rows(run.out)
     number = list(NODES).index(node)
-    own = found["kind"] == QUEUE if node == "emulator" else (found["node"] == number) & (found["kind"] != QUEUE)
+    own = (
+        found["kind"] == QUEUE if node == "emulator" else (found["node"] == number) & (found["kind"] != QUEUE)
+    )
     return float(found["time"][own].max() / 1e9)
 
 

@@ -49,7 +49,11 @@ def test_traffic_that_delays_samples_does_not_touch_the_component(
 ) -> None:
     # On links of 10 Mbit/s samples meet the traffic. The points of one sample differ by the block and nothing else.
     for block_ms in BLOCKS_MS:
-        overrides = [f'hooks.block.cost="{block_ms} ms"', f'traffic.background.rate="{load}"', 'duration="3 s"']
+        overrides = [
+            f'hooks.block.cost="{block_ms} ms"',
+            f'traffic.background.rate="{load}"',
+            'duration="3 s"',
+        ]
         found = simulated(scenarios / "usnet9-latency.toml", tmp_path / f"{block_ms}", *overrides)
         parts = {part["name"]: part["latency_ms"] for part in found["path"]["kinematic"]}
         assert parts["srv"]["mean"] == pytest.approx(block_ms, abs=0.001)
@@ -79,6 +83,8 @@ echo = {{ points = ["srv.entry", "srv.exit"], period = "20 ms" }}
     off_ms = component(found)["mean"] - own_ms
     bar_ms = max(0.01 * own_ms, 0.02)
     with capsys.disabled():
-        print(f"\nblock of {block_ms} ms: {own_ms:.4f} ms itself, found {off_ms * 1e3:+.1f} us (bar {bar_ms * 1e3:.0f} us)")
+        print(
+            f"\nblock of {block_ms} ms: {own_ms:.4f} ms itself, found {off_ms * 1e3:+.1f} us (bar {bar_ms * 1e3:.0f} us)"
+        )
     assert own_ms == pytest.approx(block_ms, rel=0.05)
     assert abs(off_ms) < FACTOR * bar_ms

@@ -72,7 +72,9 @@ def test_with_slack_both_worlds_tell_the_same(tmp_path: Path) -> None:
         assert other["sent"] == pytest.approx(flow["sent"], rel=0.01)
         assert flow["lost"] == other["lost"] == 0
         here, there = means(virtual, name), means(real, name)
-        assert here["ms-com -> srv" if name == "kinematic" else "srv -> ms-com"] == pytest.approx(12, abs=0.001)
+        assert here["ms-com -> srv" if name == "kinematic" else "srv -> ms-com"] == pytest.approx(
+            12, abs=0.001
+        )
         for place in here.keys() | there.keys():
             assert there.get(place, 0.0) == pytest.approx(here.get(place, 0.0), abs=SLACK_MS), place
     for path in real["emulator"]:

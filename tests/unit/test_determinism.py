@@ -52,9 +52,20 @@ def test_another_seed_leaves_other_rows(scenarios: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_another_mathematical_library_leaves_the_same_rows(scenarios: Path, tmp_path: Path, name: str) -> None:
+def test_another_mathematical_library_leaves_the_same_rows(
+    scenarios: Path, tmp_path: Path, name: str
+) -> None:
     sets = [word for override in SHIPPED[name] for word in ("--set", override)]
-    command = [sys.executable, "-m", "tcpsbed", "run", str(scenarios / f"{name}.toml"), "--quiet", "--no-report", *sets]
+    command = [
+        sys.executable,
+        "-m",
+        "tcpsbed",
+        "run",
+        str(scenarios / f"{name}.toml"),
+        "--quiet",
+        "--no-report",
+        *sets,
+    ]
     for kind, more in (("usual", {}), ("without-fma", WITHOUT_FMA)):
         out = ["--set", 'measure.pcapng="off"', "--out", str(tmp_path / kind)]
         subprocess.run([*command, *out], env=os.environ | more, check=True, timeout=60)
@@ -94,7 +105,9 @@ def sample_rows(out: Path) -> Any:
     ids=["packets", "events", "queues", "pcapng"],
 )
 @pytest.mark.parametrize("name", SHIPPED)
-def test_watching_changes_no_sample(scenarios: Path, tmp_path: Path, name: str, watched: tuple[str, ...]) -> None:
+def test_watching_changes_no_sample(
+    scenarios: Path, tmp_path: Path, name: str, watched: tuple[str, ...]
+) -> None:
     file, short = scenarios / f"{name}.toml", 'duration="3 s"'
     simulate(file, tmp_path / "plain", short)
     simulate(file, tmp_path / "watched", short, *watched)
@@ -104,4 +117,6 @@ def test_watching_changes_no_sample(scenarios: Path, tmp_path: Path, name: str, 
     if "pcapng" in watched[0]:
         assert (tmp_path / "watched" / "packets.pcapng").stat().st_size > 10_000
     elif "records" in watched[0]:
-        assert len(open_records(tmp_path / "watched" / "records.bin")) > len(open_records(tmp_path / "plain" / "records.bin"))
+        assert len(open_records(tmp_path / "watched" / "records.bin")) > len(
+            open_records(tmp_path / "plain" / "records.bin")
+        )

@@ -116,14 +116,25 @@ def test_every_kind_of_predictor_works_on_sockets(place: Path, kind: str) -> Non
 def real(folder: Path, text: str, status: int = 0) -> dict[str, Any]:
     """The summary of a real run of the command."""
     (folder / "scenario.toml").write_text(text)
-    command = [sys.executable, "-m", "tcpsbed", "run", "scenario.toml", "--world", "real", "--out", "real", "--quiet"]
+    command = [
+        sys.executable,
+        "-m",
+        "tcpsbed",
+        "run",
+        "scenario.toml",
+        "--world",
+        "real",
+        "--out",
+        "real",
+        "--quiet",
+    ]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
     assert done.returncode == status, done.stderr
     found: dict[str, Any] = json.loads((folder / "real" / "summary.json").read_text())
     return found
 
 
-BAD = '''
+BAD = """
 class Raises:
     def __call__(self, t_ns, index, x, other, y):
         raise ValueError("no such pose")
@@ -165,7 +176,7 @@ class NoCall:
     pass
 
 number = 7
-'''
+"""
 FAILURES = {
     "Raises": "ValueError: no such pose",
     "Negative": "said that it wrote -3 of 256 values",
@@ -210,7 +221,11 @@ def test_a_predictor_that_fails_is_named_and_counted(place: Path) -> None:
     found = simulated(place, scenario(place, predict("./bad.py:Raises"))).summary
     stage = next(stage for stage in found["stages"] if stage["kind"] == "predict")
     assert stage["failures"] == stage["calls"] > 250
-    assert [error for error in found["errors"] if ":Raises at ss-ei (kinematic): ValueError: no such pose" in error]
+    assert [
+        error
+        for error in found["errors"]
+        if ":Raises at ss-ei (kinematic): ValueError: no such pose" in error
+    ]
 
 
 def test_a_real_run_goes_on_beside_a_hook_that_fails(place: Path) -> None:
@@ -285,9 +300,13 @@ params = { resolution = 0.001 }
     run = simulated(place, scenario(place, coding), 'measure.records="packets"')
     coded = captured(place / "seen.bin")
     assert len(coded) == len(plain) > 290
-    errors = [abs(a - b) for one, other in zip(plain, coded, strict=True) for a, b in zip(one, other, strict=True)]
+    errors = [
+        abs(a - b) for one, other in zip(plain, coded, strict=True) for a, b in zip(one, other, strict=True)
+    ]
     assert 0 < max(errors) <= 0.0005 + 1e-6, "half a step of the code"
-    sizes = {link["name"]: link["bytes"] / link["packets"] for link in run.summary["network"] if link["packets"]}
+    sizes = {
+        link["name"]: link["bytes"] / link["packets"] for link in run.summary["network"] if link["packets"]
+    }
     assert sizes["l2.forward"] - sizes["l1.forward"] == pytest.approx(12), "6 values: 12 B on l1, 24 B on l2"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -267,6 +266,15 @@ def test_a_hook_that_cannot_be_loaded_is_refused_before_the_run(
         simulated(place, scenario(place, f'[hooks]\nkinematics = "{hook}"\n'))
     assert isinstance(refused.value, ConfigError | HookError | WorldError)
     assert [word for word in words if word not in str(refused.value)] == []
+
+
+def test_a_real_run_whose_hook_cannot_be_loaded_is_refused(place: Path) -> None:
+    (place / "bad.py").write_text(BAD)
+    (place / "scenario.toml").write_text(scenario(place, '[hooks]\nkinematics = "./bad.py:Fussy"\n'))
+    command = [sys.executable, "-m", "tcpsbed", "run", "scenario.toml", "--world", "real", "--out", "real"]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "node b: " in done.stderr and "bad.py:Fussy" in done.stderr and "gain" in done.stderr
 
 
 @pytest.mark.needs("cc")

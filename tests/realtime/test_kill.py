@@ -92,12 +92,13 @@ def test_a_killed_node_loses_nothing_that_it_had_recorded(tmp_path: Path, victim
     assert any(f"node {NODES[victim]} died" in error for error in summary(run.out)["errors"])
 
 
-def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_a_request_to_stop_keeps_what_was_recorded(tmp_path: Path, stop: signal.Signals) -> None:
     with started(tmp_path, TEXT, len(NODES)) as run:
         until(run, 1.2)
         published = {node: run.published(node) for node in NODES}
         before_s = run.run_time_s("node0")
-        run.command.send_signal(signal.SIGINT)
+        run.command.send_signal(stop)
         processes = list(run.nodes.values())
         status, _, errors = run.finish()
     assert status == 130, errors

@@ -180,22 +180,27 @@ def _analyse(folder: Path, *, samples: bool) -> None:
 
 @contextmanager
 def _interrupts() -> Iterator[threading.Event]:
-    """Turns the first Ctrl-C into a flag; the second interrupts as usual."""
+    """Turns the first Ctrl-C, or the first request to end, into a flag; the second does what it usually does."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     def note(_signal: int, _frame: FrameType | None) -> None:
         asked.set()
-        signal.signal(signal.SIGINT, before)
+        restore()
 
-    signal.signal(signal.SIGINT, note)
+    for number in before:
+        signal.signal(number, note)
     try:
         yield asked
     finally:
-        signal.signal(signal.SIGINT, before)
+        restore()
 
 
 def new_folder(name: str) -> Path:

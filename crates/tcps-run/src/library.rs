@@ -1,4 +1,4 @@
-//! Hooks that are C functions: in a shared library, or at an address (numba compiles to one).
+//! Hooks that are C functions in a shared library.
 
 use crate::{error::RunError, plan::CodePlan};
 use libloading::{Library, Symbol};
@@ -15,22 +15,12 @@ pub struct CHook {
     call: HookFn,
     state: *mut c_void,
     free: Option<FreeFn>,
-    /// Keeps what owns the code (and, for numba, the state) alive.
-    _owner: Box<dyn Send>,
+    /// Keeps the code alive.
+    _library: Library,
 }
 
 // SAFETY: the state belongs to this hook alone, and a hook is called by one thread at a time.
 unsafe impl Send for CHook {}
-
-impl CHook {
-    /// A hook at an address.
-    ///
-    /// # Safety
-    /// `call` must have the type `HookFn` and stay valid, like `state`, as long as `owner` lives.
-    pub unsafe fn at(call: HookFn, state: *mut c_void, owner: Box<dyn Send>) -> Self {
-        Self { call, state, free: None, _owner: owner }
-    }
-}
 
 impl Hook for CHook {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
@@ -76,5 +66,5 @@ pub fn hook(code: &CodePlan) -> Result<Box<dyn Hook>, RunError> {
         return Err(fail(format!("{}_init refused its parameters {}", code.symbol, code.params)));
     }
     let free = free.filter(|_| !state.is_null());
-    Ok(Box::new(CHook { call, state, free, _owner: Box::new(library) }))
+    Ok(Box::new(CHook { call, state, free, _library: library }))
 }

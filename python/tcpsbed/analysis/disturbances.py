@@ -57,6 +57,7 @@ _COUNTS = {
     "socket_drops": "lost {n} datagrams in its sockets",
     "unsent": "could not send {n} datagrams",
     "strangers": "got {n} datagrams from strangers",
+    "asides_refused": "refused {n} datagrams that are no echo's answer and no clock exchange of its own",
     "clock_steps": "saw the wall clock step {n} times",
 }
 

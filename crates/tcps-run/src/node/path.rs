@@ -5,7 +5,7 @@ use super::{
     Node,
 };
 use crate::{
-    outside::{Outside, Work},
+    outside::{Outside, Started, Work},
     plan::{Codec, Direction, Level, SinkPlan, StepKind},
     sample_codec,
 };
@@ -15,9 +15,12 @@ use tcps_core::{
     hook::{HookIn, HookOut, Verdict},
     record::{DropReason, Kind, Record, NONE},
     sample::{Echo, EchoReply, Meta, PointId, HELD},
-    time::Time,
+    time::{Time, MS},
 };
 use tcps_wire::reply;
+
+/// A call of a hook that stood still for longer marks the run as disturbed.
+const STALL_NS: Time = MS;
 
 /// What becomes of a job after a step.
 enum After {
@@ -145,17 +148,41 @@ impl Node {
     fn call<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) -> (Option<Box<Job>>, After) {
         let started = out.start(now);
         let verdict = self.call_hook(now, &mut job, true);
-        let flow = &mut self.flows[job.flow as usize];
-        let priority = flow.priority;
-        let Some(visit) = flow.visits[job.visit as usize].as_mut() else { return (None, After::Waits) };
+        let cost = self.account(started, &job, &verdict, out);
+        if verdict != Verdict::Emit {
+            let component = self.flows[job.flow as usize].visits[job.visit as usize]
+                .as_ref()
+                .map_or(NONE, |v| v.component);
+            self.drop_sample(now, &job.meta, component, DropReason::Hook, out);
+            self.release(&mut job);
+            self.recycle(job);
+            return (None, After::Waits);
+        }
+        self.occupy(started, job, cost, out)
+    }
+
+    /// Notes what a call of the job's step took and whether it failed; its cost, if it has one.
+    fn account<O: Outside>(&mut self, started: Started, job: &Job, verdict: &Verdict, out: &mut O) -> Time {
+        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return 0 };
         let component = visit.component;
         let step = &mut visit.steps[job.step as usize];
-        let cost = step.cost.as_mut().map(|c| c.draw());
-        let used = out.used(started).max(cost.unwrap_or(0));
+        let cost = step.cost.as_mut().map_or(0, |c| c.draw());
+        let own = out.used(started);
+        let used = own.max(cost).max(0);
         step.stats.calls += 1;
-        let _ = step.stats.cost_ns.record(used.max(0) as u64);
+        let _ = step.stats.cost_ns.record(used as u64);
+        if let Verdict::Failed(text) = verdict {
+            step.stats.failures += 1;
+            step.stats.error.get_or_insert_with(|| text.clone());
+        }
+        let after = out.now(started.at);
+        let (detail, node) = (step.kind as u8, self.id);
+        // Time that was neither the hook's nor its cost's: it slept, or was kept from its core.
+        let stood_still = after - started.at - own;
+        if stood_still > STALL_NS {
+            out.record(Record { value: stood_still, node, ..Record::new(after, Kind::Gap) });
+        }
         if self.level >= Level::Events {
-            let (detail, node) = (step.kind as u8, self.id);
             let row = Record {
                 value: used,
                 point: component,
@@ -163,22 +190,26 @@ impl Node {
                 node,
                 index: job.meta.index,
                 flow: job.flow,
-                ..Record::new(now, Kind::Stage)
+                ..Record::new(after, Kind::Stage)
             };
             out.record(row);
         }
-        if verdict != Verdict::Emit {
-            if let Verdict::Failed(text) = verdict {
-                step.stats.failures += 1;
-                step.stats.error.get_or_insert(text);
-            }
-            self.drop_sample(now, &job.meta, component, DropReason::Hook, out);
-            self.release(&mut job);
-            self.recycle(job);
-            return (None, After::Waits);
-        }
+        cost
+    }
+
+    /// Takes the core time of a call that gave something out; its delay comes next.
+    fn occupy<O: Outside>(
+        &mut self,
+        started: Started,
+        mut job: Box<Job>,
+        cost: Time,
+        out: &mut O,
+    ) -> (Option<Box<Job>>, After) {
         job.stage = Stage::Delay;
-        let Some(cost) = cost.filter(|c| *c > 0) else { return (Some(job), After::Goes(out.now(now))) };
+        if cost <= 0 {
+            return (Some(job), After::Goes(out.now(started.at)));
+        }
+        let priority = self.flows[job.flow as usize].priority;
         let id = self.park(job);
         match out.work(started, id, cost, priority) {
             Work::Done(t) => (self.unpark(id), After::Goes(t)),
@@ -255,18 +286,16 @@ impl Node {
         }
         job.meta.index = index;
         let component = visit.component;
-        match self.call_hook(now, &mut job, present) {
-            Verdict::Emit if self.alive[component as usize] => {
-                job.stage = Stage::Delay;
-                if let Some(step) =
-                    self.flows[f as usize].visits[v as usize].as_mut().map(|v| &mut v.steps[s as usize])
-                {
-                    step.stats.calls += 1;
-                }
+        let started = out.start(now);
+        let verdict = self.call_hook(now, &mut job, present);
+        let cost = self.account(started, &job, &verdict, out);
+        if verdict == Verdict::Emit && self.alive[component as usize] {
+            if let (Some(job), _) = self.occupy(started, job, cost, out) {
                 self.todo.push_back(job);
                 self.run(now, out);
             }
-            _ => self.recycle(job),
+        } else {
+            self.recycle(job);
         }
     }
 

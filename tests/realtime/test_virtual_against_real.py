@@ -1,0 +1,108 @@
+"""The same scenario in virtual time and on the machine's clock, where there is slack: the same figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_run import chain, summary, whole
+
+import tcpsbed
+
+SLACK_MS = 0.5
+"""What sockets and wake-ups of a loaded machine may add to a median; a virtual socket takes no time."""
+FAR = """
+[links.access]
+from = "ms"
+to = "edge"
+delay = "12 ms"
+loss = "0 %"
+[links.egress]
+from = "edge"
+to = "ss"
+delay = "8 ms"
+"""
+NARROW = """
+[topology]
+routers = ["n1", "n2"]
+[links.access]
+from = "ms"
+to = "n1"
+delay = "1 ms"
+[links.l1]
+from = "n1"
+to = "n2"
+rate = "4 Mbit/s"
+delay = "1 ms"
+queue = "30000 B"
+[links.edge]
+from = "n2"
+to = "edge"
+[links.egress]
+from = "n2"
+to = "ss"
+[traffic.cbr] # a packet of 2 ms every 4.2 ms: samples wait behind it, at ever other phases
+on = "l1"
+rate = "1.9 Mbit/s"
+packet = "1000 B"
+[measure]
+queues = "5 ms"
+"""
+
+
+def both(folder: Path, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Summaries of the scenario in virtual time and on sockets."""
+    real, _ = whole(folder, text)
+    tcpsbed.run(folder / "scenario.toml", world="virtual", out=folder / "virtual")
+    return summary(folder / "virtual"), real
+
+
+def means(found: dict[str, Any], flow: str) -> dict[str, float]:
+    """Mean time at every place on a flow's way."""
+    return {part["name"]: part["latency_ms"]["mean"] for part in found["path"][flow]}
+
+
+def test_with_slack_both_worlds_tell_the_same(tmp_path: Path) -> None:
+    virtual, real = both(tmp_path, chain("3 s", more=FAR))
+    for name, flow in virtual["flows"].items():
+        other = real["flows"][name]
+        assert flow["delay_ms"]["p50"] == pytest.approx(20.0, abs=0.001)
+        assert other["delay_ms"]["p50"] == pytest.approx(flow["delay_ms"]["p50"], abs=SLACK_MS)
+        assert other["sent"] == pytest.approx(flow["sent"], rel=0.01)
+        assert flow["lost"] == other["lost"] == 0
+        here, there = means(virtual, name), means(real, name)
+        assert here["ms-com -> srv" if name == "kinematic" else "srv -> ms-com"] == pytest.approx(
+            12, abs=0.001
+        )
+        for place in here.keys() | there.keys():
+            assert there.get(place, 0.0) == pytest.approx(here.get(place, 0.0), abs=SLACK_MS), place
+    for path in real["emulator"]:
+        assert path["set_loss"] == path["delivered_loss"] == 0
+        assert path["delivered_delay_ms"]["p50"] == pytest.approx(path["set_delay_ms"], abs=SLACK_MS)
+
+
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Both summaries of a narrow link with cross traffic."""
+    return both(tmp_path_factory.mktemp("narrow"), chain("3 s", more=NARROW))
+
+
+def test_samples_wait_alike_behind_cross_traffic(narrow: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    virtual, real = narrow
+    for name, flow in virtual["flows"].items():
+        p50 = flow["delay_ms"]["p50"]
+        assert p50 > 2.2, "samples wait for the cross traffic, beyond 2 ms of propagation"
+        assert real["flows"][name]["delay_ms"]["p50"] == pytest.approx(p50, rel=0.15)
+        assert real["flows"][name]["lost"] == flow["lost"] == 0
+
+
+def test_links_carry_alike(narrow: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    virtual, real = narrow
+    links = {link["name"]: link for link in virtual["network"]}
+    for link in real["network"]:
+        name, simulated = link["name"], links[link["name"]]
+        assert link["packets"] == pytest.approx(simulated["packets"], rel=0.01), name
+        assert link["dropped_packets"] == simulated["dropped_packets"] == 0
+        if name.startswith("l1."):
+            assert link["utilisation"] == pytest.approx(simulated["utilisation"], rel=0.05)

@@ -52,7 +52,12 @@ def load_hook(module: str, name: str, params: str, bytes_in: bool, bytes_out: bo
     code = find(module, name)
     if inspect.isclass(code):
         hook = _instance(code, module, name, params)
-        return {"call": hook.__call__, **_array("x", bytes_in), **_array("other", False), **_array("y", bytes_out)}
+        return {
+            "call": hook.__call__,
+            **_array("x", bytes_in),
+            **_array("other", False),
+            **_array("y", bytes_out),
+        }
     if not callable(code):
         raise HookError(f"hook {module}:{name}: neither a class nor a function")
     return _compile(code, module, name, params, bytes_in, bytes_out)
@@ -113,7 +118,9 @@ def _compile(
     values, coded = types.CPointer(types.float64), types.CPointer(types.uint8)
     body = code if hasattr(code, "signatures") else numba.njit(code)
     i64 = types.int64
-    signature = i64(i64, i64, coded if bytes_in else values, i64, values, i64, values, coded if bytes_out else values, i64)
+    signature = i64(
+        i64, i64, coded if bytes_in else values, i64, values, i64, values, coded if bytes_out else values, i64
+    )
 
     def entry(t_ns, index, x, n, other, n_other, state, y, room):  # type: ignore[no-untyped-def]
         return body(t_ns, index, carray(x, n), carray(other, n_other), carray(state, STATE), carray(y, room))
@@ -122,6 +129,8 @@ def _compile(
         compiled = numba.cfunc(signature)(entry)
     except Exception as error:
         text = str(error).strip().splitlines()
-        raise HookError(f"hook {module}:{name}: numba cannot compile it: {text[-1] if text else error}") from error
+        raise HookError(
+            f"hook {module}:{name}: numba cannot compile it: {text[-1] if text else error}"
+        ) from error
     state = np.zeros(STATE)
     return {"address": compiled.address, "state": state.ctypes.data, "owner": (compiled, state)}

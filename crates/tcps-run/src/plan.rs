@@ -60,7 +60,10 @@ impl Plan {
     pub fn loops(&self, node: u16) -> Vec<Vec<u16>> {
         let mut loops: Vec<Vec<u16>> = Vec::new();
         let own = self.components.iter().filter(|c| c.node == node).map(|c| [c.session, c.session]);
-        let visits = self.flows.iter().flat_map(|f| f.path.iter().map(move |v| (f, &self.components[v.component as usize])));
+        let visits = self
+            .flows
+            .iter()
+            .flat_map(|f| f.path.iter().map(move |v| (f, &self.components[v.component as usize])));
         for pair in own.chain(visits.filter(|(_, c)| c.node == node).map(|(f, c)| [f.session, c.session])) {
             let (mut joined, others): (Vec<_>, Vec<_>) =
                 loops.into_iter().partition(|l| l.contains(&pair[0]) || l.contains(&pair[1]));
@@ -506,7 +509,13 @@ pub struct RealPlan {
 
 impl Default for RealPlan {
     fn default() -> Self {
-        Self { waiting: Waiting::Timer, spin_ns: 50_000, realtime: true, ipv6: false, network: Isolation::Gates }
+        Self {
+            waiting: Waiting::Timer,
+            spin_ns: 50_000,
+            realtime: true,
+            ipv6: false,
+            network: Isolation::Gates,
+        }
     }
 }
 

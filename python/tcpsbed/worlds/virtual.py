@@ -11,7 +11,9 @@ from tcpsbed import _tcps
 from tcpsbed.errors import WorldError
 
 
-def run(plan: dict[str, Any], folder: Path, *, progress: Callable[[float], bool] | None, pcapng: bool) -> dict[str, Any]:
+def run(
+    plan: dict[str, Any], folder: Path, *, progress: Callable[[float], bool] | None, pcapng: bool
+) -> dict[str, Any]:
     """Runs a plan; rows go to ``records.bin`` in the folder.
 
     Parameters
@@ -34,7 +36,9 @@ def run(plan: dict[str, Any], folder: Path, *, progress: Callable[[float], bool]
     report = None if progress is None else (lambda t_ns: progress(t_ns / end))
     capture = folder / "packets.pcapng" if pcapng else None
     try:
-        text = _tcps.run_virtual(json.dumps(plan), folder / "records.bin", progress=report, pcapng_path=capture)
+        text = _tcps.run_virtual(
+            json.dumps(plan), folder / "records.bin", progress=report, pcapng_path=capture
+        )
     except ValueError as error:
         raise WorldError(str(error)) from None
     result: dict[str, Any] = json.loads(text)

@@ -76,7 +76,7 @@ def load_robot(module: str, name: str, params: str, _in: bool, _out: bool) -> di
 def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist")
-    key = f"tcpsbed_hooks_{path.resolve()}"
+    key = f"tcpsbed_hooks_{path.resolve()}_{path.stat().st_mtime_ns}"
     if key in sys.modules:
         return sys.modules[key]
     spec = importlib.util.spec_from_file_location(key, path)
@@ -84,7 +84,11 @@ def _from_file(path: Path) -> ModuleType:
         raise ImportError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[key] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[key]
+        raise
     return module
 
 

@@ -1,6 +1,9 @@
 //! A span of time as a constant, a distribution or a measured trace: costs, delays, jitter.
 
-use crate::{seed::Stream, time::Time};
+use crate::{
+    seed::Stream,
+    time::{Time, SECOND},
+};
 use serde::Deserialize;
 
 /// Where a span comes from; all values in nanoseconds.
@@ -70,6 +73,9 @@ impl Dist {
     }
 }
 
+/// No stage or link takes longer than this.
+const LONGEST: Time = 3600 * SECOND;
+
 /// A distribution with its random stream and, for a trace, its position.
 #[derive(Debug, Clone)]
 pub struct Sampler {
@@ -84,7 +90,7 @@ impl Sampler {
         Self { dist, stream: Stream::new(seed, name), position: 0 }
     }
 
-    /// The next span, never negative.
+    /// The next span, from 0 to an hour.
     pub fn draw(&mut self) -> Time {
         let s = &mut self.stream;
         let ns = match &self.dist {
@@ -103,7 +109,7 @@ impl Sampler {
             }
             Dist::Empirical { quantiles_ns } => interpolate(quantiles_ns, s.unit()),
         };
-        ns.max(0)
+        ns.clamp(0, LONGEST)
     }
 }
 

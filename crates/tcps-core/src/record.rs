@@ -78,11 +78,13 @@ pub enum DropReason {
     Malformed = 7,
     /// A hook asked for it.
     Hook = 8,
+    /// Too many samples waited for a busy stage.
+    Overload = 9,
 }
 
 impl DropReason {
     /// All reasons in the order of their numbers.
-    pub const ALL: [DropReason; 8] = [
+    pub const ALL: [DropReason; 9] = [
         DropReason::Full,
         DropReason::Managed,
         DropReason::Loss,
@@ -91,6 +93,7 @@ impl DropReason {
         DropReason::Dead,
         DropReason::Malformed,
         DropReason::Hook,
+        DropReason::Overload,
     ];
 
     /// What reports call it.
@@ -104,6 +107,7 @@ impl DropReason {
             DropReason::Dead => "dead",
             DropReason::Malformed => "malformed",
             DropReason::Hook => "hook",
+            DropReason::Overload => "overload",
         }
     }
 }

@@ -3,7 +3,7 @@
 use tcps_core::{record::DropReason, time::Time};
 
 /// Number of drop reasons, with an unused zeroth.
-pub const REASONS: usize = 9;
+pub const REASONS: usize = 10;
 
 /// What waits at a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -99,7 +99,8 @@ impl Cpu {
             return;
         }
         let Some(urgent) = self.ready.front().copied() else { return };
-        let least = (0..self.running.len()).min_by_key(|&i| {
+        // A job that ends at this moment has finished, not been pre-empted.
+        let least = (0..self.running.len()).filter(|&i| self.running[i].until > now).min_by_key(|&i| {
             let t = self.running[i].task;
             (t.priority, std::cmp::Reverse(t.order))
         });

@@ -88,6 +88,7 @@ struct Driver<'p> {
 
 impl<'p> Driver<'p> {
     fn new(plan: &'p Plan, python: &mut dyn PythonCode, options: &Options<'_>) -> Result<Self, RunError> {
+        plan.check()?;
         let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
         let network =
             Network::new(&plan.network, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))?;
@@ -131,7 +132,7 @@ impl<'p> Driver<'p> {
 
     /// The next moment at which something happens; false when that is at or after the end.
     fn step(&mut self, end: Time) -> bool {
-        let event = self.events.last().map_or(NEVER, |&i| self.plan.events[i].at_ns);
+        let event = self.next_event();
         let network = self.world.network.poll_timeout().unwrap_or(NEVER);
         let cpu = self.world.cpus.iter().map(Cpu::poll_timeout).min().unwrap_or(NEVER);
         let node = self.wakes.iter().copied().min().unwrap_or(NEVER);
@@ -141,7 +142,7 @@ impl<'p> Driver<'p> {
         }
         self.now = now;
         self.steps += 1;
-        if event == now {
+        while self.next_event() == now {
             self.apply_event();
         }
         if network == now {
@@ -158,6 +159,10 @@ impl<'p> Driver<'p> {
             self.probe_queues();
         }
         true
+    }
+
+    fn next_event(&self) -> Time {
+        self.events.last().map_or(NEVER, |&i| self.plan.events[i].at_ns)
     }
 
     fn wake_nodes(&mut self) {

@@ -226,3 +226,77 @@ fn a_frame_larger_than_a_packet_arrives_whole_and_last_byte_counts() {
     // Five fragments: 5000 B of payload and 5 times 24 + 54 B above it, at 1 B/us.
     assert!(delivered.iter().all(|r| r.value == 10 * MS + (5000 + 5 * 78) * 1000), "{}", delivered[0].value);
 }
+
+#[test]
+fn events_of_one_moment_take_effect_together() {
+    let mut plan = chain();
+    let mut second = plan["flows"][0].clone();
+    second["name"] = json!("second");
+    plan["flows"].as_array_mut().unwrap().push(second);
+    let stop = |flow: u16| json!({"at_ns": 500 * MS, "name": "stop", "action": {"kind": "flow", "flow": flow, "running": false}});
+    plan["events"] = json!([stop(0), stop(1)]);
+    let (_, rows) = simulate(&plan, "together");
+    let sent = |flow| of(&rows, Kind::Sent).iter().filter(|r| r.flow == flow).count();
+    assert_eq!((sent(0), sent(1)), (500, 500));
+}
+
+#[test]
+fn nothing_leaves_a_component_after_its_death() {
+    let mut plan = chain();
+    plan["flows"][0]["path"][1]["steps"] =
+        json!([{"kind": "work", "cost": {"kind": "constant", "ns": 1_500_000}}]);
+    plan["events"] = json!([
+        {"at_ns": 300 * MS, "name": "kill", "action": {"kind": "component", "component": 1, "alive": false}}]);
+    let (_, rows) = simulate(&plan, "death");
+    assert!(of(&rows, Kind::Exit).iter().all(|r| r.time_ns <= 300 * MS));
+    assert!(of(&rows, Kind::Dropped).iter().any(|r| r.detail == DropReason::Dead as u8));
+}
+
+#[test]
+fn an_overloaded_stage_drops_instead_of_growing() {
+    let mut plan = chain();
+    plan["duration_ns"] = json!(20_000 * MS);
+    plan["flows"][0]["path"][1]["steps"] =
+        json!([{"kind": "work", "cost": {"kind": "constant", "ns": 3 * MS}}]);
+    let (_, rows) = simulate(&plan, "overload");
+    let dropped = of(&rows, Kind::Dropped);
+    assert!(dropped.len() > 5_000 && dropped.iter().all(|r| r.detail == DropReason::Overload as u8));
+}
+
+#[test]
+fn hostile_times_do_not_overflow() {
+    let mut plan = chain();
+    plan["network"]["links"][0]["corrupt"] = json!(0.5);
+    plan["flows"][0]["period_ns"] = json!(20_000);
+    simulate(&plan, "hostile");
+}
+
+#[test]
+fn a_plan_with_numbers_that_name_nothing_is_refused() {
+    type Bend = fn(&mut Value);
+    let bends: [(Bend, &str); 4] = [
+        (|p| p["components"][1]["node"] = json!(7), "components.srv: node 7"),
+        (|p| p["flows"][0]["path"][0]["channel"] = json!(9), "no channel leads from operator to srv"),
+        (|p| p["flows"][0]["path"][1]["component"] = json!(9), "component 9"),
+        (|p| p["probes"] = json!([{"flow": 0, "points": [2], "period_ns": 1, "reply_to": 9}]), "reply_to 9"),
+    ];
+    for (bend, says) in bends {
+        let mut plan = chain();
+        bend(&mut plan);
+        let plan: Plan = serde_json::from_value(plan).expect("a plan");
+        let refused = run(&plan, &mut NoPython, Options { records: None, pcapng: None, progress: None });
+        assert!(refused.as_ref().is_err_and(|e| e.0.contains(says)), "{says}: {:?}", refused.err());
+    }
+}
+
+#[test]
+fn a_round_of_echoes_asks_every_point_once() {
+    let mut plan = chain();
+    plan["probes"] = json!([{"flow": 0, "points": [2, 3, 4], "period_ns": MS, "reply_to": 0, "count": 299}]);
+    let (_, rows) = simulate(&plan, "rounds");
+    let mut seen: Vec<u32> = of(&rows, Kind::Echo).iter().map(|r| r.index).collect();
+    assert!(seen.windows(2).any(|w| w[1] < w[0]), "always in the same order");
+    seen.sort_unstable();
+    assert_eq!(seen, (0..299).collect::<Vec<u32>>());
+    assert!(of(&rows, Kind::Echo).iter().all(|r| r.point == [2, 3, 4][r.index as usize % 3]));
+}

@@ -150,7 +150,7 @@ impl Node {
                 let first = flow.path[0].component;
                 let robot = self.robots.iter().position(|r| r.component == first);
                 let probe = plan.probes.iter().find(|p| p.flow as usize == id);
-                self.emitters.push(Emitter::new(id, flow, probe, robot, plan.duration_ns)?);
+                self.emitters.push(Emitter::new(id, flow, probe, robot, plan.duration_ns, plan.seed)?);
             }
         }
         Ok(())
@@ -281,6 +281,9 @@ impl Node {
     fn handle_reply<O: Outside>(&mut self, now: Time, received: Time, bytes: &[u8], out: &mut O) {
         if let Ok(packet) = reply::Packet::new_checked(bytes) {
             let (reply, at) = (reply::Repr::parse(&packet).0, self.clock.read(received));
+            if usize::from(reply.flow) >= self.flows.len() {
+                return self.asides_refused += 1;
+            }
             let row = |kind, value| Record {
                 value,
                 index: reply.sequence,
@@ -289,9 +292,9 @@ impl Node {
                 node: self.id,
                 ..Record::new(now, kind)
             };
-            out.record(row(Kind::EchoForward, reply.reached_ns - reply.injected_ns));
-            out.record(row(Kind::EchoReturn, at - reply.reached_ns));
-            out.record(row(Kind::Echo, at - reply.injected_ns));
+            out.record(row(Kind::EchoForward, reply.reached_ns.saturating_sub(reply.injected_ns)));
+            out.record(row(Kind::EchoReturn, at.saturating_sub(reply.reached_ns)));
+            out.record(row(Kind::Echo, at.saturating_sub(reply.injected_ns)));
         } else {
             self.asides_refused += 1;
         }
@@ -397,10 +400,15 @@ impl Node {
 
     fn step_robot<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
         let r = &mut self.robots[i];
-        while r.next <= now {
-            r.sensed = r.robot.step(r.next, &r.fused, &mut r.sense).min(r.sense.len());
-            r.next += r.period_ns;
+        if r.next > now {
+            return;
         }
+        // A loop that was away takes one step for all that it missed.
+        let behind = (now - r.next) / r.period_ns;
+        self.missed_ticks += behind as u64;
+        let at = r.next + behind * r.period_ns;
+        r.sensed = r.robot.step(at, &r.fused, &mut r.sense).min(r.sense.len());
+        r.next = at + r.period_ns;
         if !r.held.is_empty() && r.robot.arrived() {
             for (flow, echo) in std::mem::take(&mut r.held) {
                 self.answer(now, flow, echo, out);
@@ -408,8 +416,17 @@ impl Node {
         }
     }
 
+    fn is_dead_source(&self, i: usize) -> bool {
+        let first = self.flows[self.emitters[i].flow as usize].visits.first().and_then(Option::as_ref);
+        first.is_some_and(|v| !self.alive[v.component as usize])
+    }
+
     fn tick_emitter<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
         while self.emitters[i].next() <= now {
+            if self.is_dead_source(i) {
+                self.emitters[i].tick += 1;
+                continue;
+            }
             let here = self.clock.read(now);
             let mut job = self.pool.pop().unwrap_or_else(Job::empty);
             let e = &mut self.emitters[i];

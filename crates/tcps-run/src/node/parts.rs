@@ -15,6 +15,7 @@ use tcps_core::{
     record::NONE,
     robot::Robot,
     sample::{entry, exit, Echo, Meta, PointId},
+    seed::Stream,
     time::{Time, NEVER},
 };
 
@@ -246,6 +247,7 @@ impl Emitter {
         probe: Option<&ProbePlan>,
         robot: Option<usize>,
         end: Time,
+        seed: u64,
     ) -> Result<Self, RunError> {
         if matches!(flow.source, SourcePlan::Robot) && robot.is_none() {
             return Err(RunError::new(format!(
@@ -263,7 +265,7 @@ impl Emitter {
             tick: 0,
             index: 0,
             running: true,
-            probe: probe.map(Probe::new),
+            probe: probe.map(|p| Probe::new(p, seed)),
         })
     }
 
@@ -278,23 +280,29 @@ impl Emitter {
     }
 }
 
-/// Echo commands given at a source.
+/// Echo commands given at a source: rounds over all points, each round in an order of its own, so that traffic in
+/// step with the commands does not meet one point more than another. Command `n` is for point `n` modulo their number.
 pub(super) struct Probe {
     points: Vec<u16>,
+    /// Turns of this round that are still to come, the next one last.
+    turns: Vec<u32>,
+    order: Stream,
     period_ns: Time,
     next: Time,
-    sequence: u32,
+    given: u32,
     count: u32,
     reply_to: u16,
 }
 
 impl Probe {
-    fn new(plan: &ProbePlan) -> Self {
+    fn new(plan: &ProbePlan, seed: u64) -> Self {
         Self {
             points: plan.points.clone(),
+            turns: Vec::new(),
+            order: Stream::new(seed, &format!("probes.{}", plan.flow)),
             period_ns: plan.period_ns,
             next: plan.start_ns,
-            sequence: 0,
+            given: 0,
             count: plan.count.unwrap_or(u32::MAX),
             reply_to: plan.reply_to,
         }
@@ -302,14 +310,27 @@ impl Probe {
 
     /// The command for a sample made at `now`, if one is due: points take turns (interleaving, Polachan 2022).
     pub(super) fn command(&mut self, now: Time, injected_ns: Time) -> Option<Echo> {
-        if now < self.next || self.sequence >= self.count || self.points.is_empty() {
+        if now < self.next || self.given >= self.count || self.points.is_empty() {
             return None;
         }
         self.next += self.period_ns * ((now - self.next) / self.period_ns.max(1) + 1);
-        let target = self.points[self.sequence as usize % self.points.len()];
-        let echo = Echo { target, sequence: self.sequence, reply_to: self.reply_to, injected_ns };
-        self.sequence += 1;
-        Some(echo)
+        let points = self.points.len() as u32;
+        let round = self.given / points;
+        if self.turns.is_empty() {
+            self.turns = (0..points.min(self.count - self.given)).rev().collect();
+            self.shuffle();
+        }
+        let turn = self.turns.pop()?;
+        self.given += 1;
+        let target = self.points[turn as usize];
+        Some(Echo { target, sequence: round * points + turn, reply_to: self.reply_to, injected_ns })
+    }
+
+    /// Fisher and Yates.
+    fn shuffle(&mut self) {
+        for i in (1..self.turns.len()).rev() {
+            self.turns.swap(i, self.order.below(i as u64 + 1) as usize);
+        }
     }
 }
 

@@ -22,6 +22,9 @@ use tcps_wire::reply;
 /// A call of a hook that stood still for longer marks the run as disturbed.
 const STALL_NS: Time = MS;
 
+/// Samples that may wait for a busy stage, as in a socket's buffer; more are dropped.
+const MOST_WAITING: usize = 4096;
+
 /// What becomes of a job after a step.
 enum After {
     /// It goes on at once.
@@ -96,6 +99,11 @@ impl Node {
         job.stage = Stage::Call;
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut()?;
         if visit.serial {
+            if visit.busy && visit.waiting.len() >= MOST_WAITING {
+                self.drop_sample(now, &job.meta, component, DropReason::Overload, out);
+                self.recycle(job);
+                return None;
+            }
             if visit.busy {
                 visit.waiting.push_back(job);
                 return None;
@@ -302,8 +310,13 @@ impl Node {
     /// The exit point, and on to the next component, the network or the sink.
     fn leave<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
         let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_ref() else { return };
-        let (exit, channel, last) = (visit.exit, visit.channel, visit.last);
+        let (component, exit, channel, last) = (visit.component, visit.exit, visit.channel, visit.last);
         let silent = visit.steps.is_empty() && (visit.first || visit.last);
+        if !self.alive[component as usize] {
+            self.drop_sample(now, &job.meta, component, DropReason::Dead, out);
+            self.release(&mut job);
+            return self.recycle(job);
+        }
         if !silent {
             self.stamp(now, Kind::Exit, exit, &job, out);
         }
@@ -423,7 +436,7 @@ impl Node {
 
     fn stamp<O: Outside>(&mut self, now: Time, kind: Kind, point: PointId, job: &Job, out: &mut O) {
         let origin = job.meta.origin_ns;
-        let value = if kind == Kind::Sent { origin } else { self.clock.read(now) - origin };
+        let value = if kind == Kind::Sent { origin } else { self.clock.read(now).saturating_sub(origin) };
         let size = if job.coded {
             job.bytes.len()
         } else {
@@ -453,7 +466,7 @@ impl Node {
         why: DropReason,
         out: &mut O,
     ) {
-        let value = self.clock.read(now) - meta.origin_ns;
+        let value = self.clock.read(now).saturating_sub(meta.origin_ns);
         let (detail, node) = (why as u8, self.id);
         let row = Record {
             value,

@@ -101,7 +101,10 @@ pub fn privileges(realtime: bool) -> Vec<String> {
         let priority = libc::sched_param { sched_priority: 10 };
         // SAFETY: as above; the parameter outlives the call.
         let (fifo, locked) = unsafe {
-            (libc::sched_setscheduler(0, libc::SCHED_FIFO, &priority) == 0, libc::mlockall(libc::MCL_CURRENT) == 0)
+            (
+                libc::sched_setscheduler(0, libc::SCHED_FIFO, &priority) == 0,
+                libc::mlockall(libc::MCL_CURRENT) == 0,
+            )
         };
         list.push(said("SCHED_FIFO", fifo));
         list.push(said("memory lock", locked));

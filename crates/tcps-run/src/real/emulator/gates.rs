@@ -3,7 +3,7 @@
 //! Each side of each channel has a gate, and each ordered pair of nodes has one for everything else. A datagram
 //! enters at its kernel stamp, not when the loop wakes up.
 
-use super::{account, Entered, GateAddress, Listeners, Ports, Troubles};
+use super::{account, Entered, GateAddress, Listeners, Ports, Taken, Troubles};
 use crate::{
     error::RunError,
     plan::{Plan, OVERHEAD_BYTES},
@@ -78,18 +78,12 @@ impl Ports for Gates {
         self.gates.iter().map(|g| g.socket.fd()).collect()
     }
 
-    fn receive(
-        &mut self,
-        plan: &Plan,
-        port: usize,
-        clock: &mut RunClock,
-        buffer: &mut [u8],
-    ) -> Option<Entered> {
-        let got = self.gates[port].socket.receive(buffer)?;
+    fn receive(&mut self, plan: &Plan, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken {
+        let Some(got) = self.gates[port].socket.receive(buffer) else { return Taken::Empty };
         let g = &self.gates[port];
         if !self.knows(g, got.from) {
             self.strangers += 1;
-            return None;
+            return Taken::Stranger;
         }
         let now = clock.now();
         let arrived = got.stamp_ns.map_or(now, |s| clock.of_stamp(s, now));
@@ -98,7 +92,7 @@ impl Ports for Gates {
         // A socket does not show the code point of what it receives: it is that of the flow.
         let dscp = plan.flows.get(usize::from(class)).map_or(0, |f| f.dscp);
         let (from, to, exit, len) = (g.from, g.to, port ^ 1, got.len);
-        Some(Entered { from, to, exit, arrived, len, class, index, dscp, wire_bytes })
+        Taken::Packet(Entered { from, to, exit, arrived, len, class, index, dscp, wire_bytes })
     }
 
     fn corrupt(&self, bytes: &mut [u8], by: u32) {

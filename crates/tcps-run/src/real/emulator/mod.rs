@@ -37,14 +37,8 @@ const RING_ROWS: u64 = 1 << 15;
 trait Ports {
     /// What can be waited for.
     fn descriptors(&self) -> Vec<RawFd>;
-    /// The next datagram at a port, with its bytes in the buffer; nothing if none is there for the network.
-    fn receive(
-        &mut self,
-        plan: &Plan,
-        port: usize,
-        clock: &mut RunClock,
-        buffer: &mut [u8],
-    ) -> Option<Entered>;
+    /// The next datagram at a port, with its bytes in the buffer.
+    fn receive(&mut self, plan: &Plan, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken;
     /// Breaks one bit of a datagram, chosen by a number.
     fn corrupt(&self, bytes: &mut [u8], by: u32);
     /// Lets a datagram out of the network.
@@ -53,6 +47,15 @@ trait Ports {
     fn stamps(&self) -> &'static str;
     /// What went wrong so far.
     fn troubles(&self) -> Troubles;
+}
+
+/// What a port gives.
+enum Taken {
+    /// Nothing more at the moment.
+    Empty,
+    /// A datagram that is not for the network.
+    Stranger,
+    Packet(Entered),
 }
 
 /// A datagram that enters the network.

@@ -194,21 +194,25 @@ def _prepare(plan: dict[str, Any], processes: list[Process]) -> list[dict[str, A
 
 def _start(plan: dict[str, Any], processes: list[Process], ready: list[dict[str, Any]]) -> None:
     count = len(plan["nodes"])
-    listeners = {(n, int(c)): a for n in range(count) for l in ready[n]["loops"] for c, a in l["channels"].items()}
+    listeners = {(n, int(c)): a for n in range(count) for loop in ready[n]["loops"] for c, a in loop["channels"].items()}
     asides = {n: ready[n]["loops"][0]["aside"] for n in range(count) if ready[n]["loops"]}
+    # Every loop of a node sends from a socket of its own.
+    senders = [(n, loop["aside"]) for n in range(count) for loop in ready[n]["loops"]]
     at_ns = _tcps.monotonic_ns() + int(LEAD_S * 1e9)
     gates = ready[count]["gates"] if len(ready) > count else []
     for n, p in enumerate(processes[:count]):
         if not gates:
             channels = {c: a for (m, c), a in listeners.items() if m == _other(plan, c, n) and _on(plan, c, n)}
             others = {m: a for m, a in asides.items() if m != n}
+            known = [(m, a) for m, a in senders if m != n]
         else:
             channels = {g["channel"]: g["address"] for g in gates if g["from"] == n and g["channel"] is not None}
             others = {g["to"]: g["address"] for g in gates if g["from"] == n and g["channel"] is None}
-        p.tell(op="start", at_ns=at_ns, channels=channels, asides=others)
+            known = list(others.items())
+        p.tell(op="start", at_ns=at_ns, channels=channels, asides=others, aside_senders=known)
     if len(processes) > count:
         keyed = {f"{n}:{c}": a for (n, c), a in listeners.items()}
-        processes[count].tell(op="start", at_ns=at_ns, channels=keyed, asides=asides)
+        processes[count].tell(op="start", at_ns=at_ns, channels=keyed, asides=asides, aside_senders=senders)
 
 
 def _on(plan: dict[str, Any], channel: int, node: int) -> bool:

@@ -4,14 +4,14 @@
 //! > {"op":"prepare","plan":{…},"node":1,"ring":"/dev/shm/…/node1"}         or  "node":null for the emulator
 //!   and "taps":"/dev/shm/…/taps" where nodes have network namespaces: there they hand their devices to the emulator
 //! < {"op":"ready","loops":[{"channels":{"0":"127.0.0.1:5000"},"aside":"127.0.0.1:5001"}],"rings":["…"]}   (or "gates":[…])
-//! > {"op":"start","at_ns":123,"channels":{"0":"…"},"asides":{"0":"…"}}
+//! > {"op":"start","at_ns":123,"channels":{"0":"…"},"asides":{"0":"…"},"aside_senders":[[0,"…"],[0,"…"]]}
 //! > {"op":"stop"}                                                          (or the end of input)
 //! < {"op":"done","reports":[…]}
 //! < {"op":"failed","error":"…"}
 //! ```
 
 use super::{
-    emulator::Emulator,
+    emulator::{Emulator, Listeners},
     namespace,
     session::{Addresses, SessionLoop},
     wait::Detach,
@@ -52,8 +52,12 @@ struct Start {
     /// For a loop: peers per channel. For the emulator: listeners per "node:channel".
     #[serde(default)]
     channels: BTreeMap<String, SocketAddr>,
+    /// Where datagrams outside channels go, per node.
     #[serde(default)]
     asides: BTreeMap<u16, SocketAddr>,
+    /// Where they come from: a node sends from the socket of each of its loops.
+    #[serde(default)]
+    aside_senders: Vec<(u16, SocketAddr)>,
 }
 
 /// Serves one run; tells whether it went well.
@@ -93,7 +97,12 @@ fn serve_emulator<I: BufRead + Send + 'static>(
             listeners.insert((node, channel), *address);
         }
     }
-    let relay = emulator.join(&p.plan, &listeners, &start.asides, start.at_ns)?;
+    let peers = Listeners {
+        channels: listeners,
+        asides: start.asides,
+        aside_senders: start.aside_senders.into_iter().collect(),
+    };
+    let relay = emulator.join(&p.plan, &peers, start.at_ns)?;
     let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
     lines.until_stop(stop);
     Ok(vec![relay.run(&p.plan, stop)])
@@ -118,7 +127,9 @@ fn serve_node<I: BufRead + Send + 'static>(
         for (sessions, ring) in groups.iter().zip(&rings) {
             let (to_loop, from_control) = channel();
             let (to_control, from_loop) = channel();
-            scope.spawn(move || run_loop(plan, node, sessions, ring, attach, &from_control, &to_control, stop));
+            scope.spawn(move || {
+                run_loop(plan, node, sessions, ring, attach, &from_control, &to_control, stop)
+            });
             loops.push((to_loop, from_loop));
         }
         let mut ready = Vec::new();
@@ -132,7 +143,8 @@ fn serve_node<I: BufRead + Send + 'static>(
         say(output, &json!({"op": "ready", "loops": ready, "rings": rings}));
         let start = lines.next::<Start>("start")?;
         let channels = start.channels.iter().filter_map(|(c, a)| Some((c.parse().ok()?, *a))).collect();
-        let peers = Addresses { channels, asides: start.asides };
+        let aside_senders = start.aside_senders.iter().map(|&(n, a)| (a, n)).collect();
+        let peers = Addresses { channels, asides: start.asides, aside_senders };
         lines.until_stop(stop);
         for (to_loop, _) in &loops {
             let _ = to_loop.send((peers.clone(), start.at_ns));
@@ -170,7 +182,8 @@ fn run_loop(
     stop: &AtomicBool,
 ) {
     attach.attached(plan.needs_python(node, sessions), &mut |python, detach| {
-        let prepared = SessionLoop::prepare(plan, node, sessions, ring, python).and_then(|l| Ok((l.reached_at()?, l)));
+        let prepared =
+            SessionLoop::prepare(plan, node, sessions, ring, python).and_then(|l| Ok((l.reached_at()?, l)));
         let session = match prepared {
             Ok(((channels, aside), l)) => {
                 let _ = to_control.send(FromLoop::Ready(json!({"channels": channels, "aside": aside})));

@@ -149,8 +149,10 @@ mod tests {
         }
         consumer.drain(&mut bytes);
         let lost = writer.join().unwrap();
-        let times: Vec<i64> =
-            bytes.chunks_exact(RECORD_BYTES).map(|b| Record::from_bytes(b.try_into().unwrap()).unwrap().time_ns).collect();
+        let times: Vec<i64> = bytes
+            .chunks_exact(RECORD_BYTES)
+            .map(|b| Record::from_bytes(b.try_into().unwrap()).unwrap().time_ns)
+            .collect();
         assert!(times.windows(2).all(|w| w[0] < w[1]));
         assert_eq!(times.len() as u64 + lost, 10_000);
         std::fs::remove_file(path).unwrap();

@@ -42,6 +42,8 @@ pub struct Addresses {
     pub channels: BTreeMap<u16, SocketAddr>,
     /// Peer (or gate) for datagrams outside channels, per node.
     pub asides: BTreeMap<u16, SocketAddr>,
+    /// Node behind each address that such datagrams come from: every loop of a peer, or its gate.
+    pub aside_senders: BTreeMap<SocketAddr, u16>,
 }
 
 /// A loop that has its sockets and is ready to start.
@@ -67,6 +69,7 @@ struct Outer {
     /// Socket and peer per channel.
     routes: Vec<Option<(usize, SocketAddr)>>,
     asides: BTreeMap<u16, SocketAddr>,
+    aside_senders: BTreeMap<SocketAddr, u16>,
     unsent: u64,
 }
 
@@ -132,6 +135,7 @@ impl SessionLoop {
             sockets: sockets.all,
             routes,
             asides: peers.asides,
+            aside_senders: peers.aside_senders,
             unsent: 0,
         };
         let mut events = Events::new(plan);
@@ -143,7 +147,8 @@ impl SessionLoop {
             detach.detached(&mut || waiter.wait(due.saturating_add(start)));
             for i in waiter.ready() {
                 let Some(got) = world.sockets[i].receive(&mut buffer) else { continue };
-                account.strangers += !world.take(&mut node, i, sockets.channels[i], got, &buffer, &mut account) as u64;
+                account.strangers +=
+                    !world.take(&mut node, i, sockets.channels[i], got, &buffer, &mut account) as u64;
             }
             let now = world.clock.now();
             if due <= now {
@@ -158,14 +163,22 @@ impl SessionLoop {
 
 impl Outer {
     /// Hands a datagram to the node; false if it comes from a stranger.
-    fn take(&mut self, node: &mut Node, socket: usize, channel: u16, got: Received, buffer: &[u8], account: &mut Account) -> bool {
+    fn take(
+        &mut self,
+        node: &mut Node,
+        socket: usize,
+        channel: u16,
+        got: Received,
+        buffer: &[u8],
+        account: &mut Account,
+    ) -> bool {
         let now = self.clock.now();
         let received = got.stamp_ns.map_or(now, |s| self.clock.of_stamp(s, now));
         let _ = account.stamp_to_loop.record((now - received).max(0) as u64);
         let bytes = &buffer[..got.len];
         if channel == NONE {
-            let from = self.asides.iter().find(|(_, a)| **a == got.from).map(|(n, _)| *n);
-            node.handle_aside(now, from.unwrap_or(NONE), received, bytes, self);
+            let Some(&from) = self.aside_senders.get(&got.from) else { return false };
+            node.handle_aside(now, from, received, bytes, self);
             return true;
         }
         let known = self.routes[channel as usize].is_some_and(|(s, peer)| s == socket && peer == got.from);
@@ -177,8 +190,17 @@ impl Outer {
 }
 
 impl Outside for Outer {
-    fn transmit(&mut self, now: Time, channel: u16, _to: u16, dscp: u8, bytes: &[u8], _datagram: &Transmit) -> Time {
-        let sent = self.routes[channel as usize].is_some_and(|(s, peer)| self.sockets[s].send(bytes, peer, dscp));
+    fn transmit(
+        &mut self,
+        now: Time,
+        channel: u16,
+        _to: u16,
+        dscp: u8,
+        bytes: &[u8],
+        _datagram: &Transmit,
+    ) -> Time {
+        let sent =
+            self.routes[channel as usize].is_some_and(|(s, peer)| self.sockets[s].send(bytes, peer, dscp));
         self.unsent += !sent as u64;
         now
     }
@@ -281,7 +303,16 @@ impl Account {
         }
     }
 
-    fn report(self, plan: &Plan, id: u16, mut node: Node, world: Outer, privileges: Vec<String>, cpu_ns: Time, detach: &dyn Detach) -> Report {
+    fn report(
+        self,
+        plan: &Plan,
+        id: u16,
+        mut node: Node,
+        world: Outer,
+        privileges: Vec<String>,
+        cpu_ns: Time,
+        detach: &dyn Detach,
+    ) -> Report {
         let mut report = Report::default();
         report.node(plan, id, node.report());
         crate::report::true_clock_errors(plan, &mut report);

@@ -5,7 +5,7 @@ use crate::plan::Waiting;
 use hdrhistogram::Histogram;
 use libc::{pollfd, timespec, POLLIN};
 use std::os::fd::RawFd;
-use tcps_core::time::{Time, MS, NEVER, SECOND};
+use tcps_core::time::{Time, MS, SECOND};
 
 /// The longest sleep, so that a stop request is seen.
 const LONGEST: Time = 20 * MS;
@@ -60,13 +60,17 @@ impl Waiter {
                 self.poll(Some((end - now).max(0)));
             }
             Waiting::Hybrid => {
-                if deadline == NEVER || end - now > self.spin_ns {
-                    let rest = if deadline == NEVER { end - now } else { end - now - self.spin_ns };
-                    if self.poll(Some(rest)) {
-                        return;
-                    }
+                // Sockets are looked at even when the deadline has passed: a late loop must not starve them.
+                if self.poll(Some(0)) || now >= deadline {
+                    return;
                 }
-                while monotonic_ns() < end.min(deadline) {
+                // Only a deadline is worth spinning for, not the end of the longest sleep.
+                let spin_ns = if end == deadline { self.spin_ns } else { 0 };
+                let rest = end - now - spin_ns;
+                if rest > 0 && self.poll(Some(rest)) {
+                    return;
+                }
+                while end == deadline && monotonic_ns() < end {
                     if self.poll(Some(0)) {
                         return;
                     }
@@ -101,7 +105,10 @@ pub fn privileges(realtime: bool) -> Vec<String> {
         let priority = libc::sched_param { sched_priority: 10 };
         // SAFETY: as above; the parameter outlives the call.
         let (fifo, locked) = unsafe {
-            (libc::sched_setscheduler(0, libc::SCHED_FIFO, &priority) == 0, libc::mlockall(libc::MCL_CURRENT) == 0)
+            (
+                libc::sched_setscheduler(0, libc::SCHED_FIFO, &priority) == 0,
+                libc::mlockall(libc::MCL_CURRENT) == 0,
+            )
         };
         list.push(said("SCHED_FIFO", fifo));
         list.push(said("memory lock", locked));
@@ -111,4 +118,25 @@ pub fn privileges(realtime: bool) -> Vec<String> {
 
 fn said(what: &str, granted: bool) -> String {
     format!("{what}: {}", if granted { "yes" } else { "refused (needs root or CAP_SYS_NICE, CAP_IPC_LOCK)" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{net::UdpSocket, os::fd::AsRawFd};
+
+    #[test]
+    fn a_late_loop_still_sees_its_sockets() {
+        let (socket, peer) =
+            (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+        for waiting in [Waiting::Blocking, Waiting::Timer, Waiting::Hybrid] {
+            let mut waiter = Waiter::new(&[socket.as_raw_fd()], waiting, MS);
+            peer.send_to(b"hand", socket.local_addr().unwrap()).unwrap();
+            waiter.wait(monotonic_ns() - MS);
+            assert_eq!(waiter.ready().collect::<Vec<_>>(), [0]);
+            socket.recv(&mut [0; 8]).unwrap();
+            waiter.wait(monotonic_ns() - MS);
+            assert_eq!(waiter.ready().count(), 0, "nothing is left of the last wait");
+        }
+    }
 }

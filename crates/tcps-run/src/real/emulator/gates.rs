@@ -3,18 +3,21 @@
 //! Each side of each channel has a gate, and each ordered pair of nodes has one for everything else. A datagram
 //! enters at its kernel stamp, not when the loop wakes up.
 
-use super::{account, Entered, GateAddress, Ports, Troubles};
+use super::{account, Entered, GateAddress, Listeners, Ports, Taken, Troubles};
 use crate::{
     error::RunError,
     plan::{Plan, OVERHEAD_BYTES},
     real::{clock::RunClock, namespace, socket::Socket},
 };
-use std::{collections::BTreeMap, net::SocketAddr, os::fd::RawFd};
+use std::{collections::BTreeSet, net::SocketAddr, os::fd::RawFd};
 
 /// All gates; they come in pairs, and a datagram leaves through the other one of its pair.
 pub(super) struct Gates {
     gates: Vec<Gate>,
+    /// Where datagrams outside channels come from, per node.
+    aside_senders: BTreeSet<(u16, SocketAddr)>,
     unsent: u64,
+    strangers: u64,
 }
 
 /// A way into the network: what arrives here comes from node `from` and goes to node `to`.
@@ -41,7 +44,7 @@ impl Gates {
                 gates.push(Gate { socket, from, to, channel, peer: None });
             }
         }
-        Ok(Self { gates, unsent: 0 })
+        Ok(Self { gates, aside_senders: BTreeSet::new(), unsent: 0, strangers: 0 })
     }
 
     /// Where nodes reach each other.
@@ -49,19 +52,24 @@ impl Gates {
         self.gates.iter().map(|g| Ok((g.from, g.to, g.channel, g.socket.address()?))).collect()
     }
 
-    /// With the addresses at which nodes listen, per (node, channel), and per node for everything else.
-    pub fn joined(
-        mut self,
-        channels: &BTreeMap<(u16, u16), SocketAddr>,
-        asides: &BTreeMap<u16, SocketAddr>,
-    ) -> Self {
+    /// With the addresses at which nodes listen.
+    pub fn joined(mut self, listeners: &Listeners) -> Self {
         for g in &mut self.gates {
             g.peer = match g.channel {
-                Some(c) => channels.get(&(g.from, c)).copied(),
-                None => asides.get(&g.from).copied(),
+                Some(c) => listeners.channels.get(&(g.from, c)).copied(),
+                None => listeners.asides.get(&g.from).copied(),
             };
         }
+        self.aside_senders.clone_from(&listeners.aside_senders);
         self
+    }
+
+    /// Whether an address is that of the node behind a gate.
+    fn knows(&self, gate: &Gate, sender: SocketAddr) -> bool {
+        match gate.channel {
+            Some(_) => gate.peer == Some(sender),
+            None => self.aside_senders.contains(&(gate.from, sender)),
+        }
     }
 }
 
@@ -70,15 +78,13 @@ impl Ports for Gates {
         self.gates.iter().map(|g| g.socket.fd()).collect()
     }
 
-    fn receive(
-        &mut self,
-        plan: &Plan,
-        port: usize,
-        clock: &mut RunClock,
-        buffer: &mut [u8],
-    ) -> Option<Entered> {
-        let g = &mut self.gates[port];
-        let got = g.socket.receive(buffer)?;
+    fn receive(&mut self, plan: &Plan, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken {
+        let Some(got) = self.gates[port].socket.receive(buffer) else { return Taken::Empty };
+        let g = &self.gates[port];
+        if !self.knows(g, got.from) {
+            self.strangers += 1;
+            return Taken::Stranger;
+        }
         let now = clock.now();
         let arrived = got.stamp_ns.map_or(now, |s| clock.of_stamp(s, now));
         let bytes = &buffer[..got.len];
@@ -86,7 +92,7 @@ impl Ports for Gates {
         // A socket does not show the code point of what it receives: it is that of the flow.
         let dscp = plan.flows.get(usize::from(class)).map_or(0, |f| f.dscp);
         let (from, to, exit, len) = (g.from, g.to, port ^ 1, got.len);
-        Some(Entered { from, to, exit, arrived, len, class, index, dscp, wire_bytes })
+        Taken::Packet(Entered { from, to, exit, arrived, len, class, index, dscp, wire_bytes })
     }
 
     fn corrupt(&self, bytes: &mut [u8], by: u32) {
@@ -108,6 +114,6 @@ impl Ports for Gates {
 
     fn troubles(&self) -> Troubles {
         let dropped = self.gates.iter().map(|g| u64::from(g.socket.drops())).sum();
-        Troubles { dropped, unsent: self.unsent, strangers: 0 }
+        Troubles { dropped, unsent: self.unsent, strangers: self.strangers }
     }
 }

@@ -20,7 +20,12 @@ use crate::{
 };
 use gates::Gates;
 pub use relay::Relay;
-use std::{collections::BTreeMap, net::SocketAddr, os::fd::RawFd, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+    os::fd::RawFd,
+    path::Path,
+};
 use taps::Taps;
 use tcps_core::time::Time;
 use tcps_net::Network;
@@ -32,14 +37,8 @@ const RING_ROWS: u64 = 1 << 15;
 trait Ports {
     /// What can be waited for.
     fn descriptors(&self) -> Vec<RawFd>;
-    /// The next datagram at a port, with its bytes in the buffer; nothing if none is there for the network.
-    fn receive(
-        &mut self,
-        plan: &Plan,
-        port: usize,
-        clock: &mut RunClock,
-        buffer: &mut [u8],
-    ) -> Option<Entered>;
+    /// The next datagram at a port, with its bytes in the buffer.
+    fn receive(&mut self, plan: &Plan, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken;
     /// Breaks one bit of a datagram, chosen by a number.
     fn corrupt(&self, bytes: &mut [u8], by: u32);
     /// Lets a datagram out of the network.
@@ -48,6 +47,15 @@ trait Ports {
     fn stamps(&self) -> &'static str;
     /// What went wrong so far.
     fn troubles(&self) -> Troubles;
+}
+
+/// What a port gives.
+enum Taken {
+    /// Nothing more at the moment.
+    Empty,
+    /// A datagram that is not for the network.
+    Stranger,
+    Packet(Entered),
 }
 
 /// A datagram that enters the network.
@@ -91,6 +99,17 @@ enum Entrance {
 /// Where a node reaches another: (from, to, channel or nothing for other datagrams, address).
 pub type GateAddress = (u16, u16, Option<u16>, SocketAddr);
 
+/// Where nodes listen.
+#[derive(Debug, Default)]
+pub struct Listeners {
+    /// Per (node, channel).
+    pub channels: BTreeMap<(u16, u16), SocketAddr>,
+    /// Per node, for everything else.
+    pub asides: BTreeMap<u16, SocketAddr>,
+    /// Every address from which a node sends everything else: its loops have a socket each.
+    pub aside_senders: BTreeSet<(u16, SocketAddr)>,
+}
+
 impl Emulator {
     /// Builds the network and its ports; TUN devices are taken at `taps`.
     pub fn prepare(plan: &Plan, ring: &Path, taps: Option<&Path>) -> Result<Self, RunError> {
@@ -112,18 +131,13 @@ impl Emulator {
         }
     }
 
-    /// Joins the nodes, which listen per (node, channel), and per node for everything else. Run time is 0 at `start`
-    /// (CLOCK_MONOTONIC).
-    pub fn join(
-        self,
-        plan: &Plan,
-        channels: &BTreeMap<(u16, u16), SocketAddr>,
-        asides: &BTreeMap<u16, SocketAddr>,
-        start: Time,
-    ) -> Result<Relay, RunError> {
+    /// Joins the nodes. Run time is 0 at `start` (CLOCK_MONOTONIC).
+    pub fn join(self, plan: &Plan, listeners: &Listeners, start: Time) -> Result<Relay, RunError> {
         let ports: Box<dyn Ports> = match self.entrance {
-            Entrance::Gates(gates) => Box::new(gates.joined(channels, asides)),
-            Entrance::Taps(listener) => Box::new(Taps::new(listener.devices(plan.nodes.len())?, channels)),
+            Entrance::Gates(gates) => Box::new(gates.joined(listeners)),
+            Entrance::Taps(listener) => {
+                Box::new(Taps::new(listener.devices(plan.nodes.len())?, &listeners.channels))
+            }
         };
         Ok(Relay::new(ports, self.network, self.ring, plan, start))
     }

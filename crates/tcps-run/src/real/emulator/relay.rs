@@ -1,6 +1,6 @@
 //! The loop of the emulator: from ports into the network, and out again when the network says so.
 
-use super::{Entered, Ports};
+use super::{Entered, Ports, Taken};
 use crate::{
     node::histogram,
     plan::{Action, Plan},
@@ -25,12 +25,17 @@ use tcps_core::{
 };
 use tcps_net::{LinkChange, NetEvent, Network, Packet};
 
+/// Datagrams taken from a port before the others have their turn.
+const BATCH: usize = 64;
+
 /// A datagram in the network.
 #[derive(Default)]
 struct Letter {
     from: u16,
     exit: usize,
     arrived: Time,
+    /// When it entered the network, which never goes back in time: at its arrival or later.
+    entered: Time,
     bytes: Vec<u8>,
     copies: u16,
 }
@@ -57,6 +62,8 @@ pub struct Relay {
     free: Vec<u32>,
     paths: BTreeMap<(u16, u16), Journey>,
     buffer: Vec<u8>,
+    /// What was read and has yet to enter, with its letter.
+    arrivals: Vec<(Entered, u32)>,
     /// The network never goes back in time.
     latest: Time,
     probe_at: Time,
@@ -82,6 +89,7 @@ impl Relay {
             free: Vec::new(),
             paths: BTreeMap::new(),
             buffer: vec![0; MAX_DATAGRAM],
+            arrivals: Vec::with_capacity(BATCH),
             latest: 0,
             probe_at: if plan.queue_probe_ns.is_some() { 0 } else { NEVER },
             errors: Vec::new(),
@@ -101,10 +109,10 @@ impl Relay {
         while !stop.load(Ordering::Relaxed) && self.clock.now() < plan.duration_ns + DRAIN_NS {
             let due = self.network.poll_timeout().unwrap_or(NEVER).min(events.next()).min(self.probe_at);
             waiter.wait(due.saturating_add(self.start));
-            for port in waiter.ready() {
-                self.receive(plan, port);
-            }
+            // What came until now is read before the network moves on to now.
             let now = self.clock.now();
+            waiter.ready().for_each(|port| self.receive(plan, port));
+            self.enter();
             if due <= now {
                 let _ = late.record((now - due) as u64);
             }
@@ -118,18 +126,37 @@ impl Relay {
     }
 
     fn receive(&mut self, plan: &Plan, port: usize) {
-        let Some(e) = self.ports.receive(plan, port, &mut self.clock, &mut self.buffer) else { return };
-        let payload = self.post(&e);
-        self.paths.entry((e.from, e.to)).or_insert_with(Journey::new).entered += 1;
-        let Entered { from, to: dst, class, index, dscp, wire_bytes, arrived, .. } = e;
-        let packet = Packet { payload, class, index, dst, dscp, wire_bytes, sent_ns: arrived };
-        if !self.linked {
-            return self.deliver(arrived, packet, false);
+        for _ in 0..BATCH {
+            match self.ports.receive(plan, port, &mut self.clock, &mut self.buffer) {
+                Taken::Empty => return,
+                Taken::Stranger => {}
+                Taken::Packet(e) => {
+                    let letter = self.post(&e);
+                    self.arrivals.push((e, letter));
+                }
+            }
         }
-        self.latest = self.latest.max(arrived);
-        self.advance_network(self.latest);
-        self.network.send(self.latest, from, packet);
-        self.drain();
+    }
+
+    /// Lets what was read into the network, in the order in which it came.
+    fn enter(&mut self) {
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        arrivals.sort_by_key(|(e, _)| e.arrived);
+        for (e, payload) in arrivals.drain(..) {
+            self.paths.entry((e.from, e.to)).or_insert_with(Journey::new).entered += 1;
+            let Entered { from, to: dst, class, index, dscp, wire_bytes, arrived, .. } = e;
+            let packet = Packet { payload, class, index, dst, dscp, wire_bytes, sent_ns: arrived };
+            if !self.linked {
+                self.deliver(arrived, packet, false);
+                continue;
+            }
+            self.latest = self.latest.max(arrived);
+            self.letters[payload as usize].entered = self.latest;
+            self.advance_network(self.latest);
+            self.network.send(self.latest, from, packet);
+            self.drain();
+        }
+        self.arrivals = arrivals;
     }
 
     /// Keeps what the buffer holds.
@@ -139,7 +166,8 @@ impl Relay {
             self.letters.len() as u32 - 1
         });
         let letter = &mut self.letters[id as usize];
-        (letter.from, letter.exit, letter.arrived, letter.copies) = (e.from, e.exit, e.arrived, 0);
+        (letter.from, letter.exit, letter.copies) = (e.from, e.exit, 0);
+        (letter.arrived, letter.entered) = (e.arrived, e.arrived);
         letter.bytes.clear();
         letter.bytes.extend_from_slice(&self.buffer[..e.len]);
         id
@@ -187,6 +215,7 @@ impl Relay {
     fn deliver(&mut self, at: Time, packet: Packet, corrupted: bool) {
         let letter = &mut self.letters[packet.payload as usize];
         let (arrived, from, exit) = (letter.arrived, letter.from, letter.exit);
+        let set = (at - letter.entered).max(0);
         let intact = (corrupted && letter.copies > 0).then(|| letter.bytes.clone());
         if corrupted {
             self.ports.corrupt(&mut letter.bytes, packet.index);
@@ -197,9 +226,9 @@ impl Relay {
         }
         let sent = self.clock.now();
         let path = self.paths.entry((from, packet.dst)).or_insert_with(Journey::new);
-        let _ = path.set.record((at - arrived).max(0) as u64);
+        let _ = path.set.record(set as u64);
         let _ = path.delivered.record((sent - arrived).max(0) as u64);
-        let _ = path.error.record((sent - at).max(0) as u64);
+        let _ = path.error.record((sent - arrived - set).max(0) as u64);
         self.let_go(packet.payload);
     }
 

@@ -4,7 +4,7 @@
 //! kernel puts no stamp on them: a packet enters at the moment right after it was read, so the time in which the
 //! emulator wakes up adds to its delay and is not part of set against delivered.
 
-use super::{account, Entered, Ports, Troubles};
+use super::{account, Entered, Ports, Taken, Troubles};
 use crate::{
     error::RunError,
     plan::Plan,
@@ -92,17 +92,13 @@ impl Ports for Taps {
         self.devices.iter().map(|d| d.as_raw_fd()).collect()
     }
 
-    fn receive(
-        &mut self,
-        plan: &Plan,
-        port: usize,
-        clock: &mut RunClock,
-        buffer: &mut [u8],
-    ) -> Option<Entered> {
-        let len = self.devices[port].read(buffer).ok()?;
-        let entered = self.look(plan, port as u16, &buffer[..len], clock.now());
-        self.strangers += u64::from(entered.is_none());
-        entered
+    fn receive(&mut self, plan: &Plan, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken {
+        let Ok(len) = self.devices[port].read(buffer) else { return Taken::Empty };
+        let Some(entered) = self.look(plan, port as u16, &buffer[..len], clock.now()) else {
+            self.strangers += 1;
+            return Taken::Stranger;
+        };
+        Taken::Packet(entered)
     }
 
     fn corrupt(&self, bytes: &mut [u8], by: u32) {

@@ -38,7 +38,7 @@ def find(module: str, name: str) -> Any:
     """
     try:
         loaded = _from_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise HookError(f"hook {module}:{name}: the module cannot be imported: {error}") from error
     try:
         return getattr(loaded, name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, Overflow
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
@@ -112,7 +112,10 @@ def read(value: Any, dimension: Dimension, *, signed: bool = False) -> Decimal:
         other = dimension_of(value)
         what = f"which is {other.name}" if other else f'with the unknown unit "{match[2]}"'
         raise refuse(f"found {shown(value)}, {what}", dimension.allowed())
-    number = Decimal(match[1]) * dimension.units[match[2]]
+    try:
+        number = Decimal(match[1]) * dimension.units[match[2]]
+    except Overflow:
+        raise refuse(f"found {shown(value)}, which is too large", dimension.allowed()) from None
     if number < 0 and not signed:
         raise refuse(f"found {shown(value)}, which is negative", dimension.allowed())
     if abs(number) > _MOST.get(dimension.suffix, 2**63 - 1):

@@ -72,6 +72,11 @@ def _run(
     live: Callable[[bytes, float], None] | None,
 ) -> dict[str, Any]:
     if world == "real":
+        if scenario.measure.pcapng == "on":
+            raise WorldError(
+                'measure.pcapng: the real world captures no packets; leave it at "auto" and run tcpdump or '
+                "dumpcap beside it, or take the virtual world"
+            )
         from tcpsbed.worlds import real
 
         return real.run(plan, out, progress=progress, live=live)

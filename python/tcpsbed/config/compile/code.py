@@ -85,6 +85,8 @@ def _python(scenario: Scenario, key: Key, place: str, symbol: str) -> dict[str, 
 
 def _beside(folder: Path, place: str) -> Path | None:
     """The file of a module beside the scenario."""
+    if not place.strip("."):
+        return None
     stem = folder / (place if place.endswith(".py") else place.replace(".", "/"))
     for path in (stem, stem.with_name(stem.name + ".py"), stem / "__init__.py"):
         if path.is_file():
@@ -131,12 +133,12 @@ def _imports(scenario: Scenario, key: Key, place: str, beside: Path | None, symb
             assert spec is not None and spec.loader is not None
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
-    except Exception as error:  # the user's code may fail in any way
+    except (Exception, SystemExit) as error:  # the user's code may fail in any way
         raise _failed(scenario, key, place, error) from None
     return hasattr(module, symbol)
 
 
-def _failed(scenario: Scenario, key: Key, place: str, error: Exception) -> ConfigError:
+def _failed(scenario: Scenario, key: Key, place: str, error: BaseException) -> ConfigError:
     return scenario.error(
         key,
         f'found "{place}", which fails ({type(error).__name__}: {error})',

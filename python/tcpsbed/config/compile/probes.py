@@ -19,6 +19,9 @@ def probes(book: Book, flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for number, echo in enumerate(book.scenario.measure.echo):
         key: Key = ("measure", "echo", number)
         for way in _ways(book, echo, key):
+            if any(plan["flow"] == way.number for plan in plans):
+                allowed = "one entry for each flow, with all its points"
+                raise book.scenario.error((*key, "flow"), f"found {way.name} a second time", allowed)
             plan = {
                 "flow": way.number,
                 "points": _points(book, way, echo, _born_outside(flows[way.number]), (*key, "points")),

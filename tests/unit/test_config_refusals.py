@@ -1,0 +1,54 @@
+"""Input that once got past the checks: each is refused with its key."""
+
+import pytest
+
+from tcpsbed import config, worlds
+from tcpsbed.errors import ConfigError, TcpsbedError, WorldError
+
+PLAIN = """
+duration = "100 ms"
+[nodes.a]
+[nodes.b]
+[components]
+tactile-operator = "a"
+tactile-teleoperator = "b"
+[flows.kinematic]
+rate = "100 Hz"
+sample = "24 B"
+"""
+
+
+def scenario(tmp_path, *overrides):
+    path = tmp_path / "plain.toml"
+    path.write_text(PLAIN)
+    return config.load(path, overrides)
+
+
+@pytest.mark.parametrize(
+    ("override", "says"),
+    [
+        ('duration="1e5000000000 s"', "too large"),
+        (
+            'measure.echo=[{flow="kinematic", points=["all"]}, {flow="kinematic", points=["all"]}]',
+            "a second time",
+        ),
+        ('hooks.kinematics={run="..:x", at="tactile-operator"}', "no module"),
+        ('hooks.kinematics={run="./leaves.py:x", at="tactile-operator"}', "fails"),
+    ],
+)
+def test_it_is_refused_with_its_key(tmp_path, override, says):
+    (tmp_path / "leaves.py").write_text("import sys\nsys.exit(3)\n")
+    with pytest.raises(ConfigError, match=says) as refused:
+        config.check(scenario(tmp_path, override))
+    assert override.split("=")[0].split(".")[0] in str(refused.value)
+
+
+def test_the_real_world_refuses_captures_it_cannot_make(tmp_path):
+    with pytest.raises(WorldError, match="tcpdump"):
+        worlds.run(scenario(tmp_path, "measure.pcapng=true"), world="real", out=tmp_path / "out")
+
+
+def test_every_refusal_is_one_line(tmp_path):
+    with pytest.raises(TcpsbedError) as refused:
+        config.check(scenario(tmp_path, 'flows.kinematic.rate="-1 Hz"'))
+    assert "\n" not in str(refused.value)

@@ -45,8 +45,9 @@ struct Journey {
     set: Histogram<u64>,
     delivered: Histogram<u64>,
     error: Histogram<u64>,
-    entered: u64,
     lost: u64,
+    /// Packets that the network delivered and the kernel would not take.
+    unsent: u64,
 }
 
 /// The emulator with its nodes joined, ready to start.
@@ -67,6 +68,9 @@ pub struct Relay {
     /// The network never goes back in time.
     latest: Time,
     probe_at: Time,
+    /// When background traffic stops: at the end of the plan, though the loop goes on.
+    traffic_end: Time,
+    traffic: u16,
     errors: Vec<String>,
 }
 
@@ -92,6 +96,8 @@ impl Relay {
             arrivals: Vec::with_capacity(BATCH),
             latest: 0,
             probe_at: if plan.queue_probe_ns.is_some() { 0 } else { NEVER },
+            traffic_end: plan.duration_ns,
+            traffic: plan.network.traffic.len() as u16,
             errors: Vec::new(),
         }
     }
@@ -143,7 +149,6 @@ impl Relay {
         let mut arrivals = std::mem::take(&mut self.arrivals);
         arrivals.sort_by_key(|(e, _)| e.arrived);
         for (e, payload) in arrivals.drain(..) {
-            self.paths.entry((e.from, e.to)).or_insert_with(Journey::new).entered += 1;
             let Entered { from, to: dst, class, index, dscp, wire_bytes, arrived, .. } = e;
             let packet = Packet { payload, class, index, dst, dscp, wire_bytes, sent_ns: arrived };
             if !self.linked {
@@ -180,6 +185,11 @@ impl Relay {
     }
 
     fn advance_network(&mut self, until: Time) {
+        if self.traffic_end <= until {
+            let end = std::mem::replace(&mut self.traffic_end, NEVER);
+            self.advance_network(end);
+            (0..self.traffic).for_each(|t| self.network.set_traffic(end, t, false));
+        }
         while let Some(t) = self.network.poll_timeout().filter(|t| *t <= until) {
             self.network.handle_timeout(t);
             self.drain();
@@ -220,15 +230,19 @@ impl Relay {
         if corrupted {
             self.ports.corrupt(&mut letter.bytes, packet.index);
         }
-        self.ports.deliver(exit, &letter.bytes);
+        let went = self.ports.deliver(exit, &letter.bytes);
         if let Some(bytes) = intact {
             letter.bytes = bytes;
         }
         let sent = self.clock.now();
         let path = self.paths.entry((from, packet.dst)).or_insert_with(Journey::new);
-        let _ = path.set.record(set as u64);
-        let _ = path.delivered.record((sent - arrived).max(0) as u64);
-        let _ = path.error.record((sent - arrived - set).max(0) as u64);
+        if went {
+            let _ = path.set.record(set as u64);
+            let _ = path.delivered.record((sent - arrived).max(0) as u64);
+            let _ = path.error.record((sent - arrived - set).max(0) as u64);
+        } else {
+            path.unsent += 1;
+        }
         self.let_go(packet.payload);
     }
 
@@ -253,7 +267,8 @@ impl Relay {
             }
             Action::Reroute => self.network.reroute(now),
             Action::Traffic { traffic, running } => {
-                traffic.iter().for_each(|t| self.network.set_traffic(now, *t, *running));
+                let running = *running && self.traffic_end != NEVER;
+                traffic.iter().for_each(|t| self.network.set_traffic(now, *t, running));
             }
             Action::Flow { .. } | Action::Component { .. } => {}
         }
@@ -285,7 +300,7 @@ impl Relay {
         let stamps = self.ports.stamps();
         for ((from, to), p) in &self.paths {
             let times = (&p.set, &p.delivered, &p.error);
-            report.emulator.push(Emulated::new(stamps, name(*from), name(*to), times, p.entered, p.lost));
+            report.emulator.push(Emulated::new(stamps, name(*from), name(*to), times, p.decided(), p.lost));
         }
         report.nodes.push(NodeSelf {
             name: "emulator".into(),
@@ -310,7 +325,12 @@ impl Relay {
 }
 
 impl Journey {
+    /// Packets whose fate is known; those under way at the end are neither lost nor delivered.
+    fn decided(&self) -> u64 {
+        self.lost + self.unsent + self.delivered.len()
+    }
+
     fn new() -> Self {
-        Self { set: histogram(), delivered: histogram(), error: histogram(), entered: 0, lost: 0 }
+        Self { set: histogram(), delivered: histogram(), error: histogram(), lost: 0, unsent: 0 }
     }
 }

@@ -31,7 +31,7 @@ use tcps_core::{
 /// How long a loop goes on after the end, so that what is on its way arrives.
 pub const DRAIN_NS: Time = 500 * MS;
 /// A pause that marks the run as disturbed.
-const GAP_NS: Time = MS;
+pub(super) const GAP_NS: Time = MS;
 /// Rows a ring holds: over a second of 64,000 rows/s.
 const RING_ROWS: u64 = 1 << 16;
 

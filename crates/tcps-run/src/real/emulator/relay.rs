@@ -7,7 +7,7 @@ use crate::{
     real::{
         clock::{monotonic_ns, thread_cpu_ns, RunClock},
         ring::Producer,
-        session::{Events, DRAIN_NS},
+        session::{Events, DRAIN_NS, GAP_NS},
         socket::MAX_DATAGRAM,
         wait::{privileges, Waiter},
     },
@@ -72,6 +72,8 @@ pub struct Relay {
     traffic_end: Time,
     traffic: u16,
     errors: Vec<String>,
+    late: Histogram<u64>,
+    gaps: u64,
 }
 
 impl Relay {
@@ -99,6 +101,8 @@ impl Relay {
             traffic_end: plan.duration_ns,
             traffic: plan.network.traffic.len() as u16,
             errors: Vec::new(),
+            late: histogram(),
+            gaps: 0,
         }
     }
 
@@ -107,7 +111,6 @@ impl Relay {
         let privileges = privileges(plan.real.realtime);
         let mut waiter = Waiter::new(&self.ports.descriptors(), plan.real.waiting, plan.real.spin_ns);
         let mut events = Events::new(plan);
-        let mut late = histogram();
         let processor = thread_cpu_ns();
         while monotonic_ns() < self.start && !stop.load(Ordering::Relaxed) {
             waiter.wait(self.start);
@@ -120,7 +123,7 @@ impl Relay {
             waiter.ready().for_each(|port| self.receive(plan, port));
             self.enter();
             if due <= now {
-                let _ = late.record((now - due) as u64);
+                self.tick(now - due, now, plan);
             }
             while let Some(i) = events.due(now) {
                 self.apply(&plan.events[i].action, i, now);
@@ -128,7 +131,17 @@ impl Relay {
             self.advance(now);
             self.probe_queues(plan, now);
         }
-        self.report(late, privileges, thread_cpu_ns() - processor, plan)
+        self.report(privileges, thread_cpu_ns() - processor, plan)
+    }
+
+    fn tick(&mut self, late: Time, now: Time, plan: &Plan) {
+        let _ = self.late.record(late as u64);
+        if late > GAP_NS {
+            self.gaps += 1;
+            // The emulator comes after the nodes.
+            let node = plan.nodes.len() as u16;
+            self.ring.push(&Record { value: late, node, ..Record::new(now, Kind::Gap) });
+        }
     }
 
     fn receive(&mut self, plan: &Plan, port: usize) {
@@ -291,7 +304,7 @@ impl Relay {
         self.probe_at += period * ((now - self.probe_at) / period + 1);
     }
 
-    fn report(self, late: Histogram<u64>, privileges: Vec<String>, cpu_ns: Time, plan: &Plan) -> Report {
+    fn report(self, privileges: Vec<String>, cpu_ns: Time, plan: &Plan) -> Report {
         let mut report = Report::default();
         report.network(&self.network);
         report.errors = self.errors;
@@ -307,8 +320,9 @@ impl Relay {
             cores: 1,
             busy_s: cpu_ns as f64 / 1e9,
             real: Some(RealSelf {
-                ticks: late.len(),
-                late_ns: Spread::of(&late),
+                ticks: self.late.len(),
+                late_ns: Spread::of(&self.late),
+                gaps_over_1ms: self.gaps,
                 ring_overflows: self.ring.lost(),
                 socket_drops: troubles.dropped,
                 unsent: troubles.unsent,

@@ -120,8 +120,6 @@ impl SessionLoop {
         stop: &AtomicBool,
         detach: &mut dyn Detach,
     ) -> Report {
-        detach.at_barrier();
-        let privileges = privileges(plan.real.realtime);
         let Self { id, mut node, sockets, ring } = self;
         let fds: Vec<_> = sockets.all.iter().map(Socket::fd).collect();
         let mut waiter = Waiter::new(&fds, plan.real.waiting, plan.real.spin_ns);
@@ -141,6 +139,9 @@ impl SessionLoop {
         let mut events = Events::new(plan);
         let mut account = Account::default();
         let mut buffer = vec![0u8; MAX_DATAGRAM];
+        detach.at_barrier();
+        // What is there now is what is locked in memory.
+        let privileges = privileges(plan.real.realtime);
         let processor = thread_cpu_ns();
         while !stop.load(Ordering::Relaxed) && world.clock.now() < plan.duration_ns + DRAIN_NS {
             let due = node.poll_timeout().min(events.next());

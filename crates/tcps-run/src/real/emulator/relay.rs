@@ -108,9 +108,15 @@ impl Relay {
 
     /// Runs to the end of the plan or until `stop`.
     pub fn run(mut self, plan: &Plan, stop: &AtomicBool) -> Report {
-        let privileges = privileges(plan.real.realtime);
         let mut waiter = Waiter::new(&self.ports.descriptors(), plan.real.waiting, plan.real.spin_ns);
         let mut events = Events::new(plan);
+        for c in &plan.channels {
+            for pair in [(c.a, c.b), (c.b, c.a)] {
+                self.paths.entry(pair).or_insert_with(Journey::new);
+            }
+        }
+        // What is there now is what is locked in memory.
+        let privileges = privileges(plan.real.realtime);
         let processor = thread_cpu_ns();
         while monotonic_ns() < self.start && !stop.load(Ordering::Relaxed) {
             waiter.wait(self.start);
@@ -311,7 +317,7 @@ impl Relay {
         let troubles = self.ports.troubles();
         let name = |n: u16| plan.nodes[n as usize].name.as_str();
         let stamps = self.ports.stamps();
-        for ((from, to), p) in &self.paths {
+        for ((from, to), p) in self.paths.iter().filter(|(_, p)| p.decided() > 0) {
             let times = (&p.set, &p.delivered, &p.error);
             report.emulator.push(Emulated::new(stamps, name(*from), name(*to), times, p.decided(), p.lost));
         }

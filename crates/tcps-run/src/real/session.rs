@@ -12,7 +12,7 @@ use crate::{
     error::RunError,
     node::{histogram, Node},
     outside::{Outside, Started, Work},
-    plan::Plan,
+    plan::{Isolation, Plan},
     report::{RealSelf, Report, Spread},
 };
 use hdrhistogram::Histogram;
@@ -52,6 +52,8 @@ pub struct SessionLoop {
     node: Node,
     sockets: Sockets,
     ring: Producer,
+    /// Whether events leave their rows here.
+    notes_events: bool,
 }
 
 /// The sockets of a loop: one a channel, and one for everything else.
@@ -93,7 +95,8 @@ impl SessionLoop {
         }
         sockets.all.push(Socket::bind(ip)?);
         sockets.channels.push(NONE);
-        Ok(Self { id, node, sockets, ring: Producer::create(ring, RING_ROWS)? })
+        let notes_events = notes_events(plan, id, sessions);
+        Ok(Self { id, node, sockets, ring: Producer::create(ring, RING_ROWS)?, notes_events })
     }
 
     /// Where the loop can be reached: addresses of its channels, and that for everything else.
@@ -120,7 +123,7 @@ impl SessionLoop {
         stop: &AtomicBool,
         detach: &mut dyn Detach,
     ) -> Report {
-        let Self { id, mut node, sockets, ring } = self;
+        let Self { id, mut node, sockets, ring, notes_events } = self;
         let fds: Vec<_> = sockets.all.iter().map(Socket::fd).collect();
         let mut waiter = Waiter::new(&fds, plan.real.waiting, plan.real.spin_ns);
         let mut routes = vec![None; plan.channels.len()];
@@ -154,12 +157,19 @@ impl SessionLoop {
             let now = world.clock.now();
             if due <= now {
                 account.tick(now - due, now, id, &mut world.ring);
-                events.apply(plan, now, &mut node);
+                events.apply(plan, now, &mut node, notes_events.then_some(&mut world.ring));
                 node.handle_timeout(now, &mut world);
             }
         }
         account.report(plan, id, node, world, privileges, thread_cpu_ns() - processor, detach)
     }
+}
+
+/// Events leave a row each: at the emulator, or without one in the first loop of all nodes.
+fn notes_events(plan: &Plan, node: u16, sessions: &[u16]) -> bool {
+    let emulated = !plan.network.links.is_empty() || plan.real.network == Isolation::Namespaces;
+    let first = (0..plan.nodes.len() as u16).find_map(|n| Some((n, plan.loops(n).into_iter().next()?)));
+    !emulated && first.is_some_and(|(n, first)| n == node && first == sessions)
 }
 
 impl Outer {
@@ -267,13 +277,16 @@ impl Events {
         self.order.pop()
     }
 
-    fn apply(&mut self, plan: &Plan, now: Time, node: &mut Node) {
+    fn apply(&mut self, plan: &Plan, now: Time, node: &mut Node, mut ring: Option<&mut Producer>) {
         use crate::plan::Action;
         while let Some(i) = self.due(now) {
             match &plan.events[i].action {
                 Action::Flow { flow, running } => node.set_running(now, *flow, *running),
                 Action::Component { component, alive } => node.set_alive(*component, *alive),
                 Action::Link { .. } | Action::Reroute | Action::Traffic { .. } => {}
+            }
+            if let Some(ring) = &mut ring {
+                ring.push(&Record { index: i as u32, ..Record::new(now, Kind::Event) });
             }
         }
     }

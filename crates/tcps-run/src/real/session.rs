@@ -144,7 +144,7 @@ impl SessionLoop {
         let mut buffer = vec![0u8; MAX_DATAGRAM];
         detach.at_barrier();
         // What is there now is what is locked in memory.
-        let privileges = privileges(plan.real.realtime);
+        account.privileges = privileges(plan.real.realtime);
         let processor = thread_cpu_ns();
         while !stop.load(Ordering::Relaxed) && world.clock.now() < plan.duration_ns + DRAIN_NS {
             let due = node.poll_timeout().min(events.next());
@@ -161,7 +161,7 @@ impl SessionLoop {
                 node.handle_timeout(now, &mut world);
             }
         }
-        account.report(plan, id, node, world, privileges, thread_cpu_ns() - processor, detach)
+        account.report(plan, id, node, world, thread_cpu_ns() - processor, detach)
     }
 }
 
@@ -299,11 +299,19 @@ struct Account {
     ticks: u64,
     gaps: u64,
     strangers: u64,
+    privileges: Vec<String>,
 }
 
 impl Default for Account {
     fn default() -> Self {
-        Self { late: histogram(), stamp_to_loop: histogram(), ticks: 0, gaps: 0, strangers: 0 }
+        Self {
+            late: histogram(),
+            stamp_to_loop: histogram(),
+            ticks: 0,
+            gaps: 0,
+            strangers: 0,
+            privileges: Vec::new(),
+        }
     }
 }
 
@@ -323,7 +331,6 @@ impl Account {
         id: u16,
         mut node: Node,
         world: Outer,
-        privileges: Vec<String>,
         cpu_ns: Time,
         detach: &dyn Detach,
     ) -> Report {
@@ -344,7 +351,7 @@ impl Account {
                 stamp_to_loop_ns: Spread::of(&self.stamp_to_loop),
                 interpreter_wait_ns: detach.interpreter_waits().map(Spread::of),
                 waiting: format!("{:?}", plan.real.waiting).to_lowercase(),
-                privileges,
+                privileges: self.privileges,
             });
         }
         report

@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +72,9 @@ class Process:
     def tell(self, **message: Any) -> None:
         """Sends a line; a node that is dead is noticed by its silence."""
         assert self.child.stdin is not None
-        try:
+        with suppress(BrokenPipeError, ValueError):
             self.child.stdin.write(json.dumps(message) + "\n")
             self.child.stdin.flush()
-        except (BrokenPipeError, ValueError):
-            pass
 
     def hear(self, op: str, seconds: float) -> dict[str, Any]:
         """Waits for a line.
@@ -89,11 +87,15 @@ class Process:
         try:
             answer = self.answers.get(timeout=seconds)
         except queue.Empty:
-            raise WorldError(f"node {self.name}: no word for {seconds:g} s while waiting for \"{op}\"") from None
+            raise WorldError(
+                f'node {self.name}: no word for {seconds:g} s while waiting for "{op}"'
+            ) from None
         if answer is None:
             self.child.wait(5)
             said = "".join(self.words).strip().splitlines()
-            raise WorldError(f"node {self.name} died (status {self.child.returncode}): {said[-1] if said else 'no word'}")
+            raise WorldError(
+                f"node {self.name} died (status {self.child.returncode}): {said[-1] if said else 'no word'}"
+            )
         if answer["op"] != op:
             raise WorldError(f"node {self.name}: {answer.get('error', answer)}")
         return answer
@@ -101,10 +103,8 @@ class Process:
     def end(self) -> None:
         """Lets the process go, and sees that it goes."""
         if self.child.stdin is not None:
-            try:
+            with suppress(BrokenPipeError):
                 self.child.stdin.close()
-            except BrokenPipeError:
-                pass
         try:
             self.child.wait(2)
         except subprocess.TimeoutExpired:
@@ -194,7 +194,12 @@ def _prepare(plan: dict[str, Any], processes: list[Process]) -> list[dict[str, A
 
 def _start(plan: dict[str, Any], processes: list[Process], ready: list[dict[str, Any]]) -> None:
     count = len(plan["nodes"])
-    listeners = {(n, int(c)): a for n in range(count) for loop in ready[n]["loops"] for c, a in loop["channels"].items()}
+    listeners = {
+        (n, int(c)): a
+        for n in range(count)
+        for loop in ready[n]["loops"]
+        for c, a in loop["channels"].items()
+    }
     asides = {n: ready[n]["loops"][0]["aside"] for n in range(count) if ready[n]["loops"]}
     # Every loop of a node sends from a socket of its own.
     senders = [(n, loop["aside"]) for n in range(count) for loop in ready[n]["loops"]]
@@ -202,11 +207,15 @@ def _start(plan: dict[str, Any], processes: list[Process], ready: list[dict[str,
     gates = ready[count]["gates"] if len(ready) > count else []
     for n, p in enumerate(processes[:count]):
         if not gates:
-            channels = {c: a for (m, c), a in listeners.items() if m == _other(plan, c, n) and _on(plan, c, n)}
+            channels = {
+                c: a for (m, c), a in listeners.items() if m == _other(plan, c, n) and _on(plan, c, n)
+            }
             others = {m: a for m, a in asides.items() if m != n}
             known = [(m, a) for m, a in senders if m != n]
         else:
-            channels = {g["channel"]: g["address"] for g in gates if g["from"] == n and g["channel"] is not None}
+            channels = {
+                g["channel"]: g["address"] for g in gates if g["from"] == n and g["channel"] is not None
+            }
             others = {g["to"]: g["address"] for g in gates if g["from"] == n and g["channel"] is None}
             known = list(others.items())
         p.tell(op="start", at_ns=at_ns, channels=channels, asides=others, aside_senders=known)
@@ -233,7 +242,9 @@ def _watch(
 ) -> tuple[list[str], bool]:
     """Drains rings until all have reported; the first failure stops the others."""
     duration_s = plan["duration_ns"] / 1e9
-    begun, errors, interrupted, stopped_at = time.monotonic() + LEAD_S, [], False, None
+    errors: list[str] = []
+    stopped_at: float | None = None
+    begun, interrupted = time.monotonic() + LEAD_S, False
     open_ = list(processes)
     try:
         while open_:

@@ -12,7 +12,7 @@ use crate::{
     error::RunError,
     node::{histogram, Node},
     outside::{Outside, Started, Work},
-    plan::Plan,
+    plan::{Isolation, Plan},
     report::{RealSelf, Report, Spread},
 };
 use hdrhistogram::Histogram;
@@ -31,7 +31,7 @@ use tcps_core::{
 /// How long a loop goes on after the end, so that what is on its way arrives.
 pub const DRAIN_NS: Time = 500 * MS;
 /// A pause that marks the run as disturbed.
-const GAP_NS: Time = MS;
+pub(super) const GAP_NS: Time = MS;
 /// Rows a ring holds: over a second of 64,000 rows/s.
 const RING_ROWS: u64 = 1 << 16;
 
@@ -52,6 +52,8 @@ pub struct SessionLoop {
     node: Node,
     sockets: Sockets,
     ring: Producer,
+    /// Whether events leave their rows here.
+    notes_events: bool,
 }
 
 /// The sockets of a loop: one a channel, and one for everything else.
@@ -93,7 +95,8 @@ impl SessionLoop {
         }
         sockets.all.push(Socket::bind(ip)?);
         sockets.channels.push(NONE);
-        Ok(Self { id, node, sockets, ring: Producer::create(ring, RING_ROWS)? })
+        let notes_events = notes_events(plan, id, sessions);
+        Ok(Self { id, node, sockets, ring: Producer::create(ring, RING_ROWS)?, notes_events })
     }
 
     /// Where the loop can be reached: addresses of its channels, and that for everything else.
@@ -120,9 +123,7 @@ impl SessionLoop {
         stop: &AtomicBool,
         detach: &mut dyn Detach,
     ) -> Report {
-        detach.at_barrier();
-        let privileges = privileges(plan.real.realtime);
-        let Self { id, mut node, sockets, ring } = self;
+        let Self { id, mut node, sockets, ring, notes_events } = self;
         let fds: Vec<_> = sockets.all.iter().map(Socket::fd).collect();
         let mut waiter = Waiter::new(&fds, plan.real.waiting, plan.real.spin_ns);
         let mut routes = vec![None; plan.channels.len()];
@@ -141,6 +142,9 @@ impl SessionLoop {
         let mut events = Events::new(plan);
         let mut account = Account::default();
         let mut buffer = vec![0u8; MAX_DATAGRAM];
+        detach.at_barrier();
+        // What is there now is what is locked in memory.
+        account.privileges = privileges(plan.real.realtime);
         let processor = thread_cpu_ns();
         while !stop.load(Ordering::Relaxed) && world.clock.now() < plan.duration_ns + DRAIN_NS {
             let due = node.poll_timeout().min(events.next());
@@ -153,12 +157,19 @@ impl SessionLoop {
             let now = world.clock.now();
             if due <= now {
                 account.tick(now - due, now, id, &mut world.ring);
-                events.apply(plan, now, &mut node);
+                events.apply(plan, now, &mut node, notes_events.then_some(&mut world.ring));
                 node.handle_timeout(now, &mut world);
             }
         }
-        account.report(plan, id, node, world, privileges, thread_cpu_ns() - processor, detach)
+        account.report(plan, id, node, world, thread_cpu_ns() - processor, detach)
     }
+}
+
+/// Events leave a row each: at the emulator, or without one in the first loop of all nodes.
+fn notes_events(plan: &Plan, node: u16, sessions: &[u16]) -> bool {
+    let emulated = !plan.network.links.is_empty() || plan.real.network == Isolation::Namespaces;
+    let first = (0..plan.nodes.len() as u16).find_map(|n| Some((n, plan.loops(n).into_iter().next()?)));
+    !emulated && first.is_some_and(|(n, first)| n == node && first == sessions)
 }
 
 impl Outer {
@@ -266,13 +277,16 @@ impl Events {
         self.order.pop()
     }
 
-    fn apply(&mut self, plan: &Plan, now: Time, node: &mut Node) {
+    fn apply(&mut self, plan: &Plan, now: Time, node: &mut Node, mut ring: Option<&mut Producer>) {
         use crate::plan::Action;
         while let Some(i) = self.due(now) {
             match &plan.events[i].action {
                 Action::Flow { flow, running } => node.set_running(now, *flow, *running),
                 Action::Component { component, alive } => node.set_alive(*component, *alive),
                 Action::Link { .. } | Action::Reroute | Action::Traffic { .. } => {}
+            }
+            if let Some(ring) = &mut ring {
+                ring.push(&Record { index: i as u32, ..Record::new(now, Kind::Event) });
             }
         }
     }
@@ -285,11 +299,19 @@ struct Account {
     ticks: u64,
     gaps: u64,
     strangers: u64,
+    privileges: Vec<String>,
 }
 
 impl Default for Account {
     fn default() -> Self {
-        Self { late: histogram(), stamp_to_loop: histogram(), ticks: 0, gaps: 0, strangers: 0 }
+        Self {
+            late: histogram(),
+            stamp_to_loop: histogram(),
+            ticks: 0,
+            gaps: 0,
+            strangers: 0,
+            privileges: Vec::new(),
+        }
     }
 }
 
@@ -309,7 +331,6 @@ impl Account {
         id: u16,
         mut node: Node,
         world: Outer,
-        privileges: Vec<String>,
         cpu_ns: Time,
         detach: &dyn Detach,
     ) -> Report {
@@ -330,7 +351,7 @@ impl Account {
                 stamp_to_loop_ns: Spread::of(&self.stamp_to_loop),
                 interpreter_wait_ns: detach.interpreter_waits().map(Spread::of),
                 waiting: format!("{:?}", plan.real.waiting).to_lowercase(),
-                privileges,
+                privileges: self.privileges,
             });
         }
         report

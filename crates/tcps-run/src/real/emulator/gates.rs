@@ -102,10 +102,11 @@ impl Ports for Gates {
         }
     }
 
-    fn deliver(&mut self, exit: usize, bytes: &[u8]) {
+    fn deliver(&mut self, exit: usize, bytes: &[u8]) -> bool {
         let g = &mut self.gates[exit];
         let sent = g.peer.is_some_and(|peer| g.socket.send(bytes, peer, 0));
         self.unsent += u64::from(!sent);
+        sent
     }
 
     fn stamps(&self) -> &'static str {

@@ -41,8 +41,8 @@ trait Ports {
     fn receive(&mut self, plan: &Plan, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken;
     /// Breaks one bit of a datagram, chosen by a number.
     fn corrupt(&self, bytes: &mut [u8], by: u32);
-    /// Lets a datagram out of the network.
-    fn deliver(&mut self, exit: usize, bytes: &[u8]);
+    /// Lets a datagram out of the network; tells whether it went.
+    fn deliver(&mut self, exit: usize, bytes: &[u8]) -> bool;
     /// What says when datagrams entered.
     fn stamps(&self) -> &'static str;
     /// What went wrong so far.

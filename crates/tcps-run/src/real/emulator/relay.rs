@@ -7,7 +7,7 @@ use crate::{
     real::{
         clock::{monotonic_ns, thread_cpu_ns, RunClock},
         ring::Producer,
-        session::{Events, DRAIN_NS},
+        session::{Events, DRAIN_NS, GAP_NS},
         socket::MAX_DATAGRAM,
         wait::{privileges, Waiter},
     },
@@ -45,8 +45,9 @@ struct Journey {
     set: Histogram<u64>,
     delivered: Histogram<u64>,
     error: Histogram<u64>,
-    entered: u64,
     lost: u64,
+    /// Packets that the network delivered and the kernel would not take.
+    unsent: u64,
 }
 
 /// The emulator with its nodes joined, ready to start.
@@ -67,7 +68,12 @@ pub struct Relay {
     /// The network never goes back in time.
     latest: Time,
     probe_at: Time,
+    /// When background traffic stops: at the end of the plan, though the loop goes on.
+    traffic_end: Time,
+    traffic: u16,
     errors: Vec<String>,
+    late: Histogram<u64>,
+    gaps: u64,
 }
 
 impl Relay {
@@ -92,16 +98,25 @@ impl Relay {
             arrivals: Vec::with_capacity(BATCH),
             latest: 0,
             probe_at: if plan.queue_probe_ns.is_some() { 0 } else { NEVER },
+            traffic_end: plan.duration_ns,
+            traffic: plan.network.traffic.len() as u16,
             errors: Vec::new(),
+            late: histogram(),
+            gaps: 0,
         }
     }
 
     /// Runs to the end of the plan or until `stop`.
     pub fn run(mut self, plan: &Plan, stop: &AtomicBool) -> Report {
-        let privileges = privileges(plan.real.realtime);
         let mut waiter = Waiter::new(&self.ports.descriptors(), plan.real.waiting, plan.real.spin_ns);
         let mut events = Events::new(plan);
-        let mut late = histogram();
+        for c in &plan.channels {
+            for pair in [(c.a, c.b), (c.b, c.a)] {
+                self.paths.entry(pair).or_insert_with(Journey::new);
+            }
+        }
+        // What is there now is what is locked in memory.
+        let privileges = privileges(plan.real.realtime);
         let processor = thread_cpu_ns();
         while monotonic_ns() < self.start && !stop.load(Ordering::Relaxed) {
             waiter.wait(self.start);
@@ -114,7 +129,7 @@ impl Relay {
             waiter.ready().for_each(|port| self.receive(plan, port));
             self.enter();
             if due <= now {
-                let _ = late.record((now - due) as u64);
+                self.tick(now - due, now, plan);
             }
             while let Some(i) = events.due(now) {
                 self.apply(&plan.events[i].action, i, now);
@@ -122,7 +137,17 @@ impl Relay {
             self.advance(now);
             self.probe_queues(plan, now);
         }
-        self.report(late, privileges, thread_cpu_ns() - processor, plan)
+        self.report(privileges, thread_cpu_ns() - processor, plan)
+    }
+
+    fn tick(&mut self, late: Time, now: Time, plan: &Plan) {
+        let _ = self.late.record(late as u64);
+        if late > GAP_NS {
+            self.gaps += 1;
+            // The emulator comes after the nodes.
+            let node = plan.nodes.len() as u16;
+            self.ring.push(&Record { value: late, node, ..Record::new(now, Kind::Gap) });
+        }
     }
 
     fn receive(&mut self, plan: &Plan, port: usize) {
@@ -143,7 +168,6 @@ impl Relay {
         let mut arrivals = std::mem::take(&mut self.arrivals);
         arrivals.sort_by_key(|(e, _)| e.arrived);
         for (e, payload) in arrivals.drain(..) {
-            self.paths.entry((e.from, e.to)).or_insert_with(Journey::new).entered += 1;
             let Entered { from, to: dst, class, index, dscp, wire_bytes, arrived, .. } = e;
             let packet = Packet { payload, class, index, dst, dscp, wire_bytes, sent_ns: arrived };
             if !self.linked {
@@ -180,6 +204,11 @@ impl Relay {
     }
 
     fn advance_network(&mut self, until: Time) {
+        if self.traffic_end <= until {
+            let end = std::mem::replace(&mut self.traffic_end, NEVER);
+            self.advance_network(end);
+            (0..self.traffic).for_each(|t| self.network.set_traffic(end, t, false));
+        }
         while let Some(t) = self.network.poll_timeout().filter(|t| *t <= until) {
             self.network.handle_timeout(t);
             self.drain();
@@ -220,15 +249,19 @@ impl Relay {
         if corrupted {
             self.ports.corrupt(&mut letter.bytes, packet.index);
         }
-        self.ports.deliver(exit, &letter.bytes);
+        let went = self.ports.deliver(exit, &letter.bytes);
         if let Some(bytes) = intact {
             letter.bytes = bytes;
         }
         let sent = self.clock.now();
         let path = self.paths.entry((from, packet.dst)).or_insert_with(Journey::new);
-        let _ = path.set.record(set as u64);
-        let _ = path.delivered.record((sent - arrived).max(0) as u64);
-        let _ = path.error.record((sent - arrived - set).max(0) as u64);
+        if went {
+            let _ = path.set.record(set as u64);
+            let _ = path.delivered.record((sent - arrived).max(0) as u64);
+            let _ = path.error.record((sent - arrived - set).max(0) as u64);
+        } else {
+            path.unsent += 1;
+        }
         self.let_go(packet.payload);
     }
 
@@ -253,7 +286,8 @@ impl Relay {
             }
             Action::Reroute => self.network.reroute(now),
             Action::Traffic { traffic, running } => {
-                traffic.iter().for_each(|t| self.network.set_traffic(now, *t, *running));
+                let running = *running && self.traffic_end != NEVER;
+                traffic.iter().for_each(|t| self.network.set_traffic(now, *t, running));
             }
             Action::Flow { .. } | Action::Component { .. } => {}
         }
@@ -276,24 +310,25 @@ impl Relay {
         self.probe_at += period * ((now - self.probe_at) / period + 1);
     }
 
-    fn report(self, late: Histogram<u64>, privileges: Vec<String>, cpu_ns: Time, plan: &Plan) -> Report {
+    fn report(self, privileges: Vec<String>, cpu_ns: Time, plan: &Plan) -> Report {
         let mut report = Report::default();
         report.network(&self.network);
         report.errors = self.errors;
         let troubles = self.ports.troubles();
         let name = |n: u16| plan.nodes[n as usize].name.as_str();
         let stamps = self.ports.stamps();
-        for ((from, to), p) in &self.paths {
+        for ((from, to), p) in self.paths.iter().filter(|(_, p)| p.decided() > 0) {
             let times = (&p.set, &p.delivered, &p.error);
-            report.emulator.push(Emulated::new(stamps, name(*from), name(*to), times, p.entered, p.lost));
+            report.emulator.push(Emulated::new(stamps, name(*from), name(*to), times, p.decided(), p.lost));
         }
         report.nodes.push(NodeSelf {
             name: "emulator".into(),
             cores: 1,
             busy_s: cpu_ns as f64 / 1e9,
             real: Some(RealSelf {
-                ticks: late.len(),
-                late_ns: Spread::of(&late),
+                ticks: self.late.len(),
+                late_ns: Spread::of(&self.late),
+                gaps_over_1ms: self.gaps,
                 ring_overflows: self.ring.lost(),
                 socket_drops: troubles.dropped,
                 unsent: troubles.unsent,
@@ -310,7 +345,12 @@ impl Relay {
 }
 
 impl Journey {
+    /// Packets whose fate is known; those under way at the end are neither lost nor delivered.
+    fn decided(&self) -> u64 {
+        self.lost + self.unsent + self.delivered.len()
+    }
+
     fn new() -> Self {
-        Self { set: histogram(), delivered: histogram(), error: histogram(), entered: 0, lost: 0 }
+        Self { set: histogram(), delivered: histogram(), error: histogram(), lost: 0, unsent: 0 }
     }
 }

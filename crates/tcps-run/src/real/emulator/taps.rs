@@ -105,9 +105,10 @@ impl Ports for Taps {
         ip::flip_a_bit(bytes, by);
     }
 
-    fn deliver(&mut self, exit: usize, bytes: &[u8]) {
+    fn deliver(&mut self, exit: usize, bytes: &[u8]) -> bool {
         let sent = self.devices[exit].write(bytes).is_ok_and(|n| n == bytes.len());
         self.unsent += u64::from(!sent);
+        sent
     }
 
     fn stamps(&self) -> &'static str {

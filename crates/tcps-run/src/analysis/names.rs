@@ -27,9 +27,13 @@ pub fn link(plan: &Plan, number: u16) -> String {
     plan.network.links.get(number as usize).map_or_else(|| "unknown".into(), |l| l.name.clone())
 }
 
-/// Name of a node.
+/// Name of a node; the emulator's rows have the number after the last node's.
 pub fn node(plan: &Plan, number: u16) -> String {
-    plan.nodes.get(number as usize).map_or_else(|| "unknown".into(), |n| n.name.clone())
+    match plan.nodes.get(number as usize) {
+        Some(node) => node.name.clone(),
+        None if number as usize == plan.nodes.len() => "emulator".into(),
+        None => "unknown".into(),
+    }
 }
 
 /// Where a packet was dropped: the first reasons are those of links, the others those of components.

@@ -300,3 +300,28 @@ fn a_round_of_echoes_asks_every_point_once() {
     assert_eq!(seen, (0..299).collect::<Vec<u32>>());
     assert!(of(&rows, Kind::Echo).iter().all(|r| r.point == [2, 3, 4][r.index as usize % 3]));
 }
+
+#[test]
+fn a_restarted_flow_is_where_its_recording_is() {
+    // Ticks number the samples, so that a recording does not fall behind by what was left out.
+    let mut plan = chain();
+    plan["events"] = json!([
+        {"at_ns": 200 * MS, "name": "stop", "action": {"kind": "flow", "flow": 0, "running": false}},
+        {"at_ns": 500 * MS, "name": "go", "action": {"kind": "flow", "flow": 0, "running": true}}]);
+    let (_, rows) = simulate(&plan, "recording");
+    assert!(of(&rows, Kind::Sent).iter().all(|r| r.time_ns == r.index as i64 * MS));
+    assert!(of(&rows, Kind::Verified).iter().all(|r| r.detail == 1));
+}
+
+#[test]
+fn a_periodic_stage_has_its_own_pace_and_ends_with_the_run() {
+    let mut plan = chain();
+    plan["flows"][0]["sink"] = json!({"kind": "count"});
+    plan["flows"][0]["path"][1]["steps"] =
+        json!([{"kind": "predict", "run": {"kind": "builtin", "name": "zoh", "symbol": ""}, "period_ns": 2 * MS}]);
+    let (_, rows) = simulate(&plan, "periodic");
+    let left = of(&rows, Kind::Exit).into_iter().filter(|r| r.point == 3).count();
+    assert!((495..=500).contains(&left), "{left}");
+    let superseded = of(&rows, Kind::Superseded).len();
+    assert!((490..=500).contains(&superseded), "{superseded}");
+}

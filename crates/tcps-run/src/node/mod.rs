@@ -67,6 +67,8 @@ pub struct Node {
     scratch: Scratch,
     missed_ticks: u64,
     asides_refused: u64,
+    /// Periodic stages fall silent here, as sources do.
+    end: Time,
 }
 
 /// Clock synchronisation at a node.
@@ -137,6 +139,7 @@ impl Node {
             scratch: Scratch { values: vec![0.0; MAX_VALUES], bytes: vec![0; MAX_BYTES] },
             missed_ticks: 0,
             asides_refused: 0,
+            end: plan.duration_ns,
         };
         node.add_emitters(plan)?;
         node.add_ports(plan, sessions)?;
@@ -434,8 +437,8 @@ impl Node {
             self.missed_ticks += behind as u64;
             e.tick += 1 + behind as u64;
             let echo = e.probe.as_mut().and_then(|p| p.command(now, here));
-            job.meta = Meta { flow: e.flow, index: e.index, origin_ns: here, echo };
-            e.index = e.index.wrapping_add(1);
+            // Samples are numbered by ticks: what a late loop leaves out leaves a gap, and a recording stays in time.
+            job.meta = Meta { flow: e.flow, index: (e.tick - 1) as u32, origin_ns: here, echo };
             (job.flow, job.visit, job.step, job.stage) = (e.flow, 0, 0, Stage::Enter);
             match e.robot.filter(|_| matches!(e.source, crate::source::Source::Robot)) {
                 Some(r) => {

@@ -235,7 +235,6 @@ pub(super) struct Emitter {
     pub(super) period_ns: Time,
     pub(super) stop_ns: Time,
     pub(super) tick: u64,
-    pub(super) index: u32,
     pub(super) running: bool,
     pub(super) probe: Option<Probe>,
 }
@@ -263,7 +262,6 @@ impl Emitter {
             period_ns: flow.period_ns.max(1),
             stop_ns: flow.stop_ns.unwrap_or(end).min(end),
             tick: 0,
-            index: 0,
             running: true,
             probe: probe.map(|p| Probe::new(p, seed)),
         })

@@ -15,7 +15,7 @@ use tcps_core::{
     hook::{HookIn, HookOut, Verdict},
     record::{DropReason, Kind, Record, NONE},
     sample::{Echo, EchoReply, Meta, PointId, HELD},
-    time::{Time, MS},
+    time::{Time, MS, NEVER},
 };
 use tcps_wire::reply;
 
@@ -120,7 +120,7 @@ impl Node {
             let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
             let periodic = visit.and_then(|v| v.steps[job.step as usize].periodic.as_mut());
             if let Some(p) = periodic {
-                if p.next == tcps_core::time::NEVER {
+                if p.next == NEVER {
                     p.next = now;
                 }
                 p.origin_ns = Some(job.meta.origin_ns);
@@ -281,6 +281,10 @@ impl Node {
         let (f, v, s) = self.periodic[i];
         let Some(visit) = self.flows[f as usize].visits[v as usize].as_mut() else { return };
         let Some(p) = visit.steps[s as usize].periodic.as_mut().filter(|p| p.next <= now) else { return };
+        if now >= self.end {
+            p.next = NEVER;
+            return;
+        }
         p.next += p.period_ns * ((now - p.next) / p.period_ns.max(1) + 1);
         let (waiting, origin, index) = (p.waiting.take(), p.origin_ns.unwrap_or(0), p.index);
         p.index = p.index.wrapping_add(1);

@@ -24,12 +24,15 @@ use std::{collections::VecDeque, path::Path, time::Instant};
 use tcps_core::{
     endpoint::Transmit,
     record::{Kind, Record, NONE},
+    seed::Stream,
     time::{Time, NEVER},
 };
 use tcps_net::{LinkChange, NetEvent, Network, Packet};
 
 /// Class of datagrams outside channels in the network's accounts.
 pub const ASIDE_CLASS: u16 = 0x7fff;
+/// Name of the stream that chooses the bit which corruption changes.
+pub const CHANGED_BITS: &str = "corruption.bits";
 const STEPS_PER_PROGRESS: u32 = 1 << 14;
 
 /// Where a virtual run writes, and who hears of its progress.
@@ -82,6 +85,8 @@ struct Driver<'p> {
     events: Vec<usize>,
     probe_at: Time,
     errors: Vec<String>,
+    /// Chooses the bit that changes.
+    bits: Stream,
     steps: u64,
     now: Time,
 }
@@ -111,7 +116,8 @@ impl<'p> Driver<'p> {
         };
         let wakes = nodes.iter().map(Node::poll_timeout).collect();
         let probe_at = if plan.queue_probe_ns.is_some() { 0 } else { NEVER };
-        Ok(Self { plan, world, nodes, wakes, events, probe_at, errors: Vec::new(), steps: 0, now: 0 })
+        let bits = Stream::new(plan.seed, CHANGED_BITS);
+        Ok(Self { plan, world, nodes, wakes, events, probe_at, errors: Vec::new(), bits, steps: 0, now: 0 })
     }
 
     /// Works off all events; true if it was interrupted.
@@ -214,7 +220,7 @@ impl<'p> Driver<'p> {
         let Letter { from, channel, copies, .. } = self.world.letters[letter as usize];
         let intact = (copies > 0 && corrupted).then(|| bytes.clone());
         if corrupted {
-            flip_a_bit(&mut bytes, letter);
+            flip_a_bit(&mut bytes, self.bits.bits());
         }
         self.world.at = to;
         let node = &mut self.nodes[to as usize];
@@ -400,9 +406,9 @@ impl Outside for World {
 }
 
 /// Changes one bit, chosen by a number, of a datagram.
-fn flip_a_bit(bytes: &mut [u8], by: u32) {
+fn flip_a_bit(bytes: &mut [u8], by: u64) {
     if !bytes.is_empty() {
-        let bit = (by as usize).wrapping_mul(2_654_435_761) % (bytes.len() * 8);
+        let bit = by as usize % (bytes.len() * 8);
         bytes[bit / 8] ^= 1 << (bit % 8);
     }
 }

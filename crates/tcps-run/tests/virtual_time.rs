@@ -317,8 +317,7 @@ fn a_restarted_flow_is_where_its_recording_is() {
 fn a_periodic_stage_has_its_own_pace_and_ends_with_the_run() {
     let mut plan = chain();
     plan["flows"][0]["sink"] = json!({"kind": "count"});
-    plan["flows"][0]["path"][1]["steps"] =
-        json!([{"kind": "predict", "run": {"kind": "builtin", "name": "zoh", "symbol": ""}, "period_ns": 2 * MS}]);
+    plan["flows"][0]["path"][1]["steps"] = json!([{"kind": "predict", "run": {"kind": "builtin", "name": "zoh", "symbol": ""}, "period_ns": 2 * MS}]);
     let (_, rows) = simulate(&plan, "periodic");
     let left = of(&rows, Kind::Exit).into_iter().filter(|r| r.point == 3).count();
     assert!((495..=500).contains(&left), "{left}");

@@ -12,7 +12,7 @@ use crate::{
         wait::{privileges, Waiter},
     },
     report::{Emulated, NodeSelf, RealSelf, Report, Spread},
-    virtual_time::ASIDE_CLASS,
+    virtual_time::{ASIDE_CLASS, CHANGED_BITS},
 };
 use hdrhistogram::Histogram;
 use std::{
@@ -21,6 +21,7 @@ use std::{
 };
 use tcps_core::{
     record::{Kind, Record},
+    seed::Stream,
     time::{Time, NEVER},
 };
 use tcps_net::{LinkChange, NetEvent, Network, Packet};
@@ -72,6 +73,8 @@ pub struct Relay {
     traffic_end: Time,
     traffic: u16,
     errors: Vec<String>,
+    /// Chooses the bit that changes.
+    bits: Stream,
     late: Histogram<u64>,
     gaps: u64,
 }
@@ -101,6 +104,7 @@ impl Relay {
             traffic_end: plan.duration_ns,
             traffic: plan.network.traffic.len() as u16,
             errors: Vec::new(),
+            bits: Stream::new(plan.seed, CHANGED_BITS),
             late: histogram(),
             gaps: 0,
         }
@@ -247,7 +251,7 @@ impl Relay {
         let set = (at - letter.entered).max(0);
         let intact = (corrupted && letter.copies > 0).then(|| letter.bytes.clone());
         if corrupted {
-            self.ports.corrupt(&mut letter.bytes, packet.index);
+            self.ports.corrupt(&mut letter.bytes, self.bits.bits() as u32);
         }
         let went = self.ports.deliver(exit, &letter.bytes);
         if let Some(bytes) = intact {

@@ -122,4 +122,6 @@ def test_the_schema_in_the_documentation_is_that_of_the_code():
 def test_the_schema_accepts_what_ships():
     jsonschema = pytest.importorskip("jsonschema")
     for path in [*(ROOT / "scenarios").glob("*.toml"), ROOT / "python/tcpsbed/config/template.toml"]:
-        jsonschema.validate(tomllib.loads(path.read_text(encoding="utf-8")), schema())
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        assert jsonschema.Draft202012Validator(schema()).is_valid(content), path.name
+    assert not jsonschema.Draft202012Validator(schema()).is_valid({"durations": "1 s"})

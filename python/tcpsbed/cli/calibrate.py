@@ -29,8 +29,9 @@ Example:
   tcpsbed calibrate my.toml --to my.costs.json --duration "20 s"
   then in my.toml:  calibration = "my.costs.json"
 
-Holds for every component and stage the quantiles of its measured cost. What a component takes beside its stages
-(sockets, waking up, handing on) counts as its stage "work". Costs that the scenario gives are left as they are.
+Holds for every component and stage the quantiles of its measured cost. What a component takes between its entry and
+its exit beside its stages counts as its stage "work"; sockets and waking up lie outside these points and are not in
+the file. Costs that the scenario gives are left as they are.
 """
 
 

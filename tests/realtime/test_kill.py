@@ -10,13 +10,14 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from real_run import NETWORK, SENT, Started, chain, children, gone, rows, started, summary
 
 TEXT = chain("6 s", more=NETWORK)
 NODES = {"node0": "ms", "node1": "edge", "node2": "ss", "emulator": "emulator"}
-QUEUE = 10
-"""Kind of the rows of the emulator."""
+QUEUE, GAP = 10, 14
+"""Kinds of the rows of the emulator: queues looked at, and moments at which it stood still."""
 
 
 def until(run: Started, seconds: float) -> None:
@@ -27,20 +28,23 @@ def until(run: Started, seconds: float) -> None:
 
 def newest_s(run: Started, node: str) -> float:
     """Run time of the last row that a node left in the run folder."""
+    return float(own_rows(run, node)["time"].max() / 1e9)
+
+
+def own_rows(run: Started, node: str) -> np.ndarray:
+    """Rows of a node in the run folder; the emulator numbers its queues as of no node, its gaps after the nodes."""
     found = rows(run.out)
-    number = list(NODES).index(node)
-    own = (
-        found["kind"] == QUEUE if node == "emulator" else (found["node"] == number) & (found["kind"] != QUEUE)
+    emulator = (found["kind"] == QUEUE) | (
+        (found["kind"] == GAP) & (found["node"] == list(NODES).index("emulator"))
     )
-    return float(found["time"][own].max() / 1e9)
+    if node == "emulator":
+        return found[emulator]
+    return found[(found["node"] == list(NODES).index(node)) & ~emulator]
 
 
 def count(run: Started, node: str) -> int:
     """Rows of a node in the run folder."""
-    found = rows(run.out)
-    if node == "emulator":
-        return int((found["kind"] == QUEUE).sum())
-    return int(((found["node"] == list(NODES).index(node)) & (found["kind"] != QUEUE)).sum())
+    return len(own_rows(run, node))
 
 
 def assert_nothing_left(run: Started, processes: list[int]) -> None:

@@ -8,11 +8,11 @@ use tcps_core::{
     sample::{Echo, Meta},
     time::Time,
 };
-use tcps_transport::{endpoint, udp::MAX_SAMPLE_BYTES, ChannelContext, ChannelFlow, Side};
+use tcps_transport::{endpoint, udp::MAX_SAMPLE_BYTES, ChannelContext, Side};
 
 fn make(params: &Value, side: Side) -> Box<dyn Endpoint> {
-    let flows = vec![ChannelFlow { flow: 1, to: Side::B }, ChannelFlow { flow: 2, to: Side::B }];
-    endpoint("udp", params, side, &ChannelContext { flows }).expect("good parameters")
+    let context = ChannelContext::of(&[(1, Side::B, "kinematic"), (2, Side::B, "video")]);
+    endpoint("udp", params, side, &context).expect("good parameters")
 }
 
 /// Datagrams from anybody, time-outs and jumps of time. Each datagram is refused, or counted, or delivers at

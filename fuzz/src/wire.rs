@@ -1,6 +1,9 @@
 //! Parsers: what is accepted comes out again as the same bytes, or has all its parts inside them.
 
-use tcps_wire::{clock as clock_format, echo as echo_format, format, header as header_format, ip as ip_format, reply, Format};
+use tcps_wire::{
+    clock as clock_format, echo as echo_format, format, header as header_format, ip as ip_format, reply,
+    Format,
+};
 
 /// The sample header.
 pub fn header(data: &[u8]) {

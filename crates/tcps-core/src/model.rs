@@ -15,3 +15,12 @@ pub trait DelayModel: Send {
     /// True if a packet may overtake an earlier one.
     fn reorders(&self) -> bool;
 }
+
+/// Guesses a signal between and beyond its samples. Sender and receiver of a deadband codec run the same one.
+// [PROTOCOLS 10]
+pub trait Predictor: Send {
+    /// A sample of the moment `at`, or none where one was expected.
+    fn update(&mut self, at: Time, sample: Option<&[f64]>);
+    /// Writes the signal at `at`, at or after the last update, into `out`; false while there is nothing to go by.
+    fn predict(&self, at: Time, out: &mut [f64]) -> bool;
+}

@@ -11,14 +11,14 @@ use tcps_core::{
     endpoint::{Endpoint, Input, Output},
     sample::Meta,
 };
-use tcps_transport::{endpoint, ChannelContext, ChannelFlow, Side};
+use tcps_transport::{endpoint, ChannelContext, Side};
 
 /// Rounds are shorter than a time slice, so that a busy machine leaves most of them alone.
 const SAMPLES: u32 = 10_000;
 const ROUNDS: usize = 501;
 
 fn side(side: Side) -> Box<dyn Endpoint> {
-    let ctx = ChannelContext { flows: vec![ChannelFlow { flow: 1, to: Side::B }] };
+    let ctx = ChannelContext::of(&[(1, Side::B, "kinematic")]);
     endpoint("udp", &Value::Null, side, &ctx).expect("the transport is known")
 }
 

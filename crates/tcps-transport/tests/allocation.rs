@@ -9,7 +9,7 @@ use tcps_core::{
     endpoint::{Endpoint, Input, Output},
     sample::Meta,
 };
-use tcps_transport::{endpoint, ChannelContext, ChannelFlow, Side};
+use tcps_transport::{endpoint, ChannelContext, Side};
 
 struct Counting;
 
@@ -59,7 +59,7 @@ fn pass(
 
 #[test]
 fn after_the_first_samples_no_memory_is_asked_for() {
-    let ctx = ChannelContext { flows: vec![ChannelFlow { flow: 1, to: Side::B }] };
+    let ctx = ChannelContext::of(&[(1, Side::B, "kinematic")]);
     let make = |side| endpoint("udp", &Value::Null, side, &ctx).unwrap();
     let (mut a, mut b, mut bufs) = (make(Side::A), make(Side::B), [Vec::new(), Vec::new()]);
     let sample = vec![1u8; 20_000];

@@ -169,7 +169,8 @@ impl Node {
             if sessions.is_some_and(|s| !s.contains(&c.session)) {
                 continue;
             }
-            let context = ChannelContext { flows: carried(plan, id as u16) };
+            let context =
+                ChannelContext { name: c.name.clone(), seed: plan.seed, flows: carried(plan, id as u16) };
             let endpoint = tcps_transport::endpoint(&c.transport, &c.params, side, &context)
                 .map_err(|e| RunError::new(format!("channels.{}: {e}", c.name)))?;
             let arrives = plan.flows.iter().map(|f| arrival(plan, f, id as u16, self.id)).collect();
@@ -514,7 +515,8 @@ fn carried(plan: &Plan, channel: u16) -> Vec<ChannelFlow> {
         for w in flow.path.windows(2).filter(|w| w[0].channel == Some(channel)) {
             let to = plan.components[w[1].component as usize].node;
             let to = if to == plan.channels[channel as usize].a { Side::A } else { Side::B };
-            flows.push(ChannelFlow { flow: id as u16, to });
+            let name = flow.name.rsplit('/').next().unwrap_or_default().to_string();
+            flows.push(ChannelFlow { flow: id as u16, to, name, period_ns: flow.period_ns });
         }
     }
     flows

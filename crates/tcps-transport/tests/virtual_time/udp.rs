@@ -10,7 +10,7 @@ use tcps_core::{
     sample::{Echo, Meta},
     time::{Time, MS, SECOND},
 };
-use tcps_transport::{endpoint, ChannelContext, ChannelFlow, Side};
+use tcps_transport::{endpoint, ChannelContext, Side};
 
 /// An endpoint out of the registry.
 struct Boxed(Box<dyn Endpoint>);
@@ -31,12 +31,9 @@ impl Endpoint for Boxed {
 }
 
 fn udp(params: &Value, side: Side) -> Boxed {
-    let flows = vec![
-        ChannelFlow { flow: 1, to: Side::B },
-        ChannelFlow { flow: 2, to: Side::A },
-        ChannelFlow { flow: 3, to: Side::B },
-    ];
-    Boxed(endpoint("udp", params, side, &ChannelContext { flows }).unwrap())
+    let context =
+        ChannelContext::of(&[(1, Side::B, "kinematic"), (2, Side::A, "haptic"), (3, Side::B, "further")]);
+    Boxed(endpoint("udp", params, side, &context).unwrap())
 }
 
 fn udp_pair(seed: u64, params: Value, forward: Conditions) -> Pair<Boxed, Boxed> {

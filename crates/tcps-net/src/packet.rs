@@ -4,6 +4,8 @@ use tcps_core::{record::DropReason, time::Time};
 
 /// Handle of packets that no driver waits for: background traffic.
 pub const BACKGROUND: u32 = u32::MAX;
+/// Class of datagrams outside channels: answers of echoes, clock exchanges.
+pub const ASIDE_CLASS: u16 = 0x7fff;
 /// Class of the packets of the first traffic entry; entry `i` has `TRAFFIC_BASE + i`.
 pub const TRAFFIC_BASE: u16 = 0x8000;
 
@@ -12,7 +14,7 @@ pub const TRAFFIC_BASE: u16 = 0x8000;
 pub struct Packet {
     /// Handle chosen by the driver, or `BACKGROUND`.
     pub payload: u32,
-    /// Flow number of the plan, or `TRAFFIC_BASE` plus the number of the traffic entry.
+    /// Flow number of the plan, `ASIDE_CLASS`, or `TRAFFIC_BASE` plus the number of the traffic entry.
     pub class: u16,
     /// Sample number.
     pub index: u32,

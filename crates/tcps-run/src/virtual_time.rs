@@ -27,10 +27,8 @@ use tcps_core::{
     seed::Stream,
     time::{Time, NEVER},
 };
-use tcps_net::{LinkChange, NetEvent, Network, Packet};
+use tcps_net::{LinkChange, NetEvent, Network, Packet, ASIDE_CLASS};
 
-/// Class of datagrams outside channels in the network's accounts.
-pub const ASIDE_CLASS: u16 = 0x7fff;
 /// Name of the stream that chooses the bit which corruption changes.
 pub const CHANGED_BITS: &str = "corruption.bits";
 const STEPS_PER_PROGRESS: u32 = 1 << 14;

@@ -16,7 +16,6 @@ use super::{clock::RunClock, ring::Producer};
 use crate::{
     error::RunError,
     plan::{Isolation, Plan},
-    virtual_time::ASIDE_CLASS,
 };
 use gates::Gates;
 pub use relay::Relay;
@@ -28,7 +27,7 @@ use std::{
 };
 use taps::Taps;
 use tcps_core::time::Time;
-use tcps_net::Network;
+use tcps_net::{Network, ASIDE_CLASS};
 use tcps_wire::header;
 
 const RING_ROWS: u64 = 1 << 15;

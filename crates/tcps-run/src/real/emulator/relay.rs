@@ -12,7 +12,7 @@ use crate::{
         wait::{privileges, Waiter},
     },
     report::{Emulated, NodeSelf, RealSelf, Report, Spread},
-    virtual_time::{ASIDE_CLASS, CHANGED_BITS},
+    virtual_time::CHANGED_BITS,
 };
 use hdrhistogram::Histogram;
 use std::{
@@ -24,7 +24,7 @@ use tcps_core::{
     seed::Stream,
     time::{Time, NEVER},
 };
-use tcps_net::{LinkChange, NetEvent, Network, Packet};
+use tcps_net::{LinkChange, NetEvent, Network, Packet, ASIDE_CLASS};
 
 /// Datagrams taken from a port before the others have their turn.
 const BATCH: usize = 64;

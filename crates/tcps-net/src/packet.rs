@@ -40,8 +40,8 @@ impl Packet {
 pub struct Parcel {
     /// The packet.
     pub packet: Packet,
-    /// Whether a bit was changed on the way.
-    pub corrupted: bool,
+    /// The link that changed a bit of it.
+    pub damaged_by: Option<u16>,
     /// When it entered the queue, or when it arrives at the end of its pipe.
     pub at: Time,
 }
@@ -55,8 +55,6 @@ pub enum NetEvent {
         at: Time,
         /// Which.
         packet: Packet,
-        /// Whether a bit was changed on the way.
-        corrupted: bool,
     },
     /// A link made a second packet of one: it will be told of once more than it was sent.
     Duplicated {
@@ -65,13 +63,13 @@ pub enum NetEvent {
         /// Which.
         packet: Packet,
     },
-    /// A packet was lost.
+    /// A packet was lost, or arrived with a checksum that is wrong.
     Dropped {
         /// When.
         at: Time,
         /// Which.
         packet: Packet,
-        /// Number of the link, or `u16::MAX` where no link leads on.
+        /// Number of the link (that which damaged it), or `u16::MAX` where no link leads on.
         link: u16,
         /// Why.
         reason: DropReason,

@@ -24,13 +24,10 @@ use std::{collections::VecDeque, path::Path, time::Instant};
 use tcps_core::{
     endpoint::Transmit,
     record::{Kind, Record, NONE},
-    seed::Stream,
     time::{Time, NEVER},
 };
 use tcps_net::{LinkChange, NetEvent, Network, Packet, ASIDE_CLASS};
 
-/// Name of the stream that chooses the bit which corruption changes.
-pub const CHANGED_BITS: &str = "corruption.bits";
 const STEPS_PER_PROGRESS: u32 = 1 << 14;
 
 /// Where a virtual run writes, and who hears of its progress.
@@ -83,8 +80,6 @@ struct Driver<'p> {
     events: Vec<usize>,
     probe_at: Time,
     errors: Vec<String>,
-    /// Chooses the bit that changes.
-    bits: Stream,
     steps: u64,
     now: Time,
 }
@@ -114,8 +109,7 @@ impl<'p> Driver<'p> {
         };
         let wakes = nodes.iter().map(Node::poll_timeout).collect();
         let probe_at = if plan.queue_probe_ns.is_some() { 0 } else { NEVER };
-        let bits = Stream::new(plan.seed, CHANGED_BITS);
-        Ok(Self { plan, world, nodes, wakes, events, probe_at, errors: Vec::new(), bits, steps: 0, now: 0 })
+        Ok(Self { plan, world, nodes, wakes, events, probe_at, errors: Vec::new(), steps: 0, now: 0 })
     }
 
     /// Works off all events; true if it was interrupted.
@@ -195,14 +189,12 @@ impl<'p> Driver<'p> {
     fn carry(&mut self) {
         loop {
             if let Some((to, letter)) = self.world.direct.pop_front() {
-                self.deliver(to, letter, false);
+                self.deliver(to, letter);
                 continue;
             }
             match self.world.network.poll_event() {
                 None => return,
-                Some(NetEvent::Arrived { packet, corrupted, .. }) => {
-                    self.deliver(packet.dst, packet.payload, corrupted);
-                }
+                Some(NetEvent::Arrived { packet, .. }) => self.deliver(packet.dst, packet.payload),
                 Some(NetEvent::Duplicated { packet, .. }) => {
                     self.world.letters[packet.payload as usize].copies += 1
                 }
@@ -213,13 +205,9 @@ impl<'p> Driver<'p> {
         }
     }
 
-    fn deliver(&mut self, to: u16, letter: u32, corrupted: bool) {
-        let mut bytes = std::mem::take(&mut self.world.letters[letter as usize].bytes);
-        let Letter { from, channel, copies, .. } = self.world.letters[letter as usize];
-        let intact = (copies > 0 && corrupted).then(|| bytes.clone());
-        if corrupted {
-            flip_a_bit(&mut bytes, self.bits.bits());
-        }
+    fn deliver(&mut self, to: u16, letter: u32) {
+        let bytes = std::mem::take(&mut self.world.letters[letter as usize].bytes);
+        let Letter { from, channel, .. } = self.world.letters[letter as usize];
         self.world.at = to;
         let node = &mut self.nodes[to as usize];
         if channel == NONE {
@@ -228,7 +216,7 @@ impl<'p> Driver<'p> {
             node.handle_datagram(self.now, channel, self.now, &bytes, &mut self.world);
         }
         self.wakes[to as usize] = node.poll_timeout();
-        self.world.letters[letter as usize].bytes = intact.unwrap_or(bytes);
+        self.world.letters[letter as usize].bytes = bytes;
         self.world.let_go(letter);
     }
 
@@ -400,13 +388,5 @@ impl Outside for World {
 
     fn used(&mut self, _started: Started) -> Time {
         0
-    }
-}
-
-/// Changes one bit, chosen by a number, of a datagram.
-fn flip_a_bit(bytes: &mut [u8], by: u64) {
-    if !bytes.is_empty() {
-        let bit = by as usize % (bytes.len() * 8);
-        bytes[bit / 8] ^= 1 << (bit % 8);
     }
 }

@@ -38,8 +38,6 @@ trait Ports {
     fn descriptors(&self) -> Vec<RawFd>;
     /// The next datagram at a port, with its bytes in the buffer.
     fn receive(&mut self, plan: &Plan, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken;
-    /// Breaks one bit of a datagram, chosen by a number.
-    fn corrupt(&self, bytes: &mut [u8], by: u32);
     /// Lets a datagram out of the network; tells whether it went.
     fn deliver(&mut self, exit: usize, bytes: &[u8]) -> bool;
     /// What says when datagrams entered.

@@ -3,8 +3,11 @@
 //! `tcpsbed.hooks.load` finds the code and gives back either an address (numba compiled it) or a callable with its
 //! arrays; numbers are copied into those arrays, so that a call makes no array.
 
-use pyo3::{intern, prelude::*, types::PyDict};
-use std::ffi::c_void;
+use pyo3::{exceptions::PyKeyboardInterrupt, intern, prelude::*, types::PyDict};
+use std::{
+    ffi::c_void,
+    sync::atomic::{AtomicBool, Ordering},
+};
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
     robot::Robot,
@@ -23,6 +26,22 @@ impl PythonCode for PythonHooks {
     fn robot(&mut self, code: &CodePlan) -> Result<Box<dyn Robot>, RunError> {
         Python::attach(|py| load_robot(py, code)).map_err(|e| failed(code, &e))
     }
+}
+
+/// Ctrl-C arrived while Python code ran: that is no failure of the code, it ends the run.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether Ctrl-C arrived in Python code since the last question.
+pub fn take_interrupt() -> bool {
+    INTERRUPTED.swap(false, Ordering::Relaxed)
+}
+
+/// What went wrong in a call, in words.
+fn told(py: Python<'_>, e: &PyErr) -> String {
+    if e.is_instance_of::<PyKeyboardInterrupt>(py) {
+        INTERRUPTED.store(true, Ordering::Relaxed);
+    }
+    e.to_string()
 }
 
 fn failed(code: &CodePlan, e: &PyErr) -> RunError {
@@ -206,8 +225,9 @@ impl PythonHook {
 
 impl Hook for PythonHook {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
-        Python::attach(|py| self.try_call(py, input, output))
-            .unwrap_or_else(|e| Verdict::Failed(e.to_string()))
+        Python::attach(|py| {
+            self.try_call(py, input, output).unwrap_or_else(|e| Verdict::Failed(told(py, &e)))
+        })
     }
 }
 
@@ -229,9 +249,12 @@ fn load_robot(py: Python<'_>, code: &CodePlan) -> PyResult<Box<dyn Robot>> {
 
 impl Robot for PythonRobot {
     fn step(&mut self, now: Time, command: &[f64], sense: &mut [f64]) -> usize {
-        let written = Python::attach(|py| -> PyResult<usize> {
-            let x = self.command.load(py, command, &[])?.bind(py).clone();
-            self.step.bind(py).call1((now, x, self.sense.whole.bind(py)))?.extract()
+        let written = Python::attach(|py| {
+            let mut step = || -> PyResult<usize> {
+                let x = self.command.load(py, command, &[])?.bind(py).clone();
+                self.step.bind(py).call1((now, x, self.sense.whole.bind(py)))?.extract()
+            };
+            step().map_err(|e| told(py, &e))
         });
         match written {
             Ok(n) => {
@@ -241,7 +264,7 @@ impl Robot for PythonRobot {
                 n
             }
             Err(e) => {
-                self.failure.get_or_insert(e.to_string());
+                self.failure.get_or_insert(e);
                 0
             }
         }

@@ -20,7 +20,11 @@ use crate::{
     recorder::Recorder,
     report::{self, Report},
 };
-use std::{collections::VecDeque, path::Path, time::Instant};
+use std::{
+    collections::VecDeque,
+    path::Path,
+    time::{Duration, Instant},
+};
 use tcps_core::{
     endpoint::Transmit,
     record::{Kind, Record, NONE},
@@ -28,7 +32,10 @@ use tcps_core::{
 };
 use tcps_net::{LinkChange, NetEvent, Network, Packet, ASIDE_CLASS};
 
-const STEPS_PER_PROGRESS: u32 = 1 << 14;
+/// Steps between looks at the machine's clock.
+const STEPS_PER_LOOK: u64 = 1 << 8;
+/// Time between calls of `Options::progress`.
+const PROGRESS_EVERY: Duration = Duration::from_millis(20);
 
 /// Where a virtual run writes, and who hears of its progress.
 pub struct Options<'a> {
@@ -115,11 +122,13 @@ impl<'p> Driver<'p> {
     /// Works off all events; true if it was interrupted.
     fn simulate(&mut self, mut progress: Option<&mut dyn FnMut(Time) -> bool>) -> bool {
         let end = self.plan.duration_ns;
-        let mut until_progress = STEPS_PER_PROGRESS;
+        let mut told = Instant::now();
         while self.step(end) {
-            until_progress -= 1;
-            if until_progress == 0 {
-                until_progress = STEPS_PER_PROGRESS;
+            if self.world.cannot_write() {
+                return true;
+            }
+            if self.steps % STEPS_PER_LOOK == 0 && told.elapsed() >= PROGRESS_EVERY {
+                told = Instant::now();
                 if progress.as_mut().is_some_and(|p| !p(self.now)) {
                     return true;
                 }
@@ -291,6 +300,11 @@ impl<'p> Driver<'p> {
 }
 
 impl World {
+    /// A run whose rows or packets are lost has no use: `finish` of either says why.
+    fn cannot_write(&self) -> bool {
+        self.recorder.failed() || self.capture.as_ref().is_some_and(Capture::failed)
+    }
+
     fn post(&mut self, from: u16, channel: u16, bytes: &[u8]) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {
             self.letters.push(Letter::default());

@@ -206,6 +206,23 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
 }
 
 #[test]
+fn a_full_disk_ends_the_run_at_once_with_its_reason() {
+    let mut plan = chain();
+    plan["duration_ns"] = json!(1_000_000 * 1000 * MS);
+    let plan: Plan = serde_json::from_value(plan).expect("a plan");
+    let full = PathBuf::from("/dev/full");
+    let mut last = 0;
+    let mut progress = |now| {
+        last = now;
+        now < 1000 * 1000 * MS
+    };
+    let options = Options { records: Some(&full), pcapng: None, progress: Some(&mut progress) };
+    let refused = run(&plan, &mut NoPython, options);
+    assert!(refused.as_ref().is_err_and(|e| e.0.contains("No space left")), "{:?}", refused.err());
+    assert!(last < 1000 * 1000 * MS, "it went on to {} s", last / (1000 * MS));
+}
+
+#[test]
 fn samples_are_conserved() {
     let mut plan = chain();
     plan["network"]["links"][2]["loss"] = json!({"kind": "random", "p": 0.3});

@@ -25,6 +25,11 @@ impl Plan {
         loops
     }
 
+    /// Whether any node runs Python code.
+    pub fn runs_python(&self) -> bool {
+        (0..self.nodes.len() as u16).any(|n| self.loops(n).iter().any(|s| self.needs_python(n, s)))
+    }
+
     /// Whether a loop at a node runs Python code.
     pub fn needs_python(&self, node: u16, sessions: &[u16]) -> bool {
         let here = |c: u16| {

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from tcpsbed.config.compile import moments
 from tcpsbed.config.compile.book import Book, Instance
 from tcpsbed.config.compile.chain import derive
 from tcpsbed.config.compile.channels import Channels
@@ -36,10 +37,10 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path) -> dict[str, Any]:
     ConfigError
         If something in it does not exist or does not fit together.
     """
-    if scenario.warmup_ns >= scenario.duration_ns:
-        raise scenario.error(
-            ("warmup",), "found a warm-up that is not shorter than the run", "a span below the duration"
-        )
+    if not scenario.folder.is_dir():
+        found = f'found "{scenario.base}", but there is no such folder'
+        raise scenario.error(("base",), found, f"a folder, looked for at {scenario.folder}")
+    moments.check(scenario)
     book = Book(scenario, Path(inputs_dir))
     for way in book.ways:
         way.path = derive(book, way)

@@ -45,6 +45,10 @@ def _pairs(book: Book, network: Network, entry: Traffic, key: Key) -> list[_Pair
     for on in entry.on:
         if on == "all-to-all":
             names = entry.among or network.graph.vertices or book.nodes
+            if len(set(names)) < max(len(names), 2):
+                raise book.scenario.error(
+                    (*key[:-1], "among"), f"found {len(names)} places", "two or more, each once"
+                )
             ends = [(name, network.vertex(name, (*key[:-1], "among"))) for name in names]
             pairs += [(f"{a}-{b}", i, j) for (a, i), (b, j) in permutations(ends, 2)]
         elif "->" in on:

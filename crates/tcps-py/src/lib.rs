@@ -3,10 +3,11 @@
 //! ```text
 //! run_virtual   a plan in virtual time        analyse     rows to figures
 //! run_node      a node process                Drain       rings of a real run to files; merge
-//! builtins      what can be named in a scenario
+//! builtins      what can be named in a scenario    check_*   whether a run would take it
 //! ```
 
 mod attach;
+mod check;
 mod hooks;
 mod records;
 
@@ -97,6 +98,9 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(records::merge, m)?)?;
     m.add_function(wrap_pyfunction!(monotonic_ns, m)?)?;
     m.add_function(wrap_pyfunction!(builtins, m)?)?;
+    m.add_function(wrap_pyfunction!(check::check_transport, m)?)?;
+    m.add_function(wrap_pyfunction!(check::check_hook, m)?)?;
+    m.add_function(wrap_pyfunction!(check::check_robot, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::time_hook, m)?)?;
     m.add_class::<records::Drain>()?;

@@ -253,6 +253,23 @@ pub struct CodePlan {
     pub params: Value,
 }
 
+impl CodePlan {
+    /// The code that one string names, as in a scenario with its paths resolved: `zoh`, `/lib.so:function`,
+    /// `module:name`.
+    pub fn named(text: &str, params: Value) -> Self {
+        let (place, symbol) = text.rsplit_once(':').unwrap_or((text, ""));
+        let file = place.rsplit('/').next().unwrap_or_default();
+        let library =
+            [".so", ".dylib", ".dll"].iter().any(|end| file.ends_with(end)) || file.contains(".so.");
+        let kind = match (text.contains(':'), library) {
+            (false, _) => CodeKind::Builtin,
+            (true, true) => CodeKind::Library,
+            (true, false) => CodeKind::Python,
+        };
+        Self { kind, name: place.into(), symbol: symbol.into(), params }
+    }
+}
+
 /// Kinds of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -601,6 +618,19 @@ pub enum Waiting {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn one_string_says_what_kind_of_code_it_is() {
+        let kind = |text: &str| {
+            let code = CodePlan::named(text, Value::Null);
+            (code.kind, code.name, code.symbol)
+        };
+        assert_eq!(kind("zoh"), (CodeKind::Builtin, "zoh".into(), String::new()));
+        assert_eq!(kind("/a/lib.so:hold"), (CodeKind::Library, "/a/lib.so".into(), "hold".into()));
+        assert_eq!(kind("/a/lib.so.1.2:hold").0, CodeKind::Library);
+        assert_eq!(kind("/a.so/zoh.py:Zoh"), (CodeKind::Python, "/a.so/zoh.py".into(), "Zoh".into()));
+        assert_eq!(kind("module:Zoh").0, CodeKind::Python);
+    }
 
     #[test]
     fn sessions_that_share_a_robot_share_its_loop() {

@@ -332,7 +332,7 @@ CASES = {
     ),
     "traffic among one": (
         LINK + '[traffic.cbr]\non = "all-to-all"\namong = ["a"]\nrate = "1 kbit/s"\n',
-        "bad.toml:10: traffic.cbr.among: found 1 places; allowed: two or more, each once",
+        "bad.toml:10: traffic.cbr.among: found 1 place; allowed: two or more, each once",
     ),
     "channel without flows": (
         FLOW + "[channels.c]\nflows = []\n",

@@ -25,8 +25,14 @@ impl PythonCode for PythonHooks {
     }
 }
 
+/// Errors of tcpsbed name the code themselves; any other is given its name.
 fn failed(code: &CodePlan, e: &PyErr) -> RunError {
-    RunError::new(format!("{}:{}: {e}", code.name, code.symbol))
+    let own = Python::attach(|py| -> PyResult<Option<String>> {
+        let ours = py.import("tcpsbed.errors")?.getattr("TcpsbedError")?;
+        Ok(e.matches(py, ours)?.then(|| e.value(py).to_string()))
+    });
+    let named = || format!("{}: {e}", code.label());
+    RunError::new(own.ok().flatten().unwrap_or_else(named))
 }
 
 fn load<'py>(
@@ -231,11 +237,17 @@ impl Robot for PythonRobot {
     fn step(&mut self, now: Time, command: &[f64], sense: &mut [f64]) -> usize {
         let written = Python::attach(|py| -> PyResult<usize> {
             let x = self.command.load(py, command, &[])?.bind(py).clone();
-            self.step.bind(py).call1((now, x, self.sense.whole.bind(py)))?.extract()
+            let written = self.step.bind(py).call1((now, x, self.sense.whole.bind(py)))?;
+            let written: i64 = written.extract()?;
+            let room = sense.len().min(self.sense.room);
+            let fitting = usize::try_from(written).ok().filter(|n| *n <= room);
+            fitting.ok_or_else(|| {
+                let text = format!("step said that it wrote {written} values; allowed: 0 to {room} (senses)");
+                pyo3::exceptions::PyValueError::new_err(text)
+            })
         });
         match written {
             Ok(n) => {
-                let n = n.min(sense.len()).min(self.sense.room);
                 // SAFETY: the array has room for at least `n` values.
                 sense[..n].copy_from_slice(unsafe { std::slice::from_raw_parts(self.sense.data.cast(), n) });
                 n

@@ -3,7 +3,7 @@
 use crate::{
     code,
     error::RunError,
-    plan::{Codec, Direction, FlowPlan, Plan, ProbePlan, SinkPlan, SourcePlan, StepKind, StepPlan},
+    plan::{CodePlan, Codec, Direction, FlowPlan, Plan, ProbePlan, SinkPlan, SourcePlan, StepKind, StepPlan},
     source::Source,
 };
 use hdrhistogram::Histogram;
@@ -124,7 +124,7 @@ impl Step {
         };
         Ok(Self {
             kind: plan.kind,
-            name: plan.run.as_ref().map_or_else(|| "work".into(), |r| format!("{}:{}", r.name, r.symbol)),
+            name: plan.run.as_ref().map_or_else(|| "work".into(), CodePlan::label),
             hook,
             cost: sampler(&plan.cost, "cost"),
             delay: sampler(&plan.delay, "delay"),

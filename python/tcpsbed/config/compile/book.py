@@ -71,10 +71,13 @@ class Book:
         The scenario to be compiled.
     inputs
         The folder where tracks and frames of recordings are written.
+    rehearsal
+        Whether the user's code is loaded, to see that it can be.
     """
 
-    def __init__(self, scenario: Scenario, inputs: Path) -> None:
+    def __init__(self, scenario: Scenario, inputs: Path, *, rehearsal: bool = False) -> None:
         self.scenario = scenario
+        self.rehearsal = rehearsal
         self.inputs = inputs
         self.sessions = self._sessions()
         self.nodes = list(dict.fromkeys([*scenario.nodes, *(c.node for c in scenario.components.values())]))

@@ -4,7 +4,7 @@ use super::job::Job;
 use crate::{
     code,
     error::RunError,
-    plan::{StepKind, StepPlan},
+    plan::{CodePlan, StepKind, StepPlan},
 };
 use hdrhistogram::Histogram;
 use tcps_core::{
@@ -49,7 +49,7 @@ impl Step {
         };
         Ok(Self {
             kind: plan.kind,
-            name: plan.run.as_ref().map_or_else(|| "work".into(), |r| format!("{}:{}", r.name, r.symbol)),
+            name: plan.run.as_ref().map_or_else(|| "work".into(), CodePlan::label),
             hook,
             cost: sampler(&plan.cost, "cost"),
             delay: sampler(&plan.delay, "delay"),

@@ -39,7 +39,8 @@ def reproduce(
     as_json: Annotated[bool, typer.Option("--json", help="Rows as JSON on standard output.")] = False,
     short: Annotated[bool, typer.Option("--short", help="Short sweeps, as the tests run them.")] = False,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder of the figures; a folder for each work in it.")
+        Path,
+        typer.Option("--out", metavar="DIR", help="Folder of the figures; a folder for each work in it."),
     ] = Path("reproduced"),
     quiet: Quiet = False,
 ) -> None:

@@ -30,9 +30,9 @@ def cells(row: Row) -> list[str]:
 
 def text(study: Study) -> str:
     """The table for the terminal, with the reasons of what is not within below it."""
-    lines = [table(COLUMNS, [cells(row) for row in study.rows])]
+    lines = [table(COLUMNS, [cells(row) for row in study.rows]), "\n"]
     lines += [f"{row.item}: {row.reason}\n" for row in study.rows if row.within is not True]
-    return "\n".join(lines)
+    return "".join(lines)
 
 
 def write(study: Study, reference: str, out: Path) -> Path:

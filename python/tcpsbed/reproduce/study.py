@@ -82,7 +82,8 @@ class Study:
     def compare(self, key: str, ours: float, note: str = "") -> Row:
         """Adds the row of an item that came out as `ours`; where nothing is published, `note` says why."""
         e = self._item(key)
-        row = Row(key, e.item, e.published, float(ours), e.tolerance, e.holds(ours), note or e.why)
+        value = float(ours)
+        row = Row(key, e.item, e.published, value, e.tolerance, e.holds(value), note or e.why)
         self.rows.append(row)
         return row
 

@@ -47,7 +47,7 @@ const DPM: Member = Member {
 pub(crate) const MEMBERS: [Member; 8] = [
     Member { name: "no-merge", ..PLAIN },
     Member { name: "fixed-k", keys: keys!("k"), make: fixed::fixed, ..PLAIN },
-    Member { name: "timetable-k", keys: keys!("at_ns", "k"), make: fixed::timetable, ..PLAIN },
+    Member { name: "timetable-k", keys: keys!("at_ms", "k"), make: fixed::timetable, ..PLAIN },
     Member { name: "dpm", make: dpm::step, ..DPM },
     Member { name: "dpm-multistep", make: dpm::multistep, ..DPM },
     Member {

@@ -56,6 +56,8 @@ pub enum Kind {
     Late = 18,
     /// A repeated sample or datagram was dropped by an endpoint.
     Duplicate = 19,
+    /// An endpoint merges otherwise from now on. `value` fragments a packet.
+    Merging = 20,
 }
 
 /// Why a packet was lost.
@@ -183,7 +185,7 @@ impl Record {
 
 impl Kind {
     /// All kinds in the order of their numbers.
-    pub const ALL: [Kind; 19] = [
+    pub const ALL: [Kind; 20] = [
         Kind::Sent,
         Kind::Delivered,
         Kind::Dropped,
@@ -203,6 +205,7 @@ impl Kind {
         Kind::Receive,
         Kind::Late,
         Kind::Duplicate,
+        Kind::Merging,
     ];
 
     /// The kind with this number.
@@ -236,7 +239,7 @@ mod tests {
     #[test]
     fn unknown_kinds_are_refused() {
         let mut b = Record::new(0, Kind::Sent).to_bytes();
-        for bad in [0, 20, 255] {
+        for bad in [0, 21, 255] {
             b[30] = bad;
             assert_eq!(Record::from_bytes(&b), None);
         }

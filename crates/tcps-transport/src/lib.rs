@@ -3,16 +3,19 @@
 //! ```text
 //!            registry: name, parameters ──► Box<dyn Endpoint>
 //!  sample ──► udp ──► datagrams      reassembly, window: fragments and repeats on the way back
+//!             tcp ──► IP packets     framing: samples in a stream
 //!             clocksync ──► clockfit: exchanges of stamps ──► offset, drift and their bound
 //! ```
 //! A new transport is one new file and one line in `registry`.
 
 pub mod clockfit;
 pub mod clocksync;
+mod framing;
 mod outbox;
 mod params;
 mod reassembly;
 mod registry;
+pub mod tcp;
 pub mod udp;
 mod window;
 

@@ -97,6 +97,23 @@ impl<'a> Params<'a> {
         number.map(Some).ok_or_else(|| self.bad(key, value, allowed()))
     }
 
+    /// True or false, if the key is there.
+    pub(crate) fn boolean(&self, key: &'static str) -> Result<Option<bool>, TransportError> {
+        let Some(value) = self.value.get(key) else { return Ok(None) };
+        value.as_bool().map(Some).ok_or_else(|| self.bad(key, value, "true or false".into()))
+    }
+
+    /// One of the given names, if the key is there.
+    pub(crate) fn choice(
+        &self,
+        key: &'static str,
+        names: &[&'static str],
+    ) -> Result<Option<&'static str>, TransportError> {
+        let Some(value) = self.value.get(key) else { return Ok(None) };
+        let known = names.iter().find(|n| value.as_str() == Some(n));
+        known.copied().map(Some).ok_or_else(|| self.bad(key, value, names.join(", ")))
+    }
+
     fn bad(&self, key: &'static str, found: &Value, allowed: String) -> TransportError {
         TransportError::BadParameter { transport: self.transport, key, found: found.to_string(), allowed }
     }

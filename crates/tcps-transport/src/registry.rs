@@ -2,6 +2,7 @@
 
 use crate::{
     params::{Params, TransportError},
+    tcp::Tcp,
     udp::Udp,
 };
 use serde_json::Value;
@@ -17,6 +18,16 @@ pub enum Side {
     A,
     /// The one that the plan calls `b`.
     B,
+}
+
+impl Side {
+    /// The end at the other side.
+    pub fn other(self) -> Self {
+        match self {
+            Side::A => Side::B,
+            Side::B => Side::A,
+        }
+    }
 }
 
 /// A flow on a channel.
@@ -63,8 +74,10 @@ impl ChannelContext {
 
 type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
 
-const MEMBERS: [(&str, Make); 1] =
-    [("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?)))];
+const MEMBERS: [(&str, Make); 2] = [
+    ("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?))),
+    ("tcp", |params, side, ctx| Ok(Box::new(Tcp::from_params(params, side, ctx)?))),
+];
 
 /// Names of the transports.
 pub fn names() -> Vec<&'static str> {
@@ -105,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_refusal_tells_what_was_found_and_what_is_allowed() {
-        assert_eq!(refusal("udb", json!({})), "transport \"udb\" is not known; known: udp");
+        assert_eq!(refusal("udb", json!({})), "transport \"udb\" is not known; known: udp, tcp");
         assert_eq!(
             refusal("udp", json!({"mtu": 3})),
             "transport udp has no parameter \"mtu\"; allowed: mtu_bytes, overhead_bytes"

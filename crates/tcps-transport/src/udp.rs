@@ -157,7 +157,7 @@ impl Udp {
 
 /// The one command that a datagram with one sample may carry.
 // [PROTOCOLS 6.1]
-fn tag(trailer: &[u8]) -> Result<Echo, Error> {
+pub(crate) fn tag(trailer: &[u8]) -> Result<Echo, Error> {
     let packet = echo::Packet::new_checked(trailer)?;
     let tag = echo::Repr::parse(&packet, 0)?;
     if packet.count() != 1 || tag.sample != 0 {

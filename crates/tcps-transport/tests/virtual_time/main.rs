@@ -2,4 +2,6 @@
 
 mod clocksync;
 mod pair;
+mod session;
+mod tcp;
 mod udp;

@@ -114,6 +114,12 @@ impl<'a> Params<'a> {
         known.copied().map(Some).ok_or_else(|| self.bad(key, value, names.join(", ")))
     }
 
+    /// A parameter whose value led to nothing.
+    pub(crate) fn failed(&self, key: &'static str, found: &str, why: &dyn fmt::Display) -> TransportError {
+        let (transport, found) = (self.transport, format!("{found} ({why})"));
+        TransportError::BadParameter { transport, key, found, allowed: "another one".into() }
+    }
+
     fn bad(&self, key: &'static str, found: &Value, allowed: String) -> TransportError {
         TransportError::BadParameter { transport: self.transport, key, found: found.to_string(), allowed }
     }

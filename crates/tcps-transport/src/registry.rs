@@ -2,6 +2,7 @@
 
 use crate::{
     params::{Params, TransportError},
+    quic::Quic,
     tcp::Tcp,
     udp::Udp,
 };
@@ -74,9 +75,10 @@ impl ChannelContext {
 
 type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
 
-const MEMBERS: [(&str, Make); 2] = [
+const MEMBERS: [(&str, Make); 3] = [
     ("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?))),
     ("tcp", |params, side, ctx| Ok(Box::new(Tcp::from_params(params, side, ctx)?))),
+    ("quic", |params, side, ctx| Ok(Box::new(Quic::from_params(params, side, ctx)?))),
 ];
 
 /// Names of the transports.
@@ -118,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_refusal_tells_what_was_found_and_what_is_allowed() {
-        assert_eq!(refusal("udb", json!({})), "transport \"udb\" is not known; known: udp, tcp");
+        assert_eq!(refusal("udb", json!({})), "transport \"udb\" is not known; known: udp, tcp, quic");
         assert_eq!(
             refusal("udp", json!({"mtu": 3})),
             "transport udp has no parameter \"mtu\"; allowed: mtu_bytes, overhead_bytes"

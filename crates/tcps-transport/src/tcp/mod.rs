@@ -8,19 +8,18 @@
 //! behind it, in all flows of the channel. The stack's limits stand in docs/transports.md: no selective
 //! acknowledgement at the sender, and no retransmission time-out under 1 s.
 
-mod backlog;
 mod stack;
 mod wire;
 
 pub use stack::{Congestion, Settings, Stack, LINK_BYTES};
 
 use crate::{
+    backlog::Backlog,
     framing::Reader,
     outbox::Outbox,
     params::{Params, TransportError},
     registry::{ChannelContext, Side},
 };
-use backlog::Backlog;
 use tcps_core::{
     endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
     sample::Meta,
@@ -121,7 +120,7 @@ impl Tcp {
             }
         }
         if self.stack.is_established() {
-            self.backlog.drain(|bytes| self.stack.write(bytes));
+            while self.backlog.drain_frame(|bytes| self.stack.write(bytes)) {}
         }
         self.stack.poll(now);
         self.transmit();

@@ -36,28 +36,28 @@ impl Backlog {
         true
     }
 
-    /// Gives bytes to `write`, which tells how many it took, until it takes no more.
-    pub(crate) fn drain(&mut self, mut write: impl FnMut(&[u8]) -> usize) {
-        while !self.bytes.is_empty() {
-            let took = write(self.bytes.as_slices().0);
+    /// Gives the bytes of the oldest sample to `write`, which tells how many it took, until it takes no more. True
+    /// if all of the sample has gone, false if there is none or something is left.
+    pub(crate) fn drain_frame(&mut self, mut write: impl FnMut(&[u8]) -> usize) -> bool {
+        let Some(&(length, index)) = self.frames.front() else { return false };
+        while self.gone < length {
+            let part = self.bytes.as_slices().0;
+            let took = write(&part[..part.len().min(length - self.gone)]);
             if took == 0 {
-                return;
+                return false;
             }
+            self.newest = index;
             self.bytes.drain(..took);
             self.gone += took;
-            self.count_gone();
         }
+        self.gone = 0;
+        self.frames.pop_front();
+        true
     }
 
-    fn count_gone(&mut self) {
-        while let Some(&(length, index)) = self.frames.front() {
-            self.newest = index;
-            if self.gone < length {
-                return;
-            }
-            self.gone -= length;
-            self.frames.pop_front();
-        }
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
     }
 
     /// Number of the newest sample of which bytes have gone; 0 before the first.
@@ -89,7 +89,7 @@ mod tests {
         let mut backlog = Backlog::new(100);
         assert!(backlog.push(&meta(0), &[0; 200]), "larger than the limit, but alone");
         assert!(!backlog.push(&meta(1), &[]));
-        backlog.drain(|bytes| bytes.len());
+        assert!(backlog.drain_frame(|bytes| bytes.len()));
         assert!(backlog.push(&meta(1), &[0; 76]));
         assert!(!backlog.push(&meta(2), &[]), "one frame of 100 bytes fills it");
         assert_eq!(backlog.newest(), 0);
@@ -101,14 +101,15 @@ mod tests {
         backlog.push(&meta(5), &[5; 10]);
         backlog.push(&meta(6), &[6; 10]);
         let mut room = 30;
-        backlog.drain(|bytes| std::mem::take(&mut room).min(bytes.len()));
+        assert!(!backlog.drain_frame(|bytes| std::mem::take(&mut room).min(bytes.len())));
         assert_eq!(backlog.newest(), 5, "30 of 34 bytes have gone");
         backlog.forget_part();
         let mut rest = Vec::new();
-        backlog.drain(|bytes| {
+        assert!(backlog.drain_frame(|bytes| {
             rest.extend_from_slice(bytes);
             bytes.len()
-        });
+        }));
+        assert!(backlog.is_empty());
         assert_eq!((rest.len(), rest[33]), (34, 6));
     }
 }

@@ -17,7 +17,7 @@ pub mod zoh;
 use tcps_core::time::Time;
 
 /// What a predictor may use of a sample: none if it is old, empty or not finite.
-fn usable<'a>(last: Option<Time>, at: Time, sample: Option<&'a [f64]>) -> Option<&'a [f64]> {
+fn usable(last: Option<Time>, at: Time, sample: Option<&[f64]>) -> Option<&[f64]> {
     sample.filter(|x| last.is_none_or(|t| at > t) && !x.is_empty() && x.iter().all(|v| v.is_finite()))
 }
 

@@ -62,6 +62,7 @@ const HOOKS: &[(&str, Make<dyn Hook>)] = boxed!(dyn Hook,
     "imu_wrist" => hooks::imu_wrist::ImuWrist,
     "limit" => hooks::limit::Limit,
     "mouse_xy" => hooks::mouse_xy::MouseXy,
+    "pi" => hooks::pi::PiHook,
     "pose" => hooks::pose::Pose,
     "quantise16" => hooks::quantise16::Quantise16,
     "zoh" => hooks::zoh::Zoh,
@@ -78,6 +79,7 @@ const PREDICTORS: &[(&str, Make<dyn Predictor>)] = boxed!(dyn Predictor,
 
 const ROBOTS: &[(&str, Make<dyn Robot>)] = boxed!(dyn Robot,
     "arm" => robots::arm::Arm,
+    "step" => robots::step::Step,
     "wall_mass" => robots::wall_mass::WallMass,
 );
 

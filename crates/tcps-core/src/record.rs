@@ -56,6 +56,8 @@ pub enum Kind {
     Late = 18,
     /// A repeated sample or datagram was dropped by an endpoint.
     Duplicate = 19,
+    /// A value of a sample, or of what a robot senses, at `point`. `value` the bits of the f64, `detail` its number.
+    Signal = 20,
 }
 
 /// Why a packet was lost.
@@ -179,7 +181,7 @@ impl Record {
 
 impl Kind {
     /// All kinds in the order of their numbers.
-    pub const ALL: [Kind; 19] = [
+    pub const ALL: [Kind; 20] = [
         Kind::Sent,
         Kind::Delivered,
         Kind::Dropped,
@@ -199,6 +201,7 @@ impl Kind {
         Kind::Receive,
         Kind::Late,
         Kind::Duplicate,
+        Kind::Signal,
     ];
 
     /// The kind with this number.

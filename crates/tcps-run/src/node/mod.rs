@@ -10,6 +10,7 @@
 
 mod parts;
 mod path;
+mod signals;
 
 pub use parts::{histogram, StepStats};
 use parts::{Emitter, FlowAt, Job, Port, RobotAt, Stage};
@@ -67,6 +68,8 @@ pub struct Node {
     scratch: Scratch,
     missed_ticks: u64,
     asides_refused: u64,
+    /// Points whose values are recorded.
+    signals: Vec<u16>,
     /// Periodic stages fall silent here, as sources do.
     end: Time,
 }
@@ -139,6 +142,7 @@ impl Node {
             scratch: Scratch { values: vec![0.0; MAX_VALUES], bytes: vec![0; MAX_BYTES] },
             missed_ticks: 0,
             asides_refused: 0,
+            signals: plan.signals.clone(),
             end: plan.duration_ns,
         };
         node.add_emitters(plan)?;
@@ -413,6 +417,8 @@ impl Node {
         let at = r.next + behind * r.period_ns;
         r.sensed = r.robot.step(at, &r.fused, &mut r.sense).min(r.sense.len());
         r.next = at + r.period_ns;
+        self.show_sense(i, now, out);
+        let r = &mut self.robots[i];
         if !r.held.is_empty() && r.robot.arrived() {
             for (flow, echo) in std::mem::take(&mut r.held) {
                 self.answer(now, flow, echo, out);

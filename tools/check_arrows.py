@@ -41,7 +41,8 @@ PACKAGES = {
     "session": ["analysis"],
     "tcpsbed": ["session"],
     "sweep": ["tcpsbed", "report"],
-    "cli": ["sweep"],
+    "control": ["tcpsbed", "report"],
+    "cli": ["sweep", "control"],
 }
 
 Arrows = dict[str, dict[str, str]]

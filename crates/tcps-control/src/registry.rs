@@ -70,8 +70,8 @@ const HOOKS: &[(&str, Make<dyn Hook>)] = boxed!(dyn Hook,
 
 const PREDICTORS: &[(&str, Make<dyn Predictor>)] = boxed!(dyn Predictor,
     "ar" => members::ar::Ar,
-    "kalman_acceleration" => members::acceleration::KalmanAcceleration,
-    "kalman_velocity" => members::velocity::KalmanVelocity,
+    "kalman_acceleration" => members::kalman_acceleration::KalmanAcceleration,
+    "kalman_velocity" => members::kalman_velocity::KalmanVelocity,
     "linear" => members::linear::Linear,
     "operator" => members::operator::Operator,
     "zoh" => members::zoh::Zoh,
@@ -91,7 +91,7 @@ pub fn hook(name: &str, params: &Value) -> Result<Box<dyn Hook>, ControlError> {
     let Some((_, predictor)) = PREDICTORS.iter().find(|(known, _)| *known == name) else {
         return Err(ControlError::Unknown { what: "hook", name: name.to_owned() });
     };
-    match hooks::predict::Predict::new(params, *predictor) {
+    match members::hook::Predict::new(params, *predictor) {
         Ok(hook) => Ok(Box::new(hook)),
         Err(reason) => Err(ControlError::Params { name: name.to_owned(), reason }),
     }

@@ -24,14 +24,19 @@ class Signal:
 
     Attributes
     ----------
-    t_s : numpy.ndarray
-        Shape (n,), the run's time in seconds.
+    t_ns : numpy.ndarray
+        Shape (n,), the run's time in nanoseconds.
     values : numpy.ndarray
         Shape (n, m), a row of m values for each sample or step; what a shorter row lacks is not a number.
     """
 
-    t_s: NDArray[np.float64]
+    t_ns: NDArray[np.int64]
     values: NDArray[np.float64]
+
+    @property
+    def t_s(self) -> NDArray[np.float64]:
+        """The times in seconds."""
+        return self.t_ns / 1e9
 
 
 def read(folder: Path, point: str, flow: str | None = None) -> Signal:
@@ -57,8 +62,8 @@ def read(folder: Path, point: str, flow: str | None = None) -> Signal:
 
 def of_rows(rows: NDArray[np.void], plan: Mapping[str, Any], point: str, flow: str | None = None) -> Signal:
     """The values at a point, out of a run's rows."""
-    number = _number(plan, point)
-    chosen = rows[(rows["kind"] == SIGNAL) & (rows["point"] == number)]
+    wanted = number(plan, point)
+    chosen = rows[(rows["kind"] == SIGNAL) & (rows["point"] == wanted)]
     if flow is not None:
         names = [entry["name"] for entry in plan["flows"]]
         if flow not in names:
@@ -71,14 +76,15 @@ def of_rows(rows: NDArray[np.void], plan: Mapping[str, Any], point: str, flow: s
     return _table(chosen)
 
 
-def _number(plan: Mapping[str, Any], point: str) -> int:
+def number(plan: Mapping[str, Any], point: str) -> int:
+    """The number of a point of a plan."""
     name, _, kind = point.rpartition(".")
     names = [component["name"] for component in plan["components"]]
     if name not in names or kind not in ("entry", "exit", "sense"):
         known = ", ".join(f"{name}.exit" for name in names)
         raise DataError(f'found "{point}"', key="point", allowed=f"a point such as {known}")
-    number = names.index(name)
-    return {"entry": 2 * number, "exit": 2 * number + 1, "sense": HELD | number}[kind]
+    component = names.index(name)
+    return {"entry": 2 * component, "exit": 2 * component + 1, "sense": HELD | component}[kind]
 
 
 def _table(rows: NDArray[np.void]) -> Signal:
@@ -90,4 +96,4 @@ def _table(rows: NDArray[np.void]) -> Signal:
     where = np.cumsum(starts) - 1
     values = np.full((int(starts.sum()), int(numbers.max()) + 1), np.nan)
     values[where, numbers] = np.ascontiguousarray(rows["value"]).view(np.float64)
-    return Signal(rows["time"][starts] * 1e-9, values)
+    return Signal(rows["time"][starts], values)

@@ -8,7 +8,6 @@ pub mod limit;
 pub mod mouse_xy;
 pub mod pi;
 pub mod pose;
-pub mod predict;
 pub mod quantise16;
 pub mod zoh;
 

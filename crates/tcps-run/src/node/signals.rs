@@ -13,13 +13,7 @@ const MOST_VALUES: usize = 256;
 
 impl Node {
     /// Records the values of a sample at a point of its way, if the plan asks for them.
-    pub(super) fn show_sample<O: Outside>(
-        &mut self,
-        now: Time,
-        point: PointId,
-        job: &mut Job,
-        out: &mut O,
-    ) {
+    pub(super) fn show_sample<O: Outside>(&mut self, now: Time, point: PointId, job: &mut Job, out: &mut O) {
         let codec = self.flows[job.flow as usize].codec;
         if codec != Codec::Raw && self.signals.contains(&point) {
             decoded(codec, job);

@@ -13,6 +13,8 @@ pub trait PythonCode {
     fn hook(&mut self, code: &CodePlan, bytes_in: bool, bytes_out: bool) -> Result<Box<dyn Hook>, RunError>;
     /// A robot from `module:Class`.
     fn robot(&mut self, code: &CodePlan) -> Result<Box<dyn Robot>, RunError>;
+    /// Another one of itself, for components that are restarted.
+    fn again(&self) -> Box<dyn PythonCode + Send>;
 }
 
 /// For drivers without Python: names the remedy.
@@ -25,6 +27,9 @@ impl PythonCode for NoPython {
     }
     fn robot(&mut self, code: &CodePlan) -> Result<Box<dyn Robot>, RunError> {
         Err(no_python(code))
+    }
+    fn again(&self) -> Box<dyn PythonCode + Send> {
+        Box::new(NoPython)
     }
 }
 

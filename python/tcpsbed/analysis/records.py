@@ -40,7 +40,16 @@ _AT_COMPONENTS = (6, 7, 8, 9)
 _NUMBERS = 1 << 16
 
 _PLACES = {
-    "points": ("sent", "delivered", "enter", "exit", "echo", "echo_forward", "echo_return", "echo_superseded"),
+    "points": (
+        "sent",
+        "delivered",
+        "enter",
+        "exit",
+        "echo",
+        "echo_forward",
+        "echo_return",
+        "echo_superseded",
+    ),
     "links": ("dropped", "queue"),
     "components": ("stage", "verified", "superseded", "renumbered"),
     "nodes": ("sync",),

@@ -3,17 +3,20 @@
 //! `tcpsbed.hooks.load` finds the code and gives back either an address (numba compiled it) or a callable with its
 //! arrays; numbers are copied into those arrays, so that a call makes no array.
 
+use crate::transport;
 use pyo3::{exceptions::PyKeyboardInterrupt, intern, prelude::*, types::PyDict};
 use std::{
     ffi::c_void,
     sync::atomic::{AtomicBool, Ordering},
 };
 use tcps_core::{
+    endpoint::Endpoint,
     hook::{Hook, HookIn, HookOut, Verdict},
     robot::Robot,
     time::Time,
 };
 use tcps_run::{code::PythonCode, error::RunError, plan::CodePlan};
+use tcps_transport::{ChannelContext, Side};
 
 /// Makes hooks of Python code; the thread must be attached.
 pub struct PythonHooks;
@@ -25,6 +28,15 @@ impl PythonCode for PythonHooks {
 
     fn robot(&mut self, code: &CodePlan) -> Result<Box<dyn Robot>, RunError> {
         Python::attach(|py| load_robot(py, code)).map_err(|e| failed(code, &e))
+    }
+
+    fn endpoint(
+        &mut self,
+        code: &CodePlan,
+        side: Side,
+        channel: &ChannelContext,
+    ) -> Result<Box<dyn Endpoint>, RunError> {
+        Python::attach(|py| transport::load(py, code, side, channel)).map_err(|e| failed(code, &e))
     }
 
     fn again(&self) -> Box<dyn PythonCode + Send> {
@@ -41,7 +53,7 @@ pub fn take_interrupt() -> bool {
 }
 
 /// What went wrong in a call, in words.
-fn told(py: Python<'_>, e: &PyErr) -> String {
+pub fn told(py: Python<'_>, e: &PyErr) -> String {
     if e.is_instance_of::<PyKeyboardInterrupt>(py) {
         INTERRUPTED.store(true, Ordering::Relaxed);
     }

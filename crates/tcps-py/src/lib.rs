@@ -10,6 +10,7 @@ mod attach;
 mod check;
 mod hooks;
 mod records;
+mod transport;
 
 use attach::Interpreter;
 use hooks::PythonHooks;
@@ -125,5 +126,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::time_hook, m)?)?;
     m.add_class::<records::Drain>()?;
+    m.add_class::<transport::Incoming>()?;
+    m.add_class::<transport::Outgoing>()?;
     Ok(())
 }

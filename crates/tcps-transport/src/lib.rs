@@ -16,5 +16,6 @@ mod registry;
 pub mod udp;
 mod window;
 
+pub use outbox::Outbox;
 pub use params::TransportError;
 pub use registry::{endpoint, names, ChannelContext, ChannelFlow, Side};

@@ -23,7 +23,7 @@ mod sync;
 pub use step::{histogram, StepStats};
 
 use crate::{
-    code::PythonCode,
+    code::{self, PythonCode},
     error::RunError,
     outside::Outside,
     plan::{Level, Plan, StepKind},
@@ -104,6 +104,8 @@ pub struct NodeReport {
     pub asides_refused: u64,
     /// Robots that failed: component and what went wrong.
     pub failed_robots: Vec<(u16, String)>,
+    /// Endpoints whose code failed: channel and what went wrong.
+    pub failed_endpoints: Vec<(u16, String)>,
     /// Estimate of the clock relative to the reference node.
     pub clock: Option<ClockEstimate>,
 }
@@ -151,7 +153,7 @@ impl Node {
             end: plan.duration_ns,
         };
         node.add_emitters(plan)?;
-        node.add_ports(plan, sessions)?;
+        node.add_ports(plan, sessions, python)?;
         node.find_hooks();
         Ok(node)
     }
@@ -168,7 +170,12 @@ impl Node {
         Ok(())
     }
 
-    fn add_ports(&mut self, plan: &Plan, sessions: Option<&[u16]>) -> Result<(), RunError> {
+    fn add_ports(
+        &mut self,
+        plan: &Plan,
+        sessions: Option<&[u16]>,
+        python: &mut dyn PythonCode,
+    ) -> Result<(), RunError> {
         for (id, c) in plan.channels.iter().enumerate() {
             let (side, peer) = match (c.a == self.id, c.b == self.id) {
                 (true, _) => (Side::A, c.b),
@@ -183,7 +190,7 @@ impl Node {
                 seed: plan.seed,
                 flows: port::carried(plan, id as u16),
             };
-            let endpoint = tcps_transport::endpoint(&c.transport, &c.params, side, &context)
+            let endpoint = code::endpoint(&c.transport, &c.params, side, &context, python)
                 .map_err(|e| RunError::new(format!("channels.{}: {e}", c.name)))?;
             let arrives = plan.flows.iter().map(|f| port::arrival(plan, f, id as u16, self.id)).collect();
             self.port_of[id] = self.ports.len() as u16;
@@ -344,6 +351,11 @@ impl Node {
                 .robots
                 .iter()
                 .filter_map(|r| Some((r.component, r.robot.failure().or(r.refused.clone())?)))
+                .collect(),
+            failed_endpoints: self
+                .ports
+                .iter()
+                .filter_map(|p| Some((p.channel, p.endpoint.failure()?)))
                 .collect(),
             clock: match &self.sync {
                 Sync::Client { client, .. } => client.estimate(),

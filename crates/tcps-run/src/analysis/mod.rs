@@ -200,7 +200,9 @@ impl<'a> Analyser<'a> {
                     flow.count(row, around);
                 }
             }
-            Kind::Echo | Kind::EchoForward | Kind::EchoReturn => self.echo(row, counts),
+            Kind::Echo | Kind::EchoForward | Kind::EchoReturn | Kind::EchoSuperseded => {
+                self.echo(row, counts)
+            }
             _ if !counts => {}
             Kind::Sync => self.clocks.take(row, self.plan),
             Kind::Gap | Kind::Late => self.nodes.take(row),

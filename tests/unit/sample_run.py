@@ -205,6 +205,7 @@ def summary(
         "promise": "same scenario and seed give the same records on any machine",
         "wall": {"simulate_s": 0.31, "total_s": 0.9},
         "records": {"rows": 812_331, "level": "samples"},
+        "across_seeds": {"seeds": [seed], "failed": [], "flows": {}},
         "records_sha256": "9f" * 32,
         "flows": flows,
         "path": {flow: path_of(i) for i, flow in enumerate(FLOWS)},

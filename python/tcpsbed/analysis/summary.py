@@ -71,6 +71,14 @@ def build(folder: Path, scenario_info: Found, result: Found, analysis: Found) ->
     return summary
 
 
+def add_across_seeds(folder: Path, across: Found) -> dict[str, Any]:
+    """Puts what further seeds gave into `summary.json` of a run folder, and returns its content."""
+    file = folder / "summary.json"
+    summary: dict[str, Any] = json.loads(_read(file)) | {"across_seeds": across}
+    _write(file, summary)
+    return summary
+
+
 def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
     seconds = analysis["end_ns"] / 1e9
     return {
@@ -82,6 +90,7 @@ def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
         "promise": info["promise"],
         "wall": {key: result.get(key) for key in ("simulate_s", "total_s")},
         "records": {"rows": analysis["rows"], "level": info["level"], "digits": analysis["digits"]},
+        "across_seeds": {"seeds": [info["seed"]], "failed": [], "flows": {}},
         "records_sha256": result.get("records_sha256", ""),
         "flows": {
             flow["name"]: flows.flow(flow, info["flows"].get(flow["name"], {})) for flow in analysis["flows"]

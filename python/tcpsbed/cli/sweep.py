@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -19,6 +19,10 @@ from tcpsbed.errors import ConfigError
 if TYPE_CHECKING:
     from tcpsbed.sweep.survey import Survey
     from tcpsbed.sweep.worker import Job
+
+T = TypeVar("T")
+Told = Callable[[int, int, "Job", str | None], None]
+"""Hears of (done, all, job, failure) as cells end."""
 
 HELP = """Run a grid of values times seeds on all cores; one Parquet file and one figure.
 
@@ -87,7 +91,14 @@ def sweep(
     survey = Survey(
         file, axes, seeds_, settings, world.value, out or _folder(file, [*over, *settings, world.value])
     )
-    failures = _run(survey, jobs or (1 if world is World.real else len(os.sched_getaffinity(0))), quiet=quiet)
+    width = jobs or width_of(world.value)
+    try:
+        failures = run_cells(lambda told: survey.run(width, told), "sweep", quiet=quiet)
+    except KeyboardInterrupt:
+        kept = len(list((survey.out / "cells").glob("*.json")))
+        raise KeyboardInterrupt(
+            f"stopped; {kept} finished cells are in {survey.out}; the same command goes on from there"
+        ) from None
     _tell(survey, failures, quiet=quiet)
 
 
@@ -97,8 +108,14 @@ def _folder(file: Path, described: Sequence[str]) -> Path:
     return Path("runs") / f"sweep-{file.stem}-{short}"
 
 
-def _run(survey: Survey, width: int, *, quiet: bool) -> dict[str, str]:
-    bar = Progress("sweep", quiet=quiet)
+def width_of(world: str) -> int:
+    """Runs at a time: all cores in virtual time, one on the machine's clock."""
+    return 1 if world == World.real.value else len(os.sched_getaffinity(0))
+
+
+def run_cells(run: Callable[[Told], T], label: str, *, quiet: bool) -> T:
+    """Runs cells with a progress bar and the messages of those that fail."""
+    bar = Progress(label, quiet=quiet)
 
     def told(done: int, number: int, job: Job, failure: str | None) -> None:
         if failure is not None:
@@ -107,12 +124,7 @@ def _run(survey: Survey, width: int, *, quiet: bool) -> dict[str, str]:
         bar(done / number)
 
     try:
-        return survey.run(width, told)
-    except KeyboardInterrupt:
-        kept = len(list((survey.out / "cells").glob("*.json")))
-        raise KeyboardInterrupt(
-            f"stopped; {kept} finished cells are in {survey.out}; the same command goes on from there"
-        ) from None
+        return run(told)
     finally:
         bar.clear()
 

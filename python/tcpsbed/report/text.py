@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tcpsbed.report import paths
+from tcpsbed.report import paths, spread
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, words
 from tcpsbed.report.numbers import (
@@ -60,7 +60,10 @@ def span(start: float, length: float, top: float) -> str:
 
 def overview(run: RunFolder) -> str:
     """A run in short: conditions, flows, where the time went."""
-    return "\n".join(part for part in (headline(run), flows(run.summary), ways(run.summary)) if part)
+    summary = run.summary
+    return "\n".join(
+        part for part in (headline(run), across_seeds(summary), flows(summary), ways(summary)) if part
+    )
 
 
 def everything(run: RunFolder) -> str:
@@ -68,6 +71,7 @@ def everything(run: RunFolder) -> str:
     summary = run.summary
     parts = [
         headline(run),
+        across_seeds(summary),
         flows(summary),
         ways(summary),
         jitter(summary),
@@ -94,6 +98,13 @@ def headline(run: RunFolder) -> str:
     lines += [f"ERROR: {text}" for text in summary.get("errors") or ()]
     lines += [f"DISTURBED: {text}" for text in summary.get("disturbances") or ()]
     return "\n".join(lines) + "\n"
+
+
+def across_seeds(summary: Mapping[str, Any]) -> str:
+    """Means over seeds with their 95 % intervals; of one seed, that it is one."""
+    columns, rows = spread.table(summary)
+    said = spread.sentence(summary)
+    return (f"{said}\n" if said else "") + (table(columns, rows) if rows else "")
 
 
 def flows(summary: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed import documents
 from tcpsbed.errors import DataError
 
 if TYPE_CHECKING:
@@ -78,6 +79,17 @@ def record_blocks(path: Path, block_rows: int) -> Iterator[NDArray[np.void]]:
             rows = np.fromfile(file, dtype=np.dtype(FIELDS), count=min(block_rows, left))
             left -= len(rows)
             yield rows
+
+
+def plan_of(folder: Path) -> dict[str, Any]:
+    """The compiled scenario of a run folder.
+
+    Raises
+    ------
+    DataError
+        If it is absent or not what a run leaves.
+    """
+    return documents.read(folder / "plan.json", ("components", "nodes", "flows"))
 
 
 @dataclass(frozen=True)

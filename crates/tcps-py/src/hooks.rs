@@ -3,8 +3,16 @@
 //! `tcpsbed.hooks.load` finds the code and gives back either an address (numba compiled it) or a callable with its
 //! arrays; numbers are copied into those arrays, so that a call makes no array.
 
-use pyo3::{intern, prelude::*, types::PyDict};
-use std::ffi::c_void;
+use pyo3::{
+    exceptions::{PyKeyboardInterrupt, PyValueError},
+    intern,
+    prelude::*,
+    types::PyDict,
+};
+use std::{
+    ffi::c_void,
+    sync::atomic::{AtomicBool, Ordering},
+};
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
     robot::Robot,
@@ -23,6 +31,22 @@ impl PythonCode for PythonHooks {
     fn robot(&mut self, code: &CodePlan) -> Result<Box<dyn Robot>, RunError> {
         Python::attach(|py| load_robot(py, code)).map_err(|e| failed(code, &e))
     }
+}
+
+/// Ctrl-C arrived while Python code ran: that is no failure of the code, it ends the run.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether Ctrl-C arrived in Python code since the last question.
+pub fn take_interrupt() -> bool {
+    INTERRUPTED.swap(false, Ordering::Relaxed)
+}
+
+/// What went wrong in a call, in words.
+fn told(py: Python<'_>, e: &PyErr) -> String {
+    if e.is_instance_of::<PyKeyboardInterrupt>(py) {
+        INTERRUPTED.store(true, Ordering::Relaxed);
+    }
+    e.to_string()
 }
 
 /// Errors of tcpsbed name the code themselves; any other is given its name.
@@ -212,8 +236,9 @@ impl PythonHook {
 
 impl Hook for PythonHook {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
-        Python::attach(|py| self.try_call(py, input, output))
-            .unwrap_or_else(|e| Verdict::Failed(e.to_string()))
+        Python::attach(|py| {
+            self.try_call(py, input, output).unwrap_or_else(|e| Verdict::Failed(told(py, &e)))
+        })
     }
 }
 
@@ -235,16 +260,19 @@ fn load_robot(py: Python<'_>, code: &CodePlan) -> PyResult<Box<dyn Robot>> {
 
 impl Robot for PythonRobot {
     fn step(&mut self, now: Time, command: &[f64], sense: &mut [f64]) -> usize {
-        let written = Python::attach(|py| -> PyResult<usize> {
-            let x = self.command.load(py, command, &[])?.bind(py).clone();
-            let written = self.step.bind(py).call1((now, x, self.sense.whole.bind(py)))?;
-            let written: i64 = written.extract()?;
-            let room = sense.len().min(self.sense.room);
-            let fitting = usize::try_from(written).ok().filter(|n| *n <= room);
-            fitting.ok_or_else(|| {
-                let text = format!("step said that it wrote {written} values; allowed: 0 to {room} (senses)");
-                pyo3::exceptions::PyValueError::new_err(text)
-            })
+        let written = Python::attach(|py| {
+            let mut step = || -> PyResult<usize> {
+                let x = self.command.load(py, command, &[])?.bind(py).clone();
+                let written: i64 =
+                    self.step.bind(py).call1((now, x, self.sense.whole.bind(py)))?.extract()?;
+                let room = sense.len().min(self.sense.room);
+                usize::try_from(written).ok().filter(|n| *n <= room).ok_or_else(|| {
+                    let text =
+                        format!("step said that it wrote {written} values; allowed: 0 to {room} (senses)");
+                    PyValueError::new_err(text)
+                })
+            };
+            step().map_err(|e| told(py, &e))
         });
         match written {
             Ok(n) => {
@@ -253,7 +281,7 @@ impl Robot for PythonRobot {
                 n
             }
             Err(e) => {
-                self.failure.get_or_insert(e.to_string());
+                self.failure.get_or_insert(e);
                 0
             }
         }
@@ -277,7 +305,7 @@ impl Robot for PythonRobot {
 /// Nanoseconds per call of a hook that stays attached, one figure for each of `rounds` blocks of 1000 calls.
 #[pyfunction]
 pub fn time_hook(py: Python<'_>, code_json: &str, rounds: usize) -> PyResult<Vec<f64>> {
-    let fail = |e: String| pyo3::exceptions::PyValueError::new_err(e);
+    let fail = |e: String| PyValueError::new_err(e);
     let code: CodePlan = serde_json::from_str(code_json).map_err(|e| fail(e.to_string()))?;
     let mut hook =
         tcps_run::code::hook(&code, false, false, &mut PythonHooks).map_err(|e| fail(e.to_string()))?;

@@ -22,7 +22,7 @@ QUANTILES = 101
 
 ENTER, EXIT, STAGE = (1 + KINDS.index(kind) for kind in ("enter", "exit", "stage"))
 
-HELP = """Measure what stages cost in a real run and write it down for virtual runs.
+HELP = """Measure real costs of stages for virtual runs.
 
 \b
 Example:

@@ -36,7 +36,7 @@ GROWTH = 4
 ROUNDS = 20
 """Rounds at most; each aims at the number that the one before asked for."""
 
-HELP = """Measure latency component by component with echo commands, while the system is fully working.
+HELP = """Measure latency component by component.
 
 \b
 Examples:
@@ -44,9 +44,9 @@ Examples:
   tcpsbed latency my.toml --points srv.entry --points srv.exit --confidence 2%
   tcpsbed latency my.toml --world real --flow haptic --period "20 ms"
 
-Echo commands ride on ordinary samples, interleaved over the points, until the 95 % confidence half-width of every
-point's mean is within the asked share of it, with at least FLOOR and at most CAP echoes a point. The length of the run
-follows from that; the scenario's own duration is not used.
+Echo commands ride on ordinary samples while the system is fully working, interleaved over the points, until the 95 %
+confidence half-width of every point's mean is within the asked share of it, with at least FLOOR and at most CAP
+echoes a point. The length of the run follows from that; the scenario's own duration is not used.
 """
 
 

@@ -21,11 +21,13 @@ Examples:
   tcpsbed show runs/latest
   tcpsbed show runs/latest --json | jq .flows.haptic.delay_ms
 """
-COMPARE = """Put runs side by side: every metric of every flow, with difference and ratio to the first.
+COMPARE = """Put runs side by side, flow by flow.
 
 \b
 Example:
   tcpsbed compare runs/udp runs/dpm
+
+Every metric of every flow that all of them have, with difference and ratio to the first run.
 """
 REPORT = """Write report.html of a run again.
 

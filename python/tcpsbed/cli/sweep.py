@@ -24,16 +24,16 @@ T = TypeVar("T")
 Told = Callable[[int, int, "Job", str | None], None]
 """Hears of (done, all, job, failure) as cells end."""
 
-HELP = """Run a grid of values times seeds on all cores; one Parquet file and one figure.
+HELP = """Run a grid of values and seeds on all cores.
 
 \b
 Examples:
   tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,1.5 Mbit/s' --seeds 10
-  tcpsbed sweep my.toml --over 'traffic.cbr.rate=0,200 kbit/s,400 kbit/s' --over 'flows.haptic.rate=500 Hz,1 kHz'
+  tcpsbed sweep my.toml --over 'traffic.cbr.rate=0 bit/s,400 kbit/s' --over 'flows.haptic.rate=500 Hz,1 kHz'
 
-The first --over is the x axis of the figure, the others are its lines. Every combination runs with the same seeds, so
-that differences share their random numbers; intervals are across seeds. A cell that fails is told and the others go
-on (exit status 1). After a kill the same command goes on where it stopped.
+Leaves one Parquet file and one figure. The first --over is the x axis of the figure, the others are its lines. Every
+combination runs with the same seeds, so that differences share their random numbers; intervals are across seeds. A
+cell that fails is told and the others go on (exit status 1). After a kill the same command goes on where it stopped.
 """
 
 
@@ -53,7 +53,9 @@ def sweep(
             show_default=False,
         ),
     ],
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Seeds, counted from the scenario's.")] = 10,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, max=10_000, help="Seeds, counted from the scenario's.")
+    ] = 10,
     jobs: Annotated[
         int | None,
         typer.Option(

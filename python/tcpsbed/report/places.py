@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tcpsbed.report import bars, markup
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, Html, bar, words
-from tcpsbed.report.numbers import count, finite, general, ms, percent, rate, size, statistic, us
+from tcpsbed.report.numbers import count, finite, general, ms, percent, place, size, statistic, us
 
 
 def network(run: RunFolder) -> Html:
@@ -128,23 +131,29 @@ def _nodes(run: RunFolder) -> str:
 
 def emulator(run: RunFolder) -> Html:
     """What the emulator was set to, against what it delivered."""
+    columns, rows = emulated(run.summary)
+    return markup.section(
+        "emulator", "Emulator: set against delivered", markup.table(columns, rows) if rows else ""
+    )
+
+
+def emulated(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
+    """Columns and rows of set against delivered, for the page and the terminal."""
     rows = [
         [
-            entry.get("link", entry.get("path", "")),
+            place(entry.get("path", "")),
             ms(entry.get("set_delay_ms")),
             *(ms(statistic(entry.get("delivered_delay_ms"), key)) for key in ("mean", "p50", "p99")),
             *(ms(statistic(entry.get("error_ms"), key)) for key in ("p50", "p99")),
-            rate(entry.get("set_rate_bps")),
-            rate(entry.get("delivered_rate_bps")),
             percent(entry.get("set_loss")),
             percent(entry.get("delivered_loss")),
             count(entry.get("packets")),
             general(entry.get("stamps")),
         ]
-        for entry in run.summary.get("emulator") or ()
+        for entry in summary.get("emulator") or ()
     ]
     columns = [
-        words("link or path"),
+        words("emulator"),
         Column("delay set", "ms"),
         Column("delivered mean", "ms"),
         Column("p50", "ms"),
@@ -152,16 +161,12 @@ def emulator(run: RunFolder) -> Html:
     ]
     columns += [Column("error p50", "ms"), Column("error p99", "ms")]
     columns += [
-        Column("rate set"),
-        Column("delivered"),
         Column("loss set"),
         Column("delivered"),
         Column("packets"),
         words("time of entry"),
     ]
-    return markup.section(
-        "emulator", "Emulator: set against delivered", markup.table(columns, rows) if rows else ""
-    )
+    return columns, rows
 
 
 def clocks(run: RunFolder) -> Html:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tcpsbed.report import paths, spread
+from tcpsbed.report import paths, places, spread
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, words
 from tcpsbed.report.numbers import (
@@ -79,6 +79,7 @@ def everything(run: RunFolder) -> str:
         links(summary),
         stages(summary),
         nodes(summary),
+        emulator(summary),
     ]
     return "\n".join(part for part in [*parts, notes(summary)] if part)
 
@@ -312,6 +313,12 @@ def nodes(summary: Mapping[str, Any]) -> str:
         if rows
         else ""
     )
+
+
+def emulator(summary: Mapping[str, Any]) -> str:
+    """Set against delivered."""
+    columns, rows = places.emulated(summary)
+    return table(columns, rows) if rows else ""
 
 
 def notes(summary: Mapping[str, Any]) -> str:

@@ -33,7 +33,6 @@ KINDS = (
     "merging",
 )  # fmt: skip
 """Names of kinds; a row's `kind` is 1 more than the place in this list."""
-ECHO = 1 + KINDS.index("echo")
 HELD = 0x8000
 """Added to a component's number: its hold-until-done point."""
 _AT_COMPONENTS = (6, 7, 8, 9)

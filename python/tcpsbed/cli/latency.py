@@ -20,7 +20,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tcpsbed.analysis.latency import Confidence
+from tcpsbed.analysis.latency import CHECK_EVERY, Confidence
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import File, Out, Quiet, Seed, Sets, Where, World, overrides
 from tcpsbed.errors import ConfigError
@@ -29,8 +29,6 @@ GRACE_S = 1.2
 """Time after the last command in which its echo may still come, and in which samples do not count as lost."""
 MARGIN = 1.15
 """More echoes than the widest mean needs, so that one more round is usually the last."""
-STEP = 10
-"""Numbers of echoes are multiples of this (the rule is checked every 10)."""
 GROWTH = 4
 """A round is at most this many times as long as the one before: a rare late echo makes a short one ask for too many."""
 ROUNDS = 20
@@ -153,7 +151,7 @@ def _rounds(
             raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {folder}")
         if reached or wanted >= rule.cap:
             break
-        wanted = min(max(needed, wanted + STEP), GROWTH * wanted, rule.cap)
+        wanted = min(max(needed, wanted + CHECK_EVERY), GROWTH * wanted, rule.cap)
     return folder, reached
 
 
@@ -189,7 +187,7 @@ def judged(rule: Confidence, summary: Mapping[str, Any]) -> tuple[bool, int]:
     needed = max((rule.needed(*mean) for mean in means), default=rule.floor)
     if means and all(n >= rule.floor and half <= rule.rel * abs(mean) for n, mean, half in means):
         return True, needed
-    return False, min(STEP * math.ceil(MARGIN * needed / STEP), rule.cap)
+    return False, min(CHECK_EVERY * math.ceil(MARGIN * needed / CHECK_EVERY), rule.cap)
 
 
 def _means(summary: Mapping[str, Any]) -> Iterator[tuple[int, float, float]]:

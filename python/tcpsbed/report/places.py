@@ -66,7 +66,18 @@ def network(run: RunFolder) -> Html:
 
 def processing(run: RunFolder) -> Html:
     """Processor time of stages and the nodes' report on themselves."""
-    stages = [
+    columns, rows = staged(run.summary)
+    return markup.section(
+        "processing",
+        "Processing",
+        markup.heading("Processor time a call") + markup.table(columns, rows) if rows else "",
+        _nodes(run),
+    )
+
+
+def staged(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
+    """Columns and rows of the processor time of hooks, for the page and the terminal."""
+    rows = [
         [
             stage.get("component", ""),
             stage.get("flow", ""),
@@ -77,7 +88,7 @@ def processing(run: RunFolder) -> Html:
         ]
         + [us(statistic(stage.get("cpu_ns"), key)) for key in ("mean", "p50", "p99", "max")]
         + [percent(stage.get("core_share"))]
-        for stage in run.summary.get("stages") or ()
+        for stage in summary.get("stages") or ()
     ]
     columns = [
         words("component"),
@@ -88,12 +99,7 @@ def processing(run: RunFolder) -> Html:
         Column("failures"),
     ]
     columns += [Column(key, "µs") for key in ("mean", "p50", "p99", "max")] + [Column("of a core")]
-    return markup.section(
-        "processing",
-        "Processing",
-        markup.heading("Processor time a call") + markup.table(columns, stages) if stages else "",
-        _nodes(run),
-    )
+    return columns, rows
 
 
 def _nodes(run: RunFolder) -> str:

@@ -269,17 +269,8 @@ def links(summary: Mapping[str, Any]) -> str:
 
 def stages(summary: Mapping[str, Any]) -> str:
     """Processor time of hooks and codecs, in microseconds a call."""
-    rows = []
-    for stage in summary.get("stages") or ():
-        names = [str(stage.get(key, "")) for key in ("component", "flow", "kind", "name")]
-        times = [statistic(stage.get("cpu_ns"), key) for key in ("mean", "p50", "p99", "max")]
-        rows.append(
-            [*names, count(stage.get("calls")), *(NONE if t is None else f"{t / 1000:.3f}" for t in times)]
-        )
-    columns = [words("component"), words("flow"), words("stage"), words("code"), Column("calls")]
-    return (
-        table([*columns, *(Column(key, "µs") for key in ("mean", "p50", "p99", "max"))], rows) if rows else ""
-    )
+    columns, rows = places.staged(summary)
+    return table(columns, rows) if rows else ""
 
 
 def nodes(summary: Mapping[str, Any]) -> str:

@@ -202,7 +202,7 @@ def _means(summary: Mapping[str, Any]) -> Iterator[tuple[int, float, float]]:
 
 
 def _verdict(summary: Mapping[str, Any], rule: Confidence, reached: bool) -> str:
-    from tcpsbed.report.numbers import half_width, statistic
+    from tcpsbed.report.numbers import half_width, place, statistic
 
     asked = f"{100 * rule.rel:g} %"
     lines = [
@@ -211,7 +211,7 @@ def _verdict(summary: Mapping[str, Any], rule: Confidence, reached: bool) -> str
         else f"NOT every point's mean is known within {asked}: the cap of {rule.cap} echoes a point was reached"
     ]
     wide = [
-        entry["name"]
+        place(entry["name"])
         for result in summary.get("echo", {}).values()
         for entry in [*(result.get("components") or ()), *(result.get("links") or ())]
         if (half_width(entry.get("ci95")) or 0.0) > rule.rel * abs(statistic(entry.get("latency_ms")) or 0.0)

@@ -35,7 +35,7 @@ def sentence(summary: Mapping[str, Any]) -> str:
 def table(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
     """Columns and rows of the means of every flow; no rows of a single seed."""
     across = summary.get("across_seeds") or {}
-    columns = [words("across seeds"), Column("seeds")]
+    columns = [words("flow"), Column("seeds")]
     for _, title, unit, _ in METRICS:
         columns += [Column(title, unit), Column("±", unit)]
     if len(across.get("seeds") or ()) < 2:

@@ -87,12 +87,13 @@ def everything(run: RunFolder) -> str:
 def headline(run: RunFolder) -> str:
     """Scenario, world, seed and duration; disturbances and errors below."""
     summary = run.summary
+    warmup = finite(summary.get("warmup_s"))
     version = (summary.get("versions") or {}).get("tcpsbed", "")
     parts = [
         run.name,
         summary.get("world"),
         f"seed {summary.get('seed')}",
-        seconds(summary.get("duration_s")),
+        seconds(summary.get("duration_s")) + (f", first {seconds(warmup)} left out" if warmup else ""),
         f"tcpsbed {version}",
     ]
     lines = [" · ".join(map(str, parts))]
@@ -114,14 +115,15 @@ def flows(summary: Mapping[str, Any]) -> str:
         [
             name,
             {"forward": "→", "backward": "←"}.get(flow.get("direction", ""), ""),
-            *(count(flow.get(key)) for key in ("sent", "delivered", "lost")),
+            *(count(flow.get(key)) for key in ("sent", "delivered", "in_flight", "lost")),
             percent(flow.get("loss")),
             *(ms(statistic(flow.get("delay_ms"), key)) for key in ("mean", "p50", "p99", "max")),
             rate(flow.get("rate_bps")),
         ]
         for name, flow in summary.get("flows", {}).items()
     ]
-    columns = [words("flow"), words(""), Column("sent"), Column("delivered"), Column("lost"), Column("loss")]
+    columns = [words("flow"), words(""), Column("sent"), Column("delivered"), Column("under way")]
+    columns += [Column("lost"), Column("loss")]
     columns += [
         Column("mean", "ms"),
         Column("p50", "ms"),
@@ -129,7 +131,8 @@ def flows(summary: Mapping[str, Any]) -> str:
         Column("max", "ms"),
         Column("rate"),
     ]
-    return table(columns, rows) if rows else ""
+    said = [paths.renumbered(name, flow) for name, flow in summary.get("flows", {}).items()]
+    return table(columns, rows) + "".join(f"{line}\n" for line in said if line) if rows else ""
 
 
 def ways(summary: Mapping[str, Any]) -> str:

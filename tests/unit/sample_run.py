@@ -184,11 +184,9 @@ def summary(
             }
     emulated = [
         {
-            "link": "bottleneck.forward",
+            "path": "op -> cloud",
             "set_delay_ms": 5.0,
             "delivered_delay_ms": spread(5.03, 0.05),
-            "set_rate_bps": 1.5e6,
-            "delivered_rate_bps": 1.499e6,
             "set_loss": 0.0,
             "delivered_loss": 0.0,
         }
@@ -205,6 +203,7 @@ def summary(
         "promise": "same scenario and seed give the same records on any machine",
         "wall": {"simulate_s": 0.31, "total_s": 0.9},
         "records": {"rows": 812_331, "level": "samples"},
+        "across_seeds": {"seeds": [seed], "failed": [], "flows": {}},
         "records_sha256": "9f" * 32,
         "flows": flows,
         "path": {flow: path_of(i) for i, flow in enumerate(FLOWS)},
@@ -256,7 +255,17 @@ def summary(
         "nodes": nodes,
         "emulator": emulated if real else [],
         "queues": [{"link": "bottleneck.forward", "bytes": {}, "packets": {}, "delay_ms": spread(21.0)}],
-        "endpoints": [{"channel": "op-cloud", "side": "a", "malformed": 0, "duplicates": 4, "incomplete": 1, "refused": 0, "retransmits": 0}],
+        "endpoints": [
+            {
+                "channel": "op-cloud",
+                "side": "a",
+                "malformed": 0,
+                "duplicates": 4,
+                "incomplete": 1,
+                "refused": 0,
+                "retransmits": 0,
+            }
+        ],
         "clocks": [
             {"node": "cloud", "offset_ms": 0.012, "bound_ms": 5.1, "drift_ppm": 12.5, "true_error_ms": 0.003}
         ],

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed import documents
 from tcpsbed.errors import DataError
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ KINDS = (
     "merging", "signal", "renumbered", "echo_superseded",
 )  # fmt: skip
 """Names of kinds; a row's `kind` is 1 more than the place in this list."""
-ECHO = 1 + KINDS.index("echo")
 HELD = 0x8000
 """Added to a component's number: its hold-until-done point."""
 _AT_COMPONENTS = (6, 7, 8, 9)
@@ -89,6 +89,17 @@ def record_blocks(path: Path, block_rows: int) -> Iterator[NDArray[np.void]]:
             rows = np.fromfile(file, dtype=np.dtype(FIELDS), count=min(block_rows, left))
             left -= len(rows)
             yield rows
+
+
+def plan_of(folder: Path) -> dict[str, Any]:
+    """The compiled scenario of a run folder.
+
+    Raises
+    ------
+    DataError
+        If it is absent or not what a run leaves.
+    """
+    return documents.read(folder / "plan.json", ("components", "nodes", "flows"))
 
 
 @dataclass(frozen=True)

@@ -2,4 +2,5 @@
 
 mod clocksync;
 mod pair;
+mod telehaptic;
 mod udp;

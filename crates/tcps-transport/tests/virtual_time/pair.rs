@@ -109,6 +109,13 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
         self.launch(true, datagrams);
     }
 
+    /// The server's local side has a sample now.
+    pub fn send_back(&mut self, meta: Meta, bytes: &[u8]) {
+        self.server.endpoint.handle_input(self.server.clock.read(self.time), Input::Sample { meta, bytes });
+        let datagrams = self.server.drain();
+        self.launch(false, datagrams);
+    }
+
     /// Everything until `end` happens; time is `end` afterwards.
     pub fn run_until(&mut self, end: Time) {
         while self.next().is_some_and(|t| t <= end) {

@@ -13,7 +13,7 @@ use tcps_core::{
 use tcps_transport::{endpoint, ChannelContext, Side};
 
 /// An endpoint out of the registry.
-struct Boxed(Box<dyn Endpoint>);
+pub struct Boxed(pub Box<dyn Endpoint>);
 
 impl Endpoint for Boxed {
     fn handle_input(&mut self, now: Time, input: Input<'_>) {

@@ -125,7 +125,7 @@ impl Dpm {
 
     fn is_steady(&self) -> bool {
         let Some(first) = self.values.first() else { return false };
-        let near = |v: &f64| (v - first).abs() <= self.rule.tolerance * first;
+        let near = |v: &f64| (v - first).abs() <= self.rule.tolerance * first.abs();
         self.values.len() == self.rule.differences
             && self.values.iter().all(near)
             && !self.rule.trend.is_in(&self.values)

@@ -8,12 +8,14 @@
 
 mod script;
 mod sync;
+mod telehaptic;
 mod transport;
 mod wire;
 
 use tcps_net::spec::NetworkSpec;
 
 pub use sync::clocksync;
+pub use telehaptic::{telehaptic, telehaptic_any, telehaptic_pair};
 pub use transport::{udp, udp_pair};
 pub use wire::{clock, echo, header, ip};
 
@@ -21,11 +23,14 @@ pub use wire::{clock, echo, header, ip};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("header", header),
     ("echo", echo),
     ("clock", clock),
     ("ip", ip),
+    ("telehaptic", telehaptic),
+    ("telehaptic_any", telehaptic_any),
+    ("telehaptic_pair", telehaptic_pair),
     ("udp", udp),
     ("udp_pair", udp_pair),
     ("clocksync", clocksync),

@@ -7,6 +7,7 @@
 //! A new target is a function here, a line in [`TARGETS`], a file in `fuzz_targets` and a `[[bin]]`.
 
 mod script;
+mod streams;
 mod sync;
 mod telehaptic;
 mod transport;
@@ -14,6 +15,7 @@ mod wire;
 
 use tcps_net::spec::NetworkSpec;
 
+pub use streams::{quic, tcp};
 pub use sync::clocksync;
 pub use telehaptic::{telehaptic, telehaptic_any, telehaptic_pair};
 pub use transport::{udp, udp_pair};
@@ -23,7 +25,7 @@ pub use wire::{clock, echo, header, ip};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 11] = [
+pub const TARGETS: [(&str, Target); 13] = [
     ("header", header),
     ("echo", echo),
     ("clock", clock),
@@ -33,6 +35,8 @@ pub const TARGETS: [(&str, Target); 11] = [
     ("telehaptic_pair", telehaptic_pair),
     ("udp", udp),
     ("udp_pair", udp_pair),
+    ("tcp", tcp),
+    ("quic", quic),
     ("clocksync", clocksync),
     ("network", network),
 ];

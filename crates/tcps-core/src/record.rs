@@ -82,11 +82,13 @@ pub enum DropReason {
     Hook = 8,
     /// Too many samples waited for a busy stage.
     Overload = 9,
+    /// A link had changed a bit, and the receiver's checksum found it.
+    Corrupt = 10,
 }
 
 impl DropReason {
     /// All reasons in the order of their numbers.
-    pub const ALL: [DropReason; 9] = [
+    pub const ALL: [DropReason; 10] = [
         DropReason::Full,
         DropReason::Managed,
         DropReason::Loss,
@@ -96,6 +98,7 @@ impl DropReason {
         DropReason::Malformed,
         DropReason::Hook,
         DropReason::Overload,
+        DropReason::Corrupt,
     ];
 
     /// What reports call it.
@@ -110,6 +113,7 @@ impl DropReason {
             DropReason::Malformed => "malformed",
             DropReason::Hook => "hook",
             DropReason::Overload => "overload",
+            DropReason::Corrupt => "corrupt",
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::{
     params::{Params, TransportError},
+    quic::Quic,
+    tcp::Tcp,
     telehaptic::{self, Telehaptic},
     udp::Udp,
 };
@@ -18,6 +20,16 @@ pub enum Side {
     A,
     /// The one that the plan calls `b`.
     B,
+}
+
+impl Side {
+    /// The end at the other side.
+    pub fn other(self) -> Self {
+        match self {
+            Side::A => Side::B,
+            Side::B => Side::A,
+        }
+    }
 }
 
 /// A flow on a channel.
@@ -64,8 +76,11 @@ impl ChannelContext {
 
 type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
 
-const MEMBERS: [(&str, Make); 1] =
-    [("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?)))];
+const MEMBERS: [(&str, Make); 3] = [
+    ("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?))),
+    ("tcp", |params, side, ctx| Ok(Box::new(Tcp::from_params(params, side, ctx)?))),
+    ("quic", |params, side, ctx| Ok(Box::new(Quic::from_params(params, side, ctx)?))),
+];
 
 /// Names of the transports.
 pub fn names() -> Vec<&'static str> {

@@ -2,5 +2,8 @@
 
 mod clocksync;
 mod pair;
+mod quic;
+mod session;
+mod tcp;
 mod telehaptic;
 mod udp;

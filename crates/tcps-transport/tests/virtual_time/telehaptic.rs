@@ -1,7 +1,6 @@
 //! The telehaptic transports between two ends in virtual time.
 
-use crate::pair::{Conditions, Pair};
-use crate::udp::Boxed;
+use crate::pair::{Boxed, Conditions, Pair};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet};

@@ -323,11 +323,8 @@ mod tests {
         }
         let mut b = Bench::new(step, json!({"settle": "never", "trend": "ignored"}));
         b.rising();
-        assert_eq!(
-            b.hears([28.0])[0],
-            3,
-            "the values that rose are within 10 % of the first, nothing starts anew"
-        );
+        let fours = b.hears([24.0; 20]).iter().filter(|k| **k == 4).count();
+        assert!(fours < 7, "{fours}: values from before the change count");
     }
 
     // [PROTOCOLS 2.8]

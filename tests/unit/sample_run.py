@@ -256,7 +256,17 @@ def summary(
         "nodes": nodes,
         "emulator": emulated if real else [],
         "queues": [{"link": "bottleneck.forward", "bytes": {}, "packets": {}, "delay_ms": spread(21.0)}],
-        "endpoints": [{"channel": "op-cloud", "side": "a", "malformed": 0, "duplicates": 4, "incomplete": 1, "refused": 0, "retransmits": 0}],
+        "endpoints": [
+            {
+                "channel": "op-cloud",
+                "side": "a",
+                "malformed": 0,
+                "duplicates": 4,
+                "incomplete": 1,
+                "refused": 0,
+                "retransmits": 0,
+            }
+        ],
         "clocks": [
             {"node": "cloud", "offset_ms": 0.012, "bound_ms": 5.1, "drift_ppm": 12.5, "true_error_ms": 0.003}
         ],
@@ -288,6 +298,7 @@ def series(summed: dict[str, Any], seed: int = 1) -> dict[str, Any]:
             "rate_bps": [flow["rate_bps"] * (0.98 + 0.04 * draw.random()) for _ in mean],
             "lost": [draw.randrange(9) if level > 0.9 and draw.random() < 0.4 else 0 for level in load],
             "age_ms": [value + 0.6 for value in mean],
+            "fragments": [None for _ in mean],
         }
         delays = [base + drawn * 0.35 * k / 10 for k in range(101)]
         cdf[name] = {

@@ -97,6 +97,10 @@ impl Network {
     /// end of its transmission behind what waits now; `now` if nothing serialises, or if it was dropped.
     pub fn send(&mut self, now: Time, from: u16, packet: Packet) -> Time {
         let now = self.move_to(now);
+        if let Some(t) = traffic_of(&mut self.traffic, &packet) {
+            t.packets += 1;
+            t.bytes += u64::from(packet.wire_bytes);
+        }
         self.enter(now, from, packet, false)
     }
 
@@ -243,7 +247,8 @@ impl Network {
     fn deliver(&mut self, at: Time, packet: Packet, corrupted: bool) {
         if !packet.is_background() {
             self.events.push_back(NetEvent::Arrived { at, packet, corrupted });
-        } else if let Some(t) = traffic_of(&mut self.traffic, &packet) {
+        }
+        if let Some(t) = traffic_of(&mut self.traffic, &packet) {
             t.delivered_packets += 1;
         }
     }
@@ -254,7 +259,8 @@ impl Network {
         }
         if !packet.is_background() {
             self.events.push_back(NetEvent::Dropped { at, packet, link, reason });
-        } else if let Some(t) = traffic_of(&mut self.traffic, &packet) {
+        }
+        if let Some(t) = traffic_of(&mut self.traffic, &packet) {
             t.dropped_packets += 1;
         }
     }

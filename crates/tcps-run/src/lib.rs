@@ -6,6 +6,7 @@
 //! ```
 
 pub mod analysis;
+pub mod background;
 pub mod code;
 pub mod cpu;
 pub mod error;

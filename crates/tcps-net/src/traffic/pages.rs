@@ -71,6 +71,11 @@ impl Pages {
         Some(Transfer { request_bytes: bytes(self.spec.request.draw(&mut self.stream)), answer_bytes })
     }
 
+    /// Whether embedded objects of this page are still to be asked for.
+    pub fn has_more(&self) -> bool {
+        self.left > 0
+    }
+
     /// Time between the main object and the embedded ones.
     pub fn parse_ns(&mut self) -> Time {
         (self.spec.parse.draw(&mut self.stream) * 1e9) as Time

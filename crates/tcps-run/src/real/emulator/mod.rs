@@ -14,6 +14,7 @@ mod taps;
 
 use super::{clock::RunClock, ring::Producer};
 use crate::{
+    background::BusyNetwork,
     error::RunError,
     plan::{Isolation, Plan},
     virtual_time::ASIDE_CLASS,
@@ -28,7 +29,6 @@ use std::{
 };
 use taps::Taps;
 use tcps_core::time::Time;
-use tcps_net::Network;
 use tcps_wire::header;
 
 const RING_ROWS: u64 = 1 << 15;
@@ -87,7 +87,7 @@ struct Troubles {
 /// The emulator, before nodes have told where they listen.
 pub struct Emulator {
     entrance: Entrance,
-    network: Network,
+    network: BusyNetwork,
     ring: Producer,
 }
 
@@ -113,9 +113,7 @@ pub struct Listeners {
 impl Emulator {
     /// Builds the network and its ports; TUN devices are taken at `taps`.
     pub fn prepare(plan: &Plan, ring: &Path, taps: Option<&Path>) -> Result<Self, RunError> {
-        let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
-        let network =
-            Network::new(&plan.network, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))?;
+        let network = BusyNetwork::new(plan)?;
         let entrance = match plan.real.network {
             Isolation::Gates => Entrance::Gates(Gates::bind(plan)?),
             Isolation::Namespaces => Entrance::Taps(taps::Listener::bind(taps)?),

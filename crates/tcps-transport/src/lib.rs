@@ -3,6 +3,7 @@
 //! ```text
 //!            registry: name, parameters ──► Box<dyn Endpoint>
 //!  sample ──► udp ──► datagrams      reassembly, window: fragments and repeats on the way back
+//!         ──► telehaptic: merges the flows of a channel, as a rate controller asks
 //!             tcp ──► IP packets     framing, backlog: samples in a stream and in front of it
 //!             quic ──► datagrams
 //!             clocksync ──► clockfit: exchanges of stamps ──► offset, drift and their bound
@@ -19,6 +20,7 @@ pub mod quic;
 mod reassembly;
 mod registry;
 pub mod tcp;
+mod telehaptic;
 pub mod udp;
 mod window;
 

@@ -4,6 +4,7 @@ use crate::{
     params::{Params, TransportError},
     quic::Quic,
     tcp::Tcp,
+    telehaptic::{self, Telehaptic},
     udp::Udp,
 };
 use serde_json::Value;
@@ -83,7 +84,7 @@ const MEMBERS: [(&str, Make); 3] = [
 
 /// Names of the transports.
 pub fn names() -> Vec<&'static str> {
-    MEMBERS.iter().map(|(name, _)| *name).collect()
+    MEMBERS.iter().map(|(name, _)| *name).chain(telehaptic::MEMBERS.iter().map(|m| m.name)).collect()
 }
 
 /// The endpoint of the transport `name` with `params` (an object, or null for none) at one side of a channel.
@@ -93,6 +94,9 @@ pub fn endpoint(
     side: Side,
     ctx: &ChannelContext,
 ) -> Result<Box<dyn Endpoint>, TransportError> {
+    if let Some(member) = telehaptic::MEMBERS.iter().find(|m| m.name == name) {
+        return Ok(Box::new(Telehaptic::new(&Params::new(member.name, params), side, ctx, member)?));
+    }
     let Some((transport, make)) = MEMBERS.iter().find(|(known, _)| *known == name) else {
         return Err(TransportError::UnknownTransport { found: name.to_string(), known: names() });
     };
@@ -120,7 +124,8 @@ mod tests {
 
     #[test]
     fn a_refusal_tells_what_was_found_and_what_is_allowed() {
-        assert_eq!(refusal("udb", json!({})), "transport \"udb\" is not known; known: udp, tcp, quic");
+        let known = names().join(", ");
+        assert_eq!(refusal("udb", json!({})), format!("transport \"udb\" is not known; known: {known}"));
         assert_eq!(
             refusal("udp", json!({"mtu": 3})),
             "transport udp has no parameter \"mtu\"; allowed: mtu_bytes, overhead_bytes"

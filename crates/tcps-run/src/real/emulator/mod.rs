@@ -16,7 +16,7 @@ use super::{clock::RunClock, ring::Producer};
 use crate::{
     background::BusyNetwork,
     error::RunError,
-    plan::{Isolation, Plan},
+    plan::{FlowPlan, Isolation, Plan},
 };
 use gates::Gates;
 pub use relay::Relay;
@@ -146,6 +146,22 @@ fn account(plan: &Plan, channel: Option<u16>, datagram: &[u8], wire_bytes: u32) 
         (Some(c), Some(h)) if usize::from(h.flow) < plan.flows.len() => {
             (h.flow, h.index, plan.accounted_bytes(c, wire_bytes, h.payload_bytes()))
         }
+        (Some(c), None) => (carried(plan, c), 0, wire_bytes - encapsulation_bytes(plan, c)),
         _ => (ASIDE_CLASS, 0, wire_bytes),
+    }
+}
+
+/// The first flow of a channel, which stands for datagrams that do not name their own.
+fn carried(plan: &Plan, channel: u16) -> u16 {
+    let on = |f: &FlowPlan| f.path.iter().any(|v| v.channel == Some(channel));
+    plan.flows.iter().position(on).map_or(ASIDE_CLASS, |f| f as u16)
+}
+
+/// Headers that are there only because the transport's own IP packets ride in UDP on sockets (DECISIONS 16).
+fn encapsulation_bytes(plan: &Plan, channel: u16) -> u32 {
+    if plan.channels[usize::from(channel)].transport == "tcp" {
+        8 + 20
+    } else {
+        0
     }
 }

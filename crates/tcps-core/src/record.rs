@@ -58,6 +58,8 @@ pub enum Kind {
     Duplicate = 19,
     /// An endpoint merges otherwise from now on. `value` fragments a packet.
     Merging = 20,
+    /// A value of a sample, or of what a robot senses, at `point`. `value` the bits of the f64, `detail` its number.
+    Signal = 21,
 }
 
 /// Why a packet was lost.
@@ -185,7 +187,7 @@ impl Record {
 
 impl Kind {
     /// All kinds in the order of their numbers.
-    pub const ALL: [Kind; 20] = [
+    pub const ALL: [Kind; 21] = [
         Kind::Sent,
         Kind::Delivered,
         Kind::Dropped,
@@ -206,6 +208,7 @@ impl Kind {
         Kind::Late,
         Kind::Duplicate,
         Kind::Merging,
+        Kind::Signal,
     ];
 
     /// The kind with this number.

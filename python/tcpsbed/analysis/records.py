@@ -29,7 +29,7 @@ FIELDS = [
 KINDS = (
     "sent", "delivered", "dropped", "enter", "exit", "echo", "echo_forward", "echo_return", "stage", "queue",
     "event", "sync", "verified", "gap", "superseded", "transmit", "receive", "late", "duplicate",
-    "merging",
+    "merging", "signal",
 )  # fmt: skip
 """Names of kinds; a row's `kind` is 1 more than the place in this list."""
 ECHO = 1 + KINDS.index("echo")
@@ -40,7 +40,7 @@ _AT_COMPONENTS = (6, 7, 8, 9)
 _NUMBERS = 1 << 16
 
 _PLACES = {
-    "points": ("sent", "delivered", "enter", "exit", "echo", "echo_forward", "echo_return"),
+    "points": ("sent", "delivered", "enter", "exit", "echo", "echo_forward", "echo_return", "signal"),
     "links": ("dropped", "queue"),
     "components": ("stage", "verified", "superseded"),
     "nodes": ("sync",),

@@ -52,6 +52,8 @@ impl Node {
         let at = r.next + behind * r.period_ns;
         r.sensed = r.robot.step(at, &r.fused, &mut r.sense).min(r.sense.len());
         r.next = at + r.period_ns;
+        self.show_sense(i, now, out);
+        let r = &mut self.robots[i];
         if !r.held.is_empty() && r.robot.arrived() {
             for (flow, echo) in std::mem::take(&mut r.held) {
                 self.answer(now, flow, echo, out);

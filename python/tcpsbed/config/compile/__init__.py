@@ -17,6 +17,7 @@ from tcpsbed.config.compile.probes import probes, sync
 from tcpsbed.config.compile.robots import robot
 from tcpsbed.config.compile.routes import Need
 from tcpsbed.config.compile.routes import check as check_routes
+from tcpsbed.config.compile.signals import signals
 from tcpsbed.config.compile.sources import Sources, codec
 from tcpsbed.config.compile.stages import Stages
 from tcpsbed.config.compile.traffic import traffic
@@ -59,6 +60,7 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool 
         "events": events(book, network, background),
         "probes": probes(book, flows),
         "sync": sync(book),
+        "signals": signals(book),
     }
     check_routes(network, _needs(book, plan))
     return plan

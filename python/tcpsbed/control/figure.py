@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tcpsbed.control.experiment import Experiment
+    from tcpsbed.control.stability import StabilityMap
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 """Colours that people with any colour vision tell apart (Okabe and Ito)."""
@@ -103,3 +104,23 @@ def saved(figure: Any, file: Path) -> Path:
             str(error), file=file, key="--figure", allowed="a file ending in .svg, .png or .pdf"
         ) from None
     return file
+
+
+LEVELS = (5.0, 10.0, 20.0, 50.0, 100.0)
+"""Overshoots in percent at which contours are drawn."""
+
+
+def stability(found: StabilityMap, caption: str, file: Path) -> Path:
+    """Draws a stability map: colour and contours for the mean overshoot, the limit as a thick line."""
+    figure, axes = plot(caption)
+    x, y = list(found.grid.rtt_ms), [100 * loss for loss in found.grid.loss]
+    table = found.mean["overshoot"]
+    drawn = axes.pcolormesh(x, y, table.clip(0, 2 * LEVELS[-1]), cmap="viridis", shading="nearest")
+    figure.colorbar(drawn, ax=axes, label="mean overshoot, % of the step")
+    lines = axes.contour(x, y, table, levels=LEVELS, colors="white", linewidths=0.8)
+    axes.clabel(lines, fmt="%g", fontsize=8)
+    limit = found.bench.limits.overshoot
+    axes.contour(x, y, table, levels=[limit], colors="#D55E00", linewidths=2)
+    axes.set_xlabel("RTT, ms")
+    axes.set_ylabel("loss each way, %")
+    return saved(figure, file)

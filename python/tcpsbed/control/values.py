@@ -70,3 +70,20 @@ def _read(reader: Callable[[object], T], value: object, key: str) -> T:
     except PydanticCustomError as error:
         found, _, allowed = error.message().partition("; allowed: ")
         raise ConfigError(found, key=key, allowed=allowed or None) from None
+
+
+def span(text: str, count: int, reader: Callable[[str, str], float], key: str) -> list[float]:
+    """Values at equal distances from `LOW..HIGH`.
+
+    Examples
+    --------
+    >>> span("0..60%", 4, share, "--loss")
+    [0.0, 0.2, 0.4, 0.6]
+    """
+    low, dots, high = text.partition("..")
+    if not dots:
+        raise ConfigError(f'found "{text}"', key=key, allowed='two ends, such as "0 ms..50 ms" or "0..60%"')
+    first, last = reader(low.strip(), key), reader(high.strip(), key)
+    if not first < last:
+        raise ConfigError(f'found "{text}"', key=key, allowed="a first end below the second")
+    return [round(first + (last - first) * i / (count - 1), 12) for i in range(count)]

@@ -1,7 +1,8 @@
 """The table of the step experiment: overshoot and rise time over loss, for gains chosen so that 30 % of drops cost 20 %.
 
 The published means are of 200 runs, so that they scatter by sd / sqrt(200) about what 20 000 runs give here; 3 of these
-and the rounding of the table, its gains included, are allowed. At RTT 2 ms and 50 % loss single runs overshoot by hundreds of percent.
+and the rounding of the table, its gains included, are allowed. At RTT 2 ms and 50 % loss single runs overshoot by
+hundreds of percent.
 """
 
 import pytest

@@ -72,6 +72,9 @@ def stability_map(
     on_command: Annotated[
         bool, typer.Option("--on-command", help="The far side answers commands, not at its own ticks.")
     ] = False,
+    aligned: Annotated[
+        bool, typer.Option("--aligned", help="Both sides tick together, not as two computers do.")
+    ] = False,
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="FILE", help="Draw the map.", show_default=False)
     ] = None,
@@ -98,6 +101,7 @@ def stability_map(
         ki,
         bursts,
         values.duration_ns(jitter, "--jitter") / 1e6 if jitter else 0.0,
+        phases=not aligned,
     )
     bench = Bench(
         loop.step,

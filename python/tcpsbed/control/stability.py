@@ -35,6 +35,7 @@ class Grid:
     ki_per_ms: float
     burst: float = 1.0
     jitter_ms: float = 0.0
+    phases: bool = True
 
     def cells(self) -> list[Cell]:
         """All cells, loss by loss."""
@@ -48,6 +49,7 @@ class Grid:
                 self.ki_per_ms,
                 loss=bursty(loss, self.burst),
                 jitter=jitter if self.jitter_ms > 0 else None,
+                phases=self.phases,
             )
             for loss in self.loss
             for rtt in self.rtt_ms

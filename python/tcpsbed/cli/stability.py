@@ -96,7 +96,7 @@ def stability_map(
     grid = stability.Grid(
         [ns / 1e6 for ns in values.span(rtt, columns, values.duration_ns, "--rtt")],
         values.span(loss, rows, values.share, "--loss"),
-        values.duration_ns(period, "--period") / 1e6 if period else loop.period_ms,
+        values.positive_ns(period, "--period") / 1e6 if period else loop.period_ms,
         kp,
         ki,
         bursts,

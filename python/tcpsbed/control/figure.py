@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tcpsbed.control.experiment import Experiment
     from tcpsbed.control.stability import StabilityMap
+    from tcpsbed.control.theory import LoopModel
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 """Colours that people with any colour vision tell apart (Okabe and Ito)."""
@@ -123,4 +124,20 @@ def stability(found: StabilityMap, caption: str, file: Path) -> Path:
     axes.contour(x, y, table, levels=[limit], colors="#D55E00", linewidths=2)
     axes.set_xlabel("RTT, ms")
     axes.set_ylabel("loss each way, %")
+    return saved(figure, file)
+
+
+def nyquist(loop: LoopModel, caption: str, file: Path) -> Path:
+    """Draws the open loop in the complex plane, with the point -1 that a stable loop does not enclose."""
+    from tcpsbed.control import theory
+
+    figure, axes = plot(caption)
+    curve = theory.nyquist(loop)[1]
+    axes.plot(curve.real, curve.imag, color=COLORS[0])
+    axes.plot([-1], [0], marker="+", markersize=12, color=COLORS[1])
+    axes.set_xlim(-3, 2)
+    axes.set_ylim(-2.5, 2.5)
+    axes.set_aspect("equal")
+    axes.set_xlabel("real part of L")
+    axes.set_ylabel("imaginary part of L")
     return saved(figure, file)

@@ -29,6 +29,11 @@ def duration_ns(text: str, key: str) -> int:
     return _read(units.duration_ns, text, key)
 
 
+def positive_ns(text: str, key: str) -> int:
+    """A span of time above 0, in nanoseconds."""
+    return _read(units.positive_duration_ns, text, key)
+
+
 def share(text: str, key: str) -> float:
     """A share of 0 to 1; a plain number is one.
 

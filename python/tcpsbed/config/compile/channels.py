@@ -92,7 +92,7 @@ class Channels:
         scenario = self.book.scenario
         if ":" not in text:
             return builtins.check(scenario, key, text, "transport", '; or "module:Class"')
-        found = code(scenario, key, text, "transport", {})
+        found = code(self.book, key, text, "transport", {})
         if found["kind"] == "library":
             raise scenario.error(key, f'found "{text}", a library', 'a built-in transport or "module:Class"')
         return f"{found['name']}:{found['symbol']}"

@@ -180,7 +180,7 @@ impl<'a> Analyser<'a> {
         match row.kind {
             Kind::Enter | Kind::Exit => flow.pass(row, around),
             Kind::Sent => flow.sent(row, around),
-            _ => flow.delivered(row, bin, around),
+            _ => self.strange += u64::from(!flow.delivered(row, bin, around)),
         }
     }
 

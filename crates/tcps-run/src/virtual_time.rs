@@ -15,7 +15,7 @@ use crate::{
     error::RunError,
     node::Node,
     outside::{Outside, Started, Work},
-    pcapng::Capture,
+    pcapng::{Capture, Datagram},
     plan::{Action, Plan, OVERHEAD_BYTES},
     recorder::Recorder,
     report::{self, Report},
@@ -361,7 +361,7 @@ impl Outside for World {
     ) -> Time {
         let letter = self.post(self.at, channel, bytes);
         if let Some(capture) = &mut self.capture {
-            capture.packet(now, self.at, to, channel, dscp, bytes);
+            capture.packet(now, &Datagram { from: self.at, to, channel, dscp, bytes });
         }
         self.send(
             now,
@@ -380,7 +380,7 @@ impl Outside for World {
     fn aside(&mut self, now: Time, to: u16, bytes: &[u8]) {
         let letter = self.post(self.at, NONE, bytes);
         if let Some(capture) = &mut self.capture {
-            capture.packet(now, self.at, to, NONE, 0, bytes);
+            capture.packet(now, &Datagram { from: self.at, to, channel: NONE, dscp: 0, bytes });
         }
         let wire_bytes = bytes.len() as u32 + OVERHEAD_BYTES;
         let (class, index, dscp) = (ASIDE_CLASS, 0, 0);

@@ -175,7 +175,8 @@ impl Leg {
 
     /// A sample is replaced on purpose; whether that counts.
     pub fn supersede(&mut self, row: &Record, flow: usize, options: &Options, series: &mut Series) -> bool {
-        let Some(slot) = self.window.reaches(row.index).then(|| self.slot(row, flow, options, series)).flatten()
+        let Some(slot) =
+            self.window.reaches(row.index).then(|| self.slot(row, flow, options, series)).flatten()
         else {
             return false;
         };

@@ -16,7 +16,7 @@ use tcps_core::{
     robot::Robot,
     sample::{entry, exit, Echo, Meta, PointId},
     seed::Stream,
-    time::{Time, NEVER},
+    time::{Time, MS, NEVER},
 };
 
 /// A sample inside a node, on its way along the stages of a visit.
@@ -101,6 +101,8 @@ pub struct StepStats {
     pub calls: u64,
     /// Times it failed.
     pub failures: u64,
+    /// Times it took longer than its cost.
+    pub overruns: u64,
     /// The first failure in words.
     pub error: Option<String>,
     /// Core time per call.
@@ -136,7 +138,7 @@ impl Step {
                 waiting: None,
                 origin_ns: None,
             }),
-            stats: StepStats { calls: 0, failures: 0, error: None, cost_ns: histogram() },
+            stats: StepStats::default(),
         })
     }
 }
@@ -171,6 +173,7 @@ pub(super) struct FlowAt {
     pub(super) direction: Direction,
     pub(super) priority: i32,
     pub(super) dscp: u8,
+    pub(super) period_ns: Time,
     pub(super) blocking_send: bool,
     pub(super) sink: SinkPlan,
     /// The source's twin at a verifying sink.
@@ -218,6 +221,7 @@ impl FlowAt {
             direction: flow.direction,
             priority: flow.priority,
             dscp: flow.dscp,
+            period_ns: flow.period_ns,
             blocking_send: flow.blocking_send,
             sink: flow.sink.clone(),
             expected: if verifies_here { Some(Source::open(flow)?) } else { None },
@@ -339,27 +343,49 @@ pub(super) struct RobotAt {
     pub(super) period_ns: Time,
     pub(super) next: Time,
     /// Newest command per flow that drives it.
-    pub(super) commands: Vec<(u16, Vec<f64>)>,
+    pub(super) commands: Vec<Command>,
     pub(super) fused: Vec<f64>,
     pub(super) sense: Vec<f64>,
     pub(super) sensed: usize,
     pub(super) held: Vec<(u16, Echo)>,
 }
 
+/// Periods of its flow for which an operator may be silent and keep its share in a robot.
+const SILENT_PERIODS: Time = 10;
+/// The least time of silence.
+const SILENT_NS: Time = 100 * MS;
+
+/// The newest command of a flow.
+#[derive(Debug)]
+pub(super) struct Command {
+    flow: u16,
+    at: Time,
+    silence_ns: Time,
+    values: Vec<f64>,
+}
+
 impl RobotAt {
-    /// A new command of a flow; several flows have equal authority.
-    pub(super) fn command(&mut self, flow: u16, values: &[f64]) {
-        match self.commands.iter_mut().find(|c| c.0 == flow) {
-            Some(c) => {
-                c.1.clear();
-                c.1.extend_from_slice(values);
+    /// A new command of a flow; several flows have equal authority, but one that has fallen silent for ten of its periods
+    /// (at least 0.1 s) has none until it speaks again. The last command of all holds.
+    pub(super) fn command(&mut self, now: Time, flow: u16, period_ns: Time, values: &[f64]) {
+        let silence_ns = period_ns.saturating_mul(SILENT_PERIODS).max(SILENT_NS);
+        let values = match self.commands.iter().position(|c| c.flow == flow) {
+            Some(i) => {
+                let mut kept = self.commands.swap_remove(i).values;
+                kept.clear();
+                kept.extend_from_slice(values);
+                kept
             }
-            None => self.commands.push((flow, values.to_vec())),
-        }
-        let n = self.commands.iter().map(|c| c.1.len()).min().unwrap_or(0);
+            None => values.to_vec(),
+        };
+        self.commands.retain(|c| now - c.at <= c.silence_ns);
+        self.commands.push(Command { flow, at: now, silence_ns, values });
+        // Sums of floats depend on their order: it is always that of flows.
+        self.commands.sort_unstable_by_key(|c| c.flow);
+        let n = self.commands.iter().map(|c| c.values.len()).min().unwrap_or(0);
         let share = 1.0 / self.commands.len() as f64;
         self.fused.clear();
-        self.fused.extend((0..n).map(|i| self.commands.iter().map(|c| c.1[i]).sum::<f64>() * share));
+        self.fused.extend((0..n).map(|i| self.commands.iter().map(|c| c.values[i]).sum::<f64>() * share));
     }
 }
 
@@ -372,4 +398,43 @@ pub(super) struct Port {
     pub(super) arrives: Vec<u16>,
     /// Samples of flows that this channel does not carry.
     pub(super) strays: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stands still.
+    struct Statue;
+
+    impl Robot for Statue {
+        fn step(&mut self, _: Time, _: &[f64], _: &mut [f64]) -> usize {
+            0
+        }
+    }
+
+    #[test]
+    fn an_operator_that_falls_silent_loses_its_share_and_gets_it_back() {
+        let mut robot = RobotAt {
+            component: 0,
+            robot: Box::new(Statue),
+            period_ns: MS,
+            next: 0,
+            commands: Vec::new(),
+            fused: Vec::new(),
+            sense: Vec::new(),
+            sensed: 0,
+            held: Vec::new(),
+        };
+        let mut say = |now: Time, flow: u16, value: f64| {
+            robot.command(now, flow, MS, &[value]);
+            robot.fused[0]
+        };
+        assert_eq!(say(0, 0, 4.0), 4.0);
+        assert_eq!(say(MS, 1, 2.0), 3.0, "equal authority");
+        assert_eq!(say(SILENT_NS, 1, 2.0), 3.0, "as long as it may be silent");
+        assert_eq!(say(SILENT_NS + 1, 1, 2.0), 2.0, "the one that stopped is forgotten");
+        assert_eq!(say(SILENT_NS + MS, 0, 6.0), 4.0, "and speaks again");
+        assert_eq!(say(9 * SILENT_NS, 0, 6.0), 6.0, "the last one to speak holds");
+    }
 }

@@ -35,7 +35,7 @@ enum After {
 
 impl Default for StepStats {
     fn default() -> Self {
-        Self { calls: 0, failures: 0, error: None, cost_ns: super::parts::histogram() }
+        Self { calls: 0, failures: 0, overruns: 0, error: None, cost_ns: super::parts::histogram() }
     }
 }
 
@@ -178,6 +178,7 @@ impl Node {
         let own = out.used(started);
         let used = own.max(cost).max(0);
         step.stats.calls += 1;
+        step.stats.overruns += u64::from(step.cost.is_some() && own > cost);
         let _ = step.stats.cost_ns.record(used as u64);
         if let Verdict::Failed(text) = verdict {
             step.stats.failures += 1;
@@ -404,7 +405,7 @@ impl Node {
             SinkPlan::Robot => {
                 decoded(codec, job);
                 if let Some(r) = self.robots.iter_mut().find(|r| r.component == path_end) {
-                    r.command(job.flow, &job.values);
+                    r.command(now, job.flow, flow.period_ns, &job.values);
                     if let Some(echo) = job.meta.echo.filter(|e| e.target == HELD | path_end) {
                         r.held.push((job.flow, echo));
                     }

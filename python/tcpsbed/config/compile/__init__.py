@@ -78,7 +78,7 @@ def _head(book: Book) -> dict[str, Any]:
         "nodes": [_node(name, scenario.nodes.get(name, Node())) for name in book.nodes],
         "components": [_component(book, instance) for instance in book.instances],
         "queue_probe_ns": scenario.measure.queues_ns,
-        "real": scenario.real.model_dump(),
+        "real": scenario.real.model_dump(exclude={"crowded"}),
     }
 
 

@@ -253,7 +253,7 @@ impl Relay {
         if corrupted {
             self.ports.corrupt(&mut letter.bytes, self.bits.bits() as u32);
         }
-        let went = self.ports.deliver(exit, &letter.bytes);
+        let went = self.ports.deliver(exit, packet.dst, packet.dscp, &letter.bytes);
         if let Some(bytes) = intact {
             letter.bytes = bytes;
         }

@@ -256,3 +256,9 @@ def summary(out: Path) -> dict[str, Any]:
 def rows(out: Path) -> np.ndarray:
     """The rows of a run folder."""
     return np.asarray(open_records(out / "records.bin"))
+
+
+def shown(out: Path) -> str:
+    """What `tcpsbed show` says of a run folder."""
+    command = [sys.executable, "-m", "tcpsbed", "show", str(out)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout

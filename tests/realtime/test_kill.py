@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from real_run import NETWORK, Started, chain, children, gone, rows, started, summary
+from real_run import NETWORK, Started, chain, children, gone, rows, shown, started, summary
 
 TEXT = chain("60 s", more=NETWORK)
 NODES = {"node0": "ms", "node1": "edge", "node2": "ss", "emulator": "emulator"}
@@ -70,12 +68,6 @@ def assert_readable(run: Started) -> None:
     assert "DISTURBED" in shown(run.out) and "stopped at" in shown(run.out)
     page = (run.out / "report.html").read_text()
     assert "stopped at" in page and "</html>" in page
-
-
-def shown(out: Path) -> str:
-    """What `tcpsbed show` says of a folder."""
-    command = [sys.executable, "-m", "tcpsbed", "show", str(out)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
 @pytest.mark.parametrize("victim", NODES)

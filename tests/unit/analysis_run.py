@@ -116,6 +116,7 @@ def result() -> dict[str, Any]:
         "name": "wrist",
         "calls": 4000,
         "failures": 0,
+        "overruns": 0,
     }
     return {
         "simulate_s": 0.01, "total_s": 0.5, "events": 1, "records": 1, "records_sha256": "ab" * 32, "interrupted": False,

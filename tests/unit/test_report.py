@@ -57,6 +57,7 @@ def test_sections_say_where_the_time_went_and_all_the_rest(tmp_path: Path) -> No
         "clocks",
         "endpoints",
         "assumed",
+        "ignored",
         "scenario",
     ]
     for shown in (

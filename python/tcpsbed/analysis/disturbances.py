@@ -110,10 +110,12 @@ def _flows(analysis: Found) -> Iterator[str]:
 # [DECISIONS 13]
 def _hooks(info: Found, result: Found) -> Iterator[str]:
     for stage in result.get("stages", ()):
-        period_s = info["flows"].get(stage["flow"], {}).get("period_s")
+        place = stage["component"], stage["flow"], stage["kind"]
+        flow_s = info["flows"].get(stage["flow"], {}).get("period_s")
+        period_s = info.get("stage_periods_s", {}).get(place, flow_s)
         took_s = stage["cpu_ns"].get("p99", 0) / 1e9
         if period_s and took_s > HOOK_SHARE * period_s:
             yield (
                 f"hook {stage['name'] or stage['kind']} at {stage['component']} took {took_s * 1e3:.2f} ms (p99) of the"
-                f" {period_s * 1e3:g} ms between samples of {stage['flow']}: give it a process of its own"
+                f" {period_s * 1e3:g} ms between samples of {stage['flow']}: give it a node of its own"
             )

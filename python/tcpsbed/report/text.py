@@ -261,10 +261,16 @@ def stages(summary: Mapping[str, Any]) -> str:
     for stage in summary.get("stages") or ():
         names = [str(stage.get(key, "")) for key in ("component", "flow", "kind", "name")]
         times = [statistic(stage.get("cpu_ns"), key) for key in ("mean", "p50", "p99", "max")]
-        rows.append(
-            [*names, count(stage.get("calls")), *(NONE if t is None else f"{t / 1000:.3f}" for t in times)]
-        )
-    columns = [words("component"), words("flow"), words("stage"), words("code"), Column("calls")]
+        counts = [count(stage.get(key)) for key in ("calls", "overruns")]
+        rows.append([*names, *counts, *(NONE if t is None else f"{t / 1000:.3f}" for t in times)])
+    columns = [
+        words("component"),
+        words("flow"),
+        words("stage"),
+        words("code"),
+        Column("calls"),
+        Column("over cost"),
+    ]
     return (
         table([*columns, *(Column(key, "µs") for key in ("mean", "p50", "p99", "max"))], rows) if rows else ""
     )
@@ -304,9 +310,10 @@ def nodes(summary: Mapping[str, Any]) -> str:
 
 
 def notes(summary: Mapping[str, Any]) -> str:
-    """What was assumed, and the hash of the records."""
+    """What was assumed, what had no effect, and the hash of the records."""
     free = summary.get("assumed_free") or ()
     lines = [f"assumed free (no cost given): {', '.join(map(str, free))}"] if free else []
+    lines += [f"without effect in this world: {text}" for text in summary.get("ignored") or ()]
     if summary.get("records_sha256"):
         lines.append(f"records sha256 {summary['records_sha256']}")
     return "\n".join(lines) + "\n" if lines else ""

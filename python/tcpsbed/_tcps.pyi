@@ -32,6 +32,15 @@ def monotonic_ns() -> int:
 def builtins() -> dict[str, list[str]]:
     """What a scenario can name: `hooks`, `robots`, `transports`."""
 
+def check_transport(name: str, params_json: str) -> None:
+    """Raises `ValueError` where a run would refuse the transport with these parameters."""
+
+def check_hook(name: str, params_json: str, *, kind: str = "work") -> None:
+    """Raises `ValueError` where a run would refuse the hook; `kind` is that of its stage. Paths must be resolved."""
+
+def check_robot(name: str, params_json: str) -> None:
+    """Raises `ValueError` where a run would refuse the robot. Paths must be resolved."""
+
 def version() -> str:
     """Version of the native module."""
 

@@ -82,6 +82,9 @@ pub fn merge(py: Python<'_>, parts: Vec<PathBuf>, records_path: PathBuf) -> PyRe
         let mut recorder = Recorder::new(Some(&records_path)).map_err(fail)?;
         for row in Merge::new(streams)? {
             recorder.push(&row?);
+            if recorder.failed() {
+                break;
+            }
         }
         let recorded = recorder.finish().map_err(fail)?;
         Ok((recorded.rows, recorded.sha256))

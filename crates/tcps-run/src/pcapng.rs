@@ -75,6 +75,11 @@ impl Capture {
         self.flush_block();
     }
 
+    /// Whether packets cannot be written any more: `finish` says why.
+    pub fn failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
     /// Ends the file.
     pub fn finish(mut self) -> Result<(), RunError> {
         let result = self.failed.take().map_or_else(|| self.file.flush(), Err);

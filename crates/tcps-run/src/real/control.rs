@@ -306,7 +306,7 @@ impl<I: BufRead + Send + 'static> Lines<I> {
 
 fn say(output: &mut dyn Write, line: &Value) {
     // If nobody listens any more, the end of input has said so already.
-    let _ = writeln!(output, "{line}").and_then(|()| output.flush());
+    let _ = output.write_all(format!("{line}\n").as_bytes()).and_then(|()| output.flush());
 }
 
 #[cfg(test)]

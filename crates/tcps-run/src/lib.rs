@@ -6,6 +6,7 @@
 //! ```
 
 pub mod analysis;
+mod boundary;
 pub mod code;
 pub mod cpu;
 pub mod error;

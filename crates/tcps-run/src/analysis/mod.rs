@@ -13,6 +13,7 @@ pub mod clock;
 pub mod echo;
 pub mod fit;
 pub mod flow;
+pub mod giver;
 pub mod histogram;
 pub mod interval;
 pub mod jitter;
@@ -201,8 +202,13 @@ impl<'a> Analyser<'a> {
                 }
             }
             Kind::Echo | Kind::EchoForward | Kind::EchoReturn => self.echo(row, counts),
+            Kind::Sync => {
+                self.echoes.iter_mut().for_each(|e| e.synchronise(row));
+                if counts {
+                    self.clocks.take(row, self.plan);
+                }
+            }
             _ if !counts => {}
-            Kind::Sync => self.clocks.take(row, self.plan),
             Kind::Gap | Kind::Late => self.nodes.take(row),
             Kind::Transmit | Kind::Receive => self.channels.take(row),
             _ => {}

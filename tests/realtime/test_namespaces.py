@@ -16,7 +16,7 @@ import tcpsbed
 from tcpsbed import config
 
 RECORD_BYTES = 32
-ROWS = 500
+ROWS = 1500
 """Rows of each node that are waited for before one is killed."""
 STAMPS = {"gates": "kernel", "namespaces": "after the read"}
 COMMAND = [sys.executable, "-m", "tcpsbed", "run", "--world", "real", "--set", 'real.network="namespaces"']

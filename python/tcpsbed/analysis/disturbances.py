@@ -35,7 +35,7 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
         What its rows say.
     """
     found = [*_records(result, analysis), *_nodes(result), *_gaps(analysis), *_emulator(result)]
-    found += [*_clocks(analysis), *_flows(analysis)]
+    found += [*_clocks(analysis), *_round_trips(info, analysis), *_flows(analysis)]
     if info["world"] == "real":
         found += _hooks(info, result)
     return found
@@ -105,6 +105,18 @@ def _clocks(analysis: Found) -> Iterator[str]:
         if clock["step_max_ns"]:
             pair = f"clock of {clock['peer']} seen by {clock['node']}"
             yield f"{pair} stepped by {clock['step_max_ns'] / NS_PER_MS:.3f} ms beyond its bounds"
+
+
+def _round_trips(info: Found, analysis: Found) -> Iterator[str]:
+    """Round trips from one clock to another that is not the same, and nothing to compare them by."""
+    for probe in analysis.get("echo", ()):
+        clocks = probe.get("clocks")
+        apart = clocks and info["clocks"].get(clocks["from"]) != info["clocks"].get(clocks["to"])
+        if apart and not clocks["corrected"]:
+            yield (
+                f"round trips of {probe['flow']} are from the clock of {clocks['from']} to that of {clocks['to']}, which"
+                " are not synchronised: set measure.sync"
+            )
 
 
 def _flows(analysis: Found) -> Iterator[str]:

@@ -41,6 +41,7 @@ def scenario_info(
         "promise": PROMISES[_promise(plan, world)],
         "one_host": one_host,
         "nodes": nodes,
+        "clocks": {node["name"]: node.get("clock") for node in plan["nodes"]},
         "flows": {flow["name"]: _flow(plan, flow) for flow in plan["flows"]},
         "stage_periods_s": dict(_stage_periods(plan)),
         "assumed_free": list(_free(plan)) if world == "virtual" else [],

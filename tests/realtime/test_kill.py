@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -11,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from real_run import NETWORK, Started, chain, children, gone, rows, shown, started, summary
+
+from tcpsbed import config, worlds
 
 TEXT = chain("60 s", more=NETWORK)
 NODES = {"node0": "ms", "node1": "edge", "node2": "ss", "emulator": "emulator"}
@@ -116,3 +119,21 @@ def test_nodes_end_with_a_command_that_is_killed(tmp_path: Path) -> None:
         finally:
             for folder in {ring.parent for ring in run.rings.values()}:
                 shutil.rmtree(folder)  # a killed command cannot clear up
+
+
+def test_an_error_beside_the_run_keeps_what_was_recorded(tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(TEXT)
+
+    def live(_rows: bytes, now_s: float) -> None:
+        if now_s > 0.5:
+            raise RuntimeError("no terminal")
+
+    scenario = config.load(tmp_path / "scenario.toml", ['measure.pcapng="on"'])
+    with pytest.raises(RuntimeError, match="no terminal"):
+        worlds.run(scenario, world="real", out=tmp_path / "out", live=live)
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert result["interrupted"] and result["errors"] == ["RuntimeError: no terminal"]
+    assert len(rows(tmp_path / "out")) == result["records"] > 100
+    assert (tmp_path / "out" / "packets.pcapng").stat().st_size > 1000
+    left = [file.name for file in (tmp_path / "out").iterdir()]
+    assert not [name for name in left if name.endswith(".rows") or name.startswith("node")]

@@ -6,6 +6,8 @@
 //! ```
 
 pub mod analysis;
+pub mod background;
+pub mod batch;
 mod boundary;
 pub mod code;
 pub mod cpu;

@@ -193,7 +193,7 @@ impl<'a> Analyser<'a> {
                 self.queues.take(row, counts, &mut self.series.queues, bin);
             }
             Kind::Event => self.event(row),
-            Kind::Dropped | Kind::Superseded | Kind::Duplicate | Kind::Verified => {
+            Kind::Dropped | Kind::Superseded | Kind::Duplicate | Kind::Verified | Kind::Merging => {
                 let number = row.flow as usize;
                 if let Some(flow) = self.flows.get_mut(number) {
                     let around =
@@ -201,7 +201,9 @@ impl<'a> Analyser<'a> {
                     flow.count(row, around);
                 }
             }
-            Kind::Echo | Kind::EchoForward | Kind::EchoReturn => self.echo(row, counts),
+            Kind::Echo | Kind::EchoForward | Kind::EchoReturn | Kind::EchoSuperseded => {
+                self.echo(row, counts)
+            }
             Kind::Sync => {
                 self.echoes.iter_mut().for_each(|e| e.synchronise(row));
                 if counts {

@@ -56,12 +56,14 @@ pub enum Kind {
     Late = 18,
     /// A repeated sample or datagram was dropped by an endpoint.
     Duplicate = 19,
+    /// An endpoint merges otherwise from now on. `value` fragments a packet.
+    Merging = 20,
     /// A periodic stage gave a sample of its own number. `index` that number, `value` the number of the newest sample
     /// that it was made of, `detail` 1 if this one was new, `point` the component.
-    Renumbered = 20,
+    Renumbered = 21,
     /// A newer sample or command took the place of one with an echo command before that was answered. `index` the
     /// command, `point` the target, `value` its age.
-    EchoSuperseded = 21,
+    EchoSuperseded = 22,
 }
 
 /// Why a packet was lost.
@@ -189,7 +191,7 @@ impl Record {
 
 impl Kind {
     /// All kinds in the order of their numbers.
-    pub const ALL: [Kind; 21] = [
+    pub const ALL: [Kind; 22] = [
         Kind::Sent,
         Kind::Delivered,
         Kind::Dropped,
@@ -209,6 +211,7 @@ impl Kind {
         Kind::Receive,
         Kind::Late,
         Kind::Duplicate,
+        Kind::Merging,
         Kind::Renumbered,
         Kind::EchoSuperseded,
     ];
@@ -244,7 +247,7 @@ mod tests {
     #[test]
     fn unknown_kinds_are_refused() {
         let mut b = Record::new(0, Kind::Sent).to_bytes();
-        for bad in [0, 22, 255] {
+        for bad in [0, 23, 255] {
             b[30] = bad;
             assert_eq!(Record::from_bytes(&b), None);
         }

@@ -4,7 +4,12 @@
 //! arrays; numbers are copied into those arrays, so that a call makes no array.
 
 use crate::transport;
-use pyo3::{exceptions::PyKeyboardInterrupt, intern, prelude::*, types::PyDict};
+use pyo3::{
+    exceptions::{PyKeyboardInterrupt, PyValueError},
+    intern,
+    prelude::*,
+    types::PyDict,
+};
 use std::{
     ffi::c_void,
     sync::atomic::{AtomicBool, Ordering},
@@ -60,8 +65,14 @@ pub fn told(py: Python<'_>, e: &PyErr) -> String {
     e.to_string()
 }
 
+/// Errors of tcpsbed name the code themselves; any other is given its name.
 fn failed(code: &CodePlan, e: &PyErr) -> RunError {
-    RunError::new(format!("{}:{}: {e}", code.name, code.symbol))
+    let own = Python::attach(|py| -> PyResult<Option<String>> {
+        let ours = py.import("tcpsbed.errors")?.getattr("TcpsbedError")?;
+        Ok(e.matches(py, ours)?.then(|| e.value(py).to_string()))
+    });
+    let named = || format!("{}: {e}", code.label());
+    RunError::new(own.ok().flatten().unwrap_or_else(named))
 }
 
 fn load<'py>(
@@ -274,13 +285,19 @@ impl Robot for PythonRobot {
         let written = Python::attach(|py| {
             let mut step = || -> PyResult<usize> {
                 let x = self.command.load(py, command, &[])?.bind(py).clone();
-                self.step.bind(py).call1((now, x, self.sense.whole.bind(py)))?.extract()
+                let written: i64 =
+                    self.step.bind(py).call1((now, x, self.sense.whole.bind(py)))?.extract()?;
+                let room = sense.len().min(self.sense.room);
+                usize::try_from(written).ok().filter(|n| *n <= room).ok_or_else(|| {
+                    let text =
+                        format!("step said that it wrote {written} values; allowed: 0 to {room} (senses)");
+                    PyValueError::new_err(text)
+                })
             };
             step().map_err(|e| told(py, &e))
         });
         match written {
             Ok(n) => {
-                let n = n.min(sense.len()).min(self.sense.room);
                 // SAFETY: the array has room for at least `n` values.
                 sense[..n].copy_from_slice(unsafe { std::slice::from_raw_parts(self.sense.data.cast(), n) });
                 n
@@ -310,7 +327,7 @@ impl Robot for PythonRobot {
 /// Nanoseconds per call of a hook that stays attached, one figure for each of `rounds` blocks of 1000 calls.
 #[pyfunction]
 pub fn time_hook(py: Python<'_>, code_json: &str, rounds: usize) -> PyResult<Vec<f64>> {
-    let fail = |e: String| pyo3::exceptions::PyValueError::new_err(e);
+    let fail = |e: String| PyValueError::new_err(e);
     let code: CodePlan = serde_json::from_str(code_json).map_err(|e| fail(e.to_string()))?;
     let mut hook =
         tcps_run::code::hook(&code, false, false, &mut PythonHooks).map_err(|e| fail(e.to_string()))?;

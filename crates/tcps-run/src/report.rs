@@ -74,6 +74,8 @@ pub struct Endpoint {
     malformed: u64,
     duplicates: u64,
     incomplete: u64,
+    refused: u64,
+    retransmits: u64,
 }
 
 /// A stage's calls.
@@ -281,6 +283,8 @@ impl Report {
                 malformed: s.malformed + strays,
                 duplicates: s.duplicates,
                 incomplete: s.incomplete,
+                refused: s.refused,
+                retransmits: s.retransmits,
             });
         }
         if let (Some(e), Some(sync)) = (node.clock, plan.sync.as_ref()) {

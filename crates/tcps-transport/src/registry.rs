@@ -2,6 +2,9 @@
 
 use crate::{
     params::{Params, TransportError},
+    quic::Quic,
+    tcp::Tcp,
+    telehaptic::{self, Telehaptic},
     udp::Udp,
 };
 use serde_json::Value;
@@ -17,6 +20,16 @@ pub enum Side {
     A,
     /// The one that the plan calls `b`.
     B,
+}
+
+impl Side {
+    /// The end at the other side.
+    pub fn other(self) -> Self {
+        match self {
+            Side::A => Side::B,
+            Side::B => Side::A,
+        }
+    }
 }
 
 /// A flow on a channel.
@@ -63,12 +76,15 @@ impl ChannelContext {
 
 type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
 
-const MEMBERS: [(&str, Make); 1] =
-    [("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?)))];
+const MEMBERS: [(&str, Make); 3] = [
+    ("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?))),
+    ("tcp", |params, side, ctx| Ok(Box::new(Tcp::from_params(params, side, ctx)?))),
+    ("quic", |params, side, ctx| Ok(Box::new(Quic::from_params(params, side, ctx)?))),
+];
 
 /// Names of the transports.
 pub fn names() -> Vec<&'static str> {
-    MEMBERS.iter().map(|(name, _)| *name).collect()
+    MEMBERS.iter().map(|(name, _)| *name).chain(telehaptic::MEMBERS.iter().map(|m| m.name)).collect()
 }
 
 /// The endpoint of the transport `name` with `params` (an object, or null for none) at one side of a channel.
@@ -78,6 +94,9 @@ pub fn endpoint(
     side: Side,
     ctx: &ChannelContext,
 ) -> Result<Box<dyn Endpoint>, TransportError> {
+    if let Some(member) = telehaptic::MEMBERS.iter().find(|m| m.name == name) {
+        return Ok(Box::new(Telehaptic::new(&Params::new(member.name, params), side, ctx, member)?));
+    }
     let Some((transport, make)) = MEMBERS.iter().find(|(known, _)| *known == name) else {
         return Err(TransportError::UnknownTransport { found: name.to_string(), known: names() });
     };
@@ -105,7 +124,8 @@ mod tests {
 
     #[test]
     fn a_refusal_tells_what_was_found_and_what_is_allowed() {
-        assert_eq!(refusal("udb", json!({})), "transport \"udb\" is not known; known: udp");
+        let known = names().join(", ");
+        assert_eq!(refusal("udb", json!({})), format!("transport \"udb\" is not known; known: {known}"));
         assert_eq!(
             refusal("udp", json!({"mtu": 3})),
             "transport udp has no parameter \"mtu\"; allowed: mtu_bytes, overhead_bytes"

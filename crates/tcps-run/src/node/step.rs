@@ -42,7 +42,7 @@ impl Step {
         Ok(Self {
             kind: plan.kind,
             run: plan.run.clone(),
-            name: plan.run.as_ref().map_or_else(|| "work".into(), |r| format!("{}:{}", r.name, r.symbol)),
+            name: plan.run.as_ref().map_or_else(|| "work".into(), CodePlan::label),
             hook,
             cost: sampler(&plan.cost, "cost"),
             delay: sampler(&plan.delay, "delay"),

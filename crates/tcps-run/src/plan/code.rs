@@ -34,6 +34,14 @@ impl CodePlan {
         };
         Self { kind, name: place.into(), symbol: symbol.into(), params }
     }
+
+    /// The string that names it: `zoh`, `/lib.so:function`, `module:name`.
+    pub fn label(&self) -> String {
+        match self.symbol.as_str() {
+            "" => self.name.clone(),
+            symbol => format!("{}:{symbol}", self.name),
+        }
+    }
 }
 
 /// Kinds of code.

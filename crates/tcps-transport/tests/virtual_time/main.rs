@@ -2,4 +2,7 @@
 
 mod clocksync;
 mod pair;
+mod quic;
+mod session;
+mod tcp;
 mod udp;

@@ -46,6 +46,8 @@ def version() -> str:
 def time_hook(code_json: str, rounds: int) -> list[float]:
     """Nanoseconds per call of a hook, one figure for each of `rounds` blocks of 1000 calls."""
 
+def step_batch(spec_json: str) -> str:
+    """The step experiment in every cell of a grid, on all cores; returns the cells' figures as JSON."""
 class Incoming:
     """What has happened to an endpoint in Python; valid during the call only."""
 

@@ -502,3 +502,20 @@ proptest! {
         prop_assert!(serde_json::to_string(&a).is_ok());
     }
 }
+
+#[test]
+fn the_curve_of_merging_is_the_mean_over_time_of_what_packets_held() {
+    let plan = plan(10 * SECOND, json!({}));
+    let mut tape = Tape::default();
+    (0..9_900).for_each(|i| tape.whole(i, [MS, MS, MS]));
+    for (at_ns, k) in [(0, 1), (5 * SECOND + 10 * MS, 4), (6 * SECOND, 3)] {
+        tape.row(at_ns, Kind::Merging, 0, k);
+    }
+    let options = Options { bins: 500, ..Options::default() };
+    let a = tape.analyse(&plan, &options);
+    let (bin_s, curve) = (a.series.bin_s, &a.series.flows[0].fragments);
+    assert_eq!(bin_s, 0.02);
+    let at = |s: f64| curve[(s / bin_s) as usize];
+    assert_eq!([at(1.0), at(5.03), at(7.0)], [Some(1.0), Some(4.0), Some(3.0)]);
+    assert!((at(5.001).unwrap() - 2.5).abs() < 1e-9, "half of the bin 1, half 4");
+}

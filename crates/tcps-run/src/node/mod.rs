@@ -17,6 +17,7 @@ mod path;
 mod periodic;
 mod port;
 mod robot;
+mod signals;
 mod step;
 mod sync;
 
@@ -82,6 +83,8 @@ pub struct Node {
     scratch: Scratch,
     missed_ticks: u64,
     asides_refused: u64,
+    /// Points whose values are recorded.
+    signals: Vec<u16>,
     /// Periodic stages fall silent here, as sources do.
     end: Time,
 }
@@ -150,6 +153,7 @@ impl Node {
             scratch: Scratch { values: vec![0.0; MAX_VALUES], bytes: vec![0; MAX_BYTES] },
             missed_ticks: 0,
             asides_refused: 0,
+            signals: plan.signals.clone(),
             end: plan.duration_ns,
         };
         node.add_emitters(plan)?;

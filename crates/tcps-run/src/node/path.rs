@@ -70,6 +70,7 @@ impl Node {
         }
         self.stamp(now, kind, point_shown, &job, out);
         self.remember(component, &mut job);
+        self.show_sample(now, point, &mut job, out);
         self.check_echo(now, point, &mut job, out);
         job.stage = Stage::Call;
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut()?;
@@ -132,6 +133,7 @@ impl Node {
         if !silent {
             self.stamp(now, Kind::Exit, exit, &job, out);
         }
+        self.show_sample(now, exit, &mut job, out);
         self.check_echo(now, exit, &mut job, out);
         let mut taken = now;
         if last {

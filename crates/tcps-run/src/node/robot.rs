@@ -101,6 +101,8 @@ impl Node {
         }
         self.missed_ticks += behind as u64;
         r.sensed = r.robot.step(at, &r.fused, &mut r.sense).min(r.sense.len());
+        self.show_sense(i, now, out);
+        let r = &mut self.robots[i];
         if !r.held.is_empty() && r.robot.arrived() {
             let now = out.now(now);
             for (flow, echo) in std::mem::take(&mut r.held) {

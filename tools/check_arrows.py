@@ -43,7 +43,8 @@ PACKAGES = {
     "tcpsbed": ["session"],
     "sweep": ["tcpsbed", "report"],
     "reproduce": ["tcpsbed", "report"],
-    "cli": ["sweep", "reproduce"],
+    "control": ["tcpsbed", "report"],
+    "cli": ["sweep", "reproduce", "control"],
 }
 
 Arrows = dict[str, dict[str, str]]

@@ -297,6 +297,7 @@ def series(summed: dict[str, Any], seed: int = 1) -> dict[str, Any]:
             "rate_bps": [flow["rate_bps"] * (0.98 + 0.04 * draw.random()) for _ in mean],
             "lost": [draw.randrange(9) if level > 0.9 and draw.random() < 0.4 else 0 for level in load],
             "age_ms": [value + 0.6 for value in mean],
+            "fragments": [None for _ in mean],
         }
         delays = [base + drawn * 0.35 * k / 10 for k in range(101)]
         cdf[name] = {

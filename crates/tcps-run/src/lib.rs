@@ -6,6 +6,8 @@
 //! ```
 
 pub mod analysis;
+pub mod background;
+pub mod batch;
 pub mod code;
 pub mod cpu;
 pub mod error;

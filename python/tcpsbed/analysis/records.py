@@ -30,7 +30,7 @@ FIELDS = [
 KINDS = (
     "sent", "delivered", "dropped", "enter", "exit", "echo", "echo_forward", "echo_return", "stage", "queue",
     "event", "sync", "verified", "gap", "superseded", "transmit", "receive", "late", "duplicate",
-    "merging",
+    "merging", "signal", "renumbered", "echo_superseded",
 )  # fmt: skip
 """Names of kinds; a row's `kind` is 1 more than the place in this list."""
 HELD = 0x8000
@@ -40,9 +40,19 @@ _AT_COMPONENTS = (6, 7, 8, 9)
 _NUMBERS = 1 << 16
 
 _PLACES = {
-    "points": ("sent", "delivered", "enter", "exit", "echo", "echo_forward", "echo_return"),
+    "points": (
+        "sent",
+        "delivered",
+        "enter",
+        "exit",
+        "echo",
+        "echo_forward",
+        "echo_return",
+        "echo_superseded",
+        "signal",
+    ),
     "links": ("dropped", "queue"),
-    "components": ("stage", "verified", "superseded"),
+    "components": ("stage", "verified", "superseded", "renumbered"),
     "nodes": ("sync",),
     "channels": ("transmit", "receive"),
 }

@@ -192,6 +192,7 @@ def _common_charts(run: RunFolder, times: Sequence[Any], paint: Mapping[str, str
     for title, unit, key, factor in (
         ("Rate of delivered samples", "rate (Mbit/s)", "rate_bps", 1e-6),
         ("Age of the newest data", "age (ms)", "age_ms", 1.0),
+        ("Merging", "fragments in a packet", "fragments", 1.0),
     ):
         lines = [
             Line(flow, charts.scaled(charts.series_of(run.series, flow, key), factor), paint[flow])

@@ -17,6 +17,7 @@ from tcpsbed.config.compile.probes import probes, sync
 from tcpsbed.config.compile.robots import robot
 from tcpsbed.config.compile.routes import Need
 from tcpsbed.config.compile.routes import check as check_routes
+from tcpsbed.config.compile.signals import signals
 from tcpsbed.config.compile.sources import Sources, codec
 from tcpsbed.config.compile.stages import Stages
 from tcpsbed.config.compile.traffic import traffic
@@ -59,6 +60,7 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool 
         "events": events(book, network, background),
         "probes": probes(book, flows),
         "sync": sync(book),
+        "signals": signals(book),
     }
     check_routes(network, _needs(book, plan))
     return plan
@@ -159,7 +161,10 @@ def _needs(book: Book, plan: dict[str, Any]) -> list[Need]:
         owners = {(point & 0x7FFF) if point & 0x8000 else point // 2 for point in probe["points"]}
         needs += [(book.instances[c].node, probe["reply_to"], ("measure", "echo")) for c in sorted(owners)]
     for entry in plan["network"]["traffic"]:
-        needs.append((entry["from"], entry["to"], ("traffic", entry["name"].split(".")[0], "on")))
+        at = ("traffic", entry["name"].split(".")[0], "on")
+        needs.append((entry["from"], entry["to"], at))
+        if entry["model"]["kind"] == "tcp":
+            needs.append((entry["to"], entry["from"], at))
     if plan["sync"] is not None:
         reference = plan["sync"]["reference"]
         for node in range(len(book.nodes)):

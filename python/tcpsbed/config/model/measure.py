@@ -90,6 +90,8 @@ class Measure(Table):
     """Echo commands."""
     sync: Sync | None = None
     """Clock synchronisation of the nodes."""
+    signals: Names = Field([])
+    """Points at which the values of samples are recorded: "srv.exit", or "arm.sense" for what a robot senses."""
     pcapng: Annotated[
         Literal["auto", "on", "off"],
         BeforeValidator(_pcapng, json_schema_input_type=StrictBool | Literal["auto", "on", "off"]),

@@ -48,6 +48,7 @@ def time_hook(code_json: str, rounds: int) -> list[float]:
 
 def step_batch(spec_json: str) -> str:
     """The step experiment in every cell of a grid, on all cores; returns the cells' figures as JSON."""
+
 class Incoming:
     """What has happened to an endpoint in Python; valid during the call only."""
 

@@ -330,6 +330,15 @@ CASES = {
         LINK + '[traffic.cbr]\non = []\nrate = "1 kbit/s"\n',
         "bad.toml:9: traffic.cbr.on: found an empty list; allowed: at least 1 of them",
     ),
+    "traffic on the second of two parallel links": (
+        LINK + '[links.l2]\nfrom = "a"\nto = "b"\n[traffic.cbr]\non = "l2"\nrate = "1 kbit/s"\n',
+        'bad.toml:12: traffic.cbr.on: found "l2.forward", and l1.forward joins the same two; '
+        'allowed: "a->b", which takes the link that the route takes',
+    ),
+    "traffic from a place to itself": (
+        LINK + '[traffic.cbr]\non = "a->a"\nrate = "1 kbit/s"\n',
+        'bad.toml:9: traffic.cbr.on: found "a->a"; allowed: a pair of two places',
+    ),
     "traffic among one": (
         LINK + '[traffic.cbr]\non = "all-to-all"\namong = ["a"]\nrate = "1 kbit/s"\n',
         "bad.toml:10: traffic.cbr.among: found 1 place; allowed: two or more, each once",

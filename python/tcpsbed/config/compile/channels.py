@@ -73,7 +73,8 @@ class Channels:
         transport, key = self._transport(way, group)
         kind = self._named(key, transport.kind)
         given = transport.parameters()
-        builtins.rehearse(self.book.scenario, key, "transport", kind, given, "")
+        if self.book.rehearsal or ":" not in kind:
+            builtins.rehearse(self.book.scenario, key, "transport", kind, given, "")
         params = parameters(given)
         overhead = self._overhead(way, group)
         if overhead is not None:
@@ -92,7 +93,7 @@ class Channels:
         scenario = self.book.scenario
         if ":" not in text:
             return builtins.check(scenario, key, text, "transport", '; or "module:Class"')
-        found = code(scenario, key, text, "transport", {})
+        found = code(self.book, key, text, "transport", {})
         if found["kind"] == "library":
             raise scenario.error(key, f'found "{text}", a library', 'a built-in transport or "module:Class"')
         return f"{found['name']}:{found['symbol']}"

@@ -169,7 +169,8 @@ CASES = {
     ),
     "traffic of no kind": (
         LINK + '[traffic.x]\nkind = "cb"\non = "l1"\nrate = "1 kbit/s"\n',
-        'bad.toml:8: traffic.x: found the kind "cb"; allowed: "cbr", "poisson", "vbr", "replay" (did you mean "cbr"?)',
+        'bad.toml:8: traffic.x: found the kind "cb"; allowed: "cbr", "poisson", "vbr", "replay", '
+        '"video", "web", "transfers", "bulk" (did you mean "cbr"?)',
     ),
     "queue in seconds": (
         LINK + 'queue = "15 ms"\n',
@@ -246,7 +247,7 @@ CASES = {
     ),
     "unknown transport": (
         FLOW + 'transport = "dpm"\n',
-        'bad.toml:5: flows.kinematic.transport: found "dpm"; allowed: a built-in transport: udp',
+        'bad.toml:5: flows.kinematic.transport: found "dpm"; allowed: a built-in transport: udp; or "module:Class"',
     ),
     "robot that is not there": (
         FLOW + 'source = "robot"\n',

@@ -278,7 +278,7 @@ impl<'p> Driver<'p> {
         let end = if interrupted { self.now } else { self.plan.duration_ns };
         self.world.network.handle_timeout(end);
         let nodes: Vec<_> = self.nodes.iter_mut().map(Node::report).collect();
-        let busy = self.world.cpus.iter().map(Cpu::busy_ns).collect::<Vec<_>>();
+        let busy = self.world.cpus.iter().map(|c| c.busy_ns(end)).collect::<Vec<_>>();
         if let Some(capture) = self.world.capture.take() {
             capture.finish()?;
         }

@@ -1,0 +1,6 @@
+//! The virtual driver as a whole.
+
+mod chain;
+mod common;
+mod moving_clock;
+mod stages;

@@ -141,7 +141,8 @@ impl Node {
             let mut job = self.pool.pop().unwrap_or_else(Job::empty);
             let e = &mut self.emitters[i];
             let late = now - e.next();
-            let behind = late / e.period_ns;
+            // A loop that is late at the end makes the last sample of the plan, not one after it.
+            let behind = late.min(e.stop_ns - 1 - e.next()) / e.period_ns;
             self.missed_ticks += behind as u64;
             e.tick += 1 + behind as u64;
             let echo = e.probe.as_mut().and_then(|p| p.command(now, here));

@@ -299,4 +299,7 @@ fn measured_boundaries_delay_ticks_sends_and_receives_and_keep_the_order() {
     let indices: Vec<u32> = of(&rows, Kind::Delivered).iter().map(|r| r.index).collect();
     assert!(indices.len() > 300 && indices.windows(2).all(|w| w[0] < w[1]));
     assert_eq!(simulate(&plan, "boundary-again").1, rows, "the same seed, the same rows");
+    plan["flows"][0]["stop_ns"] = json!(500 * MS);
+    let last = of(&simulate(&plan, "boundary-stop").1, Kind::Sent).last().map(|r| (r.index, r.time_ns));
+    assert!(last.is_some_and(|(index, t)| index < 500 && t < 503 * MS), "{last:?}");
 }

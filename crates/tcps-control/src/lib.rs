@@ -4,6 +4,7 @@
 //! hooks    kinematics          imu_wrist, pose, mouse_xy       predict   zoh, linear
 //!          inverse kinematics  arm3                            code      quantise16, dequantise16
 //!          sense, feedback     force, hand, limit
+//! sampling code                uniform, weber, level_crossing, network_deadband
 //! robots   arm, wall_mass
 //! ```
 //! A hook implements [`tcps_core::hook::Hook`], a robot [`tcps_core::robot::Robot`]. Each is one file; the registry
@@ -14,6 +15,7 @@ mod orientation;
 mod params;
 pub mod registry;
 pub mod robots;
+pub mod sampling;
 mod skeleton;
 mod vector;
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value;
 use tcps_core::{hook::Hook, robot::Robot};
 
-use crate::{hooks, robots};
+use crate::{hooks, robots, sampling};
 
 /// Why there is no such hook or robot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,11 +55,15 @@ const HOOKS: &[(&str, Make<dyn Hook>)] = boxed!(dyn Hook,
     "force" => hooks::force::Force,
     "hand" => hooks::hand::Hand,
     "imu_wrist" => hooks::imu_wrist::ImuWrist,
+    "level_crossing" => sampling::level_crossing::LevelCrossing,
     "limit" => hooks::limit::Limit,
     "linear" => hooks::linear::Linear,
     "mouse_xy" => hooks::mouse_xy::MouseXy,
+    "network_deadband" => sampling::network_deadband::NetworkDeadband,
     "pose" => hooks::pose::Pose,
     "quantise16" => hooks::quantise16::Quantise16,
+    "uniform" => sampling::uniform::Uniform,
+    "weber" => sampling::weber::WeberSampler,
     "zoh" => hooks::zoh::Zoh,
 );
 

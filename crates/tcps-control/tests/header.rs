@@ -21,7 +21,8 @@ fn the_structures_have_the_layout_that_the_header_asserts() {
         ($kind:ty, $($field:ident),+) => { vec![$((stringify!($field).to_owned(), offset_of!($kind, $field))),+] };
     }
     let given = offsets!(
-        HookIn, now_ns, origin_ns, index, flow, present, n, n_bytes, n_other, reserved, x, bytes, other
+        HookIn, now_ns, origin_ns, index, flow, present, n, n_bytes, n_other, tagged, merging, x, bytes,
+        other
     );
     let back = offsets!(HookOut, n, cap, n_bytes, cap_bytes, y, bytes);
     for (name, offsets) in [("tcps_in", given), ("tcps_out", back)] {

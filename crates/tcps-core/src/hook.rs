@@ -27,8 +27,10 @@ pub struct HookIn {
     pub n_bytes: u32,
     /// Values in `other`.
     pub n_other: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// 1 if an echo command rides on the sample, which then must not be kept back; else 0.
+    pub tagged: u16,
+    /// Samples that the transport on the way out merges into a packet now; 1 where it never does.
+    pub merging: u16,
     /// The decoded sample.
     pub x: *const f64,
     /// The coded sample.
@@ -106,7 +108,7 @@ unsafe fn slice<'a, T>(data: *const T, len: u32) -> &'a [T] {
 pub enum Verdict {
     /// Go on with what is in `HookOut`.
     Emit,
-    /// The sample ends here.
+    /// The sample ends here on purpose; it counts as suppressed, not as lost.
     Nothing,
     /// The hook failed; the text goes into the report.
     Failed(String),

@@ -56,6 +56,8 @@ pub enum Kind {
     Late = 18,
     /// A repeated sample or datagram was dropped by an endpoint.
     Duplicate = 19,
+    /// A sampler or an endpoint kept a sample back on purpose. `point` the component, or `NONE` of an endpoint.
+    Suppressed = 20,
 }
 
 /// Why a packet was lost.
@@ -76,7 +78,7 @@ pub enum DropReason {
     Dead = 6,
     /// The bytes were not what they should be.
     Malformed = 7,
-    /// A hook asked for it.
+    /// A hook failed on it.
     Hook = 8,
     /// Too many samples waited for a busy stage.
     Overload = 9,
@@ -179,7 +181,7 @@ impl Record {
 
 impl Kind {
     /// All kinds in the order of their numbers.
-    pub const ALL: [Kind; 19] = [
+    pub const ALL: [Kind; 20] = [
         Kind::Sent,
         Kind::Delivered,
         Kind::Dropped,
@@ -199,6 +201,7 @@ impl Kind {
         Kind::Receive,
         Kind::Late,
         Kind::Duplicate,
+        Kind::Suppressed,
     ];
 
     /// The kind with this number.
@@ -232,7 +235,7 @@ mod tests {
     #[test]
     fn unknown_kinds_are_refused() {
         let mut b = Record::new(0, Kind::Sent).to_bytes();
-        for bad in [0, 20, 255] {
+        for bad in [0, 21, 255] {
             b[30] = bad;
             assert_eq!(Record::from_bytes(&b), None);
         }

@@ -34,6 +34,8 @@ def flow(found: Found, info: Found) -> dict[str, Any]:
             "max_late_ms": ms(order["max_late_ns"]),
         },
         "superseded": found["superseded"],
+        "suppressed": found["suppressed"],
+        "rate_reduction": found["suppressed"] / found["sent"] if found["sent"] else 0.0,
         "resampled_at": found["resampled_at"],
         "drops": {f"{drop['at']} {drop['reason']}": drop["packets"] for drop in found["drops"]},
         "delay_ms": distribution_ms(found["delay_ns"]),

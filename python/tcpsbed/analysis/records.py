@@ -29,6 +29,7 @@ FIELDS = [
 KINDS = (
     "sent", "delivered", "dropped", "enter", "exit", "echo", "echo_forward", "echo_return", "stage", "queue",
     "event", "sync", "verified", "gap", "superseded", "transmit", "receive", "late", "duplicate",
+    "suppressed",
 )  # fmt: skip
 """Names of kinds; a row's `kind` is 1 more than the place in this list."""
 ECHO = 1 + KINDS.index("echo")
@@ -41,7 +42,7 @@ _NUMBERS = 1 << 16
 _PLACES = {
     "points": ("sent", "delivered", "enter", "exit", "echo", "echo_forward", "echo_return"),
     "links": ("dropped", "queue"),
-    "components": ("stage", "verified", "superseded"),
+    "components": ("stage", "verified", "superseded", "suppressed"),
     "nodes": ("sync",),
     "channels": ("transmit", "receive"),
 }

@@ -8,9 +8,12 @@ use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
 pub struct Given<'a> {
     pub now_ns: i64,
     pub origin_ns: i64,
+    pub index: u32,
     pub x: Option<&'a [f64]>,
     pub bytes: &'a [u8],
     pub other: &'a [f64],
+    pub tagged: bool,
+    pub merging: u16,
 }
 
 /// What it answered.
@@ -27,13 +30,14 @@ pub fn call(hook: &mut dyn Hook, given: Given<'_>) -> Answer {
     let input = HookIn {
         now_ns: given.now_ns,
         origin_ns: given.origin_ns,
-        index: 0,
+        index: given.index,
         flow: 0,
         present: u16::from(given.x.is_some() || !given.bytes.is_empty()),
         n: x.len() as u32,
         n_bytes: given.bytes.len() as u32,
         n_other: given.other.len() as u32,
-        reserved: 0,
+        tagged: given.tagged.into(),
+        merging: given.merging,
         x: x.as_ptr(),
         bytes: given.bytes.as_ptr(),
         other: given.other.as_ptr(),

@@ -60,7 +60,7 @@ pub struct FlowReport {
     pub delivered: u64,
     /// Sent early enough that their fate is known.
     pub judged: u64,
-    /// Of these, neither delivered nor superseded.
+    /// Of these, neither delivered nor given up on purpose.
     pub lost: u64,
     /// `lost / judged`.
     pub loss: f64,
@@ -72,6 +72,8 @@ pub struct FlowReport {
     pub duplicates_dropped: u64,
     /// Replaced on purpose by a periodic stage.
     pub superseded: u64,
+    /// Kept back on purpose by a sampler or an endpoint.
+    pub suppressed: u64,
     /// Components whose periodic stage makes new samples of old ones: `lost` adds what was lost before and after.
     pub resampled_at: Vec<String>,
     /// Deliveries so late that the sample had already been counted as lost.
@@ -130,6 +132,7 @@ struct Counts {
     delivered_again: u64,
     duplicates_dropped: u64,
     superseded: u64,
+    suppressed: u64,
     beyond_window: u64,
     bytes: u64,
     verified: Verified,
@@ -246,7 +249,7 @@ impl Flow {
     pub fn count(&mut self, row: &Record, around: Around) {
         let late_enough = row.time_ns >= around.options.warmup_ns;
         match row.kind {
-            Kind::Superseded => self.superseded(row, around),
+            Kind::Superseded | Kind::Suppressed => self.given_up(row, around),
             _ if !late_enough => {}
             Kind::Dropped => self.dropped(row),
             Kind::Duplicate => self.counts.duplicates_dropped += 1,
@@ -257,12 +260,16 @@ impl Flow {
     }
 
     /// The row names the component: its sample is on the leg that leads there.
-    fn superseded(&mut self, row: &Record, around: Around) {
+    fn given_up(&mut self, row: &Record, around: Around) {
         let entry = usize::from(row.point) * 2;
         let number = self.leg_of.get(entry).copied().filter(|&n| n != NO_LEG).unwrap_or(0);
         if let Some(leg) = self.legs.get_mut(number as usize) {
             let counts = leg.supersede(row, around.flow, around.options, around.series);
-            self.counts.superseded += u64::from(counts);
+            let count = match row.kind {
+                Kind::Suppressed => &mut self.counts.suppressed,
+                _ => &mut self.counts.superseded,
+            };
+            *count += u64::from(counts);
         }
     }
 
@@ -310,6 +317,7 @@ impl Flow {
             duplicated: c.delivered_again + c.duplicates_dropped,
             duplicates_dropped: c.duplicates_dropped,
             superseded: c.superseded,
+            suppressed: c.suppressed,
             resampled_at: self.legs.iter().skip(1).map(|leg| names::component(plan, leg.owner())).collect(),
             beyond_window: c.beyond_window,
             reordering: self.order.summary(),

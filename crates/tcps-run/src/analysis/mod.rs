@@ -192,7 +192,7 @@ impl<'a> Analyser<'a> {
                 self.queues.take(row, counts, &mut self.series.queues, bin);
             }
             Kind::Event => self.event(row),
-            Kind::Dropped | Kind::Superseded | Kind::Duplicate | Kind::Verified => {
+            Kind::Dropped | Kind::Superseded | Kind::Suppressed | Kind::Duplicate | Kind::Verified => {
                 let number = row.flow as usize;
                 if let Some(flow) = self.flows.get_mut(number) {
                     let around =

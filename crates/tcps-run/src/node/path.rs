@@ -128,7 +128,8 @@ impl Node {
                 self.release(&mut job);
                 self.offer(job);
                 if let Some(old) = old {
-                    self.superseded(now, &old, out);
+                    let component = self.component_of(&old);
+                    self.given_up(now, Kind::Superseded, &old.meta, component, out);
                     self.recycle(old);
                 }
                 return (None, After::Waits);
@@ -158,10 +159,11 @@ impl Node {
         let verdict = self.call_hook(now, &mut job, true);
         let cost = self.account(started, &job, &verdict, out);
         if verdict != Verdict::Emit {
-            let component = self.flows[job.flow as usize].visits[job.visit as usize]
-                .as_ref()
-                .map_or(NONE, |v| v.component);
-            self.drop_sample(now, &job.meta, component, DropReason::Hook, out);
+            let component = self.component_of(&job);
+            match verdict {
+                Verdict::Failed(_) => self.drop_sample(now, &job.meta, component, DropReason::Hook, out),
+                _ => self.given_up(now, Kind::Suppressed, &job.meta, component, out),
+            }
             self.release(&mut job);
             self.recycle(job);
             return (None, After::Waits);
@@ -229,6 +231,8 @@ impl Node {
         let flow = &mut self.flows[job.flow as usize];
         let (codec, direction) = (flow.codec, flow.direction);
         let Some(visit) = flow.visits[job.visit as usize].as_mut() else { return Verdict::Nothing };
+        let way_out = self.port_of.get(visit.channel as usize).and_then(|&p| self.ports.get(p as usize));
+        let merging = way_out.map_or(1, |p| p.endpoint.merging());
         let step = &mut visit.steps[job.step as usize];
         let Some(hook) = step.hook.as_mut() else { return Verdict::Emit };
         match step.kind {
@@ -247,7 +251,8 @@ impl Node {
             n: if present { x.len() as u32 } else { 0 },
             n_bytes: if present { bytes.len() as u32 } else { 0 },
             n_other: other.len() as u32,
-            reserved: 0,
+            tagged: u16::from(present && job.meta.echo.is_some()),
+            merging,
             x: x.as_ptr(),
             bytes: bytes.as_ptr(),
             other: other.as_ptr(),
@@ -484,17 +489,14 @@ impl Node {
         out.record(row);
     }
 
-    fn superseded<O: Outside>(&mut self, now: Time, old: &Job, out: &mut O) {
-        let component =
-            self.flows[old.flow as usize].visits[old.visit as usize].as_ref().map_or(NONE, |v| v.component);
-        let row = Record {
-            index: old.meta.index,
-            flow: old.flow,
-            point: component,
-            node: self.id,
-            ..Record::new(now, Kind::Superseded)
-        };
-        out.record(row);
+    /// A sample ends here on purpose: replaced before it was used, or kept back.
+    fn given_up<O: Outside>(&self, now: Time, kind: Kind, meta: &Meta, component: u16, out: &mut O) {
+        let Meta { flow, index, .. } = *meta;
+        out.record(Record { index, flow, point: component, node: self.id, ..Record::new(now, kind) });
+    }
+
+    fn component_of(&self, job: &Job) -> u16 {
+        self.flows[job.flow as usize].visits[job.visit as usize].as_ref().map_or(NONE, |v| v.component)
     }
 
     fn check_echo<O: Outside>(&mut self, now: Time, point: PointId, job: &mut Job, out: &mut O) {

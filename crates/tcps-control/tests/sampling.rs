@@ -5,7 +5,7 @@ mod common;
 use common::{call, Given};
 use proptest::prelude::*;
 use serde_json::{json, Value};
-use tcps_control::hook;
+use tcps_control::{hook, predictor};
 use tcps_core::{
     hook::{Hook, Verdict},
     time::{Time, MS},
@@ -32,7 +32,7 @@ fn goes<'a>(sampler: &mut dyn Hook, index: u32, x: &'a [f64], given: Given<'a>) 
     answer.verdict == Verdict::Emit
 }
 
-const SAMPLERS: [&str; 4] = ["uniform", "weber", "level_crossing", "network_deadband"];
+const SAMPLERS: [&str; 5] = ["uniform", "weber", "deadband", "level_crossing", "network_deadband"];
 
 #[test]
 fn uniform_takes_every_nth_sample() {
@@ -65,9 +65,34 @@ fn weber_reduces_a_geometric_ramp_by_its_logarithm() {
 
 #[test]
 fn a_signal_that_rests_at_zero_is_sent_once() {
-    for name in ["weber", "level_crossing", "network_deadband"] {
+    for name in ["weber", "deadband", "level_crossing", "network_deadband"] {
         let signal = [[0.0, 0.0]; 100];
         assert_eq!(went(name, Value::Null, signal.iter().map(|x| &x[..])), [0], "{name}");
+    }
+}
+
+/// [PROTOCOLS 9.1] A ramp that the receiver's predictor continues is not sent, except every 100 ms as a sign of life.
+#[test]
+fn the_deadband_sends_what_the_predictor_does_not_know() {
+    let signal: Vec<[f64; 1]> = (0..1000).map(|i| [1.0 + i as f64]).collect();
+    let sent = |params| went("deadband", params, signal.iter().map(|x| &x[..]));
+    assert!(sent(json!({"keep_alive_ns": 0})).len() > 50, "holding, 10 % a step");
+    let linear = sent(json!({"predictor": "linear", "keep_alive_ns": 0}));
+    assert!(linear.len() < 20, "{linear:?}");
+    let still = vec![[5.0]; 1000];
+    let alive = went("deadband", Value::Null, still.iter().map(|x| &x[..]));
+    assert_eq!(alive, (0..10).map(|i| i * 100).collect::<Vec<_>>());
+}
+
+/// [PROTOCOLS 9.1] 10 % of the prediction, and 0.01 where it is small.
+#[test]
+fn the_deadband_is_a_share_with_a_floor() {
+    for (from, to, expected) in
+        [(1.0, 1.099, false), (1.0, 1.101, true), (0.0, 0.0099, false), (0.0, 0.0101, true)]
+    {
+        let mut sampler = make("deadband", Value::Null);
+        goes(sampler.as_mut(), 0, &[from], Given::default());
+        assert_eq!(goes(sampler.as_mut(), 1, &[to], Given::default()), expected, "{from} to {to}");
     }
 }
 
@@ -118,6 +143,8 @@ fn parameters_out_of_range_are_refused() {
         ("weber", json!({"delta": 0})),
         ("weber", json!({"delta": -1})),
         ("level_crossing", json!({"floor": 0})),
+        ("deadband", json!({"predictor": "crystal ball"})),
+        ("deadband", json!({"predictor": "linear", "prediction": {"over": 0}})),
         ("network_deadband", json!({"deltas": []})),
         ("network_deadband", json!({"deltas": [0.1, 0]})),
     ] {
@@ -126,6 +153,27 @@ fn parameters_out_of_range_are_refused() {
 }
 
 proptest! {
+    /// [PROTOCOLS 9.1] A receiver with the same predictor stays within the deadband of the signal while nothing is lost.
+    #[test]
+    fn both_ends_of_the_deadband_predict_the_same(
+        steps in proptest::collection::vec(-0.3..0.3f64, 1..300), linear: bool,
+    ) {
+        let name = if linear { "linear" } else { "zoh" };
+        let mut sampler = make("deadband", json!({"predictor": name}));
+        let mut receiver = predictor(name, &Value::Null).unwrap();
+        let mut x = 0.5;
+        for (i, step) in (0..).zip(steps) {
+            x += step;
+            let (at, mut shown) = (i as Time * MS, [x]);
+            if goes(sampler.as_mut(), i, &[x], Given::default()) {
+                receiver.update(at, Some(&[x]));
+            } else {
+                receiver.predict(at, &mut shown);
+            }
+            prop_assert!((x - shown[0]).abs() <= (0.1 * shown[0].abs()).max(0.01) + 1e-12);
+        }
+    }
+
     /// What a receiver that holds the last sample shows is never further off than the rule allows.
     #[test]
     fn a_receiver_that_holds_stays_within_the_deadband(

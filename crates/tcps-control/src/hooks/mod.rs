@@ -5,9 +5,9 @@ pub mod force;
 pub mod hand;
 pub mod imu_wrist;
 pub mod limit;
-pub mod linear;
 pub mod mouse_xy;
 pub mod pose;
+pub mod predict;
 pub mod quantise16;
 pub mod zoh;
 

@@ -7,6 +7,7 @@
 //! A sampler is a hook at `code` of the sending component. What it keeps back is counted as suppressed, not as lost;
 //! the receiver holds the last sample, or predicts (`predict`). A sample that carries an echo command always goes.
 
+pub mod deadband;
 pub mod level_crossing;
 pub mod network_deadband;
 pub mod uniform;

@@ -7,8 +7,11 @@
 //! ```
 //! A new transport is one new file and one line in `registry`.
 
+mod after;
 pub mod clockfit;
 pub mod clocksync;
+mod inbox;
+mod numbered;
 mod outbox;
 mod params;
 mod reassembly;

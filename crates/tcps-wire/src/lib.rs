@@ -6,12 +6,16 @@
 //!   0xEC  reply    answer to an echo command, 32 bytes
 //!   0xCC  clock    exchange of clock stamps, 36 bytes
 //! ```
+//! Some transports have formats of their own on their own channels: `stream` (numbered datagrams, acknowledgements,
+//! requests), `alphan`.
+//!
 //! The first bytes of replies and clock exchanges can begin neither an RTP packet (version 2: 0x80 to 0xBF)
 //! nor a telehaptic header (0x00 to 0x7F), so that all of them may share a port.
 //!
 //! Each format is a file with a `Packet` view, whose accessors cannot panic, and a `Repr` that is parsed and
 //! emitted. `pcapng` writes capture files; `ip` looks into the packets of TUN devices.
 
+pub mod alphan;
 mod bytes;
 pub mod clock;
 pub mod echo;
@@ -20,6 +24,7 @@ pub mod header;
 pub mod ip;
 pub mod pcapng;
 pub mod reply;
+pub mod stream;
 
 pub use error::Error;
 

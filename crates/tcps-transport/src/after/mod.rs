@@ -1,0 +1,16 @@
+//! Transports after papers whose texts leave their details open: each publishes its parameters in `docs/transports.md`.
+//!
+//! ```text
+//! alphan         own header, a queue for each priority at the sender
+//! nack           the receiver asks for what it misses
+//! coarse_copy    a coarser copy of an earlier sample rides along
+//! smoothed_sctp  key samples are sent until acknowledged; playout evens out the delay
+//! irtp           key samples likewise; the rate follows losses, and the newest sample replaces those that wait
+//! ```
+
+pub(crate) mod alphan;
+pub(crate) mod coarse_copy;
+pub(crate) mod irtp;
+mod keys;
+pub(crate) mod nack;
+pub(crate) mod smoothed_sctp;

@@ -56,8 +56,10 @@ pub enum Kind {
     Late = 18,
     /// A repeated sample or datagram was dropped by an endpoint.
     Duplicate = 19,
+    /// An endpoint merges otherwise from now on. `value` fragments a packet.
+    Merging = 20,
     /// A sampler or an endpoint kept a sample back on purpose. `point` the component, or `NONE` of an endpoint.
-    Suppressed = 20,
+    Suppressed = 21,
 }
 
 /// Why a packet was lost.
@@ -181,7 +183,7 @@ impl Record {
 
 impl Kind {
     /// All kinds in the order of their numbers.
-    pub const ALL: [Kind; 20] = [
+    pub const ALL: [Kind; 21] = [
         Kind::Sent,
         Kind::Delivered,
         Kind::Dropped,
@@ -201,6 +203,7 @@ impl Kind {
         Kind::Receive,
         Kind::Late,
         Kind::Duplicate,
+        Kind::Merging,
         Kind::Suppressed,
     ];
 
@@ -235,7 +238,7 @@ mod tests {
     #[test]
     fn unknown_kinds_are_refused() {
         let mut b = Record::new(0, Kind::Sent).to_bytes();
-        for bad in [0, 21, 255] {
+        for bad in [0, 22, 255] {
             b[30] = bad;
             assert_eq!(Record::from_bytes(&b), None);
         }

@@ -3,6 +3,7 @@
 //! ```text
 //!            registry: name, parameters ──► Box<dyn Endpoint>
 //!  sample ──► udp ──► datagrams      reassembly, window: fragments and repeats on the way back
+//!         ──► telehaptic: merges the flows of a channel, as a rate controller asks
 //!             clocksync ──► clockfit: exchanges of stamps ──► offset, drift and their bound
 //! ```
 //! A new transport is one new file and one line in `registry`.
@@ -16,6 +17,7 @@ mod outbox;
 mod params;
 mod reassembly;
 mod registry;
+mod telehaptic;
 pub mod udp;
 mod window;
 

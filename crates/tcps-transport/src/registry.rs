@@ -3,6 +3,7 @@
 use crate::{
     after,
     params::{Params, TransportError},
+    telehaptic::{self, Telehaptic},
     udp::Udp,
 };
 use serde_json::Value;
@@ -67,15 +68,15 @@ type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, 
 const MEMBERS: [(&str, Make); 6] = [
     ("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?))),
     ("alphan", |params, side, ctx| Ok(Box::new(after::alphan::Alphan::from_params(params, side, ctx)?))),
-    ("coarse_copy", |p, side, ctx| Ok(Box::new(after::coarse_copy::CoarseCopy::from_params(p, side, ctx)?))),
+    ("coarse-copy", |p, side, ctx| Ok(Box::new(after::coarse_copy::CoarseCopy::from_params(p, side, ctx)?))),
     ("irtp", |params, side, ctx| Ok(Box::new(after::irtp::Irtp::from_params(params, side, ctx)?))),
     ("nack", |params, side, ctx| Ok(Box::new(after::nack::Nack::from_params(params, side, ctx)?))),
-    ("smoothed_sctp", |p, s, ctx| Ok(Box::new(after::smoothed_sctp::SmoothedSctp::from_params(p, s, ctx)?))),
+    ("smoothed-sctp", |p, s, ctx| Ok(Box::new(after::smoothed_sctp::SmoothedSctp::from_params(p, s, ctx)?))),
 ];
 
 /// Names of the transports.
 pub fn names() -> Vec<&'static str> {
-    MEMBERS.iter().map(|(name, _)| *name).collect()
+    MEMBERS.iter().map(|(name, _)| *name).chain(telehaptic::MEMBERS.iter().map(|m| m.name)).collect()
 }
 
 /// The endpoint of the transport `name` with `params` (an object, or null for none) at one side of a channel.
@@ -85,6 +86,9 @@ pub fn endpoint(
     side: Side,
     ctx: &ChannelContext,
 ) -> Result<Box<dyn Endpoint>, TransportError> {
+    if let Some(member) = telehaptic::MEMBERS.iter().find(|m| m.name == name) {
+        return Ok(Box::new(Telehaptic::new(&Params::new(member.name, params), side, ctx, member)?));
+    }
     let Some((transport, make)) = MEMBERS.iter().find(|(known, _)| *known == name) else {
         return Err(TransportError::UnknownTransport { found: name.to_string(), known: names() });
     };
@@ -112,10 +116,8 @@ mod tests {
 
     #[test]
     fn a_refusal_tells_what_was_found_and_what_is_allowed() {
-        assert_eq!(
-            refusal("udb", json!({})),
-            "transport \"udb\" is not known; known: udp, alphan, coarse_copy, irtp, nack, smoothed_sctp"
-        );
+        let known = names().join(", ");
+        assert_eq!(refusal("udb", json!({})), format!("transport \"udb\" is not known; known: {known}"));
         assert_eq!(
             refusal("udp", json!({"mtu": 3})),
             "transport udp has no parameter \"mtu\"; allowed: mtu_bytes, overhead_bytes"

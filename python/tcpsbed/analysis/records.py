@@ -29,7 +29,7 @@ FIELDS = [
 KINDS = (
     "sent", "delivered", "dropped", "enter", "exit", "echo", "echo_forward", "echo_return", "stage", "queue",
     "event", "sync", "verified", "gap", "superseded", "transmit", "receive", "late", "duplicate",
-    "suppressed",
+    "merging", "suppressed",
 )  # fmt: skip
 """Names of kinds; a row's `kind` is 1 more than the place in this list."""
 ECHO = 1 + KINDS.index("echo")

@@ -1,4 +1,4 @@
-//! Transport `coarse_copy`: each datagram carries a coarser copy of an earlier sample of its flow.
+//! Transport `coarse-copy`: each datagram carries a coarser copy of an earlier sample of its flow.
 //!
 //! ```text
 //! datagram of sample i    prefix, class = length of the copy │ copy of sample i - distance │ header │ sample i

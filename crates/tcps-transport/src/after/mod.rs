@@ -3,8 +3,8 @@
 //! ```text
 //! alphan         own header, a queue for each priority at the sender
 //! nack           the receiver asks for what it misses
-//! coarse_copy    a coarser copy of an earlier sample rides along
-//! smoothed_sctp  key samples are sent until acknowledged; playout evens out the delay
+//! coarse-copy    a coarser copy of an earlier sample rides along
+//! smoothed-sctp  key samples are sent until acknowledged; playout evens out the delay
 //! irtp           key samples likewise; the rate follows losses, and the newest sample replaces those that wait
 //! ```
 

@@ -1,4 +1,4 @@
-//! Transport `smoothed_sctp`: key samples are sent until acknowledged, and the receiver evens out the delay (after Dodeller
+//! Transport `smoothed-sctp`: key samples are sent until acknowledged, and the receiver evens out the delay (after Dodeller
 //! & Georganas 2004).
 //!
 //! ```text

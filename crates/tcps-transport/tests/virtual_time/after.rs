@@ -13,7 +13,7 @@ use tcps_core::{
 };
 use tcps_transport::{endpoint, ChannelContext, Side};
 
-const ALL: [&str; 5] = ["alphan", "coarse_copy", "irtp", "nack", "smoothed_sctp"];
+const ALL: [&str; 5] = ["alphan", "coarse-copy", "irtp", "nack", "smoothed-sctp"];
 const RTT: Conditions = Conditions { latency_ns: 15 * MS, jitter_ns: 0, loss: 0.0, duplication: 0.0 };
 
 /// An endpoint out of the registry.
@@ -166,7 +166,7 @@ fn nack_mends_losses_a_round_trip_later() {
 #[test]
 fn a_coarse_copy_replaces_a_lost_sample() {
     let lossy = Conditions { loss: 0.1, ..RTT };
-    let (plain, coarse) = (run("udp", Value::Null, lossy), run("coarse_copy", Value::Null, lossy));
+    let (plain, coarse) = (run("udp", Value::Null, lossy), run("coarse-copy", Value::Null, lossy));
     assert!(plain.lost() > 200 && coarse.lost() < 60, "{} {}", plain.lost(), coarse.lost());
     let mut restored = 0;
     for (delivery, bytes) in &coarse.pair.server.delivered {
@@ -186,7 +186,7 @@ fn a_coarse_copy_replaces_a_lost_sample() {
 #[test]
 fn smoothed_sctp_evens_out_the_delay_and_keeps_its_keys() {
     let rough = Conditions { loss: 0.1, jitter_ns: 3 * MS, ..RTT };
-    let (plain, smooth) = (run("udp", Value::Null, rough), run("smoothed_sctp", Value::Null, rough));
+    let (plain, smooth) = (run("udp", Value::Null, rough), run("smoothed-sctp", Value::Null, rough));
     let spread = |run: &Run| {
         let mut all: Vec<Time> = run.delays_ns.values().copied().collect();
         all.sort_unstable();
@@ -259,7 +259,7 @@ fn a_network_that_does_everything_wrong_leaves_every_sample_as_it_was() {
                 1 => *bytes == force(d.meta.index),
                 _ => *bytes == [d.meta.index as u8; 2000],
             };
-            assert!(whole || name == "coarse_copy", "{name}");
+            assert!(whole || name == "coarse-copy", "{name}");
         }
         let stats = pair.server.endpoint.stats();
         let rows = pair.server.records.iter().filter(|r| r.kind == Kind::Duplicate).count() as u64;

@@ -8,7 +8,7 @@
 //!   0x04..  telehaptic  merged samples and media ──► [ payload ] [ trailer ]
 //! ```
 //! Some transports have formats of their own on their own channels: `stream` (numbered datagrams, acknowledgements,
-//! requests), `alphan`.
+//! requests), `alphan`, `bundle` (runs of samples of several flows).
 //!
 //! The first bytes of replies and clock exchanges can begin neither an RTP packet (version 2: 0x80 to 0xBF)
 //! nor a telehaptic header (0x00 to 0x7F; 0 fragments do not exist), so that all of them may share a port.
@@ -17,6 +17,7 @@
 //! emitted. `pcapng` writes capture files; `ip` looks into the packets of TUN devices.
 
 pub mod alphan;
+pub mod bundle;
 mod bytes;
 pub mod clock;
 pub mod echo;

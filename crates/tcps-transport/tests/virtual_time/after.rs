@@ -13,7 +13,8 @@ use tcps_core::{
 };
 use tcps_transport::{endpoint, ChannelContext, Side};
 
-const ALL: [&str; 5] = ["alphan", "coarse-copy", "irtp", "nack", "smoothed-sctp"];
+const ALL: [&str; 7] =
+    ["alphan", "coarse-copy", "irtp", "merge-span", "nack", "smoothed-sctp", "visual-haptic"];
 const RTT: Conditions = Conditions { latency_ns: 15 * MS, jitter_ns: 0, loss: 0.0, duplication: 0.0 };
 
 /// An endpoint out of the registry.
@@ -35,14 +36,27 @@ impl Endpoint for Boxed {
 }
 
 fn make(name: &str, params: &Value, side: Side) -> Boxed {
-    let context =
-        ChannelContext::of(&[(1, Side::B, "haptic"), (2, Side::B, "video"), (3, Side::A, "kinematic")]);
+    let context = ChannelContext::of(&[
+        (1, Side::B, "haptic"),
+        (2, Side::B, "video"),
+        (3, Side::A, "kinematic"),
+        (4, Side::B, "audio"),
+    ]);
     Boxed(endpoint(name, params, side, &context).unwrap())
 }
 
 fn pair(name: &str, params: Value, forward: Conditions) -> Pair<Boxed, Boxed> {
     let backward = Conditions { loss: 0.0, jitter_ns: 0, duplication: 0.0, ..forward };
     Pair::new(7, make(name, &params, Side::A), make(name, &params, Side::B), forward, backward)
+}
+
+/// Parameters for frames larger than any real one.
+fn fast(name: &str) -> Value {
+    if name == "visual-haptic" {
+        json!({"capacity_bps": 50_000_000})
+    } else {
+        Value::Null
+    }
 }
 
 fn meta(flow: u16, index: u32, origin_ns: Time) -> Meta {
@@ -108,8 +122,8 @@ impl Run {
 #[test]
 fn samples_of_every_size_arrive_as_they_were() {
     for name in ALL {
-        let mut pair = pair(name, json!({"mtu_bytes": 1200}), RTT);
-        let sizes = [0usize, 1, 12, 64, 1100, 1200, 2352, 20_000, 200_000];
+        let mut pair = pair(name, fast(name), RTT);
+        let sizes = [2400usize, 1, 12, 64, 1100, 1200, 2352, 20_000, 200_000];
         let content = |i: u32, n: usize| (0..n).map(|b| (b as u32 * 31 + i * 7) as u8).collect::<Vec<u8>>();
         for (index, size) in (0u32..).zip(sizes) {
             pair.run_until(Time::from(index) * 100 * MS);
@@ -130,10 +144,11 @@ fn samples_of_every_size_arrive_as_they_were() {
 fn echo_commands_arrive_on_their_samples_once() {
     for name in ALL {
         let echo = |index| Echo { target: 5, sequence: index, reply_to: 1, injected_ns: 3 };
-        let mut pair = pair(name, Value::Null, Conditions { duplication: 0.5, ..RTT });
+        let mut pair = pair(name, fast(name), Conditions { duplication: 0.5, ..RTT });
         for index in 0..50 {
             pair.run_until(Time::from(index) * 10 * MS);
             let tagged = Meta { echo: Some(echo(index)), ..meta(1, index, pair.time) };
+            pair.run_until(pair.time + 9 * MS);
             pair.send(tagged, &force(index));
             pair.send(Meta { flow: 2, ..tagged }, &[9; 3000]);
         }
@@ -237,6 +252,106 @@ fn alphan_lets_haptic_samples_pass_a_frame() {
         pair.client.transmitted[0].wire_bytes
     };
     assert_eq!((charged("alphan", 12), charged("udp", 12)), (12 + 16 + 54, 12 + 24 + 54));
+}
+
+/// [PROTOCOLS 3.12] Fixed merging: an eighth of the packets, up to 7 ms more delay, fewer bytes, and a lost packet
+/// loses eight samples.
+#[test]
+fn merge_span_saves_bytes_and_costs_7_ms() {
+    let plain = run("udp", json!({"overhead_bytes": 62}), RTT);
+    let merged = run("merge-span", json!({"overhead_bytes": 62}), RTT);
+    assert_eq!(merged.pair.client.transmitted.len(), 375);
+    assert_eq!((plain.bytes, merged.bytes), (3000 * 74, 3000 * 12 + 375 * 62));
+    assert_eq!(merged.lost(), 0);
+    let delays: BTreeSet<Time> = merged.delays_ns.values().map(|d| d / MS).collect();
+    assert_eq!(delays, (15..=22).collect());
+    assert!(plain.delays_ns.values().all(|d| *d <= 16 * MS));
+    let lossy = run("merge-span", Value::Null, Conditions { loss: 0.05, ..RTT });
+    assert_eq!(lossy.lost() % 8, 0, "{}", lossy.lost());
+    assert!(lossy.lost() > 0);
+}
+
+/// [PROTOCOLS 3.4] Visual-haptic multiplexing at 1 Mbit/s: the bytes of any 10 ms stay within the capacity and two slots,
+/// and force leaves in the millisecond in which it is made; plain UDP puts the whole frame in front of it.
+#[test]
+fn visual_haptic_multiplexing_keeps_to_the_capacity() {
+    let mut pair = pair("visual-haptic", json!({"capacity_bps": 1_000_000, "overhead_bytes": 67}), RTT);
+    let mut sent = Vec::new();
+    for index in 0..2000u32 {
+        pair.run_until(Time::from(index) * MS);
+        if index % 40 == 0 {
+            pair.send(meta(2, index / 40, pair.time), &vec![index as u8; 2000]);
+        }
+        // Contact in every other 100 ms; a sampler has left out the rest.
+        if index / 100 % 2 == 0 && index % 2 == 0 {
+            pair.send(meta(1, index, pair.time), &force(index));
+            let newest = pair.client.transmitted.last().unwrap();
+            assert!(newest.flow == 1 && newest.index == index, "force has opened a packet");
+        }
+        let bytes: u64 = pair.client.transmitted.iter().map(|t| u64::from(t.wire_bytes)).sum();
+        sent.push(bytes);
+    }
+    pair.run_until(3 * SECOND);
+    let most = sent.windows(11).map(|w| w[10] - w[0]).max().unwrap();
+    assert!(most <= 10 * 125 + 2 * 125, "{most} bytes in 10 ms");
+    let got = |flow| pair.server.delivered.iter().filter(move |(d, _)| d.meta.flow == flow);
+    assert_eq!((got(1).count(), got(2).count()), (500, 50), "nothing is lost");
+    assert!(got(1).all(|(d, _)| d.received_ns - d.meta.origin_ns == 15 * MS));
+    let late: Vec<Time> = got(2).map(|(d, _)| (d.received_ns - d.meta.origin_ns) / MS - 15).collect();
+    assert!(late.iter().all(|ms| (15..80).contains(ms)), "frames are split over slots: {late:?}");
+    let mut plain = crate::after::pair("udp", Value::Null, RTT);
+    plain.send(meta(2, 0, 0), &vec![0; 2000]);
+    let burst: u32 = plain.client.transmitted.iter().map(|t| t.wire_bytes).sum();
+    assert!(burst > 2000, "a whole frame at once");
+}
+
+/// [PROTOCOLS 3.8] HoIP serves sound and picture in the order in which they came: behind a frame of a picture a frame of
+/// sound waits 34 ms longer than with strict priority.
+#[test]
+fn hoip_lets_sound_wait_behind_the_picture() {
+    let audio_ms = |name| {
+        let mut pair = pair(name, Value::Null, RTT);
+        pair.send(meta(2, 0, 0), &[1; 2000]);
+        pair.send(meta(4, 0, 0), &[2; 160]);
+        for index in 0..60u32 {
+            pair.run_until(Time::from(index) * MS);
+            pair.send(meta(1, index, pair.time), &force(index));
+        }
+        pair.run_until(SECOND);
+        let audio = pair.server.delivered.iter().find(|(d, _)| d.meta.flow == 4).unwrap();
+        (audio.0.received_ns - audio.0.meta.origin_ns) / MS
+    };
+    assert_eq!((audio_ms("no-merge"), audio_ms("hoip")), (17, 52));
+}
+
+/// [PROTOCOLS 3.12] Loss-triggered merging: where a tenth is lost for seconds, k grows to 4 and the packets of no merging
+/// become fewer; contact, when it is made, leaves at once.
+#[test]
+fn loss_triggered_merging_sends_fewer_packets_where_much_is_lost() {
+    let lossy = Conditions { loss: 0.1, ..RTT };
+    let still = |name| {
+        let mut pair = pair(name, Value::Null, lossy);
+        for index in 0..6000u32 {
+            pair.run_until(Time::from(index) * MS);
+            let contact = index == 5502;
+            pair.send(
+                meta(1, index, pair.time),
+                &[if contact { 2.0f32 } else { 1.0 }; 3].map(f32::to_be_bytes).concat(),
+            );
+            if contact && name == "loss-triggered" {
+                let before = pair.client.transmitted.last().unwrap();
+                assert!(before.index + 4 > index, "its packet has left");
+            }
+        }
+        pair
+    };
+    let (plain, merged) = (still("no-merge"), still("loss-triggered"));
+    let late = |pair: &Pair<Boxed, Boxed>| pair.client.transmitted.iter().filter(|t| t.index >= 5000).count();
+    assert_eq!(late(&plain), 1000);
+    assert!((250..255).contains(&late(&merged)), "{}", late(&merged));
+    assert_eq!(merged.client.endpoint.0.merging(), 4);
+    let clean = run("loss-triggered", Value::Null, RTT);
+    assert!(clean.pair.client.transmitted.len() >= 3000, "nothing lost, nothing merged");
 }
 
 #[test]

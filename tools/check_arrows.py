@@ -41,7 +41,8 @@ PACKAGES = {
     "session": ["analysis"],
     "tcpsbed": ["session"],
     "sweep": ["tcpsbed", "report"],
-    "cli": ["sweep"],
+    "reproduce": ["tcpsbed", "report"],
+    "cli": ["sweep", "reproduce"],
 }
 
 Arrows = dict[str, dict[str, str]]

@@ -229,6 +229,7 @@ pub fn accounted_bytes(payload_bytes: usize, sub_headers: usize, echoes: usize, 
 }
 
 #[cfg(test)]
+#[allow(clippy::unusual_byte_groupings)] // the groups are the fields
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -146,6 +146,7 @@ pub fn emit(echoes: &[echo::Repr], positions: &[Position], frames: &[FrameStart]
 }
 
 #[cfg(test)]
+#[allow(clippy::unusual_byte_groupings)] // the groups are the fields
 mod tests {
     use super::*;
     use crate::telehaptic;

@@ -3,7 +3,7 @@
 use crate::params::{Params, TransportError};
 use tcps_core::{
     rate::{Feedback, RateController},
-    time::Time,
+    time::{Time, MS},
 };
 use tcps_wire::telehaptic::MOST_FRAGMENTS;
 
@@ -43,10 +43,10 @@ pub(super) fn fixed(params: &Params<'_>, _: Time) -> Result<Box<dyn RateControll
 
 /// `timetable-k`: `k[i]` fragments a packet from `at[i]` on, 1 before.
 pub(super) fn timetable(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
-    let at = params.integers("at_ns", 0..=i64::MAX)?;
+    let at = params.integers("at_ms", 0..=i64::MAX / MS)?;
     let k = params.integers("k", 1..=i64::from(MOST_FRAGMENTS))?;
     if at.len() != k.len() || at.is_empty() || !at.is_sorted() {
         return Err(params.refuse("k", "as many numbers as `at` has moments, in their order"));
     }
-    Ok(Box::new(Timetable(at.into_iter().zip(k.into_iter().map(|k| k as u8)).collect())))
+    Ok(Box::new(Timetable(at.into_iter().map(|at| at * MS).zip(k.into_iter().map(|k| k as u8)).collect())))
 }

@@ -66,7 +66,7 @@ pub(crate) const MEMBERS: [Member; 10] = [
         ..PLAIN
     },
     Member { name: "fixed-k", keys: keys!("k"), make: fixed::fixed, ..PLAIN },
-    Member { name: "timetable-k", keys: keys!("at_ns", "k"), make: fixed::timetable, ..PLAIN },
+    Member { name: "timetable-k", keys: keys!("at_ms", "k"), make: fixed::timetable, ..PLAIN },
     Member { name: "dpm", make: dpm::step, ..DPM },
     Member { name: "dpm-multistep", make: dpm::multistep, ..DPM },
     Member {

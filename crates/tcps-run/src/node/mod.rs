@@ -427,7 +427,8 @@ impl Node {
 
     fn tick_emitter<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
         while self.emitters[i].next() <= now {
-            if self.is_dead_source(i) {
+            // [PROTOCOLS 7] A frame is taken when a buffer is free for it.
+            if self.is_dead_source(i) || self.emitters[i].is_full() {
                 self.emitters[i].tick += 1;
                 continue;
             }
@@ -440,6 +441,8 @@ impl Node {
             let echo = e.probe.as_mut().and_then(|p| p.command(now, here));
             // Samples are numbered by ticks: what a late loop leaves out leaves a gap, and a recording stays in time.
             job.meta = Meta { flow: e.flow, index: (e.tick - 1) as u32, origin_ns: here, echo };
+            e.buffers.0 += 1;
+            job.buffered = true;
             (job.flow, job.visit, job.step, job.stage) = (e.flow, 0, 0, Stage::Enter);
             match e.robot.filter(|_| matches!(e.source, crate::source::Source::Robot)) {
                 Some(r) => {

@@ -35,13 +35,15 @@ pub(super) struct Job {
     pub(super) decoded: bool,
     /// It holds up the next sample of its visit.
     pub(super) holds: bool,
+    /// It takes one of the buffers of its source.
+    pub(super) buffered: bool,
 }
 
 impl Job {
     pub(super) fn empty() -> Box<Self> {
         let meta = Meta { flow: 0, index: 0, origin_ns: 0, echo: None };
         let (bytes, values) = (Vec::with_capacity(256), Vec::with_capacity(16));
-        let (coded, decoded, holds) = (false, false, false);
+        let (coded, decoded, holds, buffered) = (false, false, false, false);
         Box::new(Self {
             flow: 0,
             visit: 0,
@@ -53,6 +55,7 @@ impl Job {
             coded,
             decoded,
             holds,
+            buffered,
         })
     }
 }
@@ -236,6 +239,8 @@ pub(super) struct Emitter {
     pub(super) stop_ns: Time,
     pub(super) tick: u64,
     pub(super) running: bool,
+    /// Samples that have not left the node, and how many there may be.
+    pub(super) buffers: (u32, u32),
     pub(super) probe: Option<Probe>,
 }
 
@@ -263,8 +268,14 @@ impl Emitter {
             stop_ns: flow.stop_ns.unwrap_or(end).min(end),
             tick: 0,
             running: true,
+            buffers: (0, flow.buffers.unwrap_or(u32::MAX)),
             probe: probe.map(|p| Probe::new(p, seed)),
         })
+    }
+
+    /// Whether every buffer is taken.
+    pub(super) fn is_full(&self) -> bool {
+        self.buffers.0 >= self.buffers.1
     }
 
     /// Moment of the next sample.

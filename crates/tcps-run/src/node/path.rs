@@ -576,7 +576,12 @@ impl Node {
         job
     }
 
-    fn recycle(&mut self, job: Box<Job>) {
+    fn recycle(&mut self, mut job: Box<Job>) {
+        if std::mem::take(&mut job.buffered) {
+            if let Some(e) = self.emitters.iter_mut().find(|e| e.flow == job.flow) {
+                e.buffers.0 = e.buffers.0.saturating_sub(1);
+            }
+        }
         self.pool.push(job);
     }
 }

@@ -108,11 +108,17 @@ def test_the_page_shows_the_files_as_they_are():
 
 
 @pytest.mark.parametrize(
-    "path", sorted(ROOT.glob("crates/tcps-control/src/[hr]o*/*.rs")), ids=lambda path: path.stem
+    "path",
+    sorted(
+        path
+        for folder in ("hooks", "robots", "sampling")
+        for path in ROOT.glob(f"crates/tcps-control/src/{folder}/*.rs")
+    ),
+    ids=lambda path: path.stem,
 )
 def test_parameters_of_built_in_code_are_documented(path):
     """Every parameter of a hook on the page of hooks, of a robot on that of the scenario file."""
-    page = {"hooks": "hooks.md", "robots": "scenario.md"}[path.parent.name]
+    page = {"hooks": "hooks.md", "robots": "scenario.md", "sampling": "hooks.md"}[path.parent.name]
     rows = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
     row = next((row for row in rows if row.startswith(f"| `{path.stem}`")), "")
     struct = re.search(r"pub struct Params \{\n(.*?)\n\}", path.read_text(encoding="utf-8"), re.DOTALL)

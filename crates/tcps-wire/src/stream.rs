@@ -13,7 +13,7 @@
 //! +-------+-------+---------------+
 //! ```
 //! The sequence counts the datagrams of one sender on one channel, modulo 2^16; a datagram that is sent again keeps its
-//! own. 28 bytes are also what the common header of SCTP and the header of its data chunk take [RFC 9260 §3].
+//! own. 28 bytes are also what the common header of SCTP and the header of its data chunk take (RFC 9260).
 
 use crate::{
     bytes::{u16_at, u32_at, u8_at},

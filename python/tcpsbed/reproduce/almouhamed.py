@@ -30,9 +30,15 @@ NO_FORCE = ("flows.haptic.stop='1 ms'",)
 NO_VIDEO = ("flows.video.stop='1 ms'",)
 NO_COMMANDS = ("flows.kinematic.stop='1 ms'",)
 ONE_BUFFER = ("flows.video.buffers=1",)
-COPIES_ONLY = ("flows.video.sample='96 B'", "hooks.hand-over.cost.mean='0 ms'", "hooks.hand-over.cost.sd='0 ms'")
+COPIES_ONLY = (
+    "flows.video.sample='96 B'",
+    "hooks.hand-over.cost.mean='0 ms'",
+    "hooks.hand-over.cost.sd='0 ms'",
+)
 """Nothing of a frame but the copying: what is sent is small."""
 AS_FAST_AS_IT_CAN = ("flows.haptic.rate='10 kHz'",)
+LINK_BPS = 100e6
+WARM_UP_NS = 1_000_000_000
 BUSY = ('traffic.others.rate="25 Mbit/s"',)
 
 
@@ -47,6 +53,8 @@ class Seen:
     """Between arrivals of forces."""
     copies: Floats
     """Of a frame in the component that copies."""
+    made: int
+    """Frames, those of the warm-up included."""
 
     def nearer(self, law: str) -> float:
         """How much further the times between frames are from the other law than from this one, with a minus."""
@@ -54,10 +62,18 @@ class Seen:
         other = "gumbel" if law == "gaussian" else "gaussian"
         return float(fits[law]["distance"] - fits[other]["distance"])
 
+    def wire_ms(self) -> float:
+        """Time that a frame takes on the first link."""
+        return self._own_bytes() * 8e3 / LINK_BPS / self.made
+
     def utilisation(self) -> float:
-        """Share of the first link's time that is taken, in percent."""
+        """Share of the first link that our own streams take, in percent."""
+        return 100.0 * self._own_bytes() * 8.0 / LINK_BPS / float(self.summary["duration_s"])
+
+    def _own_bytes(self) -> float:
         link = next(link for link in self.summary["network"] if link["name"] == "robot-sw1.forward")
-        return 100.0 * float(link["utilisation"])
+        others = sum(t["bytes"] for t in self.summary["traffic"])
+        return float(link["bytes"] - others)
 
 
 def reproduce(study: Study) -> None:
@@ -67,7 +83,10 @@ def reproduce(study: Study) -> None:
     cases: dict[str, tuple[str, tuple[str, ...]]] = {
         "copy alone": ("almouhamed", (*COPIES_ONLY, *ONE_BUFFER, *NO_FORCE)),
         "copy, a reading thread": ("almouhamed", (*COPIES_ONLY, *ONE_BUFFER, *AS_FAST_AS_IT_CAN, reader)),
-        "copy, a thread that reads and sends": ("almouhamed", (*COPIES_ONLY, *ONE_BUFFER, *AS_FAST_AS_IT_CAN)),
+        "copy, a thread that reads and sends": (
+            "almouhamed",
+            (*COPIES_ONLY, *ONE_BUFFER, *AS_FAST_AS_IT_CAN),
+        ),
         "force alone": ("almouhamed", (*NO_VIDEO, *NO_COMMANDS)),
         "force, pictures copied": ("almouhamed", (*COPIES_ONLY, *ONE_BUFFER, *NO_COMMANDS)),
         "force, pictures, commands": ("almouhamed", ()),
@@ -96,18 +115,24 @@ def read(run: Run) -> Seen:
     plan = json.loads((run.folder / "plan.json").read_text(encoding="utf-8"))
     flows = [flow["name"] for flow in plan["flows"]]
     copier = 2 * [component["name"] for component in plan["components"]].index("ss-embsys")
-    rows = rows[rows["time"] >= 1_000_000_000]
+    made = np.count_nonzero(
+        (rows["kind"] == 1 + KINDS.index("sent")) & (rows["flow"] == flows.index("video"))
+    )
+    rows = rows[rows["time"] >= WARM_UP_NS]
 
     def of(kind: str, flow: str) -> NDArray[np.void]:
         chosen = (rows["kind"] == 1 + KINDS.index(kind)) & (rows["flow"] == flows.index(flow))
-        return rows[chosen]
+        found: NDArray[np.void] = rows[chosen]
+        return found
 
     def between(flow: str) -> Floats:
         return np.diff(of("delivered", flow)["time"]) / 1e6
 
     out = of("exit", "video")
     copies = out[out["point"] == copier + 1]["value"] / 1e6
-    return Seen(run.summary, between("video"), between("haptic"), np.asarray(copies, dtype=np.float64))
+    return Seen(
+        run.summary, between("video"), between("haptic"), np.asarray(copies, dtype=np.float64), int(made)
+    )
 
 
 def _copies(study: Study, seen: dict[str, Seen]) -> None:
@@ -119,7 +144,11 @@ def _copies(study: Study, seen: dict[str, Seen]) -> None:
     for name, key in names.items():
         study.compare(key, seen[name].copies.mean())
     shown = {name: seen[name].copies for name in names}
-    study.figure("copies", "Time of a copy of a stereo frame, threads on one processor", _histograms(shown, "copy (ms)"))
+    study.figure(
+        "copies",
+        "Time of a copy of a stereo frame, threads on one processor",
+        _histograms(shown, "copy (ms)"),
+    )
 
 
 def _forces(study: Study, seen: dict[str, Seen]) -> None:
@@ -132,7 +161,9 @@ def _forces(study: Study, seen: dict[str, Seen]) -> None:
     study.compare("force-commands", all_three.mean())
     study.compare("force-commands-worst", all_three.max())
     shown = {"alone": alone, "pictures copied": copied, "pictures and commands": all_three}
-    study.figure("forces", "Time between forces at the client", _histograms(shown, "time between forces (ms)"))
+    study.figure(
+        "forces", "Time between forces at the client", _histograms(shown, "time between forces (ms)")
+    )
 
 
 def _frames(study: Study, seen: dict[str, Seen]) -> None:
@@ -144,8 +175,8 @@ def _frames(study: Study, seen: dict[str, Seen]) -> None:
     study.compare("double-high", np.percentile(two.frames, 95))
     study.compare("double-least", two.frames.min())
     study.compare("double-gumbel", two.nearer("gumbel"))
-    study.compare("wire", _wire_ms(two))
-    study.compare("utilisation", two.utilisation() - 5.0)
+    study.compare("wire", two.wire_ms())
+    study.compare("utilisation", two.utilisation())
     for name, title, law in (
         ("one buffer", "One buffer: copy, then send", "gaussian"),
         ("one buffer, force", "One buffer, with force", "gaussian"),
@@ -155,14 +186,6 @@ def _frames(study: Study, seen: dict[str, Seen]) -> None:
         study.figure(file, f"{title}: time between stereo frames", _with_law(seen[name], law))
 
 
-def _wire_ms(seen: Seen) -> float:
-    """Serialisation of a frame: the time in which the first link is taken, less that of the others, for each frame."""
-    link = next(link for link in seen.summary["network"] if link["name"] == "robot-sw1.forward")
-    others = next(t for t in seen.summary["traffic"] if t["name"].startswith("others"))
-    own = link["bytes"] - others["bytes"]
-    return float(own) * 8.0 / 100e6 * 1e3 / float(seen.summary["flows"]["video"]["sent"] + 17)
-
-
 def _routes(study: Study, seen: dict[str, Seen]) -> None:
     calm, busy = seen["force, pictures, commands"], seen["route A, busy"]
     study.compare("route-a-busy-high", np.percentile(busy.frames, 95))
@@ -170,13 +193,28 @@ def _routes(study: Study, seen: dict[str, Seen]) -> None:
     study.compare("route-b", seen["route B"].frames.mean())
     study.compare("route-c-low", np.percentile(seen["route C"].frames, 5))
     study.compare("route-c-scatter", np.percentile(seen["route C"].frames, 99))
-    longer = [np.percentile(getattr(busy, what), 95) - np.percentile(getattr(calm, what), 95) for what in ("forces", "frames")]
+    longer = [
+        np.percentile(getattr(busy, what), 95) - np.percentile(getattr(calm, what), 95)
+        for what in ("forces", "frames")
+    ]
     study.compare("surge", longer[0] - longer[1])
-    shown = {"A": calm, "A, busy": busy, "B": seen["route B"], "B, busy": seen["route B, busy"], "C": seen["route C"]}
+    shown = {
+        "A": calm,
+        "A, busy": busy,
+        "B": seen["route B"],
+        "B, busy": seen["route B, busy"],
+        "C": seen["route C"],
+    }
     frames = {f"route {name}": s.frames for name, s in shown.items()}
     forces = {f"route {name}": s.forces for name, s in shown.items()}
-    study.figure("routes-frames", "Time between stereo frames by route", _histograms(frames, "time between frames (ms)"))
-    study.figure("routes-forces", "Time between forces by route", _histograms(forces, "time between forces (ms)"))
+    study.figure(
+        "routes-frames",
+        "Time between stereo frames by route",
+        _histograms(frames, "time between frames (ms)"),
+    )
+    study.figure(
+        "routes-forces", "Time between forces by route", _histograms(forces, "time between forces (ms)")
+    )
 
 
 def _histograms(shown: dict[str, Floats], label: str) -> Any:
@@ -186,7 +224,13 @@ def _histograms(shown: dict[str, Floats], label: str) -> Any:
         high = max(float(np.percentile(values, 99.9)) for values in shown.values())
         for name, values in shown.items():
             bins = np.linspace(low, high + 1e-9, 80)
-            axes.hist(values, bins=bins, density=True, histtype="step", label=f"{name}: mean {values.mean():.1f}")
+            axes.hist(
+                values,
+                bins=bins.tolist(),
+                density=True,
+                histtype="step",
+                label=f"{name}: mean {values.mean():.1f}",
+            )
         axes.set(xlabel=label, ylabel="share of a millisecond")
         axes.legend()
 

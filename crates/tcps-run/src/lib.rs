@@ -18,5 +18,6 @@ pub mod real;
 pub mod recorder;
 pub mod report;
 pub mod sample_codec;
+pub mod snr;
 pub mod source;
 pub mod virtual_time;

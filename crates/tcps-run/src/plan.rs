@@ -51,6 +51,9 @@ pub struct Plan {
     /// How often queues are looked at; absent: never.
     #[serde(default)]
     pub queue_probe_ns: Option<Time>,
+    /// Values are compared at source and sink, of samples made from then on; absent: not at all (virtual time).
+    #[serde(default)]
+    pub snr_from_ns: Option<Time>,
     /// Settings of the real driver.
     #[serde(default)]
     pub real: RealPlan,

@@ -3,6 +3,7 @@
 use crate::{
     node::NodeReport,
     plan::{Plan, StepKind},
+    snr::Signal,
 };
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -34,6 +35,8 @@ pub struct Report {
     pub nodes: Vec<NodeSelf>,
     /// What the emulator did, set against delivered.
     pub emulator: Vec<Emulated>,
+    /// Ratios of signal to noise, where values were compared.
+    pub signals: Vec<Signal>,
     /// Clock estimates.
     pub clocks: Vec<Clock>,
     /// What failed, in words.

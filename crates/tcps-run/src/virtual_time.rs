@@ -16,9 +16,10 @@ use crate::{
     node::Node,
     outside::{Outside, Started, Work},
     pcapng::Capture,
-    plan::{Action, Plan, OVERHEAD_BYTES},
+    plan::{Action, Codec, Plan, OVERHEAD_BYTES},
     recorder::Recorder,
     report::{self, Report},
+    snr::{Log, Signal},
 };
 use std::{collections::VecDeque, path::Path, time::Instant};
 use tcps_core::{
@@ -99,7 +100,11 @@ impl<'p> Driver<'p> {
             Network::new(&plan.network, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))?;
         let mut nodes = Vec::new();
         for id in 0..plan.nodes.len() {
-            nodes.push(Node::new(plan, id as u16, None, python)?);
+            let mut node = Node::new(plan, id as u16, None, python)?;
+            if plan.snr_from_ns.is_some() {
+                node.keep_values();
+            }
+            nodes.push(node);
         }
         let mut events: Vec<usize> = (0..plan.events.len()).collect();
         events.sort_by_key(|&i| std::cmp::Reverse((plan.events[i].at_ns, i)));
@@ -284,6 +289,7 @@ impl<'p> Driver<'p> {
         let end = if interrupted { self.now } else { self.plan.duration_ns };
         self.world.network.handle_timeout(end);
         let nodes: Vec<_> = self.nodes.iter_mut().map(Node::report).collect();
+        let signals = signals(self.plan, &mut self.nodes);
         let busy = self.world.cpus.iter().map(Cpu::busy_ns).collect::<Vec<_>>();
         if let Some(capture) = self.world.capture.take() {
             capture.finish()?;
@@ -294,6 +300,7 @@ impl<'p> Driver<'p> {
         report.simulate_s = simulate_s;
         report.events = self.steps;
         report.errors = self.errors;
+        report.signals = signals;
         report.network(&self.world.network);
         for (id, node) in nodes.into_iter().enumerate() {
             report.node(self.plan, id as u16, node);
@@ -302,6 +309,17 @@ impl<'p> Driver<'p> {
         report::true_clock_errors(self.plan, &mut report);
         Ok(report)
     }
+}
+
+/// What the nodes have kept of the values of each flow, compared.
+fn signals(plan: &Plan, nodes: &mut [Node]) -> Vec<Signal> {
+    let Some(from_ns) = plan.snr_from_ns else { return Vec::new() };
+    let mut logs = vec![Log::default(); plan.flows.len()];
+    for node in nodes {
+        logs.iter_mut().zip(node.take_values()).for_each(|(log, other)| log.join(other));
+    }
+    let named = plan.flows.iter().zip(&logs).filter(|(flow, _)| flow.codec != Codec::Raw);
+    named.map(|(flow, log)| Signal { flow: flow.name.clone(), snr_db: log.snr_db(from_ns) }).collect()
 }
 
 impl World {

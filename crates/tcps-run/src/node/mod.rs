@@ -19,6 +19,7 @@ use crate::{
     error::RunError,
     outside::Outside,
     plan::{Level, Plan, StepKind},
+    snr::Log,
 };
 use std::{
     cmp::Reverse,
@@ -69,6 +70,8 @@ pub struct Node {
     asides_refused: u64,
     /// Periodic stages fall silent here, as sources do.
     end: Time,
+    /// Values of the flows, if they are compared.
+    logs: Vec<Log>,
 }
 
 /// Clock synchronisation at a node.
@@ -140,11 +143,22 @@ impl Node {
             missed_ticks: 0,
             asides_refused: 0,
             end: plan.duration_ns,
+            logs: Vec::new(),
         };
         node.add_emitters(plan)?;
         node.add_ports(plan, sessions)?;
         node.find_hooks();
         Ok(node)
+    }
+
+    /// Keeps values of all flows from now on, so that they can be compared.
+    pub fn keep_values(&mut self) {
+        self.logs = vec![Log::default(); self.flows.len()];
+    }
+
+    /// The values kept, by flow.
+    pub fn take_values(&mut self) -> Vec<Log> {
+        std::mem::take(&mut self.logs)
     }
 
     fn add_emitters(&mut self, plan: &Plan) -> Result<(), RunError> {
@@ -457,6 +471,7 @@ impl Node {
                 }
             }
             job.coded = !job.decoded;
+            self.log(now, &mut job, Log::made);
             self.todo.push_back(job);
             self.run(now, out);
         }

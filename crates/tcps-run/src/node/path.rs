@@ -8,6 +8,7 @@ use crate::{
     outside::{Outside, Started, Work},
     plan::{Codec, Direction, Level, SinkPlan, StepKind},
     sample_codec,
+    snr::Log,
 };
 use std::cmp::Reverse;
 use tcps_core::{
@@ -400,7 +401,17 @@ impl Node {
         self.todo.push_back(job);
     }
 
+    /// Keeps the values of a job, where values are compared.
+    pub(super) fn log(&mut self, now: Time, job: &mut Job, keep: fn(&mut Log, Time, Time, &[f64])) {
+        let codec = self.flows[job.flow as usize].codec;
+        if let Some(log) = self.logs.get_mut(job.flow as usize).filter(|_| codec != Codec::Raw) {
+            decoded(codec, job);
+            keep(log, now, job.meta.origin_ns, &job.values);
+        }
+    }
+
     fn sink<O: Outside>(&mut self, now: Time, job: &mut Job, out: &mut O) {
+        self.log(now, job, Log::shown);
         let flow = &self.flows[job.flow as usize];
         let (codec, path_end) =
             (flow.codec, flow.visits[job.visit as usize].as_ref().map_or(NONE, |v| v.component));

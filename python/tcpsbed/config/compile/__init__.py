@@ -78,6 +78,7 @@ def _head(book: Book) -> dict[str, Any]:
         "nodes": [_node(name, scenario.nodes.get(name, Node())) for name in book.nodes],
         "components": [_component(book, instance) for instance in book.instances],
         "queue_probe_ns": scenario.measure.queues_ns,
+        "snr_from_ns": scenario.warmup_ns if scenario.measure.snr else None,
         "real": scenario.real.model_dump(),
     }
 

@@ -1,0 +1,158 @@
+//! Signal-to-noise ratio of a flow with values: what a zero-order hold displays, against what it would display over a
+//! network with the smallest delay that was seen and without losses.
+//!
+//! ```text
+//! sample n is due at   t_n = time of n + smallest delay        x̂_n = the newest sample that had arrived by t_n
+//! SNR = 10 log10( Σ x_n² / Σ (x_n - x̂_n)² ) dB,   vectors summed over their values
+//! ```
+//! The constant part of the delay does not count; sampling, losses, queueing, merging and prediction do.
+
+use serde::Serialize;
+use tcps_core::time::Time;
+
+/// What one node has seen of the values of a flow.
+#[derive(Debug, Clone, Default)]
+pub struct Log {
+    made: Series,
+    shown: Series,
+}
+
+/// Vectors over time.
+#[derive(Debug, Clone, Default)]
+struct Series {
+    /// Run time, time of origin, and where the values end.
+    at: Vec<(Time, Time, usize)>,
+    values: Vec<f64>,
+}
+
+impl Series {
+    fn push(&mut self, now: Time, origin_ns: Time, values: &[f64]) {
+        self.values.extend_from_slice(values);
+        self.at.push((now, origin_ns, self.values.len()));
+    }
+
+    fn of(&self, i: usize) -> &[f64] {
+        let from = i.checked_sub(1).and_then(|before| self.at.get(before)).map_or(0, |a| a.2);
+        let to = self.at.get(i).map_or(from, |a| a.2);
+        self.values.get(from..to).unwrap_or(&[])
+    }
+}
+
+/// The ratio of a flow.
+#[derive(Debug, Clone, Serialize)]
+pub struct Signal {
+    /// Its name.
+    pub flow: String,
+    /// The ratio in dB; none if nothing was displayed or nothing differs.
+    pub snr_db: Option<f64>,
+}
+
+impl Log {
+    /// The source has made a sample.
+    pub fn made(&mut self, now: Time, origin_ns: Time, values: &[f64]) {
+        self.made.push(now, origin_ns, values);
+    }
+
+    /// The sink has got one.
+    pub fn shown(&mut self, now: Time, origin_ns: Time, values: &[f64]) {
+        self.shown.push(now, origin_ns, values);
+    }
+
+    /// Adds what another node has seen.
+    pub fn join(&mut self, other: Log) {
+        for (mine, theirs) in [(&mut self.made, other.made), (&mut self.shown, other.shown)] {
+            if mine.at.is_empty() {
+                *mine = theirs;
+            }
+        }
+    }
+
+    /// The ratio over the samples made from `warmup_ns` on.
+    // [PROTOCOLS 1.7]
+    pub fn snr_db(&self, warmup_ns: Time) -> Option<f64> {
+        let least_ns = self.least_delay_ns()?;
+        let (mut signal, mut noise, mut next, mut newest) = (0.0, 0.0, 0, None::<usize>);
+        let end = self.shown.at.last()?.0;
+        for (i, &(made_ns, ..)) in self.made.at.iter().enumerate() {
+            let due = made_ns.saturating_add(least_ns);
+            while self.shown.at.get(next).is_some_and(|s| s.0 <= due) {
+                let is_newer = newest.is_none_or(|n: usize| self.shown.at[next].1 >= self.shown.at[n].1);
+                newest = if is_newer { Some(next) } else { newest };
+                next += 1;
+            }
+            let Some(shown) = newest.filter(|_| made_ns >= warmup_ns && due <= end) else { continue };
+            for (x, y) in self.made.of(i).iter().zip(self.shown.of(shown)) {
+                signal += x * x;
+                noise += (x - y) * (x - y);
+            }
+        }
+        (signal > 0.0 && noise > 0.0).then(|| 10.0 * libm::log10(signal / noise))
+    }
+
+    /// Of the samples that were displayed, found again by their time of origin.
+    fn least_delay_ns(&self) -> Option<Time> {
+        let made = &self.made.at;
+        let delay = |&(shown_ns, origin_ns, _): &(Time, Time, usize)| {
+            let at = made.binary_search_by_key(&(origin_ns / ORIGIN_NS), |m| m.1 / ORIGIN_NS).ok()?;
+            Some(shown_ns.saturating_sub(made[at].0))
+        };
+        self.shown.at.iter().filter_map(delay).min()
+    }
+}
+
+/// Transports may cut times of origin to microseconds.
+const ORIGIN_NS: Time = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcps_core::time::MS;
+
+    fn log(delays_ms: &[Option<i64>], x: impl Fn(i64) -> f64) -> Log {
+        let mut log = Log::default();
+        let mut shown = Vec::new();
+        for (i, delay) in (0..).zip(delays_ms) {
+            log.made(i * MS, i * MS + 7, &[x(i), 1.0]);
+            shown.extend(delay.map(|d| ((i + d) * MS, i)));
+        }
+        shown.sort_unstable();
+        shown.iter().for_each(|&(t, i)| log.shown(t, i * MS, &[x(i), 1.0]));
+        log
+    }
+
+    // [PROTOCOLS 1.7]
+    #[test]
+    fn a_constant_delay_is_no_noise() {
+        assert_eq!(log(&[Some(15); 100], |i| i as f64).snr_db(0), None);
+    }
+
+    // [PROTOCOLS 1.7]
+    #[test]
+    fn a_hold_over_every_other_sample_of_a_ramp_is_off_by_half_of_its_steps() {
+        let delays: Vec<_> = (0..1000).map(|i| (i % 2 == 0).then_some(15)).collect();
+        let got = log(&delays, |i| i as f64).snr_db(0).unwrap();
+        let signal: f64 = (0..=998).map(|i| (i * i) as f64 + 1.0).sum();
+        let expected = 10.0 * (signal / 499.0).log10();
+        assert!((got - expected).abs() < 1e-9, "{got} {expected}");
+    }
+
+    // [PROTOCOLS 1.7]
+    #[test]
+    fn late_samples_are_noise_and_old_ones_are_not_displayed_after_new_ones() {
+        let late: Vec<_> = (0..1000).map(|i| Some(if i < 10 { 15 } else { 18 })).collect();
+        let steady = log(&late, |i| i as f64).snr_db(500 * MS).unwrap();
+        let signal: f64 = (500..=999).map(|i| (i * i) as f64 + 1.0).sum();
+        assert!((steady - 10.0 * (signal / (500.0 * 9.0)).log10()).abs() < 0.1, "{steady}");
+        let mut reordered = vec![Some(15); 1000];
+        reordered[500] = Some(40);
+        let one_lost = log(&reordered, |i| i as f64).snr_db(0).unwrap();
+        let signal: f64 = (0..1000).map(|i| (i * i) as f64 + 1.0).sum();
+        assert!((one_lost - 10.0 * signal.log10()).abs() < 1e-6, "{one_lost}");
+    }
+
+    #[test]
+    fn nothing_displayed_has_no_ratio() {
+        assert_eq!(Log::default().snr_db(0), None);
+        assert_eq!(log(&[None; 9], |i| i as f64).snr_db(0), None);
+    }
+}

@@ -42,7 +42,8 @@ PACKAGES = {
     "tcpsbed": ["session"],
     "sweep": ["tcpsbed", "report"],
     "reproduce": ["tcpsbed", "report"],
-    "cli": ["sweep", "reproduce"],
+    "control": ["tcpsbed", "report"],
+    "cli": ["sweep", "reproduce", "control"],
 }
 
 Arrows = dict[str, dict[str, str]]

@@ -1,11 +1,11 @@
 //! Operators' hooks and robots of tcpsbed, without I/O.
 //!
 //! ```text
-//! hooks       kinematics          imu_wrist, pose, mouse_xy       predict   zoh and the predictors
+//! hooks       kinematics          imu_wrist, pose, mouse_xy, pi   predict   zoh and the predictors
 //!             inverse kinematics  arm3                            code      quantise16, dequantise16
 //!             sense, feedback     force, hand, limit
 //! sampling    uniform, weber, deadband, level_crossing, network_deadband (at code)
-//! robots      arm, wall_mass
+//! robots      arm, step, wall_mass
 //! predictors  zoh, linear, ar, kalman_velocity, kalman_acceleration, operator
 //! ```
 //! A hook implements [`tcps_core::hook::Hook`], a robot [`tcps_core::robot::Robot`], a predictor
@@ -19,6 +19,7 @@ pub mod registry;
 pub mod robots;
 pub mod sampling;
 mod skeleton;
+pub mod step;
 mod vector;
 
 pub use registry::{hook, names, predictor, predictors as predictor_names, robot, ControlError};

@@ -65,6 +65,7 @@ const HOOKS: &[(&str, Make<dyn Hook>)] = boxed!(dyn Hook,
     "limit" => hooks::limit::Limit,
     "mouse_xy" => hooks::mouse_xy::MouseXy,
     "network_deadband" => sampling::network_deadband::NetworkDeadband,
+    "pi" => hooks::pi::PiHook,
     "pose" => hooks::pose::Pose,
     "quantise16" => hooks::quantise16::Quantise16,
     "uniform" => sampling::uniform::Uniform,
@@ -74,8 +75,8 @@ const HOOKS: &[(&str, Make<dyn Hook>)] = boxed!(dyn Hook,
 
 const PREDICTORS: &[(&str, Make<dyn Predictor>)] = boxed!(dyn Predictor,
     "ar" => members::ar::Ar,
-    "kalman_acceleration" => members::acceleration::KalmanAcceleration,
-    "kalman_velocity" => members::velocity::KalmanVelocity,
+    "kalman_acceleration" => members::kalman_acceleration::KalmanAcceleration,
+    "kalman_velocity" => members::kalman_velocity::KalmanVelocity,
     "linear" => members::linear::Linear,
     "operator" => members::operator::Operator,
     "zoh" => members::zoh::Zoh,
@@ -83,6 +84,7 @@ const PREDICTORS: &[(&str, Make<dyn Predictor>)] = boxed!(dyn Predictor,
 
 const ROBOTS: &[(&str, Make<dyn Robot>)] = boxed!(dyn Robot,
     "arm" => robots::arm::Arm,
+    "step" => robots::step::Step,
     "wall_mass" => robots::wall_mass::WallMass,
 );
 
@@ -94,7 +96,7 @@ pub fn hook(name: &str, params: &Value) -> Result<Box<dyn Hook>, ControlError> {
     let Some((_, predictor)) = PREDICTORS.iter().find(|(known, _)| *known == name) else {
         return Err(ControlError::Unknown { what: "hook", name: name.to_owned() });
     };
-    match hooks::predict::Predict::new(params, *predictor) {
+    match members::hook::Predict::new(params, *predictor) {
         Ok(hook) => Ok(Box::new(hook)),
         Err(reason) => Err(ControlError::Params { name: name.to_owned(), reason }),
     }

@@ -329,3 +329,23 @@ fn parameters_out_of_range_are_refused_with_their_name() {
         assert!(error.to_string().contains(key), "{error}");
     }
 }
+
+/// [PROTOCOLS 6.2] The controller of the step experiment against its difference equation, with the time between samples
+/// that it finds and with its integral bounded.
+#[test]
+fn pi_is_the_difference_equation_and_winds_up_no_further_than_its_bound() {
+    let mut pi = make("pi", json!({"kp": 0.2, "ki_per_ms": 0.1, "most": 2}));
+    let mut out = |ms: Time, back: &[f64]| {
+        let given =
+            Given { now_ns: ms * MS, origin_ns: ms * MS, x: Some(&[0.0]), other: back, ..Given::default() };
+        call(pi.as_mut(), given).y[0]
+    };
+    assert_eq!(out(0, &[]), 1.0);
+    assert_eq!(out(1, &[]), 1.0);
+    assert!((out(2, &[0.5]) - (0.1 + 1.05)).abs() < 1e-12, "T = 1 ms");
+    assert!((out(12, &[0.5]) - (0.1 + 1.55)).abs() < 1e-12, "T = 10 ms");
+    assert!((out(112, &[0.5]) - (0.1 + 2.0)).abs() < 1e-12, "bounded");
+    let given = Given { x: Some(&[0.0]), other: &[f64::NAN], ..Given::default() };
+    assert!(matches!(call(pi.as_mut(), given).verdict, Verdict::Failed(_)));
+    assert!(hook("pi", &json!({"kp": -1})).is_err());
+}

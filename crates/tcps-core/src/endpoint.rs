@@ -72,6 +72,10 @@ pub struct EndpointStats {
     pub duplicates: u64,
     /// Samples given up because a part of them never came.
     pub incomplete: u64,
+    /// Samples that the sending side had no room for.
+    pub refused: u64,
+    /// Datagrams that carry again what was sent before.
+    pub retransmits: u64,
 }
 
 /// A sans-IO transport endpoint: one side of a channel.

@@ -58,8 +58,10 @@ pub enum Kind {
     Duplicate = 19,
     /// An endpoint merges otherwise from now on. `value` fragments a packet.
     Merging = 20,
+    /// A value of a sample, or of what a robot senses, at `point`. `value` the bits of the f64, `detail` its number.
+    Signal = 21,
     /// A sampler or an endpoint kept a sample back on purpose. `point` the component, or `NONE` of an endpoint.
-    Suppressed = 21,
+    Suppressed = 22,
 }
 
 /// Why a packet was lost.
@@ -84,11 +86,13 @@ pub enum DropReason {
     Hook = 8,
     /// Too many samples waited for a busy stage.
     Overload = 9,
+    /// A link had changed a bit, and the receiver's checksum found it.
+    Corrupt = 10,
 }
 
 impl DropReason {
     /// All reasons in the order of their numbers.
-    pub const ALL: [DropReason; 9] = [
+    pub const ALL: [DropReason; 10] = [
         DropReason::Full,
         DropReason::Managed,
         DropReason::Loss,
@@ -98,6 +102,7 @@ impl DropReason {
         DropReason::Malformed,
         DropReason::Hook,
         DropReason::Overload,
+        DropReason::Corrupt,
     ];
 
     /// What reports call it.
@@ -112,6 +117,7 @@ impl DropReason {
             DropReason::Malformed => "malformed",
             DropReason::Hook => "hook",
             DropReason::Overload => "overload",
+            DropReason::Corrupt => "corrupt",
         }
     }
 }
@@ -183,7 +189,7 @@ impl Record {
 
 impl Kind {
     /// All kinds in the order of their numbers.
-    pub const ALL: [Kind; 21] = [
+    pub const ALL: [Kind; 22] = [
         Kind::Sent,
         Kind::Delivered,
         Kind::Dropped,
@@ -204,6 +210,7 @@ impl Kind {
         Kind::Late,
         Kind::Duplicate,
         Kind::Merging,
+        Kind::Signal,
         Kind::Suppressed,
     ];
 
@@ -238,7 +245,7 @@ mod tests {
     #[test]
     fn unknown_kinds_are_refused() {
         let mut b = Record::new(0, Kind::Sent).to_bytes();
-        for bad in [0, 22, 255] {
+        for bad in [0, 23, 255] {
             b[30] = bad;
             assert_eq!(Record::from_bytes(&b), None);
         }

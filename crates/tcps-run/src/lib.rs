@@ -6,6 +6,7 @@
 //! ```
 
 pub mod analysis;
+pub mod batch;
 pub mod code;
 pub mod cpu;
 pub mod error;
@@ -18,6 +19,5 @@ pub mod real;
 pub mod recorder;
 pub mod report;
 pub mod sample_codec;
-pub mod snr;
 pub mod source;
 pub mod virtual_time;

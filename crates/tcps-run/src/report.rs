@@ -3,7 +3,6 @@
 use crate::{
     node::NodeReport,
     plan::{Plan, StepKind},
-    snr::Signal,
 };
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -35,8 +34,6 @@ pub struct Report {
     pub nodes: Vec<NodeSelf>,
     /// What the emulator did, set against delivered.
     pub emulator: Vec<Emulated>,
-    /// Ratios of signal to noise, where values were compared.
-    pub signals: Vec<Signal>,
     /// Clock estimates.
     pub clocks: Vec<Clock>,
     /// What failed, in words.
@@ -77,6 +74,8 @@ pub struct Endpoint {
     malformed: u64,
     duplicates: u64,
     incomplete: u64,
+    refused: u64,
+    retransmits: u64,
 }
 
 /// A stage's calls.
@@ -280,6 +279,8 @@ impl Report {
                 malformed: s.malformed + strays,
                 duplicates: s.duplicates,
                 incomplete: s.incomplete,
+                refused: s.refused,
+                retransmits: s.retransmits,
             });
         }
         if let (Some(e), Some(sync)) = (node.clock, plan.sync.as_ref()) {

@@ -153,14 +153,18 @@ fn a_stopped_flow_leaves_its_ticks_out() {
 }
 
 #[test]
-fn corruption_reaches_the_display_and_is_seen_there() {
+fn a_damaged_datagram_is_dropped_where_it_arrives_and_brings_no_phantom() {
+    // [RFC 768] The checksum of UDP finds a changed bit: nothing that a header could claim is ever delivered.
     let mut plan = chain();
-    plan["flows"][0]["source"]["bytes"] = json!(1000);
     plan["network"]["links"][0]["corrupt"] = json!(0.1);
-    let (report, rows) = simulate(&plan, "corrupt");
-    let bad = of(&rows, Kind::Verified).iter().filter(|r| r.detail == 0).count();
-    assert!((60..140).contains(&bad), "{bad} of 990 frames with a changed bit, header bits aside");
-    let _ = report;
+    let (_, rows) = simulate(&plan, "corrupt");
+    let dropped = of(&rows, Kind::Dropped);
+    assert!((60..140).contains(&dropped.len()), "{} of 1000", dropped.len());
+    assert!(dropped.iter().all(|r| (r.detail, r.point, r.flow) == (DropReason::Corrupt as u8, 0, 0)));
+    let delivered = of(&rows, Kind::Delivered);
+    assert!(delivered.iter().all(|r| r.value == 10 * MS && r.index < 1000));
+    assert!(of(&rows, Kind::Verified).iter().all(|r| r.detail == 1));
+    assert!((990 - dropped.len()..=1000 - dropped.len()).contains(&delivered.len()));
 }
 
 #[test]
@@ -199,6 +203,23 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     assert_eq!(first, hash(&plan));
     plan["seed"] = json!(2);
     assert_ne!(first, hash(&plan));
+}
+
+#[test]
+fn a_full_disk_ends_the_run_at_once_with_its_reason() {
+    let mut plan = chain();
+    plan["duration_ns"] = json!(1_000_000 * 1000 * MS);
+    let plan: Plan = serde_json::from_value(plan).expect("a plan");
+    let full = PathBuf::from("/dev/full");
+    let mut last = 0;
+    let mut progress = |now| {
+        last = now;
+        now < 1000 * 1000 * MS
+    };
+    let options = Options { records: Some(&full), pcapng: None, progress: Some(&mut progress) };
+    let refused = run(&plan, &mut NoPython, options);
+    assert!(refused.as_ref().is_err_and(|e| e.0.contains("No space left")), "{:?}", refused.err());
+    assert!(last < 1000 * 1000 * MS, "it went on to {} s", last / (1000 * MS));
 }
 
 #[test]
@@ -376,11 +397,14 @@ fn a_source_with_one_buffer_copies_then_sends_and_with_two_copies_while_sending(
 fn the_ratio_of_signal_to_noise_is_that_of_holding_every_tenth_sample() {
     // [PROTOCOLS 1.7] A triangle of period 1 s and height 1, held for 10 ms: steps of 0.004, signal 1/3.
     let mut plan = chain();
-    plan["snr_from_ns"] = json!(0);
+    plan["signals"] = json!([0, 5]);
     plan["flows"][0]["sink"] = json!({"kind": "count"});
     plan["flows"][0]["path"][0]["steps"] = json!([{"kind": "code", "run": {"kind": "builtin", "name": "uniform", "symbol": "", "params": {"every": 10}}}]);
-    let (report, _) = simulate(&plan, "snr");
-    let got = serde_json::to_value(&report).unwrap()["signals"][0]["snr_db"].as_f64().unwrap();
+    let (_, rows) = simulate(&plan, "snr");
+    let plan: Plan = serde_json::from_value(plan).unwrap();
+    let bytes: Vec<u8> = rows.iter().flat_map(|r| r.to_bytes()).collect();
+    let analysis = tcps_run::analysis::analyse(&bytes[..], &plan, &Default::default()).unwrap();
+    let got = analysis.flows[0].snr_db.unwrap();
     let noise: f64 = (0..10).map(|i| (0.004 * f64::from(i)).powi(2)).sum::<f64>() / 10.0;
     assert!((got - 10.0 * (1.0 / 3.0 / noise).log10()).abs() < 0.1, "{got}");
 }

@@ -159,6 +159,12 @@ impl<'a> Params<'a> {
         self.bad(key, self.value.get(key).unwrap_or(&Value::Null), allowed.into())
     }
 
+    /// A parameter whose value led to nothing.
+    pub(crate) fn failed(&self, key: &'static str, found: &str, why: &dyn fmt::Display) -> TransportError {
+        let (transport, found) = (self.transport, format!("{found} ({why})"));
+        TransportError::BadParameter { transport, key, found, allowed: "another one".into() }
+    }
+
     fn bad(&self, key: &'static str, found: &Value, allowed: String) -> TransportError {
         TransportError::BadParameter { transport: self.transport, key, found: found.to_string(), allowed }
     }

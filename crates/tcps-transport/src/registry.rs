@@ -3,6 +3,8 @@
 use crate::{
     after,
     params::{Params, TransportError},
+    quic::Quic,
+    tcp::Tcp,
     telehaptic::{self, Telehaptic},
     udp::Udp,
 };
@@ -19,6 +21,16 @@ pub enum Side {
     A,
     /// The one that the plan calls `b`.
     B,
+}
+
+impl Side {
+    /// The end at the other side.
+    pub fn other(self) -> Self {
+        match self {
+            Side::A => Side::B,
+            Side::B => Side::A,
+        }
+    }
 }
 
 /// A flow on a channel.
@@ -65,7 +77,7 @@ impl ChannelContext {
 
 type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
 
-const MEMBERS: [(&str, Make); 8] = [
+const MEMBERS: [(&str, Make); 10] = [
     ("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?))),
     ("alphan", |params, side, ctx| Ok(Box::new(after::alphan::Alphan::from_params(params, side, ctx)?))),
     ("coarse-copy", |p, side, ctx| Ok(Box::new(after::coarse_copy::CoarseCopy::from_params(p, side, ctx)?))),
@@ -74,6 +86,8 @@ const MEMBERS: [(&str, Make); 8] = [
     ("nack", |params, side, ctx| Ok(Box::new(after::nack::Nack::from_params(params, side, ctx)?))),
     ("smoothed-sctp", |p, s, ctx| Ok(Box::new(after::smoothed_sctp::SmoothedSctp::from_params(p, s, ctx)?))),
     ("visual-haptic", |p, s, ctx| Ok(Box::new(after::visual_haptic::VisualHaptic::from_params(p, s, ctx)?))),
+    ("tcp", |params, side, ctx| Ok(Box::new(Tcp::from_params(params, side, ctx)?))),
+    ("quic", |params, side, ctx| Ok(Box::new(Quic::from_params(params, side, ctx)?))),
 ];
 
 /// Names of the transports.

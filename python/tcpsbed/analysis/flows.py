@@ -35,6 +35,7 @@ def flow(found: Found, info: Found) -> dict[str, Any]:
         },
         "superseded": found["superseded"],
         "suppressed": found["suppressed"],
+        "snr_db": found["snr_db"],
         "rate_reduction": found["suppressed"] / found["sent"] if found["sent"] else 0.0,
         "resampled_at": found["resampled_at"],
         "drops": {f"{drop['at']} {drop['reason']}": drop["packets"] for drop in found["drops"]},

@@ -73,7 +73,6 @@ def build(folder: Path, scenario_info: Found, result: Found, analysis: Found) ->
 
 def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
     seconds = analysis["end_ns"] / 1e9
-    ratios = {signal["flow"]: signal["snr_db"] for signal in result.get("signals", ())}
     return {
         "version": VERSION,
         **{key: info[key] for key in ("name", "world", "seed", "duration_s", "warmup_s")},
@@ -85,9 +84,7 @@ def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
         "records": {"rows": analysis["rows"], "level": info["level"], "digits": analysis["digits"]},
         "records_sha256": result.get("records_sha256", ""),
         "flows": {
-            flow["name"]: flows.flow(flow, info["flows"].get(flow["name"], {}))
-            | {"snr_db": ratios.get(flow["name"])}
-            for flow in analysis["flows"]
+            flow["name"]: flows.flow(flow, info["flows"].get(flow["name"], {})) for flow in analysis["flows"]
         },
         "path": {flow["name"]: flows.path(flow) for flow in analysis["flows"]},
         "points": {flow["name"]: flows.points(flow) for flow in analysis["flows"]},

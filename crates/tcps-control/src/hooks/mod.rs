@@ -6,8 +6,8 @@ pub mod hand;
 pub mod imu_wrist;
 pub mod limit;
 pub mod mouse_xy;
+pub mod pi;
 pub mod pose;
-pub mod predict;
 pub mod quantise16;
 pub mod zoh;
 

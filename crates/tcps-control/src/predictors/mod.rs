@@ -6,12 +6,13 @@
 //! Times are those of the samples' origin. Samples that are older than the newest, empty or not finite are left out;
 //! a sample with another number of values starts a new signal.
 
-pub mod acceleration;
 pub mod ar;
+pub mod hook;
 mod kalman;
+pub mod kalman_acceleration;
+pub mod kalman_velocity;
 pub mod linear;
 pub mod operator;
-pub mod velocity;
 pub mod zoh;
 
 use tcps_core::time::Time;

@@ -13,8 +13,8 @@ use serde_json::Value;
 use tcps_core::{model::Predictor, time::Time};
 
 use super::{
-    acceleration::white_jerk,
     kalman::{Kalman, Motion, Square},
+    kalman_acceleration::white_jerk,
 };
 use crate::params::{parse, positive};
 

@@ -8,12 +8,14 @@ use super::names;
 use super::order::{Order, Reordering};
 use super::path::{self, PathReport, PointAges};
 use super::series::Series;
+use super::snr;
 use super::tally::{Distribution, Tally};
 use super::Options;
 use crate::plan::{FlowPlan, Plan};
 use serde::Serialize;
 use tcps_core::{
     record::{DropReason, Kind, Record},
+    sample::{entry, exit, PointId},
     time::Time,
 };
 
@@ -88,6 +90,8 @@ pub struct FlowReport {
     pub jitter: Jitters,
     /// Delay above the smallest delay, ns.
     pub pdv_ns: Option<Distribution>,
+    /// Ratio of signal to noise of what is displayed, if values were recorded at source and sink.
+    pub snr_db: Option<f64>,
     /// Delay of a sample minus that of the one sent before it, ns.
     pub ipdv_ns: Option<Distribution>,
     /// Time between packets, ns.
@@ -124,6 +128,8 @@ pub struct Flow {
     counts: Counts,
     drops: Vec<[u64; DropReason::ALL.len()]>,
     last_arrival_ns: Option<Time>,
+    /// Values at source and sink, and the points where they are recorded.
+    values: Option<(snr::Log, [PointId; 2])>,
 }
 
 #[derive(Debug, Default)]
@@ -168,6 +174,7 @@ impl Flow {
             counts: Counts::default(),
             drops: vec![Default::default(); plan.network.links.len().max(plan.components.len()) + 1],
             last_arrival_ns: None,
+            values: ends(plan, flow).map(|points| (snr::Log::default(), points)),
         }
     }
 
@@ -242,6 +249,15 @@ impl Flow {
         }
         if let Some(after_ns) = leg.delay_of(row.index.checked_add(1)) {
             self.ipdv.add(after_ns.saturating_sub(row.value));
+        }
+    }
+
+    /// A value of a sample at a point.
+    pub fn signal(&mut self, row: &Record) {
+        match &mut self.values {
+            Some((log, [source, _])) if row.point == *source => log.made(row),
+            Some((log, [_, sink])) if row.point == *sink => log.shown(row),
+            _ => {}
         }
     }
 
@@ -324,6 +340,7 @@ impl Flow {
             drops: self.drops_by_place(plan),
             // [RFC 5481 §4.2]
             pdv_ns: delay_ns.as_ref().map(|d| d.shifted(-d.min)),
+            snr_db: self.snr_db(options, delay_ns.as_ref()),
             delay_ns,
             jitter: self.jitter.summary(),
             ipdv_ns: self.ipdv.distribution(),
@@ -337,6 +354,11 @@ impl Flow {
             path: path::report(plan, flow, &self.legs.iter().map(|leg| &leg.join).collect::<Vec<_>>()),
             cdf: FlowCdf { delay_ns: delay.curve(p), interarrival_ns: self.interarrival.curve(p) },
         }
+    }
+
+    fn snr_db(&self, options: &Options, delay_ns: Option<&Distribution>) -> Option<f64> {
+        let resampled_ns = delay_ns.filter(|_| self.legs.len() > 1).map(|d| d.min as Time);
+        self.values.as_ref()?.0.snr_db(options.warmup_ns, resampled_ns)
     }
 
     /// Share of samples that do not make it over all legs.
@@ -363,6 +385,12 @@ impl Flow {
         let tallies = self.ipdv.heap_bytes() + self.interarrival.heap_bytes();
         tallies + self.legs.iter().map(Leg::heap_bytes).sum::<usize>()
     }
+}
+
+/// Source and sink of a flow, if the plan has values recorded at both.
+fn ends(plan: &Plan, flow: &FlowPlan) -> Option<[PointId; 2]> {
+    let points = [entry(flow.path.first()?.component), exit(flow.path.last()?.component)];
+    points.iter().all(|p| plan.signals.contains(p)).then_some(points)
 }
 
 /// Payload over the time from the warm-up (or the flow's start) to the end (or the flow's stop).

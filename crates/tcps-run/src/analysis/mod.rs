@@ -24,6 +24,7 @@ pub mod path;
 pub mod queue;
 pub mod rows;
 pub mod series;
+pub mod snr;
 pub mod stretch;
 pub mod tally;
 pub mod window;
@@ -198,6 +199,11 @@ impl<'a> Analyser<'a> {
                     let around =
                         flow::Around { flow: number, options: &self.options, series: &mut self.series };
                     flow.count(row, around);
+                }
+            }
+            Kind::Signal => {
+                if let Some(flow) = self.flows.get_mut(row.flow as usize) {
+                    flow.signal(row);
                 }
             }
             Kind::Echo | Kind::EchoForward | Kind::EchoReturn => self.echo(row, counts),

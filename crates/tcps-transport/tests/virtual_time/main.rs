@@ -3,4 +3,7 @@
 mod after;
 mod clocksync;
 mod pair;
+mod quic;
+mod session;
+mod tcp;
 mod udp;

@@ -16,7 +16,6 @@ use tcps_core::{
     time::Time,
 };
 
-use super::{emit, too_few};
 use crate::{
     params::{not_negative, parse, positive},
     registry::Make,
@@ -124,12 +123,18 @@ impl Hook for Predict {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
         if input.present != 0 {
             if input.x().is_empty() || input.x().iter().any(|v| !v.is_finite()) {
-                return too_few("values", input.x());
+                return Verdict::Failed(format!(
+                    "needs values, all finite; found {} of them",
+                    input.x().len()
+                ));
             }
             self.take(input.now_ns, input.origin_ns, input.x());
         }
         match self.answer(input.now_ns) {
-            true => emit(output, &self.guess),
+            true => {
+                output.set(&self.guess);
+                Verdict::Emit
+            }
             false => Verdict::Nothing,
         }
     }

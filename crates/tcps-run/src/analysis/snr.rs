@@ -7,10 +7,9 @@
 //! ```
 //! The constant part of the delay does not count; sampling, losses, queueing, merging and prediction do.
 
-use serde::Serialize;
-use tcps_core::time::Time;
+use tcps_core::{record::Record, time::Time};
 
-/// What one node has seen of the values of a flow.
+/// What has been made and displayed of a flow. All of it is kept: 8 bytes a value and 24 a sample.
 #[derive(Debug, Clone, Default)]
 pub struct Log {
     made: Series,
@@ -20,15 +19,19 @@ pub struct Log {
 /// Vectors over time.
 #[derive(Debug, Clone, Default)]
 struct Series {
-    /// Run time, time of origin, and where the values end.
-    at: Vec<(Time, Time, usize)>,
+    /// Run time, number of the sample, and where its values end.
+    at: Vec<(Time, u32, usize)>,
     values: Vec<f64>,
 }
 
 impl Series {
-    fn push(&mut self, now: Time, origin_ns: Time, values: &[f64]) {
-        self.values.extend_from_slice(values);
-        self.at.push((now, origin_ns, self.values.len()));
+    /// Adds a value; the first of a sample begins a vector.
+    fn add(&mut self, row: &Record) {
+        self.values.push(f64::from_bits(row.value as u64));
+        match self.at.last_mut().filter(|_| row.detail > 0) {
+            Some(last) => last.2 = self.values.len(),
+            None => self.at.push((row.time_ns, row.index, self.values.len())),
+        }
     }
 
     fn of(&self, i: usize) -> &[f64] {
@@ -38,46 +41,30 @@ impl Series {
     }
 }
 
-/// The ratio of a flow.
-#[derive(Debug, Clone, Serialize)]
-pub struct Signal {
-    /// Its name.
-    pub flow: String,
-    /// The ratio in dB; none if nothing was displayed or nothing differs.
-    pub snr_db: Option<f64>,
-}
-
 impl Log {
-    /// The source has made a sample.
-    pub fn made(&mut self, now: Time, origin_ns: Time, values: &[f64]) {
-        self.made.push(now, origin_ns, values);
+    /// A value of a sample that the source has made.
+    pub fn made(&mut self, row: &Record) {
+        self.made.add(row);
     }
 
-    /// The sink has got one.
-    pub fn shown(&mut self, now: Time, origin_ns: Time, values: &[f64]) {
-        self.shown.push(now, origin_ns, values);
+    /// A value of a sample that has been displayed.
+    pub fn shown(&mut self, row: &Record) {
+        self.shown.add(row);
     }
 
-    /// Adds what another node has seen.
-    pub fn join(&mut self, other: Log) {
-        for (mine, theirs) in [(&mut self.made, other.made), (&mut self.shown, other.shown)] {
-            if mine.at.is_empty() {
-                *mine = theirs;
-            }
-        }
-    }
-
-    /// The ratio over the samples made from `warmup_ns` on.
+    /// The ratio over the samples made from `warmup_ns` on. Where samples are numbered anew on the way, `resampled_ns` is
+    /// the smallest delay, and what is displayed last is the newest.
     // [PROTOCOLS 1.7]
-    pub fn snr_db(&self, warmup_ns: Time) -> Option<f64> {
-        let least_ns = self.least_delay_ns()?;
+    pub fn snr_db(&self, warmup_ns: Time, resampled_ns: Option<Time>) -> Option<f64> {
+        let least_ns = resampled_ns.or_else(|| self.least_delay_ns())?;
         let (mut signal, mut noise, mut next, mut newest) = (0.0, 0.0, 0, None::<usize>);
         let end = self.shown.at.last()?.0;
         for (i, &(made_ns, ..)) in self.made.at.iter().enumerate() {
             let due = made_ns.saturating_add(least_ns);
             while self.shown.at.get(next).is_some_and(|s| s.0 <= due) {
-                let is_newer = newest.is_none_or(|n: usize| self.shown.at[next].1 >= self.shown.at[n].1);
-                newest = if is_newer { Some(next) } else { newest };
+                let index = |n: usize| self.shown.at[n].1;
+                let older = newest.is_some_and(|n| resampled_ns.is_none() && index(next) < index(n));
+                newest = if older { newest } else { Some(next) };
                 next += 1;
             }
             let Some(shown) = newest.filter(|_| made_ns >= warmup_ns && due <= end) else { continue };
@@ -89,48 +76,56 @@ impl Log {
         (signal > 0.0 && noise > 0.0).then(|| 10.0 * libm::log10(signal / noise))
     }
 
-    /// Of the samples that were displayed, found again by their time of origin.
     fn least_delay_ns(&self) -> Option<Time> {
         let made = &self.made.at;
-        let delay = |&(shown_ns, origin_ns, _): &(Time, Time, usize)| {
-            let at = made.binary_search_by_key(&(origin_ns / ORIGIN_NS), |m| m.1 / ORIGIN_NS).ok()?;
+        let delay = |&(shown_ns, index, _): &(Time, u32, usize)| {
+            let at = made.binary_search_by_key(&index, |m| m.1).ok()?;
             Some(shown_ns.saturating_sub(made[at].0))
         };
         self.shown.at.iter().filter_map(delay).min()
     }
 }
 
-/// Transports may cut times of origin to microseconds.
-const ORIGIN_NS: Time = 1_000;
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tcps_core::time::MS;
+    use tcps_core::{record::Kind, time::MS};
+
+    fn rows(at: Time, index: u32, values: &[f64]) -> Vec<Record> {
+        let row = |(detail, value): (u8, &f64)| Record {
+            value: value.to_bits() as i64,
+            index,
+            detail,
+            ..Record::new(at, Kind::Signal)
+        };
+        (0u8..).zip(values).map(row).collect()
+    }
 
     fn log(delays_ms: &[Option<i64>], x: impl Fn(i64) -> f64) -> Log {
         let mut log = Log::default();
         let mut shown = Vec::new();
         for (i, delay) in (0..).zip(delays_ms) {
-            log.made(i * MS, i * MS + 7, &[x(i), 1.0]);
+            rows(i * MS, i as u32, &[x(i), 1.0]).iter().for_each(|r| log.made(r));
             shown.extend(delay.map(|d| ((i + d) * MS, i)));
         }
         shown.sort_unstable();
-        shown.iter().for_each(|&(t, i)| log.shown(t, i * MS, &[x(i), 1.0]));
+        for (t, i) in shown {
+            rows(t, i as u32, &[x(i), 1.0]).iter().for_each(|r| log.shown(r));
+        }
         log
     }
 
     // [PROTOCOLS 1.7]
     #[test]
     fn a_constant_delay_is_no_noise() {
-        assert_eq!(log(&[Some(15); 100], |i| i as f64).snr_db(0), None);
+        assert_eq!(log(&[Some(15); 100], |i| i as f64).snr_db(0, None), None);
     }
 
     // [PROTOCOLS 1.7]
     #[test]
     fn a_hold_over_every_other_sample_of_a_ramp_is_off_by_half_of_its_steps() {
         let delays: Vec<_> = (0..1000).map(|i| (i % 2 == 0).then_some(15)).collect();
-        let got = log(&delays, |i| i as f64).snr_db(0).unwrap();
+        let got = log(&delays, |i| i as f64).snr_db(0, None).unwrap();
         let signal: f64 = (0..=998).map(|i| (i * i) as f64 + 1.0).sum();
         let expected = 10.0 * (signal / 499.0).log10();
         assert!((got - expected).abs() < 1e-9, "{got} {expected}");
@@ -140,19 +135,19 @@ mod tests {
     #[test]
     fn late_samples_are_noise_and_old_ones_are_not_displayed_after_new_ones() {
         let late: Vec<_> = (0..1000).map(|i| Some(if i < 10 { 15 } else { 18 })).collect();
-        let steady = log(&late, |i| i as f64).snr_db(500 * MS).unwrap();
+        let steady = log(&late, |i| i as f64).snr_db(500 * MS, None).unwrap();
         let signal: f64 = (500..=999).map(|i| (i * i) as f64 + 1.0).sum();
         assert!((steady - 10.0 * (signal / (500.0 * 9.0)).log10()).abs() < 0.1, "{steady}");
         let mut reordered = vec![Some(15); 1000];
         reordered[500] = Some(40);
-        let one_lost = log(&reordered, |i| i as f64).snr_db(0).unwrap();
+        let one_lost = log(&reordered, |i| i as f64).snr_db(0, None).unwrap();
         let signal: f64 = (0..1000).map(|i| (i * i) as f64 + 1.0).sum();
         assert!((one_lost - 10.0 * signal.log10()).abs() < 1e-6, "{one_lost}");
     }
 
     #[test]
     fn nothing_displayed_has_no_ratio() {
-        assert_eq!(Log::default().snr_db(0), None);
-        assert_eq!(log(&[None; 9], |i| i as f64).snr_db(0), None);
+        assert_eq!(Log::default().snr_db(0, None), None);
+        assert_eq!(log(&[None; 9], |i| i as f64).snr_db(0, None), None);
     }
 }

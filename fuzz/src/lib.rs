@@ -9,6 +9,7 @@
 mod script;
 mod streams;
 mod sync;
+mod telehaptic;
 mod transport;
 mod wire;
 
@@ -16,6 +17,7 @@ use tcps_net::spec::NetworkSpec;
 
 pub use streams::{quic, tcp};
 pub use sync::clocksync;
+pub use telehaptic::{telehaptic, telehaptic_any, telehaptic_pair};
 pub use transport::{udp, udp_pair};
 pub use wire::{clock, echo, header, ip};
 
@@ -23,11 +25,14 @@ pub use wire::{clock, echo, header, ip};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 10] = [
+pub const TARGETS: [(&str, Target); 13] = [
     ("header", header),
     ("echo", echo),
     ("clock", clock),
     ("ip", ip),
+    ("telehaptic", telehaptic),
+    ("telehaptic_any", telehaptic_any),
+    ("telehaptic_pair", telehaptic_pair),
     ("udp", udp),
     ("udp_pair", udp_pair),
     ("tcp", tcp),

@@ -185,11 +185,9 @@ def summary(
             }
     emulated = [
         {
-            "link": "bottleneck.forward",
+            "path": "op -> cloud",
             "set_delay_ms": 5.0,
             "delivered_delay_ms": spread(5.03, 0.05),
-            "set_rate_bps": 1.5e6,
-            "delivered_rate_bps": 1.499e6,
             "set_loss": 0.0,
             "delivered_loss": 0.0,
         }
@@ -206,6 +204,7 @@ def summary(
         "promise": "same scenario and seed give the same records on any machine",
         "wall": {"simulate_s": 0.31, "total_s": 0.9},
         "records": {"rows": 812_331, "level": "samples"},
+        "across_seeds": {"seeds": [seed], "failed": [], "flows": {}},
         "records_sha256": "9f" * 32,
         "flows": flows,
         "path": {flow: path_of(i) for i, flow in enumerate(FLOWS)},
@@ -299,6 +298,7 @@ def series(summed: dict[str, Any], seed: int = 1) -> dict[str, Any]:
             "rate_bps": [flow["rate_bps"] * (0.98 + 0.04 * draw.random()) for _ in mean],
             "lost": [draw.randrange(9) if level > 0.9 and draw.random() < 0.4 else 0 for level in load],
             "age_ms": [value + 0.6 for value in mean],
+            "fragments": [None for _ in mean],
         }
         delays = [base + drawn * 0.35 * k / 10 for k in range(101)]
         cdf[name] = {

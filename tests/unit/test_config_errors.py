@@ -467,7 +467,7 @@ OVERRIDES = {
     "allowed: kinematic, haptic (did you mean kinematic?)",
     "flows.kinematic.rate=2 khz": 'flows.kinematic.rate: found "2 khz", with the unknown unit "khz"; '
     'allowed: a frequency such as "1 kHz" (Hz, kHz, MHz, fps)',
-    "duration": "found no KEY=VALUE; allowed: KEY=VALUE, such as 'traffic.cbr.rate=\"310 kbit/s\"'",
+    "duration": "found no KEY=VALUE in one line of text; allowed: KEY=VALUE, such as 'traffic.cbr.rate=\"310 kbit/s\"'",
     "a b=3": 'found "a b", which is no key; allowed: KEY=VALUE, such as \'traffic.cbr.rate="310 kbit/s"\'',
 }
 

@@ -184,7 +184,7 @@ def test_a_folder_without_a_run_says_what_to_name(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=re.escape("no summary.json")):
         open_folder(tmp_path)
     (tmp_path / "summary.json").write_text("{broken")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="broken JSON"):
         open_folder(tmp_path)
     (tmp_path / "summary.json").write_text('{"version": 2}')
     with pytest.raises(DataError, match="version: found 2"):

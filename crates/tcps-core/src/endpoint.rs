@@ -96,4 +96,8 @@ pub trait Endpoint: Send {
     fn stats(&self) -> EndpointStats {
         EndpointStats::default()
     }
+    /// What went wrong in its own code, if anything did.
+    fn failure(&self) -> Option<String> {
+        None
+    }
 }

@@ -12,6 +12,7 @@ mod batch;
 mod check;
 mod hooks;
 mod records;
+mod transport;
 
 use attach::Interpreter;
 use hooks::PythonHooks;
@@ -128,5 +129,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(hooks::time_hook, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_batch, m)?)?;
     m.add_class::<records::Drain>()?;
+    m.add_class::<transport::Incoming>()?;
+    m.add_class::<transport::Outgoing>()?;
     Ok(())
 }

@@ -271,6 +271,10 @@ impl Report {
         for (component, text) in node.failed_robots {
             self.errors.push(format!("robot {}: {text}", plan.components[component as usize].name));
         }
+        for (channel, text) in node.failed_endpoints {
+            let (c, at) = (&plan.channels[channel as usize], &plan.nodes[id as usize].name);
+            self.errors.push(format!("transport {} of {} at {at}: {text}", c.transport, c.name));
+        }
         for (channel, s, strays) in node.endpoints {
             let c = &plan.channels[channel as usize];
             self.endpoints.push(Endpoint {

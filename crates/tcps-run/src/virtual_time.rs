@@ -10,6 +10,7 @@
 //! in the order of the plan.
 
 use crate::{
+    background::BusyNetwork,
     code::PythonCode,
     cpu::Cpu,
     error::RunError,
@@ -30,7 +31,7 @@ use tcps_core::{
     record::{Kind, Record, NONE},
     time::{Time, NEVER},
 };
-use tcps_net::{LinkChange, NetEvent, Network, Packet, ASIDE_CLASS};
+use tcps_net::{LinkChange, NetEvent, Packet, ASIDE_CLASS};
 
 /// Steps between looks at the machine's clock.
 const STEPS_PER_LOOK: u64 = 1 << 8;
@@ -59,7 +60,7 @@ struct Letter {
 
 /// Everything around the nodes.
 struct World {
-    network: Network,
+    network: BusyNetwork,
     linked: bool,
     direct: VecDeque<(u16, u32)>,
     letters: Vec<Letter>,
@@ -94,9 +95,7 @@ struct Driver<'p> {
 impl<'p> Driver<'p> {
     fn new(plan: &'p Plan, python: &mut dyn PythonCode, options: &Options<'_>) -> Result<Self, RunError> {
         plan.check()?;
-        let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
-        let network =
-            Network::new(&plan.network, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))?;
+        let network = BusyNetwork::new(plan)?;
         let mut nodes = Vec::new();
         for id in 0..plan.nodes.len() {
             nodes.push(Node::new(plan, id as u16, None, python)?);
@@ -279,7 +278,7 @@ impl<'p> Driver<'p> {
         let end = if interrupted { self.now } else { self.plan.duration_ns };
         self.world.network.handle_timeout(end);
         let nodes: Vec<_> = self.nodes.iter_mut().map(Node::report).collect();
-        let busy = self.world.cpus.iter().map(Cpu::busy_ns).collect::<Vec<_>>();
+        let busy = self.world.cpus.iter().map(|c| c.busy_ns(end)).collect::<Vec<_>>();
         if let Some(capture) = self.world.capture.take() {
             capture.finish()?;
         }
@@ -289,7 +288,7 @@ impl<'p> Driver<'p> {
         report.simulate_s = simulate_s;
         report.events = self.steps;
         report.errors = self.errors;
-        report.network(&self.world.network);
+        report.network(self.world.network.network());
         for (id, node) in nodes.into_iter().enumerate() {
             report.node(self.plan, id as u16, node);
             report.virtual_node(id, busy[id]);

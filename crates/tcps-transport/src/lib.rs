@@ -27,5 +27,6 @@ mod telehaptic;
 pub mod udp;
 mod window;
 
+pub use outbox::Outbox;
 pub use params::TransportError;
 pub use registry::{endpoint, names, ChannelContext, ChannelFlow, Side};

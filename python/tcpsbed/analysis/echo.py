@@ -35,6 +35,7 @@ def _point(point: Found) -> dict[str, Any]:
         "point": point["point"],
         "n": point["n"],
         "lost": point["lost"],
+        "superseded": point["superseded"],
         "round_trip_ms": distribution_ms(point["round_trip_ns"]),
         "forward_ms": distribution_ms(point["forward_ns"]),
         "return_ms": distribution_ms(point["return_ns"]),

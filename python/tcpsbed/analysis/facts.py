@@ -75,4 +75,6 @@ def _promise(plan: Mapping[str, Any], world: str) -> str:
         return "none"
     codes = [step["run"] for _, _, step in _steps(plan) if step.get("run")]
     codes += [component["robot"]["run"] for component in plan["components"] if component.get("robot")]
+    if any(":" in channel["transport"] for channel in plan.get("channels", ())):
+        return "machine"
     return "anywhere" if all(code["kind"] == "builtin" for code in codes) else "machine"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tcpsbed.analysis.records import KINDS, open_records
+from tcpsbed.analysis.records import KINDS, open_records, plan_of
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Duration, File, Quiet, Seed, Sets, World, overrides
 from tcpsbed.errors import WorldError
@@ -22,7 +22,7 @@ QUANTILES = 101
 
 ENTER, EXIT, STAGE = (1 + KINDS.index(kind) for kind in ("enter", "exit", "stage"))
 
-HELP = """Measure what stages cost in a real run and write it down for virtual runs.
+HELP = """Measure real costs of stages for virtual runs.
 
 \b
 Example:
@@ -93,7 +93,7 @@ def stages_of(folder: Path) -> dict[str, Any]:
     """Quantiles of the cost of every stage (`srv.kinematics`) in the records of a run, in nanoseconds."""
     import numpy as np
 
-    plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+    plan = plan_of(folder)
     rows = np.asarray(open_records(folder / "records.bin"))
     names = [component["name"] for component in plan["components"]]
     found: dict[str, Any] = {}

@@ -130,6 +130,8 @@ pub struct Flow {
     last_arrival_ns: Option<Time>,
     /// Values at source and sink, and the points where they are recorded.
     values: Option<(snr::Log, [PointId; 2])>,
+    /// Since when packets hold how many fragments.
+    merging: Option<(Time, i64)>,
 }
 
 #[derive(Debug, Default)]
@@ -175,6 +177,7 @@ impl Flow {
             drops: vec![Default::default(); plan.network.links.len().max(plan.components.len()) + 1],
             last_arrival_ns: None,
             values: ends(plan, flow).map(|points| (snr::Log::default(), points)),
+            merging: None,
         }
     }
 
@@ -266,6 +269,7 @@ impl Flow {
         let late_enough = row.time_ns >= around.options.warmup_ns;
         match row.kind {
             Kind::Superseded | Kind::Suppressed => self.given_up(row, around),
+            Kind::Merging => self.merges(row.time_ns, Some(row.value), around.flow, around.series),
             _ if !late_enough => {}
             Kind::Dropped => self.dropped(row),
             Kind::Duplicate => self.counts.duplicates_dropped += 1,
@@ -273,6 +277,14 @@ impl Flow {
             Kind::Verified => self.counts.verified.good += 1,
             _ => {}
         }
+    }
+
+    /// From now on packets hold so many fragments; `None` at the end.
+    fn merges(&mut self, now_ns: Time, fragments: Option<i64>, flow: usize, series: &mut Series) {
+        if let Some((since_ns, before)) = self.merging.take() {
+            series.merged(flow, since_ns, now_ns, before);
+        }
+        self.merging = fragments.map(|k| (now_ns, k));
     }
 
     /// The row names the component: its sample is on the leg that leads there.
@@ -300,6 +312,9 @@ impl Flow {
     /// Judges what is left at the end of the run.
     pub fn finish(&mut self, flow: &FlowPlan, end_ns: Time, around: Around) {
         let Around { flow: number, options, series } = around;
+        if self.merging.is_some() {
+            self.merges(end_ns, None, number, series);
+        }
         for leg in &mut self.legs {
             leg.finish(number, end_ns.saturating_sub(options.grace_ns), series);
         }

@@ -193,7 +193,12 @@ impl<'a> Analyser<'a> {
                 self.queues.take(row, counts, &mut self.series.queues, bin);
             }
             Kind::Event => self.event(row),
-            Kind::Dropped | Kind::Superseded | Kind::Suppressed | Kind::Duplicate | Kind::Verified => {
+            Kind::Dropped
+            | Kind::Superseded
+            | Kind::Suppressed
+            | Kind::Duplicate
+            | Kind::Verified
+            | Kind::Merging => {
                 let number = row.flow as usize;
                 if let Some(flow) = self.flows.get_mut(number) {
                     let around =
@@ -206,7 +211,9 @@ impl<'a> Analyser<'a> {
                     flow.signal(row);
                 }
             }
-            Kind::Echo | Kind::EchoForward | Kind::EchoReturn => self.echo(row, counts),
+            Kind::Echo | Kind::EchoForward | Kind::EchoReturn | Kind::EchoSuperseded => {
+                self.echo(row, counts)
+            }
             _ if !counts => {}
             Kind::Sync => self.clocks.take(row, self.plan),
             Kind::Gap | Kind::Late => self.nodes.take(row),

@@ -10,7 +10,7 @@ use crate::{
 use std::collections::VecDeque;
 use tcps_core::{
     record::NONE,
-    sample::{entry, exit, PointId},
+    sample::{entry, exit, PointId, HELD},
 };
 
 /// A component on a flow's way, as seen at its node.
@@ -27,6 +27,9 @@ pub(super) struct Visit {
     pub(super) serial: bool,
     pub(super) busy: bool,
     pub(super) waiting: VecDeque<Box<Job>>,
+    /// A blocking send is under way; what comes meanwhile waits for its turn.
+    pub(super) sending: bool,
+    pub(super) unsent: VecDeque<Box<Job>>,
 }
 
 /// A flow, as seen at a node: visits elsewhere are `None`.
@@ -40,6 +43,8 @@ pub(super) struct FlowAt {
     /// The source's twin at a verifying sink.
     pub(super) expected: Option<Source>,
     pub(super) visits: Vec<Option<Visit>>,
+    /// All components on its way.
+    way: Vec<u16>,
 }
 
 impl FlowAt {
@@ -73,6 +78,8 @@ impl FlowAt {
                 serial,
                 busy: false,
                 waiting: VecDeque::new(),
+                sending: false,
+                unsent: VecDeque::new(),
             }));
         }
         let verifies_here =
@@ -86,7 +93,16 @@ impl FlowAt {
             sink: flow.sink.clone(),
             expected: if verifies_here { Some(Source::open(flow)?) } else { None },
             visits,
+            way: flow.path.iter().map(|v| v.component).collect(),
         })
+    }
+
+    /// Whether a sample that has passed the entry of visit `v` has an echo point still before it.
+    pub(super) fn is_ahead(&self, v: u16, target: PointId) -> bool {
+        let held = self.way.last().is_some_and(|&c| target == HELD | c);
+        let mut rest = self.way.iter().skip(usize::from(v));
+        let here = rest.next().is_some_and(|&c| target == exit(c));
+        held || here || rest.any(|&c| target == entry(c) || target == exit(c))
     }
 }
 

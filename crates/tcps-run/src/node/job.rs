@@ -1,7 +1,7 @@
 //! A sample inside a node, and where it stands.
 
 use crate::{plan::Codec, sample_codec};
-use tcps_core::sample::Meta;
+use tcps_core::{sample::Meta, time::Time};
 
 /// A sample inside a node, on its way along the stages of a visit.
 #[derive(Debug)]
@@ -21,13 +21,17 @@ pub(super) struct Job {
     pub(super) holds: bool,
     /// It takes one of the buffers of its source.
     pub(super) buffered: bool,
+    /// Life of the component that it entered.
+    pub(super) life: u32,
+    /// When the kernel had its last byte, on the node's clock, if the transport gave it out at once.
+    pub(super) received_ns: Option<Time>,
 }
 
 impl Job {
     pub(super) fn empty() -> Box<Self> {
         let meta = Meta { flow: 0, index: 0, origin_ns: 0, echo: None };
         let (bytes, values) = (Vec::with_capacity(256), Vec::with_capacity(16));
-        let (coded, decoded, holds, buffered) = (false, false, false, false);
+        let (coded, decoded, holds) = (false, false, false);
         Box::new(Self {
             flow: 0,
             visit: 0,
@@ -39,7 +43,9 @@ impl Job {
             coded,
             decoded,
             holds,
-            buffered,
+            buffered: false,
+            life: 0,
+            received_ns: None,
         })
     }
 }

@@ -6,4 +6,5 @@ mod pair;
 mod quic;
 mod session;
 mod tcp;
+mod telehaptic;
 mod udp;

@@ -162,7 +162,10 @@ def _needs(book: Book, plan: dict[str, Any]) -> list[Need]:
         owners = {(point & 0x7FFF) if point & 0x8000 else point // 2 for point in probe["points"]}
         needs += [(book.instances[c].node, probe["reply_to"], ("measure", "echo")) for c in sorted(owners)]
     for entry in plan["network"]["traffic"]:
-        needs.append((entry["from"], entry["to"], ("traffic", entry["name"].split(".")[0], "on")))
+        at = ("traffic", entry["name"].split(".")[0], "on")
+        needs.append((entry["from"], entry["to"], at))
+        if entry["model"]["kind"] == "tcp":
+            needs.append((entry["to"], entry["from"], at))
     if plan["sync"] is not None:
         reference = plan["sync"]["reference"]
         for node in range(len(book.nodes)):

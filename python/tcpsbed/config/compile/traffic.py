@@ -8,8 +8,9 @@ from typing import Any
 from tcpsbed.config.compile.book import Book
 from tcpsbed.config.compile.files import existing, read
 from tcpsbed.config.compile.network import Network
+from tcpsbed.config.compile.users import Tcp, users
 from tcpsbed.config.model.table import close_match
-from tcpsbed.config.model.traffic import Cbr, Poisson, Replay, Traffic, Vary, Vbr
+from tcpsbed.config.model.traffic import Cbr, Poisson, Replay, Traffic, Vary, Vbr, Video
 from tcpsbed.config.origin import Key
 from tcpsbed.errors import counted
 
@@ -27,6 +28,9 @@ def traffic(book: Book, network: Network) -> list[dict[str, Any]]:
             )
         pairs = _pairs(book, network, entry, (*key, "on"))
         if isinstance(entry, Cbr | Poisson | Vbr) and entry.rate_bps == 0:
+            continue
+        if isinstance(entry, Tcp):
+            plans += users(book, network, name, entry, pairs)
             continue
         models = _models(book, entry, key)
         base: dict[str, Any] = {"dscp": entry.dscp} | (
@@ -75,10 +79,14 @@ def _of_link(book: Book, network: Network, on: str, alone: bool, key: Key) -> li
     return pairs
 
 
-def _models(book: Book, entry: Traffic, key: Key) -> list[tuple[int, dict[str, Any]]]:
+def _models(
+    book: Book, entry: Cbr | Poisson | Vbr | Replay | Video, key: Key
+) -> list[tuple[int, dict[str, Any]]]:
     """What flows between each pair: models, each with the span after the start at which it begins."""
     if isinstance(entry, Replay):
         return _replays(book, entry, key)
+    if isinstance(entry, Video):
+        return [(0, _video(book, entry, key))]
     if isinstance(entry, Cbr):
         return [(0, {"kind": "cbr", "rate_bps": entry.rate_bps, "packet_bytes": entry.packet_bytes})]
     if isinstance(entry, Poisson):
@@ -119,3 +127,30 @@ def _capture(book: Book, key: Key, name: str) -> tuple[list[int], list[int], flo
     times, sizes = (array.tolist() for array in read(book.scenario, key, lambda: captures.read(path)))
     length_ns = times[-1] * len(times) / (len(times) - 1) if times[-1] > 0 else 1e9
     return times, sizes, length_ns
+
+
+_VIDEO_HEADERS_BYTES = 78
+"""Header of the plain `udp` transport, UDP, IPv4 and Ethernet."""
+
+
+def _video(book: Book, entry: Video, key: Key) -> dict[str, Any]:
+    """Frames at their moments, no more of them than the run needs."""
+    from tcpsbed.datasets import traces
+
+    if entry.packet_bytes <= _VIDEO_HEADERS_BYTES:
+        found = f"found {entry.packet_bytes} B"
+        raise book.scenario.error(
+            (*key, "packet"), found, f"more than the {_VIDEO_HEADERS_BYTES} B of headers"
+        )
+    path = existing(book.scenario, (*key, "file"), entry.file)
+    sizes = read(book.scenario, (*key, "file"), lambda: traces.frame_sizes(path)).tolist()
+    period_ns = 1e9 / entry.frame_rate_hz
+    if entry.rate_bps is not None:
+        content = entry.packet_bytes - _VIDEO_HEADERS_BYTES
+        wire_bps = 8e9 * sum(sizes) * entry.packet_bytes / content / (len(sizes) * period_ns)
+        sizes = [max(1, round(size * entry.rate_bps / wire_bps)) for size in sizes]
+    needed = int(book.scenario.duration_ns / period_ns) + 2
+    frames = [[round(i * period_ns), size] for i, size in enumerate(sizes[:needed])]
+    loop = {"loop_ns": round(len(sizes) * period_ns)} if entry.loop else {}
+    size = {"packet_bytes": entry.packet_bytes, "overhead_bytes": _VIDEO_HEADERS_BYTES}
+    return {"kind": "frames", "frames": frames} | loop | size

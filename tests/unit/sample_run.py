@@ -88,6 +88,7 @@ def flow_summary(
         "interarrival_ms": spread(1000 / rate),
         "age_ms": spread(mean + 500 / rate),
         "superseded": 0,
+        "suppressed": 0,
         "interarrival_fits": {
             "gaussian": {"location": 1000 / rate, "scale": 0.11, "distance": 0.08},
             "gumbel": {"location": 990 / rate, "scale": 0.09, "distance": 0.05},

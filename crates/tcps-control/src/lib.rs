@@ -5,6 +5,7 @@
 //!                                 leader
 //!             inverse kinematics  arm3                            code      quantise16, dequantise16
 //!             sense, feedback     force, hand, limit
+//! sampling    uniform, weber, deadband, level_crossing, network_deadband (at code)
 //! robots      arm, follower, step, wall_mass
 //! predictors  zoh, linear, ar, kalman_velocity, kalman_acceleration, operator
 //! ```
@@ -18,6 +19,7 @@ mod params;
 pub mod predictors;
 pub mod registry;
 pub mod robots;
+pub mod sampling;
 mod skeleton;
 pub mod step;
 mod vector;

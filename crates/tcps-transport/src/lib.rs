@@ -10,10 +10,13 @@
 //! ```
 //! A new transport is one new file and one line in `registry`.
 
+mod after;
 mod backlog;
 pub mod clockfit;
 pub mod clocksync;
 mod framing;
+mod inbox;
+mod numbered;
 mod outbox;
 mod params;
 pub mod quic;

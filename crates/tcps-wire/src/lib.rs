@@ -10,7 +10,7 @@
 //! nor a telehaptic header (0x00 to 0x7F), so that all of them may share a port.
 //!
 //! Each format is a file with a `Packet` view, whose accessors cannot panic, and a `Repr` that is parsed and
-//! emitted. `pcapng` writes capture files; `ip` looks into the packets of TUN devices.
+//! emitted. `rtp` and `rtcp` speak the standards' formats. `pcapng` writes capture files; `ip` looks into the packets of TUN devices.
 
 mod bytes;
 pub mod clock;
@@ -20,6 +20,8 @@ pub mod header;
 pub mod ip;
 pub mod pcapng;
 pub mod reply;
+pub mod rtcp;
+pub mod rtp;
 
 pub use error::Error;
 

@@ -13,6 +13,7 @@ mod outbox;
 mod params;
 mod reassembly;
 mod registry;
+pub mod rtp;
 pub mod udp;
 mod window;
 

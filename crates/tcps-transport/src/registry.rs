@@ -2,6 +2,7 @@
 
 use crate::{
     params::{Params, TransportError},
+    rtp::Rtp,
     udp::Udp,
 };
 use serde_json::Value;
@@ -63,8 +64,10 @@ impl ChannelContext {
 
 type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
 
-const MEMBERS: [(&str, Make); 1] =
-    [("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?)))];
+const MEMBERS: [(&str, Make); 2] = [
+    ("rtp", |params, side, ctx| Ok(Box::new(Rtp::from_params(params, side, ctx)?))),
+    ("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?))),
+];
 
 /// Names of the transports.
 pub fn names() -> Vec<&'static str> {
@@ -105,7 +108,8 @@ mod tests {
 
     #[test]
     fn a_refusal_tells_what_was_found_and_what_is_allowed() {
-        assert_eq!(refusal("udb", json!({})), "transport \"udb\" is not known; known: udp");
+        let known = names().join(", ");
+        assert_eq!(refusal("udb", json!({})), format!("transport \"udb\" is not known; known: {known}"));
         assert_eq!(
             refusal("udp", json!({"mtu": 3})),
             "transport udp has no parameter \"mtu\"; allowed: mtu_bytes, overhead_bytes"

@@ -164,7 +164,7 @@ impl Block {
     // [RFC 3611 §4.1] [RFC 3611 §4.2] [RFC 3611 §4.3] [RFC 3611 §4.4] [RFC 3611 §4.5] [RFC 3611 §4.6] [RFC 3611 §4.7]
     fn parse(kind: u8, specific: u8, b: &[u8]) -> Result<Option<Self>, Error> {
         let least = match kind {
-            1..=3 | 4 => 8,
+            1..=4 => 8,
             5 => 0,
             6 => 36,
             7 => 32,

@@ -7,7 +7,7 @@
 //! +----+-----+-------- -+                +--------+--------+-------- -+
 //! ```
 //! Elements of tcpsbed: 1 the identity of a sample (index, origin time), 2 an echo command, 3 the identity of a
-//! sample in parts.
+//! sample in parts, 4 the identity of an older sample that comes again.
 
 use crate::bytes::{i64_at, u16_at, u32_at, u8_at};
 use tcps_core::{sample::Echo, time::Time};
@@ -22,6 +22,8 @@ pub const IDENTITY: u8 = 1;
 pub const ECHO: u8 = 2;
 /// Element: as [`IDENTITY`], then length of the sample (32), fragment (16) and fragments (16).
 pub const PART: u8 = 3;
+/// Element: as [`IDENTITY`], of the redundant block.
+pub const OLDER: u8 = 4;
 
 /// One element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +134,20 @@ impl Identity {
     }
 }
 
+/// The element of the identity of a redundant block, with the bytes in `room`.
+#[inline]
+pub fn older_element(index: u32, origin_ns: Time, room: &mut [u8; 12]) -> Element<'_> {
+    room[..4].copy_from_slice(&index.to_be_bytes());
+    room[4..].copy_from_slice(&origin_ns.to_be_bytes());
+    Element { id: OLDER, data: &room[..] }
+}
+
+/// The identity of a redundant block in an element; `None` if it is another one or has the wrong length.
+#[inline]
+pub fn older_of(e: &Element<'_>) -> Option<(u32, Time)> {
+    (e.id == OLDER && e.data.len() == 12).then(|| (u32_at(e.data, 0), i64_at(e.data, 4)))
+}
+
 /// The element of an echo command, with the bytes in `room`.
 // [PROTOCOLS 6.1]
 #[inline]
@@ -183,7 +199,8 @@ mod tests {
     #[test]
     fn identity_and_echo_fit_their_elements() {
         let echo = Echo { target: 0x8007, sequence: 256, reply_to: 9, injected_ns: -3 };
-        let (mut a, mut b, mut out) = ([0; 20], [0; 16], Vec::new());
+        let (mut a, mut b, mut c, mut out) = ([0; 20], [0; 16], [0; 12], Vec::new());
+        assert_eq!(older_of(&older_element(7, -9, &mut c)), Some((7, -9)));
         for part in [None, Some((7_000_000, 3, 4))] {
             let identity = Identity { index: 65_541, origin_ns: -2, part };
             out.clear();

@@ -345,7 +345,9 @@ mod tests {
     use crate::rtcp::Packets;
     use proptest::prelude::*;
 
-    fn back(ssrc: u32, blocks: &[Block]) -> (Vec<u8>, Result<(u32, Vec<Block>), Error>) {
+    type Read = Result<(u32, Vec<Block>), Error>;
+
+    fn back(ssrc: u32, blocks: &[Block]) -> (Vec<u8>, Read) {
         let mut out = Vec::new();
         emit(ssrc, blocks, &mut out);
         let read = parse(&Packets::reduced(&out).unwrap().next().unwrap());

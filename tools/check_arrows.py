@@ -41,7 +41,9 @@ PACKAGES = {
     "session": ["analysis"],
     "tcpsbed": ["session"],
     "sweep": ["tcpsbed", "report"],
-    "cli": ["sweep"],
+    "reproduce": ["tcpsbed", "report"],
+    "control": ["tcpsbed", "report"],
+    "cli": ["sweep", "reproduce", "control"],
 }
 
 Arrows = dict[str, dict[str, str]]

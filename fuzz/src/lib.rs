@@ -7,12 +7,14 @@
 //! A new target is a function here, a line in [`TARGETS`], a file in `fuzz_targets` and a `[[bin]]`.
 
 mod script;
+mod streams;
 mod sync;
 mod transport;
 mod wire;
 
 use tcps_net::spec::NetworkSpec;
 
+pub use streams::{quic, tcp};
 pub use sync::clocksync;
 pub use transport::{udp, udp_pair};
 pub use wire::{clock, echo, header, ip};
@@ -21,13 +23,15 @@ pub use wire::{clock, echo, header, ip};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("header", header),
     ("echo", echo),
     ("clock", clock),
     ("ip", ip),
     ("udp", udp),
     ("udp_pair", udp_pair),
+    ("tcp", tcp),
+    ("quic", quic),
     ("clocksync", clocksync),
     ("network", network),
 ];

@@ -29,11 +29,23 @@ def monotonic_ns() -> int:
 def builtins() -> dict[str, list[str]]:
     """What a scenario can name: `hooks`, `robots`, `transports`."""
 
+def check_transport(name: str, params_json: str) -> None:
+    """Raises `ValueError` where a run would refuse the transport with these parameters."""
+
+def check_hook(name: str, params_json: str, *, kind: str = "work") -> None:
+    """Raises `ValueError` where a run would refuse the hook; `kind` is that of its stage. Paths must be resolved."""
+
+def check_robot(name: str, params_json: str) -> None:
+    """Raises `ValueError` where a run would refuse the robot. Paths must be resolved."""
+
 def version() -> str:
     """Version of the native module."""
 
 def time_hook(code_json: str, rounds: int) -> list[float]:
     """Nanoseconds per call of a hook, one figure for each of `rounds` blocks of 1000 calls."""
+
+def step_batch(spec_json: str) -> str:
+    """The step experiment in every cell of a grid, on all cores; returns the cells' figures as JSON."""
 
 class Drain:
     """Drains rings of rows in shared memory into files."""

@@ -140,6 +140,7 @@ def install() -> None:
         "load": load,
         "dump": dump,
         "compile_plan": compile_plan,
+        "check": lambda scenario: compile_plan(scenario, Path()),
         "schema": lambda: {"type": "object"},
         "init_template": lambda: 'name = "new"\n',
     }

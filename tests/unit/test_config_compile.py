@@ -132,7 +132,8 @@ def test_code_is_a_builtin_a_library_or_python(plan, tmp_path):
         pytest.skip("needs a C compiler (cc)")
     hooks = {"p1": "zoh", "p2": "mod:fast", "p3": "./lib.so:predict", "p4": "json:loads"}
     entries = "".join(
-        f'[hooks.{name}]\nkind = "predict"\nat = "srv"\nflow = "kinematic"\nrun = "{run}"\nparams = {{ horizon = "5 ms" }}\n'
+        f'[hooks.{name}]\nkind = "predict"\nat = "srv"\nflow = "kinematic"\nrun = "{run}"\n'
+        + ('params = { horizon = "5 ms" }\n' if ":" in run else "")
         for name, run in hooks.items()
     )
     path = plan(CHAIN + entries)["flows"][0]["path"]
@@ -143,7 +144,7 @@ def test_code_is_a_builtin_a_library_or_python(plan, tmp_path):
         ("library", str(tmp_path / "lib.so"), "predict"),
         ("python", "json", "loads"),
     ]
-    assert runs[0]["params"] == {"horizon_ns": 5_000_000}
+    assert runs[1]["params"] == {"horizon_ns": 5_000_000}
 
 
 def test_costs_are_constants_distributions_traces_or_calibrated(plan, tmp_path):

@@ -84,6 +84,10 @@ pub struct EndpointStats {
     pub jitter_ns: Option<Time>,
     /// Share that the peer last reported as lost, in 1/256.
     pub peer_fraction_lost: Option<u8>,
+    /// Samples that the sending side had no room for.
+    pub refused: u64,
+    /// Datagrams that carry again what was sent before.
+    pub retransmits: u64,
 }
 
 /// A sans-IO transport endpoint: one side of a channel.

@@ -56,6 +56,10 @@ pub enum Kind {
     Late = 18,
     /// A repeated sample or datagram was dropped by an endpoint.
     Duplicate = 19,
+    /// An endpoint merges otherwise from now on. `value` fragments a packet.
+    Merging = 20,
+    /// A value of a sample, or of what a robot senses, at `point`. `value` the bits of the f64, `detail` its number.
+    Signal = 21,
 }
 
 /// Why a packet was lost.
@@ -80,11 +84,13 @@ pub enum DropReason {
     Hook = 8,
     /// Too many samples waited for a busy stage.
     Overload = 9,
+    /// A link had changed a bit, and the receiver's checksum found it.
+    Corrupt = 10,
 }
 
 impl DropReason {
     /// All reasons in the order of their numbers.
-    pub const ALL: [DropReason; 9] = [
+    pub const ALL: [DropReason; 10] = [
         DropReason::Full,
         DropReason::Managed,
         DropReason::Loss,
@@ -94,6 +100,7 @@ impl DropReason {
         DropReason::Malformed,
         DropReason::Hook,
         DropReason::Overload,
+        DropReason::Corrupt,
     ];
 
     /// What reports call it.
@@ -108,6 +115,7 @@ impl DropReason {
             DropReason::Malformed => "malformed",
             DropReason::Hook => "hook",
             DropReason::Overload => "overload",
+            DropReason::Corrupt => "corrupt",
         }
     }
 }
@@ -179,7 +187,7 @@ impl Record {
 
 impl Kind {
     /// All kinds in the order of their numbers.
-    pub const ALL: [Kind; 19] = [
+    pub const ALL: [Kind; 21] = [
         Kind::Sent,
         Kind::Delivered,
         Kind::Dropped,
@@ -199,6 +207,8 @@ impl Kind {
         Kind::Receive,
         Kind::Late,
         Kind::Duplicate,
+        Kind::Merging,
+        Kind::Signal,
     ];
 
     /// The kind with this number.
@@ -232,7 +242,7 @@ mod tests {
     #[test]
     fn unknown_kinds_are_refused() {
         let mut b = Record::new(0, Kind::Sent).to_bytes();
-        for bad in [0, 20, 255] {
+        for bad in [0, 21, 255] {
             b[30] = bad;
             assert_eq!(Record::from_bytes(&b), None);
         }

@@ -3,8 +3,16 @@
 //! `tcpsbed.hooks.load` finds the code and gives back either an address (numba compiled it) or a callable with its
 //! arrays; numbers are copied into those arrays, so that a call makes no array.
 
-use pyo3::{intern, prelude::*, types::PyDict};
-use std::ffi::c_void;
+use pyo3::{
+    exceptions::{PyKeyboardInterrupt, PyValueError},
+    intern,
+    prelude::*,
+    types::PyDict,
+};
+use std::{
+    ffi::c_void,
+    sync::atomic::{AtomicBool, Ordering},
+};
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
     robot::Robot,
@@ -25,8 +33,30 @@ impl PythonCode for PythonHooks {
     }
 }
 
+/// Ctrl-C arrived while Python code ran: that is no failure of the code, it ends the run.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether Ctrl-C arrived in Python code since the last question.
+pub fn take_interrupt() -> bool {
+    INTERRUPTED.swap(false, Ordering::Relaxed)
+}
+
+/// What went wrong in a call, in words.
+fn told(py: Python<'_>, e: &PyErr) -> String {
+    if e.is_instance_of::<PyKeyboardInterrupt>(py) {
+        INTERRUPTED.store(true, Ordering::Relaxed);
+    }
+    e.to_string()
+}
+
+/// Errors of tcpsbed name the code themselves; any other is given its name.
 fn failed(code: &CodePlan, e: &PyErr) -> RunError {
-    RunError::new(format!("{}:{}: {e}", code.name, code.symbol))
+    let own = Python::attach(|py| -> PyResult<Option<String>> {
+        let ours = py.import("tcpsbed.errors")?.getattr("TcpsbedError")?;
+        Ok(e.matches(py, ours)?.then(|| e.value(py).to_string()))
+    });
+    let named = || format!("{}: {e}", code.label());
+    RunError::new(own.ok().flatten().unwrap_or_else(named))
 }
 
 fn load<'py>(
@@ -206,8 +236,9 @@ impl PythonHook {
 
 impl Hook for PythonHook {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
-        Python::attach(|py| self.try_call(py, input, output))
-            .unwrap_or_else(|e| Verdict::Failed(e.to_string()))
+        Python::attach(|py| {
+            self.try_call(py, input, output).unwrap_or_else(|e| Verdict::Failed(told(py, &e)))
+        })
     }
 }
 
@@ -229,19 +260,28 @@ fn load_robot(py: Python<'_>, code: &CodePlan) -> PyResult<Box<dyn Robot>> {
 
 impl Robot for PythonRobot {
     fn step(&mut self, now: Time, command: &[f64], sense: &mut [f64]) -> usize {
-        let written = Python::attach(|py| -> PyResult<usize> {
-            let x = self.command.load(py, command, &[])?.bind(py).clone();
-            self.step.bind(py).call1((now, x, self.sense.whole.bind(py)))?.extract()
+        let written = Python::attach(|py| {
+            let mut step = || -> PyResult<usize> {
+                let x = self.command.load(py, command, &[])?.bind(py).clone();
+                let written: i64 =
+                    self.step.bind(py).call1((now, x, self.sense.whole.bind(py)))?.extract()?;
+                let room = sense.len().min(self.sense.room);
+                usize::try_from(written).ok().filter(|n| *n <= room).ok_or_else(|| {
+                    let text =
+                        format!("step said that it wrote {written} values; allowed: 0 to {room} (senses)");
+                    PyValueError::new_err(text)
+                })
+            };
+            step().map_err(|e| told(py, &e))
         });
         match written {
             Ok(n) => {
-                let n = n.min(sense.len()).min(self.sense.room);
                 // SAFETY: the array has room for at least `n` values.
                 sense[..n].copy_from_slice(unsafe { std::slice::from_raw_parts(self.sense.data.cast(), n) });
                 n
             }
             Err(e) => {
-                self.failure.get_or_insert(e.to_string());
+                self.failure.get_or_insert(e);
                 0
             }
         }
@@ -265,7 +305,7 @@ impl Robot for PythonRobot {
 /// Nanoseconds per call of a hook that stays attached, one figure for each of `rounds` blocks of 1000 calls.
 #[pyfunction]
 pub fn time_hook(py: Python<'_>, code_json: &str, rounds: usize) -> PyResult<Vec<f64>> {
-    let fail = |e: String| pyo3::exceptions::PyValueError::new_err(e);
+    let fail = |e: String| PyValueError::new_err(e);
     let code: CodePlan = serde_json::from_str(code_json).map_err(|e| fail(e.to_string()))?;
     let mut hook =
         tcps_run::code::hook(&code, false, false, &mut PythonHooks).map_err(|e| fail(e.to_string()))?;

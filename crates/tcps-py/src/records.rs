@@ -81,6 +81,9 @@ pub fn merge(py: Python<'_>, parts: Vec<PathBuf>, records_path: PathBuf) -> PyRe
             if let Some(row) = s.head {
                 recorder.push(&row);
             }
+            if recorder.failed() {
+                break;
+            }
             s.advance()?;
         }
         let recorded = recorder.finish().map_err(fail)?;

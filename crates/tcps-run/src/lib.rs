@@ -6,6 +6,7 @@
 //! ```
 
 pub mod analysis;
+pub mod batch;
 pub mod code;
 pub mod cpu;
 pub mod error;

@@ -49,6 +49,11 @@ impl Capture {
         }
     }
 
+    /// Whether packets cannot be written any more: `finish` says why.
+    pub fn failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
     /// Ends the file.
     pub fn finish(mut self) -> Result<(), RunError> {
         let result = self.failed.take().map_or_else(|| self.file.flush(), Err);

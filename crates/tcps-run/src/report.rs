@@ -81,6 +81,8 @@ pub struct Endpoint {
     jitter_ns: Option<Time>,
     /// Share, 0 to 1.
     peer_loss: Option<f64>,
+    refused: u64,
+    retransmits: u64,
 }
 
 /// A stage's calls.
@@ -290,6 +292,8 @@ impl Report {
                 rtt_ns: s.rtt_ns,
                 jitter_ns: s.jitter_ns,
                 peer_loss: s.peer_fraction_lost.map(|f| f64::from(f) / 256.0),
+                refused: s.refused,
+                retransmits: s.retransmits,
             });
         }
         if let (Some(e), Some(sync)) = (node.clock, plan.sync.as_ref()) {

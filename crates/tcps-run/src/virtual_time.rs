@@ -20,20 +20,22 @@ use crate::{
     recorder::Recorder,
     report::{self, Report},
 };
-use std::{collections::VecDeque, path::Path, time::Instant};
+use std::{
+    collections::VecDeque,
+    path::Path,
+    time::{Duration, Instant},
+};
 use tcps_core::{
     endpoint::Transmit,
     record::{Kind, Record, NONE},
-    seed::Stream,
     time::{Time, NEVER},
 };
-use tcps_net::{LinkChange, NetEvent, Network, Packet};
+use tcps_net::{LinkChange, NetEvent, Network, Packet, ASIDE_CLASS};
 
-/// Class of datagrams outside channels in the network's accounts.
-pub const ASIDE_CLASS: u16 = 0x7fff;
-/// Name of the stream that chooses the bit which corruption changes.
-pub const CHANGED_BITS: &str = "corruption.bits";
-const STEPS_PER_PROGRESS: u32 = 1 << 14;
+/// Steps between looks at the machine's clock.
+const STEPS_PER_LOOK: u64 = 1 << 8;
+/// Time between calls of `Options::progress`.
+const PROGRESS_EVERY: Duration = Duration::from_millis(20);
 
 /// Where a virtual run writes, and who hears of its progress.
 pub struct Options<'a> {
@@ -85,8 +87,6 @@ struct Driver<'p> {
     events: Vec<usize>,
     probe_at: Time,
     errors: Vec<String>,
-    /// Chooses the bit that changes.
-    bits: Stream,
     steps: u64,
     now: Time,
 }
@@ -116,18 +116,19 @@ impl<'p> Driver<'p> {
         };
         let wakes = nodes.iter().map(Node::poll_timeout).collect();
         let probe_at = if plan.queue_probe_ns.is_some() { 0 } else { NEVER };
-        let bits = Stream::new(plan.seed, CHANGED_BITS);
-        Ok(Self { plan, world, nodes, wakes, events, probe_at, errors: Vec::new(), bits, steps: 0, now: 0 })
+        Ok(Self { plan, world, nodes, wakes, events, probe_at, errors: Vec::new(), steps: 0, now: 0 })
     }
 
     /// Works off all events; true if it was interrupted.
     fn simulate(&mut self, mut progress: Option<&mut dyn FnMut(Time) -> bool>) -> bool {
         let end = self.plan.duration_ns;
-        let mut until_progress = STEPS_PER_PROGRESS;
+        let mut told = Instant::now();
         while self.step(end) {
-            until_progress -= 1;
-            if until_progress == 0 {
-                until_progress = STEPS_PER_PROGRESS;
+            if self.world.cannot_write() {
+                return true;
+            }
+            if self.steps % STEPS_PER_LOOK == 0 && told.elapsed() >= PROGRESS_EVERY {
+                told = Instant::now();
                 if progress.as_mut().is_some_and(|p| !p(self.now)) {
                     return true;
                 }
@@ -197,14 +198,12 @@ impl<'p> Driver<'p> {
     fn carry(&mut self) {
         loop {
             if let Some((to, letter)) = self.world.direct.pop_front() {
-                self.deliver(to, letter, false);
+                self.deliver(to, letter);
                 continue;
             }
             match self.world.network.poll_event() {
                 None => return,
-                Some(NetEvent::Arrived { packet, corrupted, .. }) => {
-                    self.deliver(packet.dst, packet.payload, corrupted);
-                }
+                Some(NetEvent::Arrived { packet, .. }) => self.deliver(packet.dst, packet.payload),
                 Some(NetEvent::Duplicated { packet, .. }) => {
                     self.world.letters[packet.payload as usize].copies += 1
                 }
@@ -215,13 +214,9 @@ impl<'p> Driver<'p> {
         }
     }
 
-    fn deliver(&mut self, to: u16, letter: u32, corrupted: bool) {
-        let mut bytes = std::mem::take(&mut self.world.letters[letter as usize].bytes);
-        let Letter { from, channel, copies, .. } = self.world.letters[letter as usize];
-        let intact = (copies > 0 && corrupted).then(|| bytes.clone());
-        if corrupted {
-            flip_a_bit(&mut bytes, self.bits.bits());
-        }
+    fn deliver(&mut self, to: u16, letter: u32) {
+        let bytes = std::mem::take(&mut self.world.letters[letter as usize].bytes);
+        let Letter { from, channel, .. } = self.world.letters[letter as usize];
         self.world.at = to;
         let node = &mut self.nodes[to as usize];
         if channel == NONE {
@@ -230,7 +225,7 @@ impl<'p> Driver<'p> {
             node.handle_datagram(self.now, channel, self.now, &bytes, &mut self.world);
         }
         self.wakes[to as usize] = node.poll_timeout();
-        self.world.letters[letter as usize].bytes = intact.unwrap_or(bytes);
+        self.world.letters[letter as usize].bytes = bytes;
         self.world.let_go(letter);
     }
 
@@ -305,6 +300,11 @@ impl<'p> Driver<'p> {
 }
 
 impl World {
+    /// A run whose rows or packets are lost has no use: `finish` of either says why.
+    fn cannot_write(&self) -> bool {
+        self.recorder.failed() || self.capture.as_ref().is_some_and(Capture::failed)
+    }
+
     fn post(&mut self, from: u16, channel: u16, bytes: &[u8]) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {
             self.letters.push(Letter::default());
@@ -402,13 +402,5 @@ impl Outside for World {
 
     fn used(&mut self, _started: Started) -> Time {
         0
-    }
-}
-
-/// Changes one bit, chosen by a number, of a datagram.
-fn flip_a_bit(bytes: &mut [u8], by: u64) {
-    if !bytes.is_empty() {
-        let bit = by as usize % (bytes.len() * 8);
-        bytes[bit / 8] ^= 1 << (bit % 8);
     }
 }

@@ -153,14 +153,18 @@ fn a_stopped_flow_leaves_its_ticks_out() {
 }
 
 #[test]
-fn corruption_reaches_the_display_and_is_seen_there() {
+fn a_damaged_datagram_is_dropped_where_it_arrives_and_brings_no_phantom() {
+    // [RFC 768] The checksum of UDP finds a changed bit: nothing that a header could claim is ever delivered.
     let mut plan = chain();
-    plan["flows"][0]["source"]["bytes"] = json!(1000);
     plan["network"]["links"][0]["corrupt"] = json!(0.1);
-    let (report, rows) = simulate(&plan, "corrupt");
-    let bad = of(&rows, Kind::Verified).iter().filter(|r| r.detail == 0).count();
-    assert!((60..140).contains(&bad), "{bad} of 990 frames with a changed bit, header bits aside");
-    let _ = report;
+    let (_, rows) = simulate(&plan, "corrupt");
+    let dropped = of(&rows, Kind::Dropped);
+    assert!((60..140).contains(&dropped.len()), "{} of 1000", dropped.len());
+    assert!(dropped.iter().all(|r| (r.detail, r.point, r.flow) == (DropReason::Corrupt as u8, 0, 0)));
+    let delivered = of(&rows, Kind::Delivered);
+    assert!(delivered.iter().all(|r| r.value == 10 * MS && r.index < 1000));
+    assert!(of(&rows, Kind::Verified).iter().all(|r| r.detail == 1));
+    assert!((990 - dropped.len()..=1000 - dropped.len()).contains(&delivered.len()));
 }
 
 #[test]
@@ -199,6 +203,23 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     assert_eq!(first, hash(&plan));
     plan["seed"] = json!(2);
     assert_ne!(first, hash(&plan));
+}
+
+#[test]
+fn a_full_disk_ends_the_run_at_once_with_its_reason() {
+    let mut plan = chain();
+    plan["duration_ns"] = json!(1_000_000 * 1000 * MS);
+    let plan: Plan = serde_json::from_value(plan).expect("a plan");
+    let full = PathBuf::from("/dev/full");
+    let mut last = 0;
+    let mut progress = |now| {
+        last = now;
+        now < 1000 * 1000 * MS
+    };
+    let options = Options { records: Some(&full), pcapng: None, progress: Some(&mut progress) };
+    let refused = run(&plan, &mut NoPython, options);
+    assert!(refused.as_ref().is_err_and(|e| e.0.contains("No space left")), "{:?}", refused.err());
+    assert!(last < 1000 * 1000 * MS, "it went on to {} s", last / (1000 * MS));
 }
 
 #[test]

@@ -23,6 +23,17 @@ pub enum TransportError {
         /// The parameters that it has.
         allowed: &'static [&'static str],
     },
+    /// The flows of the channel are not what the transport is for.
+    Channel {
+        /// The transport.
+        transport: &'static str,
+        /// The channel.
+        channel: String,
+        /// What it carries.
+        found: String,
+        /// What it may carry.
+        needed: &'static str,
+    },
     /// A parameter, or all of them, cannot have this value.
     BadParameter {
         /// The transport.
@@ -44,6 +55,9 @@ impl fmt::Display for TransportError {
             }
             Self::UnknownParameter { transport, found, allowed } => {
                 write!(f, "transport {transport} has no parameter {found:?}; allowed: {}", allowed.join(", "))
+            }
+            Self::Channel { transport, channel, found, needed } => {
+                write!(f, "transport {transport} on channel {channel}: found {found}; allowed: {needed}")
             }
             Self::BadParameter { transport, key, found, allowed } => {
                 let verb = if *key == ALL { "are" } else { "is" };
@@ -98,19 +112,34 @@ impl<'a> Params<'a> {
         number.map(Some).ok_or_else(|| self.bad(key, value, allowed()))
     }
 
-    /// One of the words in `allowed`, if the key is there.
-    pub(crate) fn word(
+    /// A number, if the key is there.
+    pub(crate) fn number(
         &self,
         key: &'static str,
-        allowed: &[&'static str],
-    ) -> Result<Option<&'static str>, TransportError> {
+        range: RangeInclusive<f64>,
+    ) -> Result<Option<f64>, TransportError> {
         let Some(value) = self.value.get(key) else { return Ok(None) };
-        let found = allowed.iter().find(|word| value.as_str() == Some(word)).copied();
-        found.map(Some).ok_or_else(|| self.bad(key, value, format!("{:?}", allowed.join(", "))))
+        let number = value.as_f64().filter(|n| range.contains(n));
+        let allowed = || format!("a number from {} to {}", range.start(), range.end());
+        number.map(Some).ok_or_else(|| self.bad(key, value, allowed()))
+    }
+
+    /// Whole numbers in a list; none if the key is not there.
+    pub(crate) fn integers(
+        &self,
+        key: &'static str,
+        range: RangeInclusive<i64>,
+    ) -> Result<Vec<i64>, TransportError> {
+        let Some(value) = self.value.get(key) else { return Ok(Vec::new()) };
+        let list = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        let numbers: Option<Vec<i64>> =
+            list.iter().map(|v| v.as_i64().filter(|n| range.contains(n))).collect();
+        let allowed = || format!("whole numbers from {} to {}", range.start(), range.end());
+        numbers.ok_or_else(|| self.bad(key, value, allowed()))
     }
 
     /// True or false, if the key is there.
-    pub(crate) fn flag(&self, key: &'static str) -> Result<Option<bool>, TransportError> {
+    pub(crate) fn boolean(&self, key: &'static str) -> Result<Option<bool>, TransportError> {
         let Some(value) = self.value.get(key) else { return Ok(None) };
         value.as_bool().map(Some).ok_or_else(|| self.bad(key, value, "true or false".into()))
     }
@@ -126,6 +155,28 @@ impl<'a> Params<'a> {
         let ms = |t: Time| t as f64 / 1e6;
         let allowed = || format!("a time from {} ms to {} ms", ms(*range.start()), ms(*range.end()));
         found.map(Some).ok_or_else(|| self.bad(key, value, allowed()))
+    }
+
+    /// One of a few names, if the key is there.
+    pub(crate) fn choice<'n>(
+        &self,
+        key: &'static str,
+        names: &[&'n str],
+    ) -> Result<Option<&'n str>, TransportError> {
+        let Some(value) = self.value.get(key) else { return Ok(None) };
+        let found = names.iter().copied().find(|n| value.as_str() == Some(n));
+        found.map(Some).ok_or_else(|| self.bad(key, value, names.join(", ")))
+    }
+
+    /// Refuses the value of a key.
+    pub(crate) fn refuse(&self, key: &'static str, allowed: &str) -> TransportError {
+        self.bad(key, self.value.get(key).unwrap_or(&Value::Null), allowed.into())
+    }
+
+    /// A parameter whose value led to nothing.
+    pub(crate) fn failed(&self, key: &'static str, found: &str, why: &dyn fmt::Display) -> TransportError {
+        let (transport, found) = (self.transport, format!("{found} ({why})"));
+        TransportError::BadParameter { transport, key, found, allowed: "another one".into() }
     }
 
     fn bad(&self, key: &'static str, found: &Value, allowed: String) -> TransportError {

@@ -1,8 +1,12 @@
 //! The transports by name.
 
 use crate::{
+    fec::{Parity, Repeat},
     params::{Params, TransportError},
+    quic::Quic,
     rtp::Rtp,
+    tcp::Tcp,
+    telehaptic::{self, Telehaptic},
     udp::Udp,
 };
 use serde_json::Value;
@@ -18,6 +22,16 @@ pub enum Side {
     A,
     /// The one that the plan calls `b`.
     B,
+}
+
+impl Side {
+    /// The end at the other side.
+    pub fn other(self) -> Self {
+        match self {
+            Side::A => Side::B,
+            Side::B => Side::A,
+        }
+    }
 }
 
 /// A flow on a channel.
@@ -64,14 +78,18 @@ impl ChannelContext {
 
 type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
 
-const MEMBERS: [(&str, Make); 2] = [
-    ("rtp", |params, side, ctx| Ok(Box::new(Rtp::from_params(params, side, ctx)?))),
+const MEMBERS: [(&str, Make); 6] = [
     ("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?))),
+    ("tcp", |params, side, ctx| Ok(Box::new(Tcp::from_params(params, side, ctx)?))),
+    ("quic", |params, side, ctx| Ok(Box::new(Quic::from_params(params, side, ctx)?))),
+    ("parity", |params, side, ctx| Ok(Box::new(Parity::from_params(params, side, ctx)?))),
+    ("repeat", |params, side, ctx| Ok(Box::new(Repeat::from_params(params, side, ctx)?))),
+    ("rtp", |params, side, ctx| Ok(Box::new(Rtp::from_params(params, side, ctx)?))),
 ];
 
 /// Names of the transports.
 pub fn names() -> Vec<&'static str> {
-    MEMBERS.iter().map(|(name, _)| *name).collect()
+    MEMBERS.iter().map(|(name, _)| *name).chain(telehaptic::MEMBERS.iter().map(|m| m.name)).collect()
 }
 
 /// The endpoint of the transport `name` with `params` (an object, or null for none) at one side of a channel.
@@ -81,6 +99,9 @@ pub fn endpoint(
     side: Side,
     ctx: &ChannelContext,
 ) -> Result<Box<dyn Endpoint>, TransportError> {
+    if let Some(member) = telehaptic::MEMBERS.iter().find(|m| m.name == name) {
+        return Ok(Box::new(Telehaptic::new(&Params::new(member.name, params), side, ctx, member)?));
+    }
     let Some((transport, make)) = MEMBERS.iter().find(|(known, _)| *known == name) else {
         return Err(TransportError::UnknownTransport { found: name.to_string(), known: names() });
     };

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tcpsbed.analysis.units import NS_PER_MS, ms
+from tcpsbed.errors import counted
 
 EMULATOR_P50_MS = 0.05
 """Median delay beyond what was set that is passed over."""
@@ -44,29 +45,34 @@ def _records(result: Found, analysis: Found) -> Iterator[str]:
     if result.get("interrupted"):
         yield f"the run was stopped at {analysis['end_ns'] / 1e9:.3f} s"
     if analysis["torn_bytes"]:
-        yield f"records end in an unfinished row of {analysis['torn_bytes']} bytes"
+        yield f"records end in an unfinished row of {counted(analysis['torn_bytes'], 'byte')}"
     if analysis["strange_rows"]:
-        yield f"{analysis['strange_rows']} rows tell of nothing that the scenario has"
+        yield f"rows that tell of nothing in the scenario: {analysis['strange_rows']}"
     if analysis["unordered_rows"]:
-        yield f"{analysis['unordered_rows']} rows are out of the order of time"
+        yield f"rows out of the order of time: {analysis['unordered_rows']}"
 
 
 _COUNTS = {
-    "missed_ticks": "left out {n} ticks",
-    "ring_overflows": "lost {n} rows because its ring was full",
-    "socket_drops": "lost {n} datagrams in its sockets",
-    "unsent": "could not send {n} datagrams",
-    "strangers": "got {n} datagrams from strangers",
-    "asides_refused": "refused {n} datagrams that are no echo's answer and no clock exchange of its own",
-    "clock_steps": "saw the wall clock step {n} times",
+    "missed_ticks": ("left out", "tick", ""),
+    "ring_overflows": ("lost", "row", " because its ring was full"),
+    "socket_drops": ("lost", "datagram", " in its sockets"),
+    "unsent": ("could not send", "datagram", ""),
+    "strangers": ("got", "datagram", " from strangers"),
+    "asides_refused": (
+        "refused",
+        "datagram",
+        " outside channels: no answer to an echo and no clock exchange of its own",
+    ),
+    "clock_steps": ("saw", "step", " of the wall clock"),
 }
+"""What a node counts: verb, what is counted, and what is said of it."""
 
 
 def _nodes(result: Found) -> Iterator[str]:
     for node in result.get("nodes", ()):
-        for key, sentence in _COUNTS.items():
+        for key, (verb, what, rest) in _COUNTS.items():
             if node.get(key):
-                yield f"node {node['name']} {sentence.format(n=node[key])}"
+                yield f"node {node['name']} {verb} {counted(node[key], what)}{rest}"
         for key, what in (("late_ns", "late"), ("interpreter_wait_ns", "kept waiting by the interpreter")):
             late_ms = ms((node.get(key) or {}).get("p99"))
             if late_ms is not None and late_ms > LATE_P99_MS:
@@ -104,7 +110,8 @@ def _clocks(analysis: Found) -> Iterator[str]:
 def _flows(analysis: Found) -> Iterator[str]:
     for flow in analysis["flows"]:
         if flow["beyond_window"]:
-            yield f"flow {flow['name']}: {flow['beyond_window']} samples came so late that they had been counted as lost"
+            late = counted(flow["beyond_window"], "sample")
+            yield f"flow {flow['name']}: {late} came so late as to be counted as lost before"
 
 
 # [DECISIONS 13]

@@ -29,17 +29,18 @@ FIELDS = [
 KINDS = (
     "sent", "delivered", "dropped", "enter", "exit", "echo", "echo_forward", "echo_return", "stage", "queue",
     "event", "sync", "verified", "gap", "superseded", "transmit", "receive", "late", "duplicate",
+    "merging", "signal",
 )  # fmt: skip
 """Names of kinds; a row's `kind` is 1 more than the place in this list."""
 ECHO = 1 + KINDS.index("echo")
 HELD = 0x8000
 """Added to a component's number: its hold-until-done point."""
-_DEAD = 6
-"""First reason of a drop that a component has, not a link."""
+_AT_COMPONENTS = (6, 7, 8, 9)
+"""Reasons of a drop that a component has, not a link: dead, malformed, hook, overload."""
 _NUMBERS = 1 << 16
 
 _PLACES = {
-    "points": ("sent", "delivered", "enter", "exit", "echo", "echo_forward", "echo_return"),
+    "points": ("sent", "delivered", "enter", "exit", "echo", "echo_forward", "echo_return", "signal"),
     "links": ("dropped", "queue"),
     "components": ("stage", "verified", "superseded"),
     "nodes": ("sync",),
@@ -131,7 +132,7 @@ class Names:
                 table_of[1 + KINDS.index(kind)] = order.index(place)
         kind = np.minimum(rows["kind"], len(KINDS))
         table = table_of[kind]
-        at_component = (rows["kind"] == 1 + KINDS.index("dropped")) & (rows["detail"] >= _DEAD)
+        at_component = (rows["kind"] == 1 + KINDS.index("dropped")) & np.isin(rows["detail"], _AT_COMPONENTS)
         table = np.where(at_component, order.index("components"), table)
         codes: NDArray[np.int32] = self._tables[np.maximum(table, 0), rows["point"]]
         return np.where(table < 0, len(self.places) - 1, codes).astype(np.int32)

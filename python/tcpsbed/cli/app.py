@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from tcpsbed.cli import calibrate, latency, run, runs, scenario, sweep
+from tcpsbed.cli import calibrate, latency, reproduce, run, runs, scenario, step, sweep
 
 EPILOG = """\b
 A first session:
@@ -17,6 +17,8 @@ A first session:
   tcpsbed run my.toml --world real --live     on real sockets
   tcpsbed latency my.toml                     component by component
   tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s' --seeds 10
+  tcpsbed reproduce --list                    published experiments, run again
+  tcpsbed step scenarios/step.toml            how a control loop bears the network
 """
 
 app = typer.Typer(
@@ -40,7 +42,7 @@ def version(show: bool = typer.Option(False, "--version", help="Print the versio
         raise typer.Exit
 
 
-for module in (run, scenario, latency, sweep, runs, calibrate):
+for module in (run, scenario, latency, sweep, step, runs, calibrate, reproduce):
     module.register(app)
 
 

@@ -195,8 +195,8 @@ def clocks(run: RunFolder) -> Html:
 
 
 def endpoints(run: RunFolder) -> Html:
-    """What transport endpoints refused."""
-    counted = ("malformed", "duplicates", "incomplete")
+    """What transport endpoints refused and what they sent again."""
+    counted = ("malformed", "duplicates", "incomplete", "refused", "retransmits")
     rows = [
         [entry.get("channel", ""), entry.get("side", ""), *(count(entry.get(key)) for key in counted)]
         for entry in run.summary.get("endpoints") or ()
@@ -208,8 +208,10 @@ def endpoints(run: RunFolder) -> Html:
         Column("malformed"),
         Column("duplicates"),
         Column("incomplete frames"),
+        Column("samples without room"),
+        Column("sent again"),
     ]
-    return markup.section("endpoints", "Refused by transports", markup.table(columns, rows) if rows else "")
+    return markup.section("endpoints", "Counted by transports", markup.table(columns, rows) if rows else "")
 
 
 def assumed(run: RunFolder) -> Html:

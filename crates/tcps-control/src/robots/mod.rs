@@ -1,4 +1,5 @@
 //! Built-in robots: one file each.
 
 pub mod arm;
+pub mod step;
 pub mod wall_mass;

@@ -8,37 +8,49 @@
 //! Both drivers run this object. What differs between worlds (how time passes, how a datagram travels, what a core
 //! is) is asked of `Outside`.
 
-mod parts;
+mod call;
+mod emitter;
+mod flow;
+mod job;
+mod marks;
 mod path;
+mod periodic;
+mod port;
+mod robot;
+mod signals;
+mod step;
+mod sync;
 
-pub use parts::{histogram, StepStats};
-use parts::{Emitter, FlowAt, Job, Port, RobotAt, Stage};
+pub use step::{histogram, StepStats};
 
 use crate::{
-    code::{self, PythonCode},
+    code::PythonCode,
     error::RunError,
     outside::Outside,
     plan::{Level, Plan, StepKind},
 };
+use emitter::Emitter;
+use flow::FlowAt;
+use job::Job;
+use port::Port;
+use robot::RobotAt;
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
 };
+use sync::Sync;
 use tcps_core::{
-    endpoint::{Endpoint, EndpointStats, Input, Output},
-    record::{Kind, Record, NONE},
-    sample::Meta,
+    endpoint::{Endpoint, EndpointStats, Input},
+    record::NONE,
     time::{NodeClock, Time, NEVER},
 };
-use tcps_transport::{clockfit::ClockEstimate, clocksync, ChannelContext, ChannelFlow, Side};
-use tcps_wire::{reply, Format};
+use tcps_transport::{clockfit::ClockEstimate, ChannelContext, Side};
+use tcps_wire::Format;
 
 /// Most values a hook may write.
 const MAX_VALUES: usize = 256;
 /// Most bytes a hook may write.
 const MAX_BYTES: usize = 1 << 16;
-/// A synchronisation exchange that is this much longer than the shortest still counts as an exchange.
-const LEAST_WAIT: Time = 1;
 
 /// A node with everything that runs on it.
 pub struct Node {
@@ -67,15 +79,10 @@ pub struct Node {
     scratch: Scratch,
     missed_ticks: u64,
     asides_refused: u64,
+    /// Points whose values are recorded.
+    signals: Vec<u16>,
     /// Periodic stages fall silent here, as sources do.
     end: Time,
-}
-
-/// Clock synchronisation at a node.
-enum Sync {
-    Off,
-    Client { client: Box<clocksync::Client>, reference: u16 },
-    Server(clocksync::Server),
 }
 
 /// Room for what hooks write.
@@ -122,13 +129,13 @@ impl Node {
             level: plan.records,
             flows,
             emitters: Vec::new(),
-            robots: robots(plan, here, python)?,
+            robots: robot::robots(plan, here, python)?,
             ports: Vec::new(),
             port_of: vec![NONE; plan.channels.len()],
             periodic: Vec::new(),
             alive: vec![true; plan.components.len()],
             latest: plan.components.iter().map(|_| None).collect(),
-            sync: sync(plan, id, sessions),
+            sync: sync::sync(plan, id, sessions),
             todo: VecDeque::new(),
             parked: Vec::new(),
             free: Vec::new(),
@@ -139,6 +146,7 @@ impl Node {
             scratch: Scratch { values: vec![0.0; MAX_VALUES], bytes: vec![0; MAX_BYTES] },
             missed_ticks: 0,
             asides_refused: 0,
+            signals: plan.signals.clone(),
             end: plan.duration_ns,
         };
         node.add_emitters(plan)?;
@@ -169,11 +177,14 @@ impl Node {
             if sessions.is_some_and(|s| !s.contains(&c.session)) {
                 continue;
             }
-            let context =
-                ChannelContext { name: c.name.clone(), seed: plan.seed, flows: carried(plan, id as u16) };
+            let context = ChannelContext {
+                name: c.name.clone(),
+                seed: plan.seed,
+                flows: port::carried(plan, id as u16),
+            };
             let endpoint = tcps_transport::endpoint(&c.transport, &c.params, side, &context)
                 .map_err(|e| RunError::new(format!("channels.{}: {e}", c.name)))?;
-            let arrives = plan.flows.iter().map(|f| arrival(plan, f, id as u16, self.id)).collect();
+            let arrives = plan.flows.iter().map(|f| port::arrival(plan, f, id as u16, self.id)).collect();
             self.port_of[id] = self.ports.len() as u16;
             self.ports.push(Port { channel: id as u16, peer, endpoint, arrives, strays: 0 });
         }
@@ -282,66 +293,6 @@ impl Node {
         }
     }
 
-    fn handle_reply<O: Outside>(&mut self, now: Time, received: Time, bytes: &[u8], out: &mut O) {
-        if let Ok(packet) = reply::Packet::new_checked(bytes) {
-            let (reply, at) = (reply::Repr::parse(&packet).0, self.clock.read(received));
-            if usize::from(reply.flow) >= self.flows.len() {
-                return self.asides_refused += 1;
-            }
-            let row = |kind, value| Record {
-                value,
-                index: reply.sequence,
-                flow: reply.flow,
-                point: reply.point,
-                node: self.id,
-                ..Record::new(now, kind)
-            };
-            out.record(row(Kind::EchoForward, reply.reached_ns.saturating_sub(reply.injected_ns)));
-            out.record(row(Kind::EchoReturn, at.saturating_sub(reply.reached_ns)));
-            out.record(row(Kind::Echo, at.saturating_sub(reply.injected_ns)));
-        } else {
-            self.asides_refused += 1;
-        }
-    }
-
-    fn exchange<O: Outside>(&mut self, now: Time, from: u16, received: Time, bytes: &[u8], out: &mut O) {
-        let input = Input::Datagram { bytes, received_ns: self.clock.read(received) };
-        let here = self.clock.read(now);
-        match &mut self.sync {
-            Sync::Server(server) => server.handle_input(here, input),
-            Sync::Client { client, reference } if *reference == from => client.handle_input(here, input),
-            _ => return self.asides_refused += 1,
-        }
-        self.pump_sync(now, from, out);
-    }
-
-    fn synchronise<O: Outside>(&mut self, now: Time, out: &mut O) {
-        let here = self.clock.read(now);
-        if let Sync::Client { client, reference } = &mut self.sync {
-            let to = *reference;
-            client.handle_input(here, Input::Timeout);
-            self.pump_sync(now, to, out);
-        }
-    }
-
-    fn pump_sync<O: Outside>(&mut self, now: Time, to: u16, out: &mut O) {
-        loop {
-            let output = match &mut self.sync {
-                Sync::Off => None,
-                Sync::Client { client, .. } => client.poll_output(&mut self.datagram),
-                Sync::Server(server) => server.poll_output(&mut self.datagram),
-            };
-            match output {
-                Some(Output::Transmit(_)) => out.aside(now, to, &self.datagram),
-                Some(Output::Record(row)) => {
-                    out.record(Record { time_ns: now, node: self.id, point: to, ..row })
-                }
-                Some(Output::Deliver(_)) => {}
-                None => return,
-            }
-        }
-    }
-
     /// A job's core time is over.
     pub fn resume<O: Outside>(&mut self, now: Time, job: u32, out: &mut O) {
         if let Some(job) = self.unpark(job) {
@@ -401,123 +352,4 @@ impl Node {
             }
         }
     }
-
-    fn step_robot<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
-        let r = &mut self.robots[i];
-        if r.next > now {
-            return;
-        }
-        // A loop that was away takes one step for all that it missed.
-        let behind = (now - r.next) / r.period_ns;
-        self.missed_ticks += behind as u64;
-        let at = r.next + behind * r.period_ns;
-        r.sensed = r.robot.step(at, &r.fused, &mut r.sense).min(r.sense.len());
-        r.next = at + r.period_ns;
-        if !r.held.is_empty() && r.robot.arrived() {
-            for (flow, echo) in std::mem::take(&mut r.held) {
-                self.answer(now, flow, echo, out);
-            }
-        }
-    }
-
-    fn is_dead_source(&self, i: usize) -> bool {
-        let first = self.flows[self.emitters[i].flow as usize].visits.first().and_then(Option::as_ref);
-        first.is_some_and(|v| !self.alive[v.component as usize])
-    }
-
-    fn tick_emitter<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
-        while self.emitters[i].next() <= now {
-            if self.is_dead_source(i) {
-                self.emitters[i].tick += 1;
-                continue;
-            }
-            let here = self.clock.read(now);
-            let mut job = self.pool.pop().unwrap_or_else(Job::empty);
-            let e = &mut self.emitters[i];
-            let behind = (now - e.next()) / e.period_ns;
-            self.missed_ticks += behind as u64;
-            e.tick += 1 + behind as u64;
-            let echo = e.probe.as_mut().and_then(|p| p.command(now, here));
-            // Samples are numbered by ticks: what a late loop leaves out leaves a gap, and a recording stays in time.
-            job.meta = Meta { flow: e.flow, index: (e.tick - 1) as u32, origin_ns: here, echo };
-            (job.flow, job.visit, job.step, job.stage) = (e.flow, 0, 0, Stage::Enter);
-            match e.robot.filter(|_| matches!(e.source, crate::source::Source::Robot)) {
-                Some(r) => {
-                    let robot = &self.robots[r];
-                    job.values.clear();
-                    job.values.extend_from_slice(&robot.sense[..robot.sensed]);
-                    job.decoded = true;
-                }
-                None => {
-                    let codec = self.flows[e.flow as usize].codec;
-                    job.decoded = e.source.fill(codec, job.meta.index, &mut job.bytes, &mut job.values);
-                }
-            }
-            job.coded = !job.decoded;
-            self.todo.push_back(job);
-            self.run(now, out);
-        }
-    }
-}
-
-fn robots(
-    plan: &Plan,
-    here: impl Fn(u16) -> bool,
-    python: &mut dyn PythonCode,
-) -> Result<Vec<RobotAt>, RunError> {
-    let mut robots = Vec::new();
-    for (id, c) in plan.components.iter().enumerate() {
-        if let Some(r) = c.robot.as_ref().filter(|_| here(id as u16)) {
-            let robot = code::robot(&r.run, python)
-                .map_err(|e| RunError::new(format!("components.{}.robot: {e}", c.name)))?;
-            robots.push(RobotAt {
-                component: id as u16,
-                robot,
-                period_ns: r.period_ns.max(LEAST_WAIT),
-                next: 0,
-                commands: Vec::new(),
-                fused: Vec::new(),
-                sense: vec![0.0; r.senses as usize],
-                sensed: 0,
-                held: Vec::new(),
-            });
-        }
-    }
-    Ok(robots)
-}
-
-/// A node has one clock: of its loops, the first one keeps it.
-fn sync(plan: &Plan, id: u16, sessions: Option<&[u16]>) -> Sync {
-    let first = sessions.is_none_or(|s| plan.loops(id).first().is_some_and(|l| l == s));
-    match &plan.sync {
-        Some(_) if !first => Sync::Off,
-        None => Sync::Off,
-        Some(s) if s.reference == id => Sync::Server(clocksync::Server::default()),
-        Some(s) => {
-            Sync::Client { client: Box::new(clocksync::Client::new(s.period_ns)), reference: s.reference }
-        }
-    }
-}
-
-/// The visit at which samples of `flow` arrive at `node` through `channel`, or `NONE`.
-fn arrival(plan: &Plan, flow: &crate::plan::FlowPlan, channel: u16, node: u16) -> u16 {
-    let mut steps = flow.path.windows(2).enumerate();
-    let found = steps.find(|(_, w)| {
-        w[0].channel == Some(channel) && plan.components[w[1].component as usize].node == node
-    });
-    found.map_or(NONE, |(i, _)| i as u16 + 1)
-}
-
-/// The flows that a channel carries, with the side they go to.
-fn carried(plan: &Plan, channel: u16) -> Vec<ChannelFlow> {
-    let mut flows = Vec::new();
-    for (id, flow) in plan.flows.iter().enumerate() {
-        for w in flow.path.windows(2).filter(|w| w[0].channel == Some(channel)) {
-            let to = plan.components[w[1].component as usize].node;
-            let to = if to == plan.channels[channel as usize].a { Side::A } else { Side::B };
-            let name = flow.name.rsplit('/').next().unwrap_or_default().to_string();
-            flows.push(ChannelFlow { flow: id as u16, to, name, period_ns: flow.period_ns });
-        }
-    }
-    flows
 }

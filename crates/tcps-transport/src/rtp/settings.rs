@@ -66,14 +66,14 @@ impl Settings {
         Ok(Self {
             mtu_bytes: params.integer("mtu_bytes", 300..=65_507)?.unwrap_or(1200) as usize,
             overhead_bytes: params.integer("overhead_bytes", 0..=65_535)?,
-            identity: params.flag("identity")?.unwrap_or(true),
-            stop_and_wait: params.word("mode", &["stream", "stop_and_wait"])? == Some("stop_and_wait"),
+            identity: params.boolean("identity")?.unwrap_or(true),
+            stop_and_wait: params.choice("mode", &["stream", "stop_and_wait"])? == Some("stop_and_wait"),
             motion_every: params.integer("motion_every", 1..=8_000)?,
             redundancy: redundancy(params)?,
             profile: profile(params)?,
             bandwidth_bps: params.integer("bandwidth_bps", 8_000..=4_000_000_000)?.unwrap_or(1_000_000),
             feedback_ns: params.span_ns("feedback_ns", MS..=10 * SECOND)?,
-            extended: params.flag("extended")?.unwrap_or(false),
+            extended: params.boolean("extended")?.unwrap_or(false),
         })
     }
 }
@@ -82,7 +82,7 @@ fn redundancy(params: &Params<'_>) -> Result<Redundancy, TransportError> {
     let distance = params.integer("distance", 1..=15)?;
     let columns = params.integer("columns", 1..=48)?;
     let rows = params.integer("rows", 1..=48)?;
-    Ok(match params.word("redundancy", &["none", "rfc2198", "ulpfec", "flexfec"])? {
+    Ok(match params.choice("redundancy", &["none", "rfc2198", "ulpfec", "flexfec"])? {
         Some("rfc2198") => Redundancy::Red { distance: distance.unwrap_or(1) as usize },
         Some("ulpfec") => Redundancy::Ulpfec { columns: columns.unwrap_or(4) as u16 },
         Some("flexfec") => {
@@ -94,7 +94,7 @@ fn redundancy(params: &Params<'_>) -> Result<Redundancy, TransportError> {
 
 fn profile(params: &Params<'_>) -> Result<Profile, TransportError> {
     let report_ns = params.span_ns("report_ns", 10 * MS..=60 * SECOND)?.unwrap_or(500 * MS);
-    Ok(match params.word("profile", &["avp", "avp_reduced", "avpf"])? {
+    Ok(match params.choice("profile", &["avp", "avp_reduced", "avpf"])? {
         Some("avp") => Profile::Avp { reduced: false },
         Some("avp_reduced") => Profile::Avp { reduced: true },
         _ => Profile::Avpf { report_ns },

@@ -2,6 +2,10 @@
 
 mod boxed;
 mod clocksync;
+mod fec;
 mod pair;
+mod quic;
 mod rtp;
+mod session;
+mod tcp;
 mod udp;

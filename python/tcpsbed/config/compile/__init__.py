@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from tcpsbed.config.compile import builtins, moments
 from tcpsbed.config.compile.book import Book, Instance
 from tcpsbed.config.compile.chain import derive
 from tcpsbed.config.compile.channels import Channels
@@ -16,6 +17,7 @@ from tcpsbed.config.compile.probes import probes, sync
 from tcpsbed.config.compile.robots import robot
 from tcpsbed.config.compile.routes import Need
 from tcpsbed.config.compile.routes import check as check_routes
+from tcpsbed.config.compile.signals import signals
 from tcpsbed.config.compile.sources import Sources, codec
 from tcpsbed.config.compile.stages import Stages
 from tcpsbed.config.compile.traffic import traffic
@@ -23,24 +25,26 @@ from tcpsbed.config.model.place import Node
 from tcpsbed.config.model.scenario import Scenario
 
 
-def compile_plan(scenario: Scenario, inputs_dir: str | Path) -> dict[str, Any]:
+def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool = False) -> dict[str, Any]:
     """The plan of a scenario.
 
     Parameters
     ----------
     inputs_dir
         The folder where tracks (`FLOW.f64`, rows of little-endian f64) and frames (`FLOW.frames`) are written.
+    rehearsal
+        Whether the user's code is loaded, to see that it can be; a run loads it anyway.
 
     Raises
     ------
     ConfigError
         If something in it does not exist or does not fit together.
     """
-    if scenario.warmup_ns >= scenario.duration_ns:
-        raise scenario.error(
-            ("warmup",), "found a warm-up that is not shorter than the run", "a span below the duration"
-        )
-    book = Book(scenario, Path(inputs_dir))
+    if not scenario.folder.is_dir():
+        found = f'found "{scenario.base}", but there is no such folder'
+        raise scenario.error(("base",), found, f"a folder, looked for at {scenario.folder}")
+    moments.check(scenario)
+    book = Book(scenario, Path(inputs_dir), rehearsal=rehearsal)
     for way in book.ways:
         way.path = derive(book, way)
     if not book.ways:
@@ -56,15 +60,18 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path) -> dict[str, Any]:
         "events": events(book, network, background),
         "probes": probes(book, flows),
         "sync": sync(book),
+        "signals": signals(book),
     }
     check_routes(network, _needs(book, plan))
     return plan
 
 
-def check(scenario: Scenario) -> None:
-    """Compiles a scenario and throws the plan away: raises what is wrong with it."""
+def check(scenario: Scenario) -> dict[str, Any]:
+    """The plan of a scenario that a run would take, all code loaded once: raises what is wrong with it."""
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        compile_plan(scenario, folder)
+        plan = compile_plan(scenario, folder, rehearsal=True)
+        builtins.rehearse_plan(scenario, plan)
+    return plan
 
 
 def _head(book: Book) -> dict[str, Any]:

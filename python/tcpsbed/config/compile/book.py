@@ -16,6 +16,16 @@ from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
 from tcpsbed.errors import ConfigError
 
+_MOST_NS = 10**15
+
+
+def _rising(quantiles: Any) -> bool:
+    """Whether these are two quantiles or more, whole nanoseconds within the bounds of a span, in order."""
+    if not isinstance(quantiles, list) or len(quantiles) < 2:
+        return False
+    whole = all(isinstance(ns, int) and not isinstance(ns, bool) for ns in quantiles)
+    return whole and quantiles[0] >= 0 and quantiles[-1] <= _MOST_NS and quantiles == sorted(quantiles)
+
 
 @dataclass(frozen=True)
 class Instance:
@@ -61,10 +71,13 @@ class Book:
         The scenario to be compiled.
     inputs
         The folder where tracks and frames of recordings are written.
+    rehearsal
+        Whether the user's code is loaded, to see that it can be.
     """
 
-    def __init__(self, scenario: Scenario, inputs: Path) -> None:
+    def __init__(self, scenario: Scenario, inputs: Path, *, rehearsal: bool = False) -> None:
         self.scenario = scenario
+        self.rehearsal = rehearsal
         self.inputs = inputs
         self.sessions = self._sessions()
         self.nodes = list(dict.fromkeys([*scenario.nodes, *(c.node for c in scenario.components.values())]))
@@ -128,9 +141,14 @@ class Book:
         allowed = "a file written by tcpsbed calibrate"
         try:
             stages = json.loads(path.read_text(encoding="utf-8"))["stages"]
-            return {name: [int(ns) for ns in stage["quantiles_ns"]] for name, stage in stages.items()}
-        except (ValueError, KeyError, TypeError, AttributeError):
+            found = {name: stage["quantiles_ns"] for name, stage in stages.items()}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             error: ConfigError = self.scenario.error(
                 ("calibration",), f"found {path.name}, which has no stages", allowed
             )
             raise error from None
+        for name, quantiles in found.items():
+            if not _rising(quantiles):
+                text = f"found quantiles of {name} in {path.name} that are no rising spans of time"
+                raise self.scenario.error(("calibration",), text, allowed)
+        return found

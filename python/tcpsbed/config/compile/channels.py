@@ -71,7 +71,9 @@ class Channels:
         session = f"{self.book.sessions[way.session]}/" if len(self.book.sessions) > 1 else ""
         transport, key = self._transport(way, group)
         builtins.check(self.book.scenario, key, transport.kind, "transport")
-        params = parameters(transport.parameters())
+        given = transport.parameters()
+        builtins.rehearse(self.book.scenario, key, "transport", transport.kind, given, "")
+        params = parameters(given)
         overhead = self._overhead(way, group)
         if overhead is not None:
             params["overhead_bytes"] = overhead

@@ -11,6 +11,7 @@ from tcpsbed.config.compile.network import Network
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.model.traffic import Cbr, Poisson, Replay, Traffic, Vary, Vbr
 from tcpsbed.config.origin import Key
+from tcpsbed.errors import counted
 
 _Pair = tuple[str, int, int]
 
@@ -45,6 +46,10 @@ def _pairs(book: Book, network: Network, entry: Traffic, key: Key) -> list[_Pair
     for on in entry.on:
         if on == "all-to-all":
             names = entry.among or network.graph.vertices or book.nodes
+            if len(set(names)) < max(len(names), 2):
+                raise book.scenario.error(
+                    (*key[:-1], "among"), f"found {counted(len(names), 'place')}", "two or more, each once"
+                )
             ends = [(name, network.vertex(name, (*key[:-1], "among"))) for name in names]
             pairs += [(f"{a}-{b}", i, j) for (a, i), (b, j) in permutations(ends, 2)]
         elif "->" in on:

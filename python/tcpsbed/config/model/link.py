@@ -192,7 +192,7 @@ class LinkSettings(Table):
     duplicate: Share | None = None
     """Probability that a packet is delivered twice."""
     corrupt: Share | None = None
-    """Probability that a packet is delivered with one bit changed."""
+    """Probability that a packet is damaged: it travels on, and its receiver drops it."""
     outages: list[tuple[Duration, Duration]] | None = None
     """Spans, from and to, during which nothing passes."""
     trace: str | None = None

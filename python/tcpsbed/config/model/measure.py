@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt
 
 from tcpsbed.config.model.table import Names, Table
-from tcpsbed.config.units import Duration, PositiveDuration, PositiveRate, Share
+from tcpsbed.config.units import Duration, Period, PositiveRate, Share
 
 
 class Event(Table):
@@ -63,7 +63,7 @@ class Sync(Table):
     """Clock synchronisation of all nodes with one; a string is its period alone."""
 
     shorthand: ClassVar[str | None] = "period"
-    period_ns: PositiveDuration = Field(125_000_000, alias="period")
+    period_ns: Period = Field(125_000_000, alias="period")
     """The time between exchanges with a node (DECISIONS 11)."""
     reference: str | None = None
     """The reference node; absent: that of the test-pc, else the first."""
@@ -82,7 +82,7 @@ class Measure(Table):
 
     records: Literal["samples", "packets", "events"] = "samples"
     """How much is recorded; each level holds the ones before it."""
-    queues_ns: PositiveDuration | None = Field(None, alias="queues")
+    queues_ns: Period | None = Field(None, alias="queues")
     """How often queues are looked at; absent: never."""
     echo: Annotated[list[Echo], BeforeValidator(_echoes, json_schema_input_type=Echo | list[Echo])] = Field(
         []
@@ -90,6 +90,8 @@ class Measure(Table):
     """Echo commands."""
     sync: Sync | None = None
     """Clock synchronisation of the nodes."""
+    signals: Names = Field([])
+    """Points at which the values of samples are recorded: "srv.exit", or "arm.sense" for what a robot senses."""
     pcapng: Annotated[
         Literal["auto", "on", "off"],
         BeforeValidator(_pcapng, json_schema_input_type=StrictBool | Literal["auto", "on", "off"]),

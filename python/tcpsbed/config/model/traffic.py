@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, StrictBool
+from pydantic import BeforeValidator, Discriminator, Field, FiniteFloat, StrictBool
 
 from tcpsbed.config.model.table import Names, Table
-from tcpsbed.config.units import Dscp, Duration, PositiveDuration, PositiveRate, PositiveSize, Rate, Share
+from tcpsbed.config.units import (
+    Dscp,
+    Duration,
+    PacketSize,
+    Period,
+    PositiveDuration,
+    PositiveRate,
+    Rate,
+    Share,
+)
 
 TRAFFIC_KINDS = ("cbr", "poisson", "vbr", "replay")
 
@@ -31,7 +40,7 @@ class Cbr(_Traffic):
     kind: Literal["cbr"]
     rate_bps: Rate = Field(alias="rate")
     """A rate on the wire such as "400 kbit/s", in each direction or between each pair."""
-    packet_bytes: PositiveSize = Field(500, alias="packet")
+    packet_bytes: PacketSize = Field(500, alias="packet")
     """Size of a packet on the wire."""
 
 
@@ -41,7 +50,7 @@ class Poisson(_Traffic):
     kind: Literal["poisson"]
     rate_bps: Rate = Field(alias="rate")
     """A mean rate on the wire such as "400 kbit/s"."""
-    packet_bytes: PositiveSize = Field(500, alias="packet")
+    packet_bytes: PacketSize = Field(500, alias="packet")
     """(Mean) size of a packet on the wire."""
     size: Literal["constant", "exponential"] = "constant"
     """The distribution of sizes."""
@@ -53,7 +62,7 @@ class Vary(Table):
     shorthand: ClassVar[str | None] = "kind"
     kind: Literal["constant", "per-packet", "piecewise", "size"] = "piecewise"
     """Nothing, the rate of every packet, the rate of every period, or the size of packets."""
-    piecewise_ns: PositiveDuration = Field(100_000_000, alias="piecewise")
+    piecewise_ns: Period = Field(100_000_000, alias="piecewise")
     """How long a rate holds."""
 
 
@@ -65,7 +74,7 @@ class Vbr(_Traffic):
     """A mean rate on the wire such as "400 kbit/s"."""
     spread: Share = 0.2
     """How far the rate departs from its mean, either way."""
-    packet_bytes: PositiveSize = Field(500, alias="packet")
+    packet_bytes: PacketSize = Field(500, alias="packet")
     """Mean size of a packet on the wire."""
     vary: Vary = Vary()
     """What varies, and when it is drawn again."""
@@ -98,7 +107,7 @@ class Replay(_Traffic):
     kind: Literal["replay"]
     file: Captures
     """A pcap, pcapng or csv (time, bytes) file, or a list of them."""
-    speed: float = Field(1.0, gt=0)
+    speed: Annotated[FiniteFloat, Field(gt=0)] = 1.0
     """How many times faster than recorded."""
     rate_bps: PositiveRate | None = Field(None, alias="rate")
     """Mean rate that the times are scaled to (in place of `speed`)."""

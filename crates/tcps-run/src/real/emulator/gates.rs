@@ -95,13 +95,6 @@ impl Ports for Gates {
         Taken::Packet(Entered { from, to, exit, arrived, len, class, index, dscp, wire_bytes })
     }
 
-    fn corrupt(&self, bytes: &mut [u8], by: u32) {
-        if !bytes.is_empty() {
-            let bit = by as usize % (bytes.len() * 8);
-            bytes[bit / 8] ^= 1 << (bit % 8);
-        }
-    }
-
     fn deliver(&mut self, exit: usize, bytes: &[u8]) -> bool {
         let g = &mut self.gates[exit];
         let sent = g.peer.is_some_and(|peer| g.socket.send(bytes, peer, 0));

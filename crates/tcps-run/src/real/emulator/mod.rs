@@ -16,7 +16,6 @@ use super::{clock::RunClock, ring::Producer};
 use crate::{
     error::RunError,
     plan::{Isolation, Plan},
-    virtual_time::ASIDE_CLASS,
 };
 use gates::Gates;
 pub use relay::Relay;
@@ -28,7 +27,7 @@ use std::{
 };
 use taps::Taps;
 use tcps_core::time::Time;
-use tcps_net::Network;
+use tcps_net::{Network, ASIDE_CLASS};
 use tcps_wire::header;
 
 const RING_ROWS: u64 = 1 << 15;
@@ -39,8 +38,6 @@ trait Ports {
     fn descriptors(&self) -> Vec<RawFd>;
     /// The next datagram at a port, with its bytes in the buffer.
     fn receive(&mut self, plan: &Plan, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken;
-    /// Breaks one bit of a datagram, chosen by a number.
-    fn corrupt(&self, bytes: &mut [u8], by: u32);
     /// Lets a datagram out of the network; tells whether it went.
     fn deliver(&mut self, exit: usize, bytes: &[u8]) -> bool;
     /// What says when datagrams entered.

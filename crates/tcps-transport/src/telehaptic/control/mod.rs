@@ -1,0 +1,80 @@
+//! Rate controllers: one file each, one line each in [`MEMBERS`].
+
+mod dpm;
+mod fixed;
+mod guard;
+mod report;
+mod trend;
+
+use crate::params::{Params, TransportError};
+use tcps_core::{rate::RateController, time::Time};
+
+/// A controller for samples of this period.
+type Make = fn(&Params<'_>, Time) -> Result<Box<dyn RateController>, TransportError>;
+
+/// A telehaptic transport: a controller under a name.
+pub(crate) struct Member {
+    /// The name in scenarios.
+    pub(crate) name: &'static str,
+    /// Keys of its parameters, with those that all have.
+    pub(crate) keys: &'static [&'static str],
+    /// Whether it goes by delays in headers of the way back.
+    pub(crate) needs_way_back: bool,
+    /// Whether receivers send reports.
+    pub(crate) reports: bool,
+    /// Makes the controller.
+    pub(crate) make: Make,
+}
+
+/// The keys that every member has, and some more.
+macro_rules! keys {
+    ($($key:literal),*) => {
+        &["overhead_bytes", "strict_two_subheaders", "media_bytes", "multiplexer", $($key),*]
+    };
+}
+
+const PLAIN: Member =
+    Member { name: "", keys: keys!(), needs_way_back: false, reports: false, make: fixed::no_merge };
+
+/// Keys of the published rule.
+const DPM: Member = Member {
+    keys: keys!("k_max", "differences", "alpha", "tolerance", "settle", "trend", "repeats"),
+    needs_way_back: true,
+    ..PLAIN
+};
+
+/// The telehaptic transports.
+pub(crate) const MEMBERS: [Member; 8] = [
+    Member { name: "no-merge", ..PLAIN },
+    Member { name: "fixed-k", keys: keys!("k"), make: fixed::fixed, ..PLAIN },
+    Member { name: "timetable-k", keys: keys!("at_ms", "k"), make: fixed::timetable, ..PLAIN },
+    Member { name: "dpm", make: dpm::step, ..DPM },
+    Member { name: "dpm-multistep", make: dpm::multistep, ..DPM },
+    Member {
+        name: "dpm-holdup",
+        keys: keys!("k_max", "differences", "alpha", "tolerance", "settle", "trend", "repeats", "hold_ns"),
+        make: dpm::holdup,
+        ..DPM
+    },
+    Member {
+        name: "dpm-g",
+        keys: keys!(
+            "k_max",
+            "differences",
+            "alpha",
+            "tolerance",
+            "settle",
+            "trend",
+            "repeats",
+            "steady_below_ns",
+            "congested_above_ns",
+            "bottleneck_bps",
+            "hops",
+            "increase",
+            "hold_ns"
+        ),
+        make: dpm::guarded,
+        ..DPM
+    },
+    Member { name: "rtcp-report", reports: true, make: report::by_report, keys: keys!("k_max"), ..PLAIN },
+];

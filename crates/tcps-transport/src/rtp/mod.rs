@@ -31,6 +31,7 @@ use crate::{
 use inbound::{Deliver, Inbound};
 use outbound::{Outbound, Ready};
 use reports::Reports;
+use serde_json::Value;
 use settings::Settings;
 use tcps_core::{
     endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
@@ -149,6 +150,11 @@ impl Rtp {
         let fallback_flow = ctx.flows.first().map_or(0, |f| f.flow);
         let out = Out { overhead_bytes, motion_every, fallback_flow, ..Out::default() };
         Ok(Self { settings, outbound, inbound, waiting, reports, out, wake_ns: None })
+    }
+
+    /// The endpoint at `side` with `params` (an object, or null for none), for drivers that say good-bye.
+    pub fn new(params: &Value, side: Side, ctx: &ChannelContext) -> Result<Self, TransportError> {
+        Self::from_params(&Params::new("rtp", params), side, ctx)
     }
 
     /// Says good-bye: the sources of this side leave.

@@ -17,6 +17,7 @@ mod fec;
 mod framing;
 mod outbox;
 mod params;
+pub mod playout;
 pub mod quic;
 mod reassembly;
 mod registry;

@@ -52,6 +52,15 @@ def time_hook(code_json: str, rounds: int) -> list[float]:
 def step_batch(spec_json: str) -> str:
     """The step experiment in every cell of a grid, on all cores; returns the cells' figures as JSON."""
 
+def playout(
+    params_json: str,
+    arrivals_ns: Sequence[int],
+    origins_ns: Sequence[int],
+    indices: Sequence[int],
+    end_ns: int,
+) -> list[tuple[str, int, int]]:
+    """What a playout policy does with arrivals: a list of (what, moment, index of the sample or -1)."""
+
 class Incoming:
     """What has happened to an endpoint in Python; valid during the call only."""
 

@@ -3,6 +3,7 @@
 mod dpm;
 mod fixed;
 mod guard;
+mod queue;
 mod report;
 mod trend;
 
@@ -44,7 +45,7 @@ const DPM: Member = Member {
 };
 
 /// The telehaptic transports.
-pub(crate) const MEMBERS: [Member; 8] = [
+pub(crate) const MEMBERS: [Member; 9] = [
     Member { name: "no-merge", ..PLAIN },
     Member { name: "fixed-k", keys: keys!("k"), make: fixed::fixed, ..PLAIN },
     Member { name: "timetable-k", keys: keys!("at_ms", "k"), make: fixed::timetable, ..PLAIN },
@@ -75,6 +76,26 @@ pub(crate) const MEMBERS: [Member; 8] = [
         ),
         make: dpm::guarded,
         ..DPM
+    },
+    Member {
+        name: "dpm-q",
+        keys: keys!(
+            "k_max",
+            "k_drain",
+            "bottleneck_bps",
+            "hops",
+            "alarm_ns",
+            "alarm_jumps",
+            "alarm_jumps_merged",
+            "steady_ns",
+            "steady_jumps",
+            "watch_ns",
+            "watch_jumps",
+            "retry_ns"
+        ),
+        needs_way_back: true,
+        make: queue::by_queue,
+        ..PLAIN
     },
     Member { name: "rtcp-report", reports: true, make: report::by_report, keys: keys!("k_max"), ..PLAIN },
 ];

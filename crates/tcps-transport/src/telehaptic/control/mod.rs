@@ -86,7 +86,6 @@ pub(crate) const MEMBERS: [Member; 9] = [
             "hops",
             "alarm_ns",
             "alarm_jumps",
-            "alarm_jumps_merged",
             "steady_ns",
             "steady_jumps",
             "watch_ns",

@@ -208,12 +208,13 @@ impl Flow {
         }
     }
 
-    /// A `Delivered` row.
+    /// A `Delivered` row; false if it names a sample that nobody can have sent.
     #[inline]
-    pub fn delivered(&mut self, row: &Record, bin: usize, around: Around) {
-        let Some(leg) = self.legs.last_mut() else { return };
+    pub fn delivered(&mut self, row: &Record, bin: usize, around: Around) -> bool {
+        let Some(leg) = self.legs.last_mut() else { return true };
         let Around { flow, options, series } = around;
         match leg.arrive(row, flow, options, series) {
+            Arrival::Stray => return false,
             Arrival::Beyond => self.counts.beyond_window += 1,
             Arrival::Again(counts) => self.counts.delivered_again += u64::from(counts),
             Arrival::First(counts) => {
@@ -226,6 +227,7 @@ impl Flow {
                 }
             }
         }
+        true
     }
 
     #[inline]

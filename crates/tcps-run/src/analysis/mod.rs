@@ -13,6 +13,7 @@ pub mod clock;
 pub mod echo;
 pub mod fit;
 pub mod flow;
+pub mod giver;
 pub mod histogram;
 pub mod interval;
 pub mod jitter;
@@ -181,7 +182,7 @@ impl<'a> Analyser<'a> {
         match row.kind {
             Kind::Enter | Kind::Exit => flow.pass(row, around),
             Kind::Sent => flow.sent(row, around),
-            _ => flow.delivered(row, bin, around),
+            _ => self.strange += u64::from(!flow.delivered(row, bin, around)),
         }
     }
 
@@ -214,8 +215,13 @@ impl<'a> Analyser<'a> {
             Kind::Echo | Kind::EchoForward | Kind::EchoReturn | Kind::EchoSuperseded => {
                 self.echo(row, counts)
             }
+            Kind::Sync => {
+                self.echoes.iter_mut().for_each(|e| e.synchronise(row));
+                if counts {
+                    self.clocks.take(row, self.plan);
+                }
+            }
             _ if !counts => {}
-            Kind::Sync => self.clocks.take(row, self.plan),
             Kind::Gap | Kind::Late => self.nodes.take(row),
             Kind::Transmit | Kind::Receive => self.channels.take(row),
             _ => {}

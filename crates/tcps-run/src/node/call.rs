@@ -110,6 +110,7 @@ impl Node {
         let own = out.used(started);
         let used = own.max(cost).max(0);
         step.stats.calls += 1;
+        step.stats.overruns += u64::from(step.cost.is_some() && own > cost);
         let _ = step.stats.cost_ns.record(used as u64);
         if let Verdict::Failed(text) = verdict {
             step.stats.failures += 1;

@@ -196,9 +196,10 @@ impl Node {
 
     /// Commands a robot.
     fn obey<O: Outside>(&mut self, now: Time, component: u16, job: &mut Job, out: &mut O) {
-        decoded(self.flows[job.flow as usize].codec, job);
+        let flow = &self.flows[job.flow as usize];
+        decoded(flow.codec, job);
         let Some(r) = self.robots.iter_mut().find(|r| r.component == component) else { return };
-        r.command(job.flow, &job.values);
+        r.command(now, job.flow, flow.period_ns, &job.values);
         let echo = job.meta.echo.filter(|e| e.target == HELD | component);
         if let Some(old) = echo.and_then(|e| r.hold(job.flow, e)) {
             self.echo_superseded(now, job.flow, job.visit, old, out);

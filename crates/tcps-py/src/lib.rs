@@ -9,6 +9,7 @@
 mod attach;
 mod batch;
 mod hooks;
+mod predict;
 mod records;
 
 use attach::Interpreter;
@@ -73,13 +74,14 @@ fn monotonic_ns() -> i64 {
     tcps_run::real::clock::monotonic_ns()
 }
 
-/// What a scenario can name: `{"hooks": [...], "robots": [...], "transports": [...]}`.
+/// What a scenario can name: `{"hooks": [...], "robots": [...], "predictors": [...], "transports": [...]}`.
 #[pyfunction]
 fn builtins(py: Python<'_>) -> PyResult<Py<PyAny>> {
     let (hooks, robots) = tcps_control::names();
     let names = pyo3::types::PyDict::new(py);
     names.set_item("hooks", hooks)?;
     names.set_item("robots", robots)?;
+    names.set_item("predictors", tcps_control::predictor_names().collect::<Vec<_>>())?;
     names.set_item("transports", tcps_transport::names())?;
     Ok(names.into())
 }
@@ -101,6 +103,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::time_hook, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_batch, m)?)?;
+    m.add_function(wrap_pyfunction!(predict::replay_predictor, m)?)?;
     m.add_class::<records::Drain>()?;
     Ok(())
 }

@@ -66,6 +66,7 @@ const HOOKS: &[(&str, Make<dyn Hook>)] = boxed!(dyn Hook,
     "pi" => hooks::pi::PiHook,
     "pose" => hooks::pose::Pose,
     "quantise16" => hooks::quantise16::Quantise16,
+    "supervisor" => hooks::supervisor::SupervisorHook,
     "zoh" => hooks::zoh::Zoh,
 );
 

@@ -8,6 +8,7 @@ use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
 pub struct Given<'a> {
     pub now_ns: i64,
     pub origin_ns: i64,
+    pub index: u32,
     pub x: Option<&'a [f64]>,
     pub bytes: &'a [u8],
     pub other: &'a [f64],
@@ -27,7 +28,7 @@ pub fn call(hook: &mut dyn Hook, given: Given<'_>) -> Answer {
     let input = HookIn {
         now_ns: given.now_ns,
         origin_ns: given.origin_ns,
-        index: 0,
+        index: given.index,
         flow: 0,
         present: u16::from(given.x.is_some() || !given.bytes.is_empty()),
         n: x.len() as u32,

@@ -3,7 +3,8 @@
     .venv/bin/python tools/rank_transports.py [--seconds 20] [--only NAME ...]
 
 The scenarios are `scenarios/ranking-*.toml`. Delays are those of the haptic flow, one way; late is above 30 ms
-[PROTOCOLS 1.8]; SNR is that of what a zero-order hold displays [PROTOCOLS 1.7]; bytes are those of the way back with all headers.
+[PROTOCOLS 1.8]; SNR is that of what a zero-order hold displays [PROTOCOLS 1.7]; bytes
+are those of the way back with all headers.
 """
 
 from __future__ import annotations

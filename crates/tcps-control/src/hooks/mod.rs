@@ -4,6 +4,7 @@ pub mod arm3;
 pub mod force;
 pub mod hand;
 pub mod imu_wrist;
+pub mod leader;
 pub mod limit;
 pub mod mouse_xy;
 pub mod pi;

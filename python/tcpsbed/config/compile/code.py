@@ -39,7 +39,7 @@ def code(
     key
         The key of the string, for messages.
     kind
-        What it is for: `hook`, `robot`, or `transport`, which the caller makes with its parameters.
+        What it is for: `hook`, `robot` or `transport`.
     stage
         What a hook does.
     """
@@ -51,7 +51,7 @@ def code(
         plan = _library(scenario, key, place, symbol)
     else:
         plan = _python(scenario, key, place, symbol)
-    if kind != "transport" and (book.rehearsal or plan["kind"] == "builtin"):
+    if book.rehearsal or plan["kind"] == "builtin":
         name = f"{plan['name']}:{plan['symbol']}" if "symbol" in plan else plan["name"]
         builtins.rehearse(scenario, (*key[:-1], "params") if params else key, kind, name, params, stage)
     return plan | {"params": parameters(params)}

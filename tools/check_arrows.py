@@ -33,7 +33,8 @@ PACKAGES = {
     "errors": [],
     "_tcps": [],
     "hooks": ["errors"],
-    "datasets": ["errors"],
+    "documents": ["errors"],
+    "datasets": ["documents"],
     "config": ["datasets", "_tcps"],
     "worlds": ["config", "hooks", "_tcps"],
     "analysis": ["worlds"],
@@ -42,7 +43,8 @@ PACKAGES = {
     "tcpsbed": ["session"],
     "sweep": ["tcpsbed", "report"],
     "reproduce": ["tcpsbed", "report"],
-    "cli": ["sweep", "reproduce"],
+    "control": ["tcpsbed", "report"],
+    "cli": ["sweep", "reproduce", "control"],
 }
 
 Arrows = dict[str, dict[str, str]]

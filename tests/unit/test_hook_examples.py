@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+CONTROL = ROOT / "crates/tcps-control/src"
+PAGES = {"hooks": "hooks.md", "predictors": "hooks.md", "robots": "scenario.md", "sampling": "hooks.md"}
+SHARED = ("mod", "kalman", "hook")
 EXAMPLES = ROOT / "examples" / "hooks"
 OTHER = np.zeros(0)
 
@@ -53,7 +56,8 @@ class Given(ctypes.Structure):
         ("n", ctypes.c_uint32),
         ("n_bytes", ctypes.c_uint32),
         ("n_other", ctypes.c_uint32),
-        ("reserved", ctypes.c_uint32),
+        ("tagged", ctypes.c_uint16),
+        ("merging", ctypes.c_uint16),
         ("x", ctypes.POINTER(ctypes.c_double)),
         ("bytes", ctypes.c_void_p),
         ("other", ctypes.c_void_p),
@@ -107,14 +111,15 @@ def test_the_page_shows_the_files_as_they_are():
 
 
 @pytest.mark.parametrize(
-    "path", sorted(ROOT.glob("crates/tcps-control/src/[hr]o*/*.rs")), ids=lambda path: path.stem
+    "path",
+    [p for room in PAGES for p in sorted((CONTROL / room).glob("*.rs")) if p.stem not in SHARED],
+    ids=lambda path: path.stem,
 )
 def test_parameters_of_built_in_code_are_documented(path):
-    """Every parameter of a hook on the page of hooks, of a robot on that of the scenario file."""
-    page = {"hooks": "hooks.md", "robots": "scenario.md"}[path.parent.name]
-    rows = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
+    """Every parameter of a hook or predictor on the page of hooks, of a robot on that of the scenario file."""
+    rows = (ROOT / "docs" / PAGES[path.parent.name]).read_text(encoding="utf-8").splitlines()
     row = next((row for row in rows if row.startswith(f"| `{path.stem}`")), "")
     struct = re.search(r"pub struct Params \{\n(.*?)\n\}", path.read_text(encoding="utf-8"), re.DOTALL)
     fields = re.findall(r"^    pub (\w+):", struct[1], re.M) if struct else []
-    assert path.stem == "mod" or row
-    assert [field for field in fields if f"`{field}" not in row] == []
+    assert row
+    assert [field for field in fields if f"`{field.removesuffix('_ns')}" not in row] == []

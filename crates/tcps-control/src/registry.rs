@@ -3,16 +3,16 @@
 use std::fmt;
 
 use serde_json::Value;
-use tcps_core::{hook::Hook, robot::Robot};
+use tcps_core::{hook::Hook, model::Predictor, robot::Robot};
 
-use crate::{hooks, robots};
+use crate::{hooks, predictors as members, robots, sampling};
 
-/// Why there is no such hook or robot.
+/// Why there is no such hook, robot or predictor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ControlError {
     /// The name is not known.
     Unknown {
-        /// `hook` or `robot`.
+        /// `hook`, `robot` or `predictor`.
         what: &'static str,
         /// The name asked for.
         name: String,
@@ -31,7 +31,11 @@ impl fmt::Display for ControlError {
         match self {
             Self::Unknown { what, name } => {
                 let (hooks, robots) = names();
-                let known = if *what == "hook" { hooks } else { robots };
+                let known = match *what {
+                    "hook" => hooks,
+                    "robot" => robots,
+                    _ => predictors().collect(),
+                };
                 write!(f, "no built-in {what} '{name}'; allowed: {}", known.join(", "))
             }
             Self::Params { name, reason } => write!(f, "parameters of '{name}': {reason}"),
@@ -41,7 +45,8 @@ impl fmt::Display for ControlError {
 
 impl std::error::Error for ControlError {}
 
-type Make<T> = fn(&Value) -> Result<Box<T>, String>;
+/// Makes a member from its parameters.
+pub type Make<T> = fn(&Value) -> Result<Box<T>, String>;
 
 macro_rules! boxed {
     ($kind:ty, $($name:literal => $member:ty),+ $(,)?) => {
@@ -51,26 +56,57 @@ macro_rules! boxed {
 
 const HOOKS: &[(&str, Make<dyn Hook>)] = boxed!(dyn Hook,
     "arm3" => hooks::arm3::Arm3,
+    "deadband" => sampling::deadband::Deadband,
     "dequantise16" => hooks::quantise16::Dequantise16,
     "force" => hooks::force::Force,
     "hand" => hooks::hand::Hand,
     "imu_wrist" => hooks::imu_wrist::ImuWrist,
+    "leader" => hooks::leader::LeaderHook,
+    "level_crossing" => sampling::level_crossing::LevelCrossing,
     "limit" => hooks::limit::Limit,
-    "linear" => hooks::linear::Linear,
     "mouse_xy" => hooks::mouse_xy::MouseXy,
+    "network_deadband" => sampling::network_deadband::NetworkDeadband,
+    "pi" => hooks::pi::PiHook,
     "pose" => hooks::pose::Pose,
     "quantise16" => hooks::quantise16::Quantise16,
+    "uniform" => sampling::uniform::Uniform,
+    "weber" => sampling::weber::WeberSampler,
     "zoh" => hooks::zoh::Zoh,
+);
+
+const PREDICTORS: &[(&str, Make<dyn Predictor>)] = boxed!(dyn Predictor,
+    "ar" => members::ar::Ar,
+    "kalman_acceleration" => members::kalman_acceleration::KalmanAcceleration,
+    "kalman_velocity" => members::kalman_velocity::KalmanVelocity,
+    "linear" => members::linear::Linear,
+    "operator" => members::operator::Operator,
+    "zoh" => members::zoh::Zoh,
 );
 
 const ROBOTS: &[(&str, Make<dyn Robot>)] = boxed!(dyn Robot,
     "arm" => robots::arm::Arm,
+    "follower" => robots::follower::Follower,
+    "step" => robots::step::Step,
     "wall_mass" => robots::wall_mass::WallMass,
 );
 
-/// Makes a built-in hook.
+/// Makes a built-in hook; every predictor is one.
 pub fn hook(name: &str, params: &Value) -> Result<Box<dyn Hook>, ControlError> {
-    make(HOOKS, "hook", name, params)
+    if HOOKS.iter().any(|(known, _)| *known == name) {
+        return make(HOOKS, "hook", name, params);
+    }
+    let Some((_, predictor)) = PREDICTORS.iter().find(|(known, _)| *known == name) else {
+        return Err(ControlError::Unknown { what: "hook", name: name.to_owned() });
+    };
+    match members::hook::Predict::new(params, *predictor) {
+        Ok(hook) => Ok(Box::new(hook)),
+        Err(reason) => Err(ControlError::Params { name: name.to_owned(), reason }),
+    }
+}
+
+/// Makes a predictor.
+pub fn predictor(name: &str, params: &Value) -> Result<Box<dyn Predictor>, ControlError> {
+    make(PREDICTORS, "predictor", name, params)
 }
 
 /// Makes a built-in robot.
@@ -80,7 +116,15 @@ pub fn robot(name: &str, params: &Value) -> Result<Box<dyn Robot>, ControlError>
 
 /// Names of the built-in hooks and of the built-in robots.
 pub fn names() -> (Vec<&'static str>, Vec<&'static str>) {
-    (HOOKS.iter().map(|(name, _)| *name).collect(), ROBOTS.iter().map(|(name, _)| *name).collect())
+    let mut hooks: Vec<_> = HOOKS.iter().map(|(name, _)| *name).chain(predictors()).collect();
+    hooks.sort_unstable();
+    hooks.dedup();
+    (hooks, ROBOTS.iter().map(|(name, _)| *name).collect())
+}
+
+/// Names of the predictors.
+pub fn predictors() -> impl Iterator<Item = &'static str> {
+    PREDICTORS.iter().map(|(name, _)| *name)
 }
 
 fn make<T: ?Sized>(
@@ -110,6 +154,10 @@ mod tests {
             };
             assert!(reason.contains("colour"), "{reason}");
         }
+        for name in predictors() {
+            assert!(predictor(name, &Value::Null).is_ok(), "{name}");
+            assert!(predictor(name, &json!({"colour": 1})).is_err(), "{name}");
+        }
         for name in robots {
             assert!(robot(name, &json!({})).is_ok(), "{name}");
             assert!(robot(name, &json!({"colour": 1})).is_err(), "{name}");
@@ -119,7 +167,12 @@ mod tests {
     #[test]
     fn an_unknown_name_is_answered_with_what_there_is() {
         let Err(error) = hook("zho", &Value::Null) else { panic!("there is no zho") };
-        assert!(error.to_string().contains("allowed: arm3") && error.to_string().contains("zoh"), "{error}");
+        assert!(
+            error.to_string().contains("allowed: ar, arm3") && error.to_string().contains("zoh"),
+            "{error}"
+        );
         assert!(robot("zoh", &Value::Null).is_err());
+        let Err(error) = predictor("arm3", &Value::Null) else { panic!("arm3 predicts nothing") };
+        assert!(error.to_string().contains("allowed: ar, kalman_acceleration"), "{error}");
     }
 }

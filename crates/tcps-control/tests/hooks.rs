@@ -57,10 +57,54 @@ fn zoh_before_a_lossy_link_restores_the_toggling() {
     assert!((mean - 2.0).abs() < 0.15, "{mean} packets a toggle");
 }
 
+/// What a predictor's hook adds, taken away.
+fn unblended() -> Value {
+    json!({"blend_ms": 0, "most_ms": 1e4})
+}
+
+/// [PROTOCOLS 10] A correction is blended in over 3 ms: nothing jumps when a sample comes after a gap.
+#[test]
+fn a_correction_is_blended_in() {
+    let mut linear = make("linear", Value::Null);
+    for ms in 0..=10 {
+        values(linear.as_mut(), ms * MS, &[ms as f64]);
+    }
+    let guessed = tick(linear.as_mut(), 20 * MS).1[0];
+    assert!((guessed - 20.0).abs() < 1e-9, "{guessed}");
+    assert!((values(linear.as_mut(), 20 * MS, &[14.0])[0] - 20.0).abs() < 1e-9);
+    let slope = 8.0 / 14.0; // from sample 6 to sample 20
+    for (ms, left) in [(1, 2.0 / 3.0), (2, 1.0 / 3.0), (3, 0.0), (4, 0.0)] {
+        let y = tick(linear.as_mut(), (20 + ms) * MS).1[0];
+        let want = 14.0 + slope * ms as f64 + 6.0 * left;
+        assert!((y - want).abs() < 1e-9, "{ms} ms: {y}, {want}");
+    }
+}
+
+/// [PROTOCOLS 10] Ahead of the arrival by a given time, by the age on true clocks, and never beyond the longest horizon.
+#[test]
+fn a_predictor_answers_for_the_moment_that_was_asked_for() {
+    let out = |params: Value| {
+        let mut hook = make("linear", params);
+        for ms in 0..=20 {
+            let (now_ns, origin_ns) = ((ms + 30) * MS, ms * MS);
+            call(hook.as_mut(), Given { now_ns, origin_ns, x: Some(&[ms as f64]), ..Given::default() });
+        }
+        [tick(hook.as_mut(), 60 * MS).1[0], tick(hook.as_mut(), 90 * MS).1[0]]
+    };
+    let near = |got: [f64; 2], want: [f64; 2]| {
+        assert!(got.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-9), "{got:?}, {want:?}");
+    };
+    near(out(json!({"hold_ms": 100})), [30.0, 60.0]);
+    near(out(json!({"hold_ms": 100, "ahead_ms": 5})), [35.0, 65.0]);
+    near(out(json!({"hold_ms": 100, "to": "now"})), [60.0, 90.0]);
+    near(out(json!({"hold_ms": 100, "to": "now", "most_ms": 60})), [60.0, 80.0]);
+    assert!(hook("linear", &json!({"to": "then"})).is_err());
+}
+
 /// [PROTOCOLS 10] A ramp is continued for 50 ms; then the slope decays with 30 ms, so that it ends 80 ms ahead.
 #[test]
 fn linear_continues_a_ramp_and_lets_it_fade() {
-    let mut linear = make("linear", Value::Null);
+    let mut linear = make("linear", unblended());
     for ms in 0..=10 {
         values(linear.as_mut(), ms * MS, &[2.0 * ms as f64, 5.0]);
     }
@@ -77,7 +121,7 @@ fn linear_continues_a_ramp_and_lets_it_fade() {
 /// [PROTOCOLS 10] The slope is taken over 5 samples: one outlier in between has no weight.
 #[test]
 fn linear_takes_its_slope_from_two_samples_five_apart() {
-    let mut linear = make("linear", Value::Null);
+    let mut linear = make("linear", unblended());
     for (ms, x) in [0.0, 9.0, -7.0, 3.0, 100.0, 5.0].into_iter().enumerate() {
         values(linear.as_mut(), ms as Time * MS, &[x]);
     }
@@ -86,7 +130,7 @@ fn linear_takes_its_slope_from_two_samples_five_apart() {
 
 #[test]
 fn linear_is_not_confused_by_late_samples_or_another_length() {
-    let mut linear = make("linear", Value::Null);
+    let mut linear = make("linear", unblended());
     values(linear.as_mut(), 10 * MS, &[1.0]);
     values(linear.as_mut(), 20 * MS, &[2.0]);
     let late = Given { now_ns: 21 * MS, origin_ns: 15 * MS, x: Some(&[7.0]), ..Given::default() };
@@ -244,7 +288,10 @@ fn bad_samples_are_refused_and_forgotten() {
     let good = [0.1, 0.2, 0.3, 0.1, 0.2, G, 0.5];
     let bad: [&[f64]; 5] = [&[], &[1.0], &[f64::NAN; 7], &[f64::INFINITY; 7], &[1e300; 7]];
     for name in names().0 {
-        // Codecs of bytes and predictors that repeat what they get have nothing to refuse.
+        // Codecs of bytes and predictors that repeat what they get have nothing to refuse; samplers give nothing out.
+        if ["uniform", "weber", "level_crossing", "network_deadband", "deadband"].contains(&name) {
+            continue;
+        }
         if ["quantise16", "dequantise16", "zoh", "linear", "pose", "force"].contains(&name) {
             continue;
         }
@@ -281,4 +328,24 @@ fn parameters_out_of_range_are_refused_with_their_name() {
         let Err(error) = hook(name, &params) else { panic!("{name} takes {params}") };
         assert!(error.to_string().contains(key), "{error}");
     }
+}
+
+/// [PROTOCOLS 6.2] The controller of the step experiment against its difference equation, with the time between samples
+/// that it finds and with its integral bounded.
+#[test]
+fn pi_is_the_difference_equation_and_winds_up_no_further_than_its_bound() {
+    let mut pi = make("pi", json!({"kp": 0.2, "ki_per_ms": 0.1, "most": 2}));
+    let mut out = |ms: Time, back: &[f64]| {
+        let given =
+            Given { now_ns: ms * MS, origin_ns: ms * MS, x: Some(&[0.0]), other: back, ..Given::default() };
+        call(pi.as_mut(), given).y[0]
+    };
+    assert_eq!(out(0, &[]), 1.0);
+    assert_eq!(out(1, &[]), 1.0);
+    assert!((out(2, &[0.5]) - (0.1 + 1.05)).abs() < 1e-12, "T = 1 ms");
+    assert!((out(12, &[0.5]) - (0.1 + 1.55)).abs() < 1e-12, "T = 10 ms");
+    assert!((out(112, &[0.5]) - (0.1 + 2.0)).abs() < 1e-12, "bounded");
+    let given = Given { x: Some(&[0.0]), other: &[f64::NAN], ..Given::default() };
+    assert!(matches!(call(pi.as_mut(), given).verdict, Verdict::Failed(_)));
+    assert!(hook("pi", &json!({"kp": -1})).is_err());
 }

@@ -71,6 +71,10 @@ pub trait RateController: Send {
     fn sent(&mut self, _now: Time, _packet: &Sent) {}
     /// Fragments a packet is to hold from `now` on, at least 1.
     fn fragments(&mut self, now: Time) -> u8;
+    /// Whether the packet with this haptic sample must leave at once, however few fragments it holds.
+    fn urgent(&mut self, _sample: &[u8]) -> bool {
+        false
+    }
     /// Least time between packets; samples that come sooner are left out. 0 leaves none out.
     fn gap_ns(&self) -> Time {
         0

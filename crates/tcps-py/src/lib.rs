@@ -2,14 +2,17 @@
 //!
 //! ```text
 //! run_virtual   a plan in virtual time        analyse     rows to figures
-//! run_node      a node process                Drain       rings of a real run to files; merge
+//! run_node      a node process                Drain       rings of a real run to files; merge, merge_captures
 //! builtins      what can be named in a scenario    check_*   whether a run would take it
+//! step_batch    the step experiment over a grid
 //! ```
 
 mod attach;
+mod batch;
 mod check;
 mod hooks;
 mod records;
+mod transport;
 
 use attach::Interpreter;
 use hooks::PythonHooks;
@@ -117,6 +120,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(run_node, m)?)?;
     m.add_function(wrap_pyfunction!(records::analyse, m)?)?;
     m.add_function(wrap_pyfunction!(records::merge, m)?)?;
+    m.add_function(wrap_pyfunction!(records::merge_captures, m)?)?;
     m.add_function(wrap_pyfunction!(monotonic_ns, m)?)?;
     m.add_function(wrap_pyfunction!(builtins, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_transport, m)?)?;
@@ -124,6 +128,9 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check::check_robot, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::time_hook, m)?)?;
+    m.add_function(wrap_pyfunction!(batch::step_batch, m)?)?;
     m.add_class::<records::Drain>()?;
+    m.add_class::<transport::Incoming>()?;
+    m.add_class::<transport::Outgoing>()?;
     Ok(())
 }

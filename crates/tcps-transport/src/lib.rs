@@ -10,10 +10,13 @@
 //! ```
 //! A new transport is one new file and one line in `registry`.
 
+mod after;
 mod backlog;
 pub mod clockfit;
 pub mod clocksync;
 mod framing;
+mod inbox;
+mod numbered;
 mod outbox;
 mod params;
 pub mod quic;
@@ -24,5 +27,6 @@ mod telehaptic;
 pub mod udp;
 mod window;
 
+pub use outbox::Outbox;
 pub use params::TransportError;
 pub use registry::{endpoint, names, ChannelContext, ChannelFlow, Side};

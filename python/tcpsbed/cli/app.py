@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from tcpsbed.cli import calibrate, latency, reproduce, run, runs, scenario, sweep
+from tcpsbed.cli import calibrate, latency, reproduce, run, runs, scenario, stability, step, sweep, tune
 
 EPILOG = """\b
 A first session:
@@ -18,6 +18,7 @@ A first session:
   tcpsbed latency my.toml                     component by component
   tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s' --seeds 10
   tcpsbed reproduce --list                    published experiments, run again
+  tcpsbed step scenarios/step.toml            how a control loop bears the network
 """
 
 app = typer.Typer(
@@ -41,7 +42,7 @@ def version(show: bool = typer.Option(False, "--version", help="Print the versio
         raise typer.Exit
 
 
-for module in (run, scenario, latency, sweep, runs, calibrate, reproduce):
+for module in (run, scenario, latency, sweep, step, stability, tune, runs, calibrate, reproduce):
     module.register(app)
 
 

@@ -41,6 +41,11 @@ WORKS = (
         "ACM TOMM 13(2), 2017",
         "tcpsbed.reproduce.gokhale2017",
     ),
+    Work(
+        "almouhamed",
+        "Al-Mouhamed, Toker, Iqbal: Evaluation of real-time delays for networked telerobotics",
+        "tcpsbed.reproduce.almouhamed",
+    ),
 )
 
 

@@ -68,6 +68,10 @@ pub struct Plan {
     /// How often queues are looked at; absent: never.
     #[serde(default)]
     pub queue_probe_ns: Option<Time>,
+    /// Points at which the values of samples are recorded: entry and exit points, and `HELD | component` for what a
+    /// robot senses.
+    #[serde(default)]
+    pub signals: Vec<u16>,
     /// Settings of the real driver.
     #[serde(default)]
     pub real: RealPlan,

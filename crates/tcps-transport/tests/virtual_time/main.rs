@@ -1,5 +1,6 @@
 //! Endpoints against each other over bad networks, in virtual time.
 
+mod after;
 mod clocksync;
 mod pair;
 mod quic;

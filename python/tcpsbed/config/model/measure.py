@@ -84,12 +84,16 @@ class Measure(Table):
     """How much is recorded; each level holds the ones before it."""
     queues_ns: Period | None = Field(None, alias="queues")
     """How often queues are looked at; absent: never."""
+    snr: StrictBool = False
+    """Whether values are compared at source and sink, which records them there."""
     echo: Annotated[list[Echo], BeforeValidator(_echoes, json_schema_input_type=Echo | list[Echo])] = Field(
         []
     )
     """Echo commands."""
     sync: Sync | None = None
     """Clock synchronisation of the nodes."""
+    signals: Names = Field([])
+    """Points at which the values of samples are recorded: "srv.exit", or "arm.sense" for what a robot senses."""
     pcapng: Annotated[
         Literal["auto", "on", "off"],
         BeforeValidator(_pcapng, json_schema_input_type=StrictBool | Literal["auto", "on", "off"]),

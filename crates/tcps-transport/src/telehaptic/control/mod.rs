@@ -3,10 +3,12 @@
 mod dpm;
 mod fixed;
 mod guard;
+mod loss;
 mod queue;
 mod report;
 mod trend;
 
+use super::multiplexer::Order;
 use crate::params::{Params, TransportError};
 use tcps_core::{rate::RateController, time::Time};
 
@@ -21,6 +23,8 @@ pub(crate) struct Member {
     pub(crate) keys: &'static [&'static str],
     /// Whether it goes by delays in headers of the way back.
     pub(crate) needs_way_back: bool,
+    /// Who goes first among sound and picture, unless the scenario says so.
+    pub(super) order: Order,
     /// Whether receivers send reports.
     pub(crate) reports: bool,
     /// Makes the controller.
@@ -34,8 +38,14 @@ macro_rules! keys {
     };
 }
 
-const PLAIN: Member =
-    Member { name: "", keys: keys!(), needs_way_back: false, reports: false, make: fixed::no_merge };
+const PLAIN: Member = Member {
+    name: "",
+    keys: keys!(),
+    needs_way_back: false,
+    order: Order::Strict,
+    reports: false,
+    make: fixed::no_merge,
+};
 
 /// Keys of the published rule.
 const DPM: Member = Member {
@@ -45,8 +55,17 @@ const DPM: Member = Member {
 };
 
 /// The telehaptic transports.
-pub(crate) const MEMBERS: [Member; 9] = [
+pub(crate) const MEMBERS: [Member; 11] = [
     Member { name: "no-merge", ..PLAIN },
+    // [PROTOCOLS 3.8] first come, first served; adaptive sampling is a hook (`weber`)
+    Member { name: "hoip", order: Order::FirstCome, ..PLAIN },
+    Member {
+        name: "loss-triggered",
+        keys: keys!("k_max", "loss", "persist", "event"),
+        reports: true,
+        make: loss::loss_triggered,
+        ..PLAIN
+    },
     Member { name: "fixed-k", keys: keys!("k"), make: fixed::fixed, ..PLAIN },
     Member { name: "timetable-k", keys: keys!("at_ms", "k"), make: fixed::timetable, ..PLAIN },
     Member { name: "dpm", make: dpm::step, ..DPM },

@@ -1,0 +1,95 @@
+//! Predictor `operator`: a model of the operator's hand, whose acceleration is deliberate and soon changes, and which
+//! comes to rest if nothing drives it.
+//!
+//! ```text
+//! x' = v        v' = a - v / rest        a' = -a / tau + white noise
+//! ```
+//! The correlated acceleration is that of Singer 1970 ("Estimating optimal tracking filter performance for manned
+//! maneuvering targets"); the damping of the velocity is added for hands. The noise is taken as white jerk of density
+//! 2 s_a^2 / tau, as it is for spans shorter than `tau`.
+
+use serde::Deserialize;
+use serde_json::Value;
+use tcps_core::{model::Predictor, time::Time};
+
+use super::{
+    kalman::{Kalman, Motion, Square},
+    kalman_acceleration::white_jerk,
+};
+use crate::params::{parse, positive};
+
+/// Parameters, in the unit of the signal (here m).
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Time over which the acceleration is correlated, in ms.
+    pub tau_ms: f64,
+    /// Time in which the velocity fades, longer than `tau_ms`, in ms.
+    pub rest_ms: f64,
+    /// Standard deviation of the acceleration, in m/s².
+    pub acceleration: f64,
+    /// Standard deviation of a measurement, in m.
+    pub sd: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { tau_ms: 50.0, rest_ms: 500.0, acceleration: 5.0, sd: 1e-4 }
+    }
+}
+
+/// The predictor.
+#[derive(Debug, Clone)]
+pub struct Operator(Kalman<Hand, 3>);
+
+#[derive(Debug, Clone)]
+struct Hand {
+    tau_s: f64,
+    rest_s: f64,
+    density: f64,
+}
+
+// [PROTOCOLS 10] model-based, for the kinematic side
+impl Motion<3> for Hand {
+    fn transition(&self, s: f64) -> Square<3> {
+        let (tau, rest) = (self.tau_s, self.rest_s);
+        let (fast, slow) = (libm::exp(-s / tau), libm::exp(-s / rest));
+        let rate = 1.0 / tau - 1.0 / rest;
+        let way = |e: f64, time: f64| time * (1.0 - e);
+        [
+            [1.0, way(slow, rest), (way(slow, rest) - way(fast, tau)) / rate],
+            [0.0, slow, (slow - fast) / rate],
+            [0.0, 0.0, fast],
+        ]
+    }
+
+    fn noise(&self, s: f64) -> Square<3> {
+        white_jerk(self.density, s.min(self.tau_s))
+    }
+}
+
+impl Operator {
+    /// Reads its parameters.
+    pub fn new(params: &Value) -> Result<Self, String> {
+        let p: Params = parse(params)?;
+        positive("tau_ms", p.tau_ms)?;
+        positive("acceleration", p.acceleration)?;
+        positive("sd", p.sd)?;
+        if !(p.rest_ms.is_finite() && p.rest_ms > p.tau_ms) {
+            return Err(format!("rest_ms = {}: it must be above tau_ms = {}", p.rest_ms, p.tau_ms));
+        }
+        let tau_s = p.tau_ms * 1e-3;
+        let density = 2.0 * p.acceleration * p.acceleration / tau_s;
+        Ok(Self(Kalman::new(Hand { tau_s, rest_s: p.rest_ms * 1e-3, density }, p.sd)))
+    }
+}
+
+impl Predictor for Operator {
+    fn update(&mut self, at: Time, sample: Option<&[f64]>) {
+        self.0.update(at, sample);
+    }
+
+    fn predict(&self, at: Time, out: &mut [f64]) -> bool {
+        self.0.predict(at, out)
+    }
+}

@@ -1,0 +1,24 @@
+//! The far side of the step experiment: it answers at once, and what it answers jumps once.
+
+use tcps_core::time::Time;
+
+/// What jumps, and when.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plant {
+    /// The answer falls to 1/c of what it was.
+    pub c: f64,
+    /// Moment of the step.
+    pub t0_ns: Time,
+}
+
+impl Plant {
+    /// s(t): the answer to a command of 1.
+    // [PROTOCOLS 6.2] h = s(t) k, s = 1 for t < t0, 1/c for t >= t0
+    pub fn scale(&self, at: Time) -> f64 {
+        if at < self.t0_ns {
+            1.0
+        } else {
+            1.0 / self.c
+        }
+    }
+}

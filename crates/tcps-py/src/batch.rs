@@ -1,0 +1,13 @@
+//! The batch engine of the step experiment.
+
+use pyo3::{exceptions::PyValueError, prelude::*};
+use tcps_run::batch::{self, Spec};
+
+/// Runs the step experiment in every cell of a grid; the specification and the results are JSON.
+#[pyfunction]
+pub fn step_batch(py: Python<'_>, spec_json: &str) -> PyResult<String> {
+    let spec: Spec =
+        serde_json::from_str(spec_json).map_err(|e| PyValueError::new_err(format!("batch: {e}")))?;
+    let results = py.detach(|| batch::run(&spec));
+    crate::text(&results.map_err(|e| PyValueError::new_err(e.to_string()))?)
+}

@@ -1,0 +1,251 @@
+//! The loop at constant delays, 8 runs side by side: each tick is the same few operations on 8 numbers, which the
+//! compiler turns into vector instructions.
+//!
+//! ```text
+//! tick n    h_rx  <- h(n - back), where it arrives        I += Ki T (1 - h_rx)        k(n) = Kp (1 - h_rx) + I
+//!           k_rx  <- k(n - there), where it arrives       h(n) = s(n) k_rx
+//! ```
+//! Where commands are answered on arrival, value n of h is that of the moment at which command n arrives or would have
+//! arrived, and `back` is the round trip. Where the far side's ticks have phases of their own, runs whose delays come to
+//! the same numbers of ticks go side by side.
+#![expect(
+    clippy::needless_range_loop,
+    reason = "one index for several arrays is what becomes vector instructions"
+)]
+
+use super::{
+    lanes::{bursts, choose, Bursty, Independent, Lane, Line, Mask, Random, Whole, LANES},
+    observer::{Levels, Response},
+    Answers, Cell, Spec,
+};
+use std::collections::BTreeMap;
+use tcps_core::{seed::Stream, time::Time};
+use tcps_net::spec::LossSpec;
+
+/// What all runs of a cell have in common.
+#[derive(Debug, Clone)]
+struct Shape {
+    ticks: usize,
+    there: usize,
+    back: usize,
+    /// Only commands that arrive are answered.
+    on_command: bool,
+    kp: f64,
+    /// Ki T.
+    ki: f64,
+    most: f64,
+    /// s from the step on.
+    after: f64,
+    levels: Levels,
+    /// Number of the first value of h after the step, and of the first that counts for the error.
+    first: usize,
+    last: usize,
+    period_ms: f64,
+}
+
+/// Runs of a block: their generators, and the time of their value 0, in ms.
+struct Block {
+    random: Random,
+    start_ms: Lane,
+}
+
+/// The response of every run of a cell.
+pub(super) fn runs(spec: &Spec, cell: &Cell) -> Vec<Response> {
+    let mut found = Vec::with_capacity(spec.runs as usize);
+    for (shape, runs) in groups(spec, cell) {
+        for some in runs.chunks(LANES) {
+            // What is left of the last block goes along and is not looked at.
+            let of = |i: usize| some[i.min(some.len() - 1)];
+            let block = Block {
+                random: Random::new(spec.seed, std::array::from_fn(|i| of(i).0)),
+                start_ms: std::array::from_fn(|i| of(i).1),
+            };
+            let responses = lossy(&shape, block, cell.loss.as_ref());
+            found.extend(some.iter().zip(responses).map(|((run, _), response)| (*run, response)));
+        }
+    }
+    found.sort_unstable_by_key(|(run, _)| *run);
+    found.into_iter().map(|(_, response)| response).collect()
+}
+
+/// Runs by what they have in common, each with the time of its value 0, in ms.
+fn groups(spec: &Spec, cell: &Cell) -> Vec<(Shape, Vec<(u32, f64)>)> {
+    let mut groups: BTreeMap<_, (Shape, Vec<_>)> = BTreeMap::new();
+    for run in 0..spec.runs {
+        let phase_ms = if cell.phases { phase_ns(spec, cell, run) as f64 * 1e-6 } else { 0.0 };
+        let (start_ms, shape) = Shape::new(spec, cell, phase_ms);
+        let key = [shape.there, shape.back, shape.first, shape.last];
+        groups.entry(key).or_insert_with(|| (shape, Vec::new())).1.push((run, start_ms));
+    }
+    groups.into_values().collect()
+}
+
+fn lossy(shape: &Shape, some: Block, loss: Option<&LossSpec>) -> [Response; LANES] {
+    match loss {
+        None | Some(LossSpec::Random { p: 0.0 }) => block(shape, some, Whole, Whole),
+        Some(LossSpec::Random { p }) => block(shape, some, Independent::new(*p), Independent::new(*p)),
+        Some(loss) => {
+            let (p, r, good, bad) = bursts(loss);
+            let line = || Bursty::new(p, r, good, bad);
+            block(shape, some, line(), line())
+        }
+    }
+}
+
+impl Shape {
+    /// The shape of a run whose far side ticks at this phase, and the time of its value 0, in ms.
+    fn new(spec: &Spec, cell: &Cell, phase_ms: f64) -> (f64, Self) {
+        let t = cell.period_ms;
+        let ticks = |ms: f64| (ms / t - 1e-9).ceil().max(0.0) as usize;
+        let on_command = spec.answers == Answers::Commands;
+        let (there, back, start_ms) = match on_command {
+            true => (0, ticks(cell.there_ms + cell.back_ms), cell.there_ms),
+            false => (ticks(cell.there_ms - phase_ms), ticks(cell.back_ms + phase_ms), phase_ms),
+        };
+        let n = ticks(spec.duration_ms);
+        let levels = Levels::new(spec, start_ms + n.saturating_sub(1) as f64 * t);
+        let number = |ms: f64| ticks(ms - start_ms).min(n);
+        let tcps_control::step::Gains { most, .. } = tcps_control::step::Gains::default();
+        let shape = Self {
+            ticks: n,
+            there,
+            // What comes back at the very moment of a tick is used at the next one.
+            back: back.max(1),
+            on_command,
+            kp: cell.kp,
+            ki: cell.ki_per_ms * t,
+            most,
+            after: 1.0 / spec.c,
+            first: number(levels.t0_ms),
+            last: number(levels.last_ms),
+            levels,
+            period_ms: t,
+        };
+        (start_ms, shape)
+    }
+
+    /// Time of a value after the step, in ms; not a number past the end.
+    fn ms(&self, start_ms: f64, number: u64) -> f64 {
+        match number < self.ticks as u64 {
+            true => start_ms + number as f64 * self.period_ms - self.levels.t0_ms,
+            false => f64::NAN,
+        }
+    }
+}
+
+/// What is seen of 8 runs.
+struct Seen {
+    most: Lane,
+    least: Lane,
+    sum: Lane,
+    crossed: Mask,
+    risen: Mask,
+    /// Values before the rise, and up to the last one outside the band.
+    low: Mask,
+    settled: Mask,
+}
+
+impl Seen {
+    fn new(first: usize) -> Self {
+        Self {
+            most: [1.0; LANES],
+            least: [1.0; LANES],
+            sum: [0.0; LANES],
+            crossed: [0; LANES],
+            risen: [0; LANES],
+            low: [first as u64; LANES],
+            settled: [first as u64; LANES],
+        }
+    }
+
+    // [PROTOCOLS 6.2] rise time, overshoot, undershoot
+    #[inline(always)]
+    fn see(&mut self, number: usize, h: &Lane, levels: &Levels, counts: bool) {
+        let all = |holds: bool| if holds { u64::MAX } else { 0 };
+        for i in 0..LANES {
+            self.risen[i] |= all(h[i] >= levels.rise);
+            self.low[i] += !self.risen[i] & 1;
+            self.most[i] = if h[i] > self.most[i] { h[i] } else { self.most[i] };
+            self.crossed[i] |= all(h[i] >= 1.0);
+            let lowest = if h[i] < self.least[i] { h[i] } else { self.least[i] };
+            self.least[i] = choose(self.crossed[i], lowest, self.least[i]);
+            let outside = all((h[i] - 1.0).abs() > levels.band);
+            self.settled[i] = ((number as u64 + 1) & outside) | (self.settled[i] & !outside);
+            if counts {
+                self.sum[i] += h[i] - 1.0;
+            }
+        }
+    }
+
+    fn response(&self, i: usize, shape: &Shape, start_ms: f64) -> Response {
+        let levels = &shape.levels;
+        Response {
+            rise_ms: shape.ms(start_ms, self.low[i]),
+            overshoot: levels.percent(self.most[i] - 1.0),
+            undershoot: levels.percent(1.0 - self.least[i]),
+            settling_ms: shape.ms(start_ms, self.settled[i]),
+            error: levels.percent(self.sum[i] / (shape.ticks - shape.last) as f64),
+        }
+    }
+}
+
+/// A block of runs, with the widest vectors that this processor has: the operations and so the bits are the same.
+fn block<L: Line>(shape: &Shape, some: Block, there: L, back: L) -> [Response; LANES] {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has these instructions.
+        return unsafe { wide(shape, some, there, back) };
+    }
+    plain(shape, some, there, back)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn wide<L: Line>(shape: &Shape, some: Block, there: L, back: L) -> [Response; LANES] {
+    plain(shape, some, there, back)
+}
+
+// [PROTOCOLS 6.2] e = 1 - h; I += Ki T e; k = Kp e + I; h = s(t) k
+#[inline(always)]
+fn plain<L: Line>(shape: &Shape, some: Block, mut there: L, mut back: L) -> [Response; LANES] {
+    let Block { mut random, start_ms } = some;
+    let all = [u64::MAX; LANES];
+    let mut commands = vec![([1.0; LANES], all); shape.there + 1];
+    let mut answers = vec![([1.0; LANES], all); shape.back];
+    let (mut integral, mut h_rx, mut k_rx) = ([1.0; LANES], [1.0; LANES], [1.0; LANES]);
+    let (mut k_at, mut h_at, mut seen) = (0, 0, Seen::new(shape.first));
+    for n in 0..shape.ticks {
+        let (h, arrives) = &answers[h_at];
+        let mut k = [0.0; LANES];
+        for i in 0..LANES {
+            h_rx[i] = choose(arrives[i], h[i], h_rx[i]);
+            let e = 1.0 - h_rx[i];
+            let sum = integral[i] + shape.ki * e;
+            let sum = if sum > shape.most { shape.most } else { sum };
+            integral[i] = if sum < -shape.most { -shape.most } else { sum };
+            k[i] = shape.kp * e + integral[i];
+        }
+        commands[k_at] = (k, there.arrives(&mut random, &all));
+        k_at = if k_at == shape.there { 0 } else { k_at + 1 };
+        let (k, arrives) = &commands[k_at];
+        let s = if n < shape.first { 1.0 } else { shape.after };
+        let mut h = [0.0; LANES];
+        for i in 0..LANES {
+            k_rx[i] = choose(arrives[i], k[i], k_rx[i]);
+            h[i] = s * k_rx[i];
+        }
+        if n >= shape.first {
+            seen.see(n, &h, &shape.levels, n >= shape.last);
+        }
+        let sent = if shape.on_command { *arrives } else { all };
+        answers[h_at] = (h, back.arrives(&mut random, &sent));
+        h_at = if h_at + 1 == shape.back { 0 } else { h_at + 1 };
+    }
+    std::array::from_fn(|i| seen.response(i, shape, start_ms[i]))
+}
+
+/// The phase of the far side's ticks in a run.
+pub(super) fn phase_ns(spec: &Spec, cell: &Cell, run: u32) -> Time {
+    let period = ((cell.period_ms * 1e6).round() as u64).max(1);
+    Stream::new(spec.seed, &format!("step.run.{run}.phase")).below(period) as Time
+}

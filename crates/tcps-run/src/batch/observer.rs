@@ -1,0 +1,110 @@
+//! What is seen of h at the far side (the definitions of `python/tcpsbed/control/response.py`).
+
+use serde::Serialize;
+
+use super::Spec;
+
+/// Share of the step within which a response counts as settled.
+const BAND: f64 = 0.05;
+/// Share of the time after the step, at its end, over which the error is averaged.
+const LAST: f64 = 0.1;
+/// A level counts as reached from this close.
+const TOUCH: f64 = 1e-12;
+
+/// One response; what it does not have is not a number.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Response {
+    /// From t0 until h first reaches 90 % of the step, in ms.
+    pub rise_ms: f64,
+    /// Above 1, in percent of the step.
+    pub overshoot: f64,
+    /// Below 1 after h first crossed 1, in percent of the step.
+    pub undershoot: f64,
+    /// From t0 until h stays within 5 % of the step about 1, in ms.
+    pub settling_ms: f64,
+    /// Mean of h less 1 over the last tenth of the time after t0, in percent of the step.
+    pub error: f64,
+}
+
+/// The levels of an experiment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Levels {
+    pub(super) height: f64,
+    pub(super) rise: f64,
+    pub(super) band: f64,
+    /// Moment of the step, and of the beginning of what counts for the error, in ms.
+    pub(super) t0_ms: f64,
+    pub(super) last_ms: f64,
+}
+
+impl Levels {
+    /// Of a run whose last value of h is that of `end_ms`.
+    pub(super) fn new(spec: &Spec, end_ms: f64) -> Self {
+        let height = 1.0 - 1.0 / spec.c;
+        let (rise, band) = (1.0 - 0.1 * height - TOUCH, BAND * height);
+        let last_ms = spec.t0_ms + (1.0 - LAST) * (end_ms - spec.t0_ms);
+        Self { height, rise, band, t0_ms: spec.t0_ms, last_ms }
+    }
+
+    /// Percent of the step.
+    pub(super) fn percent(&self, h: f64) -> f64 {
+        100.0 * h / self.height
+    }
+}
+
+/// Sees one run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Observer {
+    levels: Levels,
+    most: f64,
+    least: f64,
+    risen_ms: f64,
+    crossed: bool,
+    settled_ms: f64,
+    sum: f64,
+    count: u32,
+}
+
+impl Observer {
+    pub(super) fn new(levels: Levels) -> Self {
+        let (risen_ms, settled_ms) = (f64::NAN, f64::NAN);
+        Self { levels, most: 1.0, least: 1.0, risen_ms, crossed: false, settled_ms, sum: 0.0, count: 0 }
+    }
+
+    /// h from `ms` on; times rise, and those before the step are left out.
+    // [PROTOCOLS 6.2] rise time, overshoot, undershoot
+    pub(super) fn see(&mut self, ms: f64, h: f64) {
+        let l = &self.levels;
+        if ms < l.t0_ms {
+            return;
+        }
+        if h >= l.rise && self.risen_ms.is_nan() {
+            self.risen_ms = ms;
+        }
+        self.most = self.most.max(h);
+        self.crossed |= h >= 1.0;
+        if self.crossed {
+            self.least = self.least.min(h);
+        }
+        if (h - 1.0).abs() > l.band {
+            self.settled_ms = f64::NAN;
+        } else if self.settled_ms.is_nan() {
+            self.settled_ms = ms;
+        }
+        if ms >= l.last_ms {
+            self.sum += h - 1.0;
+            self.count += 1;
+        }
+    }
+
+    pub(super) fn response(&self) -> Response {
+        let l = &self.levels;
+        Response {
+            rise_ms: self.risen_ms - l.t0_ms,
+            overshoot: l.percent(self.most - 1.0),
+            undershoot: l.percent(1.0 - self.least),
+            settling_ms: self.settled_ms - l.t0_ms,
+            error: l.percent(self.sum / f64::from(self.count)),
+        }
+    }
+}

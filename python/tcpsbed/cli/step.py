@@ -1,0 +1,230 @@
+"""`tcpsbed step`: the step experiment, its figures and its verdict. [PROTOCOLS 6.2]"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tcpsbed.cli.failures import guarded
+from tcpsbed.cli.options import Duration, File, Quiet, Seed, Sets, Where, World, overrides
+from tcpsbed.cli.progress import Progress
+from tcpsbed.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tcpsbed.config import Scenario
+    from tcpsbed.control.experiment import Experiment
+    from tcpsbed.control.verdict import Limits
+
+HELP = """Answer a step through the network: rise time, overshoot, and how reliably they stay within limits.
+
+\b
+Examples:
+  tcpsbed step scenarios/step.toml
+  tcpsbed step scenarios/step.toml --rtt "5 ms,10 ms,20 ms" --loss 0,30% --runs 100
+  tcpsbed step scenarios/step.toml --world real --phases --runs 50 --figure step.svg
+
+The scenario has a component with robot = "step". Every setting runs RUNS times, each with a seed of its own; --rtt,
+--loss and --gain change the scenario's link and its controller, and of several values every combination runs.
+"""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One combination of values: what it is called, and its overrides."""
+
+    name: str
+    sets: tuple[str, ...]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("step", help=HELP)(guarded(step))
+
+
+def step(
+    file: File,
+    runs: Annotated[int, typer.Option("--runs", min=1, help="Runs of each setting.")] = 20,
+    rtt: Annotated[
+        str | None,
+        typer.Option("--rtt", metavar="TIME,...", help="Round trips of the link.", show_default=False),
+    ] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option("--loss", metavar="SHARE,...", help="Losses each way.", show_default=False),
+    ] = None,
+    gain: Annotated[
+        str | None,
+        typer.Option("--gain", metavar="KP:KI,...", help="Gains, Ki per ms.", show_default=False),
+    ] = None,
+    link: Annotated[
+        str | None,
+        typer.Option("--link", help="The link to change [default: the only one].", show_default=False),
+    ] = None,
+    rise: Annotated[
+        float, typer.Option("--rise", help="Longest good rise time, ms.", show_default=False)
+    ] = math.inf,
+    overshoot: Annotated[float, typer.Option("--overshoot", help="Highest good overshoot, %.")] = 20.0,
+    undershoot: Annotated[
+        float, typer.Option("--undershoot", help="Highest good undershoot, %.", show_default=False)
+    ] = math.inf,
+    phases: Annotated[
+        bool, typer.Option("--phases", help="Draw the moments of both sides' ticks within a period.")
+    ] = False,
+    warped: Annotated[
+        bool,
+        typer.Option(
+            "--offsets", help="Time and value offset of h as the controller sees it, by time warping."
+        ),
+    ] = False,
+    world: Where = World.virtual,
+    figure: Annotated[
+        Path | None, typer.Option("--figure", metavar="FILE", help="Draw the curves.", show_default=False)
+    ] = None,
+    sets: Sets = None,
+    seed: Seed = None,
+    duration: Duration = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print all figures as JSON, and nothing else.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Runs the experiment; see HELP."""
+    from tcpsbed import config
+    from tcpsbed.control.verdict import Limits
+
+    limits = Limits(rise, overshoot, undershoot)
+    base = overrides(sets, seed, duration)
+    first = config.load(file, base)
+    settings = list(_settings(first, rtt, loss, gain, link))
+    bar = Progress(f"{first.name}, {world.value}", quiet=quiet or as_json)
+    found: list[tuple[str, Experiment]] = []
+    try:
+        for number, setting in enumerate(settings):
+            scenario = config.load(file, [*base, *setting.sets])
+            share = lambda done, n=number: bar((n + done) / len(settings))  # noqa: E731
+            found += _run(scenario, setting.name, runs, world, share, phases=phases, warped=warped)
+    finally:
+        bar.clear()
+    drawn = _draw(found, limits, first, world, figure)
+    _tell(found, limits, first, world, drawn, as_json=as_json, quiet=quiet)
+
+
+def _run(
+    scenario: Scenario, name: str, runs: int, world: World, progress: Any, *, phases: bool, warped: bool
+) -> Iterator[tuple[str, Experiment]]:
+    from tcpsbed.control import experiment
+
+    found = experiment.run(
+        scenario, runs=runs, world=world.value, phases=phases, warped=warped, progress=progress
+    )
+    for one in found:
+        yield (name if len(found) == 1 else f"{one.loop.name}, {name}".strip(", ")), one
+
+
+def _settings(
+    scenario: Scenario, rtt: str | None, loss: str | None, gain: str | None, link: str | None
+) -> Iterator[Setting]:
+    from tcpsbed.control import values
+    from tcpsbed.control.loop import controllers
+
+    axes: list[list[tuple[str, list[str]]]] = []
+    if rtt is not None or loss is not None:
+        name = _link(scenario, link)
+        axes.append([(f"RTT {text}", [f"links.{name}.delay={_half(text)}"]) for text in values.parts(rtt)])
+        axes.append([(f"loss {text}", [f"links.{name}.loss={_share(text)}"]) for text in values.parts(loss)])
+    if gain is not None:
+        hooks = controllers(scenario.hooks)
+        axes.append([(f"gain {text}", _gains(text, hooks)) for text in values.parts(gain)])
+    for choice in itertools.product(*(axis for axis in axes if axis)):
+        yield Setting(
+            ", ".join(name for name, _ in choice), tuple(text for _, sets in choice for text in sets)
+        )
+
+
+def _link(scenario: Scenario, wanted: str | None) -> str:
+    names = list(scenario.links)
+    if wanted is None and len(names) == 1:
+        return names[0]
+    if wanted in names:
+        return str(wanted)
+    found = f'found "{wanted}"' if wanted else f"found {len(names)} links"
+    raise ConfigError(found, key="--link", allowed=", ".join(names) or "a scenario with a link")
+
+
+def _half(text: str) -> str:
+    """Half a round trip, for each direction."""
+    from tcpsbed.control import values
+
+    return json.dumps(f"{values.duration_ns(text, '--rtt') // 2} ns")
+
+
+def _share(text: str) -> float:
+    from tcpsbed.control import values
+
+    return values.share(text, "--loss")
+
+
+def _gains(text: str, hooks: Sequence[str]) -> list[str]:
+    from tcpsbed.control import values
+
+    found = dict(zip(("kp", "ki_per_ms"), values.gains(text, "--gain"), strict=True))
+    if not hooks:
+        raise ConfigError("found no hook that runs pi", key="--gain", allowed='a hook with run = "pi"')
+    return [f"hooks.{name}.params.{key}={value!r}" for name in hooks for key, value in found.items()]
+
+
+def _draw(
+    found: Sequence[tuple[str, Experiment]],
+    limits: Limits,
+    scenario: Scenario,
+    world: World,
+    file: Path | None,
+) -> Path | None:
+    if file is None:
+        return None
+    from tcpsbed.control import figure
+
+    return figure.responses(found, limits, _caption(scenario, world, len(found[0][1].curves)), file)
+
+
+def _caption(scenario: Scenario, world: World, runs: int) -> str:
+    from tcpsbed import __version__
+
+    return f"{scenario.name} · {world.value} · {runs} runs · seed {scenario.seed} · tcpsbed {__version__}"
+
+
+def _tell(
+    found: Sequence[tuple[str, Experiment]],
+    limits: Limits,
+    scenario: Scenario,
+    world: World,
+    drawn: Path | None,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from tcpsbed.control import table
+
+    if as_json:
+        head = {
+            "scenario": scenario.name,
+            "world": world.value,
+            "seed": scenario.seed,
+            "limits": asdict(limits),
+        }
+        print(
+            json.dumps(
+                table.plain(head | {"settings": [table.entry(*one, limits) for one in found]}), indent=1
+            )
+        )
+    elif not quiet:
+        print(_caption(scenario, world, len(found[0][1].curves)), table.text(found, limits), sep="\n\n")
+        if drawn is not None:
+            print(f"figure: {drawn}")

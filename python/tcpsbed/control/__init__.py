@@ -1,0 +1,1 @@
+"""Control through the network: step responses, stability, predictors."""

@@ -1,0 +1,171 @@
+"""The step experiment: runs of a scenario that differ in their seed, and the responses of their loops.
+
+```text
+scenario ─► plan ─► seed 1, 2, .. (and tick phases) ─► world ─► h(t) at the far side ─► response
+```
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpsbed import config
+from tcpsbed.analysis import signals
+from tcpsbed.analysis.records import open_records
+from tcpsbed.control.loop import Loop, loops
+from tcpsbed.control.offsets import Offsets, offsets
+from tcpsbed.control.response import Response, characterise
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Progress = Callable[[float], object]
+WARPED_MS = 500.0
+"""Length of the signal whose offsets are found."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What one loop did in one run: times in ms, h at these times, and its figures."""
+
+    t_ms: NDArray[np.float64]
+    h: NDArray[np.float64]
+    response: Response
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Runs of one setting.
+
+    Attributes
+    ----------
+    loop : Loop
+        The loop that they belong to.
+    curves : list of Curve
+        One a run.
+    seen : Offsets, optional
+        How far h as the controller sees it is from h, in the first run, if that was asked for.
+    """
+
+    loop: Loop
+    curves: list[Curve]
+    seen: Offsets | None = None
+
+    @property
+    def responses(self) -> list[Response]:
+        """The figures of all runs."""
+        return [curve.response for curve in self.curves]
+
+
+def run(
+    scenario: config.Scenario,
+    *,
+    runs: int,
+    world: str = "virtual",
+    phases: bool = False,
+    warped: bool = False,
+    progress: Progress | None = None,
+) -> list[Experiment]:
+    """Runs the step experiment.
+
+    Parameters
+    ----------
+    scenario
+        A scenario with a robot `step`.
+    runs
+        How many; run `i` has the scenario's seed plus `i`.
+    world
+        `virtual` or `real`.
+    phases
+        Whether the ticks of both sides are put at moments of their own in each run, uniform within a period: two
+        computers do not tick together.
+    warped
+        Whether the effective time and value offsets of what the controller sees are found, too.
+    progress
+        Called with the share done.
+
+    Returns
+    -------
+    list of Experiment
+        One for each loop of the scenario.
+
+    Raises
+    ------
+    ConfigError
+        If no component has a step.
+    """
+    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
+        plan = config.compile_plan(scenario, Path(folder) / "inputs")
+        found = loops(plan)
+        plan["signals"] = sorted({*plan["signals"], *_points(plan, found, warped=warped)})
+        curves: list[list[Curve]] = [[] for _ in found]
+        seen: list[Offsets | None] = [None for _ in found]
+        for number in range(runs):
+            once = _prepared(plan, found, scenario.seed + number, phases=phases)
+            rows = _rows(once, Path(folder), world)
+            for loop, into in zip(found, curves, strict=True):
+                into.append(_curve(rows, once, loop))
+            if warped and number == 0:
+                seen = [_seen(rows, once, loop, mine[0]) for loop, mine in zip(found, curves, strict=True)]
+            if progress is not None:
+                progress((number + 1) / runs)
+    return [Experiment(*one) for one in zip(found, curves, seen, strict=True)]
+
+
+def _points(plan: Mapping[str, Any], found: Sequence[Loop], *, warped: bool) -> list[int]:
+    names = [name for loop in found for name in (loop.point, *([loop.seen_point] if warped else []))]
+    return [signals.number(plan, name) for name in names]
+
+
+def _seen(rows: NDArray[np.void], plan: Mapping[str, Any], loop: Loop, true: Curve) -> Offsets:
+    """How far h as it reaches the controller is from h, from shortly before the step on."""
+    import numpy as np
+
+    found = signals.of_rows(rows, plan, loop.seen_point, loop.back)
+    begin = max(true.t_ms[0], loop.step.t0_ms - 20)
+    grid = np.arange(begin, min(true.t_ms[-1], begin + WARPED_MS), loop.period_ms)
+
+    def held(t_ms: NDArray[np.float64], h: NDArray[np.float64]) -> list[float]:
+        places = np.searchsorted(t_ms, grid, side="right") - 1
+        return [float(value) for value in np.where(places < 0, 1.0, h[np.maximum(places, 0)])]
+
+    return offsets(held(true.t_ms, true.h), held(found.t_ns / 1e6, found.values[:, 0]), loop.period_ms)
+
+
+def _prepared(
+    plan: Mapping[str, Any], found: Sequence[Loop], seed: int, *, phases: bool
+) -> Mapping[str, Any]:
+    if not phases:
+        return dict(plan) | {"seed": seed}
+    once, draw = copy.deepcopy(dict(plan)) | {"seed": seed}, random.Random(seed)
+    for number in sorted({flow for loop in found for flow in loop.flows}):
+        flow = once["flows"][number]
+        flow["start_ns"] += draw.randrange(flow["period_ns"])
+    return once
+
+
+def _rows(plan: Mapping[str, Any], folder: Path, world: str) -> NDArray[np.void]:
+    import numpy as np
+
+    if world == "real":
+        from tcpsbed.worlds import real
+
+        real.run(dict(plan), folder, progress=None, live=None)
+    else:
+        from tcpsbed.worlds import virtual
+
+        virtual.run(dict(plan), folder, progress=None, pcapng=False)
+    return np.array(open_records(folder / "records.bin"))
+
+
+def _curve(rows: NDArray[np.void], plan: Mapping[str, Any], loop: Loop) -> Curve:
+    found = signals.of_rows(rows, plan, loop.point)
+    t_ms, h = found.t_ns / 1e6, found.values[:, 0]
+    return Curve(t_ms, h, characterise(t_ms, h, loop.step))

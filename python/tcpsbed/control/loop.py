@@ -1,0 +1,116 @@
+"""The loops of a scenario that answer a step: where the step is, and which controller acts against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tcpsbed.control.response import Step
+from tcpsbed.errors import ConfigError
+
+ROBOT = "step"
+CONTROLLER = "pi"
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop in a plan.
+
+    Attributes
+    ----------
+    name : str
+        The component with the step.
+    step : Step
+        What jumps, and when.
+    flows : tuple of int
+        Numbers of the flows to and from that component.
+    back : str
+        The flow that brings h back.
+    controller : str
+        The component that it comes to.
+    period_ms : float
+        Time between two commands.
+    kp, ki_per_ms : float
+        Gains of the controller; not known (None) if it is no built-in one.
+    """
+
+    name: str
+    step: Step
+    flows: tuple[int, ...]
+    back: str
+    controller: str
+    period_ms: float
+    kp: float | None
+    ki_per_ms: float | None
+
+    @property
+    def point(self) -> str:
+        """Where h is recorded."""
+        return f"{self.name}.sense"
+
+    @property
+    def seen_point(self) -> str:
+        """Where h is recorded as the controller sees it."""
+        return f"{self.controller}.entry"
+
+
+def loops(plan: Mapping[str, Any]) -> list[Loop]:
+    """The loops of a plan, in the order of its components.
+
+    Raises
+    ------
+    ConfigError
+        If there is none.
+    """
+    found = [
+        _loop(plan, number, component["name"], component["robot"]["run"]["params"] or {})
+        for number, component in enumerate(plan["components"])
+        if component["robot"] and component["robot"]["run"]["name"] == ROBOT
+    ]
+    if not found:
+        names = ", ".join(c["robot"]["run"]["name"] for c in plan["components"] if c["robot"]) or "no robot"
+        raise ConfigError(
+            f"found {names}",
+            key="components",
+            allowed=f'a component with robot = "{ROBOT}", as in scenarios/step.toml',
+        )
+    return found
+
+
+def _loop(plan: Mapping[str, Any], component: int, name: str, params: Mapping[str, Any]) -> Loop:
+    there = [n for n, flow in enumerate(plan["flows"]) if flow["path"][-1]["component"] == component]
+    back = [n for n, flow in enumerate(plan["flows"]) if flow["path"][0]["component"] == component]
+    if not there or not back:
+        raise ConfigError(
+            f"found {'no command' if not there else 'nothing that comes back'}",
+            key=f"components.{name}",
+            allowed="a flow that drives the robot and one whose source it is",
+        )
+    gains = _gains(plan, there)
+    return Loop(
+        name,
+        Step(params.get("c", 2.0), params.get("t0_ns", 200_000_000) * 1e-6),
+        (*there, *back),
+        plan["flows"][back[0]]["name"],
+        plan["components"][plan["flows"][back[0]]["path"][-1]["component"]]["name"],
+        plan["flows"][there[0]]["period_ns"] * 1e-6,
+        gains.get("kp"),
+        gains.get("ki_per_ms"),
+    )
+
+
+def _gains(plan: Mapping[str, Any], flows: list[int]) -> dict[str, float]:
+    """Gains of the built-in controller on one of these flows, with its defaults."""
+    for flow in flows:
+        for visit in plan["flows"][flow]["path"]:
+            for step in visit["steps"]:
+                run = step.get("run")
+                if run is not None and run["name"] == CONTROLLER:
+                    return {"kp": 0.2, "ki_per_ms": 1 / 11} | (run["params"] or {})
+    return {}
+
+
+def controllers(hooks: Mapping[str, Any]) -> list[str]:
+    """Names of the scenario's hooks that are built-in controllers."""
+    return [name for name, hook in hooks.items() if hook.run == CONTROLLER]

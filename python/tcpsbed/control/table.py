@@ -1,0 +1,112 @@
+"""What the step experiment found, as a table and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+from tcpsbed.control.response import Response
+from tcpsbed.control.verdict import Limits, reliability
+from tcpsbed.report import text as tables
+from tcpsbed.report.markup import Column, words
+from tcpsbed.report.numbers import NONE
+
+if TYPE_CHECKING:
+    from tcpsbed.control.experiment import Experiment
+
+_FIGURES = tuple(field.name for field in fields(Response))
+_COLUMNS = {
+    "rise_ms": ("rise time", "ms"),
+    "overshoot": ("overshoot", "%"),
+    "undershoot": ("undershoot", "%"),
+    "settling_ms": ("settling", "ms"),
+    "error": ("error", "%"),
+}
+
+
+def entry(name: str, experiment: Experiment, limits: Limits) -> dict[str, Any]:
+    """One setting: its loop, the statistics of its figures, its reliability, and every run."""
+    loop = experiment.loop
+    found = reliability(experiment.responses, limits)
+    return {
+        "name": name,
+        "loop": {
+            "component": loop.name,
+            "c": loop.step.c,
+            "t0_ms": loop.step.t0_ms,
+            "period_ms": loop.period_ms,
+            "kp": loop.kp,
+            "ki_per_ms": loop.ki_per_ms,
+        },
+        "figures": {name: statistics(experiment.responses, name) for name in _FIGURES},
+        "reliability": {
+            "good": found.good,
+            "runs": found.runs,
+            "share": found.share,
+            "ci95": [found.low, found.high],
+        },
+        "seen": None if experiment.seen is None else asdict(experiment.seen),
+        "runs": [asdict(response) for response in experiment.responses],
+    }
+
+
+def statistics(responses: Sequence[Response], figure: str) -> dict[str, float | int | None]:
+    """Number, mean, standard deviation and extremes of a figure over the runs in which it is defined."""
+    values = [v for v in (float(getattr(response, figure)) for response in responses) if math.isfinite(v)]
+    if not values:
+        return {"n": 0, "mean": None, "sd": None, "min": None, "max": None}
+    sd = stdev(values) if len(values) > 1 else None
+    return {"n": len(values), "mean": fmean(values), "sd": sd, "min": min(values), "max": max(values)}
+
+
+def plain(value: Any) -> Any:
+    """The value with numbers that JSON does not know as null."""
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def text(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
+    """The table for the terminal: means with their spread over the runs, and the verdict."""
+    columns = [
+        words("setting"),
+        *(Column(*_COLUMNS[name]) for name in _FIGURES),
+        words("good"),
+        words("95 %"),
+    ]
+    columns += [Column("seen late by", "ms"), Column("off by", "")]
+    rows = [_row(name, experiment, limits) for name, experiment in experiments]
+    return tables.table(columns, rows) + f"\ngood: {limits}\n" + _critical(experiments, limits)
+
+
+def _row(name: str, experiment: Experiment, limits: Limits) -> list[str]:
+    found = reliability(experiment.responses, limits)
+    cells = [_cell(statistics(experiment.responses, figure)) for figure in _FIGURES]
+    interval = f"{100 * found.low:.0f} to {100 * found.high:.0f} %"
+    return [name, *cells, f"{found.good} of {found.runs}", interval, *_seen(experiment)]
+
+
+def _seen(experiment: Experiment) -> list[str]:
+    seen = experiment.seen
+    return [NONE, NONE] if seen is None else [f"{seen.time_ms:.1f}", f"{seen.value:.4f}"]
+
+
+def _cell(figure: dict[str, float | int | None]) -> str:
+    mean, sd = figure["mean"], figure["sd"]
+    if mean is None:
+        return NONE
+    return f"{round(mean, 1) + 0.0:.1f}" + (f" ± {sd:.1f}" if sd else "")
+
+
+def _critical(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
+    """Where a scenario has several loops, the one that is good least often."""
+    names = {experiment.loop.name for _, experiment in experiments}
+    if len(names) < 2:
+        return ""
+    worst = min(experiments, key=lambda one: reliability(one[1].responses, limits).share)
+    return f"critical: {worst[1].loop.name}\n"

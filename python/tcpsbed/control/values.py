@@ -1,0 +1,94 @@
+"""Lists of quantities as options of commands take them: `"5 ms,10 ms"`, `"0,10 %"`, `"0.2:0.09"`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pydantic_core import PydanticCustomError
+
+from tcpsbed.config import units
+from tcpsbed.errors import ConfigError
+
+T = TypeVar("T")
+
+
+def parts(text: str | None) -> list[str]:
+    """The texts between commas."""
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def duration_ns(text: str, key: str) -> int:
+    """A span of time, in nanoseconds.
+
+    Examples
+    --------
+    >>> duration_ns("0.5 ms", "--rtt")
+    500000
+    """
+    return _read(units.duration_ns, text, key)
+
+
+def positive_ns(text: str, key: str) -> int:
+    """A span of time above 0, in nanoseconds."""
+    return _read(units.positive_duration_ns, text, key)
+
+
+def share(text: str, key: str) -> float:
+    """A share of 0 to 1; a plain number is one.
+
+    Examples
+    --------
+    >>> share("30 %", "--loss"), share("0.3", "--loss")
+    (0.3, 0.3)
+    """
+    try:
+        value: object = float(text)
+    except ValueError:
+        value = text
+    return _read(units.share, value, key)
+
+
+def gains(text: str, key: str) -> tuple[float, float]:
+    """Kp and Ki per ms.
+
+    Examples
+    --------
+    >>> gains("0.2:0.09", "--gain")
+    (0.2, 0.09)
+    """
+    kp, _, ki = text.partition(":")
+    try:
+        found = float(kp), float(ki)
+    except ValueError:
+        found = -1.0, -1.0
+    if not all(0 <= value < float("inf") for value in found):
+        raise ConfigError(
+            f'found "{text}"', key=key, allowed='Kp and Ki per ms, 0 or more, such as "0.2:0.09"'
+        )
+    return found
+
+
+def _read(reader: Callable[[object], T], value: object, key: str) -> T:
+    try:
+        return reader(value)
+    except PydanticCustomError as error:
+        found, _, allowed = error.message().partition("; allowed: ")
+        raise ConfigError(found, key=key, allowed=allowed or None) from None
+
+
+def span(text: str, count: int, reader: Callable[[str, str], float], key: str) -> list[float]:
+    """Values at equal distances from `LOW..HIGH`.
+
+    Examples
+    --------
+    >>> span("0..60%", 4, share, "--loss")
+    [0.0, 0.2, 0.4, 0.6]
+    """
+    low, dots, high = text.partition("..")
+    if not dots:
+        raise ConfigError(f'found "{text}"', key=key, allowed='two ends, such as "0 ms..50 ms" or "0..60%"')
+    first, last = reader(low.strip(), key), reader(high.strip(), key)
+    if not first < last:
+        raise ConfigError(f'found "{text}"', key=key, allowed="a first end below the second")
+    return [round(first + (last - first) * i / (count - 1), 12) for i in range(count)]

@@ -1,0 +1,125 @@
+"""The step experiment in virtual time against its difference equations, solved here on their own."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tcpsbed
+from tcpsbed import config
+from tcpsbed.analysis import signals
+from tcpsbed.control import experiment
+from tcpsbed.errors import ConfigError, DataError
+
+
+def solved(there: int, back: int, period: int, kp: float, ki: float, c: float, ticks: int) -> np.ndarray:
+    """H at every tick: k(n) = kp e(n) + I(n), h(n) = s(n) k(n - there), e(n) = 1 - h(n - back), delays in ticks."""
+    h, k, integral = np.ones(ticks), np.ones(ticks), 1.0
+    for n in range(ticks):
+        e = 1 - h[n - back] if n >= back else 0.0
+        integral = min(max(integral + ki * period * e, -10.0), 10.0)
+        k[n] = kp * e + integral
+        h[n] = (1.0 if n * period < 200 else 1 / c) * (k[n - there] if n >= there else 1.0)
+    return h
+
+
+@given(
+    there=st.integers(1, 12),
+    back=st.integers(1, 12),
+    period=st.sampled_from([1, 2, 5]),
+    kp=st.floats(0, 0.5),
+    ki=st.floats(0, 0.2),
+    c=st.floats(1.1, 8),
+)
+def test_virtual_time_solves_the_difference_equations(scenarios, there, back, period, kp, ki, c):
+    """[PROTOCOLS 6.2] Without loss the loop of components, hooks, endpoints and links is the recursion, to 1e-9, also
+    where it is unstable (then relative to what it has grown to).
+    """
+    sets = [
+        f'links.line.forward={{delay="{there * period} ms"}}',
+        f'links.line.backward={{delay="{back * period} ms"}}',
+        *(f'flows.{flow}.rate="{1000 / period} Hz"' for flow in ("kinematic", "haptic")),
+        f'components.tactile-teleoperator.robot.period="{period} ms"',
+        f"components.tactile-teleoperator.robot.params.c={c}",
+        f"hooks.pi.params={{kp={kp}, ki_per_ms={ki}}}",
+    ]
+    [found] = experiment.run(config.load(scenarios / "step.toml", sets), runs=1)
+    curve = found.curves[0]
+    truth = solved(there, back, period, kp, ki, c, len(curve.h))
+    assert np.array_equal(curve.t_ms, np.arange(len(truth)) * period)
+    assert np.max(np.abs(curve.h - truth) / np.maximum(1, np.abs(truth))) < 1e-9
+
+
+def test_the_shipped_scenario_is_described_by_its_loop(scenarios):
+    [found] = experiment.run(config.load(scenarios / "step.toml"), runs=2)
+    loop = found.loop
+    assert (loop.name, loop.step.c, loop.step.t0_ms, loop.period_ms) == ("tactile-teleoperator", 2, 200, 1)
+    assert (loop.kp, loop.ki_per_ms) == (0.2, 0.0909)
+    assert np.array_equal(found.curves[0].h, found.curves[1].h), "without loss seeds do not differ"
+    assert found.responses[0].rise_ms == 39
+
+
+def test_phases_differ_between_runs_and_repeat(scenarios):
+    """Two computers do not tick together: rise times spread over about two periods, the same with the same seed."""
+    scenario = config.load(scenarios / "step.toml")
+    rises = [
+        [r.rise_ms for r in experiment.run(scenario, runs=20, phases=True)[0].responses] for _ in range(2)
+    ]
+    assert rises[0] == rises[1]
+    assert len(set(rises[0])) > 1 and max(rises[0]) - min(rises[0]) < 8
+
+
+def test_values_at_points_are_recorded_as_they_are(scenarios, tmp_path: Path):
+    """What the controller sends, what arrives and what the robot senses, in the run that asks for them."""
+    points = ["controller.exit", "ss-com.entry", "tactile-teleoperator.sense"]
+    tcpsbed.run(scenarios / "step.toml", out=tmp_path, set=[f"measure.signals={points}"])
+    k, arrived, h = (
+        signals.read(tmp_path, point, flow)
+        for point, flow in zip(points, ["kinematic", "kinematic", None], strict=True)
+    )
+    assert np.array_equal(k.values[: len(arrived.values)], arrived.values)
+    assert np.allclose(arrived.t_s - k.t_s[: len(arrived.t_s)], 0.005)
+    assert np.array_equal(h.values[300:400, 0], arrived.values[295:395, 0] / 2)
+    with pytest.raises(DataError, match=r"measure\.signals"):
+        signals.read(tmp_path, "srv.exit")
+    with pytest.raises(DataError, match="point"):
+        signals.read(tmp_path, "srv.middle")
+    with pytest.raises(DataError, match="flow"):
+        signals.read(tmp_path, points[0], "cinematic")
+
+
+def test_asking_for_values_changes_no_other_row(scenarios, tmp_path: Path):
+    """[DECISIONS 7] Turning signals on changes no event and no draw."""
+    lossy = ["links.line.loss=0.2"]
+    runs = [
+        tcpsbed.run(scenarios / "step.toml", out=tmp_path / str(i), set=[*lossy, f"measure.signals={asked}"])
+        for i, asked in enumerate([[], ["controller.exit", "ss-com.entry", "tactile-teleoperator.sense"]])
+    ]
+    rows = [run.records for run in runs]
+    assert (rows[1]["kind"] == signals.SIGNAL).any()
+    kept = rows[1][rows[1]["kind"] != signals.SIGNAL]
+    assert np.array_equal(np.asarray(rows[0]), np.asarray(kept))
+
+
+def test_unknown_points_are_refused_with_what_there_is(scenarios):
+    scenario = config.load(scenarios / "step.toml", ['measure.signals=["srv.middle"]'])
+    with pytest.raises(ConfigError, match=r'measure.signals: found "srv.middle".*srv\.'):
+        config.check(scenario)
+
+
+def test_a_scenario_without_a_step_is_refused(scenarios):
+    with pytest.raises(ConfigError, match='robot = "step"'):
+        experiment.run(config.load(scenarios / "quickstart.toml"), runs=1)
+
+
+def test_what_the_controller_sees_is_late_by_the_way_back(scenarios):
+    """[PROTOCOLS 11.2] 5 ms late and right without loss; off where 60 % of the values are lost."""
+    found = [
+        experiment.run(config.load(scenarios / "step.toml", [f"links.line.loss={p}"]), runs=1, warped=True)
+        for p in (0, 0.6)
+    ]
+    seen = [one[0].seen for one in found]
+    assert seen[0].time_ms == pytest.approx(5, abs=0.5) and seen[0].value < 0.002
+    assert seen[1].value > seen[0].value

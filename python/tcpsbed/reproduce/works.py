@@ -46,6 +46,7 @@ WORKS = (
         "Al-Mouhamed, Toker, Iqbal: Evaluation of real-time delays for networked telerobotics",
         "tcpsbed.reproduce.almouhamed",
     ),
+    Work("dpm-q", "our own controller (docs/dpm-q.md), measured by its aims", "tcpsbed.reproduce.dpm_q"),
 )
 
 

@@ -57,6 +57,7 @@ WORKS = (
         "Int. J. Online Biomed. Eng. 19(7), 2023",
         "tcpsbed.reproduce.abdullah2023",
     ),
+    Work("dpm-q", "our own controller (docs/dpm-q.md), measured by its aims", "tcpsbed.reproduce.dpm_q"),
 )
 
 

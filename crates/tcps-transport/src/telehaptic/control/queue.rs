@@ -222,7 +222,7 @@ pub(super) fn by_queue(
         alarm_jumps: number("alarm_jumps", 0.85)?,
         steady_ns: number("steady_ns", 0.5e6)?,
         steady_jumps: number("steady_jumps", 0.5)?,
-        watch_ns: number("watch_ns", 38e6)?,
+        watch_ns: number("watch_ns", 37e6)?,
         watch_jumps: number("watch_jumps", 8.0)?,
         retry_ns: number("retry_ns", 250e6)? as Time,
     };

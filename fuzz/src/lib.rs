@@ -6,6 +6,7 @@
 //! ```
 //! A new target is a function here, a line in [`TARGETS`], a file in `fuzz_targets` and a `[[bin]]`.
 
+mod after;
 mod script;
 mod streams;
 mod sync;
@@ -16,6 +17,7 @@ mod wire;
 use tcps_net::spec::NetworkSpec;
 
 pub use streams::{quic, tcp};
+pub use after::{alphan, coarse_copy, irtp, merge_span, nack, smoothed_sctp, visual_haptic};
 pub use sync::clocksync;
 pub use telehaptic::{telehaptic, telehaptic_any, telehaptic_pair};
 pub use transport::{udp, udp_pair};
@@ -25,7 +27,7 @@ pub use wire::{clock, echo, header, ip};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 13] = [
+pub const TARGETS: [(&str, Target); 20] = [
     ("header", header),
     ("echo", echo),
     ("clock", clock),
@@ -39,6 +41,13 @@ pub const TARGETS: [(&str, Target); 13] = [
     ("quic", quic),
     ("clocksync", clocksync),
     ("network", network),
+    ("alphan", alphan),
+    ("coarse_copy", coarse_copy),
+    ("irtp", irtp),
+    ("merge_span", merge_span),
+    ("nack", nack),
+    ("smoothed_sctp", smoothed_sctp),
+    ("visual_haptic", visual_haptic),
 ];
 
 /// The network of a plan, as JSON: refused or read, never a panic.

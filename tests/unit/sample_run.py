@@ -88,6 +88,7 @@ def flow_summary(
         "interarrival_ms": spread(1000 / rate),
         "age_ms": spread(mean + 500 / rate),
         "superseded": 0,
+        "suppressed": 0,
         "interarrival_fits": {
             "gaussian": {"location": 1000 / rate, "scale": 0.11, "distance": 0.08},
             "gumbel": {"location": 990 / rate, "scale": 0.09, "distance": 0.05},
@@ -249,6 +250,7 @@ def summary(
                 "name": "arm6",
                 "calls": 100_000,
                 "failures": 0,
+                "overruns": 2,
                 "cpu_ns": {"mean": 1340.0, "p50": 1290, "p99": 2100, "max": 18_400},
             }
         ],
@@ -274,6 +276,7 @@ def summary(
             {"t_s": 0.7 * seconds, "name": "bottleneck back at 1.5 Mbit/s"},
         ],
         "assumed_free": ["operator: sense of kinematic", "ss-com: decode of kinematic"],
+        "ignored": ["nodes.cloud.cores = 2: stages run on the cores that the machine gives"] if real else [],
         "disturbances": ["node cloud stood still for 3.2 ms at 61.2 s"] if real else [],
         "errors": [],
     }

@@ -28,6 +28,19 @@ class Interrupts:
 """
 
 
+BORN = """
+class Born:
+    def __init__(self, path):
+        open(path, "a").write("born\\n")
+        self.calls = 0
+
+    def __call__(self, t_ns, index, x, other, y):
+        self.calls += 1
+        y[0] = self.calls
+        return 1
+"""
+
+
 def plan(duration_s: float, **visit) -> str:
     """A flow of 1 kHz from one component to another on the same node."""
     component = {"kind": "x", "session": 0, "node": 0}
@@ -81,6 +94,25 @@ def test_ctrl_c_in_a_hook_ends_the_run_and_is_no_failure_of_the_hook(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         _tcps.run_virtual(plan(100_000, steps=[{"kind": "kinematics", "run": run}]))
     assert time.monotonic() - begun < 5
+
+
+def test_a_restarted_component_has_hooks_that_are_made_again(tmp_path):
+    (tmp_path / "hook.py").write_text(BORN)
+    params = {"path": str(tmp_path / "births")}
+    run = {"kind": "python", "name": str(tmp_path / "hook.py"), "symbol": "Born", "params": params}
+    killed = json.loads(plan(1, steps=[{"kind": "kinematics", "run": run}]))
+    killed["events"] = [
+        {"at_ns": at, "name": "e", "action": {"kind": "component", "component": 0, "alive": alive}}
+        for at, alive in (
+            (300_000_000, False),
+            (301_000_000, True),
+            (400_000_000, False),
+            (500_000_000, True),
+        )
+    ]
+    result = json.loads(_tcps.run_virtual(json.dumps(killed)))
+    assert (tmp_path / "births").read_text() == "born\n" * 3
+    assert result["errors"] == [] and result["stages"][0]["calls"] == 899
 
 
 def test_other_threads_work_while_a_run_without_hooks_goes_on():

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tcpsbed import _tcps, config, session, worlds
-from tcpsbed.errors import ConfigError, WorldError
+from tcpsbed.errors import ConfigError, TcpsbedError
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = ROOT / "examples" / "own_transport.py"
@@ -167,7 +167,7 @@ def test_time_goes_on_under_an_endpoint_that_wants_the_past(tmp_path):
     [("Buffered", "", "hold_ns"), ("Deaf", "", "no method on_input"), ("Faulty", ", colour = 1", "colour")],
 )
 def test_a_class_that_cannot_be_an_endpoint_is_refused(tmp_path, name, params, said):
-    with pytest.raises(WorldError, match=said):
+    with pytest.raises(TcpsbedError, match=said):
         worlds.run(own(tmp_path, name, params), out=tmp_path / "run")
     with pytest.raises(ValueError, match=said):
         _tcps.check_transport(f"{tmp_path / 'mine.py'}:{name}", json.dumps({"colour": 1} if params else {}))

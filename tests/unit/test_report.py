@@ -57,6 +57,7 @@ def test_sections_say_where_the_time_went_and_all_the_rest(tmp_path: Path) -> No
         "clocks",
         "endpoints",
         "assumed",
+        "ignored",
         "scenario",
     ]
     for shown in (
@@ -134,9 +135,9 @@ def test_a_page_is_made_quickly(tmp_path: Path) -> None:
     _ = run.summary, run.series
     times = []
     for _ in range(3):
-        begun = time.perf_counter()
+        begun = time.process_time()
         html.render(run)
-        times.append(time.perf_counter() - begun)
+        times.append(time.process_time() - begun)
     assert min(times) < 0.3
 
 

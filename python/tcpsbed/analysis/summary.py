@@ -14,8 +14,8 @@ from tcpsbed.errors import DataError
 
 VERSION = 1
 """Version of `summary.json`."""
-STAGE_HISTOGRAM = "quantiles_ns"
-"""Key of a stage that stays in `result.json`."""
+HISTOGRAM = "quantiles_ns"
+"""Key of a stage or a node that stays in `result.json`."""
 
 Found = Mapping[str, Any]
 
@@ -106,12 +106,13 @@ def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
         "traffic": list(result.get("traffic", ())),
         "channels": analysis["channels"],
         "stages": [_stage(stage, seconds) for stage in result.get("stages", ())],
-        "nodes": list(result.get("nodes", ())),
+        "nodes": [_node(node) for node in result.get("nodes", ())],
         "emulator": [_emulated(path) for path in result.get("emulator", ())],
         "endpoints": list(result.get("endpoints", ())),
         "clocks": _clocks(info, result, analysis),
         "events": analysis["events"],
         "assumed_free": list(info["assumed_free"]),
+        "ignored": list(info["ignored"]),
         "disturbances": disturbances.disturbances(info, result, analysis),
         "errors": list(result.get("errors", ())),
     }
@@ -138,9 +139,13 @@ def _queue(queue: Found) -> dict[str, Any]:
 
 
 def _stage(stage: Found, seconds: float) -> dict[str, Any]:
-    kept = {key: value for key, value in stage.items() if key != STAGE_HISTOGRAM}
+    kept = {key: value for key, value in stage.items() if key != HISTOGRAM}
     busy_s = stage["calls"] * stage["cpu_ns"]["mean"] / 1e9
     return {**kept, "core_share": busy_s / seconds if seconds > 0 else None}
+
+
+def _node(node: Found) -> dict[str, Any]:
+    return {key: value for key, value in node.items() if key != HISTOGRAM}
 
 
 def _emulated(path: Found) -> dict[str, Any]:

@@ -51,6 +51,7 @@ def render(run: RunFolder) -> str:
         places.clocks(run),
         places.endpoints(run),
         places.assumed(run),
+        places.ignored(run),
         places.scenario(run),
     ]
     body = header(run) + "".join(sections) + footer(run)

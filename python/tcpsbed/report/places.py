@@ -1,4 +1,4 @@
-"""Sections about places: links, stages, nodes, emulator, clocks, and what was assumed."""
+"""Sections about places: links, stages, nodes, emulator, clocks, and what was assumed or had no effect."""
 
 from __future__ import annotations
 
@@ -85,6 +85,7 @@ def staged(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
             stage.get("name", ""),
             count(stage.get("calls")),
             count(stage.get("failures") or None),
+            count(stage.get("overruns") or None),
         ]
         + [us(statistic(stage.get("cpu_ns"), key)) for key in ("mean", "p50", "p99", "max")]
         + [percent(stage.get("core_share"))]
@@ -97,6 +98,7 @@ def staged(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
         words("code"),
         Column("calls"),
         Column("failures"),
+        Column("over its cost"),
     ]
     columns += [Column(key, "µs") for key in ("mean", "p50", "p99", "max")] + [Column("of a core")]
     return columns, rows
@@ -233,6 +235,16 @@ def assumed(run: RunFolder) -> Html:
         "Assumed free",
         items,
         remark="These stages were given no cost and took no time. Measure them with `tcpsbed calibrate`.",
+    )
+
+
+def ignored(run: RunFolder) -> Html:
+    """Keys of the scenario that have no effect in this world."""
+    return markup.section(
+        "ignored",
+        "Without effect in this world",
+        markup.listing(run.summary.get("ignored") or ()),
+        remark="These keys say how cores are shared in virtual time. On sockets the machine decides.",
     )
 
 

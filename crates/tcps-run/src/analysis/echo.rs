@@ -4,6 +4,7 @@
 //! `s / m`. Differences are taken between neighbours on the path within one round, so that what troubles both
 //! (hosts, kernels, a queue that builds up) cancels (Polachan 2022).
 
+use super::giver::{Giver, GiverReport};
 use super::interval::{Estimate, Estimator};
 use super::names;
 use super::stretch::{Stretch, StretchEstimate};
@@ -53,6 +54,8 @@ pub struct EchoReport {
     pub points: Vec<EchoPoint>,
     /// Stretches between points that follow each other.
     pub differences: Vec<StretchEstimate>,
+    /// The clocks of the round trips, if they are two.
+    pub clocks: Option<GiverReport>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -100,6 +103,7 @@ pub struct Echoes {
     /// Commands before this one belong to the warm-up.
     first: u32,
     strays: u64,
+    giver: Option<Giver>,
 }
 
 impl Echoes {
@@ -121,7 +125,13 @@ impl Echoes {
             highest: None,
             first: 0,
             strays: 0,
+            giver: Giver::new(plan, probe),
         }
+    }
+
+    /// A clock exchange of any node.
+    pub fn synchronise(&mut self, row: &Record) {
+        self.giver.iter_mut().for_each(|giver| giver.take(row));
     }
 
     /// Whether an echo belongs to this probe.
@@ -148,6 +158,12 @@ impl Echoes {
             Kind::EchoSuperseded => return self.supersede(place, row),
             _ => return self.points[place].back.add(row.value),
         };
+        let value = match self.giver.as_mut().filter(|_| leg == 0) {
+            Some(giver) => giver.correct(row.value),
+            None => Some(row.value),
+        };
+        let Some(value) = value else { return self.came_too_early(row, place) };
+        let row = &Record { value, ..*row };
         if self.note(row, leg) {
             let point = &mut self.points[place];
             point.answered += u64::from(leg == 0 && row.index >= self.first);
@@ -155,6 +171,12 @@ impl Echoes {
             estimator.add(row.value);
             self.pair(place, row.index / m, leg);
         }
+    }
+
+    /// An answer whose round trip cannot be told yet.
+    fn came_too_early(&mut self, row: &Record, place: usize) {
+        self.highest = self.highest.max(Some(row.index));
+        self.points[place].answered += u64::from(row.index >= self.first);
     }
 
     fn cell(&self, round: u32, turn: u32) -> usize {
@@ -251,6 +273,7 @@ impl Echoes {
             strays: self.strays,
             points: points.collect(),
             differences: self.stretches(plan),
+            clocks: self.giver.as_ref().map(|giver| giver.report(plan)),
         }
     }
 

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use tcps_core::{
     record::NONE,
     sample::{entry, exit, PointId, HELD},
+    time::Time,
 };
 
 /// A component on a flow's way, as seen at its node.
@@ -38,6 +39,7 @@ pub(super) struct FlowAt {
     pub(super) direction: Direction,
     pub(super) priority: i32,
     pub(super) dscp: u8,
+    pub(super) period_ns: Time,
     pub(super) blocking_send: bool,
     pub(super) sink: SinkPlan,
     /// The source's twin at a verifying sink.
@@ -89,6 +91,7 @@ impl FlowAt {
             direction: flow.direction,
             priority: flow.priority,
             dscp: flow.dscp,
+            period_ns: flow.period_ns,
             blocking_send: flow.blocking_send,
             sink: flow.sink.clone(),
             expected: if verifies_here { Some(Source::open(flow)?) } else { None },

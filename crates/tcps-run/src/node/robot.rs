@@ -7,7 +7,11 @@ use crate::{
     outside::Outside,
     plan::{Plan, RobotPlan},
 };
-use tcps_core::{robot::Robot, sample::Echo, time::Time};
+use tcps_core::{
+    robot::Robot,
+    sample::Echo,
+    time::{Time, MS},
+};
 
 /// A robot with its tick, its newest commands and the echoes that wait for it to arrive.
 pub(super) struct RobotAt {
@@ -17,7 +21,7 @@ pub(super) struct RobotAt {
     period_ns: Time,
     pub(super) next: Time,
     /// Newest command per flow that drives it.
-    commands: Vec<(u16, Vec<f64>)>,
+    commands: Vec<Command>,
     fused: Vec<f64>,
     sense: Vec<f64>,
     sensed: usize,
@@ -25,6 +29,20 @@ pub(super) struct RobotAt {
     held: Vec<(u16, Echo)>,
     /// Why it could not be restarted.
     pub(super) refused: Option<String>,
+}
+
+/// Periods of its flow for which an operator may be silent and keep its share in a robot.
+const SILENT_PERIODS: Time = 10;
+/// The least time of silence.
+const SILENT_NS: Time = 100 * MS;
+
+/// The newest command of a flow.
+#[derive(Debug)]
+pub(super) struct Command {
+    flow: u16,
+    at: Time,
+    silence_ns: Time,
+    values: Vec<f64>,
 }
 
 impl RobotAt {
@@ -44,19 +62,27 @@ impl RobotAt {
         })
     }
 
-    /// A new command of a flow; several flows have equal authority.
-    pub(super) fn command(&mut self, flow: u16, values: &[f64]) {
-        match self.commands.iter_mut().find(|c| c.0 == flow) {
-            Some(c) => {
-                c.1.clear();
-                c.1.extend_from_slice(values);
+    /// A new command of a flow; several flows have equal authority, but one that has fallen silent for ten of its periods
+    /// (at least 0.1 s) has none until it speaks again. The last command of all holds.
+    pub(super) fn command(&mut self, now: Time, flow: u16, period_ns: Time, values: &[f64]) {
+        let silence_ns = period_ns.saturating_mul(SILENT_PERIODS).max(SILENT_NS);
+        let values = match self.commands.iter().position(|c| c.flow == flow) {
+            Some(i) => {
+                let mut kept = self.commands.swap_remove(i).values;
+                kept.clear();
+                kept.extend_from_slice(values);
+                kept
             }
-            None => self.commands.push((flow, values.to_vec())),
-        }
-        let n = self.commands.iter().map(|c| c.1.len()).min().unwrap_or(0);
+            None => values.to_vec(),
+        };
+        self.commands.retain(|c| now - c.at <= c.silence_ns);
+        self.commands.push(Command { flow, at: now, silence_ns, values });
+        // Sums of floats depend on their order: it is always that of flows.
+        self.commands.sort_unstable_by_key(|c| c.flow);
+        let n = self.commands.iter().map(|c| c.values.len()).min().unwrap_or(0);
         let share = 1.0 / self.commands.len() as f64;
         self.fused.clear();
-        self.fused.extend((0..n).map(|i| self.commands.iter().map(|c| c.1[i]).sum::<f64>() * share));
+        self.fused.extend((0..n).map(|i| self.commands.iter().map(|c| c.values[i]).sum::<f64>() * share));
     }
 
     /// Lets an echo wait until the robot has arrived; the one of the flow that still waits is superseded.
@@ -126,4 +152,28 @@ pub(super) fn robots(
         }
     }
     Ok(robots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::NoPython;
+    use serde_json::json;
+
+    #[test]
+    fn an_operator_that_falls_silent_loses_its_share_and_gets_it_back() {
+        let plan = json!({"run": {"kind": "builtin", "name": "wall_mass"}, "period_ns": MS, "senses": 3});
+        let plan = serde_json::from_value(plan).unwrap();
+        let mut robot = RobotAt::new(0, &plan, &mut NoPython).unwrap();
+        let mut say = |now: Time, flow: u16, value: f64| {
+            robot.command(now, flow, MS, &[value]);
+            robot.fused[0]
+        };
+        assert_eq!(say(0, 0, 4.0), 4.0);
+        assert_eq!(say(MS, 1, 2.0), 3.0, "equal authority");
+        assert_eq!(say(SILENT_NS, 1, 2.0), 3.0, "as long as it may be silent");
+        assert_eq!(say(SILENT_NS + 1, 1, 2.0), 2.0, "the one that stopped is forgotten");
+        assert_eq!(say(SILENT_NS + MS, 0, 6.0), 4.0, "and speaks again");
+        assert_eq!(say(9 * SILENT_NS, 0, 6.0), 6.0, "the last one to speak holds");
+    }
 }

@@ -100,6 +100,8 @@ pub struct StepStats {
     pub calls: u64,
     /// Times it failed.
     pub failures: u64,
+    /// Times it took longer than its cost.
+    pub overruns: u64,
     /// The first failure in words.
     pub error: Option<String>,
     /// Core time per call.
@@ -108,7 +110,7 @@ pub struct StepStats {
 
 impl Default for StepStats {
     fn default() -> Self {
-        Self { calls: 0, failures: 0, error: None, cost_ns: histogram() }
+        Self { calls: 0, failures: 0, overruns: 0, error: None, cost_ns: histogram() }
     }
 }
 

@@ -273,3 +273,30 @@ fn a_restarted_flow_is_where_its_recording_is() {
     assert!(of(&rows, Kind::Sent).iter().all(|r| r.time_ns == r.index as i64 * MS));
     assert!(of(&rows, Kind::Verified).iter().all(|r| r.detail == 1));
 }
+
+#[test]
+fn measured_boundaries_delay_ticks_sends_and_receives_and_keep_the_order() {
+    let mut plan = chain();
+    let constant = |ns: i64| json!({"kind": "constant", "ns": ns});
+    plan["nodes"][0]["wakeup"] = constant(40_000);
+    plan["nodes"][0]["send"] = constant(10_000);
+    plan["nodes"][1]["receive"] = constant(20_000);
+    let (report, rows) = simulate(&plan, "boundary");
+    let (sent, enter) = (of(&rows, Kind::Sent), of(&rows, Kind::Enter));
+    assert!(sent.iter().zip(0..).all(|(r, k)| r.time_ns == k * MS + 40_000 && r.value == r.time_ns));
+    assert!(enter.len() > 900 && enter.iter().all(|r| r.value == 5 * MS + 30_000));
+    assert!(of(&rows, Kind::Delivered).iter().all(|r| r.value == 10 * MS + 30_000));
+    assert_eq!(report.nodes[0].missed_ticks, 0);
+
+    // A spread of costs far beyond the period: some ticks are missed, and nothing overtakes.
+    let spread = json!({"kind": "empirical", "quantiles_ns": [0, 3 * MS]});
+    for key in ["wakeup", "send", "receive"] {
+        plan["nodes"][0][key] = spread.clone();
+        plan["nodes"][1][key] = spread.clone();
+    }
+    let (report, rows) = simulate(&plan, "boundary-spread");
+    assert!(report.nodes[0].missed_ticks > 100);
+    let indices: Vec<u32> = of(&rows, Kind::Delivered).iter().map(|r| r.index).collect();
+    assert!(indices.len() > 300 && indices.windows(2).all(|w| w[0] < w[1]));
+    assert_eq!(simulate(&plan, "boundary-again").1, rows, "the same seed, the same rows");
+}

@@ -71,9 +71,8 @@ class Channels:
         name = group or way.id
         session = f"{self.book.sessions[way.session]}/" if len(self.book.sessions) > 1 else ""
         transport, key = self._transport(way, group)
-        kind = self._named(key, transport.kind)
         given = transport.parameters()
-        builtins.rehearse(self.book.scenario, key, "transport", kind, given, "")
+        kind = self._named(key, transport.kind, given)
         params = parameters(given)
         overhead = self._overhead(way, group)
         if overhead is not None:
@@ -87,12 +86,14 @@ class Channels:
             "params": params,
         }
 
-    def _named(self, key: Key, text: str) -> str:
+    def _named(self, key: Key, text: str, given: dict[str, Any]) -> str:
         """A built-in transport, or a class in Python with its module resolved."""
         scenario = self.book.scenario
         if ":" not in text:
-            return builtins.check(scenario, key, text, "transport", '; or "module:Class"')
-        found = code(self.book, key, text, "transport", {})
+            builtins.check(scenario, key, text, "transport", '; or "module:Class"')
+            builtins.rehearse(scenario, key, "transport", text, given, "")
+            return text
+        found = code(self.book, key, text, "transport", given)
         if found["kind"] == "library":
             raise scenario.error(key, f'found "{text}", a library', 'a built-in transport or "module:Class"')
         return f"{found['name']}:{found['symbol']}"

@@ -58,6 +58,8 @@ def _pairs(book: Book, network: Network, entry: Traffic, key: Key) -> list[_Pair
             pairs += [(f"{a}-{b}", i, j) for (a, i), (b, j) in permutations(ends, 2)]
         elif "->" in on:
             a, b = (place.strip() for place in on.split("->", 1))
+            if a == b:
+                raise book.scenario.error(key, f'found "{on}"', "a pair of two places")
             pairs.append((f"{a}-{b}", network.vertex(a, key), network.vertex(b, key)))
         else:
             pairs += _of_link(book, network, on, len(entry.on) == 1, key)
@@ -72,11 +74,26 @@ def _of_link(book: Book, network: Network, on: str, alone: bool, key: Key) -> li
         allowed = f'"a->b", "all-to-all" or a link: {close_match(on, list(network.named))}'
         raise book.scenario.error(key, f'found "{on}"', allowed)
     numbers = network.named[on]
+    for number in numbers:
+        _check_alone(book, network, number, key)
     pairs = []
     for link in (network.links[number] for number in numbers):
         suffix = link["name"].removeprefix(f"{on}.") if alone and len(numbers) > 1 else link["name"]
         pairs.append((suffix, link["from"], link["to"]))
     return pairs
+
+
+def _check_alone(book: Book, network: Network, number: int, key: Key) -> None:
+    """Refuses a link that the route between its ends may pass by: packets know their ends, not their links."""
+    link = network.links[number]
+    ends = (link["from"], link["to"])
+    beside = [i for i, other in enumerate(network.links) if (other["from"], other["to"]) == ends]
+    if beside[0] == number and (len(beside) == 1 or book.scenario.topology.routing == "hops"):
+        return
+    other = network.links[next(i for i in beside if i != number)]["name"]
+    a, b = (network.vertices[end] for end in ends)
+    found = f'found "{link["name"]}", and {other} joins the same two'
+    raise book.scenario.error(key, found, f'"{a}->{b}", which takes the link that the route takes')
 
 
 def _models(

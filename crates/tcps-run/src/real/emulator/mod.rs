@@ -29,7 +29,7 @@ use std::{
 use taps::Taps;
 use tcps_core::time::Time;
 use tcps_net::ASIDE_CLASS;
-use tcps_wire::header;
+use tcps_wire::{header, telehaptic};
 
 const RING_ROWS: u64 = 1 << 15;
 
@@ -39,8 +39,7 @@ trait Ports {
     fn descriptors(&self) -> Vec<RawFd>;
     /// The next datagram at a port, with its bytes in the buffer.
     fn receive(&mut self, plan: &Plan, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken;
-    /// Lets a datagram out of the network; tells whether it went.
-    fn deliver(&mut self, exit: usize, bytes: &[u8]) -> bool;
+    fn deliver(&mut self, exit: usize, to: u16, dscp: u8, bytes: &[u8]) -> bool;
     /// What says when datagrams entered.
     fn stamps(&self) -> &'static str;
     /// What went wrong so far.
@@ -94,16 +93,17 @@ enum Entrance {
     Taps(taps::Listener),
 }
 
-/// Where a node reaches another: (from, to, channel or nothing for other datagrams, address).
-pub type GateAddress = (u16, u16, Option<u16>, SocketAddr);
+/// A gate: (node, channel, address) where a node sends what is for a channel; (node, nothing, address) that stands for a
+/// node outside channels.
+pub type GateAddress = (u16, Option<u16>, SocketAddr);
 
 /// Where nodes listen.
 #[derive(Debug, Default)]
 pub struct Listeners {
     /// Per (node, channel).
     pub channels: BTreeMap<(u16, u16), SocketAddr>,
-    /// Per node, for everything else.
-    pub asides: BTreeMap<u16, SocketAddr>,
+    /// Per node, for everything else, in the order of its loops.
+    pub asides: BTreeMap<u16, Vec<SocketAddr>>,
     /// Every address from which a node sends everything else: its loops have a socket each.
     pub aside_senders: BTreeSet<(u16, SocketAddr)>,
 }
@@ -130,7 +130,7 @@ impl Emulator {
     /// Joins the nodes. Run time is 0 at `start` (CLOCK_MONOTONIC).
     pub fn join(self, plan: &Plan, listeners: &Listeners, start: Time) -> Result<Relay, RunError> {
         let ports: Box<dyn Ports> = match self.entrance {
-            Entrance::Gates(gates) => Box::new(gates.joined(listeners)),
+            Entrance::Gates(gates) => Box::new(gates.joined(plan, listeners)),
             Entrance::Taps(listener) => {
                 Box::new(Taps::new(listener.devices(plan.nodes.len())?, &listeners.channels))
             }
@@ -141,6 +141,9 @@ impl Emulator {
 
 /// Flow, sample and accounted size of a UDP datagram that takes `wire_bytes` on the wire.
 fn account(plan: &Plan, channel: Option<u16>, datagram: &[u8], wire_bytes: u32) -> (u16, u32, u32) {
+    if let (Some(c), Ok(packet)) = (channel, telehaptic::Packet::new_checked(datagram)) {
+        return (ASIDE_CLASS, 0, plan.accounted_telehaptic(c, &packet));
+    }
     let parsed = header::Packet::new_checked(datagram).ok().and_then(|p| header::Repr::parse(&p).ok());
     match (channel, parsed) {
         (Some(c), Some(h)) if usize::from(h.flow) < plan.flows.len() => {

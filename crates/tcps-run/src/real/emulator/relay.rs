@@ -245,7 +245,7 @@ impl Relay {
         let letter = &self.letters[packet.payload as usize];
         let (arrived, from, exit) = (letter.arrived, letter.from, letter.exit);
         let set = (at - letter.entered).max(0);
-        let went = self.ports.deliver(exit, &letter.bytes);
+        let went = self.ports.deliver(exit, packet.dst, packet.dscp, &letter.bytes);
         let sent = self.clock.now();
         let path = self.paths.entry((from, packet.dst)).or_insert_with(Journey::new);
         if went {

@@ -42,7 +42,8 @@ PACKAGES = {
     "tcpsbed": ["session"],
     "sweep": ["tcpsbed", "report"],
     "control": ["tcpsbed", "report"],
-    "cli": ["sweep", "control"],
+    "qos": ["tcpsbed", "report"],
+    "cli": ["sweep", "control", "qos"],
 }
 
 Arrows = dict[str, dict[str, str]]

@@ -7,7 +7,19 @@ import sys
 
 import typer
 
-from tcpsbed.cli import calibrate, latency, predict, run, runs, scenario, stability, step, sweep, tune
+from tcpsbed.cli import (
+    calibrate,
+    check_qos,
+    latency,
+    predict,
+    run,
+    runs,
+    scenario,
+    stability,
+    step,
+    sweep,
+    tune,
+)
 
 EPILOG = """\b
 A first session:
@@ -41,7 +53,7 @@ def version(show: bool = typer.Option(False, "--version", help="Print the versio
         raise typer.Exit
 
 
-for module in (run, scenario, latency, sweep, step, stability, tune, predict, runs, calibrate):
+for module in (run, scenario, latency, sweep, step, stability, tune, predict, check_qos, runs, calibrate):
     module.register(app)
 
 

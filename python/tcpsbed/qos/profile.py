@@ -107,12 +107,8 @@ def read(text: str, file: Path) -> Profile:
     ]
     rules += [_between(entry, file, number) for number, entry in enumerate(tables.get("between", []))]
     if not rules:
-        raise DataError(
-            "found no limit",
-            file=file,
-            key="flows",
-            allowed='[flows.haptic] with "delay_ms.max" = { most = 30 }',
-        )
+        allowed = '[flows.haptic] with "delay_ms.max" = { most = 30 }'
+        raise DataError("found no limit", file=file, key="flows", allowed=allowed)
     scenario = tables.get("scenario")
     return Profile(
         str(tables.get("name", file.stem)),

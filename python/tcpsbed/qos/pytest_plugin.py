@@ -1,8 +1,8 @@
-"""A scenario as a test: pytest collects `test_*.toml` profiles that name a scenario.
+r"""A scenario as a test: pytest collects `test_*.toml` profiles that name a scenario.
 
 ```toml
 scenario = "../scenarios/quickstart.toml"     # test_delay.toml
-set = ["links.l1.delay=\\"5 ms\\""]
+set = ["links.l1.delay=\"5 ms\""]
 
 [flows.haptic]
 "delay_ms.p99" = { most = 30 }

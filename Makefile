@@ -7,7 +7,7 @@ export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 bin := .venv/bin
 seconds ?= 60
 
-.PHONY: help run test lint format drawing bench wheel fuzz licences setup clean clean-venv
+.PHONY: help run test lint format drawing bench reproduce wheel fuzz licences setup clean clean-venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ drawing: packages ## draw ARCHITECTURE.md again from the code
 
 bench: setup ## every benchmark, and the tables of docs/benchmarks.md (ARGS=--quick for a short one)
 	@$(bin)/python benches/run.py $(ARGS)
+
+reproduce: setup ## published experiments in full, with their figures in reproduced/ (WORK=gokhale2017 for one)
+	@$(bin)/tcpsbed reproduce $(or $(WORK),all)
 
 wheel: packages ## a wheel in dist/, installed and tried in an empty virtual environment
 	@tools/wheel.sh

@@ -33,7 +33,8 @@ PACKAGES = {
     "errors": [],
     "_tcps": [],
     "hooks": ["errors"],
-    "datasets": ["errors"],
+    "documents": ["errors"],
+    "datasets": ["documents"],
     "config": ["datasets", "_tcps"],
     "worlds": ["config", "hooks", "_tcps"],
     "analysis": ["worlds"],
@@ -41,9 +42,10 @@ PACKAGES = {
     "session": ["analysis"],
     "tcpsbed": ["session"],
     "sweep": ["tcpsbed", "report"],
+    "reproduce": ["tcpsbed", "report"],
     "control": ["tcpsbed", "report"],
     "qos": ["tcpsbed", "report"],
-    "cli": ["sweep", "control", "qos"],
+    "cli": ["sweep", "reproduce", "control", "qos"],
 }
 
 Arrows = dict[str, dict[str, str]]

@@ -46,16 +46,10 @@ pub fn clock(data: &[u8]) {
     assert_eq!((out.as_slice(), format(data)), (data, Some(Format::Clock)));
 }
 
-/// IP packets: parts lie inside the packet, and breaking a bit breaks one, and at most a checksum with it.
+/// IP packets: parts lie inside the packet.
 pub fn ip(data: &[u8]) {
-    let mut broken = data.to_vec();
-    ip_format::flip_a_bit(&mut broken, data.len() as u32 * 31);
-    let Ok(packet) = ip_format::Packet::new_checked(data) else { return assert_eq!(broken, data) };
+    let Ok(packet) = ip_format::Packet::new_checked(data) else { return };
     assert_eq!(packet.source().is_ipv4(), packet.destination().is_ipv4());
     assert!(packet.dscp() < 64);
-    let changed = data.iter().zip(&broken).filter(|(a, b)| a != b).count();
-    match packet.udp() {
-        Some(udp) => assert!(udp.payload.end <= data.len() && changed <= 3),
-        None => assert!(changed <= 1),
-    }
+    assert!(packet.udp().is_none_or(|udp| udp.payload.end <= data.len()));
 }

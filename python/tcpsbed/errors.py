@@ -11,6 +11,11 @@ from __future__ import annotations
 from pathlib import Path
 
 
+def counted(number: int, word: str) -> str:
+    """A number of things: `1 link`, `2 links`."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 class TcpsbedError(Exception):
     """Something that the user can put right.
 

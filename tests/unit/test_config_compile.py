@@ -132,7 +132,8 @@ def test_code_is_a_builtin_a_library_or_python(plan, tmp_path):
         pytest.skip("needs a C compiler (cc)")
     hooks = {"p1": "zoh", "p2": "mod:fast", "p3": "./lib.so:predict", "p4": "json:loads"}
     entries = "".join(
-        f'[hooks.{name}]\nkind = "predict"\nat = "srv"\nflow = "kinematic"\nrun = "{run}"\nparams = {{ horizon = "5 ms" }}\n'
+        f'[hooks.{name}]\nkind = "predict"\nat = "srv"\nflow = "kinematic"\nrun = "{run}"\n'
+        + ('params = { horizon = "5 ms" }\n' if ":" in run else "")
         for name, run in hooks.items()
     )
     path = plan(CHAIN + entries)["flows"][0]["path"]
@@ -143,7 +144,7 @@ def test_code_is_a_builtin_a_library_or_python(plan, tmp_path):
         ("library", str(tmp_path / "lib.so"), "predict"),
         ("python", "json", "loads"),
     ]
-    assert runs[0]["params"] == {"horizon_ns": 5_000_000}
+    assert runs[1]["params"] == {"horizon_ns": 5_000_000}
 
 
 def test_costs_are_constants_distributions_traces_or_calibrated(plan, tmp_path):
@@ -163,6 +164,17 @@ def test_costs_are_constants_distributions_traces_or_calibrated(plan, tmp_path):
     assert inverse["cost"] == {"kind": "trace", "ns": [1_500, 2_000]}
     assert inverse["delay"] == {"kind": "gumbel", "mode_ns": 1_000_000, "scale_ns": 100_000}
     assert visits[2] == [{"kind": "work", "cost": {"kind": "empirical", "quantiles_ns": [3, 4]}}]
+
+
+def test_measured_wake_ups_sends_and_receives_are_those_of_the_node(plan, tmp_path):
+    """DECISIONS 10: socket and wake-up costs are the nodes'."""
+    nodes = {"home": {"wakeup": {"quantiles_ns": [5, 9]}, "receive": {"quantiles_ns": [1, 2]}}, "gone": {}}
+    (tmp_path / "measured.json").write_text(json.dumps({"stages": {}, "nodes": nodes}))
+    text = 'calibration = "measured.json"\n[components]\ntactile-operator = "home"\ntactile-teleoperator = "field"\n'
+    home, field = plan(text + "[flows.kinematic]\n")["nodes"]
+    assert home["wakeup"] == {"kind": "empirical", "quantiles_ns": [5, 9]}
+    assert home["receive"]["quantiles_ns"] == [1, 2] and "send" not in home
+    assert not {"wakeup", "send", "receive"} & field.keys()
 
 
 def test_the_robot_is_driven_and_felt_without_being_asked(plan):

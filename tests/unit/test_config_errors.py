@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import tomllib
 from pathlib import Path
 
@@ -29,7 +30,7 @@ CASES = {
     "unknown key": (
         FLOW + 'rte = "1 kHz"\n',
         "bad.toml:5: flows.kinematic.rte: unknown key; allowed: direction, rate, sample, source, sink, codec, transport, "
-        "overhead, start, stop, dscp, priority, blocking_send, session, via, from, to, path (did you mean rate?)",
+        "overhead, start, stop, dscp, priority, blocking_send, buffers, session, via, from, to, path (did you mean rate?)",
     ),
     "unknown section": (
         'duraton = "5 s"\n' + FLOW,
@@ -168,7 +169,8 @@ CASES = {
     ),
     "traffic of no kind": (
         LINK + '[traffic.x]\nkind = "cb"\non = "l1"\nrate = "1 kbit/s"\n',
-        'bad.toml:8: traffic.x: found the kind "cb"; allowed: "cbr", "poisson", "vbr", "replay" (did you mean "cbr"?)',
+        'bad.toml:8: traffic.x: found the kind "cb"; allowed: "cbr", "poisson", "vbr", "replay", '
+        '"video", "web", "transfers", "bulk" (did you mean "cbr"?)',
     ),
     "queue in seconds": (
         LINK + 'queue = "15 ms"\n',
@@ -245,7 +247,7 @@ CASES = {
     ),
     "unknown transport": (
         FLOW + 'transport = "dpm"\n',
-        'bad.toml:5: flows.kinematic.transport: found "dpm"; allowed: a built-in transport: udp',
+        'bad.toml:5: flows.kinematic.transport: found "dpm"; allowed: a built-in transport: udp; or "module:Class"',
     ),
     "robot that is not there": (
         FLOW + 'source = "robot"\n',
@@ -298,6 +300,126 @@ CASES = {
         'bad.toml:7: channels.d.flows: found the flow "kinematic", which channel c has already; '
         "allowed: a flow in one channel between two nodes",
     ),
+    "rate beyond all ticks": (
+        FLOW + 'rate = "900 MHz"\n',
+        'bad.toml:5: flows.kinematic.rate: found "900 MHz", which is above 1 MHz; '
+        'allowed: a frequency such as "1 kHz" (Hz, kHz, MHz, fps)',
+    ),
+    "rate below all ticks": (
+        FLOW + 'rate = "1e-30 Hz"\n',
+        'bad.toml:5: flows.kinematic.rate: found "1e-30 Hz", which is less than once in 11 days; '
+        'allowed: a frequency such as "1 kHz" (Hz, kHz, MHz, fps)',
+    ),
+    "robot that steps too often": (
+        FLOW.replace('"b"', '{ node = "b", robot = { run = "arm", period = "1 ns" } }'),
+        'bad.toml:3: components.tactile-teleoperator.robot.period: found "1 ns", which is below 1 us; '
+        f"allowed: {TIME}",
+    ),
+    "queues looked at too often": (
+        FLOW + '[measure]\nqueues = "1 ns"\n',
+        f'bad.toml:6: measure.queues: found "1 ns", which is below 1 us; allowed: {TIME}',
+    ),
+    "sample beyond all bounds": (
+        FLOW + 'sample = "3000000000 B"\n',
+        f'bad.toml:5: flows.kinematic.sample: found "3000000000 B", which is above 16 MB; allowed: {SIZE}',
+    ),
+    "packet beyond all bounds": (
+        CBR + 'rate = "1 kbit/s"\npacket = "70 kB"\n',
+        f'bad.toml:11: traffic.cbr.packet: found "70 kB", which is above 65535 B; allowed: {SIZE}',
+    ),
+    "traffic on nothing": (
+        LINK + '[traffic.cbr]\non = []\nrate = "1 kbit/s"\n',
+        "bad.toml:9: traffic.cbr.on: found an empty list; allowed: at least 1 of them",
+    ),
+    "traffic on the second of two parallel links": (
+        LINK + '[links.l2]\nfrom = "a"\nto = "b"\n[traffic.cbr]\non = "l2"\nrate = "1 kbit/s"\n',
+        'bad.toml:12: traffic.cbr.on: found "l2.forward", and l1.forward joins the same two; '
+        'allowed: "a->b", which takes the link that the route takes',
+    ),
+    "traffic from a place to itself": (
+        LINK + '[traffic.cbr]\non = "a->a"\nrate = "1 kbit/s"\n',
+        'bad.toml:9: traffic.cbr.on: found "a->a"; allowed: a pair of two places',
+    ),
+    "traffic among one": (
+        LINK + '[traffic.cbr]\non = "all-to-all"\namong = ["a"]\nrate = "1 kbit/s"\n',
+        "bad.toml:10: traffic.cbr.among: found 1 place; allowed: two or more, each once",
+    ),
+    "channel without flows": (
+        FLOW + "[channels.c]\nflows = []\n",
+        "bad.toml:6: channels.c.flows: found an empty list; allowed: at least 1 of them",
+    ),
+    "flow that stops before it starts": (
+        FLOW + 'start = "3 s"\nstop = "2 s"\n',
+        "bad.toml:6: flows.kinematic.stop: found 2 s, which is not after the start at 3 s; "
+        "allowed: a moment after start",
+    ),
+    "flow that starts after the end": (
+        FLOW + 'start = "10 s"\n',
+        "bad.toml:5: flows.kinematic.start: found 10 s, and the run is over at 10 s; "
+        "allowed: a moment before the duration is over",
+    ),
+    "traffic that stops before it starts": (
+        CBR + 'rate = "1 kbit/s"\nstart = "3 s"\nstop = "3 s"\n',
+        "bad.toml:12: traffic.cbr.stop: found 3 s, which is not after the start at 3 s; "
+        "allowed: a moment after start",
+    ),
+    "echo commands after the end": (
+        FLOW + '[measure]\necho = { start = "11 s" }\n',
+        "bad.toml:6: measure.echo.start: found 11 s, and the run is over at 10 s; "
+        "allowed: a moment before the duration is over",
+    ),
+    "event after the end": (
+        FLOW + '[[events]]\nat = "11 s"\nflow = "kinematic"\nrunning = false\n',
+        "bad.toml:6: events.0.at: found 11 s, and the run is over at 10 s; "
+        "allowed: a moment before the duration is over",
+    ),
+    "base that is not there": (
+        'base = "nowhere"\n' + FLOW,
+        'bad.toml:1: base: found "nowhere", but there is no such folder; '
+        "allowed: a folder, looked for at {folder}/nowhere",
+    ),
+    "law without a mean": (
+        FLOW.replace('"b"', '{ node = "b", delay = { kind = "pareto", scale = "1 ms", shape = inf } }'),
+        "bad.toml:3: components.tactile-teleoperator.delay.shape: found inf; allowed: a finite number",
+    ),
+    "quantiles out of order": (
+        FLOW.replace('"b"', '{ node = "b", delay = { kind = "empirical", quantiles = ["2 ms", "1 ms"] } }'),
+        "bad.toml:3: components.tactile-teleoperator.delay.quantiles: found quantiles out of order; "
+        "allowed: spans that do not fall",
+    ),
+    "calibration that falls": (
+        'calibration = "falling.json"\n' + FLOW,
+        "bad.toml:1: calibration: found quantiles of srv.work in falling.json that are no rising spans of time; "
+        "allowed: a file written by tcpsbed calibrate",
+    ),
+    "calibration below zero": (
+        'calibration = "negative.json"\n' + FLOW,
+        "bad.toml:1: calibration: found quantiles of srv.work in negative.json that are no rising spans of time; "
+        "allowed: a file written by tcpsbed calibrate",
+    ),
+    "edge to itself": (
+        FLOW + '[topology]\ngraph = "loop.graphml"\n',
+        'bad.toml:6: topology.graph: found an edge from "A" to itself in loop.graphml; allowed: edges between two nodes',
+    ),
+    "two edges between the same nodes": (
+        FLOW + '[topology]\ngraph = "twice.graphml"\n',
+        'bad.toml:6: topology.graph: found a second edge between "B" and "A" in twice.graphml; '
+        "allowed: one edge between two nodes",
+    ),
+    "parameter that is a date": (
+        HOOK + 'run = "zoh"\nparams = { since = 2020-01-01 }\n',
+        "bad.toml:8: hooks.predict.params: found 2020-01-01 for since; allowed: text, true or false, a finite number, "
+        "a quantity with its unit, a list or a table",
+    ),
+    "parameter that is no number": (
+        FLOW + 'transport = { kind = "udp", mtu = nan }\n',
+        "bad.toml:5: flows.kinematic.transport: found nan for mtu; allowed: text, true or false, a finite number, "
+        "a quantity with its unit, a list or a table",
+    ),
+    "rate of a recording that has a time": (
+        FLOW + 'source = { recording = "timed.csv", rate = "1 kHz" }\n',
+        "bad.toml:5: flows.kinematic.source: found rate, and a column of time (t) in timed.csv; allowed: one of the two",
+    ),
     "warm-up of the whole run": (
         'warmup = "10 s"\n' + FLOW,
         "bad.toml:1: warmup: found a warm-up that is not shorter than the run; allowed: a span below the duration",
@@ -326,6 +448,17 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "mod.py").write_text("class Zoh: pass\nOther = Zoh\n")
     (tmp_path / "boom.py").write_text("raise ValueError('no')\n")
     (tmp_path / "plain.csv").write_text("1\n2\n")
+    (tmp_path / "timed.csv").write_text("t,x\n0,1\n1,2\n")
+    edges = {"loop": ("A", "A"), "twice": ("B", "A")}
+    for name, (a, b) in edges.items():
+        nodes = '<graphml><graph><node id="A"/><node id="B"/><edge source="A" target="B"/>'
+        (tmp_path / f"{name}.graphml").write_text(
+            f'{nodes}<edge source="{a}" target="{b}"/></graph></graphml>'
+        )
+    for name, quantiles in {"falling": [5, 3], "negative": [-1, 3]}.items():
+        (tmp_path / f"{name}.json").write_text(
+            json.dumps({"stages": {"srv.work": {"quantiles_ns": quantiles}}})
+        )
     return tmp_path
 
 
@@ -344,7 +477,7 @@ OVERRIDES = {
     "allowed: kinematic, haptic (did you mean kinematic?)",
     "flows.kinematic.rate=2 khz": 'flows.kinematic.rate: found "2 khz", with the unknown unit "khz"; '
     'allowed: a frequency such as "1 kHz" (Hz, kHz, MHz, fps)',
-    "duration": "found no KEY=VALUE; allowed: KEY=VALUE, such as 'traffic.cbr.rate=\"310 kbit/s\"'",
+    "duration": "found no KEY=VALUE in one line of text; allowed: KEY=VALUE, such as 'traffic.cbr.rate=\"310 kbit/s\"'",
     "a b=3": 'found "a b", which is no key; allowed: KEY=VALUE, such as \'traffic.cbr.rate="310 kbit/s"\'',
 }
 

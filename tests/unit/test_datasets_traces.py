@@ -52,7 +52,7 @@ def test_frame_sizes_in_bits_or_bytes(tmp_path, text):
         ("", "no rows"),
         ("0 80\n1 0\n", "x:2: a frame of 0 bytes"),
         ("5\n-5\n", "x:2: a frame of -5 bytes"),
-        ("0 1e30\n", "at most 100 MB"),
+        ("0 1e30\n", "at most 16 MB"),
         ("a,b\n1,2\n", "x:1: columns a, b"),
         ("bytes\n", "no lines"),
         ("0 80\n1 x\n", "x:2: 'x'"),

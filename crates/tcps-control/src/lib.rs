@@ -5,6 +5,7 @@
 //!                                 leader
 //!             inverse kinematics  arm3                            code      quantise16, dequantise16
 //!             sense, feedback     force, hand, limit
+//! sampling    uniform, weber, deadband, level_crossing, network_deadband (at code)
 //! robots      arm, follower, step, wall_mass
 //! predictors  zoh, linear, ar, kalman_velocity, kalman_acceleration, operator
 //! ```
@@ -19,6 +20,7 @@ pub mod predictors;
 pub mod registry;
 pub mod robots;
 pub mod safety;
+pub mod sampling;
 mod skeleton;
 pub mod step;
 mod vector;

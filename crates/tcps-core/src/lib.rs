@@ -5,7 +5,7 @@
 //! sample  what a flow carries, echo commands    hook    user code in the path of a sample
 //! endpoint  the sans-IO transport contract      robot   what answers at the far side
 //! dist    costs and delays as distributions     seed    one random stream per named object
-//! model   loss, delay, queue, predictor, rate controller: the traits that rooms implement
+//! model   loss, delay, queue, predictor: the traits that rooms implement; rate: the rate controller
 //! ```
 //!
 //! Time comes in as an argument and randomness as a seed; nothing here (nor in the rooms `wire`, `transport`,
@@ -15,6 +15,7 @@ pub mod dist;
 pub mod endpoint;
 pub mod hook;
 pub mod model;
+pub mod rate;
 pub mod record;
 pub mod robot;
 pub mod sample;

@@ -56,8 +56,18 @@ pub enum Kind {
     Late = 18,
     /// A repeated sample or datagram was dropped by an endpoint.
     Duplicate = 19,
+    /// An endpoint merges otherwise from now on. `value` fragments a packet.
+    Merging = 20,
     /// A value of a sample, or of what a robot senses, at `point`. `value` the bits of the f64, `detail` its number.
-    Signal = 20,
+    Signal = 21,
+    /// A periodic stage gave a sample of its own number. `index` that number, `value` the number of the newest sample
+    /// that it was made of, `detail` 1 if this one was new, `point` the component.
+    Renumbered = 22,
+    /// A newer sample or command took the place of one with an echo command before that was answered. `index` the
+    /// command, `point` the target, `value` its age.
+    EchoSuperseded = 23,
+    /// A sampler or an endpoint kept a sample back on purpose. `point` the component, or `NONE` of an endpoint.
+    Suppressed = 24,
 }
 
 /// Why a packet was lost.
@@ -78,15 +88,17 @@ pub enum DropReason {
     Dead = 6,
     /// The bytes were not what they should be.
     Malformed = 7,
-    /// A hook asked for it.
+    /// A hook failed on it.
     Hook = 8,
     /// Too many samples waited for a busy stage.
     Overload = 9,
+    /// A link had changed a bit, and the receiver's checksum found it.
+    Corrupt = 10,
 }
 
 impl DropReason {
     /// All reasons in the order of their numbers.
-    pub const ALL: [DropReason; 9] = [
+    pub const ALL: [DropReason; 10] = [
         DropReason::Full,
         DropReason::Managed,
         DropReason::Loss,
@@ -96,6 +108,7 @@ impl DropReason {
         DropReason::Malformed,
         DropReason::Hook,
         DropReason::Overload,
+        DropReason::Corrupt,
     ];
 
     /// What reports call it.
@@ -110,6 +123,7 @@ impl DropReason {
             DropReason::Malformed => "malformed",
             DropReason::Hook => "hook",
             DropReason::Overload => "overload",
+            DropReason::Corrupt => "corrupt",
         }
     }
 }
@@ -181,7 +195,7 @@ impl Record {
 
 impl Kind {
     /// All kinds in the order of their numbers.
-    pub const ALL: [Kind; 20] = [
+    pub const ALL: [Kind; 24] = [
         Kind::Sent,
         Kind::Delivered,
         Kind::Dropped,
@@ -201,7 +215,11 @@ impl Kind {
         Kind::Receive,
         Kind::Late,
         Kind::Duplicate,
+        Kind::Merging,
         Kind::Signal,
+        Kind::Renumbered,
+        Kind::EchoSuperseded,
+        Kind::Suppressed,
     ];
 
     /// The kind with this number.
@@ -235,7 +253,7 @@ mod tests {
     #[test]
     fn unknown_kinds_are_refused() {
         let mut b = Record::new(0, Kind::Sent).to_bytes();
-        for bad in [0, 20, 255] {
+        for bad in [0, 25, 255] {
             b[30] = bad;
             assert_eq!(Record::from_bytes(&b), None);
         }

@@ -34,7 +34,7 @@ impl Network {
         while pipe.parcels.front().is_some_and(|p| p.at <= self.now) {
             if let Some(parcel) = pipe.parcels.pop_front() {
                 if let Some(t) = traffic_of(&mut self.traffic, &parcel.packet) {
-                    t.delivered_packets += 1;
+                    t.arrive(parcel.damaged_by);
                 }
             }
         }
@@ -49,8 +49,8 @@ impl Network {
             Some(next) => self.agenda.set(agenda_id, next.at),
             None => self.agenda.clear(agenda_id),
         }
-        if let Some(Parcel { packet, corrupted, .. }) = parcel {
-            self.enter(now, end, packet, corrupted);
+        if let Some(Parcel { packet, damaged_by, .. }) = parcel {
+            self.enter(now, end, packet, damaged_by);
         }
     }
 

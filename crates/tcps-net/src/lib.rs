@@ -41,5 +41,5 @@ pub mod traffic;
 pub use change::LinkChange;
 pub use error::NetError;
 pub use network::Network;
-pub use packet::{NetEvent, Packet, BACKGROUND, TRAFFIC_BASE};
+pub use packet::{NetEvent, Packet, ASIDE_CLASS, BACKGROUND, TRAFFIC_BASE};
 pub use stats::{LinkStats, QueueState, TrafficStats};

@@ -16,10 +16,12 @@ use tcps_core::{
 /// What became of a packet that started.
 pub(crate) struct Departure {
     pub packet: Packet,
+    /// The link before this one that changed a bit of it.
+    pub damaged_by: Option<u16>,
     pub start: Time,
     /// Why it is lost.
     pub lost: Option<DropReason>,
-    /// Arrivals at the far end, and whether a bit was changed: none, one, or two if it was duplicated.
+    /// Arrivals at the far end, and whether a bit was changed here: none, one, or two if it was duplicated.
     pub arrivals: [Option<(Time, bool)>; 2],
 }
 
@@ -77,12 +79,18 @@ impl Line {
         } else {
             None
         };
-        let mut departure = Departure { packet: parcel.packet, start, lost, arrivals: [None; 2] };
+        let mut departure = Departure {
+            packet: parcel.packet,
+            damaged_by: parcel.damaged_by,
+            start,
+            lost,
+            arrivals: [None; 2],
+        };
         if lost.is_none() {
             let copies = 1 + usize::from(self.duplicate.1.chance(self.duplicate.0));
             for arrival in &mut departure.arrivals[..copies] {
                 let at = self.arrive(end, delay_ns);
-                *arrival = Some((at, parcel.corrupted | self.corrupt.1.chance(self.corrupt.0)));
+                *arrival = Some((at, self.corrupt.1.chance(self.corrupt.0)));
             }
         }
         departure

@@ -97,7 +97,11 @@ impl Network {
     /// end of its transmission behind what waits now; `now` if nothing serialises, or if it was dropped.
     pub fn send(&mut self, now: Time, from: u16, packet: Packet) -> Time {
         let now = self.move_to(now);
-        self.enter(now, from, packet, false)
+        if let Some(t) = traffic_of(&mut self.traffic, &packet) {
+            t.packets += 1;
+            t.bytes += u64::from(packet.wire_bytes);
+        }
+        self.enter(now, from, packet, None)
     }
 
     /// When something may happen that the driver can see. Background traffic does not ask to be called: it is
@@ -156,7 +160,7 @@ impl Network {
         for pipe in self.pipes.iter().filter(|p| p.quiet) {
             for parcel in pipe.parcels.iter().take(pipe.due(self.now)) {
                 if let Some(t) = traffic_of(&mut all, &parcel.packet) {
-                    t.delivered_packets += 1;
+                    t.arrive(parcel.damaged_by);
                 }
             }
         }
@@ -221,14 +225,14 @@ impl Network {
         let stats = &mut self.traffic[i];
         stats.packets += 1;
         stats.bytes += u64::from(packet.wire_bytes);
-        self.enter(now, from, packet, false);
+        self.enter(now, from, packet, None);
     }
 
     /// A packet is at vertex `v`: deliver it, or give it to the next link.
     #[inline]
-    pub(crate) fn enter(&mut self, now: Time, v: u16, packet: Packet, corrupted: bool) -> Time {
+    pub(crate) fn enter(&mut self, now: Time, v: u16, packet: Packet, damaged_by: Option<u16>) -> Time {
         if v == packet.dst || self.links.is_empty() {
-            self.deliver(now, packet, corrupted);
+            self.deliver(now, packet, damaged_by);
             return now;
         }
         match self.routes.next(v, packet.dst) {
@@ -236,16 +240,22 @@ impl Network {
                 self.report_drop(now, packet, NO_LINK, DropReason::NoRoute);
                 now
             }
-            link => self.arrive(usize::from(link), now, packet, corrupted),
+            link => self.arrive(usize::from(link), now, packet, damaged_by),
         }
     }
 
-    fn deliver(&mut self, at: Time, packet: Packet, corrupted: bool) {
-        if !packet.is_background() {
-            self.events.push_back(NetEvent::Arrived { at, packet, corrupted });
-        } else if let Some(t) = traffic_of(&mut self.traffic, &packet) {
-            t.delivered_packets += 1;
+    /// The receiver drops what arrives with a wrong checksum. [RFC 768]
+    fn deliver(&mut self, at: Time, packet: Packet, damaged_by: Option<u16>) {
+        if let Some(t) = traffic_of(&mut self.traffic, &packet) {
+            t.arrive(damaged_by);
         }
+        if packet.is_background() {
+            return;
+        }
+        self.events.push_back(match damaged_by {
+            None => NetEvent::Arrived { at, packet },
+            Some(link) => NetEvent::Dropped { at, packet, link, reason: DropReason::Corrupt },
+        });
     }
 
     pub(crate) fn report_drop(&mut self, at: Time, packet: Packet, link: u16, reason: DropReason) {
@@ -254,14 +264,15 @@ impl Network {
         }
         if !packet.is_background() {
             self.events.push_back(NetEvent::Dropped { at, packet, link, reason });
-        } else if let Some(t) = traffic_of(&mut self.traffic, &packet) {
+        }
+        if let Some(t) = traffic_of(&mut self.traffic, &packet) {
             t.dropped_packets += 1;
         }
     }
 
     /// A packet comes to a link. Returns when the link will have taken it.
     #[inline]
-    fn arrive(&mut self, l: usize, now: Time, packet: Packet, corrupted: bool) -> Time {
+    fn arrive(&mut self, l: usize, now: Time, packet: Packet, damaged_by: Option<u16>) -> Time {
         let link = &mut self.links[l];
         link.stats.offer(packet.wire_bytes);
         let arrival = match &mut link.mode {
@@ -278,10 +289,10 @@ impl Network {
                 link.busy_until = start.saturating_add(took);
                 link.busy_until.saturating_add(link.delay_ns)
             }
-            Mode::Served(_) => return self.queue_up(l, Parcel { packet, corrupted, at: now }),
+            Mode::Served(_) => return self.queue_up(l, Parcel { packet, damaged_by, at: now }),
         };
         let taken = now.max(link.busy_until);
-        self.launch(l, Parcel { packet, corrupted, at: arrival });
+        self.launch(l, Parcel { packet, damaged_by, at: arrival });
         taken
     }
 }

@@ -4,6 +4,8 @@ use tcps_core::{record::DropReason, time::Time};
 
 /// Handle of packets that no driver waits for: background traffic.
 pub const BACKGROUND: u32 = u32::MAX;
+/// Class of datagrams outside channels: answers of echoes, clock exchanges.
+pub const ASIDE_CLASS: u16 = 0x7fff;
 /// Class of the packets of the first traffic entry; entry `i` has `TRAFFIC_BASE + i`.
 pub const TRAFFIC_BASE: u16 = 0x8000;
 
@@ -12,7 +14,7 @@ pub const TRAFFIC_BASE: u16 = 0x8000;
 pub struct Packet {
     /// Handle chosen by the driver, or `BACKGROUND`.
     pub payload: u32,
-    /// Flow number of the plan, or `TRAFFIC_BASE` plus the number of the traffic entry.
+    /// Flow number of the plan, `ASIDE_CLASS`, or `TRAFFIC_BASE` plus the number of the traffic entry.
     pub class: u16,
     /// Sample number.
     pub index: u32,
@@ -38,8 +40,8 @@ impl Packet {
 pub struct Parcel {
     /// The packet.
     pub packet: Packet,
-    /// Whether a bit was changed on the way.
-    pub corrupted: bool,
+    /// The link that changed a bit of it.
+    pub damaged_by: Option<u16>,
     /// When it entered the queue, or when it arrives at the end of its pipe.
     pub at: Time,
 }
@@ -53,8 +55,6 @@ pub enum NetEvent {
         at: Time,
         /// Which.
         packet: Packet,
-        /// Whether a bit was changed on the way.
-        corrupted: bool,
     },
     /// A link made a second packet of one: it will be told of once more than it was sent.
     Duplicated {
@@ -63,13 +63,13 @@ pub enum NetEvent {
         /// Which.
         packet: Packet,
     },
-    /// A packet was lost.
+    /// A packet was lost, or arrived with a checksum that is wrong.
     Dropped {
         /// When.
         at: Time,
         /// Which.
         packet: Packet,
-        /// Number of the link, or `u16::MAX` where no link leads on.
+        /// Number of the link (that which damaged it), or `u16::MAX` where no link leads on.
         link: u16,
         /// Why.
         reason: DropReason,

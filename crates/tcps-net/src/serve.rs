@@ -79,7 +79,7 @@ impl Network {
     }
 
     fn depart(&mut self, l: usize, departure: Departure) {
-        let Departure { packet, start, lost, arrivals } = departure;
+        let Departure { packet, damaged_by, start, lost, arrivals } = departure;
         if let Some(reason) = lost {
             return self.report_drop(start, packet, l as u16, reason);
         }
@@ -91,7 +91,8 @@ impl Network {
         }
         for (at, corrupted) in arrivals.into_iter().flatten() {
             self.links[l].stats.corrupted += u64::from(corrupted);
-            self.launch(l, Parcel { packet, corrupted, at });
+            let damaged_by = damaged_by.or(corrupted.then_some(l as u16));
+            self.launch(l, Parcel { packet, damaged_by, at });
         }
     }
 }

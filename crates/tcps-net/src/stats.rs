@@ -3,7 +3,7 @@
 use tcps_core::{record::DropReason, time::Time};
 
 /// Number of drop reasons, with an unused zeroth.
-pub const REASONS: usize = 10;
+pub const REASONS: usize = DropReason::ALL.len() + 1;
 
 /// What waits at a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct LinkStats {
     pub busy_ns: Time,
     /// Packets delivered twice.
     pub duplicated: u64,
-    /// Packets delivered with a changed bit.
+    /// Packets in which it changed a bit: carried here, dropped where they arrive.
     pub corrupted: u64,
 }
 
@@ -80,6 +80,16 @@ pub struct TrafficStats {
     pub bytes: u64,
     /// Packets that reached their vertex, copies included.
     pub delivered_packets: u64,
-    /// Packets dropped on the way.
+    /// Packets dropped on the way, or on arrival because a bit was changed.
     pub dropped_packets: u64,
+}
+
+impl TrafficStats {
+    /// A packet reached its vertex; what a link has damaged is dropped there.
+    pub(crate) fn arrive(&mut self, damaged_by: Option<u16>) {
+        match damaged_by {
+            None => self.delivered_packets += 1,
+            Some(_) => self.dropped_packets += 1,
+        }
+    }
 }

@@ -3,14 +3,25 @@
 //! `tcpsbed.hooks.load` finds the code and gives back either an address (numba compiled it) or a callable with its
 //! arrays; numbers are copied into those arrays, so that a call makes no array.
 
-use pyo3::{intern, prelude::*, types::PyDict};
-use std::ffi::c_void;
+use crate::transport;
+use pyo3::{
+    exceptions::{PyKeyboardInterrupt, PyValueError},
+    intern,
+    prelude::*,
+    types::PyDict,
+};
+use std::{
+    ffi::c_void,
+    sync::atomic::{AtomicBool, Ordering},
+};
 use tcps_core::{
+    endpoint::Endpoint,
     hook::{Hook, HookIn, HookOut, Verdict},
     robot::Robot,
     time::Time,
 };
 use tcps_run::{code::PythonCode, error::RunError, plan::CodePlan};
+use tcps_transport::{ChannelContext, Side};
 
 /// Makes hooks of Python code; the thread must be attached.
 pub struct PythonHooks;
@@ -23,10 +34,45 @@ impl PythonCode for PythonHooks {
     fn robot(&mut self, code: &CodePlan) -> Result<Box<dyn Robot>, RunError> {
         Python::attach(|py| load_robot(py, code)).map_err(|e| failed(code, &e))
     }
+
+    fn endpoint(
+        &mut self,
+        code: &CodePlan,
+        side: Side,
+        channel: &ChannelContext,
+    ) -> Result<Box<dyn Endpoint>, RunError> {
+        Python::attach(|py| transport::load(py, code, side, channel)).map_err(|e| failed(code, &e))
+    }
+
+    fn again(&self) -> Box<dyn PythonCode + Send> {
+        Box::new(PythonHooks)
+    }
 }
 
+/// Ctrl-C arrived while Python code ran: that is no failure of the code, it ends the run.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether Ctrl-C arrived in Python code since the last question.
+pub fn take_interrupt() -> bool {
+    INTERRUPTED.swap(false, Ordering::Relaxed)
+}
+
+/// What went wrong in a call, in words.
+pub fn told(py: Python<'_>, e: &PyErr) -> String {
+    if e.is_instance_of::<PyKeyboardInterrupt>(py) {
+        INTERRUPTED.store(true, Ordering::Relaxed);
+    }
+    e.to_string()
+}
+
+/// Errors of tcpsbed name the code themselves; any other is given its name.
 fn failed(code: &CodePlan, e: &PyErr) -> RunError {
-    RunError::new(format!("{}:{}: {e}", code.name, code.symbol))
+    let own = Python::attach(|py| -> PyResult<Option<String>> {
+        let ours = py.import("tcpsbed.errors")?.getattr("TcpsbedError")?;
+        Ok(e.matches(py, ours)?.then(|| e.value(py).to_string()))
+    });
+    let named = || format!("{}: {e}", code.label());
+    RunError::new(own.ok().flatten().unwrap_or_else(named))
 }
 
 fn load<'py>(
@@ -93,8 +139,14 @@ unsafe impl Send for CompiledHook {}
 
 impl Hook for CompiledHook {
     fn call(&mut self, i: &HookIn, o: &mut HookOut) -> Verdict {
-        let (x, n) = if self.bytes_in { (i.bytes.cast(), i.n_bytes) } else { (i.x.cast(), i.n) };
-        let (y, room) = if self.bytes_out { (o.bytes.cast(), o.cap_bytes) } else { (o.y.cast(), o.cap) };
+        let (x, n) = match self.bytes_in {
+            true => (i.bytes().as_ptr().cast(), i.bytes().len()),
+            false => (i.x().as_ptr().cast(), i.x().len()),
+        };
+        let (y, room): (*mut c_void, usize) = match self.bytes_out {
+            true => (o.room_bytes().as_mut_ptr().cast(), o.room_bytes().len()),
+            false => (o.room().as_mut_ptr().cast(), o.room().len()),
+        };
         // SAFETY: pointers and lengths are those of the runtime's buffers; the function was compiled for this type.
         let written = unsafe {
             (self.call)(
@@ -102,8 +154,8 @@ impl Hook for CompiledHook {
                 i.index as i64,
                 x,
                 n as i64,
-                i.other,
-                i.n_other as i64,
+                i.other().as_ptr(),
+                i.other().len() as i64,
                 self.state,
                 y,
                 room as i64,
@@ -114,16 +166,16 @@ impl Hook for CompiledHook {
 }
 
 /// Notes how many values (or bytes) were written.
-fn give(written: i64, room: u32, bytes: bool, o: &mut HookOut) -> Verdict {
+fn give(written: i64, room: usize, bytes: bool, o: &mut HookOut) -> Verdict {
     match written {
         0 => Verdict::Nothing,
         n if n < 0 || n > room as i64 => Verdict::Failed(format!("said that it wrote {n} of {room} values")),
         n if bytes => {
-            o.n_bytes = n as u32;
+            o.wrote_bytes(n as usize);
             Verdict::Emit
         }
         n => {
-            o.n = n as u32;
+            o.wrote(n as usize);
             Verdict::Emit
         }
     }
@@ -188,8 +240,8 @@ impl PythonHook {
             self.call.bind(py).call1((i.now_ns, i.index, py.None(), other, self.y.whole.bind(py)))?
         };
         let written: i64 = written.extract()?;
-        let room = if self.y.bytes { o.cap_bytes } else { o.cap };
-        let verdict = give(written, room.min(self.y.room as u32), self.y.bytes, o);
+        let room = if self.y.bytes { o.room_bytes().len() } else { o.room().len() };
+        let verdict = give(written, room.min(self.y.room), self.y.bytes, o);
         if verdict == Verdict::Emit {
             // SAFETY: `give` has checked the number against the room on both sides.
             unsafe {
@@ -206,8 +258,9 @@ impl PythonHook {
 
 impl Hook for PythonHook {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
-        Python::attach(|py| self.try_call(py, input, output))
-            .unwrap_or_else(|e| Verdict::Failed(e.to_string()))
+        Python::attach(|py| {
+            self.try_call(py, input, output).unwrap_or_else(|e| Verdict::Failed(told(py, &e)))
+        })
     }
 }
 
@@ -229,19 +282,28 @@ fn load_robot(py: Python<'_>, code: &CodePlan) -> PyResult<Box<dyn Robot>> {
 
 impl Robot for PythonRobot {
     fn step(&mut self, now: Time, command: &[f64], sense: &mut [f64]) -> usize {
-        let written = Python::attach(|py| -> PyResult<usize> {
-            let x = self.command.load(py, command, &[])?.bind(py).clone();
-            self.step.bind(py).call1((now, x, self.sense.whole.bind(py)))?.extract()
+        let written = Python::attach(|py| {
+            let mut step = || -> PyResult<usize> {
+                let x = self.command.load(py, command, &[])?.bind(py).clone();
+                let written: i64 =
+                    self.step.bind(py).call1((now, x, self.sense.whole.bind(py)))?.extract()?;
+                let room = sense.len().min(self.sense.room);
+                usize::try_from(written).ok().filter(|n| *n <= room).ok_or_else(|| {
+                    let text =
+                        format!("step said that it wrote {written} values; allowed: 0 to {room} (senses)");
+                    PyValueError::new_err(text)
+                })
+            };
+            step().map_err(|e| told(py, &e))
         });
         match written {
             Ok(n) => {
-                let n = n.min(sense.len()).min(self.sense.room);
                 // SAFETY: the array has room for at least `n` values.
                 sense[..n].copy_from_slice(unsafe { std::slice::from_raw_parts(self.sense.data.cast(), n) });
                 n
             }
             Err(e) => {
-                self.failure.get_or_insert(e.to_string());
+                self.failure.get_or_insert(e);
                 0
             }
         }
@@ -265,7 +327,7 @@ impl Robot for PythonRobot {
 /// Nanoseconds per call of a hook that stays attached, one figure for each of `rounds` blocks of 1000 calls.
 #[pyfunction]
 pub fn time_hook(py: Python<'_>, code_json: &str, rounds: usize) -> PyResult<Vec<f64>> {
-    let fail = |e: String| pyo3::exceptions::PyValueError::new_err(e);
+    let fail = |e: String| PyValueError::new_err(e);
     let code: CodePlan = serde_json::from_str(code_json).map_err(|e| fail(e.to_string()))?;
     let mut hook =
         tcps_run::code::hook(&code, false, false, &mut PythonHooks).map_err(|e| fail(e.to_string()))?;
@@ -274,29 +336,8 @@ pub fn time_hook(py: Python<'_>, code_json: &str, rounds: usize) -> PyResult<Vec
     for _ in 0..rounds {
         let start = tcps_run::real::clock::monotonic_ns();
         for index in 0..1000 {
-            let input = HookIn {
-                now_ns: index as i64 * 1_000_000,
-                origin_ns: 0,
-                index,
-                flow: 0,
-                present: 1,
-                n: x.len() as u32,
-                n_bytes: 0,
-                n_other: 0,
-                reserved: 0,
-                x: x.as_ptr(),
-                bytes: bytes.as_ptr(),
-                other: x.as_ptr(),
-            };
-            let (n, cap_bytes) = (0, bytes.len() as u32);
-            let mut output = HookOut {
-                n,
-                cap: y.len() as u32,
-                n_bytes: 0,
-                cap_bytes,
-                y: y.as_mut_ptr(),
-                bytes: bytes.as_mut_ptr(),
-            };
+            let input = HookIn::tick(i64::from(index) * 1_000_000, 0, index, 0).with_sample(&x, &[]);
+            let mut output = HookOut::new(&mut y, &mut bytes);
             if let Verdict::Failed(text) = hook.call(&input, &mut output) {
                 return Err(fail(text));
             }

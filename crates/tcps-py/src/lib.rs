@@ -2,19 +2,26 @@
 //!
 //! ```text
 //! run_virtual   a plan in virtual time        analyse     rows to figures
-//! run_node      a node process                Drain       rings of a real run to files; merge
-//! builtins      what can be named in a scenario       step_batch  the step experiment over a grid
+//! run_node      a node process                Drain       rings of a real run to files; merge, merge_captures
+//! builtins      what can be named in a scenario    check_*   whether a run would take it
+//! step_batch    the step experiment over a grid       playout     when a receiver shows what arrived
 //! ```
 
 mod attach;
 mod batch;
+mod check;
 mod hooks;
+mod playout;
 mod predict;
 mod records;
+mod transport;
 
 use attach::Interpreter;
 use hooks::PythonHooks;
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::{
+    exceptions::{PyKeyboardInterrupt, PyValueError},
+    prelude::*,
+};
 use std::path::PathBuf;
 use tcps_run::{
     plan::Plan,
@@ -32,7 +39,7 @@ fn text<T: serde::Serialize>(value: &T) -> PyResult<String> {
 
 /// Runs a plan in virtual time; rows go to `records_path`. Returns the result as JSON.
 ///
-/// `progress(t_ns)` is called now and then; a false answer stops the run.
+/// `progress(t_ns)` is called now and then; a false answer stops the run, and so does what it raises.
 #[pyfunction]
 #[pyo3(signature = (plan_json, records_path=None, *, progress=None, pcapng_path=None))]
 fn run_virtual(
@@ -43,19 +50,37 @@ fn run_virtual(
     pcapng_path: Option<PathBuf>,
 ) -> PyResult<String> {
     let plan = plan_of(plan_json)?;
-    let mut report = |t: i64| match &progress {
-        Some(p) => {
-            p.call1(py, (t,)).and_then(|r| r.is_truthy(py)).unwrap_or(false) && py.check_signals().is_ok()
-        }
-        None => py.check_signals().is_ok(),
+    let mut raised = None;
+    let mut simulate = || {
+        let mut report = |t: i64| {
+            let answer = Python::attach(|py| goes_on(py, progress.as_ref(), t));
+            answer.unwrap_or_else(|e| {
+                raised = Some(e);
+                false
+            })
+        };
+        let options = Options {
+            records: records_path.as_deref(),
+            pcapng: pcapng_path.as_deref(),
+            progress: Some(&mut report),
+        };
+        virtual_time::run(&plan, &mut PythonHooks, options)
     };
-    let options = Options {
-        records: records_path.as_deref(),
-        pcapng: pcapng_path.as_deref(),
-        progress: Some(&mut report),
-    };
-    let result = virtual_time::run(&plan, &mut PythonHooks, options);
-    text(&result.map_err(|e| PyValueError::new_err(e.to_string()))?)
+    // Without Python code in the run, other threads of the program have the interpreter meanwhile.
+    let result = if plan.runs_python() { simulate() } else { py.detach(simulate) };
+    match raised {
+        Some(e) => Err(e),
+        None => text(&result.map_err(|e| PyValueError::new_err(e.to_string()))?),
+    }
+}
+
+/// Tells how far the run is; what is raised there, or by Ctrl-C, ends it.
+fn goes_on(py: Python<'_>, progress: Option<&Py<PyAny>>, t: i64) -> PyResult<bool> {
+    if hooks::take_interrupt() {
+        return Err(PyKeyboardInterrupt::new_err("a hook was interrupted"));
+    }
+    py.check_signals()?;
+    progress.map_or(Ok(true), |p| p.call1(py, (t,))?.is_truthy(py))
 }
 
 /// Serves one run as a node process: JSON lines on standard input and output. Returns the exit status.
@@ -98,12 +123,19 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(run_node, m)?)?;
     m.add_function(wrap_pyfunction!(records::analyse, m)?)?;
     m.add_function(wrap_pyfunction!(records::merge, m)?)?;
+    m.add_function(wrap_pyfunction!(records::merge_captures, m)?)?;
     m.add_function(wrap_pyfunction!(monotonic_ns, m)?)?;
     m.add_function(wrap_pyfunction!(builtins, m)?)?;
+    m.add_function(wrap_pyfunction!(check::check_transport, m)?)?;
+    m.add_function(wrap_pyfunction!(check::check_hook, m)?)?;
+    m.add_function(wrap_pyfunction!(check::check_robot, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::time_hook, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_batch, m)?)?;
     m.add_function(wrap_pyfunction!(predict::replay_predictor, m)?)?;
+    m.add_function(wrap_pyfunction!(playout::playout, m)?)?;
     m.add_class::<records::Drain>()?;
+    m.add_class::<transport::Incoming>()?;
+    m.add_class::<transport::Outgoing>()?;
     Ok(())
 }

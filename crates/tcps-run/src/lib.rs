@@ -6,7 +6,9 @@
 //! ```
 
 pub mod analysis;
+pub mod background;
 pub mod batch;
+mod boundary;
 pub mod code;
 pub mod cpu;
 pub mod error;

@@ -22,6 +22,7 @@ pub struct Recorder {
     empty: Receiver<Vec<u8>>,
     writer: JoinHandle<std::io::Result<[u8; 32]>>,
     rows: u64,
+    failed: bool,
 }
 
 /// What a finished stream was.
@@ -46,7 +47,7 @@ impl Recorder {
         let (full, chunks) = sync_channel::<Vec<u8>>(IN_FLIGHT);
         let (back, empty) = sync_channel::<Vec<u8>>(IN_FLIGHT);
         let writer = std::thread::spawn(move || write(file, &chunks, &back));
-        Ok(Self { chunk: Vec::with_capacity(CHUNK), full, empty, writer, rows: 0 })
+        Ok(Self { chunk: Vec::with_capacity(CHUNK), full, empty, writer, rows: 0, failed: false })
     }
 
     /// Appends a row.
@@ -57,6 +58,12 @@ impl Recorder {
         if self.chunk.len() >= CHUNK {
             self.hand_over();
         }
+    }
+
+    /// Whether rows cannot be written any more: `finish` says why.
+    #[inline]
+    pub fn failed(&self) -> bool {
+        self.failed
     }
 
     /// Ends the stream.
@@ -73,8 +80,8 @@ impl Recorder {
 
     fn hand_over(&mut self) {
         let next = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(CHUNK));
-        // A writer that has failed reports it in `finish`.
-        let _ = self.full.send(std::mem::replace(&mut self.chunk, next));
+        // A writer that cannot write has gone.
+        self.failed |= self.full.send(std::mem::replace(&mut self.chunk, next)).is_err();
     }
 }
 
@@ -114,6 +121,16 @@ mod tests {
         assert_eq!((done.rows, bytes.len()), (100_000, 100_000 * RECORD_BYTES));
         let want: String = Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
         assert_eq!(done.sha256, want);
+    }
+
+    #[test]
+    fn a_full_disk_is_noticed_while_rows_come_and_named_at_the_end() {
+        let mut r = Recorder::new(Some(Path::new("/dev/full"))).unwrap();
+        let pushed =
+            (0..100_000_000).take_while(|&i| (r.push(&Record::new(i, Kind::Sent)), !r.failed()).1).count();
+        assert!(pushed <= CHUNK / RECORD_BYTES * (IN_FLIGHT + 3), "{pushed} rows into a full disk");
+        let e = r.finish().unwrap_err();
+        assert!(e.0.contains("No space left"), "{e}");
     }
 
     #[test]

@@ -3,18 +3,33 @@
 //! ```text
 //!            registry: name, parameters ──► Box<dyn Endpoint>
 //!  sample ──► udp ──► datagrams      reassembly, window: fragments and repeats on the way back
+//!         ──► telehaptic: merges the flows of a channel, as a rate controller asks
+//!             tcp ──► IP packets     framing, backlog: samples in a stream and in front of it
+//!             quic ──► datagrams
 //!             clocksync ──► clockfit: exchanges of stamps ──► offset, drift and their bound
 //! ```
 //! A new transport is one new file and one line in `registry`.
 
+mod after;
+mod backlog;
 pub mod clockfit;
 pub mod clocksync;
+mod fec;
+mod framing;
+mod inbox;
+mod numbered;
 mod outbox;
 mod params;
+pub mod playout;
+pub mod quic;
 mod reassembly;
 mod registry;
+pub mod rtp;
+pub mod tcp;
+mod telehaptic;
 pub mod udp;
 mod window;
 
+pub use outbox::Outbox;
 pub use params::TransportError;
 pub use registry::{endpoint, names, ChannelContext, ChannelFlow, Side};

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::{fmt, ops::RangeInclusive};
+use tcps_core::time::Time;
 
 /// Why there is no endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,17 @@ pub enum TransportError {
         found: String,
         /// The parameters that it has.
         allowed: &'static [&'static str],
+    },
+    /// The flows of the channel are not what the transport is for.
+    Channel {
+        /// The transport.
+        transport: &'static str,
+        /// The channel.
+        channel: String,
+        /// What it carries.
+        found: String,
+        /// What it may carry.
+        needed: &'static str,
     },
     /// A parameter, or all of them, cannot have this value.
     BadParameter {
@@ -43,6 +55,9 @@ impl fmt::Display for TransportError {
             }
             Self::UnknownParameter { transport, found, allowed } => {
                 write!(f, "transport {transport} has no parameter {found:?}; allowed: {}", allowed.join(", "))
+            }
+            Self::Channel { transport, channel, found, needed } => {
+                write!(f, "transport {transport} on channel {channel}: found {found}; allowed: {needed}")
             }
             Self::BadParameter { transport, key, found, allowed } => {
                 let verb = if *key == ALL { "are" } else { "is" };
@@ -95,6 +110,73 @@ impl<'a> Params<'a> {
         let number = value.as_u64().and_then(|n| u32::try_from(n).ok()).filter(|n| range.contains(n));
         let allowed = || format!("a whole number from {} to {}", range.start(), range.end());
         number.map(Some).ok_or_else(|| self.bad(key, value, allowed()))
+    }
+
+    /// A number, if the key is there.
+    pub(crate) fn number(
+        &self,
+        key: &'static str,
+        range: RangeInclusive<f64>,
+    ) -> Result<Option<f64>, TransportError> {
+        let Some(value) = self.value.get(key) else { return Ok(None) };
+        let number = value.as_f64().filter(|n| range.contains(n));
+        let allowed = || format!("a number from {} to {}", range.start(), range.end());
+        number.map(Some).ok_or_else(|| self.bad(key, value, allowed()))
+    }
+
+    /// Whole numbers in a list; none if the key is not there.
+    pub(crate) fn integers(
+        &self,
+        key: &'static str,
+        range: RangeInclusive<i64>,
+    ) -> Result<Vec<i64>, TransportError> {
+        let Some(value) = self.value.get(key) else { return Ok(Vec::new()) };
+        let list = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        let numbers: Option<Vec<i64>> =
+            list.iter().map(|v| v.as_i64().filter(|n| range.contains(n))).collect();
+        let allowed = || format!("whole numbers from {} to {}", range.start(), range.end());
+        numbers.ok_or_else(|| self.bad(key, value, allowed()))
+    }
+
+    /// True or false, if the key is there.
+    pub(crate) fn boolean(&self, key: &'static str) -> Result<Option<bool>, TransportError> {
+        let Some(value) = self.value.get(key) else { return Ok(None) };
+        value.as_bool().map(Some).ok_or_else(|| self.bad(key, value, "true or false".into()))
+    }
+
+    /// A span of time in nanoseconds, if the key is there.
+    pub(crate) fn span_ns(
+        &self,
+        key: &'static str,
+        range: RangeInclusive<Time>,
+    ) -> Result<Option<Time>, TransportError> {
+        let Some(value) = self.value.get(key) else { return Ok(None) };
+        let found = value.as_i64().filter(|n| range.contains(n));
+        let ms = |t: Time| t as f64 / 1e6;
+        let allowed = || format!("a time from {} ms to {} ms", ms(*range.start()), ms(*range.end()));
+        found.map(Some).ok_or_else(|| self.bad(key, value, allowed()))
+    }
+
+    /// One of a few names, if the key is there.
+    pub(crate) fn choice<'n>(
+        &self,
+        key: &'static str,
+        names: &[&'n str],
+    ) -> Result<Option<&'n str>, TransportError> {
+        let Some(value) = self.value.get(key) else { return Ok(None) };
+        let found = names.iter().copied().find(|n| value.as_str() == Some(n));
+        found.map(Some).ok_or_else(|| self.bad(key, value, names.join(", ")))
+    }
+
+    /// Refuses the value of a key.
+    pub(crate) fn refuse(&self, key: &'static str, allowed: &str) -> TransportError {
+        self.bad(key, self.value.get(key).unwrap_or(&Value::Null), allowed.into())
+    }
+
+    /// A parameter whose value led to nothing.
+    pub(crate) fn failed(&self, key: &'static str, found: &str, why: &dyn fmt::Display) -> TransportError {
+        let (transport, found) = (self.transport, format!("{found} ({why})"));
+        TransportError::BadParameter { transport, key, found, allowed: "another one".into() }
     }
 
     fn bad(&self, key: &'static str, found: &Value, allowed: String) -> TransportError {

@@ -62,15 +62,22 @@ impl Udp {
         ctx: &ChannelContext,
     ) -> Result<Self, TransportError> {
         params.allow(&["mtu_bytes", "overhead_bytes"])?;
+        let mtu_bytes = params.integer("mtu_bytes", 300..=65_507)?.unwrap_or(MTU_BYTES) as usize;
+        let overhead_bytes = params.integer("overhead_bytes", 0..=65_535)?;
+        Ok(Self { overhead_bytes, ..Self::inside(mtu_bytes, side, ctx) })
+    }
+
+    /// One whose datagrams of at most `mtu_bytes` travel inside another transport.
+    pub(crate) fn inside(mtu_bytes: usize, side: Side, ctx: &ChannelContext) -> Self {
         let inbound = |flow| Inbound { flow, window: Window::new(), parts: Reassembly::new() };
-        Ok(Self {
-            overhead_bytes: params.integer("overhead_bytes", 0..=65_535)?,
-            mtu_bytes: params.integer("mtu_bytes", 300..=65_507)?.unwrap_or(MTU_BYTES) as usize,
+        Self {
+            overhead_bytes: None,
+            mtu_bytes,
             inbound: ctx.arriving_at(side).map(inbound).collect(),
             outbox: Outbox::default(),
             wake_ns: None,
             stats: EndpointStats::default(),
-        })
+        }
     }
 
     fn send(&mut self, meta: Meta, sample: &[u8]) {
@@ -157,7 +164,7 @@ impl Udp {
 
 /// The one command that a datagram with one sample may carry.
 // [PROTOCOLS 6.1]
-fn tag(trailer: &[u8]) -> Result<Echo, Error> {
+pub(crate) fn tag(trailer: &[u8]) -> Result<Echo, Error> {
     let packet = echo::Packet::new_checked(trailer)?;
     let tag = echo::Repr::parse(&packet, 0)?;
     if packet.count() != 1 || tag.sample != 0 {
@@ -166,11 +173,11 @@ fn tag(trailer: &[u8]) -> Result<Echo, Error> {
     Ok(tag.echo)
 }
 
-fn deliver(outbox: &mut Outbox, meta: Meta, received_ns: Time, sample: &[u8]) {
+pub(crate) fn deliver(outbox: &mut Outbox, meta: Meta, received_ns: Time, sample: &[u8]) {
     outbox.push(Output::Deliver(Delivery { meta, received_ns }), |out| out.extend_from_slice(sample));
 }
 
-fn repeated(now: Time, repr: &Repr, bytes: usize, outbox: &mut Outbox, stats: &mut EndpointStats) {
+pub(crate) fn repeated(now: Time, repr: &Repr, bytes: usize, outbox: &mut Outbox, stats: &mut EndpointStats) {
     stats.duplicates += 1;
     let row = Record::new(now, Kind::Duplicate);
     let row = Record { flow: repr.flow, index: repr.index, size: bytes as u32, ..row };

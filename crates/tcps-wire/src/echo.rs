@@ -72,8 +72,12 @@ pub struct Repr {
 impl Repr {
     /// Command `i` of a trailer, if its reply token is the number of a node.
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>, i: usize) -> Result<Self, Error> {
-        let b = packet.tag(i);
-        if b.is_empty() {
+        Self::parse_tag(packet.tag(i))
+    }
+
+    /// The command in these bytes of a trailer.
+    pub(crate) fn parse_tag(b: &[u8]) -> Result<Self, Error> {
+        if b.len() < TAG_BYTES {
             return Err(Error::Truncated);
         }
         let reply_to = u16::try_from(u32_at(b, 7)).map_err(|_| Error::Unknown)?;

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tcpsbed.analysis.units import NS_PER_MS, ms
+from tcpsbed.errors import counted
 
 EMULATOR_P50_MS = 0.05
 """Median delay beyond what was set that is passed over."""
@@ -34,7 +35,7 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
         What its rows say.
     """
     found = [*_records(result, analysis), *_nodes(result), *_gaps(analysis), *_emulator(result)]
-    found += [*_clocks(analysis), *_flows(analysis)]
+    found += [*_clocks(analysis), *_round_trips(info, analysis), *_flows(analysis)]
     if info["world"] == "real":
         found += _hooks(info, result)
     return found
@@ -44,29 +45,34 @@ def _records(result: Found, analysis: Found) -> Iterator[str]:
     if result.get("interrupted"):
         yield f"the run was stopped at {analysis['end_ns'] / 1e9:.3f} s"
     if analysis["torn_bytes"]:
-        yield f"records end in an unfinished row of {analysis['torn_bytes']} bytes"
+        yield f"records end in an unfinished row of {counted(analysis['torn_bytes'], 'byte')}"
     if analysis["strange_rows"]:
-        yield f"{analysis['strange_rows']} rows tell of nothing that the scenario has"
+        yield f"rows that tell of nothing in the scenario: {analysis['strange_rows']}"
     if analysis["unordered_rows"]:
-        yield f"{analysis['unordered_rows']} rows are out of the order of time"
+        yield f"rows out of the order of time: {analysis['unordered_rows']}"
 
 
 _COUNTS = {
-    "missed_ticks": "left out {n} ticks",
-    "ring_overflows": "lost {n} rows because its ring was full",
-    "socket_drops": "lost {n} datagrams in its sockets",
-    "unsent": "could not send {n} datagrams",
-    "strangers": "got {n} datagrams from strangers",
-    "asides_refused": "refused {n} datagrams that are no echo's answer and no clock exchange of its own",
-    "clock_steps": "saw the wall clock step {n} times",
+    "missed_ticks": ("left out", "tick", ""),
+    "ring_overflows": ("lost", "row", " because its ring was full"),
+    "socket_drops": ("lost", "datagram", " in its sockets"),
+    "unsent": ("could not send", "datagram", ""),
+    "strangers": ("got", "datagram", " from strangers"),
+    "asides_refused": (
+        "refused",
+        "datagram",
+        " outside channels: no answer to an echo and no clock exchange of its own",
+    ),
+    "clock_steps": ("saw", "step", " of the wall clock"),
 }
+"""What a node counts: verb, what is counted, and what is said of it."""
 
 
 def _nodes(result: Found) -> Iterator[str]:
     for node in result.get("nodes", ()):
-        for key, sentence in _COUNTS.items():
+        for key, (verb, what, rest) in _COUNTS.items():
             if node.get(key):
-                yield f"node {node['name']} {sentence.format(n=node[key])}"
+                yield f"node {node['name']} {verb} {counted(node[key], what)}{rest}"
         for key, what in (("late_ns", "late"), ("interpreter_wait_ns", "kept waiting by the interpreter")):
             late_ms = ms((node.get(key) or {}).get("p99"))
             if late_ms is not None and late_ms > LATE_P99_MS:
@@ -101,19 +107,34 @@ def _clocks(analysis: Found) -> Iterator[str]:
             yield f"{pair} stepped by {clock['step_max_ns'] / NS_PER_MS:.3f} ms beyond its bounds"
 
 
+def _round_trips(info: Found, analysis: Found) -> Iterator[str]:
+    """Round trips from one clock to another that is not the same, and nothing to compare them by."""
+    for probe in analysis.get("echo", ()):
+        clocks = probe.get("clocks")
+        apart = clocks and info["clocks"].get(clocks["from"]) != info["clocks"].get(clocks["to"])
+        if apart and not clocks["corrected"]:
+            yield (
+                f"round trips of {probe['flow']} are from the clock of {clocks['from']} to that of {clocks['to']}, which"
+                " are not synchronised: set measure.sync"
+            )
+
+
 def _flows(analysis: Found) -> Iterator[str]:
     for flow in analysis["flows"]:
         if flow["beyond_window"]:
-            yield f"flow {flow['name']}: {flow['beyond_window']} samples came so late that they had been counted as lost"
+            late = counted(flow["beyond_window"], "sample")
+            yield f"flow {flow['name']}: {late} came so late as to be counted as lost before"
 
 
 # [DECISIONS 13]
 def _hooks(info: Found, result: Found) -> Iterator[str]:
     for stage in result.get("stages", ()):
-        period_s = info["flows"].get(stage["flow"], {}).get("period_s")
+        place = stage["component"], stage["flow"], stage["kind"]
+        flow_s = info["flows"].get(stage["flow"], {}).get("period_s")
+        period_s = info.get("stage_periods_s", {}).get(place, flow_s)
         took_s = stage["cpu_ns"].get("p99", 0) / 1e9
         if period_s and took_s > HOOK_SHARE * period_s:
             yield (
                 f"hook {stage['name'] or stage['kind']} at {stage['component']} took {took_s * 1e3:.2f} ms (p99) of the"
-                f" {period_s * 1e3:g} ms between samples of {stage['flow']}: give it a process of its own"
+                f" {period_s * 1e3:g} ms between samples of {stage['flow']}: give it a node of its own"
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed import documents
 from tcpsbed.errors import DataError
 
 if TYPE_CHECKING:
@@ -29,20 +30,30 @@ FIELDS = [
 KINDS = (
     "sent", "delivered", "dropped", "enter", "exit", "echo", "echo_forward", "echo_return", "stage", "queue",
     "event", "sync", "verified", "gap", "superseded", "transmit", "receive", "late", "duplicate",
-    "signal",
+    "merging", "signal", "renumbered", "echo_superseded",
+    "suppressed",
 )  # fmt: skip
 """Names of kinds; a row's `kind` is 1 more than the place in this list."""
-ECHO = 1 + KINDS.index("echo")
 HELD = 0x8000
 """Added to a component's number: its hold-until-done point."""
-_DEAD = 6
-"""First reason of a drop that a component has, not a link."""
+_AT_COMPONENTS = (6, 7, 8, 9)
+"""Reasons of a drop that a component has, not a link: dead, malformed, hook, overload."""
 _NUMBERS = 1 << 16
 
 _PLACES = {
-    "points": ("sent", "delivered", "enter", "exit", "echo", "echo_forward", "echo_return", "signal"),
+    "points": (
+        "sent",
+        "delivered",
+        "enter",
+        "exit",
+        "echo",
+        "echo_forward",
+        "echo_return",
+        "echo_superseded",
+        "signal",
+    ),
     "links": ("dropped", "queue"),
-    "components": ("stage", "verified", "superseded"),
+    "components": ("stage", "verified", "superseded", "renumbered", "suppressed"),
     "nodes": ("sync",),
     "channels": ("transmit", "receive"),
 }
@@ -79,6 +90,17 @@ def record_blocks(path: Path, block_rows: int) -> Iterator[NDArray[np.void]]:
             rows = np.fromfile(file, dtype=np.dtype(FIELDS), count=min(block_rows, left))
             left -= len(rows)
             yield rows
+
+
+def plan_of(folder: Path) -> dict[str, Any]:
+    """The compiled scenario of a run folder.
+
+    Raises
+    ------
+    DataError
+        If it is absent or not what a run leaves.
+    """
+    return documents.read(folder / "plan.json", ("components", "nodes", "flows"))
 
 
 @dataclass(frozen=True)
@@ -132,7 +154,7 @@ class Names:
                 table_of[1 + KINDS.index(kind)] = order.index(place)
         kind = np.minimum(rows["kind"], len(KINDS))
         table = table_of[kind]
-        at_component = (rows["kind"] == 1 + KINDS.index("dropped")) & (rows["detail"] >= _DEAD)
+        at_component = (rows["kind"] == 1 + KINDS.index("dropped")) & np.isin(rows["detail"], _AT_COMPONENTS)
         table = np.where(at_component, order.index("components"), table)
         codes: NDArray[np.int32] = self._tables[np.maximum(table, 0), rows["point"]]
         return np.where(table < 0, len(self.places) - 1, codes).astype(np.int32)

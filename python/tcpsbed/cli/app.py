@@ -12,6 +12,7 @@ from tcpsbed.cli import (
     check_qos,
     latency,
     predict,
+    reproduce,
     run,
     runs,
     scenario,
@@ -29,6 +30,7 @@ A first session:
   tcpsbed run my.toml --world real --live     on real sockets
   tcpsbed latency my.toml                     component by component
   tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s' --seeds 10
+  tcpsbed reproduce --list                    published experiments, run again
   tcpsbed step scenarios/step.toml            how a control loop bears the network
 """
 
@@ -53,7 +55,20 @@ def version(show: bool = typer.Option(False, "--version", help="Print the versio
         raise typer.Exit
 
 
-for module in (run, scenario, latency, sweep, step, stability, tune, predict, check_qos, runs, calibrate):
+for module in (
+    run,
+    scenario,
+    latency,
+    sweep,
+    step,
+    stability,
+    tune,
+    predict,
+    check_qos,
+    runs,
+    calibrate,
+    reproduce,
+):
     module.register(app)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ import typer
 
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Duration, File, Seed, Sets, overrides
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import ConfigError, counted
 
 CHECK = """Check a scenario without running it.
 
@@ -27,11 +26,14 @@ INIT = """Write a commented scenario to start from.
 Example:
   tcpsbed init my.toml && tcpsbed run my.toml
 """
-SCHEMA = """Print the JSON Schema of the scenario file, so that editors complete it.
+SCHEMA = """Print the JSON Schema of scenario files.
 
 \b
 Example:
   tcpsbed schema > tcpsbed.schema.json
+
+Editors complete and check a scenario by it: with the extension "Even Better TOML" of VS Code, or taplo, begin the file
+with  #:schema ./tcpsbed.schema.json
 """
 
 
@@ -47,16 +49,11 @@ def check(file: File, sets: Sets = None, seed: Seed = None, duration: Duration =
     from tcpsbed import config
 
     scenario = config.load(file, overrides(sets, seed, duration))
-    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        plan = config.compile_plan(scenario, Path(folder))
+    plan = config.check(scenario)
     kinds = (("component", "components"), ("flow", "flows"), ("node", "nodes"))
-    parts = [_counted(len(plan.get(key, ())), word) for word, key in kinds]
-    parts.append(_counted(len((plan.get("network") or {}).get("links", ())), "link"))
+    parts = [counted(len(plan.get(key, ())), word) for word, key in kinds]
+    parts.append(counted(len((plan.get("network") or {}).get("links", ())), "link"))
     print(f"{file}: right. {', '.join(parts)}, {plan['duration_ns'] / 1e9:g} s, seed {plan['seed']}")
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def init(

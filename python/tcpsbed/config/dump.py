@@ -14,6 +14,9 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 def dump(scenario: Scenario) -> str:
     """The scenario as one TOML text that reads back as the same scenario from any folder."""
     document = {"name": scenario.name, "base": str(scenario.folder)} | scenario.document
+    if scenario.shortened and "events" in document:
+        kept = zip(document["events"], scenario.events, strict=True)
+        document["events"] = [written for written, event in kept if event.at_ns < scenario.duration_ns]
     return "\n".join(_tables(document, ())).lstrip("\n") + "\n"
 
 

@@ -22,6 +22,7 @@ _TYPES = {
     "list_type": "a list",
     "tuple_type": "a list",
     "float_parsing": "a number",
+    "finite_number": "a finite number",
 }
 
 

@@ -18,6 +18,9 @@ _PATH = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _HEADER = re.compile(rf"^\s*(\[\[?)\s*({_PATH})\s*\]\]?\s*(?:#.*)?$")
 _ASSIGN = re.compile(rf"^\s*({_PATH})\s*=")
 
+OVERRIDE = "--set "
+"""Front of the place of an override."""
+
 
 def dotted(key: Key) -> str:
     """A key as text: parts joined by points, quoted where a part holds one."""
@@ -70,6 +73,10 @@ class Origin:
             if key[:length] in self.places:
                 return self.places[key[:length]]
         return str(self.file), None
+
+    def overridden(self, key: str) -> bool:
+        """Whether the value of a key at the top was given by an override, not by a file."""
+        return self.place((key,))[0].startswith(OVERRIDE)
 
     def error(self, key: Key, found: str, allowed: str) -> ConfigError:
         """The error of a key, as far as the file spells it out."""

@@ -6,17 +6,24 @@ nanoseconds, rate in bit/s, size in bytes, frequency in hertz.
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal, Overflow
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 _QUANTITY = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S.*?)?\s*")
 # The network's own limits: spans up to about eleven days, rates up to 1 Tbit/s.
 _MOST = {"ns": Decimal("1e15"), "bps": Decimal("1e12")}
+SHORTEST_NS = 1_000
+"""Shortest time between two ticks of anything that repeats itself: one in a microsecond."""
+SAMPLE_BYTES = 16_000_000
+"""Largest sample or frame (`tcps_transport::udp::MAX_SAMPLE_BYTES`)."""
+_SHOWN = 80
 
 
 @dataclass(frozen=True)
@@ -77,12 +84,14 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return f'"{value}"'
+        text = value if value.isprintable() else json.dumps(value)[1:-1]
+        return f'"{text}"' if len(text) <= _SHOWN else f'"{text[:_SHOWN]}…"'
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list):
-        return "a list"
-    return str(value)
+        return "a list" if value else "an empty list"
+    text = str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def dimension_of(value: Any) -> Dimension | None:
@@ -151,6 +160,14 @@ def positive_duration_ns(value: Any) -> int:
     return max(1, int(_positive(value, TIME).to_integral_value()))
 
 
+def period_ns(value: Any) -> int:
+    """The time between two ticks in nanoseconds, at least a microsecond."""
+    span = positive_duration_ns(value)
+    if span < SHORTEST_NS:
+        raise refuse(f"found {shown(value)}, which is below 1 us", TIME.allowed())
+    return span
+
+
 def offset_ns(value: Any) -> int:
     """A difference of time in nanoseconds, of either sign."""
     return int(read(value, TIME, signed=True).to_integral_value())
@@ -170,10 +187,12 @@ def positive_rate_bps(value: Any) -> float:
 
 
 def frequency_hz(value: Any) -> float:
-    """A frequency in hertz, above zero and at most 1 GHz."""
+    """A frequency in hertz, from one tick in eleven days to one in a microsecond."""
     number = _positive(value, FREQUENCY)
-    if number > Decimal("1e9"):
-        raise refuse(f"found {shown(value)}, which is above 1000 MHz", FREQUENCY.allowed())
+    if number * SHORTEST_NS > Decimal("1e9"):
+        raise refuse(f"found {shown(value)}, which is above 1 MHz", FREQUENCY.allowed())
+    if number * _MOST["ns"] < Decimal("1e9"):
+        raise refuse(f"found {shown(value)}, which is less than once in 11 days", FREQUENCY.allowed())
     return float(number)
 
 
@@ -187,6 +206,22 @@ def positive_size_bytes(value: Any) -> int:
     size = size_bytes(value)
     if size == 0:
         raise refuse(f"found {shown(value)}, which is zero", SIZE.allowed())
+    return size
+
+
+def sample_bytes(value: Any) -> int:
+    """A size of a sample or frame in whole bytes, from one to 16 MB."""
+    size = positive_size_bytes(value)
+    if size > SAMPLE_BYTES:
+        raise refuse(f"found {shown(value)}, which is above 16 MB", SIZE.allowed())
+    return size
+
+
+def packet_bytes(value: Any) -> int:
+    """A size of a packet on the wire in whole bytes, from one to 65535."""
+    size = positive_size_bytes(value)
+    if size > 65535:
+        raise refuse(f"found {shown(value)}, which is above 65535 B", SIZE.allowed())
     return size
 
 
@@ -227,6 +262,30 @@ def dscp(value: Any) -> int:
     raise refuse(f"found {shown(value)}", 'a code point from 0 to 63 or a name such as "EF", "CS5", "AF41"')
 
 
+def free(table: dict[str, Any], place: str = "") -> dict[str, Any]:
+    """The table of free parameters, if all of them can be handed on (as JSON, with quantities in SI).
+
+    Raises
+    ------
+    PydanticCustomError
+        If a value is no text, truth value, finite number of 64 bits, or list or table of these.
+    """
+    allowed = "text, true or false, a finite number, a quantity with its unit, a list or a table"
+    for key, value in table.items():
+        name = f"{place}.{key}".lstrip(".")
+        inner = dict(enumerate(value)) if isinstance(value, list) else value
+        if isinstance(inner, dict):
+            free({str(part): item for part, item in inner.items()}, name)
+            continue
+        plain = isinstance(value, str | bool) or (isinstance(value, float) and math.isfinite(value))
+        whole = isinstance(value, int) and -(2**63) <= value < 2**63
+        if not plain and not whole:
+            raise refuse(f"found {shown(value)} for {name}", allowed)
+        if (dimension := dimension_of(value)) is not None:
+            read(value, dimension, signed=True)
+    return table
+
+
 def parameters(table: dict[str, Any]) -> dict[str, Any]:
     """Free parameters with their quantities in SI: `horizon = "10 ms"` becomes `horizon_ns = 10000000`.
 
@@ -250,12 +309,16 @@ _SHARE_SCHEMA = {"anyOf": [SHARE.schema(), {"type": "number", "minimum": 0, "max
 
 Duration = Annotated[int, BeforeValidator(duration_ns), WithJsonSchema(TIME.schema())]
 PositiveDuration = Annotated[int, BeforeValidator(positive_duration_ns), WithJsonSchema(TIME.schema())]
+Period = Annotated[int, BeforeValidator(period_ns), WithJsonSchema(TIME.schema())]
 Offset = Annotated[int, BeforeValidator(offset_ns), WithJsonSchema(TIME.schema())]
 Rate = Annotated[float, BeforeValidator(rate_bps), WithJsonSchema(RATE.schema())]
 PositiveRate = Annotated[float, BeforeValidator(positive_rate_bps), WithJsonSchema(RATE.schema())]
 Frequency = Annotated[float, BeforeValidator(frequency_hz), WithJsonSchema(FREQUENCY.schema())]
 Size = Annotated[int, BeforeValidator(size_bytes), WithJsonSchema(SIZE.schema())]
 PositiveSize = Annotated[int, BeforeValidator(positive_size_bytes), WithJsonSchema(SIZE.schema())]
+SampleSize = Annotated[int, BeforeValidator(sample_bytes), WithJsonSchema(SIZE.schema())]
+PacketSize = Annotated[int, BeforeValidator(packet_bytes), WithJsonSchema(SIZE.schema())]
 Drift = Annotated[int, BeforeValidator(drift_ppb), WithJsonSchema(DRIFT.schema())]
 Share = Annotated[float, BeforeValidator(share), WithJsonSchema(_SHARE_SCHEMA)]
+Parameters = Annotated[dict[str, Any], AfterValidator(free)]
 Dscp = Annotated[int, BeforeValidator(dscp, json_schema_input_type=int | str)]

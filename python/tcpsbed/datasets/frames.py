@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from tcpsbed.datasets import builtin, wav
+from tcpsbed.datasets.traces import MOST_FRAME_BYTES
 from tcpsbed.errors import DataError
 
 KEYS = ("frames", "frame_bytes", "start", "stop")
@@ -144,5 +145,8 @@ def _part(
         raise DataError(
             found, file=path, allowed=f"{frames} frames are {frames / rate_hz:g} s at {rate_hz:g} Hz"
         )
+    longest = max(b - a for a, b in pairwise(offsets[first : last + 1]))
+    if longest > MOST_FRAME_BYTES:
+        raise DataError(f"a frame of {longest} bytes", file=path, allowed="at most 16 MB")
     begin = offsets[first]
     return content[begin : offsets[last]], [at - begin for at in offsets[first : last + 1]]

@@ -9,8 +9,8 @@ from tcpsbed.datasets.formats.lines import check_times, numbers
 from tcpsbed.datasets.formats.table import layout
 from tcpsbed.errors import DataError
 
-#: A frame above this is damage: 100 MB.
-MOST_FRAME_BYTES = 100_000_000
+#: Largest frame that a flow carries (`tcps_transport::udp::MAX_SAMPLE_BYTES`): 16 MB.
+MOST_FRAME_BYTES = 16_000_000
 
 
 def mahimahi(path: Path) -> NDArray[np.int64]:
@@ -80,7 +80,7 @@ def frame_sizes(path: Path) -> NDArray[np.int64]:
             f"a frame of {sizes[row]:g} bytes",
             file=path,
             line=first_line + row,
-            allowed="more than 0, at most 100 MB",
+            allowed="more than 0, at most 16 MB",
         )
     return np.ceil(sizes).astype(np.int64)
 

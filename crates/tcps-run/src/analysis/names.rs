@@ -36,12 +36,12 @@ pub fn node(plan: &Plan, number: u16) -> String {
     }
 }
 
-/// Where a packet was dropped: the first reasons are those of links, the others those of components.
+/// Where a packet was dropped: most reasons are those of links, the others those of components.
 pub fn place(plan: &Plan, reason: DropReason, point: u16) -> String {
-    if reason < DropReason::Dead {
-        link(plan, point)
-    } else {
-        component(plan, point)
+    use DropReason::{Dead, Hook, Malformed, Overload};
+    match reason {
+        Dead | Malformed | Hook | Overload => component(plan, point),
+        _ => link(plan, point),
     }
 }
 

@@ -8,12 +8,20 @@
 //! Both drivers run this object. What differs between worlds (how time passes, how a datagram travels, what a core
 //! is) is asked of `Outside`.
 
-mod parts;
+mod call;
+mod emitter;
+mod flow;
+mod job;
+mod marks;
 mod path;
+mod periodic;
+mod port;
+mod robot;
 mod signals;
+mod step;
+mod sync;
 
-pub use parts::{histogram, StepStats};
-use parts::{Emitter, FlowAt, Job, Port, RobotAt, Stage};
+pub use step::{histogram, StepStats};
 
 use crate::{
     code::{self, PythonCode},
@@ -21,25 +29,29 @@ use crate::{
     outside::Outside,
     plan::{Level, Plan, StepKind},
 };
+use emitter::Emitter;
+use flow::FlowAt;
+use job::Job;
+use port::Port;
+use robot::RobotAt;
+use serde_json::Value;
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
 };
+use sync::Sync;
 use tcps_core::{
-    endpoint::{Endpoint, EndpointStats, Input, Output},
-    record::{Kind, Record, NONE},
-    sample::Meta,
+    endpoint::{Endpoint, EndpointStats, Input},
+    record::NONE,
     time::{NodeClock, Time, NEVER},
 };
-use tcps_transport::{clockfit::ClockEstimate, clocksync, ChannelContext, ChannelFlow, Side};
-use tcps_wire::{reply, Format};
+use tcps_transport::{clockfit::ClockEstimate, ChannelContext, Side};
+use tcps_wire::Format;
 
 /// Most values a hook may write.
 const MAX_VALUES: usize = 256;
 /// Most bytes a hook may write.
 const MAX_BYTES: usize = 1 << 16;
-/// A synchronisation exchange that is this much longer than the shortest still counts as an exchange.
-const LEAST_WAIT: Time = 1;
 
 /// A node with everything that runs on it.
 pub struct Node {
@@ -53,7 +65,10 @@ pub struct Node {
     port_of: Vec<u16>,
     /// Periodic steps as (flow, visit, step).
     periodic: Vec<(u16, u16, u16)>,
-    alive: Vec<bool>,
+    /// Per component, how often it died or was restarted: dead while that is odd.
+    life: Vec<u32>,
+    /// Makes Python code again at restarts.
+    python: Box<dyn PythonCode + Send>,
     /// Newest values per component and direction, where a hook may look at the other side's signal.
     latest: Vec<Option<[Vec<f64>; 2]>>,
     sync: Sync,
@@ -74,13 +89,6 @@ pub struct Node {
     end: Time,
 }
 
-/// Clock synchronisation at a node.
-enum Sync {
-    Off,
-    Client { client: Box<clocksync::Client>, reference: u16 },
-    Server(clocksync::Server),
-}
-
 /// Room for what hooks write.
 struct Scratch {
     values: Vec<f64>,
@@ -99,6 +107,8 @@ pub struct NodeReport {
     pub asides_refused: u64,
     /// Robots that failed: component and what went wrong.
     pub failed_robots: Vec<(u16, String)>,
+    /// Endpoints whose code failed: channel and what went wrong.
+    pub failed_endpoints: Vec<(u16, String)>,
     /// Estimate of the clock relative to the reference node.
     pub clock: Option<ClockEstimate>,
 }
@@ -125,13 +135,14 @@ impl Node {
             level: plan.records,
             flows,
             emitters: Vec::new(),
-            robots: robots(plan, here, python)?,
+            robots: robot::robots(plan, here, python)?,
             ports: Vec::new(),
             port_of: vec![NONE; plan.channels.len()],
             periodic: Vec::new(),
-            alive: vec![true; plan.components.len()],
+            life: vec![0; plan.components.len()],
+            python: python.again(),
             latest: plan.components.iter().map(|_| None).collect(),
-            sync: sync(plan, id, sessions),
+            sync: sync::sync(plan, id, sessions),
             todo: VecDeque::new(),
             parked: Vec::new(),
             free: Vec::new(),
@@ -146,7 +157,7 @@ impl Node {
             end: plan.duration_ns,
         };
         node.add_emitters(plan)?;
-        node.add_ports(plan, sessions)?;
+        node.add_ports(plan, sessions, python)?;
         node.find_hooks();
         Ok(node)
     }
@@ -163,7 +174,12 @@ impl Node {
         Ok(())
     }
 
-    fn add_ports(&mut self, plan: &Plan, sessions: Option<&[u16]>) -> Result<(), RunError> {
+    fn add_ports(
+        &mut self,
+        plan: &Plan,
+        sessions: Option<&[u16]>,
+        python: &mut dyn PythonCode,
+    ) -> Result<(), RunError> {
         for (id, c) in plan.channels.iter().enumerate() {
             let (side, peer) = match (c.a == self.id, c.b == self.id) {
                 (true, _) => (Side::A, c.b),
@@ -173,13 +189,25 @@ impl Node {
             if sessions.is_some_and(|s| !s.contains(&c.session)) {
                 continue;
             }
-            let context =
-                ChannelContext { name: c.name.clone(), seed: plan.seed, flows: carried(plan, id as u16) };
-            let endpoint = tcps_transport::endpoint(&c.transport, &c.params, side, &context)
+            let context = ChannelContext {
+                name: c.name.clone(),
+                seed: plan.seed,
+                flows: port::carried(plan, id as u16),
+            };
+            let endpoint = code::endpoint(&c.transport, &c.params, side, &context, python)
                 .map_err(|e| RunError::new(format!("channels.{}: {e}", c.name)))?;
-            let arrives = plan.flows.iter().map(|f| arrival(plan, f, id as u16, self.id)).collect();
+            let arrives = plan.flows.iter().map(|f| port::arrival(plan, f, id as u16, self.id)).collect();
             self.port_of[id] = self.ports.len() as u16;
-            self.ports.push(Port { channel: id as u16, peer, endpoint, arrives, strays: 0 });
+            let overhead = c.params.get("overhead_bytes").and_then(Value::as_u64);
+            self.ports.push(Port {
+                channel: id as u16,
+                peer,
+                endpoint,
+                arrives,
+                strays: 0,
+                plain: c.transport == "udp",
+                overhead_bytes: overhead.map(|o| o as u32),
+            });
         }
         Ok(())
     }
@@ -231,43 +259,25 @@ impl Node {
     pub fn handle_timeout<O: Outside>(&mut self, now: Time, out: &mut O) {
         self.wake_delayed(now);
         self.run(now, out);
+        // What is done takes time on sockets: rows bear the time at which they are written.
         for i in 0..self.robots.len() {
-            self.step_robot(i, now, out);
+            self.step_robot(i, out.now(now), out);
         }
         for i in 0..self.periodic.len() {
-            self.tick_periodic(i, now, out);
+            self.tick_periodic(i, out.now(now), out);
         }
         for i in 0..self.emitters.len() {
-            self.tick_emitter(i, now, out);
+            self.tick_emitter(i, out.now(now), out);
         }
         for i in 0..self.ports.len() {
             if self.true_time(self.ports[i].endpoint.poll_timeout()) <= now {
+                let now = out.now(now);
                 self.ports[i].endpoint.handle_input(self.clock.read(now), Input::Timeout);
-                self.pump(i, now, out);
+                self.pump(i, now, None, out);
                 self.run(now, out);
             }
         }
-        self.synchronise(now, out);
-    }
-
-    /// A datagram of a channel has arrived; `received` is when the kernel had it.
-    pub fn handle_datagram<O: Outside>(
-        &mut self,
-        now: Time,
-        channel: u16,
-        received: Time,
-        bytes: &[u8],
-        out: &mut O,
-    ) {
-        let port = self.port_of.get(channel as usize).map_or(NONE, |p| *p) as usize;
-        if port >= self.ports.len() {
-            self.asides_refused += 1;
-            return;
-        }
-        let received_ns = self.clock.read(received);
-        self.ports[port].endpoint.handle_input(self.clock.read(now), Input::Datagram { bytes, received_ns });
-        self.pump(port, now, out);
-        self.run(now, out);
+        self.synchronise(out.now(now), out);
     }
 
     /// A datagram outside channels has arrived: an echo's answer or a clock exchange.
@@ -286,66 +296,6 @@ impl Node {
         }
     }
 
-    fn handle_reply<O: Outside>(&mut self, now: Time, received: Time, bytes: &[u8], out: &mut O) {
-        if let Ok(packet) = reply::Packet::new_checked(bytes) {
-            let (reply, at) = (reply::Repr::parse(&packet).0, self.clock.read(received));
-            if usize::from(reply.flow) >= self.flows.len() {
-                return self.asides_refused += 1;
-            }
-            let row = |kind, value| Record {
-                value,
-                index: reply.sequence,
-                flow: reply.flow,
-                point: reply.point,
-                node: self.id,
-                ..Record::new(now, kind)
-            };
-            out.record(row(Kind::EchoForward, reply.reached_ns.saturating_sub(reply.injected_ns)));
-            out.record(row(Kind::EchoReturn, at.saturating_sub(reply.reached_ns)));
-            out.record(row(Kind::Echo, at.saturating_sub(reply.injected_ns)));
-        } else {
-            self.asides_refused += 1;
-        }
-    }
-
-    fn exchange<O: Outside>(&mut self, now: Time, from: u16, received: Time, bytes: &[u8], out: &mut O) {
-        let input = Input::Datagram { bytes, received_ns: self.clock.read(received) };
-        let here = self.clock.read(now);
-        match &mut self.sync {
-            Sync::Server(server) => server.handle_input(here, input),
-            Sync::Client { client, reference } if *reference == from => client.handle_input(here, input),
-            _ => return self.asides_refused += 1,
-        }
-        self.pump_sync(now, from, out);
-    }
-
-    fn synchronise<O: Outside>(&mut self, now: Time, out: &mut O) {
-        let here = self.clock.read(now);
-        if let Sync::Client { client, reference } = &mut self.sync {
-            let to = *reference;
-            client.handle_input(here, Input::Timeout);
-            self.pump_sync(now, to, out);
-        }
-    }
-
-    fn pump_sync<O: Outside>(&mut self, now: Time, to: u16, out: &mut O) {
-        loop {
-            let output = match &mut self.sync {
-                Sync::Off => None,
-                Sync::Client { client, .. } => client.poll_output(&mut self.datagram),
-                Sync::Server(server) => server.poll_output(&mut self.datagram),
-            };
-            match output {
-                Some(Output::Transmit(_)) => out.aside(now, to, &self.datagram),
-                Some(Output::Record(row)) => {
-                    out.record(Record { time_ns: now, node: self.id, point: to, ..row })
-                }
-                Some(Output::Deliver(_)) => {}
-                None => return,
-            }
-        }
-    }
-
     /// A job's core time is over.
     pub fn resume<O: Outside>(&mut self, now: Time, job: u32, out: &mut O) {
         if let Some(job) = self.unpark(job) {
@@ -354,9 +304,26 @@ impl Node {
         }
     }
 
-    /// Kills a component or restarts it.
+    fn is_alive(&self, component: u16) -> bool {
+        self.life[component as usize] % 2 == 0
+    }
+
+    /// Kills a component, whose samples are lost, or restarts it: then its hooks and its robot begin anew.
     pub fn set_alive(&mut self, component: u16, alive: bool) {
-        self.alive[component as usize] = alive;
+        if self.is_alive(component) == alive {
+            return;
+        }
+        self.life[component as usize] += 1;
+        if !alive {
+            return;
+        }
+        let visits = self.flows.iter_mut().flat_map(|f| f.visits.iter_mut().flatten());
+        for visit in visits.filter(|v| v.component == component) {
+            visit.steps.iter_mut().for_each(|s| s.restart(&mut *self.python));
+        }
+        let robots = self.robots.iter_mut().filter(|r| r.component == component);
+        robots.for_each(|r| r.restart(&mut *self.python));
+        self.latest[component as usize].iter_mut().flatten().for_each(Vec::clear);
     }
 
     /// Stops or starts a flow's source; ticks in between are left out.
@@ -387,7 +354,12 @@ impl Node {
             failed_robots: self
                 .robots
                 .iter()
-                .filter_map(|r| Some((r.component, r.robot.failure()?)))
+                .filter_map(|r| Some((r.component, r.robot.failure().or(r.refused.clone())?)))
+                .collect(),
+            failed_endpoints: self
+                .ports
+                .iter()
+                .filter_map(|p| Some((p.channel, p.endpoint.failure()?)))
                 .collect(),
             clock: match &self.sync {
                 Sync::Client { client, .. } => client.estimate(),
@@ -405,125 +377,4 @@ impl Node {
             }
         }
     }
-
-    fn step_robot<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
-        let r = &mut self.robots[i];
-        if r.next > now {
-            return;
-        }
-        // A loop that was away takes one step for all that it missed.
-        let behind = (now - r.next) / r.period_ns;
-        self.missed_ticks += behind as u64;
-        let at = r.next + behind * r.period_ns;
-        r.sensed = r.robot.step(at, &r.fused, &mut r.sense).min(r.sense.len());
-        r.next = at + r.period_ns;
-        self.show_sense(i, now, out);
-        let r = &mut self.robots[i];
-        if !r.held.is_empty() && r.robot.arrived() {
-            for (flow, echo) in std::mem::take(&mut r.held) {
-                self.answer(now, flow, echo, out);
-            }
-        }
-    }
-
-    fn is_dead_source(&self, i: usize) -> bool {
-        let first = self.flows[self.emitters[i].flow as usize].visits.first().and_then(Option::as_ref);
-        first.is_some_and(|v| !self.alive[v.component as usize])
-    }
-
-    fn tick_emitter<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
-        while self.emitters[i].next() <= now {
-            if self.is_dead_source(i) {
-                self.emitters[i].tick += 1;
-                continue;
-            }
-            let here = self.clock.read(now);
-            let mut job = self.pool.pop().unwrap_or_else(Job::empty);
-            let e = &mut self.emitters[i];
-            let behind = (now - e.next()) / e.period_ns;
-            self.missed_ticks += behind as u64;
-            e.tick += 1 + behind as u64;
-            let echo = e.probe.as_mut().and_then(|p| p.command(now, here));
-            // Samples are numbered by ticks: what a late loop leaves out leaves a gap, and a recording stays in time.
-            job.meta = Meta { flow: e.flow, index: (e.tick - 1) as u32, origin_ns: here, echo };
-            (job.flow, job.visit, job.step, job.stage) = (e.flow, 0, 0, Stage::Enter);
-            match e.robot.filter(|_| matches!(e.source, crate::source::Source::Robot)) {
-                Some(r) => {
-                    let robot = &self.robots[r];
-                    job.values.clear();
-                    job.values.extend_from_slice(&robot.sense[..robot.sensed]);
-                    job.decoded = true;
-                }
-                None => {
-                    let codec = self.flows[e.flow as usize].codec;
-                    job.decoded = e.source.fill(codec, job.meta.index, &mut job.bytes, &mut job.values);
-                }
-            }
-            job.coded = !job.decoded;
-            self.todo.push_back(job);
-            self.run(now, out);
-        }
-    }
-}
-
-fn robots(
-    plan: &Plan,
-    here: impl Fn(u16) -> bool,
-    python: &mut dyn PythonCode,
-) -> Result<Vec<RobotAt>, RunError> {
-    let mut robots = Vec::new();
-    for (id, c) in plan.components.iter().enumerate() {
-        if let Some(r) = c.robot.as_ref().filter(|_| here(id as u16)) {
-            let robot = code::robot(&r.run, python)
-                .map_err(|e| RunError::new(format!("components.{}.robot: {e}", c.name)))?;
-            robots.push(RobotAt {
-                component: id as u16,
-                robot,
-                period_ns: r.period_ns.max(LEAST_WAIT),
-                next: 0,
-                commands: Vec::new(),
-                fused: Vec::new(),
-                sense: vec![0.0; r.senses as usize],
-                sensed: 0,
-                held: Vec::new(),
-            });
-        }
-    }
-    Ok(robots)
-}
-
-/// A node has one clock: of its loops, the first one keeps it.
-fn sync(plan: &Plan, id: u16, sessions: Option<&[u16]>) -> Sync {
-    let first = sessions.is_none_or(|s| plan.loops(id).first().is_some_and(|l| l == s));
-    match &plan.sync {
-        Some(_) if !first => Sync::Off,
-        None => Sync::Off,
-        Some(s) if s.reference == id => Sync::Server(clocksync::Server::default()),
-        Some(s) => {
-            Sync::Client { client: Box::new(clocksync::Client::new(s.period_ns)), reference: s.reference }
-        }
-    }
-}
-
-/// The visit at which samples of `flow` arrive at `node` through `channel`, or `NONE`.
-fn arrival(plan: &Plan, flow: &crate::plan::FlowPlan, channel: u16, node: u16) -> u16 {
-    let mut steps = flow.path.windows(2).enumerate();
-    let found = steps.find(|(_, w)| {
-        w[0].channel == Some(channel) && plan.components[w[1].component as usize].node == node
-    });
-    found.map_or(NONE, |(i, _)| i as u16 + 1)
-}
-
-/// The flows that a channel carries, with the side they go to.
-fn carried(plan: &Plan, channel: u16) -> Vec<ChannelFlow> {
-    let mut flows = Vec::new();
-    for (id, flow) in plan.flows.iter().enumerate() {
-        for w in flow.path.windows(2).filter(|w| w[0].channel == Some(channel)) {
-            let to = plan.components[w[1].component as usize].node;
-            let to = if to == plan.channels[channel as usize].a { Side::A } else { Side::B };
-            let name = flow.name.rsplit('/').next().unwrap_or_default().to_string();
-            flows.push(ChannelFlow { flow: id as u16, to, name, period_ns: flow.period_ns });
-        }
-    }
-    flows
 }

@@ -1,6 +1,9 @@
 //! Values of samples and of robots as rows, at the points that the plan names.
 
-use super::{parts::Job, path::decoded, Node};
+use super::{
+    job::{decoded, Job},
+    Node,
+};
 use crate::{outside::Outside, plan::Codec};
 use tcps_core::{
     record::{Kind, Record, NONE},
@@ -27,7 +30,7 @@ impl Node {
         let robot = &self.robots[robot];
         let point = HELD | robot.component;
         if self.signals.contains(&point) {
-            show(&self.signal_row(now, point), &robot.sense[..robot.sensed], out);
+            show(&self.signal_row(now, point), robot.senses(), out);
         }
     }
 

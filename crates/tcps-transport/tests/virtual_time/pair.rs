@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use tcps_core::{
-    endpoint::{Delivery, Endpoint, Input, Output, Transmit},
+    endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
     record::Record,
     sample::Meta,
     seed::Stream,
@@ -28,6 +28,24 @@ pub struct Conditions {
     pub duplication: f64,
 }
 
+/// An endpoint out of the registry.
+pub struct Boxed(pub Box<dyn Endpoint>);
+
+impl Endpoint for Boxed {
+    fn handle_input(&mut self, now: Time, input: Input<'_>) {
+        self.0.handle_input(now, input)
+    }
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
+        self.0.poll_output(buf)
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        self.0.poll_timeout()
+    }
+    fn stats(&self) -> EndpointStats {
+        self.0.stats()
+    }
+}
+
 /// A side's endpoint, its clock, what it handed over, and the direction that it sends in.
 pub struct End<E> {
     pub endpoint: E,
@@ -37,6 +55,7 @@ pub struct End<E> {
     pub transmitted: Vec<Transmit>,
     pub lost: Vec<Transmit>,
     pub records: Vec<Record>,
+    pub last_received: Option<Vec<u8>>,
 }
 
 /// The two ends, the time and what is on its way.
@@ -47,12 +66,14 @@ pub struct Pair<C, S> {
     flight: BTreeMap<(Time, u64), (bool, Vec<u8>)>,
     sent: u64,
     chance: Stream,
+    digest: u64,
 }
 
 impl<E: Endpoint> End<E> {
     fn new(endpoint: E, sends: Conditions) -> Self {
         let clock = NodeClock::default();
-        Self { endpoint, clock, sends, delivered: vec![], transmitted: vec![], lost: vec![], records: vec![] }
+        let (delivered, transmitted, lost, records) = (vec![], vec![], vec![], vec![]);
+        Self { endpoint, clock, sends, delivered, transmitted, lost, records, last_received: None }
     }
 
     /// True time of the endpoint's deadline: the first moment at which its clock shows it.
@@ -75,6 +96,7 @@ impl<E: Endpoint> End<E> {
 
     fn datagram(&mut self, time: Time, bytes: &[u8]) -> Vec<Vec<u8>> {
         let received_ns = self.clock.read(time);
+        self.last_received = Some(bytes.to_vec());
         self.endpoint.handle_input(received_ns, Input::Datagram { bytes, received_ns });
         self.drain()
     }
@@ -99,7 +121,15 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
     pub fn new(seed: u64, client: C, server: S, forward: Conditions, backward: Conditions) -> Self {
         let chance = Stream::new(seed, "pair");
         let (client, server) = (End::new(client, forward), End::new(server, backward));
-        Self { client, server, time: 0, flight: BTreeMap::new(), sent: 0, chance }
+        Self {
+            client,
+            server,
+            time: 0,
+            flight: BTreeMap::new(),
+            sent: 0,
+            chance,
+            digest: 0xcbf2_9ce4_8422_2325,
+        }
     }
 
     /// The client's local side has a sample now.
@@ -107,6 +137,18 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
         self.client.endpoint.handle_input(self.client.clock.read(self.time), Input::Sample { meta, bytes });
         let datagrams = self.client.drain();
         self.launch(true, datagrams);
+    }
+
+    /// The server's local side has a sample now.
+    pub fn send_back(&mut self, meta: Meta, bytes: &[u8]) {
+        self.server.endpoint.handle_input(self.server.clock.read(self.time), Input::Sample { meta, bytes });
+        let datagrams = self.server.drain();
+        self.launch(false, datagrams);
+    }
+
+    /// FNV-1a of everything that both sides have sent, with its moment.
+    pub fn digest(&self) -> u64 {
+        self.digest
     }
 
     /// Everything until `end` happens; time is `end` afterwards.
@@ -154,6 +196,9 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
             false => self.server.transmitted.len() - datagrams.len(),
         };
         for (i, bytes) in datagrams.into_iter().enumerate() {
+            for byte in self.time.to_le_bytes().iter().chain(&bytes) {
+                self.digest = (self.digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+            }
             let sends = if to_server { self.client.sends } else { self.server.sends };
             if self.chance.chance(sends.loss) {
                 match to_server {

@@ -1,6 +1,6 @@
 //! The plain `udp` transport between two ends in virtual time.
 
-use crate::pair::{Conditions, Pair};
+use crate::pair::{Boxed, Conditions, Pair};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,24 +11,6 @@ use tcps_core::{
     time::{Time, MS, SECOND},
 };
 use tcps_transport::{endpoint, ChannelContext, Side};
-
-/// An endpoint out of the registry.
-struct Boxed(Box<dyn Endpoint>);
-
-impl Endpoint for Boxed {
-    fn handle_input(&mut self, now: Time, input: Input<'_>) {
-        self.0.handle_input(now, input)
-    }
-    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
-        self.0.poll_output(buf)
-    }
-    fn poll_timeout(&self) -> Option<Time> {
-        self.0.poll_timeout()
-    }
-    fn stats(&self) -> EndpointStats {
-        self.0.stats()
-    }
-}
 
 fn udp(params: &Value, side: Side) -> Boxed {
     let context =

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from tcpsbed.config.compile import builtins, moments
 from tcpsbed.config.compile.book import Book, Instance
 from tcpsbed.config.compile.chain import derive
 from tcpsbed.config.compile.channels import Channels
@@ -24,24 +25,26 @@ from tcpsbed.config.model.place import Node
 from tcpsbed.config.model.scenario import Scenario
 
 
-def compile_plan(scenario: Scenario, inputs_dir: str | Path) -> dict[str, Any]:
+def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool = False) -> dict[str, Any]:
     """The plan of a scenario.
 
     Parameters
     ----------
     inputs_dir
         The folder where tracks (`FLOW.f64`, rows of little-endian f64) and frames (`FLOW.frames`) are written.
+    rehearsal
+        Whether the user's code is loaded, to see that it can be; a run loads it anyway.
 
     Raises
     ------
     ConfigError
         If something in it does not exist or does not fit together.
     """
-    if scenario.warmup_ns >= scenario.duration_ns:
-        raise scenario.error(
-            ("warmup",), "found a warm-up that is not shorter than the run", "a span below the duration"
-        )
-    book = Book(scenario, Path(inputs_dir))
+    if not scenario.folder.is_dir():
+        found = f'found "{scenario.base}", but there is no such folder'
+        raise scenario.error(("base",), found, f"a folder, looked for at {scenario.folder}")
+    moments.check(scenario)
+    book = Book(scenario, Path(inputs_dir), rehearsal=rehearsal)
     for way in book.ways:
         way.path = derive(book, way)
     if not book.ways:
@@ -63,10 +66,12 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path) -> dict[str, Any]:
     return plan
 
 
-def check(scenario: Scenario) -> None:
-    """Compiles a scenario and throws the plan away: raises what is wrong with it."""
+def check(scenario: Scenario) -> dict[str, Any]:
+    """The plan of a scenario that a run would take, all code loaded once: raises what is wrong with it."""
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        compile_plan(scenario, folder)
+        plan = compile_plan(scenario, folder, rehearsal=True)
+        builtins.rehearse_plan(scenario, plan)
+    return plan
 
 
 def _head(book: Book) -> dict[str, Any]:
@@ -77,14 +82,18 @@ def _head(book: Book) -> dict[str, Any]:
         "duration_ns": scenario.duration_ns,
         "records": scenario.measure.records,
         "sessions": book.sessions,
-        "nodes": [_node(name, scenario.nodes.get(name, Node())) for name in book.nodes],
+        "nodes": [
+            _node(name, scenario.nodes.get(name, Node()), book.boundaries.get(name, {}))
+            for name in book.nodes
+        ],
         "components": [_component(book, instance) for instance in book.instances],
         "queue_probe_ns": scenario.measure.queues_ns,
-        "real": scenario.real.model_dump(),
+        "real": scenario.real.model_dump(exclude={"crowded"}),
     }
 
 
-def _node(name: str, node: Node) -> dict[str, Any]:
+def _node(name: str, node: Node, boundary: dict[str, Any]) -> dict[str, Any]:
+    measured = {kind: {"kind": "empirical", "quantiles_ns": ns} for kind, ns in boundary.items()}
     kind = node.scheduling.kind.replace("-", "_")
     quantum = {"quantum_ns": node.scheduling.round_robin_ns} if kind == "round_robin" else {}
     return {
@@ -92,7 +101,7 @@ def _node(name: str, node: Node) -> dict[str, Any]:
         "cores": node.cores,
         "scheduling": {"kind": kind} | quantum,
         "clock": node.clock.model_dump(),
-    }
+    } | measured
 
 
 def _component(book: Book, instance: Instance) -> dict[str, Any]:
@@ -122,6 +131,7 @@ def _flows(book: Book, channels: Channels) -> list[dict[str, Any]]:
                 "dscp": flow.dscp,
                 "priority": flow.priority,
                 "blocking_send": flow.blocking_send,
+                "buffers": flow.buffers,
                 "codec": codec(flow),
                 "source": source,
                 "sink": sources.sink(way, source),
@@ -156,7 +166,10 @@ def _needs(book: Book, plan: dict[str, Any]) -> list[Need]:
         owners = {(point & 0x7FFF) if point & 0x8000 else point // 2 for point in probe["points"]}
         needs += [(book.instances[c].node, probe["reply_to"], ("measure", "echo")) for c in sorted(owners)]
     for entry in plan["network"]["traffic"]:
-        needs.append((entry["from"], entry["to"], ("traffic", entry["name"].split(".")[0], "on")))
+        at = ("traffic", entry["name"].split(".")[0], "on")
+        needs.append((entry["from"], entry["to"], at))
+        if entry["model"]["kind"] == "tcp":
+            needs.append((entry["to"], entry["from"], at))
     if plan["sync"] is not None:
         reference = plan["sync"]["reference"]
         for node in range(len(book.nodes)):

@@ -16,6 +16,17 @@ from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
 from tcpsbed.errors import ConfigError
 
+MEASURED = "a file written by tcpsbed calibrate"
+_MOST_NS = 10**15
+
+
+def _rising(quantiles: Any) -> bool:
+    """Whether these are two quantiles or more, whole nanoseconds within the bounds of a span, in order."""
+    if not isinstance(quantiles, list) or len(quantiles) < 2:
+        return False
+    whole = all(isinstance(ns, int) and not isinstance(ns, bool) for ns in quantiles)
+    return whole and quantiles[0] >= 0 and quantiles[-1] <= _MOST_NS and quantiles == sorted(quantiles)
+
 
 @dataclass(frozen=True)
 class Instance:
@@ -61,10 +72,13 @@ class Book:
         The scenario to be compiled.
     inputs
         The folder where tracks and frames of recordings are written.
+    rehearsal
+        Whether the user's code is loaded, to see that it can be.
     """
 
-    def __init__(self, scenario: Scenario, inputs: Path) -> None:
+    def __init__(self, scenario: Scenario, inputs: Path, *, rehearsal: bool = False) -> None:
         self.scenario = scenario
+        self.rehearsal = rehearsal
         self.inputs = inputs
         self.sessions = self._sessions()
         self.nodes = list(dict.fromkeys([*scenario.nodes, *(c.node for c in scenario.components.values())]))
@@ -122,15 +136,43 @@ class Book:
     @cached_property
     def calibration(self) -> dict[str, Any]:
         """Quantiles of the cost of each stage, by its name such as `srv.kinematics`."""
+        return {name: self._rising(name, stage) for name, stage in self._measured["stages"].items()}
+
+    @cached_property
+    def boundaries(self) -> dict[str, dict[str, Any]]:
+        """Quantiles of `wakeup`, `send` and `receive` of each node that was measured."""
+        return {
+            node: {kind: self._rising(f"nodes.{node}.{kind}", entry) for kind, entry in kinds.items()}
+            for node, kinds in self._measured["nodes"].items()
+        }
+
+    @cached_property
+    def _measured(self) -> dict[str, dict[str, Any]]:
+        """Stages and nodes of the calibration file."""
         if self.scenario.calibration is None:
-            return {}
+            return {"stages": {}, "nodes": {}}
         path = existing(self.scenario, ("calibration",), self.scenario.calibration)
-        allowed = "a file written by tcpsbed calibrate"
         try:
-            stages = json.loads(path.read_text(encoding="utf-8"))["stages"]
-            return {name: [int(ns) for ns in stage["quantiles_ns"]] for name, stage in stages.items()}
-        except (ValueError, KeyError, TypeError, AttributeError):
+            content = json.loads(path.read_text(encoding="utf-8"))
+            stages, nodes = content["stages"], content.get("nodes", {})
+            for entry in [*stages.values(), *(kind for kinds in nodes.values() for kind in kinds.values())]:
+                entry["quantiles_ns"]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             error: ConfigError = self.scenario.error(
-                ("calibration",), f"found {path.name}, which has no stages", allowed
+                ("calibration",), f"found {path.name}, which has no stages", MEASURED
             )
             raise error from None
+        kinds = {"wakeup", "send", "receive"}
+        if strange := sorted({kind for node in nodes.values() for kind in node} - kinds):
+            raise self.scenario.error(
+                ("calibration",), f'found "{strange[0]}" of a node in {path.name}', MEASURED
+            )
+        return {"stages": stages, "nodes": nodes}
+
+    def _rising(self, name: str, entry: dict[str, Any]) -> Any:
+        """The quantiles of an entry of the calibration file."""
+        if not _rising(entry["quantiles_ns"]):
+            file = Path(self.scenario.calibration or "").name
+            text = f"found quantiles of {name} in {file} that are no rising spans of time"
+            raise self.scenario.error(("calibration",), text, MEASURED)
+        return entry["quantiles_ns"]

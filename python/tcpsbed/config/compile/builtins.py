@@ -1,10 +1,22 @@
-"""Names of what the native module brings along: hooks, robots, transports."""
+"""What the native module says of a scenario's code: the names that it brings along, and what a run would refuse."""
 
 from __future__ import annotations
+
+import json
+import re
+from typing import Any
 
 from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
+from tcpsbed.config.units import DIMENSIONS, Dimension, parameters
+from tcpsbed.errors import ConfigError
+
+_ALLOWED = {
+    "transport": "parameters that the transport has (docs/scenario.md)",
+    "hook": "code that can be loaded with these params (docs/hooks.md)",
+    "robot": "a robot that can be made with these params (docs/scenario.md)",
+}
 
 
 def known() -> dict[str, list[str]]:
@@ -25,3 +37,58 @@ def check(scenario: Scenario, key: Key, name: str, kind: str, others: str = "") 
             key, f'found "{name}"', f"a built-in {kind}: {close_match(name, sorted(names))}{others}"
         )
     return name
+
+
+def rehearse(scenario: Scenario, key: Key, what: str, name: str, given: dict[str, Any], stage: str) -> None:
+    """Makes a `transport`, `hook` or `robot` as a run would, and drops it: raises what the run would refuse.
+
+    Parameters
+    ----------
+    given
+        Its parameters as the scenario has them.
+    stage
+        What a hook does, such as `decode`.
+    """
+    try:
+        from tcpsbed import _tcps
+    except ImportError:
+        return
+    params = json.dumps(parameters(given))
+    try:
+        if what == "hook":
+            _tcps.check_hook(name, params, kind=stage)
+        else:
+            {"transport": _tcps.check_transport, "robot": _tcps.check_robot}[what](name, params)
+    except ValueError as error:
+        raise _refused(scenario, key, what, given, str(error)) from None
+
+
+def rehearse_plan(scenario: Scenario, plan: dict[str, Any]) -> None:
+    """Sets a plan up and ends it after the first nanosecond: raises what a run would refuse for any other reason."""
+    try:
+        from tcpsbed import _tcps
+    except ImportError:
+        return
+    try:
+        _tcps.run_virtual(json.dumps(plan | {"duration_ns": 1, "events": []}))
+    except ValueError as error:
+        raise scenario.error((), f"cannot be run: {error}", "what docs/scenario.md says") from None
+
+
+def _refused(scenario: Scenario, key: Key, what: str, given: dict[str, Any], text: str) -> ConfigError:
+    for name, value in given.items():
+        dimension = _bare(name, value, text)
+        if dimension is not None:
+            found = f"found {value} for {name}, a number without a unit"
+            return scenario.error(key, found, dimension.allowed())
+    units = "|".join(dimension.suffix for dimension in DIMENSIONS if dimension.suffix)
+    said = re.sub(rf"\b([a-z]\w*?)_(?:{units})\b", r"\1", " ".join(text.split()))
+    found, _, allowed = said.partition("; allowed: ")
+    return scenario.error(key, found, allowed or _ALLOWED[what])
+
+
+def _bare(name: str, value: Any, text: str) -> Dimension | None:
+    """What a parameter is of which only the number was given."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return next((d for d in DIMENSIONS if d.suffix and re.search(rf"\b{name}_{d.suffix}\b", text)), None)

@@ -9,6 +9,7 @@ backward   operator  ms-embsys  ms-com  ms-ei  srv         ss-com  ss-embsys  te
 from __future__ import annotations
 
 from tcpsbed.config.compile.book import Book, Instance, Way
+from tcpsbed.errors import counted
 
 _Slot = tuple[str, ...]
 _MASTER: _Slot = ("ms-embsys", "ms-embsys-app")
@@ -42,7 +43,7 @@ def derive(book: Book, way: Way) -> list[Instance]:
     around = book.of_session(way.session)
     path = _explicit(book, way, around) if way.model.path is not None else _usual(book, way, around)
     if len(path) < 2:
-        found = f"found {len(path)} component{'' if len(path) == 1 else 's'} on its way"
+        found = f"found {counted(len(path), 'component')} on its way"
         kinds = ", ".join(kind for slot in _ORDER[way.model.direction] for kind in slot)
         raise book.scenario.error(way.key, found, f"two or more of {kinds}, or a path")
     return path

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed.config.compile import builtins
+from tcpsbed.config.compile.book import Book
 from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
@@ -28,7 +29,9 @@ _LIBRARY = re.compile(r".*\.(so(\.\d+)*|dylib|dll)")
 _FORMS = '"./lib.so:function" or "module:name"'
 
 
-def code(scenario: Scenario, key: Key, text: str, kind: str, params: dict[str, Any]) -> dict[str, Any]:
+def code(
+    book: Book, key: Key, text: str, kind: str, params: dict[str, Any], stage: str = "work"
+) -> dict[str, Any]:
     """The code that a string names, checked so that it can be loaded.
 
     Parameters
@@ -36,8 +39,11 @@ def code(scenario: Scenario, key: Key, text: str, kind: str, params: dict[str, A
     key
         The key of the string, for messages.
     kind
-        What it is for: `hook` or `robot`.
+        What it is for: `hook`, `robot` or `transport`.
+    stage
+        What a hook does.
     """
+    scenario = book.scenario
     place, colon, symbol = text.rpartition(":")
     if not colon:
         plan = _builtin(scenario, key, text, kind)
@@ -45,6 +51,9 @@ def code(scenario: Scenario, key: Key, text: str, kind: str, params: dict[str, A
         plan = _library(scenario, key, place, symbol)
     else:
         plan = _python(scenario, key, place, symbol)
+    if book.rehearsal or plan["kind"] == "builtin":
+        name = f"{plan['name']}:{plan['symbol']}" if "symbol" in plan else plan["name"]
+        builtins.rehearse(scenario, (*key[:-1], "params") if params else key, kind, name, params, stage)
     return plan | {"params": parameters(params)}
 
 

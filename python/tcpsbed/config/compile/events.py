@@ -26,9 +26,7 @@ def events(book: Book, network: Network, traffic: list[dict[str, Any]]) -> list[
         key: Key = ("events", number)
         target = _target(book, event, key)
         if event.at_ns >= book.scenario.duration_ns:
-            raise book.scenario.error(
-                (*key, "at"), "found a moment after the end", "a moment before the duration is over"
-            )
+            continue
         for action in _actions(book, network, traffic, event, target, key):
             plans.append(
                 {"at_ns": event.at_ns, "name": event.name or _title(event, target), "action": action}

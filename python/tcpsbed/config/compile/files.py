@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 def existing(scenario: Scenario, key: Key, name: str) -> Path:
     """The absolute path of a file named in the scenario, or the error that there is none."""
     path = (scenario.folder / name).resolve()
-    if not path.exists():
+    if not path.is_file():
         raise scenario.error(
             key, f'found "{name}", but there is no such file', f"a file, looked for at {path}"
         )
@@ -32,10 +32,18 @@ def read(scenario: Scenario, key: Key, reader: Callable[[], _T]) -> _T:
     except DataError as error:
         where = f" in {Path(error.file).name}" if error.file else ""
         where += f", line {error.line}" if error.line is not None else ""
-        at = (*key, error.key) if error.key else key
-        raise scenario.error(
-            at, f"found {error.found}{where}", error.allowed or "a file that can be read"
-        ) from None
+        at = (*key, *map(_written, (error.key or "").split(", "))) if error.key else key
+        allowed = _written(error.allowed or "a file that can be read")
+        raise scenario.error(at, f"found {_written(error.found)}{where}", allowed) from None
+
+
+def _written(text: str) -> str:
+    """A text of the readers with keys as the scenario has them: units stand in its values, not in its keys."""
+    return (
+        text.replace("rate_hz", "rate")
+        .replace("frame_bytes = N", 'frame = "1400 B"')
+        .replace("frame_bytes", "frame")
+    )
 
 
 def column(scenario: Scenario, key: Key, path: Path, which: str | int) -> tuple[str, list[float]]:

@@ -77,7 +77,7 @@ def graph(scenario: Scenario) -> Graph:
 def _graphml(scenario: Scenario, path: Path) -> Graph:
     try:
         root = ET.parse(path).getroot()
-    except (ET.ParseError, OSError) as error:
+    except (ET.ParseError, OSError, ValueError, LookupError) as error:
         raise scenario.error(
             _KEY, f"found {path.name}, which is no XML ({error})", "a GraphML file"
         ) from None
@@ -105,7 +105,24 @@ def _graphml(scenario: Scenario, path: Path) -> Graph:
                 raise scenario.error(
                     _KEY, f'found an edge to "{end}" in {path.name}', "edges between the nodes of the file"
                 )
-    return Graph(list(names.values()), [Edge(names[a], names[b], _settings(found)) for a, b, found in ends])
+    edges = [Edge(names[a], names[b], _settings(found)) for a, b, found in ends]
+    _check(scenario, path, edges)
+    return Graph(list(names.values()), edges)
+
+
+def _check(scenario: Scenario, path: Path, edges: list[Edge]) -> None:
+    """Refuses edges that no path ever takes: from a node to itself, and a second one between the same two."""
+    seen: set[frozenset[str]] = set()
+    for edge in edges:
+        ends = frozenset((edge.a, edge.b))
+        if edge.a == edge.b:
+            raise scenario.error(
+                _KEY, f'found an edge from "{edge.a}" to itself in {path.name}', "edges between two nodes"
+            )
+        if ends in seen:
+            found = f'found a second edge between "{edge.a}" and "{edge.b}" in {path.name}'
+            raise scenario.error(_KEY, found, "one edge between two nodes")
+        seen.add(ends)
 
 
 def _settings(data: dict[str, str]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def robot(book: Book, instance: Instance) -> dict[str, Any] | None:
         raise book.scenario.error(
             key, f"found a robot at a {instance.kind}", "a robot at a tactile-teleoperator"
         )
-    run = code(book.scenario, (*key, "run"), model.run, "robot", model.params)
+    run = code(book, (*key, "run"), model.run, "robot", model.params)
     return {"run": run, "period_ns": model.period_ns, "senses": model.senses or _senses(book, instance)}
 
 

@@ -9,6 +9,7 @@ from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.model.span import Constant, Span, Trace
 from tcpsbed.config.origin import Key
 
+_MOST_NS = 1e15
 _FACTORS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
@@ -20,6 +21,8 @@ def dist(scenario: Scenario, key: Key, span: Span) -> dict[str, Any]:
         return {"kind": "trace", "ns": _trace(scenario, key, span)}
     if span.kind == "uniform" and span.low_ns > span.high_ns:
         raise scenario.error((*key, "low"), "found a low above the high", "low at most high")
+    if span.kind == "empirical" and span.quantiles_ns != sorted(span.quantiles_ns):
+        raise scenario.error((*key, "quantiles"), "found quantiles out of order", "spans that do not fall")
     return span.model_dump()
 
 
@@ -31,6 +34,8 @@ def _trace(scenario: Scenario, key: Key, span: Trace) -> list[int]:
         raise scenario.error(
             (*key, "unit"), f"found no unit for {path.name}", "ns, us, ms, s, or a column named like delay_ms"
         )
-    if min(values) < 0:
-        raise scenario.error(key, f"found a negative span in {path.name}", "spans of time, none negative")
-    return [round(value * _FACTORS[unit]) for value in values]
+    spans = [value * _FACTORS[unit] for value in values]
+    if not all(0 <= span <= _MOST_NS for span in spans):
+        found = f"found a span in {path.name} that is negative, no number or too long"
+        raise scenario.error(key, found, "spans of time from 0 to 11 days")
+    return [round(span) for span in spans]

@@ -125,7 +125,7 @@ class Stages:
         step: Step = {"kind": hook.kind}
         if hook.run is not None:
             if name not in self._code:
-                self._code[name] = code(self.book.scenario, (*key, "run"), hook.run, "hook", hook.params)
+                self._code[name] = code(self.book, (*key, "run"), hook.run, "hook", hook.params, hook.kind)
             step["run"] = self._code[name]
         if hook.period_ns is not None:
             step["period_ns"] = hook.period_ns

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
-from pydantic import ConfigDict, Field, StrictInt
+from pydantic import ConfigDict, Field, StrictInt, model_validator
 
 from tcpsbed.config.model.span import Span
 from tcpsbed.config.model.table import Names, Table
-from tcpsbed.config.units import PositiveDuration
+from tcpsbed.config.units import Parameters, Period, free
 
 HookKind = Literal[
     "kinematics", "inverse_kinematics", "code", "decode", "sense", "feedback", "predict", "work"
@@ -23,7 +23,13 @@ class Transport(Table):
     model_config = ConfigDict(extra="allow")
     shorthand: ClassVar[str | None] = "kind"
     kind: str = "udp"
-    """A built-in transport."""
+    """A built-in transport, or `module:Class`."""
+
+    @model_validator(mode="after")
+    def _free(self) -> Self:
+        """Parameters that can be handed on."""
+        free(self.parameters())
+        return self
 
     def parameters(self) -> dict[str, Any]:
         """What stands beside the kind."""
@@ -36,11 +42,11 @@ class Robot(Table):
     shorthand: ClassVar[str | None] = "run"
     run: str
     """A built-in robot such as "arm", `./lib.so:function` or `module:Class`."""
-    period_ns: PositiveDuration = Field(1_000_000, alias="period")
+    period_ns: Period = Field(1_000_000, alias="period")
     """The time between its steps."""
     senses: StrictInt | None = Field(None, ge=1, le=65535)
     """Most values that it senses; absent: those of the flow that it feeds."""
-    params: dict[str, Any] = Field({})
+    params: Parameters = Field({})
     """Its parameters; quantities arrive in SI with the unit in their name."""
 
 
@@ -60,9 +66,9 @@ class Hook(Table):
     """Time that it occupies a core."""
     delay: Span | None = None
     """Time that it takes without occupying a core."""
-    period_ns: PositiveDuration | None = Field(None, alias="period")
+    period_ns: Period | None = Field(None, alias="period")
     """Output period of a periodic stage (`predict`)."""
-    params: dict[str, Any] = Field({})
+    params: Parameters = Field({})
     """Its parameters; quantities arrive in SI with the unit in their name."""
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, StrictBool, StrictInt
+from pydantic import BeforeValidator, Discriminator, Field, FiniteFloat, StrictBool, StrictInt
 
 from tcpsbed.config.model.code import Transport
-from tcpsbed.config.model.table import Names, Table
+from tcpsbed.config.model.table import AnyNames, Table
 from tcpsbed.config.units import (
     Dscp,
     Duration,
     Frequency,
     PositiveDuration,
-    PositiveSize,
+    SampleSize,
     Size,
     refuse,
     shown,
@@ -52,7 +52,7 @@ class Recording(Table):
     """The format of the file; absent: found out."""
     columns: list[str | int] | None = None
     """The columns, by name, front of a name or number from 0; absent: the usual ones of the format."""
-    scale: float | list[float] | None = None
+    scale: FiniteFloat | list[FiniteFloat] | None = None
     """Factor to SI units, one for all columns or one each."""
     start_ns: Duration | None = Field(None, alias="start")
     """The moment in the recording where it begins."""
@@ -76,7 +76,7 @@ class Frames(Table):
     kind: Literal["frames"] = "frames"
     frames: str
     """An index in JSON, a wav file, any file with `frame`, or what ships ("builtin:sound", "builtin:clip")."""
-    frame_bytes: PositiveSize | None = Field(None, alias="frame")
+    frame_bytes: SampleSize | None = Field(None, alias="frame")
     """Cuts any file into frames of this size."""
     start_ns: Duration | None = Field(None, alias="start")
     """The moment in the recording where it begins."""
@@ -134,7 +134,7 @@ class Flow(Table):
     """Forward (operator to teleoperator) or backward."""
     rate_hz: Frequency = Field(alias="rate")
     """A frequency such as "1 kHz": samples or frames a second."""
-    sample_bytes: PositiveSize | None = Field(None, alias="sample")
+    sample_bytes: SampleSize | None = Field(None, alias="sample")
     """Size of a generated sample."""
     source: Source | None = None
     """Where samples come from; absent: the robot for a haptic flow from one, else generated."""
@@ -156,9 +156,11 @@ class Flow(Table):
     """Larger is more urgent (priority scheduling of cores)."""
     blocking_send: StrictBool = False
     """Whether a send holds the flow's next sample until the first link has taken the packet."""
+    buffers: StrictInt | None = Field(None, ge=1, le=1_000_000)
+    """Samples that may be between source and first link at once; absent: any number."""
     session: str | None = None
     """Its session; absent: every session has one."""
-    via: Names = Field([])
+    via: AnyNames = Field([])
     """Components on the way, where there is a choice."""
     from_: str | None = Field(None, alias="from")
     """The component where it starts; absent: the first on the way."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt
 
 from tcpsbed.config.model.table import Names, Table
-from tcpsbed.config.units import Duration, PositiveDuration, PositiveRate, Share
+from tcpsbed.config.units import Duration, Period, PositiveRate, Share
 
 
 class Event(Table):
@@ -63,7 +63,7 @@ class Sync(Table):
     """Clock synchronisation of all nodes with one; a string is its period alone."""
 
     shorthand: ClassVar[str | None] = "period"
-    period_ns: PositiveDuration = Field(125_000_000, alias="period")
+    period_ns: Period = Field(125_000_000, alias="period")
     """The time between exchanges with a node (DECISIONS 11)."""
     reference: str | None = None
     """The reference node; absent: that of the test-pc, else the first."""
@@ -82,8 +82,10 @@ class Measure(Table):
 
     records: Literal["samples", "packets", "events"] = "samples"
     """How much is recorded; each level holds the ones before it."""
-    queues_ns: PositiveDuration | None = Field(None, alias="queues")
+    queues_ns: Period | None = Field(None, alias="queues")
     """How often queues are looked at; absent: never."""
+    snr: StrictBool = False
+    """Whether values are compared at source and sink, which records them there."""
     echo: Annotated[list[Echo], BeforeValidator(_echoes, json_schema_input_type=Echo | list[Echo])] = Field(
         []
     )

@@ -10,7 +10,7 @@ from tcpsbed.config.model.code import Robot
 from tcpsbed.config.model.link import LinkSettings
 from tcpsbed.config.model.span import Span
 from tcpsbed.config.model.table import Name, Table
-from tcpsbed.config.units import Drift, Duration, Offset, PositiveDuration
+from tcpsbed.config.units import Drift, Duration, Offset, Period
 
 ComponentKind = Literal[
     "tactile-operator",
@@ -55,7 +55,7 @@ class Scheduling(Table):
     shorthand: ClassVar[str | None] = "kind"
     kind: Literal["run-to-completion", "priority", "round-robin"] = "round-robin"
     """First come first served, by priority of the flow, or in turns."""
-    round_robin_ns: PositiveDuration = Field(1_000_000, alias="round_robin")
+    round_robin_ns: Period = Field(1_000_000, alias="round_robin")
     """The length of a turn."""
 
 
@@ -90,6 +90,8 @@ class Real(Table):
     """How a loop waits."""
     spin_ns: Duration = Field(50_000, alias="spin")
     """Length of the spin at the end of a hybrid wait."""
+    crowded: StrictBool = False
+    """Spin though no core is spare."""
     realtime: StrictBool = True
     """Ask for SCHED_FIFO and locked memory."""
     ipv6: StrictBool = False

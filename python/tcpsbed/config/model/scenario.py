@@ -101,7 +101,12 @@ class Scenario(Table):
     @property
     def folder(self) -> Path:
         """The folder that relative paths start from."""
-        return Path(self.base) if self.base else self._origin.folder
+        return (self._origin.folder / (self.base or "")).resolve()
+
+    @property
+    def shortened(self) -> bool:
+        """Whether the duration was overridden, so that what comes later in the file may be left out."""
+        return self._origin.overridden("duration")
 
     @property
     def document(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field
+from pydantic import BeforeValidator, Discriminator, Field, FiniteFloat
 
 from tcpsbed.config.model.table import Table
 from tcpsbed.config.units import Duration, PositiveDuration, refuse, shown
@@ -66,7 +66,7 @@ class Pareto(Table):
     kind: Literal["pareto"]
     scale_ns: PositiveDuration = Field(alias="scale")
     """The smallest span."""
-    shape: Annotated[float, Field(gt=0)]
+    shape: Annotated[FiniteFloat, Field(gt=0)]
     """The tail index, above 1 for a finite mean."""
 
 

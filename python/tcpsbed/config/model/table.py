@@ -11,6 +11,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     GetJsonSchemaHandler,
     WithJsonSchema,
     model_validator,
@@ -45,12 +46,12 @@ def _names(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-Names = Annotated[
-    list[str],
-    BeforeValidator(_names),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
-]
+_NAMES_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+
+Names = Annotated[list[str], Field(min_length=1), BeforeValidator(_names), WithJsonSchema(_NAMES_SCHEMA)]
 """One name or a list of names."""
+AnyNames = Annotated[list[str], BeforeValidator(_names), WithJsonSchema(_NAMES_SCHEMA)]
+"""One name, or a list of names that may be empty."""
 
 
 def _wanted(field: FieldInfo) -> str:

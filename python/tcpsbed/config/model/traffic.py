@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, StrictBool
+from pydantic import BeforeValidator, Discriminator, Field, FiniteFloat, StrictBool, StrictInt
 
 from tcpsbed.config.model.table import Names, Table
-from tcpsbed.config.units import Dscp, Duration, PositiveDuration, PositiveRate, PositiveSize, Rate, Share
+from tcpsbed.config.units import (
+    Dscp,
+    Duration,
+    Frequency,
+    PacketSize,
+    Period,
+    PositiveDuration,
+    PositiveRate,
+    PositiveSize,
+    Rate,
+    Share,
+)
 
-TRAFFIC_KINDS = ("cbr", "poisson", "vbr", "replay")
+TRAFFIC_KINDS = ("cbr", "poisson", "vbr", "replay", "video", "web", "transfers", "bulk")
 
 
 class _Traffic(Table):
@@ -31,7 +42,7 @@ class Cbr(_Traffic):
     kind: Literal["cbr"]
     rate_bps: Rate = Field(alias="rate")
     """A rate on the wire such as "400 kbit/s", in each direction or between each pair."""
-    packet_bytes: PositiveSize = Field(500, alias="packet")
+    packet_bytes: PacketSize = Field(500, alias="packet")
     """Size of a packet on the wire."""
 
 
@@ -41,7 +52,7 @@ class Poisson(_Traffic):
     kind: Literal["poisson"]
     rate_bps: Rate = Field(alias="rate")
     """A mean rate on the wire such as "400 kbit/s"."""
-    packet_bytes: PositiveSize = Field(500, alias="packet")
+    packet_bytes: PacketSize = Field(500, alias="packet")
     """(Mean) size of a packet on the wire."""
     size: Literal["constant", "exponential"] = "constant"
     """The distribution of sizes."""
@@ -53,7 +64,7 @@ class Vary(Table):
     shorthand: ClassVar[str | None] = "kind"
     kind: Literal["constant", "per-packet", "piecewise", "size"] = "piecewise"
     """Nothing, the rate of every packet, the rate of every period, or the size of packets."""
-    piecewise_ns: PositiveDuration = Field(100_000_000, alias="piecewise")
+    piecewise_ns: Period = Field(100_000_000, alias="piecewise")
     """How long a rate holds."""
 
 
@@ -65,7 +76,7 @@ class Vbr(_Traffic):
     """A mean rate on the wire such as "400 kbit/s"."""
     spread: Share = 0.2
     """How far the rate departs from its mean, either way."""
-    packet_bytes: PositiveSize = Field(500, alias="packet")
+    packet_bytes: PacketSize = Field(500, alias="packet")
     """Mean size of a packet on the wire."""
     vary: Vary = Vary()
     """What varies, and when it is drawn again."""
@@ -98,7 +109,7 @@ class Replay(_Traffic):
     kind: Literal["replay"]
     file: Captures
     """A pcap, pcapng or csv (time, bytes) file, or a list of them."""
-    speed: float = Field(1.0, gt=0)
+    speed: Annotated[FiniteFloat, Field(gt=0)] = 1.0
     """How many times faster than recorded."""
     rate_bps: PositiveRate | None = Field(None, alias="rate")
     """Mean rate that the times are scaled to (in place of `speed`)."""
@@ -106,5 +117,65 @@ class Replay(_Traffic):
     """Whether it is repeated."""
 
 
-Traffic = Annotated[Cbr | Poisson | Vbr | Replay, Discriminator("kind")]
+class Video(_Traffic):
+    """Video from a trace of frame sizes."""
+
+    kind: Literal["video"]
+    file: str
+    """A trace with a frame a line: time and size in bits, or a column named `bytes` or `bits`."""
+    frame_rate_hz: Frequency = Field(25.0, alias="frame_rate")
+    """Frames a second."""
+    rate_bps: PositiveRate | None = Field(None, alias="rate")
+    """Mean rate on the wire that the sizes of frames are scaled to; absent: the recorded sizes."""
+    packet_bytes: PacketSize = Field(1278, alias="packet")
+    """Largest packet on the wire, of which 78 B are headers."""
+    loop: StrictBool = True
+    """Whether it is repeated."""
+
+
+class _Tcp(_Traffic):
+    congestion: Literal["cubic", "reno", "none"] = "cubic"
+    """Congestion control."""
+    mtu_bytes: PositiveSize = Field(1500, alias="mtu")
+    """Largest IP packet."""
+    buffer_bytes: PositiveSize = Field(65536, alias="buffer")
+    """Send buffer of the server and receive buffer of the client."""
+
+
+class _Users(_Tcp):
+    users: Annotated[StrictInt, Field(ge=1, le=1000)] = 32
+    """How many load, each one thing after the other."""
+    utilisation: Share | None = None
+    """Share of its rate to which a link is to be used, by all traffic; absent: users take their own time."""
+
+
+class Web(_Users):
+    """Users who load web pages over TCP."""
+
+    kind: Literal["web"]
+    pages: str = "builtin:web"
+    """What pages are like: "builtin:web", "builtin:3gpp-http", a JSON file of laws or a folder of Mah's files."""
+    connection: Literal["page", "object"] = "page"
+    """What has a TCP connection of its own: a page (HTTP/1.1) or each object (HTTP/1.0)."""
+
+
+class Transfers(_Users):
+    """Transfers over TCP with sizes of a measured distribution."""
+
+    kind: Literal["transfers"]
+    sizes: str
+    """A cumulative distribution of bytes: lines of value and probability, or a table with a column `cdf`."""
+    pause_ns: Period = Field(1_000_000_000, alias="pause")
+    """Mean of the exponential pause between a user's transfers."""
+
+
+class Bulk(_Tcp):
+    """Transfers over TCP without end."""
+
+    kind: Literal["bulk"]
+    connections: Annotated[StrictInt, Field(ge=1, le=1000)] = 1
+    """How many of them."""
+
+
+Traffic = Annotated[Cbr | Poisson | Vbr | Replay | Video | Web | Transfers | Bulk, Discriminator("kind")]
 """An entry of background traffic."""

@@ -2,6 +2,7 @@
 
 use super::{Entered, Ports, Taken};
 use crate::{
+    background::BusyNetwork,
     node::histogram,
     plan::{Action, Plan},
     real::{
@@ -12,7 +13,6 @@ use crate::{
         wait::{privileges, Waiter},
     },
     report::{Emulated, NodeSelf, RealSelf, Report, Spread},
-    virtual_time::{ASIDE_CLASS, CHANGED_BITS},
 };
 use hdrhistogram::Histogram;
 use std::{
@@ -21,10 +21,9 @@ use std::{
 };
 use tcps_core::{
     record::{Kind, Record},
-    seed::Stream,
     time::{Time, NEVER},
 };
-use tcps_net::{LinkChange, NetEvent, Network, Packet};
+use tcps_net::{LinkChange, NetEvent, Packet, ASIDE_CLASS};
 
 /// Datagrams taken from a port before the others have their turn.
 const BATCH: usize = 64;
@@ -56,7 +55,7 @@ pub struct Relay {
     start: Time,
     clock: RunClock,
     ports: Box<dyn Ports>,
-    network: Network,
+    network: BusyNetwork,
     /// Without links all nodes reach each other at once.
     linked: bool,
     ring: Producer,
@@ -73,8 +72,6 @@ pub struct Relay {
     traffic_end: Time,
     traffic: u16,
     errors: Vec<String>,
-    /// Chooses the bit that changes.
-    bits: Stream,
     late: Histogram<u64>,
     gaps: u64,
 }
@@ -82,7 +79,7 @@ pub struct Relay {
 impl Relay {
     pub(super) fn new(
         ports: Box<dyn Ports>,
-        network: Network,
+        network: BusyNetwork,
         ring: Producer,
         plan: &Plan,
         start: Time,
@@ -104,7 +101,6 @@ impl Relay {
             traffic_end: plan.duration_ns,
             traffic: plan.network.traffic.len() as u16,
             errors: Vec::new(),
-            bits: Stream::new(plan.seed, CHANGED_BITS),
             late: histogram(),
             gaps: 0,
         }
@@ -175,7 +171,7 @@ impl Relay {
             let Entered { from, to: dst, class, index, dscp, wire_bytes, arrived, .. } = e;
             let packet = Packet { payload, class, index, dst, dscp, wire_bytes, sent_ns: arrived };
             if !self.linked {
-                self.deliver(arrived, packet, false);
+                self.deliver(arrived, packet);
                 continue;
             }
             self.latest = self.latest.max(arrived);
@@ -222,7 +218,7 @@ impl Relay {
     fn drain(&mut self) {
         while let Some(event) = self.network.poll_event() {
             match event {
-                NetEvent::Arrived { at, packet, corrupted } => self.deliver(at, packet, corrupted),
+                NetEvent::Arrived { at, packet } => self.deliver(at, packet),
                 NetEvent::Duplicated { packet, .. } => self.letters[packet.payload as usize].copies += 1,
                 NetEvent::Dropped { at, packet, link, reason } => {
                     let from = self.letters[packet.payload as usize].from;
@@ -245,18 +241,11 @@ impl Relay {
         }
     }
 
-    fn deliver(&mut self, at: Time, packet: Packet, corrupted: bool) {
-        let letter = &mut self.letters[packet.payload as usize];
+    fn deliver(&mut self, at: Time, packet: Packet) {
+        let letter = &self.letters[packet.payload as usize];
         let (arrived, from, exit) = (letter.arrived, letter.from, letter.exit);
         let set = (at - letter.entered).max(0);
-        let intact = (corrupted && letter.copies > 0).then(|| letter.bytes.clone());
-        if corrupted {
-            self.ports.corrupt(&mut letter.bytes, self.bits.bits() as u32);
-        }
-        let went = self.ports.deliver(exit, &letter.bytes);
-        if let Some(bytes) = intact {
-            letter.bytes = bytes;
-        }
+        let went = self.ports.deliver(exit, packet.dst, packet.dscp, &letter.bytes);
         let sent = self.clock.now();
         let path = self.paths.entry((from, packet.dst)).or_insert_with(Journey::new);
         if went {
@@ -316,7 +305,7 @@ impl Relay {
 
     fn report(self, privileges: Vec<String>, cpu_ns: Time, plan: &Plan) -> Report {
         let mut report = Report::default();
-        report.network(&self.network);
+        report.network(self.network.network());
         report.errors = self.errors;
         let troubles = self.ports.troubles();
         let name = |n: u16| plan.nodes[n as usize].name.as_str();

@@ -101,11 +101,7 @@ impl Ports for Taps {
         Taken::Packet(entered)
     }
 
-    fn corrupt(&self, bytes: &mut [u8], by: u32) {
-        ip::flip_a_bit(bytes, by);
-    }
-
-    fn deliver(&mut self, exit: usize, bytes: &[u8]) -> bool {
+    fn deliver(&mut self, exit: usize, _to: u16, _dscp: u8, bytes: &[u8]) -> bool {
         let sent = self.devices[exit].write(bytes).is_ok_and(|n| n == bytes.len());
         self.unsent += u64::from(!sent);
         sent

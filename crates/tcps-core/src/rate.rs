@@ -1,0 +1,82 @@
+//! Rate control: what a sender learns of its packets, and what a controller makes of it.
+//!
+//! ```text
+//!   packets ──► network ──► receiver ──► delay, report, round trip ──► RateController ──► fragments, gap
+//! ```
+//! A controller decides how many fragments a packet holds; it never sees bytes.
+
+use crate::time::Time;
+
+/// Something that a sender has learnt about its own packets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Feedback {
+    /// The delay of one packet, told in the header of a packet that came back.
+    Delay(DelayNotice),
+    /// What a receiver has gathered since its last report.
+    Report(Report),
+    /// A probe has come back after this many nanoseconds.
+    RoundTrip(Time),
+}
+
+/// The delay of one of the sender's packets.
+// [PROTOCOLS 2.5]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DelayNotice {
+    /// Arrival minus generation of the packet's earliest sample, each on its own node's clock, in nanoseconds.
+    pub delay_ns: Time,
+    /// False if the same measurement has been told before.
+    pub fresh: bool,
+    /// When the packet's earliest sample was made, on the sender's clock.
+    pub generated_ns: Time,
+    /// Fragments that the packet held.
+    pub fragments: u8,
+    /// Its size as links account for it.
+    pub wire_bytes: u32,
+    /// Whether all packets that it may have been were alike.
+    pub certain: bool,
+    /// Delay of the packet that brought the notice, on the same two clocks: the sum of both is a round trip.
+    pub reverse_ns: Time,
+}
+
+/// Means over a reporting interval.
+// [PROTOCOLS 3.2]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Report {
+    /// Mean one-way delay in nanoseconds.
+    pub mean_delay_ns: Time,
+    /// Share of packets lost, 0 to 1.
+    pub loss: f64,
+    /// Smoothed interarrival jitter of RFC 3550 in nanoseconds.
+    pub jitter_ns: Time,
+}
+
+/// A packet that has just left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent {
+    /// When its earliest sample was made, on the sender's clock.
+    pub generated_ns: Time,
+    /// Fragments in it.
+    pub fragments: u8,
+    /// Bytes of samples and frames in it.
+    pub payload_bytes: u32,
+    /// Its size as links account for it.
+    pub wire_bytes: u32,
+}
+
+/// Decides how a sender merges.
+pub trait RateController: Send {
+    /// Feedback has come at `now` (sender's clock).
+    fn feedback(&mut self, now: Time, feedback: &Feedback);
+    /// A packet has left at `now`.
+    fn sent(&mut self, _now: Time, _packet: &Sent) {}
+    /// Fragments a packet is to hold from `now` on, at least 1.
+    fn fragments(&mut self, now: Time) -> u8;
+    /// Whether the packet with this haptic sample must leave at once, however few fragments it holds.
+    fn urgent(&mut self, _sample: &[u8]) -> bool {
+        false
+    }
+    /// Least time between packets; samples that come sooner are left out. 0 leaves none out.
+    fn gap_ns(&self) -> Time {
+        0
+    }
+}

@@ -1,0 +1,42 @@
+//! Makes and drops what a scenario names, so that a check refuses what a run would refuse.
+
+use crate::hooks::PythonHooks;
+use pyo3::{exceptions::PyValueError, prelude::*};
+use serde_json::Value;
+use std::fmt::Display;
+use tcps_run::{code, plan::CodePlan};
+use tcps_transport::{ChannelContext, Side};
+
+fn refused(e: impl Display) -> PyErr {
+    PyValueError::new_err(e.to_string())
+}
+
+fn params_of(json: &str) -> PyResult<Value> {
+    serde_json::from_str(json).map_err(|e| refused(format!("parameters: {e}")))
+}
+
+/// Refuses a transport that a run would refuse: makes its two endpoints for a flow each way.
+#[pyfunction]
+pub fn check_transport(name: &str, params_json: &str) -> PyResult<()> {
+    let params = params_of(params_json)?;
+    let context = ChannelContext::of(&[(0, Side::B, "kinematic"), (1, Side::A, "haptic")]);
+    for side in [Side::A, Side::B] {
+        code::endpoint(name, &params, side, &context, &mut PythonHooks).map_err(refused)?;
+    }
+    Ok(())
+}
+
+/// Refuses a hook that a run would refuse; `kind` is that of its stage, which says where coded bytes are.
+#[pyfunction]
+#[pyo3(signature = (name, params_json, *, kind="work"))]
+pub fn check_hook(name: &str, params_json: &str, kind: &str) -> PyResult<()> {
+    let plan = CodePlan::named(name, params_of(params_json)?);
+    code::hook(&plan, kind == "decode", kind == "code", &mut PythonHooks).map(drop).map_err(refused)
+}
+
+/// Refuses a robot that a run would refuse.
+#[pyfunction]
+pub fn check_robot(name: &str, params_json: &str) -> PyResult<()> {
+    let plan = CodePlan::named(name, params_of(params_json)?);
+    code::robot(&plan, &mut PythonHooks).map(drop).map_err(refused)
+}

@@ -1,0 +1,199 @@
+//! The calls of stages: hooks, core time, delays.
+
+use super::{
+    flow::side,
+    job::{coded, decoded, Job, Stage},
+    Node,
+};
+use crate::{
+    outside::{Outside, Started, Work},
+    plan::{Level, StepKind},
+};
+use std::cmp::Reverse;
+use tcps_core::{
+    hook::{HookIn, HookOut, Verdict},
+    record::{DropReason, Kind, Record},
+    time::{Time, MS},
+};
+
+/// A call of a hook that stood still for longer marks the run as disturbed.
+const STALL_NS: Time = MS;
+
+/// What becomes of a job after a step.
+pub(super) enum After {
+    /// It goes on at once.
+    Goes(Time),
+    /// It waits for a core, a delay or its turn, or it is over.
+    Waits,
+}
+
+impl Node {
+    /// One micro-step: the code of a step with its core time, or its delay.
+    pub(super) fn step<O: Outside>(
+        &mut self,
+        now: Time,
+        mut job: Box<Job>,
+        out: &mut O,
+    ) -> (Option<Box<Job>>, After) {
+        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
+        let step = visit.map(|v| &mut v.steps[job.step as usize]);
+        if job.stage == Stage::Call {
+            if step.is_some_and(|s| s.periodic.is_some()) {
+                self.offer(now, job, out);
+                return (None, After::Waits);
+            }
+            return self.call(now, job, out);
+        }
+        job.stage = Stage::Next;
+        if let Some((step, delay)) = step.and_then(|s| s.delay.as_mut().map(|d| d.draw()).map(|d| (s, d))) {
+            let until = (now + delay).max(step.last_exit);
+            step.last_exit = until;
+            if until > now {
+                self.release(&mut job);
+                let id = self.park(job);
+                self.order += 1;
+                self.delayed.push(Reverse((until, self.order, id)));
+                return (None, After::Waits);
+            }
+        }
+        (Some(job), After::Goes(now))
+    }
+
+    /// Calls the hook of the job's step and takes its core time.
+    pub(super) fn call<O: Outside>(
+        &mut self,
+        now: Time,
+        mut job: Box<Job>,
+        out: &mut O,
+    ) -> (Option<Box<Job>>, After) {
+        if self.only_delays(&job) {
+            job.stage = Stage::Delay;
+            return (Some(job), After::Goes(now));
+        }
+        let started = out.start(now);
+        let verdict = self.call_hook(now, &mut job, true);
+        let cost = self.account(started, &job, &verdict, out);
+        if verdict != Verdict::Emit {
+            match verdict {
+                Verdict::Failed(_) => self.end(out.now(now), job, DropReason::Hook, out),
+                _ => self.suppress(out.now(now), job, out),
+            }
+            return (None, After::Waits);
+        }
+        self.occupy(started, job, cost, out)
+    }
+
+    /// Whether the job's step has neither code nor cost: then nothing is measured.
+    fn only_delays(&mut self, job: &Job) -> bool {
+        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
+        let Some(step) = visit.map(|v| &mut v.steps[job.step as usize]) else { return false };
+        let only = step.hook.is_none() && step.cost.is_none();
+        if only {
+            step.stats.calls += 1;
+            let _ = step.stats.cost_ns.record(0);
+        }
+        only
+    }
+
+    /// Notes what a call of the job's step took and whether it failed; its cost, if it has one.
+    pub(super) fn account<O: Outside>(
+        &mut self,
+        started: Started,
+        job: &Job,
+        verdict: &Verdict,
+        out: &mut O,
+    ) -> Time {
+        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return 0 };
+        let component = visit.component;
+        let step = &mut visit.steps[job.step as usize];
+        let cost = step.cost.as_mut().map_or(0, |c| c.draw());
+        let own = out.used(started);
+        let used = own.max(cost).max(0);
+        step.stats.calls += 1;
+        step.stats.overruns += u64::from(step.cost.is_some() && own > cost);
+        let _ = step.stats.cost_ns.record(used as u64);
+        if let Verdict::Failed(text) = verdict {
+            step.stats.failures += 1;
+            step.stats.error.get_or_insert_with(|| text.clone());
+        }
+        let after = out.now(started.at);
+        let (detail, node) = (step.kind as u8, self.id);
+        // Time that was neither the hook's nor its cost's: it slept, or was kept from its core.
+        let stood_still = after - started.at - own;
+        if stood_still > STALL_NS {
+            out.record(Record { value: stood_still, node, ..Record::new(after, Kind::Gap) });
+        }
+        if self.level >= Level::Events {
+            let row = Record {
+                value: used,
+                point: component,
+                detail,
+                node,
+                index: job.meta.index,
+                flow: job.flow,
+                ..Record::new(after, Kind::Stage)
+            };
+            out.record(row);
+        }
+        cost
+    }
+
+    /// Takes the core time of a call that gave something out; its delay comes next.
+    pub(super) fn occupy<O: Outside>(
+        &mut self,
+        started: Started,
+        mut job: Box<Job>,
+        cost: Time,
+        out: &mut O,
+    ) -> (Option<Box<Job>>, After) {
+        job.stage = Stage::Delay;
+        if cost <= 0 {
+            return (Some(job), After::Goes(out.now(started.at)));
+        }
+        let priority = self.flows[job.flow as usize].priority;
+        let id = self.park(job);
+        match out.work(started, id, cost, priority) {
+            Work::Done(t) => (self.unpark(id), After::Goes(t)),
+            Work::Later => (None, After::Waits),
+        }
+    }
+
+    pub(super) fn call_hook(&mut self, now: Time, job: &mut Job, present: bool) -> Verdict {
+        let flow = &mut self.flows[job.flow as usize];
+        let (codec, direction) = (flow.codec, flow.direction);
+        let Some(visit) = flow.visits[job.visit as usize].as_mut() else { return Verdict::Nothing };
+        let way_out = self.port_of.get(visit.channel as usize).and_then(|&p| self.ports.get(p as usize));
+        let merging = way_out.map_or(1, |p| p.endpoint.merging());
+        let step = &mut visit.steps[job.step as usize];
+        let Some(hook) = step.hook.as_mut() else { return Verdict::Emit };
+        match step.kind {
+            StepKind::Decode => coded(codec, job),
+            _ => decoded(codec, job),
+        }
+        let latest = self.latest[visit.component as usize].as_ref();
+        let other: &[f64] = latest.map_or(&[], |l| &l[1 - side(direction)]);
+        let mut input = HookIn::tick(self.clock.read(now), job.meta.origin_ns, job.meta.index, job.flow)
+            .with_other(other);
+        if present {
+            input = input.with_sample(&job.values, if job.coded { &job.bytes } else { &[] });
+            input.tagged = job.meta.echo.is_some().into();
+        }
+        input.merging = merging;
+        let s = &mut self.scratch;
+        let mut output = HookOut::new(&mut s.values, &mut s.bytes);
+        let verdict = hook.call(&input, &mut output);
+        let (n, n_bytes) = output.written();
+        if n > 0 {
+            job.values.clear();
+            job.values.extend_from_slice(&s.values[..n]);
+            (job.decoded, job.coded) = (true, false);
+        }
+        if n_bytes > 0 {
+            job.bytes.clear();
+            job.bytes.extend_from_slice(&s.bytes[..n_bytes]);
+            job.coded = true;
+            job.decoded &= step.kind == StepKind::Code;
+        }
+        verdict
+    }
+}

@@ -1,0 +1,127 @@
+//! A flow as seen at a node, with the components of the node that it visits.
+
+use super::{job::Job, step::Step};
+use crate::{
+    code,
+    error::RunError,
+    plan::{Codec, Direction, FlowPlan, Plan, SinkPlan},
+    source::Source,
+};
+use std::collections::VecDeque;
+use tcps_core::{
+    record::NONE,
+    sample::{entry, exit, PointId, HELD},
+    time::Time,
+};
+
+/// A component on a flow's way, as seen at its node.
+pub(super) struct Visit {
+    pub(super) component: u16,
+    pub(super) entry: PointId,
+    pub(super) exit: PointId,
+    pub(super) first: bool,
+    pub(super) last: bool,
+    pub(super) steps: Vec<Step>,
+    /// Channel to the next component, or `NONE`.
+    pub(super) channel: u16,
+    /// One sample at a time: a stage costs core time, or sends block.
+    pub(super) serial: bool,
+    pub(super) busy: bool,
+    pub(super) waiting: VecDeque<Box<Job>>,
+    /// A blocking send is under way; what comes meanwhile waits for its turn.
+    pub(super) sending: bool,
+    pub(super) unsent: VecDeque<Box<Job>>,
+}
+
+/// A flow, as seen at a node: visits elsewhere are `None`.
+pub(super) struct FlowAt {
+    pub(super) codec: Codec,
+    pub(super) direction: Direction,
+    pub(super) priority: i32,
+    pub(super) dscp: u8,
+    pub(super) period_ns: Time,
+    pub(super) blocking_send: bool,
+    pub(super) sink: SinkPlan,
+    /// The source's twin at a verifying sink.
+    pub(super) expected: Option<Source>,
+    pub(super) visits: Vec<Option<Visit>>,
+    /// All components on its way.
+    way: Vec<u16>,
+}
+
+impl FlowAt {
+    pub(super) fn new(
+        plan: &Plan,
+        flow: &FlowPlan,
+        here: impl Fn(u16) -> bool,
+        python: &mut dyn code::PythonCode,
+    ) -> Result<Self, RunError> {
+        let last = flow.path.len().saturating_sub(1);
+        let mut visits = Vec::new();
+        for (i, v) in flow.path.iter().enumerate() {
+            if !here(v.component) {
+                visits.push(None);
+                continue;
+            }
+            let component = &plan.components[v.component as usize].name;
+            let mut steps = Vec::new();
+            for (n, s) in v.steps.iter().enumerate() {
+                steps.push(Step::new(s, &format!("{}.{component}.{n}", flow.name), plan.seed, python)?);
+            }
+            let serial = flow.blocking_send || steps.iter().any(|s| s.cost.is_some());
+            visits.push(Some(Visit {
+                component: v.component,
+                entry: entry(v.component),
+                exit: exit(v.component),
+                first: i == 0,
+                last: i == last,
+                steps,
+                channel: v.channel.unwrap_or(NONE),
+                serial,
+                busy: false,
+                waiting: VecDeque::new(),
+                sending: false,
+                unsent: VecDeque::new(),
+            }));
+        }
+        let verifies_here =
+            matches!(flow.sink, SinkPlan::Verify) && visits.last().is_some_and(Option::is_some);
+        Ok(Self {
+            codec: flow.codec,
+            direction: flow.direction,
+            priority: flow.priority,
+            dscp: flow.dscp,
+            period_ns: flow.period_ns,
+            blocking_send: flow.blocking_send,
+            sink: flow.sink.clone(),
+            expected: if verifies_here { Some(Source::open(flow)?) } else { None },
+            visits,
+            way: flow.path.iter().map(|v| v.component).collect(),
+        })
+    }
+
+    /// Whether a sample that has passed the entry of visit `v` has an echo point still before it.
+    pub(super) fn is_ahead(&self, v: u16, target: PointId) -> bool {
+        let held = self.way.last().is_some_and(|&c| target == HELD | c);
+        let mut rest = self.way.iter().skip(usize::from(v));
+        let here = rest.next().is_some_and(|&c| target == exit(c));
+        held || here || rest.any(|&c| target == entry(c) || target == exit(c))
+    }
+}
+
+/// Place of a direction in a pair.
+pub(super) fn side(direction: Direction) -> usize {
+    match direction {
+        Direction::Forward => 0,
+        Direction::Backward => 1,
+    }
+}
+
+/// Bytes a value.
+pub(super) fn width(codec: Codec) -> usize {
+    match codec {
+        Codec::F32 => 4,
+        Codec::F64 => 8,
+        Codec::Raw => 1,
+    }
+}

@@ -1,0 +1,75 @@
+//! Which sessions of a node share a loop, and which loops run Python code.
+
+use super::{ChannelPlan, CodeKind, CodePlan, Plan};
+use serde_json::Value;
+
+impl Plan {
+    /// The sessions of each loop of a node: one session each, but those that share a component share a loop.
+    pub fn loops(&self, node: u16) -> Vec<Vec<u16>> {
+        let mut loops: Vec<Vec<u16>> = Vec::new();
+        let own = self.components.iter().filter(|c| c.node == node).map(|c| [c.session, c.session]);
+        let visits = self
+            .flows
+            .iter()
+            .flat_map(|f| f.path.iter().map(move |v| (f, &self.components[v.component as usize])));
+        for pair in own.chain(visits.filter(|(_, c)| c.node == node).map(|(f, c)| [f.session, c.session])) {
+            let (mut joined, others): (Vec<_>, Vec<_>) =
+                loops.into_iter().partition(|l| l.contains(&pair[0]) || l.contains(&pair[1]));
+            joined.push(pair.to_vec());
+            let mut joined = joined.concat();
+            joined.sort_unstable();
+            joined.dedup();
+            loops = others;
+            loops.push(joined);
+        }
+        loops.sort_unstable();
+        loops
+    }
+
+    /// Whether any node runs Python code.
+    pub fn runs_python(&self) -> bool {
+        (0..self.nodes.len() as u16).any(|n| self.loops(n).iter().any(|s| self.needs_python(n, s)))
+    }
+
+    /// Whether a loop at a node runs Python code.
+    pub fn needs_python(&self, node: u16, sessions: &[u16]) -> bool {
+        let here = |c: u16| {
+            let c = &self.components[c as usize];
+            c.node == node && sessions.contains(&c.session)
+        };
+        let python = |code: &CodePlan| code.kind == CodeKind::Python;
+        let visits = self.flows.iter().flat_map(|f| &f.path).filter(|v| here(v.component));
+        let mut robots = self.components.iter().filter(|c| c.node == node && sessions.contains(&c.session));
+        let transport = |c: &ChannelPlan| CodePlan::named(&c.transport, Value::Null);
+        let mut channels =
+            self.channels.iter().filter(|c| (c.a == node || c.b == node) && sessions.contains(&c.session));
+        channels.any(|c| python(&transport(c)))
+            || visits.flat_map(|v| &v.steps).any(|s| s.run.as_ref().is_some_and(python))
+            || robots.any(|c| c.robot.as_ref().is_some_and(|r| python(&r.run)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn sessions_that_share_a_robot_share_its_loop() {
+        let component = |name: &str, session: u16, node: u16| json!({"name": name, "kind": "x", "session": session, "node": node});
+        let flow = |session: u16, from: u16, to: u16| {
+            json!({"name": "f", "session": session, "direction": "forward", "period_ns": 1, "codec": "raw",
+                   "source": {"kind": "generated", "bytes": 1}, "sink": {"kind": "count"},
+                   "path": [{"component": from, "channel": 0}, {"component": to}]})
+        };
+        let plan: Plan = serde_json::from_value(json!({
+            "name": "p", "seed": 1, "duration_ns": 1, "sessions": ["a", "b", "c"],
+            "nodes": [{"name": "left"}, {"name": "right"}],
+            "components": [component("op-a", 0, 0), component("op-b", 1, 0), component("robot", 0, 1), component("c", 2, 1)],
+            "flows": [flow(0, 0, 2), flow(1, 1, 2)],
+        }))
+        .expect("a plan");
+        assert_eq!(plan.loops(0), [[0], [1]]);
+        assert_eq!(plan.loops(1), [vec![0, 1], vec![2]]);
+    }
+}

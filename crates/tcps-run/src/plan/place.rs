@@ -1,0 +1,83 @@
+//! Where things stand: computers, components, robots.
+
+use super::CodePlan;
+use serde::Deserialize;
+use tcps_core::{
+    dist::Dist,
+    time::{NodeClock, Time},
+};
+
+/// A computer.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodePlan {
+    /// Its name.
+    pub name: String,
+    /// Processor cores that its stages compete for.
+    #[serde(default = "one")]
+    pub cores: u16,
+    /// How they compete (virtual time).
+    #[serde(default)]
+    pub scheduling: Scheduling,
+    /// Its clock.
+    #[serde(default)]
+    pub clock: NodeClock,
+    /// How late its loop wakes up (virtual time; measured by `tcpsbed calibrate`, as the next two).
+    #[serde(default)]
+    pub wakeup: Option<Dist>,
+    /// What a send call takes.
+    #[serde(default)]
+    pub send: Option<Dist>,
+    /// How long a datagram waits in its socket.
+    #[serde(default)]
+    pub receive: Option<Dist>,
+}
+
+fn one() -> u16 {
+    1
+}
+
+/// How stages on one node compete for its cores.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Scheduling {
+    /// First come, first served, to completion.
+    #[default]
+    RunToCompletion,
+    /// Each takes a core for at most a quantum, then queues again.
+    RoundRobin {
+        /// Length of a turn.
+        quantum_ns: Time,
+    },
+    /// The flow with the highest priority runs; it pre-empts others.
+    Priority,
+}
+
+/// A component instance.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ComponentPlan {
+    /// Its id.
+    pub name: String,
+    /// Its kind, for example `ms-com`.
+    pub kind: String,
+    /// Number of its session.
+    pub session: u16,
+    /// Number of its node.
+    pub node: u16,
+    /// The robot, at a tactile-teleoperator.
+    #[serde(default)]
+    pub robot: Option<RobotPlan>,
+}
+
+/// A robot and its tick.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RobotPlan {
+    /// The code.
+    pub run: CodePlan,
+    /// Time between steps.
+    pub period_ns: Time,
+    /// Room for sensed values.
+    pub senses: u16,
+}

@@ -1,0 +1,54 @@
+//! Settings of the real driver.
+
+use serde::Deserialize;
+use tcps_core::time::Time;
+
+/// Settings of the real driver.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RealPlan {
+    /// How a loop waits.
+    pub waiting: Waiting,
+    /// Length of the spin at the end of a hybrid wait.
+    pub spin_ns: Time,
+    /// Ask for SCHED_FIFO and locked memory.
+    pub realtime: bool,
+    /// IPv6 in place of IPv4.
+    pub ipv6: bool,
+    /// What the emulator stands between.
+    pub network: Isolation,
+}
+
+impl Default for RealPlan {
+    fn default() -> Self {
+        Self {
+            waiting: Waiting::Timer,
+            spin_ns: 50_000,
+            realtime: true,
+            ipv6: false,
+            network: Isolation::Gates,
+        }
+    }
+}
+
+/// Where the nodes of a real run have their sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// On loopback, with UDP gates of the emulator between them.
+    Gates,
+    /// In network namespaces of their own, with TUN devices that the emulator holds.
+    Namespaces,
+}
+
+/// Ways of waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// Blocking poll with millisecond time-outs.
+    Blocking,
+    /// ppoll with nanosecond deadlines and timer slack 1 ns.
+    Timer,
+    /// As timer, with the last part spun.
+    Hybrid,
+}

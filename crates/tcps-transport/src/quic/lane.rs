@@ -1,0 +1,42 @@
+//! The way of a flow's samples into streams: a queue, and the stream that its oldest sample goes into.
+
+use crate::backlog::Backlog;
+use quinn_proto::{Connection, Dir, StreamId};
+
+/// A flow that leaves here.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) flow: u16,
+    pub(super) backlog: Backlog,
+    stream: Option<StreamId>,
+}
+
+impl Lane {
+    pub(super) fn new(flow: u16, queue_bytes: usize) -> Self {
+        Self { flow, backlog: Backlog::new(queue_bytes), stream: None }
+    }
+
+    /// Writes what the connection takes; with `one_each` every sample has a stream of its own.
+    pub(super) fn fill(&mut self, connection: &mut Connection, one_each: bool) {
+        while !self.backlog.is_empty() {
+            let Some(id) = self.stream.or_else(|| connection.streams().open(Dir::Uni)) else { return };
+            self.stream = Some(id);
+            // A stream that the peer has stopped takes nothing any more.
+            let write = |bytes: &[u8]| connection.send_stream(id).write(bytes).unwrap_or(0);
+            if !self.backlog.drain_frame(write) {
+                return;
+            }
+            if one_each {
+                // It is open, so that it can be finished.
+                let _ = connection.send_stream(id).finish();
+                self.stream = None;
+            }
+        }
+    }
+
+    /// The connection is lost.
+    pub(super) fn forget(&mut self) {
+        self.backlog.forget_part();
+        self.stream = None;
+    }
+}

@@ -1,0 +1,416 @@
+//! QUIC: the samples of a channel in streams or datagrams of one connection, by a real implementation (quinn-proto).
+//!
+//! ```text
+//! sample ──► lane (queue) ──► stream per flow, or per sample ─┐
+//!        └─► udp endpoint ──► datagram frames (RFC 9221) ─────┴─► connection ──► QUIC packets in UDP
+//! ```
+//! Side A asks for the connection at time 0; samples wait until it stands. The cipher is a null cipher with a tag, or
+//! real TLS by a parameter. BBR is left out: quinn-proto takes its randoms from the machine, not from a seed.
+
+mod clock;
+mod lane;
+mod null;
+mod setup;
+mod tls;
+
+use crate::{
+    framing::Reader,
+    outbox::Outbox,
+    params::{Params, TransportError},
+    registry::{ChannelContext, Side},
+    udp::{Udp, STACK_BYTES},
+};
+use bytes::{Bytes, BytesMut};
+use clock::QuicClock;
+use lane::Lane;
+use quinn_proto::{
+    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint as QuicEndpoint, EndpointEvent,
+    Event, FrameStats, ReadError, StreamEvent, StreamId,
+};
+use setup::{Mode, Setup};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    time::Instant,
+};
+use tcps_core::{
+    endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
+    sample::Meta,
+    time::{Time, SECOND},
+};
+
+/// How long side A waits before it asks again for a connection that it has lost.
+const RETRY_NS: Time = SECOND;
+/// The most that QUIC adds to a datagram frame: headers of packet and frame, and the tag.
+const DATAGRAM_OVERHEAD_BYTES: usize = 1 + 8 + 4 + 16 + 9;
+
+/// An endpoint of the `quic` transport.
+pub struct Quic {
+    side: Side,
+    mode: Mode,
+    endpoint: QuicEndpoint,
+    client: Option<ClientConfig>,
+    connection: Option<(ConnectionHandle, Box<Connection>)>,
+    established: bool,
+    clock: QuicClock,
+    /// The flows that arrive here.
+    inbound: Vec<u16>,
+    lanes: Vec<Lane>,
+    readers: BTreeMap<StreamId, Reader>,
+    /// Cuts samples into datagrams and puts them together again.
+    datagrams: Udp,
+    /// The flow that packets are sent for, and the newest sample given to the connection.
+    flow: u16,
+    newest: u32,
+    /// Packets whose tag was wrong.
+    refused: null::Refused,
+    open_ns: Option<Time>,
+    wake_ns: Option<Time>,
+    outbox: Outbox,
+    stats: EndpointStats,
+    /// Packets taken for lost on connections that are over.
+    lost_before: u64,
+    buffer: Vec<u8>,
+}
+
+impl Quic {
+    /// The endpoint at `side`.
+    pub(crate) fn from_params(
+        params: &Params<'_>,
+        side: Side,
+        ctx: &ChannelContext,
+    ) -> Result<Self, TransportError> {
+        let Setup { mode, queue_bytes, mtu_bytes, endpoint, client, refused } =
+            Setup::new(params, side, ctx)?;
+        let leaving = || ctx.flows.iter().filter(|f| f.to != side);
+        Ok(Self {
+            side,
+            mode,
+            endpoint,
+            client,
+            connection: None,
+            established: false,
+            clock: QuicClock::new(),
+            inbound: ctx.arriving_at(side).collect(),
+            lanes: leaving().map(|f| Lane::new(f.flow, queue_bytes)).collect(),
+            readers: BTreeMap::new(),
+            datagrams: Udp::inside(usize::from(mtu_bytes) - DATAGRAM_OVERHEAD_BYTES, side, ctx),
+            flow: leaving().chain(&ctx.flows).next().map_or(0, |f| f.flow),
+            newest: 0,
+            refused,
+            open_ns: Some(0),
+            wake_ns: None,
+            outbox: Outbox::default(),
+            stats: EndpointStats::default(),
+            lost_before: 0,
+            buffer: Vec::new(),
+        })
+    }
+
+    fn take(&mut self, meta: Meta, sample: &[u8]) {
+        let lane = self.lanes.iter_mut().find(|l| l.flow == meta.flow);
+        if !lane.is_some_and(|l| l.backlog.push(&meta, sample)) {
+            self.stats.refused += 1;
+        }
+    }
+
+    fn receive(&mut self, at: Instant, bytes: &[u8]) {
+        let mut answer = Vec::new();
+        let data = BytesMut::from(bytes);
+        match self.endpoint.handle(at, address(self.side.other()), None, None, data, &mut answer) {
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => match &mut self.connection {
+                Some((own, connection)) if *own == handle => {
+                    let (frames, refused) = (frames(&connection.stats().frame_rx), self.refused.count());
+                    connection.handle_event(event);
+                    if self::frames(&connection.stats().frame_rx) == frames {
+                        // It said nothing: damaged, or had before.
+                        match self.refused.count() > refused {
+                            true => self.stats.malformed += 1,
+                            false => self.stats.duplicates += 1,
+                        }
+                    }
+                }
+                _ => self.stats.malformed += 1,
+            },
+            Some(DatagramEvent::NewConnection(incoming)) if self.connection.is_none() => {
+                match self.endpoint.accept(incoming, at, &mut answer, None) {
+                    Ok((handle, connection)) => self.connection = Some((handle, Box::new(connection))),
+                    Err(_) => self.stats.malformed += 1,
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                self.endpoint.ignore(incoming);
+                self.stats.malformed += 1;
+            }
+            // Strangers get no answer: both sides speak the same version, and a lost connection times out.
+            Some(DatagramEvent::Response(_)) | None => self.stats.malformed += 1,
+        }
+    }
+
+    /// Asks for a connection when it is time, and does everything that the connection wants done.
+    fn run(&mut self, now: Time, received_ns: Time) {
+        let at = self.clock.instant(now);
+        if self.open_ns.is_some_and(|t| t <= now || self.side == Side::B) {
+            self.open_ns = None;
+            self.open(at);
+        }
+        let mut busy = true;
+        while busy {
+            busy = self.events(now, received_ns);
+            self.fill();
+            busy |= self.send(at);
+        }
+        self.wake_ns = self.connection.as_mut().and_then(|(_, c)| c.poll_timeout()).map(|t| {
+            // What was due has been done.
+            self.clock.time_ns(t).max(now.saturating_add(1))
+        });
+    }
+
+    fn open(&mut self, at: Instant) {
+        let Some(client) = self.client.clone() else { return };
+        // The configuration has been checked when it was made.
+        let asked = self.endpoint.connect(at, client, address(Side::B), "tcpsbed");
+        self.connection = asked.ok().map(|(handle, connection)| (handle, Box::new(connection)));
+    }
+
+    /// Handles what the connection tells; true if it told something.
+    fn events(&mut self, now: Time, received_ns: Time) -> bool {
+        let mut busy = false;
+        loop {
+            let Some((handle, connection)) = &mut self.connection else { return busy };
+            if let Some(event) = connection.poll_endpoint_events() {
+                if let Some(answer) = self.endpoint.handle_event(*handle, event) {
+                    connection.handle_event(answer);
+                }
+                busy = true;
+                continue;
+            }
+            let Some(event) = connection.poll() else { break };
+            busy = true;
+            match event {
+                Event::Connected => self.established = true,
+                Event::ConnectionLost { .. } => self.lose(now),
+                Event::Stream(StreamEvent::Opened { .. }) => self.accept(now, received_ns),
+                Event::Stream(StreamEvent::Readable { id }) => self.read(id, now, received_ns),
+                Event::DatagramReceived => self.read_datagrams(now, received_ns),
+                Event::HandshakeDataReady | Event::Stream(_) | Event::DatagramsUnblocked => {}
+            }
+        }
+        busy
+    }
+
+    fn accept(&mut self, now: Time, received_ns: Time) {
+        while let Some((_, connection)) = &mut self.connection {
+            let Some(id) = connection.streams().accept(Dir::Uni) else { return };
+            self.readers.insert(id, Reader::default());
+            self.read(id, now, received_ns);
+        }
+    }
+
+    /// Takes what a stream has, in order.
+    fn read(&mut self, id: StreamId, now: Time, received_ns: Time) {
+        let (Some((_, connection)), Some(reader)) = (&mut self.connection, self.readers.get_mut(&id)) else {
+            return;
+        };
+        let over = read_all(connection, id, reader);
+        let readable = loop {
+            match reader.next() {
+                Ok(Some((meta, sample))) if self.inbound.contains(&meta.flow) => {
+                    let delivery = Output::Deliver(Delivery { meta, received_ns });
+                    self.outbox.push(delivery, |out| out.extend_from_slice(sample));
+                }
+                Ok(Some(_)) => self.stats.malformed += 1,
+                Ok(None) => break true,
+                Err(_) => break false,
+            }
+        };
+        if !readable {
+            self.stats.malformed += 1;
+            self.close(now);
+        } else if over {
+            self.stats.incomplete += u64::from(reader.has_part());
+            self.readers.remove(&id);
+        }
+    }
+
+    fn read_datagrams(&mut self, now: Time, received_ns: Time) {
+        while let Some((_, connection)) = &mut self.connection {
+            let Some(bytes) = connection.datagrams().recv() else { return };
+            self.datagrams.handle_input(now, Input::Datagram { bytes: &bytes, received_ns });
+        }
+    }
+
+    /// Gives samples to the connection, as many as it takes.
+    fn fill(&mut self) {
+        let Some((_, connection)) = self.connection.as_mut().filter(|_| self.established) else { return };
+        for lane in &mut self.lanes {
+            match self.mode {
+                Mode::Datagram => {
+                    let mut reader = Reader::default();
+                    while lane.backlog.drain_frame(|b| {
+                        reader.push(b);
+                        b.len()
+                    }) {}
+                    while let Ok(Some((meta, bytes))) = reader.next() {
+                        self.datagrams.handle_input(Time::MIN, Input::Sample { meta, bytes });
+                    }
+                }
+                mode => lane.fill(connection, mode == Mode::StreamPerSample),
+            }
+            self.newest = if lane.flow == self.flow { lane.backlog.newest() } else { self.newest };
+        }
+        self.pass_on();
+    }
+
+    /// What the datagram side wants: datagrams into frames, samples and rows out.
+    fn pass_on(&mut self) {
+        while let Some(output) = self.datagrams.poll_output(&mut self.buffer) {
+            let Output::Transmit(_) = output else {
+                self.outbox.push(output, |out| out.extend_from_slice(&self.buffer));
+                continue;
+            };
+            let Some((_, connection)) = &mut self.connection else { continue };
+            let mut datagrams = connection.datagrams();
+            // The oldest make room.
+            let full = datagrams.send_buffer_space() < self.buffer.len();
+            let sent = datagrams.send(Bytes::copy_from_slice(&self.buffer), true);
+            self.stats.refused += u64::from(full || sent.is_err());
+        }
+    }
+
+    /// Sends what the connection wants sent; true if there was something.
+    fn send(&mut self, at: Instant) -> bool {
+        let mut any = false;
+        let mut packet = Vec::new();
+        while let Some((_, connection)) = &mut self.connection {
+            packet.clear();
+            if connection.poll_transmit(at, 1, &mut packet).is_none() {
+                break;
+            }
+            any = true;
+            self.transmit(&packet);
+        }
+        any
+    }
+
+    fn transmit(&mut self, packet: &[u8]) {
+        // [PROTOCOLS 1.2]
+        let wire_bytes = packet.len() as u32 + STACK_BYTES;
+        let output = Output::Transmit(Transmit { wire_bytes, flow: self.flow, index: self.newest });
+        self.outbox.push(output, |out| out.extend_from_slice(packet));
+    }
+
+    /// Gives the connection up: its streams cannot be read.
+    fn close(&mut self, now: Time) {
+        let at = self.clock.instant(now);
+        if let Some((_, connection)) = &mut self.connection {
+            connection.close(at, 1u32.into(), Bytes::new());
+        }
+        self.send(at);
+        self.lose(now);
+    }
+
+    /// The connection is lost, and with it samples that were not yet whole.
+    fn lose(&mut self, now: Time) {
+        self.established = false;
+        if let Some((handle, connection)) = self.connection.take() {
+            self.lost_before += connection.stats().path.lost_packets;
+            self.endpoint.handle_event(handle, EndpointEvent::drained());
+        }
+        self.stats.incomplete += self.readers.values().filter(|r| r.has_part()).count() as u64;
+        self.readers.clear();
+        self.lanes.iter_mut().for_each(Lane::forget);
+        self.open_ns = Some(now.saturating_add(RETRY_NS));
+    }
+}
+
+/// Reads a stream into its reader; true at its end.
+fn read_all(connection: &mut Connection, id: StreamId, reader: &mut Reader) -> bool {
+    let mut stream = connection.recv_stream(id);
+    let Ok(mut chunks) = stream.read(true) else { return true };
+    let over = loop {
+        match chunks.next(usize::MAX) {
+            Ok(Some(chunk)) => reader.push(&chunk.bytes),
+            Ok(None) | Err(ReadError::Reset(_)) => break true,
+            Err(ReadError::Blocked) => break false,
+        }
+    };
+    // What this makes due is sent by the caller.
+    let _ = chunks.finalize();
+    over
+}
+
+/// Frames received so far.
+fn frames(rx: &FrameStats) -> u64 {
+    rx.acks
+        + rx.crypto
+        + rx.datagram
+        + rx.stream
+        + rx.ping
+        + rx.connection_close
+        + u64::from(rx.handshake_done)
+        + rx.new_connection_id
+        + rx.retire_connection_id
+        + rx.max_data
+        + rx.max_stream_data
+        + rx.max_streams_uni
+        + rx.data_blocked
+        + rx.stream_data_blocked
+        + rx.streams_blocked_uni
+        + rx.reset_stream
+        + rx.stop_sending
+        + rx.path_challenge
+        + rx.path_response
+}
+
+fn address(side: Side) -> SocketAddr {
+    let last = if side == Side::A { 1 } else { 2 };
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)), 7)
+}
+
+impl Endpoint for Quic {
+    fn handle_input(&mut self, now: Time, input: Input<'_>) {
+        let at = self.clock.instant(now);
+        let mut received_at_ns = now;
+        match input {
+            Input::Sample { meta, bytes } => self.take(meta, bytes),
+            Input::Datagram { bytes, received_ns } => {
+                received_at_ns = received_ns;
+                self.receive(at, bytes);
+            }
+            Input::Timeout => {
+                if let Some((_, connection)) = &mut self.connection {
+                    connection.handle_timeout(at);
+                }
+                self.datagrams.handle_input(now, Input::Timeout);
+            }
+        }
+        self.run(now, received_at_ns);
+    }
+
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
+        self.outbox.pop(buf)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        [self.open_ns, self.wake_ns, self.datagrams.poll_timeout()].into_iter().flatten().min()
+    }
+
+    fn stats(&self) -> EndpointStats {
+        let lost = self.connection.as_ref().map_or(0, |(_, c)| c.stats().path.lost_packets);
+        let inner = self.datagrams.stats();
+        EndpointStats {
+            malformed: self.stats.malformed + inner.malformed,
+            duplicates: self.stats.duplicates + inner.duplicates,
+            incomplete: self.stats.incomplete + inner.incomplete,
+            retransmits: self.lost_before + lost,
+            ..self.stats
+        }
+    }
+}
+
+impl std::fmt::Debug for Quic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Quic").field("side", &self.side).field("mode", &self.mode).finish_non_exhaustive()
+    }
+}

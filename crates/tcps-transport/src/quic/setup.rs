@@ -1,0 +1,148 @@
+//! Parameters of a QUIC endpoint, and the configuration of quinn-proto that they make. Everything random is seeded;
+//! with the null cipher nothing is left to the machine.
+
+use super::{
+    null::{NullCrypto, Refused, SeedKey},
+    tls,
+};
+use crate::{
+    params::{Params, TransportError},
+    registry::{ChannelContext, Side},
+};
+use quinn_proto::{
+    congestion::{CubicConfig, NewRenoConfig},
+    ClientConfig, ConnectionId, ConnectionIdGenerator, Endpoint, EndpointConfig, NoneTokenStore,
+    ServerConfig, TransportConfig, ValidationTokenConfig, VarInt,
+};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tcps_core::seed::Stream;
+
+/// How samples become frames of QUIC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// A stream for each flow: order within a flow, none between flows.
+    StreamPerFlow,
+    /// A stream for each sample: no sample waits for another.
+    StreamPerSample,
+    /// Unreliable datagrams (RFC 9221): nothing is sent again.
+    Datagram,
+}
+
+/// What the parameters say.
+pub(super) struct Setup {
+    pub(super) mode: Mode,
+    pub(super) queue_bytes: usize,
+    pub(super) mtu_bytes: u16,
+    pub(super) endpoint: Endpoint,
+    /// What side A asks with.
+    pub(super) client: Option<ClientConfig>,
+    /// Packets whose tag was wrong (null cipher).
+    pub(super) refused: Refused,
+}
+
+impl Setup {
+    pub(super) fn new(params: &Params<'_>, side: Side, ctx: &ChannelContext) -> Result<Self, TransportError> {
+        params.allow(&["mode", "congestion", "crypto", "queue_bytes", "mtu_bytes"])?;
+        let mode = match params.choice("mode", &["stream-per-flow", "stream-per-sample", "datagram"])? {
+            Some("stream-per-sample") => Mode::StreamPerSample,
+            Some("datagram") => Mode::Datagram,
+            _ => Mode::StreamPerFlow,
+        };
+        let queue_bytes = params.integer("queue_bytes", 1_000..=100_000_000)?.unwrap_or(262_144) as usize;
+        let mtu_bytes = params.integer("mtu_bytes", 1_200..=65_507)?.unwrap_or(1_200) as u16;
+        let newreno = params.choice("congestion", &["cubic", "newreno"])? == Some("newreno");
+        let transport = Arc::new(transport(newreno, mtu_bytes, queue_bytes));
+        let tls = params.choice("crypto", &["null", "tls"])? == Some("tls");
+        let null = Arc::new(NullCrypto::default());
+        let refused = null.refused.clone();
+        let mut random = Stream::new(ctx.seed, &format!("channels.{}.quic.{side:?}", ctx.name));
+        let mut keys = Stream::new(ctx.seed, &format!("channels.{}.quic.keys", ctx.name));
+        let config = endpoint_config(&mut random, mtu_bytes);
+        let failed = |e| params.failed("crypto", "tls", &e);
+        let (server, client) = match side {
+            Side::A => {
+                let mut client = ClientConfig::new(match tls {
+                    true => Arc::new(tls::client(&mut keys).map_err(failed)?),
+                    false => null,
+                });
+                let cids = Mutex::new(Cids(Stream::new(random.bits(), "initial")));
+                client.initial_dst_cid_provider(Arc::new(move || next(&cids)));
+                client.transport_config(transport).token_store(Arc::new(NoneTokenStore));
+                (None, Some(client))
+            }
+            Side::B => {
+                let token_key = Arc::new(SeedKey(random.bits()));
+                let mut server = match tls {
+                    true => ServerConfig::new(Arc::new(tls::server(&mut keys).map_err(failed)?), token_key),
+                    false => ServerConfig::new(null, token_key),
+                };
+                let mut tokens = ValidationTokenConfig::default();
+                tokens.sent(0);
+                server.transport_config(transport).validation_token_config(tokens).migration(false);
+                (Some(Arc::new(server)), None)
+            }
+        };
+        let endpoint = Endpoint::new(Arc::new(config), server, false, None);
+        Ok(Self { mode, queue_bytes, mtu_bytes, endpoint, client, refused })
+    }
+}
+
+/// A connection number, whoever holds the lock.
+fn next(cids: &Mutex<Cids>) -> ConnectionId {
+    match cids.lock() {
+        Ok(mut cids) => cids.generate_cid(),
+        Err(poisoned) => poisoned.into_inner().generate_cid(),
+    }
+}
+
+fn transport(newreno: bool, mtu_bytes: u16, queue_bytes: usize) -> TransportConfig {
+    let mut config = TransportConfig::default();
+    config
+        .initial_mtu(mtu_bytes)
+        .mtu_discovery_config(None)
+        .enable_segmentation_offload(false)
+        .allow_spin(false)
+        .max_concurrent_bidi_streams(VarInt::from_u32(0))
+        .max_concurrent_uni_streams(VarInt::from_u32(4_096))
+        .datagram_receive_buffer_size(Some(1 << 20))
+        .datagram_send_buffer_size(queue_bytes)
+        .max_idle_timeout(Some(VarInt::from_u32(10_000).into()))
+        .keep_alive_interval(Some(Duration::from_secs(3)));
+    match newreno {
+        true => config.congestion_controller_factory(Arc::new(NewRenoConfig::default())),
+        false => config.congestion_controller_factory(Arc::new(CubicConfig::default())),
+    };
+    config
+}
+
+fn endpoint_config(random: &mut Stream, mtu_bytes: u16) -> EndpointConfig {
+    let mut config = EndpointConfig::new(Arc::new(SeedKey(random.bits())));
+    let cids = random.bits();
+    let mut seed = [0; 32];
+    seed.chunks_mut(8).for_each(|c| c.copy_from_slice(&random.bits().to_le_bytes()));
+    config.rng_seed(Some(seed)).grease_quic_bit(false);
+    config.cid_generator(move || Box::new(Cids(Stream::new(cids, "cids"))));
+    // The range of `mtu_bytes` is within what is allowed.
+    let _ = config.max_udp_payload_size(mtu_bytes);
+    config
+}
+
+/// Connection numbers of 8 bytes out of a seed.
+struct Cids(Stream);
+
+impl ConnectionIdGenerator for Cids {
+    fn generate_cid(&mut self) -> ConnectionId {
+        ConnectionId::new(&self.0.bits().to_le_bytes())
+    }
+
+    fn cid_len(&self) -> usize {
+        8
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}

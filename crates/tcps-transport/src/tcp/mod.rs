@@ -1,0 +1,187 @@
+//! TCP: the samples of a channel in one connection, both ways, by a real implementation (smoltcp).
+//!
+//! ```text
+//! sample ──► frame ──► queue (bounded) ──► stack ──► IP packets
+//! IP packet ──► stack ──► bytes in order ──► frames ──► samples
+//! ```
+//! Side A asks for the connection at time 0; samples wait until it stands. A lost segment holds up everything
+//! behind it, in all flows of the channel. The stack's limits stand in docs/streams.md: no selective
+//! acknowledgement at the sender, and no retransmission time-out under 1 s.
+
+mod stack;
+mod wire;
+
+pub use stack::{Congestion, Settings, Stack, LINK_BYTES};
+
+use crate::{
+    backlog::Backlog,
+    framing::Reader,
+    outbox::Outbox,
+    params::{Params, TransportError},
+    registry::{ChannelContext, Side},
+};
+use tcps_core::{
+    endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
+    sample::Meta,
+    seed::Stream,
+    time::{Time, SECOND},
+};
+
+/// How long side A waits before it asks again for a connection that it has lost.
+const RETRY_NS: Time = SECOND;
+
+/// An endpoint of the `tcp` transport.
+#[derive(Debug)]
+pub struct Tcp {
+    side: Side,
+    stack: Stack,
+    /// The flows that arrive here.
+    inbound: Vec<u16>,
+    /// The flow that packets are sent for.
+    flow: u16,
+    backlog: Backlog,
+    reader: Reader,
+    /// When to ask for a connection, or to wait for one.
+    open_ns: Option<Time>,
+    outbox: Outbox,
+    stats: EndpointStats,
+}
+
+impl Tcp {
+    /// The endpoint at `side`.
+    pub(crate) fn from_params(
+        params: &Params<'_>,
+        side: Side,
+        ctx: &ChannelContext,
+    ) -> Result<Self, TransportError> {
+        params.allow(&[
+            "congestion",
+            "no_delay",
+            "send_buffer_bytes",
+            "receive_buffer_bytes",
+            "queue_bytes",
+            "mtu_bytes",
+        ])?;
+        let seed = Stream::new(ctx.seed, &format!("channels.{}.tcp.{side:?}", ctx.name)).bits();
+        let queue_bytes = params.integer("queue_bytes", 1_000..=100_000_000)?.unwrap_or(262_144);
+        let leaving = |f: &&crate::ChannelFlow| f.to != side;
+        Ok(Self {
+            side,
+            stack: Stack::new(&settings(params)?, side, seed),
+            inbound: ctx.arriving_at(side).collect(),
+            flow: ctx.flows.iter().find(leaving).or(ctx.flows.first()).map_or(0, |f| f.flow),
+            backlog: Backlog::new(queue_bytes as usize),
+            reader: Reader::default(),
+            open_ns: Some(0),
+            outbox: Outbox::default(),
+            stats: EndpointStats::default(),
+        })
+    }
+
+    fn take(&mut self, meta: Meta, sample: &[u8]) {
+        if !self.backlog.push(&meta, sample) {
+            self.stats.refused += 1;
+        }
+    }
+
+    fn receive(&mut self, now: Time, packet: &[u8], received_ns: Time) {
+        if !self.stack.receive(now, packet) {
+            self.stats.malformed += 1;
+            return;
+        }
+        let reader = &mut self.reader;
+        self.stack.read(|bytes| reader.push(bytes));
+        loop {
+            match self.reader.next() {
+                Ok(Some((meta, sample))) if self.inbound.contains(&meta.flow) => {
+                    let delivery = Output::Deliver(Delivery { meta, received_ns });
+                    self.outbox.push(delivery, |out| out.extend_from_slice(sample));
+                }
+                Ok(Some(_)) => self.stats.malformed += 1,
+                Ok(None) => return,
+                Err(_) => {
+                    self.stats.malformed += 1;
+                    return self.lose(now);
+                }
+            }
+        }
+    }
+
+    /// Opens the connection when it is time, fills it, and sends what it wants sent.
+    fn run(&mut self, now: Time) {
+        if self.open_ns.is_none() && (self.stack.is_closed() || self.stack.is_over()) {
+            self.lose(now);
+        }
+        if self.open_ns.is_some_and(|t| t <= now || self.side == Side::B) {
+            self.open_ns = None;
+            match self.side {
+                Side::A => self.stack.connect(now),
+                Side::B => self.stack.listen(now),
+            }
+        }
+        if self.stack.is_established() {
+            while self.backlog.drain_frame(|bytes| self.stack.write(bytes)) {}
+        }
+        self.stack.poll(now);
+        self.transmit();
+    }
+
+    /// The connection is lost, and with it what was under way: samples that were not yet whole.
+    fn lose(&mut self, now: Time) {
+        self.stats.incomplete += u64::from(self.reader.has_part());
+        self.reader = Reader::default();
+        self.backlog.forget_part();
+        self.stack.abort(now);
+        self.open_ns = Some(now.saturating_add(RETRY_NS));
+    }
+
+    fn transmit(&mut self) {
+        let (flow, index) = (self.flow, self.backlog.newest());
+        let mut packet = Vec::new();
+        while self.stack.pop(&mut packet) {
+            // [PROTOCOLS 1.2]
+            let wire_bytes = packet.len() as u32 + LINK_BYTES;
+            let output = Output::Transmit(Transmit { wire_bytes, flow, index });
+            self.outbox.push(output, |out| out.extend_from_slice(&packet));
+            packet.clear();
+        }
+    }
+}
+
+fn settings(params: &Params<'_>) -> Result<Settings, TransportError> {
+    let buffer = |key| Ok(params.integer(key, 4_096..=100_000_000)?.unwrap_or(65_536) as usize);
+    Ok(Settings {
+        congestion: match params.choice("congestion", &["cubic", "reno", "none"])? {
+            Some("reno") => Congestion::Reno,
+            Some("none") => Congestion::None,
+            _ => Congestion::Cubic,
+        },
+        no_delay: params.boolean("no_delay")?.unwrap_or(true),
+        send_buffer_bytes: buffer("send_buffer_bytes")?,
+        receive_buffer_bytes: buffer("receive_buffer_bytes")?,
+        mtu_bytes: params.integer("mtu_bytes", 300..=65_507)?.unwrap_or(1_200) as usize,
+    })
+}
+
+impl Endpoint for Tcp {
+    fn handle_input(&mut self, now: Time, input: Input<'_>) {
+        match input {
+            Input::Sample { meta, bytes } => self.take(meta, bytes),
+            Input::Datagram { bytes, received_ns } => self.receive(now, bytes, received_ns),
+            Input::Timeout => {}
+        }
+        self.run(now);
+    }
+
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
+        self.outbox.pop(buf)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        [self.open_ns, self.stack.wake_ns()].into_iter().flatten().min()
+    }
+
+    fn stats(&self) -> EndpointStats {
+        EndpointStats { retransmits: self.stack.retransmits(), ..self.stats }
+    }
+}

@@ -1,0 +1,61 @@
+//! Merging by receiver reports: what a sender can do that hears of its packets only every half second.
+
+use crate::params::{Params, TransportError};
+use tcps_core::{
+    rate::{Feedback, RateController},
+    time::Time,
+};
+use tcps_wire::telehaptic::MOST_FRAGMENTS;
+
+/// The highest number of fragments once the mean delay has grown by a tenth, one less while it stays within that.
+// [PROTOCOLS 3.2]
+#[derive(Debug)]
+struct ByReport {
+    k: u8,
+    k_max: u8,
+    previous_ns: Option<Time>,
+}
+
+impl RateController for ByReport {
+    fn feedback(&mut self, _now: Time, feedback: &Feedback) {
+        let Feedback::Report(report) = feedback else { return };
+        let mean = report.mean_delay_ns as f64;
+        if let Some(previous) = self.previous_ns.map(|p| p as f64) {
+            if mean > 1.1 * previous {
+                self.k = self.k_max;
+            } else if mean >= 0.9 * previous {
+                self.k = (self.k - 1).max(1);
+            }
+        }
+        self.previous_ns = Some(report.mean_delay_ns);
+    }
+
+    fn fragments(&mut self, _now: Time) -> u8 {
+        self.k
+    }
+}
+
+/// `rtcp-report`.
+pub(super) fn by_report(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
+    let k_max = params.integer("k_max", 1..=u32::from(MOST_FRAGMENTS))?.unwrap_or(4) as u8;
+    Ok(Box::new(ByReport { k: 1, k_max, previous_ns: None }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcps_core::{rate::Report, time::MS};
+
+    // [PROTOCOLS 3.2]
+    #[test]
+    fn growth_by_a_tenth_merges_steadiness_relaxes_and_a_fall_holds() {
+        let mut c = ByReport { k: 1, k_max: 4, previous_ns: None };
+        let mut k = Vec::new();
+        for mean_ms in [20, 21, 24, 22, 22, 10, 10, 10, 10] {
+            let report = Report { mean_delay_ns: mean_ms * MS, loss: 0.0, jitter_ns: 0 };
+            c.feedback(0, &Feedback::Report(report));
+            k.push(c.fragments(0));
+        }
+        assert_eq!(k, [1, 1, 4, 3, 2, 2, 1, 1, 1]);
+    }
+}

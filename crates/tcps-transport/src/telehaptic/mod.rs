@@ -1,0 +1,293 @@
+//! Telehaptic transport: force, sound and picture in one packet stream, merged as a rate controller asks.
+//!
+//! ```text
+//! haptic sample ─► fragment ◄─ multiplexer ◄─ audio, video frames
+//!                     │ k of them
+//!                     ▼
+//!                 packetizer ─► header with the delay of the way back ─► datagram
+//!                     ▲ k                                                   │
+//!               rate controller ◄─ notice ◄─ header ◄─ datagram ◄───────────┘ other side
+//!                                    samples, frames ◄┘
+//! ```
+//! Of the flows of a channel those called `audio` and `video` are frames; the one other flow in each direction
+//! is the stream of haptic samples that clocks the packets.
+
+mod control;
+mod feedback;
+mod frames;
+pub(crate) mod multiplexer;
+mod options;
+mod packetizer;
+mod receiver;
+mod reporter;
+
+use crate::{
+    outbox::Outbox,
+    params::{Params, TransportError},
+    registry::{ChannelContext, Side},
+    udp::STACK_BYTES,
+};
+use feedback::{Log, Notifier};
+use multiplexer::{Medium, Multiplexer, MOST_FRAME_BYTES};
+use options::{Accounting, Options};
+use packetizer::Pending;
+use receiver::Receiver;
+use reporter::Reporter;
+use tcps_core::{
+    endpoint::{Endpoint, EndpointStats, Input, Output, Transmit},
+    rate::{Feedback, RateController, Sent},
+    record::{DropReason, Kind, Record},
+    sample::Meta,
+    time::{Time, MS},
+};
+use tcps_wire::{report, telehaptic, Error};
+
+pub(crate) use control::MEMBERS;
+
+/// Payload of a datagram above which a packet is sent before it is full.
+const MTU_BYTES: usize = 1200;
+
+/// The flows that leave or arrive here, by what they hold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Roles {
+    haptic: u16,
+    period_ns: Time,
+    media: [Option<u16>; 2],
+}
+
+impl Roles {
+    /// The flows to `side`; none if no flow goes there.
+    fn of(transport: &'static str, ctx: &ChannelContext, side: Side) -> Result<Option<Self>, TransportError> {
+        let named = |name: &str| ctx.flows.iter().find(|f| f.to == side && f.name == name).map(|f| f.flow);
+        let media = [named("audio"), named("video")];
+        let mut rest = ctx.flows.iter().filter(|f| f.to == side && !media.contains(&Some(f.flow)));
+        let refuse = |found: String, needed: &'static str| {
+            Err(TransportError::Channel { transport, channel: ctx.name.clone(), found, needed })
+        };
+        let Some(haptic) = rest.next() else {
+            return match media.iter().flatten().count() {
+                0 => Ok(None),
+                _ => refuse("sound or picture alone".into(), "a flow of haptic samples with them"),
+            };
+        };
+        if let Some(more) = rest.next() {
+            let found = format!("the flows {} and {}", haptic.name, more.name);
+            return refuse(found, "one flow beside audio and video in each direction");
+        }
+        if haptic.period_ns < MS {
+            let found = format!("{} at {} Hz", haptic.name, 1_000_000_000 / haptic.period_ns.max(1));
+            return refuse(found, "at most 1 kHz: its header has milliseconds");
+        }
+        Ok(Some(Self { haptic: haptic.flow, period_ns: haptic.period_ns, media }))
+    }
+
+    fn medium(&self, flow: u16) -> Option<Medium> {
+        multiplexer::MEDIA.into_iter().find(|m| self.media[*m as usize] == Some(flow))
+    }
+}
+
+/// An endpoint of the telehaptic transports.
+pub(crate) struct Telehaptic {
+    leaving: Option<Roles>,
+    accounting: Accounting,
+    controller: Box<dyn RateController>,
+    multiplexer: Multiplexer,
+    pending: Pending,
+    notifier: Notifier,
+    log: Log,
+    receiver: Option<Receiver>,
+    reporter: Option<Reporter>,
+    outbox: Outbox,
+    /// Fragments a packet held last; 0 before the first.
+    fragments: u8,
+    sent_ns: Option<Time>,
+    stats: EndpointStats,
+}
+
+impl Telehaptic {
+    /// The endpoint at `side` with a controller of its own.
+    pub(crate) fn new(
+        params: &Params<'_>,
+        side: Side,
+        ctx: &ChannelContext,
+        member: &control::Member,
+    ) -> Result<Self, TransportError> {
+        let other = if side == Side::A { Side::B } else { Side::A };
+        let leaving = Roles::of(member.name, ctx, other)?;
+        let arriving = Roles::of(member.name, ctx, side)?;
+        if member.needs_way_back && leaving.is_some() != arriving.is_some() {
+            return Err(TransportError::Channel {
+                transport: member.name,
+                channel: ctx.name.clone(),
+                found: "flows of one direction only".into(),
+                needed: "flows of both directions: delays are told in packets of the way back",
+            });
+        }
+        let options = Options::read(params, member)?;
+        let period_ns = leaving.map_or(MS, |r| r.period_ns);
+        let has_media = leaving.is_some_and(|r| r.media.iter().any(Option::is_some));
+        let media_bytes = if has_media { options.media_bytes } else { 0 };
+        Ok(Self {
+            controller: (member.make)(params, period_ns)?,
+            leaving,
+            accounting: options.accounting,
+            multiplexer: Multiplexer::new(media_bytes, options.order),
+            pending: Pending::new(period_ns),
+            notifier: Notifier::default(),
+            log: Log::default(),
+            receiver: arriving.map(Receiver::new),
+            reporter: member.reports.then(Reporter::default),
+            outbox: Outbox::default(),
+            fragments: 0,
+            sent_ns: None,
+            stats: EndpointStats::default(),
+        })
+    }
+
+    fn sample(&mut self, now: Time, meta: Meta, bytes: &[u8]) {
+        let Some(roles) = self.leaving else { return self.stats.malformed += 1 };
+        match roles.medium(meta.flow) {
+            Some(medium) if (1..=MOST_FRAME_BYTES).contains(&bytes.len()) => {
+                if let Some(dropped) = self.multiplexer.offer(medium, meta, bytes) {
+                    self.overloaded(now, &dropped);
+                }
+            }
+            None if meta.flow == roles.haptic
+                && bytes.len() + self.multiplexer.media_bytes() <= MTU_BYTES =>
+            {
+                self.haptic(now, meta, bytes);
+            }
+            _ => self.stats.malformed += 1,
+        }
+    }
+
+    /// A fragment is collected; a packet leaves when there are as many as the controller asks for now.
+    // [PROTOCOLS 2.3]
+    fn haptic(&mut self, now: Time, meta: Meta, bytes: &[u8]) {
+        let fragments = self.controller.fragments(now).clamp(1, telehaptic::MOST_FRAGMENTS);
+        self.note_change(now, fragments);
+        let larger = self.pending.payload_bytes() + bytes.len() + self.multiplexer.media_bytes() > MTU_BYTES;
+        if self.pending.fragments() > 0 && (larger || !self.pending.fits(bytes.len())) {
+            self.flush(now);
+        }
+        self.pending.add_sample(meta, bytes);
+        self.multiplexer.fill(&mut self.pending);
+        let urgent = self.controller.urgent(bytes);
+        if urgent || self.pending.fragments() >= usize::from(fragments) {
+            self.flush(now);
+        }
+    }
+
+    /// Rows tell when a controller merges otherwise than before.
+    fn note_change(&mut self, now: Time, fragments: u8) {
+        if fragments != self.fragments {
+            self.fragments = fragments;
+            let flow = self.leaving.map_or(0, |r| r.haptic);
+            let row = Record::new(now, Kind::Merging);
+            let row = Record { flow, value: fragments.into(), detail: fragments, ..row };
+            self.outbox.push(Output::Record(row), |_| {});
+        }
+    }
+
+    fn flush(&mut self, now: Time) {
+        let Self { pending, notifier, outbox, .. } = self;
+        let Some(first) = pending.first() else { return };
+        let payload_bytes = pending.payload_bytes();
+        let wire_bytes = self.accounting.wire_bytes(payload_bytes, pending.sub_headers(), pending.echoes());
+        let notice = notifier.tell();
+        let output = Output::Transmit(Transmit { wire_bytes, flow: first.flow, index: first.index });
+        outbox.push(output, |out| pending.emit(notice, out));
+        let packet = Sent {
+            generated_ns: first.origin_ns,
+            fragments: pending.fragments() as u8,
+            payload_bytes: payload_bytes as u32,
+            wire_bytes,
+        };
+        pending.clear();
+        self.sent_ns = Some(now);
+        self.log.add(&packet);
+        self.controller.sent(now, &packet);
+    }
+
+    fn overloaded(&mut self, now: Time, dropped: &Meta) {
+        let row = Record::new(now, Kind::Dropped);
+        let (flow, index, value) = (dropped.flow, dropped.index, now - dropped.origin_ns);
+        let row = Record { flow, index, value, detail: DropReason::Overload as u8, ..row };
+        self.outbox.push(Output::Record(row), |_| {});
+    }
+
+    fn datagram(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
+        if bytes.first().is_some_and(|b| *b >= report::FIRST_BYTE) {
+            let report = report::Repr::parse(&report::Packet::new_checked(bytes)?)?;
+            self.controller.feedback(now, &Feedback::Report(report.0));
+            return Ok(());
+        }
+        let packet = telehaptic::Packet::new_checked(bytes)?;
+        let receiver = self.receiver.as_mut().ok_or(Error::Unknown)?;
+        let Some(arrival) = receiver.receive(now, &packet, received_ns, &mut self.outbox)? else {
+            self.stats.duplicates += 1;
+            let row = Record { size: bytes.len() as u32, ..Record::new(now, Kind::Duplicate) };
+            let row = Record { flow: receiver.haptic(), ..row };
+            self.outbox.push(Output::Record(row), |_| {});
+            return Ok(());
+        };
+        self.notifier.measure(arrival.delay_ns);
+        if let Some(reporter) = &mut self.reporter {
+            reporter.arrived(&arrival);
+        }
+        if let Some(field_us) = packet.delay_us() {
+            let notice = self.log.notice(field_us, packet.repeated(), arrival.left_ns, arrival.delay_ns);
+            self.controller.feedback(now, &Feedback::Delay(notice));
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, now: Time) {
+        let Some(report) = self.reporter.as_mut().and_then(|r| r.due(now)) else { return };
+        let flow = self.leaving.map_or(0, |r| r.haptic);
+        let wire_bytes = report::REPORT_BYTES as u32 + STACK_BYTES;
+        let output = Output::Transmit(Transmit { wire_bytes, flow, index: 0 });
+        self.outbox.push(output, |out| report::Repr(report).emit(out));
+    }
+}
+
+impl Endpoint for Telehaptic {
+    fn handle_input(&mut self, now: Time, input: Input<'_>) {
+        if let Some(reporter) = &mut self.reporter {
+            reporter.begin(now);
+        }
+        match input {
+            Input::Sample { meta, bytes } => self.sample(now, meta, bytes),
+            Input::Datagram { bytes, received_ns } => {
+                if self.datagram(now, bytes, received_ns).is_err() {
+                    self.stats.malformed += 1;
+                }
+            }
+            Input::Timeout => {
+                if let Some(receiver) = &mut self.receiver {
+                    receiver.expire(now);
+                }
+                self.report(now);
+            }
+        }
+    }
+
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
+        self.outbox.pop(buf)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let frames = self.receiver.as_ref().and_then(Receiver::deadline);
+        let report = self.reporter.as_ref().and_then(Reporter::deadline);
+        frames.into_iter().chain(report).min()
+    }
+
+    fn merging(&self) -> u16 {
+        u16::from(self.fragments).max(1)
+    }
+
+    fn stats(&self) -> EndpointStats {
+        let incomplete = self.receiver.as_ref().map_or(0, Receiver::incomplete);
+        EndpointStats { incomplete, ..self.stats }
+    }
+}

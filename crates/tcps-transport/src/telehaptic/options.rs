@@ -1,0 +1,60 @@
+//! Parameters that every telehaptic transport has.
+
+use super::{control::Member, multiplexer::Order};
+use crate::{
+    params::{Params, TransportError},
+    udp::STACK_BYTES,
+};
+use tcps_wire::telehaptic;
+
+/// Bytes of sound and picture in a fragment. [PROTOCOLS 2.1]
+const MEDIA_BYTES: u32 = 58;
+
+/// What links account for a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Accounting {
+    overhead_bytes: Option<u32>,
+    strict: bool,
+}
+
+impl Accounting {
+    /// Size on the wire.
+    // [PROTOCOLS 1.2] [PROTOCOLS 2.1]
+    pub(super) fn wire_bytes(&self, payload_bytes: usize, sub_headers: usize, echoes: usize) -> u32 {
+        match self.overhead_bytes {
+            Some(overhead_bytes) => payload_bytes as u32 + overhead_bytes,
+            None => {
+                telehaptic::accounted_bytes(payload_bytes, sub_headers, echoes, self.strict) as u32
+                    + STACK_BYTES
+            }
+        }
+    }
+}
+
+/// Parameters of an endpoint beside those of its controller.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Options {
+    pub(super) accounting: Accounting,
+    pub(super) media_bytes: usize,
+    pub(super) order: Order,
+}
+
+impl Options {
+    /// Reads them; refuses keys that the member does not have.
+    pub(super) fn read(params: &Params<'_>, member: &Member) -> Result<Self, TransportError> {
+        params.allow(member.keys)?;
+        let order = match params.choice("multiplexer", &["strict", "first-come"])? {
+            Some("first-come") => Order::FirstCome,
+            Some(_) => Order::Strict,
+            None => member.order,
+        };
+        Ok(Self {
+            accounting: Accounting {
+                overhead_bytes: params.integer("overhead_bytes", 0..=65_535)?,
+                strict: params.boolean("strict_two_subheaders")?.unwrap_or(false),
+            },
+            media_bytes: params.integer("media_bytes", 1..=1000)?.unwrap_or(MEDIA_BYTES) as usize,
+            order,
+        })
+    }
+}

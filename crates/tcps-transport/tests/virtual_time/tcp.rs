@@ -1,0 +1,251 @@
+//! The `tcp` transport between two ends in virtual time.
+
+use crate::{
+    pair::{Boxed, Conditions, Pair},
+    session::{content, meta, Session},
+};
+use proptest::prelude::*;
+use serde_json::{json, Value};
+use tcps_core::{
+    endpoint::{Endpoint, Input},
+    sample::{Echo, Meta},
+    seed::Stream,
+    time::{Time, MS, SECOND},
+};
+use tcps_transport::{endpoint, ChannelContext, Side};
+
+fn make(params: &Value, side: Side) -> Boxed {
+    let context = ChannelContext::of(&[(1, Side::B, "kinematic"), (2, Side::A, "haptic")]);
+    Boxed(endpoint("tcp", params, side, &context).unwrap())
+}
+
+fn tcp_pair(seed: u64, params: Value, both: Conditions) -> Pair<Boxed, Boxed> {
+    Pair::new(seed, make(&params, Side::A), make(&params, Side::B), both, both)
+}
+
+fn way(latency_ns: Time, loss: f64) -> Conditions {
+    Conditions { latency_ns, loss, ..Default::default() }
+}
+
+// [RFC 9293 §3.5]
+#[test]
+fn samples_of_every_size_arrive_as_they_were_from_before_the_connection_stands() {
+    let sizes = [0, 1, 64, 1115, 1116, 1117, 20_000, 200_000];
+    let mut pair = tcp_pair(1, Value::Null, way(5 * MS, 0.0));
+    for (index, size) in (0..).zip(sizes) {
+        pair.send(meta(1, index, 5), &content(index, size));
+    }
+    pair.run_until(SECOND);
+    let got: Vec<_> = pair.server.delivered.iter().map(|(d, b)| (d.meta.index, b.clone())).collect();
+    let expected: Vec<_> = (0u32..).zip(sizes).map(|(i, n)| (i, content(i, n))).collect();
+    assert!(got == expected);
+    assert_eq!(pair.server.delivered[0].0.received_ns, 15 * MS, "SYN, SYN with ACK, data");
+    assert_eq!(pair.client.endpoint.stats().retransmits, 0);
+}
+
+// [PROTOCOLS 1.2]
+#[test]
+fn accounts_are_charged_the_ip_packet_and_the_link_header() {
+    let mut pair = tcp_pair(1, json!({"mtu_bytes": 600}), way(MS, 0.0));
+    pair.run_until(100 * MS);
+    pair.send(meta(1, 0, 0), &[0; 64]);
+    pair.send(meta(1, 1, 0), &[0; 1000]);
+    pair.run_until(SECOND);
+    let charged: Vec<_> = pair.client.transmitted.iter().map(|t| (t.wire_bytes, t.flow, t.index)).collect();
+    let segment = |bytes: u32| 20 + 20 + bytes + 26;
+    assert_eq!(charged[2], (segment(24 + 64), 1, 0), "behind SYN and ACK");
+    assert_eq!(charged[3..5], [(segment(560), 1, 1), (segment(24 + 1000 - 560), 1, 1)]);
+}
+
+// [PROTOCOLS 6.1]
+#[test]
+fn an_echo_command_stays_on_its_sample() {
+    let echo = Echo { target: 0x8007, sequence: 1, reply_to: 4, injected_ns: -3 };
+    let mut pair = tcp_pair(2, Value::Null, way(MS, 0.1));
+    for index in 0..50 {
+        let echo = (index % 7 == 0).then_some(Echo { sequence: index, ..echo });
+        pair.send(Meta { echo, ..meta(1, index, 0) }, &content(index, 100));
+    }
+    pair.run_until(60 * SECOND);
+    let echoes: Vec<_> = pair.server.delivered.iter().map(|(d, _)| d.meta.echo.map(|e| e.sequence)).collect();
+    assert_eq!(echoes, (0..50).map(|i| (i % 7 == 0).then_some(i)).collect::<Vec<_>>());
+}
+
+// [RFC 9293 §3.8]
+#[test]
+fn a_lost_segment_holds_up_everything_behind_it() {
+    let mut pair = tcp_pair(3, Value::Null, way(10 * MS, 0.0));
+    pair.run_until(100 * MS);
+    for index in 0..20 {
+        pair.client.sends.loss = if index == 5 { 1.0 } else { 0.0 };
+        pair.send(meta(1, index, pair.time), &content(index, 64));
+        pair.run_until(pair.time + MS);
+    }
+    pair.run_until(SECOND);
+    let delays: Vec<_> =
+        pair.server.delivered.iter().map(|(d, _)| d.received_ns - d.meta.origin_ns).collect();
+    assert_eq!(delays[..5], [10 * MS; 5]);
+    assert!(delays[5] > 30 * MS, "three repeated acknowledgements and a way back: {}", delays[5]);
+    let at = |i: usize| pair.server.delivered[i].0.received_ns;
+    assert!((6..20).all(|i| at(i) >= at(5)) && at(6) == at(5), "what waited came with it");
+    assert_eq!(pair.client.endpoint.stats().retransmits, 1);
+}
+
+#[test]
+fn a_full_queue_refuses_samples_and_counts_them() {
+    let params = json!({"queue_bytes": 10_000, "send_buffer_bytes": 4096});
+    let mut pair = tcp_pair(4, params, way(10 * MS, 1.0));
+    for index in 0..100 {
+        pair.send(meta(1, index, 0), &[0; 176]);
+    }
+    assert_eq!(pair.client.endpoint.stats().refused, 50, "200 bytes each in the stream");
+    (pair.client.sends.loss, pair.server.sends.loss) = (0.0, 0.0);
+    pair.run_until(10 * SECOND);
+    assert_eq!(pair.server.delivered.len(), 50);
+}
+
+#[test]
+fn a_session_over_a_bad_network_loses_and_repeats_nothing() {
+    let bad = Conditions { latency_ns: 5 * MS, jitter_ns: 2 * MS, loss: 0.01, duplication: 0.05 };
+    let mut session = Session::new(tcp_pair(5, json!({"queue_bytes": 4_000_000}), bad));
+    session.run(10 * SECOND);
+    session.pair.run_until(60 * SECOND);
+    let (there, back) = session.delivered();
+    assert_eq!((there, back), (session.sent, session.sent), "each in order, once");
+    let ends = [&session.pair.client.endpoint, &session.pair.server.endpoint];
+    let repeated: u64 = ends.iter().map(|e| e.stats().retransmits).sum();
+    assert!(repeated > 100, "the network is bad enough");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_at_the_same_moments() {
+    let bad = Conditions { latency_ns: 5 * MS, jitter_ns: MS, loss: 0.02, duplication: 0.02 };
+    for congestion in ["cubic", "reno", "none"] {
+        let digest = |seed| {
+            let mut session = Session::new(tcp_pair(seed, json!({"congestion": congestion}), bad));
+            session.run(5 * SECOND);
+            session.pair.digest()
+        };
+        assert_eq!(digest(1), digest(1), "{congestion}");
+        assert_ne!(digest(1), digest(2), "{congestion}");
+    }
+}
+
+// [RFC 9293 §3.1]
+#[test]
+fn strange_packets_are_counted_and_survived() {
+    let mut session = Session::new(tcp_pair(6, Value::Null, way(2 * MS, 0.0)));
+    let mut chance = Stream::new(9, "strange");
+    let mut strange = 0;
+    for _ in 0..400 {
+        session.run(10 * MS);
+        let length = chance.below(120) as usize;
+        let mut bytes: Vec<u8> = (0..length).map(|_| chance.bits() as u8).collect();
+        if chance.chance(0.5) && length > 40 {
+            bytes[..10].copy_from_slice(&[0x45, 0, 0, length as u8, 0, 0, 0x40, 0, 64, 6]);
+        }
+        for end in [&mut session.pair.client.endpoint, &mut session.pair.server.endpoint] {
+            end.handle_input(session.pair.time, Input::Datagram { bytes: &bytes, received_ns: 0 });
+            strange += 1;
+        }
+    }
+    session.pair.run_until(session.pair.time + SECOND);
+    assert_eq!(session.delivered(), (session.sent, session.sent));
+    let counted = |end: &Boxed| end.stats().malformed;
+    let pair = &session.pair;
+    assert_eq!(counted(&pair.client.endpoint) + counted(&pair.server.endpoint), strange);
+}
+
+/// A reset that fits (an attacker who sees the packets can make one) costs the connection, and a new one follows.
+#[test]
+fn a_connection_that_is_reset_is_opened_again() {
+    for victim in [Side::A, Side::B] {
+        let mut session = Session::new(tcp_pair(7, Value::Null, way(2 * MS, 0.0)));
+        session.run(SECOND);
+        let end = if victim == Side::A { &mut session.pair.client } else { &mut session.pair.server };
+        let reset = reset_for(end.last_received.as_deref().unwrap());
+        end.endpoint.handle_input(SECOND, Input::Datagram { bytes: &reset, received_ns: SECOND });
+        session.run(10 * SECOND);
+        session.pair.run_until(session.pair.time + 5 * SECOND);
+        let (there, back) = session.arrived();
+        assert!(there > 9_000 && back > 9_000, "{victim:?}: {there} {back} of {}", session.sent);
+    }
+}
+
+/// The packet that was received, as a reset with the next number.
+fn reset_for(packet: &[u8]) -> Vec<u8> {
+    let mut reset = packet[..40].to_vec();
+    let content = packet.len() as u32 - 20 - u32::from(packet[32] >> 4) * 4;
+    let next = u32::from_be_bytes([packet[24], packet[25], packet[26], packet[27]]).wrapping_add(content);
+    reset[24..28].copy_from_slice(&next.to_be_bytes());
+    reset[2..4].copy_from_slice(&40u16.to_be_bytes());
+    reset[10..12].copy_from_slice(&[0, 0]);
+    (reset[32], reset[33]) = (0x50, 0x14);
+    reset[36..40].copy_from_slice(&[0; 4]);
+    let ip = checksum(&[&reset[..20]]);
+    reset[10..12].copy_from_slice(&ip);
+    let tcp = checksum(&[&reset[12..20], &[0, 6, 0, 20], &reset[20..40]]);
+    reset[36..38].copy_from_slice(&tcp);
+    reset
+}
+
+/// The Internet checksum (RFC 1071).
+fn checksum(parts: &[&[u8]]) -> [u8; 2] {
+    let words = parts.iter().flat_map(|p| p.chunks(2));
+    let mut sum: u32 = words.map(|w| u32::from(w[0]) << 8 | u32::from(*w.get(1).unwrap_or(&0))).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    (!(sum as u16)).to_be_bytes()
+}
+
+/// Goodput without a bottleneck follows the loss: within a factor of two of the square-root law.
+// [Mathis 1997]
+#[test]
+fn goodput_falls_with_the_square_root_of_the_loss() {
+    for congestion in ["reno", "cubic"] {
+        let mut last = f64::INFINITY;
+        for loss in [0.0, 0.001, 0.01] {
+            let params = json!({"congestion": congestion, "send_buffer_bytes": 131_072, "receive_buffer_bytes": 131_072});
+            let mut pair = tcp_pair(8, params, way(15 * MS, 0.0));
+            pair.client.sends.loss = loss;
+            for index in 0..1_500 {
+                pair.send(meta(1, index, 0), &[0; 49_976]);
+                pair.run_until(index as Time * 10 * MS);
+            }
+            let bytes: usize = pair.server.delivered.iter().map(|(_, b)| b.len()).sum();
+            let goodput_bps = bytes as f64 * 8.0 / 15.0;
+            let law_bps = 1160.0 * 8.0 / 0.03 * (1.5 / loss).sqrt();
+            println!(
+                "{congestion} at loss {loss}: {:.2} Mbit/s, law {:.2}",
+                goodput_bps / 1e6,
+                law_bps / 1e6
+            );
+            assert!(goodput_bps < last);
+            if loss > 0.0 {
+                assert!((0.3..2.0).contains(&(goodput_bps / law_bps)), "{congestion} {loss} {goodput_bps}");
+            }
+            last = goodput_bps;
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn every_sample_arrives_once_and_in_order(
+        seed: u64, loss in 0.0..0.1, duplication in 0.0..0.3, jitter_ns in 0i64..3 * MS,
+        sizes in proptest::collection::vec(prop_oneof![Just(64usize), 0..3000usize], 1..60),
+    ) {
+        let bad = Conditions { latency_ns: MS, jitter_ns, loss, duplication };
+        let mut pair = tcp_pair(seed, Value::Null, bad);
+        for (index, size) in (0..).zip(&sizes) {
+            pair.send(meta(1, index, pair.time), &content(index, *size));
+            pair.run_until(pair.time + 10 * MS);
+        }
+        pair.run_until(pair.time + 600 * SECOND);
+        let got: Vec<_> = pair.server.delivered.iter().map(|(d, b)| (d.meta.index, b.clone())).collect();
+        let sent: Vec<_> = (0..).zip(&sizes).map(|(i, n)| (i, content(i, *n))).collect();
+        prop_assert!(got == sent);
+    }
+}

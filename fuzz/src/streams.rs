@@ -1,0 +1,151 @@
+//! The `tcp` and `quic` transports: two ends, a network that loses, repeats, reorders and damages, and anybody who
+//! sends what he likes.
+
+use crate::script::Script;
+use serde_json::json;
+use tcps_core::{
+    endpoint::{Endpoint, Input, Output},
+    sample::Meta,
+    time::Time,
+};
+use tcps_transport::{endpoint, udp::MAX_SAMPLE_BYTES, ChannelContext, Side};
+
+/// TCP by smoltcp.
+pub fn tcp(data: &[u8]) {
+    play(
+        "tcp",
+        json!({"queue_bytes": 5_000, "send_buffer_bytes": 4_096, "receive_buffer_bytes": 4_096}),
+        data,
+    );
+}
+
+/// QUIC by quinn-proto; the first byte chooses the mode.
+pub fn quic(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else { return };
+    let mode = ["stream-per-flow", "stream-per-sample", "datagram"][usize::from(first % 3)];
+    play("quic", json!({"mode": mode, "queue_bytes": 5_000}), rest);
+}
+
+struct Ends {
+    ends: [Box<dyn Endpoint>; 2],
+    /// Datagrams under way, with the end that they go to.
+    flight: Vec<(usize, Vec<u8>)>,
+    /// Samples by the end that they come from, each as its number and its length.
+    sent: [Vec<usize>; 2],
+    now: Time,
+    /// Whether somebody else has had his hands in it: then what arrives may be his.
+    touched: bool,
+    damaged: bool,
+}
+
+fn play(transport: &str, params: serde_json::Value, data: &[u8]) {
+    let context = ChannelContext::of(&[(0, Side::B, "kinematic"), (1, Side::A, "haptic")]);
+    let make = |side| endpoint(transport, &params, side, &context).expect("good parameters");
+    let mut script = Script(data);
+    let mut play = Ends {
+        ends: [make(Side::A), make(Side::B)],
+        flight: Vec::new(),
+        sent: [Vec::new(), Vec::new()],
+        now: 0,
+        touched: false,
+        damaged: false,
+    };
+    while let Some(step) = script.next() {
+        let end = usize::from(step >> 7);
+        match step % 8 {
+            0 => play.wait(script.number::<1>() as Time * 4_000_000),
+            1 => play.wait(script.number::<4>() as Time * 1_000),
+            2 => play.sample(end, script.number::<2>() as usize % 6_000),
+            3 => play.lose(script.number::<1>() as usize),
+            4 => play.damage(script.number::<1>() as usize, script.number::<2>() as usize),
+            5 => {
+                let n = script.number::<1>() as usize;
+                play.touched = true;
+                play.arrive(end, script.take(n));
+            }
+            6 => play.repeat(script.number::<1>() as usize),
+            _ => play.pass(script.number::<1>() as usize),
+        }
+    }
+}
+
+impl Ends {
+    fn wait(&mut self, span_ns: Time) {
+        self.now += span_ns;
+        for end in 0..2 {
+            for _ in 0..4 {
+                if self.ends[end].poll_timeout().is_some_and(|t| t <= self.now) {
+                    self.ends[end].handle_input(self.now, Input::Timeout);
+                    self.drain(end);
+                }
+            }
+            let due = self.ends[end].poll_timeout();
+            assert!(due.is_none_or(|t| t > self.now), "end {end} would be called again at once");
+        }
+    }
+
+    fn sample(&mut self, end: usize, length: usize) {
+        let index = self.sent[end].len() as u32;
+        let meta = Meta { flow: end as u16, index, origin_ns: 9, echo: None };
+        let bytes = vec![index as u8; length];
+        self.sent[end].push(length);
+        self.ends[end].handle_input(self.now, Input::Sample { meta, bytes: &bytes });
+        self.drain(end);
+    }
+
+    fn lose(&mut self, place: usize) {
+        if !self.flight.is_empty() {
+            let _ = self.flight.remove(place % self.flight.len());
+        }
+    }
+
+    fn damage(&mut self, place: usize, bit: usize) {
+        let n = self.flight.len().max(1);
+        if let Some((_, bytes)) = self.flight.get_mut(place % n).filter(|(_, b)| !b.is_empty()) {
+            let bit = bit % (bytes.len() * 8);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            // Two changed bits can make up a checksum of TCP that is right, and under libFuzzer smoltcp takes any.
+            self.touched |= cfg!(fuzzing) || std::mem::replace(&mut self.damaged, true);
+        }
+    }
+
+    fn repeat(&mut self, place: usize) {
+        let n = self.flight.len().max(1);
+        if let Some((to, bytes)) = self.flight.get(place % n).cloned() {
+            self.arrive(to, &bytes);
+        }
+    }
+
+    fn pass(&mut self, place: usize) {
+        if !self.flight.is_empty() {
+            let (to, bytes) = self.flight.remove(place % self.flight.len());
+            self.arrive(to, &bytes);
+        }
+    }
+
+    fn arrive(&mut self, end: usize, bytes: &[u8]) {
+        self.ends[end].handle_input(self.now, Input::Datagram { bytes, received_ns: self.now });
+        self.drain(end);
+    }
+
+    fn drain(&mut self, end: usize) {
+        let mut buf = Vec::new();
+        while let Some(output) = self.ends[end].poll_output(&mut buf) {
+            match output {
+                Output::Transmit(t) => {
+                    assert!(t.wire_bytes as usize > buf.len());
+                    if self.flight.len() < 256 {
+                        self.flight.push((1 - end, buf.clone()));
+                    }
+                }
+                Output::Deliver(d) => {
+                    assert!(usize::from(d.meta.flow) == 1 - end && buf.len() <= MAX_SAMPLE_BYTES);
+                    let sent = self.sent[1 - end].get(d.meta.index as usize);
+                    let same = sent == Some(&buf.len()) && buf.iter().all(|b| *b == d.meta.index as u8);
+                    assert!(self.touched || same, "sample {} is not what was sent", d.meta.index);
+                }
+                Output::Record(_) => {}
+            }
+        }
+    }
+}

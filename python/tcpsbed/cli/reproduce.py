@@ -1,0 +1,90 @@
+"""`tcpsbed reproduce`: published experiments run again, with what is published beside what comes out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tcpsbed.cli.failures import FAILED, WRONG_INPUT, fail, guarded
+from tcpsbed.cli.options import Quiet
+
+HELP = """Run the experiments of a published work and compare.
+
+\b
+Examples:
+  tcpsbed reproduce --list                    which works there are
+  tcpsbed reproduce gokhale2017               table, figures and a page in reproduced/gokhale2017
+  tcpsbed reproduce gokhale2017 --json        rows of item, published, ours, tolerance, within, reason
+  tcpsbed reproduce all                       every work
+
+The tolerances stand in tests/paper/expected.toml, each with its reason. Exit status 1 if an item is not within.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("reproduce", help=HELP)(guarded(reproduce))
+
+
+def reproduce(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A work, or all.", show_default=False)
+    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="Say which works there are.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Rows as JSON on standard output.")] = False,
+    short: Annotated[bool, typer.Option("--short", help="Short sweeps, as the tests run them.")] = False,
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="DIR", help="Folder of the figures; a folder for each work in it."),
+    ] = Path("reproduced"),
+    quiet: Quiet = False,
+) -> None:
+    """Reproduces works; see HELP."""
+    from tcpsbed.reproduce import page
+    from tcpsbed.reproduce.works import WORKS, find
+
+    if listing:
+        _list(as_json=as_json)
+        return
+    if name is None:
+        fail("NAME is missing; allowed: all, " + ", ".join(w.name for w in WORKS), WRONG_INPUT)
+    rows: dict[str, list[dict[str, object]]] = {}
+    failed = False
+    for work in WORKS if name == "all" else (find(name),):
+        study = work.reproduce(out / work.name, full=not short, tell=_teller(quiet or as_json))
+        rows[work.name] = [row.to_json() for row in study.rows]
+        failed |= any(row.within is False for row in study.rows)
+        path = page.write(study, work.reference, out / work.name)
+        if not as_json:
+            typer.echo(f"{work.name}: {work.reference}\n\n{page.text(study)}\nfigures: {path}")
+    if as_json:
+        typer.echo(json.dumps(rows if name == "all" else rows[name], indent=1))
+    if failed:
+        sys.exit(FAILED)
+
+
+def _list(*, as_json: bool) -> None:
+    from tcpsbed.reproduce.works import WORKS
+
+    if as_json:
+        typer.echo(json.dumps([{"name": work.name, "reference": work.reference} for work in WORKS]))
+        return
+    for work in WORKS:
+        typer.echo(f"{work.name:16s} {work.reference}")
+
+
+def _teller(silent: bool) -> Callable[[str], None]:
+    return _silent if silent or not sys.stderr.isatty() else _say
+
+
+def _silent(_: str) -> None:
+    """Says nothing."""
+
+
+def _say(text: str) -> None:
+    print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,202 @@
+"""Gokhale, Nair, Chaudhuri 2017: dynamic packetization against constant and variable bit rate traffic.
+
+```text
+packet sizes ─► rates, overheads             dumbbell ─► peaks and jitters, boundaries, five phases, bounds
+```
+The experiments run in the profile of `scenarios/dumbbell-dpm.toml`. [PROTOCOLS 2.10]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tcpsbed.reproduce import bounds, curves, dumbbell
+from tcpsbed.reproduce.dumbbell import Case, Seen
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from tcpsbed.reproduce.study import Study
+
+GUARDED, PUBLISHED = "dpm-g", "dpm"
+LIMIT_MS = 30.0
+"""Haptic delay that quality of service allows. [PROTOCOLS 1.8]"""
+
+
+def reproduce(study: Study) -> None:
+    """Runs all experiments of the paper that can be run."""
+    rates(study)
+    peaks(study)
+    losses(study)
+    jitters_held(study)
+    reports(study)
+    phases(study)
+    steady(study)
+    low_rates(study)
+    study.cannot("snr", "the force traces of the paper are not public")
+    study.cannot("visual-haptic", "the force trace that triggers its packets is not public")
+
+
+def rates(study: Study) -> None:
+    """Rate for every k, and what part of it is headers."""
+
+    def run(k: int) -> Seen:
+        return dumbbell.run(study, Case("fixed-k", 0.0, 2.0, f"k = {k}"))
+
+    seen = study.each(range(1, 8 if study.full else 5), run)
+    means = {
+        k: {flow: s.sent[flow][1][20:-20].mean() * 8.0 / k for flow in ("haptic", "kinematic")}
+        for k, s in seen.items()
+    }
+    for k in range(1, 5):
+        study.compare(f"rate-backward-k{k}", means[k]["haptic"])
+        study.compare(f"rate-forward-k{k}", means[k]["kinematic"])
+    study.compare("overhead-backward", 100.0 * (1.0 - 560.0 / means[1]["haptic"]))
+    study.compare("overhead-forward", 100.0 * (1.0 - 192.0 / means[1]["kinematic"]))
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        for flow, name in (("haptic", "way back: force, sound, picture"), ("kinematic", "way there: motion")):
+            axes.plot(list(means), [m[flow] for m in means.values()], "o-", label=name)
+        axes.set(xlabel="fragments merged in a packet, k", ylabel="rate on the wire (kbit/s)", ylim=(0, None))
+        axes.legend()
+
+    study.figure("rate-over-k", "Rate of the telehaptic streams for every k", draw)
+
+
+def peaks(study: Study) -> None:
+    """Largest delays and jitters at 400 kbit/s, and what other increases of k make of them."""
+    duration = 500.0 if study.full else 20.0
+    cases = {
+        name: Case(name, 400.0, duration)
+        for name in (GUARDED, PUBLISHED, "dpm-multistep", "no-merge", "fixed-k")
+    }
+    seen = study.each(cases.values(), lambda case: dumbbell.run(study, case))
+    guarded = seen[cases[GUARDED]]
+    for flow in ("haptic", "audio", "video"):
+        study.compare(f"peak-{flow}", guarded.peak(flow))
+        study.compare(f"jitter-{flow}", guarded.jitter(flow)[1])
+    study.compare("peak-haptic-profile", guarded.peak("haptic"))
+    study.compare("multistep", seen[cases["dpm-multistep"]].peak("haptic"))
+    shown = {name: seen[case] for name, case in cases.items()}
+    study.figure("delay-400", "Haptic delay, step of 400 kbit/s at 0.5 s", curves.over_time(shown, 5.0))
+    study.figure(
+        "k-400",
+        "Fragments in a packet and rate of the source, guarded DPM, 400 kbit/s",
+        curves.k_and_rate(guarded, 6.0),
+    )
+    study.figure("media-400", "Delay of sound and picture, 400 kbit/s", curves.media(guarded, 5.0))
+
+
+def losses(study: Study) -> None:
+    """Where loss begins, with and without merging; delay and throughput over the rate of cross traffic."""
+    duration = 500.0 if study.full else 100.0
+    grid = [0, 100, 200, 260, 300, 350, 400, 410]
+    near = [402, 403, 404, 405, 406, 407, 408, 409]
+    cases = [Case(GUARDED, r, duration) for r in (*grid, *(near if study.full else ()))]
+    cases += [Case("no-merge", r, duration) for r in (0, 1, 2, 3, 4, 5, 6, 7, 8, 100, 200, 300, 400)]
+    if study.full:
+        cases += [Case(PUBLISHED, r, duration) for r in (*range(380, 411, 2), *grid[:-1])]
+    seen = study.each(dict.fromkeys(cases), lambda case: dumbbell.run(study, case))
+    guarded = {c.cbr_kbps: s for c, s in seen.items() if c.transport == GUARDED}
+    plain = {c.cbr_kbps: s for c, s in seen.items() if c.transport == "no-merge"}
+    published = {c.cbr_kbps: s for c, s in seen.items() if c.transport == PUBLISHED}
+    study.compare("loss-400", max(s.loss("haptic") for r, s in guarded.items() if r <= 400))
+    study.compare("loss-410", guarded[410].loss("haptic"))
+    for r in (4, 8, 400):
+        study.compare(f"no-merge-{r}", plain[r].offered_loss())
+    if study.full:
+        study.compare("threshold-no-merge", _boundary(plain))
+        study.compare("threshold-dpm", _boundary(guarded))
+        study.compare("threshold-dpm-unguarded", _boundary(published))
+    shown = {"guarded DPM": guarded, "no merging": plain, "published DPM as read": published}
+    study.figure("over-cbr", "Over the rate of constant cross traffic", curves.over_cbr(shown))
+
+
+def _boundary(seen: dict[float, Seen]) -> float:
+    """The largest rate below which nothing is lost."""
+    lossy = [r for r, s in seen.items() if s.offered_loss() > 0.0]
+    return max(r for r in seen if r < min(lossy, default=np.inf))
+
+
+def jitters_held(study: Study) -> None:
+    """What holding k after congestion saves of jitter and of changes."""
+    duration = 500.0 if study.full else 60.0
+    cases = {(n, r): Case(n, r, duration) for n in (PUBLISHED, "dpm-holdup") for r in (260.0, 400.0)}
+    seen = study.each(cases.values(), lambda case: dumbbell.run(study, case))
+
+    def saved(rate: float, of: str) -> float:
+        plain, held = (seen[cases[name, rate]] for name in (PUBLISHED, "dpm-holdup"))
+        count = {name: len(s.merging["haptic"][0]) for name, s in (("plain", plain), ("held", held))}
+        if of == "changes":
+            return 100.0 * (1.0 - count["held"] / count["plain"])
+        return 100.0 * (1.0 - held.jitter("haptic")[0] / plain.jitter("haptic")[0])
+
+    study.compare("holdup", saved(400.0, "jitter"))
+    study.compare("holdup-260", saved(260.0, "jitter"))
+    study.compare("holdup-changes", saved(400.0, "changes"))
+    shown = {name: seen[cases[name, 400.0]] for name in (PUBLISHED, "dpm-holdup")}
+    study.figure("holdup", "k with and without hold-up, 400 kbit/s", curves.ks(shown, 8.0))
+
+
+def reports(study: Study) -> None:
+    """Control by a report every half second."""
+    cases = {n: Case(n, 400.0, 6.0) for n in ("rtcp-report", GUARDED)}
+    seen = study.each(cases.values(), lambda case: dumbbell.run(study, case))
+    reported = seen[cases["rtcp-report"]]
+    time, k = reported.merging["haptic"]
+    study.compare("rtcp-reaction", float(time[k > 1].min(initial=np.inf)))
+    study.compare("rtcp-peak", reported.peak("haptic"))
+    shown = {n: seen[c] for n, c in cases.items()}
+    study.figure("reports", "Feedback every half second and in every header", curves.over_time(shown, 3.0))
+
+
+def phases(study: Study) -> None:
+    """Five phases of cross traffic."""
+    case = Case(GUARDED, scenario="dumbbell-phases", duration_s=9.0)
+    seen = dumbbell.run(study, case)
+    spans = ((0.1, 0.5), (0.5, 2.5), (2.5, 4.5), (4.5, 6.5), (7.0, 9.0))
+    for i, (name, span) in enumerate(zip(("quiet", "260", "350", "400", "after"), spans, strict=True)):
+        study.compare(f"phase-{i + 1}-{name}", seen.rate("haptic", *span))
+    time, k = seen.merging["haptic"]
+    study.compare("phase-return", float(time[k == 1].max(initial=0.0)) - 6.5)
+    study.compare("phase-peak", seen.peak("haptic"))
+    study.figure("phases", "Five phases of cross traffic on the way back", curves.k_and_rate(seen, 9.0))
+
+
+def steady(study: Study) -> None:
+    """Largest delay once cross traffic has been there for long, beside the bounds. [PROTOCOLS 2.11]"""
+    totals = (460, 560, 660, 672, 700, 750, 761, 800)
+    duration = 100.0 if study.full else 20.0
+
+    def run(total: int) -> Seen:
+        return dumbbell.run(study, Case(GUARDED, total - 400.0, duration))
+
+    seen = study.each(totals, run)
+    peak = {total: seen[total].peak("haptic", 5.0) for total in totals}
+    for total in totals:
+        study.compare(f"bound-{total}", peak[total])
+        study.compare(f"eq7-{total}", peak[total])
+    study.compare("eq8", bounds.audio_ms(LIMIT_MS))
+    study.compare("eq9", bounds.video_ms(LIMIT_MS))
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        fine = np.arange(405, 806)
+        axes.plot(fine, [bounds.printed_ms(float(t)) for t in fine], label="equation 7 as printed")
+        axes.plot(fine, [bounds.corrected_ms(float(t)) for t in fine], label="corrected")
+        axes.plot(totals, list(peak.values()), "ko", label="ours")
+        axes.set(xlabel="cross traffic (kbit/s)", ylabel="largest haptic delay in steady state (ms)")
+        axes.legend()
+
+    study.figure("bounds", "Bounds of the haptic delay", draw)
+
+
+def low_rates(study: Study) -> None:
+    """Mean rate of DPM where no merging would do as well."""
+    cases = [Case(n, float(r), 20.0) for n in (PUBLISHED, GUARDED) for r in range(5)]
+    seen = study.each(cases, lambda case: dumbbell.run(study, case))
+    mean = {case: s.rate("haptic", 0.5, 20.0) for case, s in seen.items()}
+    study.compare("low-rates", min(m for c, m in mean.items() if c.transport == PUBLISHED and c.cbr_kbps > 0))

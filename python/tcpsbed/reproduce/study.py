@@ -1,0 +1,153 @@
+"""A study: the runs of one work, and the rows and figures that come of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from tcpsbed.errors import DataError
+from tcpsbed.reproduce.expected import TREE, Expected, load
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from tcpsbed.analysis import Run
+
+T = TypeVar("T")
+Case = TypeVar("Case")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: an item, what is published, what came out, and whether that is near enough."""
+
+    key: str
+    item: str
+    published: float | None
+    ours: float | None
+    tolerance: float
+    within: bool | None
+    reason: str
+
+    @property
+    def verdict(self) -> str:
+        """`true`, `false` or `not reproducible`."""
+        return "not reproducible" if self.within is None else str(self.within).lower()
+
+    def to_json(self) -> dict[str, object]:
+        """The row as `tcpsbed reproduce --json` prints it."""
+        return {
+            "item": self.item,
+            "key": self.key,
+            "published": self.published,
+            "ours": self.ours,
+            "tolerance": self.tolerance,
+            "within": "not reproducible" if self.within is None else self.within,
+            "reason": self.reason,
+        }
+
+
+@dataclass
+class Study:
+    """What a work is given to run its experiments with.
+
+    Parameters
+    ----------
+    work : str
+        Its name.
+    out : Path, optional
+        Folder of the figures; absent: none are drawn.
+    full : bool
+        False: short sweeps, for tests.
+    tell : callable
+        Hears of every case that is done.
+    """
+
+    work: str
+    out: Path | None
+    full: bool = True
+    tell: Callable[[str], None] = lambda _: None
+    rows: list[Row] = field(default_factory=list)
+    figures: list[tuple[str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.expected: dict[str, Expected] = load(self.work)
+
+    def compare(self, key: str, ours: float, note: str = "") -> Row:
+        """Adds the row of an item that came out as `ours`; where nothing is published, `note` says why."""
+        e = self._item(key)
+        value = float(ours)
+        row = Row(key, e.item, e.published, value, e.tolerance, e.holds(value), note or e.why)
+        self.rows.append(row)
+        return row
+
+    def cannot(self, key: str, reason: str) -> Row:
+        """Adds the row of an item that cannot be reproduced, with the reason."""
+        e = self._item(key)
+        row = Row(key, e.item, e.published, None, e.tolerance, None, reason)
+        self.rows.append(row)
+        return row
+
+    def _item(self, key: str) -> Expected:
+        if key not in self.expected:
+            raise DataError("has no entry in tests/paper/expected.toml", key=f"{self.work}.{key}")
+        return self.expected[key]
+
+    def run(self, scenario: str, settings: Sequence[str], read: Callable[[Run], T]) -> T:
+        """Runs a scenario of the tree in virtual time and reads something off it; the run folder goes away.
+
+        Parameters
+        ----------
+        scenario
+            Its name in `scenarios/`, without `.toml`.
+        settings
+            Overrides as on the command line.
+        read
+            Called with the finished run.
+        """
+        from tcpsbed import config, session
+        from tcpsbed.analysis import Run
+
+        loaded = config.load(TREE / "scenarios" / f"{scenario}.toml", settings)
+        folder = Path(tempfile.mkdtemp(prefix="tcpsbed-reproduce-"))
+        try:
+            session.execute(loaded, world="virtual", out=folder, samples=False)
+            return read(Run(folder))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def each(self, cases: Iterable[Case], run: Callable[[Case], T]) -> dict[Case, T]:
+        """Runs a function on every case, on all cores at once; results by case."""
+        listed = list(cases)
+
+        def one(case: Case) -> T:
+            result = run(case)
+            self.tell(f"{self.work}: {case}")
+            return result
+
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            return dict(zip(listed, pool.map(one, listed), strict=True))
+
+    def figure(self, name: str, title: str, draw: Callable[[Figure], None]) -> None:
+        """Draws a figure into `NAME.png`; without a folder nothing is drawn."""
+        if self.out is None:
+            return
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        from tcpsbed import __version__
+
+        figure = Figure(figsize=(8, 4.5), layout="constrained")
+        FigureCanvasAgg(figure)
+        draw(figure)
+        figure.suptitle(title)
+        figure.text(0.995, 0.005, f"tcpsbed {__version__}, virtual time", ha="right", size=6, color="gray")
+        self.out.mkdir(parents=True, exist_ok=True)
+        figure.savefig(self.out / f"{name}.png", dpi=120)
+        self.figures.append((name, title))

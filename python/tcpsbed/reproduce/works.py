@@ -1,0 +1,68 @@
+"""The works that can be reproduced: one module each, one line each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tcpsbed.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tcpsbed.reproduce.study import Study
+
+
+@dataclass(frozen=True)
+class Work:
+    """A published work: its name, its reference, and the module whose `reproduce(study)` runs it."""
+
+    name: str
+    reference: str
+    module: str
+
+    def reproduce(
+        self, out: Path | None, *, full: bool = True, tell: Callable[[str], None] = lambda _: None
+    ) -> Study:
+        """Runs all its experiments."""
+        from tcpsbed.reproduce.study import Study
+
+        study = Study(self.name, out, full, tell)
+        import_module(self.module).reproduce(study)
+        return study
+
+
+WORKS = (
+    Work(
+        "gokhale2017",
+        "Gokhale, Nair, Chaudhuri: Congestion control for network-aware telehaptic communication. "
+        "ACM TOMM 13(2), 2017",
+        "tcpsbed.reproduce.gokhale2017",
+    ),
+    Work(
+        "almouhamed",
+        "Al-Mouhamed, Toker, Iqbal: Evaluation of real-time delays for networked telerobotics",
+        "tcpsbed.reproduce.almouhamed",
+    ),
+    Work(
+        "hudson2001",
+        "Hudson et al.: Best-effort stream adaptations of a remote scanning-probe microscope, 2001",
+        "tcpsbed.reproduce.hudson2001",
+    ),
+    Work(
+        "abdullah2023",
+        "Abdullah, Monnet: RTP transmission of haptic data over an emulated LTE network. "
+        "Int. J. Online Biomed. Eng. 19(7), 2023",
+        "tcpsbed.reproduce.abdullah2023",
+    ),
+)
+
+
+def find(name: str) -> Work:
+    """The work with this name."""
+    for work in WORKS:
+        if work.name == name:
+            return work
+    raise ConfigError(f'found "{name}"', key="NAME", allowed=", ".join(work.name for work in WORKS))

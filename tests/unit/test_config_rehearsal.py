@@ -1,0 +1,102 @@
+"""`check` refuses what a run would refuse: transports, hooks and robots are made once, and the plan is set up once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tcpsbed
+from tcpsbed.config import check, load
+from tcpsbed.errors import ConfigError
+
+PAIR = """
+duration = "1 s"
+[components]
+tactile-operator = "a"
+[components.tactile-teleoperator]
+node = "b"
+robot = { run = "./code.py:Robot", senses = 3 }
+[flows.kinematic]
+[flows.haptic]
+"""
+CODE = """
+class Robot:
+    def __init__(self, says=3):
+        self.says = says
+
+    def step(self, t_ns, command, sense):
+        return self.says
+
+
+class NoStep:
+    pass
+
+
+class Hold:
+    def __init__(self, horizon_ns=0):
+        if horizon_ns > 10**9:
+            raise ValueError("a horizon above 1 s")
+
+    def __call__(self, t_ns, index, x, other, y):
+        return 0
+"""
+ROBOT = "components.tactile-teleoperator.robot"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "code.py").write_text(CODE)
+    path = tmp_path / "pair.toml"
+    path.write_text(PAIR)
+    return path
+
+
+REFUSED = {
+    'flows.kinematic.transport={kind="udp", mtu="10 B"}': "mtu is 10; allowed: a whole number from 300 to 65507",
+    'flows.kinematic.transport={kind="udp", foo=1}': 'no parameter "foo"; allowed: mtu, overhead',
+    'flows.kinematic.transport={kind="udp", mtu=1000}': "found 1000 for mtu, a number without a unit; allowed: a size",
+    f'{ROBOT}={{run="wall_mass", params={{mass_kg=-1}}}}': "robot.params: parameters of 'wall_mass': mass_kg = -1",
+    f'{ROBOT}="./code.py:NoStep"': "has no method step",
+    f'{ROBOT}={{run="./code.py:Robot", params={{colour=1}}}}': "robot.params: .*unexpected keyword argument 'colour'",
+    'hooks.predict={run="linear", at="tactile-operator", params={colour=1}}': "hooks.predict.params: .*colour",
+    'hooks.predict={run="./code.py:Hold", at="tactile-operator", params={horizon="2 s"}}': "a horizon above 1 s",
+}
+
+
+@pytest.mark.parametrize("override", REFUSED)
+def test_what_a_run_would_refuse_is_refused_with_its_key(file: Path, override: str) -> None:
+    with pytest.raises(ConfigError, match=REFUSED[override]) as refused:
+        check(load(file, [override]))
+    text = str(refused.value)
+    assert text.startswith(f"--set {override}: {override.partition('=')[0]}") and "\n" not in text
+    assert text.count("Error: ") <= 1, "an error is named once"
+
+
+def test_what_a_run_takes_is_right(file: Path) -> None:
+    check(load(file, ['flows.kinematic.transport={kind="udp", mtu="576 B"}']))
+    check(
+        load(file, ['hooks.predict={run="./code.py:Hold", at="tactile-operator", params={horizon="1 ms"}}'])
+    )
+
+
+@pytest.mark.parametrize("says", [4, 257, -1])
+def test_a_robot_that_writes_too_much_is_an_error_of_the_run(file: Path, tmp_path: Path, says: int) -> None:
+    text = f"{ROBOT}.params={{says={says}}}"
+    run = tcpsbed.run(file, out=tmp_path / "out", set=[text])
+    (error,) = run.summary["errors"]
+    assert f"step said that it wrote {says} values; allowed: 0 to 3 (senses)" in error
+
+
+def test_a_built_in_stage_is_called_by_its_name(file: Path, tmp_path: Path) -> None:
+    hold = 'hooks.predict={run="zoh", at="tactile-operator", flow="kinematic"}'
+    run = tcpsbed.run(file, out=tmp_path / "out", set=[hold])
+    assert [stage["name"] for stage in run.summary["stages"]] == ["zoh"]
+
+
+def test_a_shorter_run_leaves_out_what_comes_later_and_can_be_repeated(file: Path, tmp_path: Path) -> None:
+    """An event after the end is refused in a file, and left out where the run was made shorter."""
+    file.write_text(PAIR + '[[events]]\nat = "0.5 s"\nflow = "haptic"\nrunning = false\n')
+    run = tcpsbed.run(file, out=tmp_path / "out", set=['duration="0.2 s"'])
+    assert run.summary["events"] == []
+    check(load(tmp_path / "out" / "scenario.toml"))

@@ -1,0 +1,60 @@
+"""`tcpsbed reproduce`: the table of expected values, and how the command tells what it knows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tcpsbed.cli.app import app
+from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.reproduce import expected, works
+from tcpsbed.reproduce.study import Study
+
+runner = CliRunner()
+
+
+def test_every_work_has_expected_values_and_every_value_a_reason() -> None:
+    for work in works.WORKS:
+        entries = expected.load(work.name)
+        assert entries and all(len(entry.why) > 10 for entry in entries.values())
+
+
+@pytest.mark.parametrize(
+    ("compare", "ours", "holds"),
+    [("near", 30.3, True), ("near", 30.4, False), ("above", 29.8, True), ("below", 30.4, False)],
+)
+def test_a_tolerance_is_judged_as_it_says(compare: str, ours: float, holds: bool) -> None:
+    entry = expected.Expected("delay (ms)", 30.0, 0.35, compare, "a reason")
+    assert entry.holds(ours) is holds
+
+
+def test_entries_that_make_no_sense_are_refused_with_their_place(tmp_path: Path) -> None:
+    file = tmp_path / "expected.toml"
+    for text in (
+        'item = "x"\nwhy = "y"\ntolerence = 3',
+        'item = "x"',
+        'item = "x"\nwhy = "y"\ncompare = "like"',
+    ):
+        file.write_text(f"[a.b]\n{text}\n", encoding="utf-8")
+        with pytest.raises(DataError, match=r"a\.b"):
+            expected.load("a", file)
+    with pytest.raises(DataError, match="source tree"):
+        expected.load("a", tmp_path / "none.toml")
+
+
+def test_an_item_without_an_entry_cannot_be_compared() -> None:
+    with pytest.raises(DataError, match=r"gokhale2017\.nothing"):
+        Study("gokhale2017", None).compare("nothing", 1.0)
+
+
+def test_the_list_names_the_works_and_unknown_ones_are_refused() -> None:
+    told = json.loads(runner.invoke(app, ["reproduce", "--list", "--json"]).stdout)
+    assert [work["name"] for work in told] == [work.name for work in works.WORKS]
+    assert "gokhale2017" in runner.invoke(app, ["reproduce", "--list"]).stdout
+    with pytest.raises(ConfigError, match="gokhale2017"):
+        works.find("gokhale2018")
+    for arguments in (["reproduce"], ["reproduce", "gokhale2018"]):
+        assert runner.invoke(app, arguments).exit_code == 2

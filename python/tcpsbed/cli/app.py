@@ -9,6 +9,7 @@ import typer
 
 from tcpsbed.cli import (
     calibrate,
+    check_qos,
     latency,
     predict,
     reproduce,
@@ -54,7 +55,20 @@ def version(show: bool = typer.Option(False, "--version", help="Print the versio
         raise typer.Exit
 
 
-for module in (run, scenario, latency, sweep, step, stability, tune, predict, runs, calibrate, reproduce):
+for module in (
+    run,
+    scenario,
+    latency,
+    sweep,
+    step,
+    stability,
+    tune,
+    predict,
+    check_qos,
+    runs,
+    calibrate,
+    reproduce,
+):
     module.register(app)
 
 

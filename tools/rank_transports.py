@@ -3,7 +3,8 @@
     .venv/bin/python tools/rank_transports.py [--seconds 20] [--only NAME ...]
 
 The scenarios are `scenarios/ranking-*.toml`. Delays are those of the haptic flow, one way; late is above 30 ms
-[PROTOCOLS 1.8]; SNR is that of what a zero-order hold displays [PROTOCOLS 1.7]; bytes are those of the way back with all headers.
+[PROTOCOLS 1.8]; SNR is that of what a zero-order hold displays [PROTOCOLS 1.7]; the rate is that of the way back with
+all headers.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ frames/s) in one channel, {seconds} s of virtual time, seed 1, best SNR of the f
 
 * **delay**: one way, of the force: mean, 99th percentile, maximum. **late**: share of samples above 30 ms.
 * **lost**: share of force samples that never came; samples that a sampler or transport kept back do not count.
-* **SNR**: of the force that a zero-order hold displays, against a network without losses and with the smallest delay seen.
+* **SNR**: of the force that a zero-order hold displays once a period, against a network without losses and
+  with the smallest delay seen.
 * **sound**, **picture**: 99th percentile of the delay of a frame, and the share lost. **rate**: way back, all headers.
 """
 TITLES = {

@@ -28,6 +28,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "ranking.md"
 SCENARIOS = ("calm", "congested", "lossy", "jitter")
 LATE_NS = 30_000_000
+EXACT_DB = 120.0
+"""Above it only the rounding to 4-byte floats is left."""
 WEBER = "hooks.adaptive={ kind = 'code', run = 'weber', at = 'tactile-teleoperator', flow = 'haptic' }"
 CANDIDATES: dict[str, tuple[str, ...]] = {
     "udp": ("'udp'",),
@@ -91,7 +93,7 @@ class Row:
     def cells(self) -> list[str]:
         """As texts."""
         delay = " / ".join(f"{d:.1f}" for d in self.delay_ms) if self.delay_ms else "–"
-        ratio = "exact" if self.snr_db is None else f"{self.snr_db:.1f}"
+        ratio = "exact" if self.snr_db is None or self.snr_db > EXACT_DB else f"{self.snr_db:.1f}"
         frames = [f"{'–' if d is None else f'{d:.0f}'} / {lost:.1%}" for d, lost in self.frames.values()]
         return [
             self.name,

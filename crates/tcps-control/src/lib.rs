@@ -1,7 +1,7 @@
 //! Operators' hooks and robots of tcpsbed, without I/O.
 //!
 //! ```text
-//! hooks       kinematics          imu_wrist, pose, mouse_xy, pi,  predict   zoh and the predictors
+//! hooks       kinematics          imu_wrist, pose, mouse_xy, pi,  predict   zoh, supervisor, the predictors
 //!                                 leader
 //!             inverse kinematics  arm3                            code      quantise16, dequantise16
 //!             sense, feedback     force, hand, limit
@@ -19,6 +19,7 @@ mod params;
 pub mod predictors;
 pub mod registry;
 pub mod robots;
+pub mod safety;
 pub mod sampling;
 mod skeleton;
 pub mod step;

@@ -30,6 +30,10 @@ pub struct DelayNotice {
     pub generated_ns: Time,
     /// Fragments that the packet held.
     pub fragments: u8,
+    /// Its size as links account for it.
+    pub wire_bytes: u32,
+    /// Whether all packets that it may have been were alike.
+    pub certain: bool,
     /// Delay of the packet that brought the notice, on the same two clocks: the sum of both is a round trip.
     pub reverse_ns: Time,
 }

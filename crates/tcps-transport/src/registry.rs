@@ -2,8 +2,10 @@
 
 use crate::{
     after,
+    fec::{Parity, Repeat},
     params::{Params, TransportError},
     quic::Quic,
+    rtp::Rtp,
     tcp::Tcp,
     telehaptic::{self, Telehaptic},
     udp::Udp,
@@ -77,7 +79,7 @@ impl ChannelContext {
 
 type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
 
-const MEMBERS: [(&str, Make); 10] = [
+const MEMBERS: [(&str, Make); 13] = [
     ("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?))),
     ("alphan", |params, side, ctx| Ok(Box::new(after::alphan::Alphan::from_params(params, side, ctx)?))),
     ("coarse-copy", |p, side, ctx| Ok(Box::new(after::coarse_copy::CoarseCopy::from_params(p, side, ctx)?))),
@@ -88,6 +90,9 @@ const MEMBERS: [(&str, Make); 10] = [
     ("visual-haptic", |p, s, ctx| Ok(Box::new(after::visual_haptic::VisualHaptic::from_params(p, s, ctx)?))),
     ("tcp", |params, side, ctx| Ok(Box::new(Tcp::from_params(params, side, ctx)?))),
     ("quic", |params, side, ctx| Ok(Box::new(Quic::from_params(params, side, ctx)?))),
+    ("parity", |params, side, ctx| Ok(Box::new(Parity::from_params(params, side, ctx)?))),
+    ("repeat", |params, side, ctx| Ok(Box::new(Repeat::from_params(params, side, ctx)?))),
+    ("rtp", |params, side, ctx| Ok(Box::new(Rtp::from_params(params, side, ctx)?))),
 ];
 
 /// Names of the transports.

@@ -46,6 +46,17 @@ WORKS = (
         "Al-Mouhamed, Toker, Iqbal: Evaluation of real-time delays for networked telerobotics",
         "tcpsbed.reproduce.almouhamed",
     ),
+    Work(
+        "hudson2001",
+        "Hudson et al.: Best-effort stream adaptations of a remote scanning-probe microscope, 2001",
+        "tcpsbed.reproduce.hudson2001",
+    ),
+    Work(
+        "abdullah2023",
+        "Abdullah, Monnet: RTP transmission of haptic data over an emulated LTE network. "
+        "Int. J. Online Biomed. Eng. 19(7), 2023",
+        "tcpsbed.reproduce.abdullah2023",
+    ),
 )
 
 

@@ -4,6 +4,7 @@ mod dpm;
 mod fixed;
 mod guard;
 mod loss;
+mod queue;
 mod report;
 mod trend;
 
@@ -54,7 +55,7 @@ const DPM: Member = Member {
 };
 
 /// The telehaptic transports.
-pub(crate) const MEMBERS: [Member; 10] = [
+pub(crate) const MEMBERS: [Member; 11] = [
     Member { name: "no-merge", ..PLAIN },
     // [PROTOCOLS 3.8] first come, first served; adaptive sampling is a hook (`weber`)
     Member { name: "hoip", order: Order::FirstCome, ..PLAIN },
@@ -94,6 +95,25 @@ pub(crate) const MEMBERS: [Member; 10] = [
         ),
         make: dpm::guarded,
         ..DPM
+    },
+    Member {
+        name: "dpm-q",
+        keys: keys!(
+            "k_max",
+            "k_drain",
+            "bottleneck_bps",
+            "hops",
+            "alarm_ns",
+            "alarm_jumps",
+            "steady_ns",
+            "steady_jumps",
+            "watch_ns",
+            "watch_jumps",
+            "retry_ns"
+        ),
+        needs_way_back: true,
+        make: queue::by_queue,
+        ..PLAIN
     },
     Member { name: "rtcp-report", reports: true, make: report::by_report, keys: keys!("k_max"), ..PLAIN },
 ];

@@ -3,8 +3,8 @@
     .venv/bin/python tools/rank_transports.py [--seconds 20] [--only NAME ...]
 
 The scenarios are `scenarios/ranking-*.toml`. Delays are those of the haptic flow, one way; late is above 30 ms
-[PROTOCOLS 1.8]; SNR is that of what a zero-order hold displays [PROTOCOLS 1.7]; bytes
-are those of the way back with all headers.
+[PROTOCOLS 1.8]; SNR is that of what a zero-order hold displays [PROTOCOLS 1.7]; the rate is that of the way back with
+all headers.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "ranking.md"
 SCENARIOS = ("calm", "congested", "lossy", "jitter")
 LATE_NS = 30_000_000
+EXACT_DB = 120.0
+"""Above it only the rounding to 4-byte floats is left."""
 WEBER = "hooks.adaptive={ kind = 'code', run = 'weber', at = 'tactile-teleoperator', flow = 'haptic' }"
 CANDIDATES: dict[str, tuple[str, ...]] = {
     "udp": ("'udp'",),
@@ -64,7 +66,8 @@ frames/s) in one channel, {seconds} s of virtual time, seed 1, best SNR of the f
 
 * **delay**: one way, of the force: mean, 99th percentile, maximum. **late**: share of samples above 30 ms.
 * **lost**: share of force samples that never came; samples that a sampler or transport kept back do not count.
-* **SNR**: of the force that a zero-order hold displays, against a network without losses and with the smallest delay seen.
+* **SNR**: of the force that a zero-order hold displays once a period, against a network without losses and
+  with the smallest delay seen.
 * **sound**, **picture**: 99th percentile of the delay of a frame, and the share lost. **rate**: way back, all headers.
 """
 TITLES = {
@@ -90,7 +93,7 @@ class Row:
     def cells(self) -> list[str]:
         """As texts."""
         delay = " / ".join(f"{d:.1f}" for d in self.delay_ms) if self.delay_ms else "–"
-        ratio = "exact" if self.snr_db is None else f"{self.snr_db:.1f}"
+        ratio = "exact" if self.snr_db is None or self.snr_db > EXACT_DB else f"{self.snr_db:.1f}"
         frames = [f"{'–' if d is None else f'{d:.0f}'} / {lost:.1%}" for d, lost in self.frames.values()]
         return [
             self.name,

@@ -2,10 +2,11 @@
 //! network with the smallest delay that was seen and without losses.
 //!
 //! ```text
-//! sample n is due at   t_n = time of n + smallest delay        x̂_n = the newest sample that had arrived by t_n
+//! sample n is displayed just before   t_n = time of n + 1 + smallest delay     x̂_n = the newest that had arrived before t_n
 //! SNR = 10 log10( Σ x_n² / Σ (x_n - x̂_n)² ) dB,   vectors summed over their values
 //! ```
-//! The constant part of the delay does not count; sampling, losses, queueing, merging and prediction do.
+//! The constant part of the delay does not count, nor a variation within one period: the display looks once a period, just
+//! before the next sample could be there. Sampling, losses, queueing, merging and prediction count.
 
 use tcps_core::{record::Record, time::Time};
 
@@ -59,8 +60,8 @@ impl Log {
         let least_ns = resampled_ns.or_else(|| self.least_delay_ns())?;
         let (mut signal, mut noise, mut next, mut newest) = (0.0, 0.0, 0, None::<usize>);
         let end = self.shown.at.last()?.0;
-        for (i, &(made_ns, ..)) in self.made.at.iter().enumerate() {
-            let due = made_ns.saturating_add(least_ns);
+        for (i, pair) in self.made.at.windows(2).enumerate() {
+            let (made_ns, due) = (pair[0].0, pair[1].0.saturating_add(least_ns) - 1);
             while self.shown.at.get(next).is_some_and(|s| s.0 <= due) {
                 let index = |n: usize| self.shown.at[n].1;
                 let older = newest.is_some_and(|n| resampled_ns.is_none() && index(next) < index(n));
@@ -126,7 +127,7 @@ mod tests {
     fn a_hold_over_every_other_sample_of_a_ramp_is_off_by_half_of_its_steps() {
         let delays: Vec<_> = (0..1000).map(|i| (i % 2 == 0).then_some(15)).collect();
         let got = log(&delays, |i| i as f64).snr_db(0, None).unwrap();
-        let signal: f64 = (0..=998).map(|i| (i * i) as f64 + 1.0).sum();
+        let signal: f64 = (0..=997).map(|i| (i * i) as f64 + 1.0).sum();
         let expected = 10.0 * (signal / 499.0).log10();
         assert!((got - expected).abs() < 1e-9, "{got} {expected}");
     }
@@ -141,7 +142,7 @@ mod tests {
         let mut reordered = vec![Some(15); 1000];
         reordered[500] = Some(40);
         let one_lost = log(&reordered, |i| i as f64).snr_db(0, None).unwrap();
-        let signal: f64 = (0..1000).map(|i| (i * i) as f64 + 1.0).sum();
+        let signal: f64 = (0..999).map(|i| (i * i) as f64 + 1.0).sum();
         assert!((one_lost - 10.0 * signal.log10()).abs() < 1e-6, "{one_lost}");
     }
 

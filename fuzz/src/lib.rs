@@ -6,6 +6,7 @@
 //! ```
 //! A new target is a function here, a line in [`TARGETS`], a file in `fuzz_targets` and a `[[bin]]`.
 
+mod rtp;
 mod script;
 mod streams;
 mod sync;
@@ -14,6 +15,7 @@ mod wire;
 
 use tcps_net::spec::NetworkSpec;
 
+pub use rtp::{fec, rtcp, rtp};
 pub use streams::{quic, tcp};
 pub use sync::clocksync;
 pub use transport::{udp, udp_pair};
@@ -23,7 +25,7 @@ pub use wire::{clock, echo, header, ip};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 10] = [
+pub const TARGETS: [(&str, Target); 13] = [
     ("header", header),
     ("echo", echo),
     ("clock", clock),
@@ -32,6 +34,9 @@ pub const TARGETS: [(&str, Target); 10] = [
     ("udp_pair", udp_pair),
     ("tcp", tcp),
     ("quic", quic),
+    ("rtcp", rtcp),
+    ("rtp", rtp),
+    ("fec", fec),
     ("clocksync", clocksync),
     ("network", network),
 ];

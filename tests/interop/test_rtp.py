@@ -60,7 +60,21 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("clip")
     stream = folder / "clip.m4v"
     picture = f"testsrc2=size=320x240:rate=25:duration={SECONDS + 2}"
-    command = ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", picture, "-c:v", "mpeg4", "-bf", "0", "-b:v", "1M"]
+    command = [
+        "ffmpeg",
+        "-v",
+        "error",
+        "-f",
+        "lavfi",
+        "-i",
+        picture,
+        "-c:v",
+        "mpeg4",
+        "-bf",
+        "0",
+        "-b:v",
+        "1M",
+    ]
     subprocess.run([*command, "-f", "m4v", str(stream)], check=True, timeout=60)
     data = stream.read_bytes()
     # A frame ends where the next one's picture or group header begins (ISO/IEC 14496-2: 000001B6, 000001B3, 000001B0).
@@ -87,7 +101,10 @@ def ports() -> tuple[int, int]:
     """Two even ports whose neighbours are free too."""
     found: list[int] = []
     while len(found) < 2:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as a, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as b:
+        with (
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as a,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as b,
+        ):
             a.bind(("127.0.0.1", 0))
             port = int(a.getsockname()[1])
             try:
@@ -180,7 +197,17 @@ def test_ffmpeg_receives_ours(peer: Path, clip: tuple[Path, Path], media: str, t
     out = tmp_path / ("got.raw" if media == "audio" else "got.m4v")
     coder = ["-c", "copy", "-f", "mulaw" if media == "audio" else "m4v"]
     ffmpeg = start(
-        "ffmpeg", "-v", "info", "-protocol_whitelist", "file,udp,rtp", "-i", sdp, "-t", SECONDS - 2, *coder, out
+        "ffmpeg",
+        "-v",
+        "info",
+        "-protocol_whitelist",
+        "file,udp,rtp",
+        "-i",
+        sdp,
+        "-t",
+        SECONDS - 2,
+        *coder,
+        out,
     )
     time.sleep(0.7)
     frames = [clip[1]] if media == "video" else []
@@ -222,7 +249,9 @@ def test_wireshark_decodes_every_rtcp_packet(peer: Path, tmp_path: Path) -> None
     local, remote = ports()
     file = tmp_path / "session.pcapng"
     ports_of = f"udp portrange {min(local, remote)}-{max(local, remote) + 1}"
-    tshark = start("tshark", "-q", "-i", "lo", "-f", ports_of, "-w", file, "-a", f"duration:{SECONDS + 3:.0f}")
+    tshark = start(
+        "tshark", "-q", "-i", "lo", "-f", ports_of, "-w", file, "-a", f"duration:{SECONDS + 3:.0f}"
+    )
     time.sleep(1.5)
     receiver = start(peer, "audio", "receive", remote, local, SECONDS, 20)
     sender = start(peer, "audio", "send", local, remote, SECONDS, 20)
@@ -230,7 +259,15 @@ def test_wireshark_decodes_every_rtcp_packet(peer: Path, tmp_path: Path) -> None
     ours(receiver)
     tshark.wait(timeout=SECONDS + 20)
     assert counted["blocks"] >= 1 and counted["lost_at_peer"] == 0, counted
-    read = ["tshark", "-r", str(file), "-d", f"udp.port=={local + 1},rtcp", "-d", f"udp.port=={remote + 1},rtcp"]
+    read = [
+        "tshark",
+        "-r",
+        str(file),
+        "-d",
+        f"udp.port=={local + 1},rtcp",
+        "-d",
+        f"udp.port=={remote + 1},rtcp",
+    ]
 
     def rows(*words: str) -> list[str]:
         done = subprocess.run([*read, *words], capture_output=True, text=True, check=True, timeout=60)

@@ -256,7 +256,23 @@ def summary(
         "nodes": nodes,
         "emulator": emulated if real else [],
         "queues": [{"link": "bottleneck.forward", "bytes": {}, "packets": {}, "delay_ms": spread(21.0)}],
-        "endpoints": [{"channel": "op-cloud", "side": "a", "malformed": 0, "duplicates": 4, "incomplete": 1, "refused": 0, "retransmits": 0}],
+        "endpoints": [
+            {
+                "channel": "op-cloud",
+                "side": "a",
+                "malformed": 0,
+                "duplicates": 4,
+                "incomplete": 1,
+                "refused": 0,
+                "retransmits": 0,
+                "recovered": 0,
+                "lost": 0,
+                "reports": 0,
+                "rtt_ns": None,
+                "jitter_ns": None,
+                "peer_loss": None,
+            }
+        ],
         "clocks": [
             {"node": "cloud", "offset_ms": 0.012, "bound_ms": 5.1, "drift_ppm": 12.5, "true_error_ms": 0.003}
         ],

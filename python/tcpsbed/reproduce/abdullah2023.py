@@ -46,8 +46,14 @@ def reproduce(study: Study) -> None:
         study.compare(f"{name}-max", values.max())
     study.compare("duration", (d.sent_s[-1] - d.sent_s[0]) * 4000 / (len(d.sent_s) - 1))
     study.compare("loss", float(count - len(d.up)) + (0.0 if d.in_order else 1.0))
-    stream = study.run("lte-access", [*settings, "flows.kinematic.transport.mode=stream", "duration='3 s'"], streamed)
-    study.compare("stream-mean", stream.mean(), "the order of packets is kept, so that each waits for the slowest before it")
+    stream = study.run(
+        "lte-access", [*settings, "flows.kinematic.transport.mode=stream", "duration='3 s'"], streamed
+    )
+    study.compare(
+        "stream-mean",
+        stream.mean(),
+        "the order of packets is kept, so that each waits for the slowest before it",
+    )
     for number, (name, title, values) in enumerate(
         (
             ("up", "leader to follower", d.up),
@@ -105,6 +111,8 @@ def figures(
         axes.hist(delay_ms, bins=60)
         axes.set(xlabel="delay (ms)", ylabel="packets")
 
-    study.figure(f"figure{number}-{name}", f"Figure {number}: {title}, over time" if number < 11 else title, series)
+    study.figure(
+        f"figure{number}-{name}", f"Figure {number}: {title}, over time" if number < 11 else title, series
+    )
     label = f"Figure {number + 1}: {title}, histogram" if number < 11 else f"{title}, histogram"
     study.figure(f"figure{number + 1}-{name}-histogram", label, histogram)

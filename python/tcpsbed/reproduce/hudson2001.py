@@ -113,7 +113,9 @@ def surfaces(study: Study) -> None:
     delays = (0.0, 0.03, 0.1, 0.2)
     jitters = (0.0, 0.01, 0.03, 0.1)
     by_delay = {w: [surface.rms(*surface.play(d, 0.0, warped=w)[2:]) for d in delays] for w in (False, True)}
-    by_jitter = {w: [surface.rms(*surface.play(0.05, j, warped=w)[2:]) for j in jitters] for w in (False, True)}
+    by_jitter = {
+        w: [surface.rms(*surface.play(0.05, j, warped=w)[2:]) for j in jitters] for w in (False, True)
+    }
     study.compare("warp-delay", by_delay[True][2] / by_delay[False][2])
     study.compare("warp-jitter", by_jitter[True][2] / by_jitter[True][0])
 

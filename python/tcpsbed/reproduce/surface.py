@@ -29,7 +29,9 @@ def profile(points: int = 4000, seed: int = 1) -> tuple[Line, Line]:
 
 
 # [PROTOCOLS 4.5]
-def felt(x: Line, height: Line, arrivals: Line, measured: Line, hand: Line, now: Line, *, warped: bool) -> Line:
+def felt(
+    x: Line, height: Line, arrivals: Line, measured: Line, hand: Line, now: Line, *, warped: bool
+) -> Line:
     """Heights that a hand feels at each moment.
 
     Parameters

@@ -65,7 +65,8 @@ class Emulator:
         )
         self.tell(op="prepare", plan=plan(waiting, seconds), node=None, ring=str(place / "emulator"))
         gates = self.hear("ready")["gates"]
-        self.gates = {gate["from"]: int(gate["address"].rpartition(":")[2]) for gate in gates}
+        # A gate stands for its node: the other end sends there.
+        self.gates = {gate["node"]: int(gate["address"].rpartition(":")[2]) for gate in gates}
 
     def tell(self, **message: Any) -> None:
         """Send a line."""
@@ -81,8 +82,10 @@ class Emulator:
 
     def start(self, ports: list[int]) -> None:
         """Tell it where the ends listen and let it begin."""
-        ends = {str(i): f"127.0.0.1:{port}" for i, port in enumerate(ports)}
-        self.tell(op="start", at_ns=time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 100_000_000, asides=ends)
+        ends = {str(i): [f"127.0.0.1:{port}"] for i, port in enumerate(ports)}
+        senders = [[i, f"127.0.0.1:{port}"] for i, port in enumerate(ports)]
+        at_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 100_000_000
+        self.tell(op="start", at_ns=at_ns, asides=ends, aside_senders=senders)
         time.sleep(0.2)
 
     def end(self) -> dict[str, Any]:
@@ -105,7 +108,7 @@ def window(program: Path, waiting: str, seconds: float) -> dict[str, Any]:
         ports = free_ports(2)
         emulator.start(ports)
         words = ["--a-port", f"{ports[0]}", "--b-port", f"{ports[1]}"]
-        words += ["--a-to", f"{emulator.gates[0]}", "--b-to", f"{emulator.gates[1]}"]
+        words += ["--a-to", f"{emulator.gates[1]}", "--b-to", f"{emulator.gates[0]}"]
         ends = run_program([program, *words, *common]).json()
         return {"floor": floor, "ends": ends, "report": emulator.end()}
 

@@ -45,6 +45,7 @@ def measure(quick: bool) -> Result:
     """One run, watched."""
     seconds = 5 if quick else 30
     keys = {"duration": f'"{seconds} s"', "real.waiting": '"blocking"', "measure.echo": "[]"}
+    keys["measure.pcapng"] = '"off"'
     watch = Watch()
     with tempfile.TemporaryDirectory() as place:
         watch.start()

@@ -33,7 +33,7 @@ def measure(quick: bool) -> Result:
     for what, (scenario, khz) in CASES.items():
         with tempfile.TemporaryDirectory() as place:
             keys = {f"flows.{flow}.rate": f'"{khz} kHz"' for flow in ("kinematic", "haptic")}
-            keys["duration"] = f'"{seconds} s"'
+            keys |= {"duration": f'"{seconds} s"', "measure.pcapng": '"off"'}
             tcpsbed("run", scenario, "--world", "real", "--out", place, "--no-report", keys=keys)
             read = summary_of(Path(place))
         rows.append(judged(what, read, seconds))

@@ -29,6 +29,7 @@ BENCHES = [
     "emulator",
     "hook_calls",
     "node_cost",
+    "step_batch",
 ]
 
 

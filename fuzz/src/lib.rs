@@ -6,18 +6,22 @@
 //! ```
 //! A new target is a function here, a line in [`TARGETS`], a file in `fuzz_targets` and a `[[bin]]`.
 
+mod after;
 mod rtp;
 mod script;
 mod streams;
 mod sync;
+mod telehaptic;
 mod transport;
 mod wire;
 
 use tcps_net::spec::NetworkSpec;
 
+pub use after::{alphan, coarse_copy, irtp, merge_span, nack, smoothed_sctp, visual_haptic};
 pub use rtp::{fec, rtcp, rtp};
 pub use streams::{quic, tcp};
 pub use sync::clocksync;
+pub use telehaptic::{telehaptic, telehaptic_any, telehaptic_pair};
 pub use transport::{udp, udp_pair};
 pub use wire::{clock, echo, header, ip};
 
@@ -25,11 +29,14 @@ pub use wire::{clock, echo, header, ip};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 13] = [
+pub const TARGETS: [(&str, Target); 23] = [
     ("header", header),
     ("echo", echo),
     ("clock", clock),
     ("ip", ip),
+    ("telehaptic", telehaptic),
+    ("telehaptic_any", telehaptic_any),
+    ("telehaptic_pair", telehaptic_pair),
     ("udp", udp),
     ("udp_pair", udp_pair),
     ("tcp", tcp),
@@ -39,6 +46,13 @@ pub const TARGETS: [(&str, Target); 13] = [
     ("fec", fec),
     ("clocksync", clocksync),
     ("network", network),
+    ("alphan", alphan),
+    ("coarse_copy", coarse_copy),
+    ("irtp", irtp),
+    ("merge_span", merge_span),
+    ("nack", nack),
+    ("smoothed_sctp", smoothed_sctp),
+    ("visual_haptic", visual_haptic),
 ];
 
 /// The network of a plan, as JSON: refused or read, never a panic.

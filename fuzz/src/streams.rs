@@ -35,6 +35,7 @@ struct Ends {
     now: Time,
     /// Whether somebody else has had his hands in it: then what arrives may be his.
     touched: bool,
+    damaged: bool,
 }
 
 fn play(transport: &str, params: serde_json::Value, data: &[u8]) {
@@ -47,6 +48,7 @@ fn play(transport: &str, params: serde_json::Value, data: &[u8]) {
         sent: [Vec::new(), Vec::new()],
         now: 0,
         touched: false,
+        damaged: false,
     };
     while let Some(step) = script.next() {
         let end = usize::from(step >> 7);
@@ -102,6 +104,8 @@ impl Ends {
         if let Some((_, bytes)) = self.flight.get_mut(place % n).filter(|(_, b)| !b.is_empty()) {
             let bit = bit % (bytes.len() * 8);
             bytes[bit / 8] ^= 1 << (bit % 8);
+            // Two changed bits can make up a checksum of TCP that is right, and under libFuzzer smoltcp takes any.
+            self.touched |= cfg!(fuzzing) || std::mem::replace(&mut self.damaged, true);
         }
     }
 

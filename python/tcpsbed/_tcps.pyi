@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
 
+_Bytes = bytes
+
 def run_virtual(
     plan_json: str,
     records_path: str | PathLike[str] | None = None,
@@ -21,13 +23,16 @@ def analyse(
     """Figures of a stream of rows, as JSON."""
 
 def merge(parts: Sequence[str | PathLike[str]], records_path: str | PathLike[str]) -> tuple[int, str]:
-    """Merges files of rows, each in order of time, into one; returns the number of rows and their SHA-256."""
+    """Merges files of rows, each nearly in order of time, into one; returns the number of rows and their SHA-256."""
+
+def merge_captures(parts: Sequence[str | PathLike[str]], capture_path: str | PathLike[str]) -> int:
+    """Merges captures of loops into one in the order of time; returns the number of packets."""
 
 def monotonic_ns() -> int:
     """CLOCK_MONOTONIC in nanoseconds."""
 
 def builtins() -> dict[str, list[str]]:
-    """What a scenario can name: `hooks`, `robots`, `transports`."""
+    """What a scenario can name: `hooks`, `robots`, `predictors`, `transports`."""
 
 def check_transport(name: str, params_json: str) -> None:
     """Raises `ValueError` where a run would refuse the transport with these parameters."""
@@ -47,6 +52,11 @@ def time_hook(code_json: str, rounds: int) -> list[float]:
 def step_batch(spec_json: str) -> str:
     """The step experiment in every cell of a grid, on all cores; returns the cells' figures as JSON."""
 
+def replay_predictor(
+    name: str, params_json: str, rows: Sequence[float], columns: int, period_ns: int, horizons: Sequence[int]
+) -> tuple[list[tuple[float, float]], float, list[float]]:
+    """A recording through a predictor: (RMS, worst) a horizon; ns an update; ns a guess, one a horizon."""
+
 def playout(
     params_json: str,
     arrivals_ns: Sequence[int],
@@ -55,6 +65,58 @@ def playout(
     end_ns: int,
 ) -> list[tuple[str, int, int]]:
     """What a playout policy does with arrivals: a list of (what, moment, index of the sample or -1)."""
+
+class Incoming:
+    """What has happened to an endpoint in Python; valid during the call only."""
+
+    @property
+    def bytes(self) -> _Bytes:
+        """The bytes of the sample or of the datagram; empty at a timeout."""
+
+    @property
+    def flow(self) -> int:
+        """Of a sample: its flow."""
+
+    @property
+    def index(self) -> int:
+        """Of a sample: its number."""
+
+    @property
+    def origin_ns(self) -> int:
+        """Of a sample: when it was made."""
+
+    @property
+    def echo(self) -> _Bytes:
+        """Of a sample: the echo command on it, for the other side; empty if there is none."""
+
+    @property
+    def received_ns(self) -> int:
+        """Of a datagram: when the kernel had it."""
+
+class Outgoing:
+    """What an endpoint in Python wants done."""
+
+    def transmit(
+        self, datagram: bytes | bytearray, flow: int, index: int, wire_bytes: int | None = None
+    ) -> None:
+        """Sends a datagram for a flow and the (first) sample in it; absent `wire_bytes`: its bytes and 54 more."""
+
+    def deliver(
+        self, flow: int, index: int, origin_ns: int, sample: bytes | bytearray, echo: bytes | None = None
+    ) -> None:
+        """Hands a sample to the local side, with the echo command that came with it."""
+
+    def wake_at(self, t_ns: int | None) -> None:
+        """Asks for a call with `"timeout"` at that moment; `None` takes it back."""
+
+    def malformed(self) -> None:
+        """Counts a datagram that is not what it should be."""
+
+    def duplicate(self) -> None:
+        """Counts a datagram that repeats something already had."""
+
+    def incomplete(self) -> None:
+        """Counts a sample that is given up because a part of it never came."""
 
 class Drain:
     """Drains rings of rows in shared memory into files."""

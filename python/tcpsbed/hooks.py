@@ -1,4 +1,4 @@
-"""Finds Python code that a scenario names and makes it callable from the native loops.
+"""Finds Python code that a scenario names (hooks, robots, transports) and makes it callable from the native loops.
 
 A class is plain Python: it is called with numpy views of arrays that are made once. A function is compiled by numba
 and called by its address, without the interpreter.
@@ -12,6 +12,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -73,6 +74,46 @@ def load_robot(module: str, name: str, params: str, _in: bool, _out: bool) -> di
     return {"robot": robot, **_array("x", False), **_array("y", False)}
 
 
+@dataclass(frozen=True)
+class ChannelFlow:
+    """A flow on a channel, as an endpoint in Python sees it."""
+
+    flow: int
+    """Its number."""
+    arrives: bool
+    """Whether its samples arrive here; else they are sent from here."""
+    name: str
+    """Its name without the session."""
+    period_ns: int
+    """Time between its samples."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """What an endpoint in Python knows of its channel."""
+
+    name: str
+    """Its name."""
+    side: str
+    """`a` or `b`."""
+    seed: int
+    """Seed of the run."""
+    flows: tuple[ChannelFlow, ...]
+    """The flows on it, both directions."""
+
+
+def load_transport(
+    module: str, name: str, params: str, channel: tuple[str, str, int, list[tuple[int, bool, str, int]]]
+) -> Any:
+    """An endpoint of a channel: an object with ``on_input(now_ns, kind, data, out)``."""
+    label, side, seed, flows = channel
+    described = Channel(label, side, seed, tuple(ChannelFlow(*flow) for flow in flows))
+    endpoint = _instance(find(module, name), module, name, params, described)
+    if not callable(getattr(endpoint, "on_input", None)):
+        raise HookError(f"transport {module}:{name}: has no method on_input(now_ns, kind, data, out)")
+    return endpoint
+
+
 def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist")
@@ -92,10 +133,10 @@ def _from_file(path: Path) -> ModuleType:
     return module
 
 
-def _instance(code: Any, module: str, name: str, params: str) -> Any:
+def _instance(code: Any, module: str, name: str, params: str, *before: Any) -> Any:
     given = json.loads(params) or {}
     try:
-        return code(**given)
+        return code(*before, **given)
     except Exception as error:
         raise HookError(f"{module}:{name}({given}): {type(error).__name__}: {error}") from error
 

@@ -236,5 +236,6 @@ def _link_latest(folder: Path) -> None:
 
 def summary_of(folder: Path) -> dict[str, Any]:
     """The content of a run's summary.json."""
-    content: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    return content
+    from tcpsbed import documents
+
+    return documents.read(folder / "summary.json")

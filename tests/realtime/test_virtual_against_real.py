@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from real_run import chain, summary, whole
+from real_run import chain, settled, summary, whole
 
 import tcpsbed
 
@@ -51,45 +51,59 @@ queues = "5 ms"
 """
 
 
-def both(folder: Path, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+Pair = tuple[dict[str, Any], dict[str, Any]]
+
+
+def both(folder: Path, text: str) -> Pair:
     """Summaries of the scenario in virtual time and on sockets."""
     real, _ = whole(folder, text)
     tcpsbed.run(folder / "scenario.toml", world="virtual", out=folder / "virtual")
     return summary(folder / "virtual"), real
 
 
-def means(found: dict[str, Any], flow: str) -> dict[str, float]:
-    """Mean time at every place on a flow's way."""
-    return {part["name"]: part["latency_ms"]["mean"] for part in found["path"][flow]}
+def medians(found: dict[str, Any], flow: str) -> dict[str, float]:
+    """Median time at every place on a flow's way."""
+    return {part["name"]: part["latency_ms"]["p50"] for part in found["path"][flow]}
 
 
 def test_with_slack_both_worlds_tell_the_same(tmp_path: Path) -> None:
-    virtual, real = both(tmp_path, chain("3 s", more=FAR))
+    def measure(place: Path) -> Pair:
+        virtual, real = both(place, chain("3 s", more=FAR))
+        assert all(flow["lost"] == 0 for found in (virtual, real) for flow in found["flows"].values())
+        assert all(path["set_loss"] == path["delivered_loss"] == 0 for path in real["emulator"])
+        return virtual, real
+
+    settled(tmp_path, measure, same_figures)
+
+
+def same_figures(pair: Pair) -> None:
+    """Delays of flows, places and the emulator are alike."""
+    virtual, real = pair
     for name, flow in virtual["flows"].items():
         other = real["flows"][name]
         assert flow["delay_ms"]["p50"] == pytest.approx(20.0, abs=0.001)
         assert other["delay_ms"]["p50"] == pytest.approx(flow["delay_ms"]["p50"], abs=SLACK_MS)
-        assert other["sent"] == pytest.approx(flow["sent"], rel=0.01)
-        assert flow["lost"] == other["lost"] == 0
-        here, there = means(virtual, name), means(real, name)
+        assert other["sent"] == pytest.approx(flow["sent"], rel=0.02)
+        here, there = medians(virtual, name), medians(real, name)
         assert here["ms-com -> srv" if name == "kinematic" else "srv -> ms-com"] == pytest.approx(
             12, abs=0.001
         )
         for place in here.keys() | there.keys():
             assert there.get(place, 0.0) == pytest.approx(here.get(place, 0.0), abs=SLACK_MS), place
     for path in real["emulator"]:
-        assert path["set_loss"] == path["delivered_loss"] == 0
         assert path["delivered_delay_ms"]["p50"] == pytest.approx(path["set_delay_ms"], abs=SLACK_MS)
 
 
-@pytest.fixture(scope="module")
-def narrow(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Both summaries of a narrow link with cross traffic."""
-    return both(tmp_path_factory.mktemp("narrow"), chain("3 s", more=NARROW))
+def test_a_narrow_link_with_cross_traffic_behaves_alike(tmp_path: Path) -> None:
+    def judge(pair: Pair) -> None:
+        samples_wait_alike(*pair)
+        links_carry_alike(*pair)
+
+    settled(tmp_path, lambda place: both(place, chain("3 s", more=NARROW)), judge)
 
 
-def test_samples_wait_alike_behind_cross_traffic(narrow: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    virtual, real = narrow
+def samples_wait_alike(virtual: dict[str, Any], real: dict[str, Any]) -> None:
+    """Samples wait for packets of the cross traffic, as long in both worlds."""
     for name, flow in virtual["flows"].items():
         p50 = flow["delay_ms"]["p50"]
         assert p50 > 2.2, "samples wait for the cross traffic, beyond 2 ms of propagation"
@@ -97,12 +111,12 @@ def test_samples_wait_alike_behind_cross_traffic(narrow: tuple[dict[str, Any], d
         assert real["flows"][name]["lost"] == flow["lost"] == 0
 
 
-def test_links_carry_alike(narrow: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    virtual, real = narrow
+def links_carry_alike(virtual: dict[str, Any], real: dict[str, Any]) -> None:
+    """Links carry the same packets and are as busy."""
     links = {link["name"]: link for link in virtual["network"]}
     for link in real["network"]:
         name, simulated = link["name"], links[link["name"]]
-        assert link["packets"] == pytest.approx(simulated["packets"], rel=0.01), name
+        assert link["packets"] == pytest.approx(simulated["packets"], rel=0.02), name
         assert link["dropped_packets"] == simulated["dropped_packets"] == 0
         if name.startswith("l1."):
             assert link["utilisation"] == pytest.approx(simulated["utilisation"], rel=0.05)

@@ -116,12 +116,15 @@ def result() -> dict[str, Any]:
         "name": "wrist",
         "calls": 4000,
         "failures": 0,
+        "overruns": 0,
     }
+    counted = ("malformed", "duplicates", "incomplete", "refused", "retransmits")
+    endpoint = {"channel": "c0", "side": "n0"} | dict.fromkeys(counted, 0)
     return {
         "simulate_s": 0.01, "total_s": 0.5, "events": 1, "records": 1, "records_sha256": "ab" * 32, "interrupted": False,
         "links": [link],
         "traffic": [{"name": "cbr", "packets": 5, "bytes": 500, "delivered_packets": 5, "dropped_packets": 0}],
-        "endpoints": [{"channel": "c0", "side": "n0", "malformed": 0, "duplicates": 0, "incomplete": 0, "refused": 0, "retransmits": 0, "recovered": 0, "lost": 0, "reports": 0, "rtt_ns": None, "jitter_ns": None, "peer_loss": None}],
+        "endpoints": [endpoint],
         "stages": [stage | {"cpu_ns": spread, "quantiles_ns": [1] * 101}],
         "nodes": [{"name": "n0", "cores": 1, "busy_s": 0.1, "missed_ticks": 0, "asides_refused": 0}],
         "emulator": [], "clocks": [], "errors": [],

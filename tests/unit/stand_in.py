@@ -46,6 +46,7 @@ def load(path: Any, overrides: Any = ()) -> SimpleNamespace:
         seed=document.get("seed", 1),
         seconds=seconds,
         warmup_ns=0,
+        folder=Path(path).parent,
         document=document,
     )
 
@@ -75,7 +76,7 @@ def run(scenario: SimpleNamespace, *, world: str, out: Path, progress: Any = Non
     fault = scenario.document.get("fault", "")
     if fault == "crash":
         os.kill(os.getpid(), signal.SIGKILL)
-    if fault == "world":
+    if fault == "world" or scenario.seed == scenario.document.get("fails_at_seed"):
         raise WorldError("node cloud died", allowed="a node that lives")
     if fault == "interrupt":
         os.kill(os.getpid(), signal.SIGINT)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from analysis_run import plan, result, write
 
-from tcpsbed.analysis import facts, machine
+from tcpsbed.analysis import disturbances, facts, machine
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "summary.md"
 NAMED = {"flows", "path", "points", "echo", "drops", "versions", "queues", "cdf", "round_trip_ms"}
@@ -105,9 +105,41 @@ def test_what_disturbs_a_real_run_is_told(tmp_path: Path) -> None:
         "0.060 ms later than set (p50",
         "0.400 ms later than set (p99",
         "lost 2.00%, set 0.00%",
-        "took 0.60 ms (p99) of the 1 ms",
+        "took 0.60 ms (p99) of the 1 ms between samples of kinematic: give it a node of its own",
     ):
         assert part in found
+
+
+# [DECISIONS 13]
+def test_a_periodic_hook_is_measured_by_its_own_period() -> None:
+    made = plan()
+    step = made["flows"][0]["path"][1]["steps"][0]
+    told = result()
+    told["stages"][0]["cpu_ns"]["p99"] = 600_000
+    nothing = {"end_ns": 0, "nodes": [], "clocks": [], "flows": [], "echo": []}
+    nothing |= dict.fromkeys(("torn_bytes", "strange_rows", "unordered_rows"), 0)
+
+    def sentences() -> list[str]:
+        return disturbances.disturbances(facts.scenario_info(made, world="real"), told, nothing)
+
+    assert "of the 1 ms" in sentences()[0]
+    step["period_ns"] = 10_000_000
+    assert sentences() == []
+
+
+def test_keys_that_sockets_do_not_heed_are_listed() -> None:
+    made = plan()
+    assert facts.scenario_info(made, world="real")["ignored"] == []
+    made["nodes"][1] |= {"cores": 4, "scheduling": {"kind": "round_robin", "quantum_ns": 1}}
+    made["flows"][0] |= {"priority": 3, "blocking_send": True}
+    assert facts.scenario_info(made, world="virtual")["ignored"] == []
+    told = facts.scenario_info(made, world="real")["ignored"]
+    assert [text.split(":")[0] for text in told] == [
+        "nodes.n1.cores = 4",
+        'nodes.n1.scheduling = "round-robin"',
+        "flows.kinematic.priority = 3",
+        "flows.kinematic.blocking_send = true",
+    ]
 
 
 # [DECISIONS 8]

@@ -296,7 +296,8 @@ def test_calibration_keeps_stages_and_what_is_left_beside_them(tmp_path: Path) -
     """[DECISIONS 10] 700 µs in srv, 200 of them in its inverse kinematics: 500 µs are work."""
     plan = {
         "components": [{"name": "op"}, {"name": "srv"}],
-        "flows": [{"path": [{"component": 1, "steps": [{"kind": "inverse_kinematics"}]}]}],
+        "nodes": [],
+        "flows": [{"name": "f", "path": [{"component": 1, "steps": [{"kind": "inverse_kinematics"}]}]}],
     }
     entries = []
     for i in range(50):
@@ -314,11 +315,24 @@ def test_calibration_keeps_stages_and_what_is_left_beside_them(tmp_path: Path) -
     assert set(found) == {"srv.inverse_kinematics", "srv.work"}
 
 
+def test_calibration_keeps_wake_ups_and_sockets_of_each_node(tmp_path: Path) -> None:
+    first = {"wakeup": [0, 10], "send": [4, 4], "receive": []}
+    loops = [
+        {"name": "home", "quantiles_ns": first},
+        {"name": "home", "quantiles_ns": first | {"wakeup": [2, 20]}},
+    ]
+    (tmp_path / "result.json").write_text(json.dumps({"nodes": [*loops, {"name": "emulator"}]}))
+    assert calibrate.nodes_of(tmp_path) == {
+        "home": {"wakeup": {"quantiles_ns": [1, 15]}, "send": {"quantiles_ns": [4, 4]}}
+    }
+
+
 def test_calibration_leaves_work_out_where_a_delay_was_asked_for(tmp_path: Path) -> None:
     steps = [{"kind": "work", "delay": {"kind": "constant", "ns": 100}}]
     plan = {
         "components": [{"name": "op"}, {"name": "srv"}],
-        "flows": [{"path": [{"component": 1, "steps": steps}]}],
+        "nodes": [],
+        "flows": [{"name": "f", "path": [{"component": 1, "steps": steps}]}],
     }
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     (tmp_path / "records.bin").write_bytes(

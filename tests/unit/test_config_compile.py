@@ -166,6 +166,17 @@ def test_costs_are_constants_distributions_traces_or_calibrated(plan, tmp_path):
     assert visits[2] == [{"kind": "work", "cost": {"kind": "empirical", "quantiles_ns": [3, 4]}}]
 
 
+def test_measured_wake_ups_sends_and_receives_are_those_of_the_node(plan, tmp_path):
+    """DECISIONS 10: socket and wake-up costs are the nodes'."""
+    nodes = {"home": {"wakeup": {"quantiles_ns": [5, 9]}, "receive": {"quantiles_ns": [1, 2]}}, "gone": {}}
+    (tmp_path / "measured.json").write_text(json.dumps({"stages": {}, "nodes": nodes}))
+    text = 'calibration = "measured.json"\n[components]\ntactile-operator = "home"\ntactile-teleoperator = "field"\n'
+    home, field = plan(text + "[flows.kinematic]\n")["nodes"]
+    assert home["wakeup"] == {"kind": "empirical", "quantiles_ns": [5, 9]}
+    assert home["receive"]["quantiles_ns"] == [1, 2] and "send" not in home
+    assert not {"wakeup", "send", "receive"} & field.keys()
+
+
 def test_the_robot_is_driven_and_felt_without_being_asked(plan):
     found = plan(CHAIN)
     kinematic, haptic = found["flows"]

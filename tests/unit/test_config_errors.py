@@ -30,7 +30,7 @@ CASES = {
     "unknown key": (
         FLOW + 'rte = "1 kHz"\n',
         "bad.toml:5: flows.kinematic.rte: unknown key; allowed: direction, rate, sample, source, sink, codec, transport, "
-        "overhead, start, stop, dscp, priority, blocking_send, session, via, from, to, path (did you mean rate?)",
+        "overhead, start, stop, dscp, priority, blocking_send, buffers, session, via, from, to, path (did you mean rate?)",
     ),
     "unknown section": (
         'duraton = "5 s"\n' + FLOW,
@@ -169,7 +169,8 @@ CASES = {
     ),
     "traffic of no kind": (
         LINK + '[traffic.x]\nkind = "cb"\non = "l1"\nrate = "1 kbit/s"\n',
-        'bad.toml:8: traffic.x: found the kind "cb"; allowed: "cbr", "poisson", "vbr", "replay" (did you mean "cbr"?)',
+        'bad.toml:8: traffic.x: found the kind "cb"; allowed: "cbr", "poisson", "vbr", "replay", '
+        '"video", "web", "transfers", "bulk" (did you mean "cbr"?)',
     ),
     "queue in seconds": (
         LINK + 'queue = "15 ms"\n',
@@ -246,7 +247,7 @@ CASES = {
     ),
     "unknown transport": (
         FLOW + 'transport = "dpm"\n',
-        'bad.toml:5: flows.kinematic.transport: found "dpm"; allowed: a built-in transport: udp',
+        'bad.toml:5: flows.kinematic.transport: found "dpm"; allowed: a built-in transport: udp; or "module:Class"',
     ),
     "robot that is not there": (
         FLOW + 'source = "robot"\n',
@@ -329,6 +330,15 @@ CASES = {
     "traffic on nothing": (
         LINK + '[traffic.cbr]\non = []\nrate = "1 kbit/s"\n',
         "bad.toml:9: traffic.cbr.on: found an empty list; allowed: at least 1 of them",
+    ),
+    "traffic on the second of two parallel links": (
+        LINK + '[links.l2]\nfrom = "a"\nto = "b"\n[traffic.cbr]\non = "l2"\nrate = "1 kbit/s"\n',
+        'bad.toml:12: traffic.cbr.on: found "l2.forward", and l1.forward joins the same two; '
+        'allowed: "a->b", which takes the link that the route takes',
+    ),
+    "traffic from a place to itself": (
+        LINK + '[traffic.cbr]\non = "a->a"\nrate = "1 kbit/s"\n',
+        'bad.toml:9: traffic.cbr.on: found "a->a"; allowed: a pair of two places',
     ),
     "traffic among one": (
         LINK + '[traffic.cbr]\non = "all-to-all"\namong = ["a"]\nrate = "1 kbit/s"\n',
@@ -467,7 +477,7 @@ OVERRIDES = {
     "allowed: kinematic, haptic (did you mean kinematic?)",
     "flows.kinematic.rate=2 khz": 'flows.kinematic.rate: found "2 khz", with the unknown unit "khz"; '
     'allowed: a frequency such as "1 kHz" (Hz, kHz, MHz, fps)',
-    "duration": "found no KEY=VALUE; allowed: KEY=VALUE, such as 'traffic.cbr.rate=\"310 kbit/s\"'",
+    "duration": "found no KEY=VALUE in one line of text; allowed: KEY=VALUE, such as 'traffic.cbr.rate=\"310 kbit/s\"'",
     "a b=3": 'found "a b", which is no key; allowed: KEY=VALUE, such as \'traffic.cbr.rate="310 kbit/s"\'',
 }
 

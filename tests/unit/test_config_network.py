@@ -10,7 +10,10 @@ from config_tools import PAIR, ROOT, compiled, links
 from tcpsbed.config import compile_plan, load
 from tcpsbed.config.compile.graphs import GRAPHS
 
-LINE = PAIR + '[links.l1]\nfrom = "a"\nto = "b"\n[links.l2]\nfrom = "a"\nto = "b"\nduplex = "simplex"\n'
+LINE = (
+    PAIR
+    + '[topology]\nrouters = ["c"]\n[links.l1]\nfrom = "a"\nto = "b"\n[links.l2]\nfrom = "a"\nto = "c"\nduplex = "simplex"\n'
+)
 
 
 @pytest.fixture

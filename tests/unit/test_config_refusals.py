@@ -2,8 +2,8 @@
 
 import pytest
 
-from tcpsbed import config, worlds
-from tcpsbed.errors import ConfigError, TcpsbedError, WorldError
+from tcpsbed import config
+from tcpsbed.errors import ConfigError, TcpsbedError
 
 PLAIN = """
 duration = "100 ms"
@@ -41,11 +41,6 @@ def test_it_is_refused_with_its_key(tmp_path, override, says):
     with pytest.raises(ConfigError, match=says) as refused:
         config.check(scenario(tmp_path, override))
     assert override.split("=")[0].split(".")[0] in str(refused.value)
-
-
-def test_the_real_world_refuses_captures_it_cannot_make(tmp_path):
-    with pytest.raises(WorldError, match="tcpdump"):
-        worlds.run(scenario(tmp_path, "measure.pcapng=true"), world="real", out=tmp_path / "out")
 
 
 def test_every_refusal_is_one_line(tmp_path):

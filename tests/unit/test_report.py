@@ -57,6 +57,7 @@ def test_sections_say_where_the_time_went_and_all_the_rest(tmp_path: Path) -> No
         "clocks",
         "endpoints",
         "assumed",
+        "ignored",
         "scenario",
     ]
     for shown in (
@@ -134,9 +135,9 @@ def test_a_page_is_made_quickly(tmp_path: Path) -> None:
     _ = run.summary, run.series
     times = []
     for _ in range(3):
-        begun = time.perf_counter()
+        begun = time.process_time()
         html.render(run)
-        times.append(time.perf_counter() - begun)
+        times.append(time.process_time() - begun)
     assert min(times) < 0.3
 
 
@@ -184,7 +185,7 @@ def test_a_folder_without_a_run_says_what_to_name(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=re.escape("no summary.json")):
         open_folder(tmp_path)
     (tmp_path / "summary.json").write_text("{broken")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="broken JSON"):
         open_folder(tmp_path)
     (tmp_path / "summary.json").write_text('{"version": 2}')
     with pytest.raises(DataError, match="version: found 2"):

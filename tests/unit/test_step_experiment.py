@@ -112,3 +112,14 @@ def test_unknown_points_are_refused_with_what_there_is(scenarios):
 def test_a_scenario_without_a_step_is_refused(scenarios):
     with pytest.raises(ConfigError, match='robot = "step"'):
         experiment.run(config.load(scenarios / "quickstart.toml"), runs=1)
+
+
+def test_what_the_controller_sees_is_late_by_the_way_back(scenarios):
+    """[PROTOCOLS 11.2] 5 ms late and right without loss; off where 60 % of the values are lost."""
+    found = [
+        experiment.run(config.load(scenarios / "step.toml", [f"links.line.loss={p}"]), runs=1, warped=True)
+        for p in (0, 0.6)
+    ]
+    seen = [one[0].seen for one in found]
+    assert seen[0].time_ms == pytest.approx(5, abs=0.5) and seen[0].value < 0.002
+    assert seen[1].value > seen[0].value

@@ -184,7 +184,7 @@ def _wait_for_cells(folder: Path, number: int) -> None:
 
 @pytest.mark.parametrize(("sign", "status"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
 def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, sign: int, status: int) -> None:
-    scenario(tmp_path, 'name = "short"\nduration = "10 s"\ntakes_s = 0.3\n')
+    scenario(tmp_path, 'name = "short"\nduration = "10 s"\ntakes_s = 0.6\n')
     arguments = (
         "sweep",
         "short.toml",
@@ -200,7 +200,7 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, sign: int, status:
     first = start(tmp_path, *arguments)
     _wait_for_cells(tmp_path / "out/cells", 2)
     os.kill(first.pid, sign)
-    _, said = first.communicate(timeout=30)
+    _, said = first.communicate(timeout=120)
     assert first.returncode == status
     assert sign == signal.SIGKILL or "finished cells are in out; the same command goes on from there" in said
     kept = {file: file.stat().st_mtime_ns for file in (tmp_path / "out/cells").glob("*.json")}

@@ -1,21 +1,26 @@
 //! Operators' hooks and robots of tcpsbed, without I/O.
 //!
 //! ```text
-//! hooks       kinematics          imu_wrist, pose, mouse_xy, pi   predict   zoh and the predictors
+//! hooks       kinematics          imu_wrist, pose, mouse_xy, pi,  predict   zoh, supervisor, the predictors
+//!                                 leader
 //!             inverse kinematics  arm3                            code      quantise16, dequantise16
 //!             sense, feedback     force, hand, limit
-//! robots      arm, step, wall_mass
+//! sampling    uniform, weber, deadband, level_crossing, network_deadband (at code)
+//! robots      arm, follower, step, wall_mass
 //! predictors  zoh, linear, ar, kalman_velocity, kalman_acceleration, operator
 //! ```
 //! A hook implements [`tcps_core::hook::Hook`], a robot [`tcps_core::robot::Robot`], a predictor
 //! [`tcps_core::model::Predictor`]. Each is one file; the registry lists them. Transcendental functions come from `libm`, so that the bits are the same on every machine.
 
+pub mod bilateral;
 pub mod hooks;
 mod orientation;
 mod params;
 pub mod predictors;
 pub mod registry;
 pub mod robots;
+pub mod safety;
+pub mod sampling;
 mod skeleton;
 pub mod step;
 mod vector;

@@ -100,8 +100,16 @@ pub trait Endpoint: Send {
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
+    /// Samples of a flow that it merges into a packet now.
+    fn merging(&self) -> u16 {
+        1
+    }
     /// What was refused or given up so far.
     fn stats(&self) -> EndpointStats {
         EndpointStats::default()
+    }
+    /// What went wrong in its own code, if anything did.
+    fn failure(&self) -> Option<String> {
+        None
     }
 }

@@ -7,10 +7,12 @@
 //! ```
 //! Built-in Rust hooks, C functions, numba functions and Python classes all see these two structures.
 
-/// What a hook is given. Pointers are valid during the call only.
+use std::{marker::PhantomData, mem::offset_of};
+
+/// What a hook is given; `tcps_in` in C.
 #[repr(C)]
 #[derive(Debug)]
-pub struct HookIn {
+pub struct HookIn<'a> {
     /// The node's clock.
     pub now_ns: i64,
     /// When the sample was made, on the clock of the node that made it.
@@ -21,84 +23,153 @@ pub struct HookIn {
     pub flow: u16,
     /// 1 if there is a sample, 0 if a periodic stage ticks without a new one.
     pub present: u16,
-    /// Values in `x`.
-    pub n: u32,
-    /// Bytes in `bytes`.
-    pub n_bytes: u32,
-    /// Values in `other`.
-    pub n_other: u32,
-    /// Zero.
-    pub reserved: u32,
-    /// The decoded sample.
-    pub x: *const f64,
-    /// The coded sample.
-    pub bytes: *const u8,
-    /// The newest sample of the other direction seen at this component.
-    pub other: *const f64,
+    n: u32,
+    n_bytes: u32,
+    n_other: u32,
+    /// 1 if an echo command rides on the sample, which then must not be kept back; else 0.
+    pub tagged: u16,
+    /// Samples that the transport on the way out merges into a packet now; 1 where it never does.
+    pub merging: u16,
+    x: *const f64,
+    bytes: *const u8,
+    other: *const f64,
+    slices: PhantomData<(&'a [f64], &'a [u8])>,
 }
 
-/// What a hook gives back. It writes at most `cap` values and `cap_bytes` bytes and sets `n` or `n_bytes`.
+/// What a hook gives back; `tcps_out` in C. It writes at most as many values and bytes as there is room for, and says
+/// how many.
 #[repr(C)]
 #[derive(Debug)]
-pub struct HookOut {
-    /// Values written.
-    pub n: u32,
-    /// Room in `y`.
-    pub cap: u32,
-    /// Bytes written.
-    pub n_bytes: u32,
-    /// Room in `bytes`.
-    pub cap_bytes: u32,
-    /// Values out.
-    pub y: *mut f64,
-    /// Bytes out.
-    pub bytes: *mut u8,
+pub struct HookOut<'a> {
+    n: u32,
+    cap: u32,
+    n_bytes: u32,
+    cap_bytes: u32,
+    y: *mut f64,
+    bytes: *mut u8,
+    slices: PhantomData<(&'a mut [f64], &'a mut [u8])>,
 }
 
-impl HookIn {
+/// Names of fields and their offsets.
+macro_rules! layout {
+    ($kind:ident, $($field:ident),+) => { &[$((stringify!($field), offset_of!($kind<'static>, $field))),+] };
+}
+
+impl<'a> HookIn<'a> {
+    /// Fields of `tcps_in` with their offsets, for the test of the C header.
+    pub const LAYOUT: &'static [(&'static str, usize)] = layout!(
+        HookIn, now_ns, origin_ns, index, flow, present, n, n_bytes, n_other, tagged, merging, x, bytes,
+        other
+    );
+
+    /// A tick without a sample.
+    pub fn tick(now_ns: i64, origin_ns: i64, index: u32, flow: u16) -> Self {
+        let (x, bytes, other): (&[f64], &[u8], &[f64]) = (&[], &[], &[]);
+        Self {
+            now_ns,
+            origin_ns,
+            index,
+            flow,
+            present: 0,
+            n: 0,
+            n_bytes: 0,
+            n_other: 0,
+            tagged: 0,
+            merging: 1,
+            x: x.as_ptr(),
+            bytes: bytes.as_ptr(),
+            other: other.as_ptr(),
+            slices: PhantomData,
+        }
+    }
+
+    /// With a sample: its values and its coded bytes, of which one may be empty.
+    pub fn with_sample(self, x: &'a [f64], bytes: &'a [u8]) -> Self {
+        let (n, n_bytes) = (x.len() as u32, bytes.len() as u32);
+        Self { present: 1, n, n_bytes, x: x.as_ptr(), bytes: bytes.as_ptr(), ..self }
+    }
+
+    /// With the newest sample of the other direction seen at this component.
+    pub fn with_other(self, other: &'a [f64]) -> Self {
+        Self { n_other: other.len() as u32, other: other.as_ptr(), ..self }
+    }
+
     /// The decoded sample.
-    pub fn x(&self) -> &[f64] {
-        // SAFETY: the runtime sets `x` and `n` from one slice that outlives the call.
-        unsafe { slice(self.x, self.n) }
+    pub fn x(&self) -> &'a [f64] {
+        // SAFETY: pointer and number come from one slice that lives for 'a.
+        unsafe { std::slice::from_raw_parts(self.x, self.n as usize) }
     }
 
     /// The coded sample.
-    pub fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &'a [u8] {
         // SAFETY: as above.
-        unsafe { slice(self.bytes, self.n_bytes) }
+        unsafe { std::slice::from_raw_parts(self.bytes, self.n_bytes as usize) }
     }
 
     /// The other direction's newest sample.
-    pub fn other(&self) -> &[f64] {
+    pub fn other(&self) -> &'a [f64] {
         // SAFETY: as above.
-        unsafe { slice(self.other, self.n_other) }
+        unsafe { std::slice::from_raw_parts(self.other, self.n_other as usize) }
     }
 }
 
-impl HookOut {
+impl<'a> HookOut<'a> {
+    /// Fields of `tcps_out` with their offsets, for the test of the C header.
+    pub const LAYOUT: &'static [(&'static str, usize)] =
+        layout!(HookOut, n, cap, n_bytes, cap_bytes, y, bytes);
+
+    /// Room for values and bytes, with nothing written.
+    pub fn new(y: &'a mut [f64], bytes: &'a mut [u8]) -> Self {
+        let (cap, cap_bytes) = (y.len() as u32, bytes.len() as u32);
+        let (y, bytes) = (y.as_mut_ptr(), bytes.as_mut_ptr());
+        Self { n: 0, cap, n_bytes: 0, cap_bytes, y, bytes, slices: PhantomData }
+    }
+
+    /// Room for values.
+    pub fn room(&mut self) -> &mut [f64] {
+        // SAFETY: pointer and number come from one slice that is borrowed for 'a.
+        unsafe { std::slice::from_raw_parts_mut(self.y, self.cap as usize) }
+    }
+
+    /// Room for bytes.
+    pub fn room_bytes(&mut self) -> &mut [u8] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.bytes, self.cap_bytes as usize) }
+    }
+
     /// Writes values, cut at the room there is.
     pub fn set(&mut self, values: &[f64]) {
         let n = values.len().min(self.cap as usize);
-        // SAFETY: the runtime gives `y` with room for `cap` values.
-        unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), self.y, n) };
+        self.room()[..n].copy_from_slice(&values[..n]);
         self.n = n as u32;
     }
 
     /// Writes bytes, cut at the room there is.
     pub fn set_bytes(&mut self, bytes: &[u8]) {
         let n = bytes.len().min(self.cap_bytes as usize);
-        // SAFETY: the runtime gives `bytes` with room for `cap_bytes` bytes.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.bytes, n) };
+        self.room_bytes()[..n].copy_from_slice(&bytes[..n]);
         self.n_bytes = n as u32;
     }
-}
 
-unsafe fn slice<'a, T>(data: *const T, len: u32) -> &'a [T] {
-    if data.is_null() {
-        return &[];
+    /// So many values of `room` have been written.
+    pub fn wrote(&mut self, n: usize) {
+        self.n = n.min(self.cap as usize) as u32;
     }
-    // SAFETY: the caller vouches for `len` readable values at `data`.
-    unsafe { std::slice::from_raw_parts(data, len as usize) }
+
+    /// So many bytes of `room_bytes` have been written.
+    pub fn wrote_bytes(&mut self, n: usize) {
+        self.n_bytes = n.min(self.cap_bytes as usize) as u32;
+    }
+
+    /// Whether foreign code says that it wrote more than there was room for.
+    pub fn overrun(&self) -> bool {
+        self.n > self.cap || self.n_bytes > self.cap_bytes
+    }
+
+    /// Values and bytes written.
+    pub fn written(&self) -> (usize, usize) {
+        (self.n.min(self.cap) as usize, self.n_bytes.min(self.cap_bytes) as usize)
+    }
 }
 
 /// What a hook decided.
@@ -106,7 +177,7 @@ unsafe fn slice<'a, T>(data: *const T, len: u32) -> &'a [T] {
 pub enum Verdict {
     /// Go on with what is in `HookOut`.
     Emit,
-    /// The sample ends here.
+    /// The sample ends here on purpose; it counts as suppressed, not as lost.
     Nothing,
     /// The hook failed; the text goes into the report.
     Failed(String),
@@ -116,4 +187,34 @@ pub enum Verdict {
 pub trait Hook: Send {
     /// Handles one sample.
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_in_is_what_a_hook_sees_and_room_is_never_left() {
+        let (x, bytes, other) = ([1.0, 2.0], [3u8, 4, 5], [6.0]);
+        let input = HookIn::tick(7, 8, 9, 10).with_sample(&x, &bytes).with_other(&other);
+        assert_eq!((input.x(), input.bytes(), input.other()), (&x[..], &bytes[..], &other[..]));
+        assert_eq!((input.present, HookIn::tick(7, 8, 9, 10).present), (1, 0));
+        let (mut y, mut b) = ([0.0; 2], [0u8; 2]);
+        let mut output = HookOut::new(&mut y, &mut b);
+        output.set(&[1.0, 2.0, 3.0]);
+        output.set_bytes(&bytes);
+        assert_eq!(output.written(), (2, 2));
+        output.wrote(5);
+        assert!(output.written() == (2, 2) && !output.overrun());
+        assert_eq!((y, b), ([1.0, 2.0], [3, 4]));
+    }
+
+    #[test]
+    fn foreign_code_that_claims_too_much_is_found_out() {
+        let (mut y, mut b) = ([0.0; 2], [0u8; 2]);
+        let mut output = HookOut::new(&mut y, &mut b);
+        output.n = 3;
+        assert!(output.overrun());
+        assert_eq!(output.written(), (2, 0));
+    }
 }

@@ -60,6 +60,14 @@ pub enum Kind {
     Merging = 20,
     /// A value of a sample, or of what a robot senses, at `point`. `value` the bits of the f64, `detail` its number.
     Signal = 21,
+    /// A periodic stage gave a sample of its own number. `index` that number, `value` the number of the newest sample
+    /// that it was made of, `detail` 1 if this one was new, `point` the component.
+    Renumbered = 22,
+    /// A newer sample or command took the place of one with an echo command before that was answered. `index` the
+    /// command, `point` the target, `value` its age.
+    EchoSuperseded = 23,
+    /// A sampler or an endpoint kept a sample back on purpose. `point` the component, or `NONE` of an endpoint.
+    Suppressed = 24,
 }
 
 /// Why a packet was lost.
@@ -80,7 +88,7 @@ pub enum DropReason {
     Dead = 6,
     /// The bytes were not what they should be.
     Malformed = 7,
-    /// A hook asked for it.
+    /// A hook failed on it.
     Hook = 8,
     /// Too many samples waited for a busy stage.
     Overload = 9,
@@ -187,7 +195,7 @@ impl Record {
 
 impl Kind {
     /// All kinds in the order of their numbers.
-    pub const ALL: [Kind; 21] = [
+    pub const ALL: [Kind; 24] = [
         Kind::Sent,
         Kind::Delivered,
         Kind::Dropped,
@@ -209,6 +217,9 @@ impl Kind {
         Kind::Duplicate,
         Kind::Merging,
         Kind::Signal,
+        Kind::Renumbered,
+        Kind::EchoSuperseded,
+        Kind::Suppressed,
     ];
 
     /// The kind with this number.
@@ -242,7 +253,7 @@ mod tests {
     #[test]
     fn unknown_kinds_are_refused() {
         let mut b = Record::new(0, Kind::Sent).to_bytes();
-        for bad in [0, 21, 255] {
+        for bad in [0, 25, 255] {
             b[30] = bad;
             assert_eq!(Record::from_bytes(&b), None);
         }

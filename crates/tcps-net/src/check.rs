@@ -5,7 +5,9 @@ use crate::{
     error::NetError,
     packet::TRAFFIC_BASE,
     queue::Flows,
-    spec::{Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, TrafficModel, TrafficSpec, VbrModel},
+    spec::{
+        Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, TcpSpec, TrafficModel, TrafficSpec, VbrModel,
+    },
 };
 use std::{collections::BTreeSet, fmt::Display};
 use tcps_core::{dist::Dist, time::Time};
@@ -76,7 +78,7 @@ pub(crate) fn network(spec: &NetworkSpec, flows: &Flows) -> Result<(), NetError>
         at.need(names.insert(&l.name), "name", &l.name, "give every link a name of its own")?;
         link(&at, l, spec.vertices.len(), flows)?;
     }
-    spec.traffic.iter().try_for_each(|t| traffic(t, spec.vertices.len()))
+    spec.traffic.iter().try_for_each(|t| traffic(t, spec.vertices.len(), &spec.links))
 }
 
 fn link(at: &At, l: &LinkSpec, vertices: usize, flows: &Flows) -> Result<(), NetError> {
@@ -197,7 +199,36 @@ fn priority(at: &At, classes: &[Vec<u8>]) -> Result<(), NetError> {
     })
 }
 
-fn traffic(t: &TrafficSpec, vertices: usize) -> Result<(), NetError> {
+fn users(at: &At, tcp: &TcpSpec, links: &[LinkSpec]) -> Result<(), NetError> {
+    at.need((1..=1000).contains(&tcp.users), "users", tcp.users, "give 1 to 1000 users")?;
+    let mtu = (300..=65_507).contains(&tcp.mtu_bytes);
+    at.need(mtu, "mtu_bytes", tcp.mtu_bytes, "give 300 to 65507 bytes")?;
+    let buffer = (4_096..=100_000_000).contains(&tcp.buffer_bytes);
+    at.need(buffer, "buffer_bytes", tcp.buffer_bytes, "give 4096 to 100 million bytes")?;
+    if let Some(drive) = &tcp.drive {
+        let link = links.get(usize::from(drive.link));
+        at.need(link.is_some(), "drive.link", drive.link, "give the number of a link")?;
+        let rated = link.is_some_and(|l| l.rate_bps.is_some());
+        at.need(rated, "drive.link", drive.link, "give a link with a rate")?;
+        let share = drive.utilisation > 0.0 && drive.utilisation <= 1.0;
+        at.need(share, "drive.utilisation", drive.utilisation, "give a share above 0, up to 1")?;
+        at.need(tcp.pages.is_some(), "drive", "found with endless transfers", "drive users with pages")?;
+    }
+    let Some(p) = &tcp.pages else { return Ok(()) };
+    for (key, law) in [
+        ("pages.request", &p.request),
+        ("pages.main", &p.main),
+        ("pages.embedded", &p.embedded),
+        ("pages.object", &p.object),
+        ("pages.parse", &p.parse),
+        ("pages.think", &p.think),
+    ] {
+        at.need(law.fault().is_none(), key, format!("{law:?}"), law.fault().unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+fn traffic(t: &TrafficSpec, vertices: usize, links: &[LinkSpec]) -> Result<(), NetError> {
     let at = At(format!("traffic.{}", t.name));
     let known = |v: u16| usize::from(v) < vertices;
     at.need(known(t.from), "from", t.from, "give the number of a vertex")?;
@@ -222,6 +253,13 @@ fn traffic(t: &TrafficSpec, vertices: usize) -> Result<(), NetError> {
             size(*packet_bytes)
         }
         TrafficModel::Replay { packets, loop_ns } => replay(&at, packets, *loop_ns),
+        TrafficModel::Frames { frames, loop_ns, packet_bytes, overhead_bytes } => {
+            let remedy = "give more than the headers, up to 65535 bytes";
+            let holds = packet_bytes > overhead_bytes && *packet_bytes <= 65535;
+            at.need(holds, "packet_bytes", packet_bytes, remedy)?;
+            replay(&at, frames, *loop_ns)
+        }
+        TrafficModel::Tcp(tcp) => users(&at, tcp, links),
     }
 }
 

@@ -97,6 +97,10 @@ impl Network {
     /// end of its transmission behind what waits now; `now` if nothing serialises, or if it was dropped.
     pub fn send(&mut self, now: Time, from: u16, packet: Packet) -> Time {
         let now = self.move_to(now);
+        if let Some(t) = traffic_of(&mut self.traffic, &packet) {
+            t.packets += 1;
+            t.bytes += u64::from(packet.wire_bytes);
+        }
         self.enter(now, from, packet, None)
     }
 
@@ -242,10 +246,10 @@ impl Network {
 
     /// The receiver drops what arrives with a wrong checksum. [RFC 768]
     fn deliver(&mut self, at: Time, packet: Packet, damaged_by: Option<u16>) {
+        if let Some(t) = traffic_of(&mut self.traffic, &packet) {
+            t.arrive(damaged_by);
+        }
         if packet.is_background() {
-            if let Some(t) = traffic_of(&mut self.traffic, &packet) {
-                t.arrive(damaged_by);
-            }
             return;
         }
         self.events.push_back(match damaged_by {
@@ -260,7 +264,8 @@ impl Network {
         }
         if !packet.is_background() {
             self.events.push_back(NetEvent::Dropped { at, packet, link, reason });
-        } else if let Some(t) = traffic_of(&mut self.traffic, &packet) {
+        }
+        if let Some(t) = traffic_of(&mut self.traffic, &packet) {
             t.dropped_packets += 1;
         }
     }

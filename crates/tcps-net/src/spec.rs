@@ -1,5 +1,6 @@
 //! What a network is made of, in SI units, as the scenario compiler hands it over.
 
+pub use crate::traffic::{law::Law, pages::PagesSpec};
 use serde::Deserialize;
 use tcps_core::{dist::Dist, time::Time};
 
@@ -239,6 +240,65 @@ pub enum TrafficModel {
         #[serde(default)]
         loop_ns: Option<Time>,
     },
+    /// Video as a trace of frame sizes.
+    Frames {
+        /// Frames as (moment, bytes), moments from 0, in order.
+        frames: Vec<(Time, u32)>,
+        /// Length of one round when it is repeated; absent: it plays once.
+        #[serde(default)]
+        loop_ns: Option<Time>,
+        /// Largest packet on the wire.
+        packet_bytes: u32,
+        /// Headers in each packet.
+        overhead_bytes: u32,
+    },
+    /// Users and transfers over TCP. The driver makes their packets; the network counts them.
+    Tcp(Box<TcpSpec>),
+}
+
+/// Users that load from a server at `from` to a client at `to`, over TCP.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TcpSpec {
+    /// How many of them.
+    pub users: u16,
+    /// What they ask for; absent: one transfer each that never ends.
+    #[serde(default)]
+    pub pages: Option<PagesSpec>,
+    /// Whether each object has a connection of its own (HTTP/1.0), or each page (HTTP/1.1).
+    #[serde(default)]
+    pub connection_per_object: bool,
+    /// The link that they are to fill, and how far.
+    #[serde(default)]
+    pub drive: Option<DriveSpec>,
+    /// Congestion control.
+    pub congestion: CongestionSpec,
+    /// Largest IP packet.
+    pub mtu_bytes: u32,
+    /// Send and receive buffer of each side of a connection.
+    pub buffer_bytes: u32,
+}
+
+/// A link that is to be used to a wanted share, all its traffic together.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DriveSpec {
+    /// Number of the link.
+    pub link: u16,
+    /// Share of the time in which its line is to be busy.
+    pub utilisation: f64,
+}
+
+/// Congestion control of TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CongestionSpec {
+    /// NewReno (RFC 5681).
+    Reno,
+    /// CUBIC (RFC 9438).
+    Cubic,
+    /// None: the peer's window alone limits.
+    None,
 }
 
 /// What varies in VBR traffic (PROTOCOLS 2.10, `vbr_model`).

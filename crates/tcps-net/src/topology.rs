@@ -167,7 +167,9 @@ pub fn mean_rate_bps(model: &TrafficModel) -> f64 {
             (high_bps - low_bps) / libm::log(high_bps / low_bps)
         }
         TrafficModel::Vbr { low_bps, high_bps, .. } => (low_bps + high_bps) / 2.0,
-        TrafficModel::Replay { packets, loop_ns } => {
+        // What users over TCP will take is not known beforehand.
+        TrafficModel::Tcp(_) => 0.0,
+        TrafficModel::Replay { packets, loop_ns } | TrafficModel::Frames { frames: packets, loop_ns, .. } => {
             let span = loop_ns.unwrap_or_else(|| packets.last().map_or(0, |p| p.0)).max(1);
             packets.iter().map(|p| f64::from(p.1)).sum::<f64>() * 8e9 / span as f64
         }

@@ -21,7 +21,7 @@ pub fn check_transport(name: &str, params_json: &str) -> PyResult<()> {
     let params = params_of(params_json)?;
     let context = ChannelContext::of(&[(0, Side::B, "kinematic"), (1, Side::A, "haptic")]);
     for side in [Side::A, Side::B] {
-        tcps_transport::endpoint(name, &params, side, &context).map_err(refused)?;
+        code::endpoint(name, &params, side, &context, &mut PythonHooks).map_err(refused)?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! `tcpsbed.hooks.load` finds the code and gives back either an address (numba compiled it) or a callable with its
 //! arrays; numbers are copied into those arrays, so that a call makes no array.
 
+use crate::transport;
 use pyo3::{
     exceptions::{PyKeyboardInterrupt, PyValueError},
     intern,
@@ -14,11 +15,13 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 use tcps_core::{
+    endpoint::Endpoint,
     hook::{Hook, HookIn, HookOut, Verdict},
     robot::Robot,
     time::Time,
 };
 use tcps_run::{code::PythonCode, error::RunError, plan::CodePlan};
+use tcps_transport::{ChannelContext, Side};
 
 /// Makes hooks of Python code; the thread must be attached.
 pub struct PythonHooks;
@@ -31,6 +34,19 @@ impl PythonCode for PythonHooks {
     fn robot(&mut self, code: &CodePlan) -> Result<Box<dyn Robot>, RunError> {
         Python::attach(|py| load_robot(py, code)).map_err(|e| failed(code, &e))
     }
+
+    fn endpoint(
+        &mut self,
+        code: &CodePlan,
+        side: Side,
+        channel: &ChannelContext,
+    ) -> Result<Box<dyn Endpoint>, RunError> {
+        Python::attach(|py| transport::load(py, code, side, channel)).map_err(|e| failed(code, &e))
+    }
+
+    fn again(&self) -> Box<dyn PythonCode + Send> {
+        Box::new(PythonHooks)
+    }
 }
 
 /// Ctrl-C arrived while Python code ran: that is no failure of the code, it ends the run.
@@ -42,7 +58,7 @@ pub fn take_interrupt() -> bool {
 }
 
 /// What went wrong in a call, in words.
-fn told(py: Python<'_>, e: &PyErr) -> String {
+pub fn told(py: Python<'_>, e: &PyErr) -> String {
     if e.is_instance_of::<PyKeyboardInterrupt>(py) {
         INTERRUPTED.store(true, Ordering::Relaxed);
     }
@@ -123,8 +139,14 @@ unsafe impl Send for CompiledHook {}
 
 impl Hook for CompiledHook {
     fn call(&mut self, i: &HookIn, o: &mut HookOut) -> Verdict {
-        let (x, n) = if self.bytes_in { (i.bytes.cast(), i.n_bytes) } else { (i.x.cast(), i.n) };
-        let (y, room) = if self.bytes_out { (o.bytes.cast(), o.cap_bytes) } else { (o.y.cast(), o.cap) };
+        let (x, n) = match self.bytes_in {
+            true => (i.bytes().as_ptr().cast(), i.bytes().len()),
+            false => (i.x().as_ptr().cast(), i.x().len()),
+        };
+        let (y, room): (*mut c_void, usize) = match self.bytes_out {
+            true => (o.room_bytes().as_mut_ptr().cast(), o.room_bytes().len()),
+            false => (o.room().as_mut_ptr().cast(), o.room().len()),
+        };
         // SAFETY: pointers and lengths are those of the runtime's buffers; the function was compiled for this type.
         let written = unsafe {
             (self.call)(
@@ -132,8 +154,8 @@ impl Hook for CompiledHook {
                 i.index as i64,
                 x,
                 n as i64,
-                i.other,
-                i.n_other as i64,
+                i.other().as_ptr(),
+                i.other().len() as i64,
                 self.state,
                 y,
                 room as i64,
@@ -144,16 +166,16 @@ impl Hook for CompiledHook {
 }
 
 /// Notes how many values (or bytes) were written.
-fn give(written: i64, room: u32, bytes: bool, o: &mut HookOut) -> Verdict {
+fn give(written: i64, room: usize, bytes: bool, o: &mut HookOut) -> Verdict {
     match written {
         0 => Verdict::Nothing,
         n if n < 0 || n > room as i64 => Verdict::Failed(format!("said that it wrote {n} of {room} values")),
         n if bytes => {
-            o.n_bytes = n as u32;
+            o.wrote_bytes(n as usize);
             Verdict::Emit
         }
         n => {
-            o.n = n as u32;
+            o.wrote(n as usize);
             Verdict::Emit
         }
     }
@@ -218,8 +240,8 @@ impl PythonHook {
             self.call.bind(py).call1((i.now_ns, i.index, py.None(), other, self.y.whole.bind(py)))?
         };
         let written: i64 = written.extract()?;
-        let room = if self.y.bytes { o.cap_bytes } else { o.cap };
-        let verdict = give(written, room.min(self.y.room as u32), self.y.bytes, o);
+        let room = if self.y.bytes { o.room_bytes().len() } else { o.room().len() };
+        let verdict = give(written, room.min(self.y.room), self.y.bytes, o);
         if verdict == Verdict::Emit {
             // SAFETY: `give` has checked the number against the room on both sides.
             unsafe {
@@ -314,29 +336,8 @@ pub fn time_hook(py: Python<'_>, code_json: &str, rounds: usize) -> PyResult<Vec
     for _ in 0..rounds {
         let start = tcps_run::real::clock::monotonic_ns();
         for index in 0..1000 {
-            let input = HookIn {
-                now_ns: index as i64 * 1_000_000,
-                origin_ns: 0,
-                index,
-                flow: 0,
-                present: 1,
-                n: x.len() as u32,
-                n_bytes: 0,
-                n_other: 0,
-                reserved: 0,
-                x: x.as_ptr(),
-                bytes: bytes.as_ptr(),
-                other: x.as_ptr(),
-            };
-            let (n, cap_bytes) = (0, bytes.len() as u32);
-            let mut output = HookOut {
-                n,
-                cap: y.len() as u32,
-                n_bytes: 0,
-                cap_bytes,
-                y: y.as_mut_ptr(),
-                bytes: bytes.as_mut_ptr(),
-            };
+            let input = HookIn::tick(i64::from(index) * 1_000_000, 0, index, 0).with_sample(&x, &[]);
+            let mut output = HookOut::new(&mut y, &mut bytes);
             if let Verdict::Failed(text) = hook.call(&input, &mut output) {
                 return Err(fail(text));
             }

@@ -8,7 +8,15 @@ use std::{
     path::PathBuf,
 };
 use tcps_core::record::{Record, RECORD_BYTES};
-use tcps_run::{analysis, real::ring::Consumer, recorder::Recorder};
+use tcps_run::{
+    analysis,
+    real::{
+        capture,
+        merge::{Item, Merge},
+        ring::Consumer,
+    },
+    recorder::Recorder,
+};
 
 /// Figures of a stream of rows, as JSON.
 #[pyfunction]
@@ -64,60 +72,47 @@ impl Drain {
     }
 }
 
-/// Merges files of rows, each in order of time, into one; returns the number of rows and the SHA-256.
+/// Merges files of rows, each nearly in order of time, into one; returns the number of rows and the SHA-256.
 #[pyfunction]
 pub fn merge(py: Python<'_>, parts: Vec<PathBuf>, records_path: PathBuf) -> PyResult<(u64, String)> {
     py.detach(|| {
-        let mut streams = Vec::new();
-        for part in &parts {
-            streams.push(Stream::open(part)?);
-        }
+        let open = |part: &PathBuf| Ok(Rows(BufReader::with_capacity(1 << 18, File::open(part)?)));
+        let streams = parts.iter().map(open).collect::<std::io::Result<Vec<_>>>()?;
         let fail = |e: tcps_run::error::RunError| PyValueError::new_err(e.to_string());
         let mut recorder = Recorder::new(Some(&records_path)).map_err(fail)?;
-        // A handful of loops: the smallest head is found by looking at all.
-        while let Some(s) =
-            streams.iter_mut().filter(|s| s.head.is_some()).min_by_key(|s| s.head.map(|r| r.time_ns))
-        {
-            if let Some(row) = s.head {
-                recorder.push(&row);
-            }
+        for row in Merge::new(streams)? {
+            recorder.push(&row?);
             if recorder.failed() {
                 break;
             }
-            s.advance()?;
         }
         let recorded = recorder.finish().map_err(fail)?;
         Ok((recorded.rows, recorded.sha256))
     })
 }
 
-struct Stream {
-    file: BufReader<File>,
-    head: Option<Record>,
+/// Merges captures of loops into one; returns the number of packets.
+#[pyfunction]
+pub fn merge_captures(py: Python<'_>, parts: Vec<PathBuf>, capture_path: PathBuf) -> PyResult<u64> {
+    Ok(py.detach(|| capture::merge(&parts, &capture_path))?)
 }
 
-impl Stream {
-    fn open(path: &PathBuf) -> std::io::Result<Self> {
-        let mut s = Self { file: BufReader::with_capacity(1 << 18, File::open(path)?), head: None };
-        s.advance()?;
-        Ok(s)
-    }
+/// The rows of a file; those of an unknown kind are passed over, a torn last row ends it.
+struct Rows(BufReader<File>);
 
-    /// The next row; rows of an unknown kind are passed over, a torn last row ends the stream.
-    fn advance(&mut self) -> std::io::Result<()> {
+impl Iterator for Rows {
+    type Item = Item<Record>;
+
+    fn next(&mut self) -> Option<Self::Item> {
         let mut bytes = [0; RECORD_BYTES];
         loop {
-            match self.file.read_exact(&mut bytes) {
+            match self.0.read_exact(&mut bytes) {
                 Ok(()) => {}
-                Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
-                    self.head = None;
-                    return Ok(());
-                }
-                Err(e) => return Err(e),
+                Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => return None,
+                Err(e) => return Some(Err(e)),
             }
             if let Some(row) = Record::from_bytes(&bytes) {
-                self.head = Some(row);
-                return Ok(());
+                return Some(Ok((row.time_ns, row)));
             }
         }
     }

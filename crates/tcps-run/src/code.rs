@@ -5,14 +5,25 @@ use crate::{
     library,
     plan::{CodeKind, CodePlan},
 };
-use tcps_core::{hook::Hook, robot::Robot};
+use serde_json::Value;
+use tcps_core::{endpoint::Endpoint, hook::Hook, robot::Robot};
+use tcps_transport::{ChannelContext, Side};
 
-/// Makes hooks and robots of Python code; only `tcps-py` can.
+/// Makes hooks, robots and endpoints of Python code; only `tcps-py` can.
 pub trait PythonCode {
     /// A hook from `module:name`; `bytes_in` and `bytes_out` say which sides are coded bytes.
     fn hook(&mut self, code: &CodePlan, bytes_in: bool, bytes_out: bool) -> Result<Box<dyn Hook>, RunError>;
     /// A robot from `module:Class`.
     fn robot(&mut self, code: &CodePlan) -> Result<Box<dyn Robot>, RunError>;
+    /// An endpoint from `module:Class`.
+    fn endpoint(
+        &mut self,
+        code: &CodePlan,
+        side: Side,
+        channel: &ChannelContext,
+    ) -> Result<Box<dyn Endpoint>, RunError>;
+    /// Another one of itself, for components that are restarted.
+    fn again(&self) -> Box<dyn PythonCode + Send>;
 }
 
 /// For drivers without Python: names the remedy.
@@ -25,6 +36,17 @@ impl PythonCode for NoPython {
     }
     fn robot(&mut self, code: &CodePlan) -> Result<Box<dyn Robot>, RunError> {
         Err(no_python(code))
+    }
+    fn endpoint(
+        &mut self,
+        code: &CodePlan,
+        _: Side,
+        _: &ChannelContext,
+    ) -> Result<Box<dyn Endpoint>, RunError> {
+        Err(no_python(code))
+    }
+    fn again(&self) -> Box<dyn PythonCode + Send> {
+        Box::new(NoPython)
     }
 }
 
@@ -58,5 +80,24 @@ pub fn robot(code: &CodePlan, python: &mut dyn PythonCode) -> Result<Box<dyn Rob
             Err(RunError::new(format!("{}: a robot is built in or a Python class", code.name)))
         }
         CodeKind::Python => python.robot(code),
+    }
+}
+
+/// The endpoint of a transport, which is built in or a Python class `module:Class`, at one side of a channel.
+pub fn endpoint(
+    transport: &str,
+    params: &Value,
+    side: Side,
+    channel: &ChannelContext,
+    python: &mut dyn PythonCode,
+) -> Result<Box<dyn Endpoint>, RunError> {
+    let code = CodePlan::named(transport, params.clone());
+    match code.kind {
+        CodeKind::Builtin => tcps_transport::endpoint(transport, params, side, channel)
+            .map_err(|e| RunError::new(e.to_string())),
+        CodeKind::Library => {
+            Err(RunError::new(format!("{transport}: a transport is built in or a Python class")))
+        }
+        CodeKind::Python => python.endpoint(&code, side, channel),
     }
 }

@@ -74,9 +74,9 @@ impl Cpu {
         None
     }
 
-    /// Core time used so far.
-    pub fn busy_ns(&self) -> Time {
-        self.busy_ns
+    /// Core time used until `now`, by jobs that are still running too.
+    pub fn busy_ns(&self, now: Time) -> Time {
+        self.busy_ns + self.running.iter().map(|r| now.clamp(r.since, r.until) - r.since).sum::<Time>()
     }
 
     fn next_ending(&self, now: Time) -> Option<usize> {
@@ -144,7 +144,17 @@ mod tests {
         cpu.submit(0, 1, 10, 0);
         cpu.submit(2, 2, 3, 9);
         assert_eq!(finish(&mut cpu), [(10, 1), (13, 2)]);
-        assert_eq!(cpu.busy_ns(), 13);
+        assert_eq!(cpu.busy_ns(13), 13);
+    }
+
+    #[test]
+    fn a_job_that_runs_at_the_end_has_used_its_core() {
+        let mut cpu = Cpu::new(1, Scheduling::RunToCompletion);
+        cpu.submit(0, 1, 10, 0);
+        cpu.submit(0, 2, 10, 0);
+        assert_eq!([0, 4, 10].map(|now| cpu.busy_ns(now)), [0, 4, 10]);
+        assert_eq!(cpu.poll_done(10), Some(1));
+        assert_eq!([10, 15, 20].map(|now| cpu.busy_ns(now)), [10, 15, 20]);
     }
 
     #[test]
@@ -170,6 +180,6 @@ mod tests {
         cpu.submit(0, 1, 10, 0);
         cpu.submit(4, 2, 3, 5);
         assert_eq!(finish(&mut cpu), [(7, 2), (13, 1)]);
-        assert_eq!(cpu.busy_ns(), 13);
+        assert_eq!(cpu.busy_ns(13), 13);
     }
 }

@@ -6,7 +6,9 @@
 //! ```
 
 pub mod analysis;
+pub mod background;
 pub mod batch;
+mod boundary;
 pub mod code;
 pub mod cpu;
 pub mod error;
@@ -17,6 +19,7 @@ pub mod pcapng;
 pub mod plan;
 pub mod real;
 pub mod recorder;
+pub mod replay;
 pub mod report;
 pub mod sample_codec;
 pub mod source;

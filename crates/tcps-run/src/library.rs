@@ -26,7 +26,7 @@ impl Hook for CHook {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
         // SAFETY: the function follows tcps_hook.h, which the scenario's author vouches for.
         match unsafe { (self.call)(self.state, input, output) } {
-            0 if output.n <= output.cap && output.n_bytes <= output.cap_bytes => Verdict::Emit,
+            0 if !output.overrun() => Verdict::Emit,
             0 => Verdict::Failed("wrote more than there is room for".into()),
             1 => Verdict::Nothing,
             code => Verdict::Failed(format!("returned {code}")),

@@ -8,14 +8,49 @@ use std::{
     path::{Path, PathBuf},
 };
 use tcps_core::{record::NONE, time::Time};
-use tcps_wire::pcapng;
+use tcps_wire::pcapng::{self, Seen};
 
 /// First port of channels.
 const PORT: u16 = 47_000;
 /// Port of datagrams outside channels.
 const ASIDE_PORT: u16 = 47_999;
 
-/// A capture being written: one interface a node.
+/// A datagram between two nodes, as a capture tells of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Datagram<'a> {
+    /// Node that sends it.
+    pub from: u16,
+    /// Node that it is for.
+    pub to: u16,
+    /// Its channel, or `NONE`.
+    pub channel: u16,
+    /// Differentiated services code point.
+    pub dscp: u8,
+    /// Its payload.
+    pub bytes: &'a [u8],
+}
+
+impl Datagram<'_> {
+    /// Appends its block, as node `at` saw it; a datagram too long for IP is left out, for it cannot be sent either.
+    pub fn append(&self, block: &mut Vec<u8>, now: Time, at: u16, seen: Seen) {
+        let port = if self.channel == NONE { ASIDE_PORT } else { PORT + self.channel };
+        let path = pcapng::Path::V4 {
+            source: SocketAddrV4::new(address(self.from), port),
+            target: SocketAddrV4::new(address(self.to), port),
+        };
+        let _ = pcapng::packet(block, at as u32, now, &path, self.dscp, self.bytes, seen);
+    }
+}
+
+/// The blocks that begin a capture: one interface a node.
+pub fn beginning(plan: &Plan) -> Vec<u8> {
+    let mut block = Vec::new();
+    pcapng::section_header(&mut block, concat!("tcpsbed ", env!("CARGO_PKG_VERSION")));
+    plan.nodes.iter().for_each(|n| pcapng::interface(&mut block, &n.name));
+    block
+}
+
+/// A capture being written.
 #[derive(Debug)]
 pub struct Capture {
     path: PathBuf,
@@ -28,25 +63,16 @@ impl Capture {
     /// Begins the file.
     pub fn create(path: &Path, plan: &Plan) -> Result<Self, RunError> {
         let file = File::create(path).map_err(|e| RunError::new(format!("{}: {e}", path.display())))?;
-        let mut block = Vec::new();
-        pcapng::section_header(&mut block, concat!("tcpsbed ", env!("CARGO_PKG_VERSION")));
-        plan.nodes.iter().for_each(|n| pcapng::interface(&mut block, &n.name));
+        let block = beginning(plan);
         let mut capture = Self { path: path.into(), file: BufWriter::new(file), block, failed: None };
         capture.flush_block();
         Ok(capture)
     }
 
-    /// A datagram that node `from` sends at `now`.
-    pub fn packet(&mut self, now: Time, from: u16, to: u16, channel: u16, dscp: u8, bytes: &[u8]) {
-        let port = if channel == NONE { ASIDE_PORT } else { PORT + channel };
-        let path = pcapng::Path::V4 {
-            source: SocketAddrV4::new(address(from), port),
-            target: SocketAddrV4::new(address(to), port),
-        };
-        // A datagram too long for IP cannot be sent either; transports keep to their MTU.
-        if pcapng::packet(&mut self.block, from as u32, now, &path, dscp, bytes).is_ok() {
-            self.flush_block();
-        }
+    /// A datagram that its sender sends at `now`.
+    pub fn packet(&mut self, now: Time, datagram: &Datagram<'_>) {
+        datagram.append(&mut self.block, now, datagram.from, Seen::Somewhere);
+        self.flush_block();
     }
 
     /// Whether packets cannot be written any more: `finish` says why.

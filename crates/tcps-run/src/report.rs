@@ -94,6 +94,8 @@ pub struct Stage {
     name: String,
     calls: u64,
     failures: u64,
+    /// Calls that took longer than the cost that the scenario gives the stage.
+    overruns: u64,
     cpu_ns: Spread,
     quantiles_ns: Vec<u64>,
 }
@@ -114,6 +116,23 @@ impl Spread {
         let q = |p| h.value_at_quantile(p);
         Self { mean: h.mean(), p50: q(0.5), p99: q(0.99), p999: q(0.999), max: h.max() }
     }
+}
+
+/// Percentiles 0 to 100 of a histogram; none if it is empty.
+pub fn quantiles(h: &Histogram<u64>) -> Vec<u64> {
+    let all = if h.is_empty() { 0..0 } else { 0..101 };
+    all.map(|p| h.value_at_quantile(f64::from(p) / 100.0)).collect()
+}
+
+/// What lies between a loop's code and its network, as percentiles in nanoseconds, for virtual time to load.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Boundary {
+    /// From the moment that a timer was set for to the one at which the loop went on.
+    pub wakeup: Vec<u64>,
+    /// A send call.
+    pub send: Vec<u64>,
+    /// From the kernel's receive stamp to the loop.
+    pub receive: Vec<u64>,
 }
 
 /// What a node tells about itself.
@@ -149,6 +168,8 @@ pub struct RealSelf {
     pub socket_drops: u64,
     /// From the kernel's receive stamp to the loop.
     pub stamp_to_loop_ns: Spread,
+    /// How long its send calls took.
+    pub send_ns: Spread,
     /// How long it took to get the interpreter back after a wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interpreter_wait_ns: Option<Spread>,
@@ -162,6 +183,9 @@ pub struct RealSelf {
     pub waiting: String,
     /// Privileges it has, and those it was refused.
     pub privileges: Vec<String>,
+    /// What lies between its code and the network; absent at the emulator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quantiles_ns: Option<Boundary>,
 }
 
 /// Set against delivered between two nodes.
@@ -271,12 +295,17 @@ impl Report {
                 name,
                 calls: stats.calls,
                 failures: stats.failures,
+                overruns: stats.overruns,
                 cpu_ns: Spread::of(&stats.cost_ns),
-                quantiles_ns: (0..=100).map(|p| stats.cost_ns.value_at_quantile(p as f64 / 100.0)).collect(),
+                quantiles_ns: quantiles(&stats.cost_ns),
             });
         }
         for (component, text) in node.failed_robots {
             self.errors.push(format!("robot {}: {text}", plan.components[component as usize].name));
+        }
+        for (channel, text) in node.failed_endpoints {
+            let (c, at) = (&plan.channels[channel as usize], &plan.nodes[id as usize].name);
+            self.errors.push(format!("transport {} of {} at {at}: {text}", c.transport, c.name));
         }
         for (channel, s, strays) in node.endpoints {
             let c = &plan.channels[channel as usize];

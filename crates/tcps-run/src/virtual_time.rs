@@ -10,12 +10,14 @@
 //! in the order of the plan.
 
 use crate::{
+    background::BusyNetwork,
+    boundary::{Boundary, Crossing},
     code::PythonCode,
     cpu::Cpu,
     error::RunError,
     node::Node,
     outside::{Outside, Started, Work},
-    pcapng::Capture,
+    pcapng::{Capture, Datagram},
     plan::{Action, Plan, OVERHEAD_BYTES},
     recorder::Recorder,
     report::{self, Report},
@@ -30,7 +32,7 @@ use tcps_core::{
     record::{Kind, Record, NONE},
     time::{Time, NEVER},
 };
-use tcps_net::{LinkChange, NetEvent, Network, Packet, ASIDE_CLASS};
+use tcps_net::{LinkChange, NetEvent, Packet, ASIDE_CLASS};
 
 /// Steps between looks at the machine's clock.
 const STEPS_PER_LOOK: u64 = 1 << 8;
@@ -59,7 +61,7 @@ struct Letter {
 
 /// Everything around the nodes.
 struct World {
-    network: Network,
+    network: BusyNetwork,
     linked: bool,
     direct: VecDeque<(u16, u32)>,
     letters: Vec<Letter>,
@@ -67,6 +69,7 @@ struct World {
     cpus: Vec<Cpu>,
     recorder: Recorder,
     capture: Option<Capture>,
+    boundary: Boundary,
     /// The node that is at work.
     at: u16,
 }
@@ -94,9 +97,7 @@ struct Driver<'p> {
 impl<'p> Driver<'p> {
     fn new(plan: &'p Plan, python: &mut dyn PythonCode, options: &Options<'_>) -> Result<Self, RunError> {
         plan.check()?;
-        let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
-        let network =
-            Network::new(&plan.network, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))?;
+        let network = BusyNetwork::new(plan)?;
         let mut nodes = Vec::new();
         for id in 0..plan.nodes.len() {
             nodes.push(Node::new(plan, id as u16, None, python)?);
@@ -112,11 +113,20 @@ impl<'p> Driver<'p> {
             cpus: plan.nodes.iter().map(|n| Cpu::new(n.cores, n.scheduling)).collect(),
             recorder: Recorder::new(options.records)?,
             capture: options.pcapng.map(|p| Capture::create(p, plan)).transpose()?,
+            boundary: Boundary::new(plan),
             at: NONE,
         };
-        let wakes = nodes.iter().map(Node::poll_timeout).collect();
+        let wakes = vec![0; nodes.len()];
         let probe_at = if plan.queue_probe_ns.is_some() { 0 } else { NEVER };
-        Ok(Self { plan, world, nodes, wakes, events, probe_at, errors: Vec::new(), steps: 0, now: 0 })
+        let mut driver =
+            Self { plan, world, nodes, wakes, events, probe_at, errors: Vec::new(), steps: 0, now: 0 };
+        (0..driver.nodes.len()).for_each(|id| driver.set_timer(id));
+        Ok(driver)
+    }
+
+    /// Looks again when a node wants to be woken.
+    fn set_timer(&mut self, id: usize) {
+        self.wakes[id] = self.world.boundary.wakes(id, self.nodes[id].poll_timeout());
     }
 
     /// Works off all events; true if it was interrupted.
@@ -143,7 +153,8 @@ impl<'p> Driver<'p> {
         let network = self.world.network.poll_timeout().unwrap_or(NEVER);
         let cpu = self.world.cpus.iter().map(Cpu::poll_timeout).min().unwrap_or(NEVER);
         let node = self.wakes.iter().copied().min().unwrap_or(NEVER);
-        let now = event.min(network).min(cpu).min(node).min(self.probe_at);
+        let crossing = self.world.boundary.next();
+        let now = event.min(network).min(crossing).min(cpu).min(node).min(self.probe_at);
         if now >= end {
             return false;
         }
@@ -155,6 +166,9 @@ impl<'p> Driver<'p> {
         if network == now {
             self.world.network.handle_timeout(now);
             self.carry();
+        }
+        if crossing == now {
+            self.cross();
         }
         if cpu == now {
             self.finish_work();
@@ -177,7 +191,7 @@ impl<'p> Driver<'p> {
             if self.wakes[id] <= self.now {
                 self.world.at = id as u16;
                 self.nodes[id].handle_timeout(self.now, &mut self.world);
-                self.wakes[id] = self.nodes[id].poll_timeout();
+                self.set_timer(id);
                 self.carry();
             }
         }
@@ -188,7 +202,7 @@ impl<'p> Driver<'p> {
             while let Some(job) = self.world.cpus[id].poll_done(self.now) {
                 self.world.at = id as u16;
                 self.nodes[id].resume(self.now, job, &mut self.world);
-                self.wakes[id] = self.nodes[id].poll_timeout();
+                self.set_timer(id);
                 self.carry();
             }
         }
@@ -214,17 +228,37 @@ impl<'p> Driver<'p> {
         }
     }
 
+    /// Takes datagrams across the boundaries of nodes.
+    fn cross(&mut self) {
+        while let Some(crossing) = self.world.boundary.across(self.now) {
+            match crossing {
+                Crossing::Out { from, packet } => {
+                    self.world.at = from;
+                    self.world.enter(self.now, packet);
+                }
+                Crossing::In { to, letter, arrived } => self.hand_over(to, letter, arrived),
+            }
+            self.carry();
+        }
+    }
+
     fn deliver(&mut self, to: u16, letter: u32) {
+        if !self.world.boundary.waits(self.now, to, letter) {
+            self.hand_over(to, letter, self.now);
+        }
+    }
+
+    fn hand_over(&mut self, to: u16, letter: u32, arrived: Time) {
         let bytes = std::mem::take(&mut self.world.letters[letter as usize].bytes);
         let Letter { from, channel, .. } = self.world.letters[letter as usize];
         self.world.at = to;
         let node = &mut self.nodes[to as usize];
         if channel == NONE {
-            node.handle_aside(self.now, from, self.now, &bytes, &mut self.world);
+            node.handle_aside(self.now, from, arrived, &bytes, &mut self.world);
         } else {
-            node.handle_datagram(self.now, channel, self.now, &bytes, &mut self.world);
+            node.handle_datagram(self.now, channel, arrived, &bytes, &mut self.world);
         }
-        self.wakes[to as usize] = node.poll_timeout();
+        self.set_timer(to as usize);
         self.world.letters[letter as usize].bytes = bytes;
         self.world.let_go(letter);
     }
@@ -254,7 +288,7 @@ impl<'p> Driver<'p> {
 
     fn each_node(&mut self, act: impl Fn(&mut Node)) {
         self.nodes.iter_mut().for_each(act);
-        self.wakes = self.nodes.iter().map(Node::poll_timeout).collect();
+        (0..self.nodes.len()).for_each(|id| self.set_timer(id));
     }
 
     fn probe_queues(&mut self) {
@@ -279,7 +313,7 @@ impl<'p> Driver<'p> {
         let end = if interrupted { self.now } else { self.plan.duration_ns };
         self.world.network.handle_timeout(end);
         let nodes: Vec<_> = self.nodes.iter_mut().map(Node::report).collect();
-        let busy = self.world.cpus.iter().map(Cpu::busy_ns).collect::<Vec<_>>();
+        let busy = self.world.cpus.iter().map(|c| c.busy_ns(end)).collect::<Vec<_>>();
         if let Some(capture) = self.world.capture.take() {
             capture.finish()?;
         }
@@ -289,7 +323,7 @@ impl<'p> Driver<'p> {
         report.simulate_s = simulate_s;
         report.events = self.steps;
         report.errors = self.errors;
-        report.network(&self.world.network);
+        report.network(self.world.network.network());
         for (id, node) in nodes.into_iter().enumerate() {
             report.node(self.plan, id as u16, node);
             report.virtual_node(id, busy[id]);
@@ -317,7 +351,15 @@ impl World {
         id
     }
 
+    /// Lets a packet into the network; tells when the first link, or a send call of measured length, has taken it.
     fn send(&mut self, now: Time, packet: Packet) -> Time {
+        match self.boundary.leaves(now, self.at, &packet) {
+            Some(taken) => taken,
+            None => self.enter(now, packet),
+        }
+    }
+
+    fn enter(&mut self, now: Time, packet: Packet) -> Time {
         if !self.linked {
             self.direct.push_back((packet.dst, packet.payload));
             return now;
@@ -361,7 +403,7 @@ impl Outside for World {
     ) -> Time {
         let letter = self.post(self.at, channel, bytes);
         if let Some(capture) = &mut self.capture {
-            capture.packet(now, self.at, to, channel, dscp, bytes);
+            capture.packet(now, &Datagram { from: self.at, to, channel, dscp, bytes });
         }
         self.send(
             now,
@@ -380,7 +422,7 @@ impl Outside for World {
     fn aside(&mut self, now: Time, to: u16, bytes: &[u8]) {
         let letter = self.post(self.at, NONE, bytes);
         if let Some(capture) = &mut self.capture {
-            capture.packet(now, self.at, to, NONE, 0, bytes);
+            capture.packet(now, &Datagram { from: self.at, to, channel: NONE, dscp: 0, bytes });
         }
         let wire_bytes = bytes.len() as u32 + OVERHEAD_BYTES;
         let (class, index, dscp) = (ASIDE_CLASS, 0, 0);

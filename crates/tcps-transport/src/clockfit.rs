@@ -10,7 +10,9 @@
 //! ```
 //! A queue only ever adds delay, so each direction is held by its fastest packets: of all lines under the
 //! points of one direction the one that is closest to them on average is an edge of their convex hull. The
-//! drift is the mean of both slopes, weighted by how closely the points follow their line. Half way between
+//! drift is the mean of both slopes, weighted by how closely the points follow their line. Where the least
+//! delay itself changes (a new path, a changed link), that edge leads across the step; so a slope is kept to
+//! what most stretches of the window say, each from its fastest packets. Half way between
 //! the lines is the truth if the least delays there and back are equal; the bound makes no such assumption,
 //! only that the clock is linear within the window. With an exchange of the least round trip just now it is
 //! RTTmin / 2.
@@ -211,20 +213,55 @@ fn slope_error(late: &[(i64, i64)], late_slack: &[f64], early: &[(i64, i64)], ea
     }
 }
 
-/// The edge of the lower hull over `middle`, or the lowest point's level if no slope is wanted.
+/// The edge of the lower hull over `middle`, no steeper than most of the points are, or the lowest point's
+/// level if no slope is wanted.
 // [Moon 1999] [Zhang 2002]
 fn support(points: &[(i64, i64)], middle: f64, sloped: bool) -> Support {
     let mean = mean(points);
     let hull = lower_hull(points);
     let edge = hull.windows(2).find(|e| e[1].0 as f64 >= middle).or(hull.windows(2).last());
-    let (level, slope) = match edge.filter(|_| sloped) {
+    let slope = match edge.filter(|_| sloped) {
         Some([a, b]) => {
-            let slope = (b.1 - a.1) as f64 / (b.0 - a.0) as f64;
-            (a.1 as f64 + slope * (middle - a.0 as f64), slope)
+            let (low, high) = most_slopes(points);
+            ((b.1 - a.1) as f64 / (b.0 - a.0) as f64).clamp(low, high)
         }
-        _ => (hull.iter().map(|p| p.1).min().unwrap_or(0) as f64, 0.0),
+        _ => 0.0,
     };
+    let under = |p: &(i64, i64)| p.1 as f64 - slope * (p.0 as f64 - middle);
+    let level = hull.iter().map(under).min_by(f64::total_cmp).unwrap_or(0.0);
     Support { level, slope, distance: mean.1 - level - slope * (mean.0 - middle) }
+}
+
+/// Stretches of the window, each of which gives its lowest point.
+const STRETCHES: usize = 32;
+/// Slopes are taken between stretches that are this part of the window apart, so that a step of the delay
+/// spoils few of them: three steps leave the median alone.
+const APART: usize = 8;
+/// Median absolute deviations from the median slope that are believed: three standard errors of a median of
+/// eight independent slopes of normal scatter.
+const DEVIATIONS: f64 = 3.0;
+/// What the rounding of stamps to nanoseconds may do to a slope.
+const ROUNDING: f64 = 1e-8;
+
+/// The slopes that most of the points, sorted by time, can agree on: (lowest, highest).
+// [Sen 1968]
+fn most_slopes(points: &[(i64, i64)]) -> (f64, f64) {
+    let stretches = points.len().min(STRETCHES);
+    let part = |i: usize| i * points.len() / stretches;
+    let lowest = |i: usize| points[part(i)..part(i + 1)].iter().min_by_key(|p| p.1).copied();
+    let low: Vec<(i64, i64)> = (0..stretches).filter_map(lowest).collect();
+    let apart = (stretches / APART).max(1);
+    let pairs = low.iter().zip(low.iter().skip(apart)).filter(|(a, b)| b.0 > a.0);
+    let mut slopes: Vec<f64> = pairs.map(|(a, b)| (b.1 - a.1) as f64 / (b.0 - a.0) as f64).collect();
+    let Some(middle) = median(&mut slopes) else { return (-MAX_DRIFT, MAX_DRIFT) };
+    let mut deviations: Vec<f64> = slopes.iter().map(|s| (s - middle).abs()).collect();
+    let believed = DEVIATIONS * median(&mut deviations).unwrap_or(0.0) + ROUNDING;
+    (middle - believed, middle + believed)
+}
+
+fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }
 
 /// Vertices of the lower convex hull of sorted points, at most one for each moment.
@@ -302,6 +339,20 @@ mod tests {
         assert_eq!((s.level, s.slope), (1.5, 1.0 / 3.0));
         let flat = support(&points, 2.5, false);
         assert_eq!((flat.level, flat.slope), (1.0, 0.0));
+    }
+
+    // [Sen 1968]
+    #[test]
+    fn most_slopes_are_those_beside_a_step() {
+        let steady: Vec<(i64, i64)> = (0..512).map(|i| (i * 1000, i * 20)).collect();
+        let (low, high) = most_slopes(&steady);
+        assert!(low <= 0.02 && 0.02 <= high && high - low < 1e-6, "{low} {high}");
+        for at in [50, 256, 500] {
+            let stepped: Vec<(i64, i64)> =
+                steady.iter().map(|p| (p.0, p.1 + if p.0 < at * 1000 { 0 } else { 9_000 })).collect();
+            let (low, high) = most_slopes(&stepped);
+            assert!(low <= 0.02 && 0.02 <= high && high - low < 1e-6, "{at}: {low} {high}");
+        }
     }
 
     #[test]

@@ -10,11 +10,14 @@
 //! ```
 //! A new transport is one new file and one line in `registry`.
 
+mod after;
 mod backlog;
 pub mod clockfit;
 pub mod clocksync;
 mod fec;
 mod framing;
+mod inbox;
+mod numbered;
 mod outbox;
 mod params;
 pub mod playout;
@@ -27,5 +30,6 @@ mod telehaptic;
 pub mod udp;
 mod window;
 
+pub use outbox::Outbox;
 pub use params::TransportError;
 pub use registry::{endpoint, names, ChannelContext, ChannelFlow, Side};

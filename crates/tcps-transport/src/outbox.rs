@@ -5,7 +5,7 @@ use tcps_core::endpoint::Output;
 
 /// A queue of outputs and their bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Outbox {
+pub struct Outbox {
     bytes: Vec<u8>,
     items: Vec<(Output, usize)>,
     next: usize,
@@ -16,14 +16,14 @@ impl Outbox {
     /// Adds an output whose bytes `write` appends to the buffer that it is given (and changes nothing else
     /// there).
     #[inline]
-    pub(crate) fn push(&mut self, output: Output, write: impl FnOnce(&mut Vec<u8>)) {
+    pub fn push(&mut self, output: Output, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.bytes);
         self.items.push((output, self.bytes.len()));
     }
 
     /// Takes the oldest output, its bytes in `buf`.
     #[inline]
-    pub(crate) fn pop(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
+    pub fn pop(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
         buf.clear();
         let (output, end) = *self.items.get(self.next)?;
         buf.extend_from_slice(self.bytes.get(self.start..end).unwrap_or(&[]));

@@ -8,6 +8,9 @@
 //!   0xFE  fec      place in a block ──► a datagram, or parity
 //!   0x04..  telehaptic  merged samples and media ──► [ payload ] [ trailer ]
 //! ```
+//! Some transports have formats of their own on their own channels: `stream` (numbered datagrams, acknowledgements,
+//! requests), `alphan`, `bundle` (runs of samples of several flows).
+//!
 //! The first bytes of replies and clock exchanges can begin neither an RTP packet (version 2: 0x80 to 0xBF)
 //! nor a telehaptic header (0x00 to 0x7F; 0 fragments do not exist), so that all of them may share a port.
 //!
@@ -15,6 +18,8 @@
 //! emitted. `rtp` and `rtcp` speak the standards' formats. `pcapng` writes capture files; `ip` looks into the
 //! packets of TUN devices.
 
+pub mod alphan;
+pub mod bundle;
 mod bytes;
 pub mod clock;
 pub mod echo;
@@ -27,6 +32,7 @@ pub mod reply;
 pub mod report;
 pub mod rtcp;
 pub mod rtp;
+pub mod stream;
 pub mod telehaptic;
 
 pub use error::Error;

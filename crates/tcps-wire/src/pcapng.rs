@@ -20,6 +20,7 @@ const LINKTYPE_ETHERNET: u16 = 1;
 const SHB_USERAPPL: u16 = 4;
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
+const EPB_FLAGS: u16 = 2;
 const UDP_BYTES: usize = 8;
 const PROTOCOL_UDP: u8 = 17;
 const HOPS: u8 = 64;
@@ -41,6 +42,44 @@ pub enum Path {
         /// Receiver.
         target: SocketAddrV6,
     },
+}
+
+/// What the node of an interface did with a packet. (draft-ietf-opsawg-pcapng §4.3.1)
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// Not told.
+    Somewhere = 0,
+    /// It received the packet.
+    Coming = 1,
+    /// It sent the packet.
+    Leaving = 2,
+}
+
+/// A block of a file, or its beginning.
+#[derive(Debug, Clone, Copy)]
+pub struct Block<'a>(&'a [u8]);
+
+impl<'a> Block<'a> {
+    /// These bytes, whatever they are.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    fn word(&self, n: usize) -> Option<u32> {
+        let bytes = self.0.get(4 * n..4 * n + 4)?;
+        Some(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    }
+
+    /// Its length in bytes as it says itself; nothing if that can be none.
+    pub fn length(&self) -> Option<usize> {
+        self.word(1).filter(|n| n % 4 == 0 && *n >= 12).map(|n| n as usize)
+    }
+
+    /// The stamp of a packet in nanoseconds; nothing of other blocks.
+    pub fn packet_time_ns(&self) -> Option<Time> {
+        let time = u64::from(self.word(3)?) << 32 | u64::from(self.word(4)?);
+        (self.word(0)? == ENHANCED_PACKET).then(|| time.min(Time::MAX as u64) as Time)
+    }
 }
 
 /// Appends the section header that begins a file; `application` names the program that wrote it.
@@ -76,6 +115,7 @@ pub fn packet(
     path: &Path,
     dscp: u8,
     payload: &[u8],
+    seen: Seen,
 ) -> Result<(), Error> {
     let udp_bytes = u16::try_from(UDP_BYTES + payload.len()).map_err(|_| Error::TooLong)?;
     let ip_bytes = udp_bytes.checked_add(20).ok_or(Error::TooLong)?;
@@ -94,6 +134,10 @@ pub fn packet(
     }
     udp(out, path, udp_bytes, payload);
     pad(out, frame_bytes as usize);
+    if seen != Seen::Somewhere {
+        option(out, EPB_FLAGS, &(seen as u32).to_le_bytes());
+        option(out, 0, &[]);
+    }
     end(out, start);
     Ok(())
 }
@@ -233,7 +277,7 @@ mod tests {
     #[test]
     fn golden_packet_over_ipv4() {
         let mut out = Vec::new();
-        packet(&mut out, 3, 0x1_0000_0002, &V4, 46, b"abc").unwrap();
+        packet(&mut out, 3, 0x1_0000_0002, &V4, 46, b"abc", Seen::Somewhere).unwrap();
         #[rustfmt::skip]
         let expected = [
             6, 0, 0, 0, 80, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 45, 0, 0, 0, 45, 0, 0, 0,
@@ -248,7 +292,7 @@ mod tests {
     #[test]
     fn golden_packet_over_ipv6() {
         let mut out = Vec::new();
-        packet(&mut out, 0, -1, &V6, 46, b"abc").unwrap();
+        packet(&mut out, 0, -1, &V6, 46, b"abc", Seen::Somewhere).unwrap();
         assert_eq!(out[12..20], [0; 8], "a moment before the start is the start");
         #[rustfmt::skip]
         let expected = [
@@ -264,9 +308,24 @@ mod tests {
     #[test]
     fn what_no_datagram_can_hold_is_refused_and_nothing_written() {
         let mut out = Vec::new();
-        assert_eq!(packet(&mut out, 0, 0, &V4, 0, &[0; 65_508]), Err(Error::TooLong));
+        assert_eq!(packet(&mut out, 0, 0, &V4, 0, &[0; 65_508], Seen::Somewhere), Err(Error::TooLong));
         assert!(out.is_empty());
-        assert_eq!(packet(&mut out, 0, 0, &V4, 0, &[0xff; 65_507]), Ok(()));
+        assert_eq!(packet(&mut out, 0, 0, &V4, 0, &[0xff; 65_507], Seen::Somewhere), Ok(()));
+    }
+
+    #[test]
+    fn a_packet_tells_its_moment_and_its_direction() {
+        for (seen, bits) in [(Seen::Coming, 1), (Seen::Leaving, 2)] {
+            let mut out = Vec::new();
+            packet(&mut out, 0, 0x1_0000_0002, &V4, 0, b"abc", seen).unwrap();
+            let block = Block::new(&out);
+            assert_eq!((block.length(), block.packet_time_ns()), (Some(out.len()), Some(0x1_0000_0002)));
+            assert_eq!(out[out.len() - 16..out.len() - 4], [2, 0, 4, 0, bits, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        let mut out = Vec::new();
+        section_header(&mut out, "abcde");
+        assert_eq!((Block::new(&out).length(), Block::new(&out).packet_time_ns()), (Some(44), None));
+        assert_eq!((Block::new(&out[..7]).length(), Block::new(&[]).packet_time_ns()), (None, None));
     }
 
     proptest! {
@@ -277,7 +336,7 @@ mod tests {
             let mut out = vec![1, 2, 3];
             interface(&mut out, &name);
             let middle = out.len();
-            packet(&mut out, 0, time, &V6, dscp, &payload).unwrap();
+            packet(&mut out, 0, time, &V6, dscp, &payload, Seen::Leaving).unwrap();
             for block in [&out[3..middle], &out[middle..]] {
                 let n = (block.len() as u32).to_le_bytes();
                 prop_assert_eq!(block.len() % 4, 0);

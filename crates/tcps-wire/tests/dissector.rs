@@ -7,11 +7,15 @@ use std::{
     path::{Path as File, PathBuf},
     process::Command,
 };
-use tcps_core::sample::{Echo, EchoReply};
+use tcps_core::{
+    rate::Report,
+    sample::{Echo, EchoReply},
+};
 use tcps_wire::{
     clock, echo, header,
-    pcapng::{interface, packet, section_header, Path},
-    reply,
+    pcapng::{interface, packet, section_header, Path, Seen},
+    reply, report,
+    telehaptic::{self, trailer},
 };
 
 fn v4(port: u16) -> Path {
@@ -55,13 +59,40 @@ fn clock_datagram() -> Vec<u8> {
     out
 }
 
+fn telehaptic_datagram() -> Vec<u8> {
+    let sub = |frame, bytes, part| Some(telehaptic::SubHeader { frame, bytes, part });
+    let repr = telehaptic::Repr {
+        fragments: 2,
+        repeated: true,
+        delay_us: Some(29_535),
+        timestamp_ms: 65_538,
+        audio: sub(256, 3, 2),
+        video: sub(7, 4, 0),
+        has_trailer: true,
+    };
+    let mut out = Vec::new();
+    repr.emit(&mut out);
+    out.extend_from_slice(b"hahbAAAVVVV");
+    let position = trailer::Position { sample: 0, index: 65_538, origin_ns: -2 };
+    let start = trailer::FrameStart { video: true, at: 0, index: 7, length: 2000, origin_ns: 9 };
+    trailer::emit(&[tag(1, 8)], &[position], &[start], &mut out);
+    out
+}
+
+fn report_datagram() -> Vec<u8> {
+    let mut out = Vec::new();
+    let report = Report { mean_delay_ns: 29_541_000, loss: 0.25, jitter_ns: 12_000 };
+    report::Repr(report).emit(&mut out);
+    out
+}
+
 /// These fields of every packet, as tshark reads them; `None`, said aloud, where there is no tshark.
 fn tshark(name: &str, packets: &[(Path, Vec<u8>)], fields: &str) -> Option<Vec<String>> {
     let mut out = Vec::new();
     section_header(&mut out, "tcpsbed");
     interface(&mut out, "l1.forward");
     for (i, (path, datagram)) in packets.iter().enumerate() {
-        packet(&mut out, 0, 1_500_000_000 + i as i64, path, 46, datagram).unwrap();
+        packet(&mut out, 0, 1_500_000_000 + i as i64, path, 46, datagram, Seen::Somewhere).unwrap();
     }
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&file, out).unwrap();
@@ -141,12 +172,15 @@ fn every_field_of_replies_and_clock_exchanges_is_decoded() {
 fn other_ports_are_taken_by_form_and_malformed_ones_on_ours_are_shown_as_such() {
     let mut cut = sample(0, &[]);
     cut.pop();
+    let mut telehaptic = telehaptic_datagram();
     let packets = [
         (v4(5_000), reply_datagram()),
         (v4(5_000), sample(2, &[tag(0, 1)])),
         (v4(5_000), cut.clone()),
         (v4(47_500), cut),
-        (v4(47_500), vec![0x55; 40]),
+        (v4(47_500), vec![0x03; 40]),
+        (v4(5_000), telehaptic.clone()),
+        (v4(47_500), telehaptic.split_off(1)),
     ];
     let fields = "_ws.col.Protocol _ws.col.Info tcpsbed.malformed";
     let Some(lines) = tshark("form.pcapng", &packets, fields) else { return };
@@ -155,4 +189,20 @@ fn other_ports_are_taken_by_form_and_malformed_ones_on_ours_are_shown_as_such() 
     assert!(lines[2].starts_with("UDP|"), "{}", lines[2]);
     assert!(lines[3].starts_with("tcpsbed|malformed: too short for its payload|"), "{}", lines[3]);
     assert!(lines[4].starts_with("tcpsbed|malformed: unknown first byte|"), "{}", lines[4]);
+    assert!(lines[5].starts_with("UDP|"), "{}", lines[5]);
+    assert!(lines[6].starts_with("tcpsbed|malformed: "), "{}", lines[6]);
+}
+
+// [PROTOCOLS 2.4]
+#[test]
+fn every_field_of_telehaptic_packets_and_reports_is_decoded() {
+    let packets = [(v4(47_000), telehaptic_datagram()), (v4(47_000), report_datagram())];
+    let fields = "tcpsbed.telehaptic.media tcpsbed.telehaptic.k tcpsbed.telehaptic.repeated \
+                  tcpsbed.telehaptic.trailer tcpsbed.telehaptic.delay_us tcpsbed.telehaptic.time_ms \
+                  tcpsbed.telehaptic.frame tcpsbed.telehaptic.bytes tcpsbed.telehaptic.part tcpsbed.payload \
+                  tcpsbed.echo.sample tcpsbed.position.index tcpsbed.position.origin_ns tcpsbed.start.video \
+                  tcpsbed.start.length tcpsbed.report.loss tcpsbed.report.jitter_us tcpsbed.report.delay_us";
+    let Some(lines) = tshark("telehaptic.pcapng", &packets, fields) else { return };
+    let first = "3|2|1|1|29535|65538|256,7|3,4|2,0|6861686241414156565656|1|65538|-2|1|2000|||";
+    assert_eq!(lines, [first, "|||||||||||||||64|12|29541"]);
 }

@@ -35,7 +35,7 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
         What its rows say.
     """
     found = [*_records(result, analysis), *_nodes(result), *_gaps(analysis), *_emulator(result)]
-    found += [*_clocks(analysis), *_flows(analysis)]
+    found += [*_clocks(analysis), *_round_trips(info, analysis), *_flows(analysis)]
     if info["world"] == "real":
         found += _hooks(info, result)
     return found
@@ -107,6 +107,18 @@ def _clocks(analysis: Found) -> Iterator[str]:
             yield f"{pair} stepped by {clock['step_max_ns'] / NS_PER_MS:.3f} ms beyond its bounds"
 
 
+def _round_trips(info: Found, analysis: Found) -> Iterator[str]:
+    """Round trips from one clock to another that is not the same, and nothing to compare them by."""
+    for probe in analysis.get("echo", ()):
+        clocks = probe.get("clocks")
+        apart = clocks and info["clocks"].get(clocks["from"]) != info["clocks"].get(clocks["to"])
+        if apart and not clocks["corrected"]:
+            yield (
+                f"round trips of {probe['flow']} are from the clock of {clocks['from']} to that of {clocks['to']}, which"
+                " are not synchronised: set measure.sync"
+            )
+
+
 def _flows(analysis: Found) -> Iterator[str]:
     for flow in analysis["flows"]:
         if flow["beyond_window"]:
@@ -117,10 +129,12 @@ def _flows(analysis: Found) -> Iterator[str]:
 # [DECISIONS 13]
 def _hooks(info: Found, result: Found) -> Iterator[str]:
     for stage in result.get("stages", ()):
-        period_s = info["flows"].get(stage["flow"], {}).get("period_s")
+        place = stage["component"], stage["flow"], stage["kind"]
+        flow_s = info["flows"].get(stage["flow"], {}).get("period_s")
+        period_s = info.get("stage_periods_s", {}).get(place, flow_s)
         took_s = stage["cpu_ns"].get("p99", 0) / 1e9
         if period_s and took_s > HOOK_SHARE * period_s:
             yield (
                 f"hook {stage['name'] or stage['kind']} at {stage['component']} took {took_s * 1e3:.2f} ms (p99) of the"
-                f" {period_s * 1e3:g} ms between samples of {stage['flow']}: give it a process of its own"
+                f" {period_s * 1e3:g} ms between samples of {stage['flow']}: give it a node of its own"
             )

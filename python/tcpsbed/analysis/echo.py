@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tcpsbed.analysis.units import distribution_ms
+from tcpsbed.analysis.units import NS_PER_MS, distribution_ms
 
 Found = Mapping[str, Any]
 
@@ -27,6 +27,22 @@ def echo(found: Found) -> dict[str, Any]:
         "links": [part for part in parts if part["what"] == "link"],
         "spans": [part for part in parts if part["what"] == "span"],
         "actuation_ms": movement and movement["latency_ms"],
+        "clocks": _clocks(found.get("clocks")),
+    }
+
+
+def _clocks(found: Found | None) -> dict[str, Any] | None:
+    """Between which clocks round trips are; none where one clock takes both stamps."""
+    if found is None:
+        return None
+    corrected = found["corrected"]
+    return {
+        "from": found["from"],
+        "to": found["to"],
+        "corrected": corrected,
+        "unknown": found["unknown"],
+        "correction_ms": found["correction_ns"] / NS_PER_MS if corrected else None,
+        "bound_ms": found["bound_ns"] / NS_PER_MS if corrected else None,
     }
 
 
@@ -35,6 +51,7 @@ def _point(point: Found) -> dict[str, Any]:
         "point": point["point"],
         "n": point["n"],
         "lost": point["lost"],
+        "superseded": point["superseded"],
         "round_trip_ms": distribution_ms(point["round_trip_ns"]),
         "forward_ms": distribution_ms(point["forward_ns"]),
         "return_ms": distribution_ms(point["return_ns"]),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tcpsbed.analysis.records import KINDS, Names, record_blocks
+from tcpsbed.analysis.records import KINDS, Names, plan_of, record_blocks
 from tcpsbed.errors import DataError
 
 if TYPE_CHECKING:
@@ -131,10 +131,7 @@ def _messages(writer: Any, folder: Path) -> None:
 
 
 def _batches(folder: Path) -> Iterator[pa.RecordBatch]:
-    plan = folder / "plan.json"
-    if not plan.is_file():
-        raise DataError("found no such file", file=plan, allowed="a run folder")
-    names = Names.of(json.loads(plan.read_text(encoding="utf-8")))
+    names = Names.of(plan_of(folder))
     for rows in record_blocks(folder / "records.bin", BATCH_ROWS):
         yield _batch(rows, names)
 

@@ -41,8 +41,11 @@ def scenario_info(
         "promise": PROMISES[_promise(plan, world)],
         "one_host": one_host,
         "nodes": nodes,
+        "clocks": {node["name"]: node.get("clock") for node in plan["nodes"]},
         "flows": {flow["name"]: _flow(plan, flow) for flow in plan["flows"]},
+        "stage_periods_s": dict(_stage_periods(plan)),
         "assumed_free": list(_free(plan)) if world == "virtual" else [],
+        "ignored": list(_ignored(plan)) if world == "real" else [],
     }
 
 
@@ -69,10 +72,34 @@ def _free(plan: Mapping[str, Any]) -> Iterator[str]:
             yield f"{component}: {step['kind']} of {flow}"
 
 
+def _stage_periods(plan: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str, str], float]]:
+    """Component, flow and kind of stages that work at a period of their own, with the period."""
+    for flow, component, step in _steps(plan):
+        if step.get("period_ns"):
+            yield (component, flow, step["kind"]), step["period_ns"] / 1e9
+
+
+def _ignored(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Keys that say how cores are shared, which on sockets the machine decides."""
+    for node in plan["nodes"]:
+        if node.get("cores", 1) != 1:
+            yield f"nodes.{node['name']}.cores = {node['cores']}: stages run on the cores that the machine gives"
+        kind = node.get("scheduling", {}).get("kind", "run_to_completion").replace("_", "-")
+        if kind != "run-to-completion":
+            yield f'nodes.{node["name"]}.scheduling = "{kind}": the loop of a session runs its stages to completion'
+    for flow in plan["flows"]:
+        if flow.get("priority"):
+            yield f"flows.{flow['name']}.priority = {flow['priority']}: the loop of a session takes samples as they come"
+        if flow.get("blocking_send"):
+            yield f"flows.{flow['name']}.blocking_send = true: a send call returns when the kernel has the packet"
+
+
 # [DECISIONS 8]
 def _promise(plan: Mapping[str, Any], world: str) -> str:
     if world != "virtual":
         return "none"
     codes = [step["run"] for _, _, step in _steps(plan) if step.get("run")]
     codes += [component["robot"]["run"] for component in plan["components"] if component.get("robot")]
+    if any(":" in channel["transport"] for channel in plan.get("channels", ())):
+        return "machine"
     return "anywhere" if all(code["kind"] == "builtin" for code in codes) else "machine"

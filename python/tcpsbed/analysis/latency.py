@@ -7,45 +7,17 @@ A mean is known well enough when the half width of its 95 % interval is at most 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tcpsbed.analysis.records import ECHO
-from tcpsbed.analysis.stats import t975
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-Key = tuple[int, int] | str
-
-
-@dataclass
-class Moments:
-    """Count, mean and spread of values met one by one (Welford 1962)."""
-
-    n: int = 0
-    mean: float = 0.0
-    _squares: float = 0.0
-
-    def add(self, value: float) -> None:
-        """Takes a value."""
-        self.n += 1
-        step = value - self.mean
-        self.mean += step / self.n
-        self._squares += step * (value - self.mean)
-
-    def half_width(self) -> float:
-        """Half width of the 95 % interval of the mean; infinite for fewer than two values."""
-        if self.n < 2:
-            return math.inf
-        return t975(self.n - 1) * math.sqrt(self._squares / (self.n - 1) / self.n)
+CHECK_EVERY = 10
+"""Numbers of echoes are multiples of this."""
 
 
 # [PROTOCOLS 6.1] [Polachan 2022]
-@dataclass
+@dataclass(frozen=True)
 class Confidence:
     """The rule that says when echo commands may stop.
 
@@ -55,60 +27,16 @@ class Confidence:
         Half width asked for, as a share of the mean.
     floor, cap
         Fewest and most values of each mean.
-    check_every
-        The rule is looked at whenever a mean has this many values more.
 
     Examples
     --------
-    >>> rule = Confidence(rel=0.05)
-    >>> rule.add("srv.exit", [10.0, 10.2] * 15)
-    >>> rule.satisfied
-    True
+    >>> Confidence(rel=0.05).needed(30, 10.0, 1.0)
+    120
     """
 
     rel: float = 0.05
     floor: int = 30
     cap: int = 20_000
-    check_every: int = 10
-    means: dict[Key, Moments] = field(default_factory=dict)
-    _done: set[Key] = field(default_factory=set)
-
-    def add(self, key: Key, values: Iterable[float]) -> None:
-        """Takes the next values of a mean, in the order in which they came."""
-        moments = self.means.setdefault(key, Moments())
-        for value in values:
-            moments.add(value)
-            if moments.n % self.check_every == 0 and self._enough(moments):
-                self._done.add(key)
-
-    def add_rows(self, rows: NDArray[np.void]) -> None:
-        """Takes the echo rows among rows of a running or finished run, by (flow, point)."""
-        import numpy as np
-
-        echoes = rows[rows["kind"] == ECHO]
-        pairs = np.unique(np.stack([echoes["flow"], echoes["point"]], axis=1), axis=0)
-        for flow, point in pairs.tolist():
-            chosen = (echoes["flow"] == flow) & (echoes["point"] == point)
-            self.add((flow, point), (echoes["value"][chosen] / 1e6).tolist())
-
-    def _enough(self, moments: Moments) -> bool:
-        return self.needed(moments.n, moments.mean, moments.half_width()) <= moments.n
-
-    @property
-    def satisfied(self) -> bool:
-        """Whether every mean is known well enough or has reached the cap."""
-        return bool(self.means) and len(self._done) == len(self.means)
-
-    @property
-    def open(self) -> list[Key]:
-        """Means that need more values."""
-        return [key for key in self.means if key not in self._done]
-
-    @property
-    def capped(self) -> list[Key]:
-        """Means that stopped at the cap without being known well enough."""
-        full = ((key, m) for key, m in self.means.items() if m.n >= self.cap)
-        return [key for key, m in full if m.half_width() > self.rel * abs(m.mean)]
 
     def needed(self, n: int, mean: float, half: float) -> int:
         """Values that a mean is likely to need in all.
@@ -131,7 +59,7 @@ class Confidence:
         more = n * (half / wanted) ** 2 if wanted > 0 else math.inf
         if more >= self.cap:
             return self.cap
-        return min(max(math.ceil(more / self.check_every) * self.check_every, n + 1), self.cap)
+        return min(max(math.ceil(more / CHECK_EVERY) * CHECK_EVERY, n + 1), self.cap)
 
 
 COLUMNS = (
@@ -240,49 +168,3 @@ def _echo_rows(flow: str, probe: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield _row(flow, part["what"], part["name"], part["latency_ms"], source)
     if probe["actuation_ms"]:
         yield _row(flow, "actuation", "held until done", probe["actuation_ms"], "difference")
-
-
-def processor_rows(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Processor time of each hook, and the share of a core that each component needs, so that a board can be chosen.
-
-    Returns
-    -------
-    list of dict
-        `component`, `flow`, `hook`, `calls`, `mean_us`, `p99_us`, `max_us`, `core_share`; a component's sum has the hook
-        `"all"`.
-    """
-    rows = []
-    for stage in summary["stages"]:
-        spent = stage["cpu_ns"]
-        times = {f"{key}_us": spent[key] / 1e3 for key in ("mean", "p99", "max")}
-        place = {
-            "component": stage["component"],
-            "flow": stage["flow"],
-            "hook": stage["name"] or stage["kind"],
-        }
-        rows.append({**place, "calls": stage["calls"], **times, "core_share": stage["core_share"]})
-    for component in dict.fromkeys(row["component"] for row in rows):
-        own = [row for row in rows if row["component"] == component]
-        share = sum(row["core_share"] or 0.0 for row in own)
-        calls = sum(row["calls"] for row in own)
-        rows.append({"component": component, "flow": "", "hook": "all", "calls": calls, "core_share": share})
-    return rows
-
-
-def spacing_rows(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Time between packets and delay variation of each flow, with the fitted laws.
-
-    Returns
-    -------
-    list of dict
-        `flow`, `what` (`interarrival` or `ipdv`), the statistics of a distribution in ms, and for the time between packets
-        `gaussian` and `gumbel` (docs/summary.md).
-    """
-    rows = []
-    for name, flow in summary["flows"].items():
-        fits = flow["interarrival_fits"] or {}
-        if flow["interarrival_ms"]:
-            rows.append({"flow": name, "what": "interarrival", **flow["interarrival_ms"], **fits})
-        if flow["ipdv_ms"]:
-            rows.append({"flow": name, "what": "ipdv", **flow["ipdv_ms"]})
-    return rows

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed import documents
 from tcpsbed.errors import DataError
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ FIELDS = [
 KINDS = (
     "sent", "delivered", "dropped", "enter", "exit", "echo", "echo_forward", "echo_return", "stage", "queue",
     "event", "sync", "verified", "gap", "superseded", "transmit", "receive", "late", "duplicate",
-    "merging", "signal",
+    "merging", "signal", "renumbered", "echo_superseded",
+    "suppressed",
 )  # fmt: skip
 """Names of kinds; a row's `kind` is 1 more than the place in this list."""
-ECHO = 1 + KINDS.index("echo")
 HELD = 0x8000
 """Added to a component's number: its hold-until-done point."""
 _AT_COMPONENTS = (6, 7, 8, 9)
@@ -40,9 +41,19 @@ _AT_COMPONENTS = (6, 7, 8, 9)
 _NUMBERS = 1 << 16
 
 _PLACES = {
-    "points": ("sent", "delivered", "enter", "exit", "echo", "echo_forward", "echo_return", "signal"),
+    "points": (
+        "sent",
+        "delivered",
+        "enter",
+        "exit",
+        "echo",
+        "echo_forward",
+        "echo_return",
+        "echo_superseded",
+        "signal",
+    ),
     "links": ("dropped", "queue"),
-    "components": ("stage", "verified", "superseded"),
+    "components": ("stage", "verified", "superseded", "renumbered", "suppressed"),
     "nodes": ("sync",),
     "channels": ("transmit", "receive"),
 }
@@ -79,6 +90,17 @@ def record_blocks(path: Path, block_rows: int) -> Iterator[NDArray[np.void]]:
             rows = np.fromfile(file, dtype=np.dtype(FIELDS), count=min(block_rows, left))
             left -= len(rows)
             yield rows
+
+
+def plan_of(folder: Path) -> dict[str, Any]:
+    """The compiled scenario of a run folder.
+
+    Raises
+    ------
+    DataError
+        If it is absent or not what a run leaves.
+    """
+    return documents.read(folder / "plan.json", ("components", "nodes", "flows"))
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed import documents
 from tcpsbed.analysis.latency import LatencyTable
 from tcpsbed.analysis.plot import Plot
 from tcpsbed.analysis.records import open_records
@@ -103,18 +103,7 @@ class Run:
         return f"<b>{escape(first)}</b><ul>{items}</ul>"
 
     def _json(self, name: str) -> dict[str, Any]:
-        file = self.folder / name
-        try:
-            content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise DataError(
-                "found no such file", file=file, allowed="a folder that tcpsbed run left"
-            ) from None
-        except json.JSONDecodeError as error:
-            raise DataError(
-                f"found broken JSON: {error}", file=file, allowed="a file that tcpsbed run left"
-            ) from None
-        return content
+        return documents.read(self.folder / name)
 
 
 def _line(flow: dict[str, Any]) -> str:

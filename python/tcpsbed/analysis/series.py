@@ -36,6 +36,7 @@ def _flow(curve: Found) -> dict[str, Any]:
         "rate_bps": curve["rate_bps"],
         "lost": curve["lost"],
         "age_ms": curve_ms(curve["age_ns"]),
+        "fragments": curve["fragments"],
     }
 
 

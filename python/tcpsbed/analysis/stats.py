@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 _Z975 = NormalDist().inv_cdf(0.975)
-PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-"""Percentiles that every distribution has."""
 
 
 def t975(freedom: int) -> float:
@@ -72,33 +69,3 @@ def interval(values: Sequence[float]) -> Interval:
         return Interval(1, mean, None)
     sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
     return Interval(n, mean, t975(n - 1) * sd / math.sqrt(n))
-
-
-def across(summaries: Sequence[Mapping[str, Any]], *keys: str) -> Interval:
-    """The interval across seeds of one number of the summary.
-
-    Parameters
-    ----------
-    summaries
-        Contents of `summary.json` of runs that differ in their seed.
-    keys
-        The way to the number, such as `"flows", "haptic", "delay_ms", "p99"`.
-    """
-    values = [_at(summary, keys) for summary in summaries]
-    return interval([float(value) for value in values if value is not None])
-
-
-def _at(found: Any, keys: Sequence[str]) -> Any:
-    for key in keys:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
-
-
-def distribution(values: Sequence[float]) -> dict[str, float]:
-    """Extremes, mean and the common percentiles of values (the smallest value that a share does not exceed)."""
-    ordered = sorted(values)
-    n = len(ordered)
-    if n == 0:
-        return {}
-    found = {"n": n, "min": ordered[0], "mean": math.fsum(ordered) / n, "max": ordered[-1]}
-    return found | {key: ordered[max(math.ceil(share * n), 1) - 1] for key, share in PERCENTILES.items()}

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tcpsbed import documents
 from tcpsbed.analysis import disturbances, echo, facts, flows, machine, series
 from tcpsbed.analysis.units import distribution_ms, ms
 from tcpsbed.errors import DataError
 
 VERSION = 1
 """Version of `summary.json`."""
-STAGE_HISTOGRAM = "quantiles_ns"
-"""Key of a stage that stays in `result.json`."""
+HISTOGRAM = "quantiles_ns"
+"""Key of a stage or a node that stays in `result.json`."""
 
 Found = Mapping[str, Any]
 
@@ -34,15 +35,17 @@ def summarise(folder: Path) -> dict[str, Any]:
     """
     from tcpsbed import _tcps, config
 
-    plan_text = _read(folder / "plan.json")
-    result = json.loads(_read(folder / "result.json"))
+    plan = documents.read(folder / "plan.json")
+    result = documents.read(folder / "result.json")
     scenario = config.load(folder / "scenario.toml")
     records = folder / "records.bin"
     if not records.is_file():
         raise DataError("found no such file", file=records, allowed="a run whose records were kept")
-    found = json.loads(_tcps.analyse(str(records), plan_text, scenario.warmup_ns, scenario.measure.grace_ns))
+    found = json.loads(
+        _tcps.analyse(str(records), json.dumps(plan), scenario.warmup_ns, scenario.measure.grace_ns)
+    )
     world = result.get("world", "virtual")
-    info = facts.scenario_info(json.loads(plan_text), world=world, warmup_ns=scenario.warmup_ns)
+    info = facts.scenario_info(plan, world=world, warmup_ns=scenario.warmup_ns)
     return build(folder, info, result, found)
 
 
@@ -71,6 +74,14 @@ def build(folder: Path, scenario_info: Found, result: Found, analysis: Found) ->
     return summary
 
 
+def add_across_seeds(folder: Path, across: Found) -> dict[str, Any]:
+    """Puts what further seeds gave into `summary.json` of a run folder, and returns its content."""
+    file = folder / "summary.json"
+    summary = documents.read(file) | {"across_seeds": across}
+    _write(file, summary)
+    return summary
+
+
 def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
     seconds = analysis["end_ns"] / 1e9
     return {
@@ -82,6 +93,7 @@ def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
         "promise": info["promise"],
         "wall": {key: result.get(key) for key in ("simulate_s", "total_s")},
         "records": {"rows": analysis["rows"], "level": info["level"], "digits": analysis["digits"]},
+        "across_seeds": {"seeds": [info["seed"]], "failed": [], "flows": {}},
         "records_sha256": result.get("records_sha256", ""),
         "flows": {
             flow["name"]: flows.flow(flow, info["flows"].get(flow["name"], {})) for flow in analysis["flows"]
@@ -94,12 +106,13 @@ def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
         "traffic": list(result.get("traffic", ())),
         "channels": analysis["channels"],
         "stages": [_stage(stage, seconds) for stage in result.get("stages", ())],
-        "nodes": list(result.get("nodes", ())),
+        "nodes": [_node(node) for node in result.get("nodes", ())],
         "emulator": [_emulated(path) for path in result.get("emulator", ())],
         "endpoints": list(result.get("endpoints", ())),
         "clocks": _clocks(info, result, analysis),
         "events": analysis["events"],
         "assumed_free": list(info["assumed_free"]),
+        "ignored": list(info["ignored"]),
         "disturbances": disturbances.disturbances(info, result, analysis),
         "errors": list(result.get("errors", ())),
     }
@@ -126,9 +139,13 @@ def _queue(queue: Found) -> dict[str, Any]:
 
 
 def _stage(stage: Found, seconds: float) -> dict[str, Any]:
-    kept = {key: value for key, value in stage.items() if key != STAGE_HISTOGRAM}
+    kept = {key: value for key, value in stage.items() if key != HISTOGRAM}
     busy_s = stage["calls"] * stage["cpu_ns"]["mean"] / 1e9
     return {**kept, "core_share": busy_s / seconds if seconds > 0 else None}
+
+
+def _node(node: Found) -> dict[str, Any]:
+    return {key: value for key, value in node.items() if key != HISTOGRAM}
 
 
 def _emulated(path: Found) -> dict[str, Any]:
@@ -173,13 +190,6 @@ def _true_error_ns(line: Found, clock: Found) -> float:
     """Estimate minus truth: of the fitted line where it is known, else of the last exchange."""
     known = line.get("true_error_ns")
     return float(clock["true_error_ns"] if known is None else known)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", file=path, allowed="a run folder") from None
 
 
 def _write(path: Path, content: Found) -> None:

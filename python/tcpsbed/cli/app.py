@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from tcpsbed.cli import calibrate, latency, reproduce, run, runs, scenario, step, sweep
+from tcpsbed.cli import calibrate, latency, predict, reproduce, run, runs, scenario, stability, step, sweep, tune
 
 EPILOG = """\b
 A first session:
@@ -42,7 +42,7 @@ def version(show: bool = typer.Option(False, "--version", help="Print the versio
         raise typer.Exit
 
 
-for module in (run, scenario, latency, sweep, step, runs, calibrate, reproduce):
+for module in (run, scenario, latency, sweep, step, stability, tune, predict, runs, calibrate, reproduce):
     module.register(app)
 
 

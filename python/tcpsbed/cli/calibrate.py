@@ -1,4 +1,4 @@
-"""`tcpsbed calibrate`: what stages really cost, from a real run, for virtual runs to load. [DECISIONS 10]"""
+"""`tcpsbed calibrate`: what stages, sockets and wake-ups cost in a real run, for virtual runs. [DECISIONS 10]"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tcpsbed.analysis.records import KINDS, open_records
+from tcpsbed.analysis.records import KINDS, open_records, plan_of
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Duration, File, Quiet, Seed, Sets, World, overrides
 from tcpsbed.errors import WorldError
@@ -22,7 +22,7 @@ QUANTILES = 101
 
 ENTER, EXIT, STAGE = (1 + KINDS.index(kind) for kind in ("enter", "exit", "stage"))
 
-HELP = """Measure what stages cost in a real run and write it down for virtual runs.
+HELP = """Measure real costs of stages, sockets and wake-ups for virtual runs.
 
 \b
 Example:
@@ -30,8 +30,8 @@ Example:
   then in my.toml:  calibration = "my.costs.json"
 
 Holds for every component and stage the quantiles of its measured cost. What a component takes between its entry and
-its exit beside its stages counts as its stage "work"; sockets and waking up lie outside these points and are not in
-the file. Costs that the scenario gives are left as they are.
+its exit beside its stages counts as its stage "work". Holds for every node how late its loop wakes up, what a send call
+takes, and how long a datagram waits in its socket. Costs that the scenario gives are left as they are.
 """
 
 
@@ -69,31 +69,59 @@ def calibrate(
     scenario = config.load(file, [*overrides(sets, seed, duration), 'measure.records="events"'])
     folder = out or session.new_folder(f"{scenario.name}-calibration")
     outcome = watched(scenario, World.real, folder, quiet=quiet, samples=False)
-    costs = stages_of(folder)
-    if not costs:
-        raise WorldError("no stage ran", file=folder, allowed="a longer --duration, or a scenario with hooks")
+    costs, nodes = stages_of(folder), nodes_of(folder)
+    if not costs and not nodes:
+        raise WorldError("nothing ran", file=folder, allowed="a longer --duration, or a scenario with hooks")
     target = to or file.with_suffix(".costs.json")
-    target.write_text(json.dumps(_described(folder, costs), indent=1) + "\n", encoding="utf-8")
-    print(f"{target}: {len(costs)} stages. In the scenario: calibration = {json.dumps(target.name)}")
+    target.write_text(json.dumps(_described(folder, costs, nodes), indent=1) + "\n", encoding="utf-8")
+    print(
+        f"{target}: {len(costs)} stages, {len(nodes)} nodes. In the scenario: calibration = {json.dumps(target.name)}"
+    )
     if outcome.stopped:
         raise KeyboardInterrupt(f"stopped early; the costs are from what ran until then ({folder})")
 
 
-def _described(folder: Path, costs: Mapping[str, Any]) -> dict[str, Any]:
+def _described(folder: Path, costs: Mapping[str, Any], nodes: Mapping[str, Any]) -> dict[str, Any]:
     """The costs with the machine and the run that they are from."""
     from tcpsbed.session import summary_of
 
     summary = summary_of(folder)
     about = {key: summary.get(key) for key in ("name", "machine", "versions", "disturbances")}
-    late = {node["name"]: node.get("late_ns") for node in summary.get("nodes") or ()}
-    return {"version": 1, **about, "run": str(folder), "late_ns": late, "stages": costs}
+    return {"version": 1, **about, "run": str(folder), "stages": costs, "nodes": nodes}
+
+
+BOUNDARY = ("wakeup", "send", "receive")
+"""What lies between a loop and its network."""
+
+
+def nodes_of(folder: Path) -> dict[str, Any]:
+    """Quantiles of what lies between the loops of each node and the network, in nanoseconds.
+
+    A node with several loops gives the mean of their quantiles. A kind that a node never did is left out.
+    """
+    import numpy as np
+
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    loops: dict[str, dict[str, list[list[int]]]] = {}
+    for node in result["nodes"]:
+        for kind in BOUNDARY:
+            quantiles = node.get("quantiles_ns", {}).get(kind)
+            if quantiles:
+                loops.setdefault(node["name"], {}).setdefault(kind, []).append(quantiles)
+    return {
+        name: {
+            kind: {"quantiles_ns": np.mean(every, axis=0).astype(int).tolist()}
+            for kind, every in kinds.items()
+        }
+        for name, kinds in loops.items()
+    }
 
 
 def stages_of(folder: Path) -> dict[str, Any]:
     """Quantiles of the cost of every stage (`srv.kinematics`) in the records of a run, in nanoseconds."""
     import numpy as np
 
-    plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+    plan = plan_of(folder)
     rows = np.asarray(open_records(folder / "records.bin"))
     names = [component["name"] for component in plan["components"]]
     found: dict[str, Any] = {}

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tcpsbed.analysis.latency import Confidence
+from tcpsbed.analysis.latency import CHECK_EVERY, Confidence
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import File, Out, Quiet, Seed, Sets, Where, World, overrides
 from tcpsbed.errors import ConfigError
@@ -29,14 +29,12 @@ GRACE_S = 1.2
 """Time after the last command in which its echo may still come, and in which samples do not count as lost."""
 MARGIN = 1.15
 """More echoes than the widest mean needs, so that one more round is usually the last."""
-STEP = 10
-"""Numbers of echoes are multiples of this (the rule is checked every 10)."""
 GROWTH = 4
 """A round is at most this many times as long as the one before: a rare late echo makes a short one ask for too many."""
 ROUNDS = 20
 """Rounds at most; each aims at the number that the one before asked for."""
 
-HELP = """Measure latency component by component with echo commands, while the system is fully working.
+HELP = """Measure latency component by component.
 
 \b
 Examples:
@@ -44,9 +42,9 @@ Examples:
   tcpsbed latency my.toml --points srv.entry --points srv.exit --confidence 2%
   tcpsbed latency my.toml --world real --flow haptic --period "20 ms"
 
-Echo commands ride on ordinary samples, interleaved over the points, until the 95 % confidence half-width of every
-point's mean is within the asked share of it, with at least FLOOR and at most CAP echoes a point. The length of the run
-follows from that; the scenario's own duration is not used.
+Echo commands ride on ordinary samples while the system is fully working, interleaved over the points, until the 95 %
+confidence half-width of every point's mean is within the asked share of it, with at least FLOOR and at most CAP
+echoes a point. The length of the run follows from that; the scenario's own duration is not used.
 """
 
 
@@ -153,7 +151,7 @@ def _rounds(
             raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {folder}")
         if reached or wanted >= rule.cap:
             break
-        wanted = min(max(needed, wanted + STEP), GROWTH * wanted, rule.cap)
+        wanted = min(max(needed, wanted + CHECK_EVERY), GROWTH * wanted, rule.cap)
     return folder, reached
 
 
@@ -189,7 +187,7 @@ def judged(rule: Confidence, summary: Mapping[str, Any]) -> tuple[bool, int]:
     needed = max((rule.needed(*mean) for mean in means), default=rule.floor)
     if means and all(n >= rule.floor and half <= rule.rel * abs(mean) for n, mean, half in means):
         return True, needed
-    return False, min(STEP * math.ceil(MARGIN * needed / STEP), rule.cap)
+    return False, min(CHECK_EVERY * math.ceil(MARGIN * needed / CHECK_EVERY), rule.cap)
 
 
 def _means(summary: Mapping[str, Any]) -> Iterator[tuple[int, float, float]]:
@@ -204,7 +202,7 @@ def _means(summary: Mapping[str, Any]) -> Iterator[tuple[int, float, float]]:
 
 
 def _verdict(summary: Mapping[str, Any], rule: Confidence, reached: bool) -> str:
-    from tcpsbed.report.numbers import half_width, statistic
+    from tcpsbed.report.numbers import half_width, place, statistic
 
     asked = f"{100 * rule.rel:g} %"
     lines = [
@@ -213,7 +211,7 @@ def _verdict(summary: Mapping[str, Any], rule: Confidence, reached: bool) -> str
         else f"NOT every point's mean is known within {asked}: the cap of {rule.cap} echoes a point was reached"
     ]
     wide = [
-        entry["name"]
+        place(entry["name"])
         for result in summary.get("echo", {}).values()
         for entry in [*(result.get("components") or ()), *(result.get("links") or ())]
         if (half_width(entry.get("ci95")) or 0.0) > rule.rel * abs(statistic(entry.get("latency_ms")) or 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +17,10 @@ from tcpsbed.cli.progress import Progress
 if TYPE_CHECKING:
     from tcpsbed.config import Scenario
     from tcpsbed.session import Outcome
+    from tcpsbed.sweep.survey import Survey
+
+SEEDS = "seeds"
+"""Folder of further seeds in a run's folder."""
 
 HELP = """Run a scenario and report where the time went.
 
@@ -23,11 +28,15 @@ HELP = """Run a scenario and report where the time went.
 Examples:
   tcpsbed run scenarios/quickstart.toml
   tcpsbed run my.toml --set 'traffic.cbr.rate="310 kbit/s"' --seed 7
+  tcpsbed run my.toml --seeds 10
   tcpsbed run my.toml --world real --live --duration "30 s"
   tcpsbed run my.toml --out here --json > summary.json
 
 Leaves a folder with scenario.toml, summary.json, series.json, records.bin, samples.parquet and report.html. Ctrl-C
 ends a run early and keeps what it recorded.
+
+One seed is one draw of everything random. With --seeds 10 nine further seeds run after it, and delay and loss of every
+flow are told as means over the seeds with their 95 % interval; everything else is about the first seed.
 """
 
 
@@ -46,6 +55,12 @@ def run(
     sets: Sets = None,
     seed: Seed = None,
     duration: Duration = None,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            "--seeds", min=1, max=10_000, help="Seeds to run, counted from the scenario's, for intervals."
+        ),
+    ] = 1,
     live: Annotated[
         bool, typer.Option("--live", help="Show a running real session in the terminal.")
     ] = False,
@@ -58,6 +73,7 @@ def run(
 ) -> None:
     """Runs a scenario; see HELP."""
     from tcpsbed import config
+    from tcpsbed.sweep.survey import Survey
 
     if live and world is not World.real:
         raise typer.BadParameter(
@@ -65,8 +81,40 @@ def run(
         )
     scenario = config.load(file, overrides(sets, seed, duration))
     outcome = watched(scenario, world, out, live=live, quiet=quiet or as_json, samples=not no_samples)
-    page = None if no_report else _report(outcome.folder)
+    cells = outcome.folder / SEEDS
+    shutil.rmtree(cells, ignore_errors=True)
+    others = () if outcome.stopped else tuple(range(scenario.seed + 1, scenario.seed + seeds))
+    settings = tuple(overrides(sets, None, duration))
+    try:
+        failed = _spread(Survey(file, (), others, settings, world.value, cells), quiet=quiet or as_json)
+    finally:
+        page = None if no_report else _report(outcome.folder)
     _tell(outcome, page, as_json=as_json, quiet=quiet)
+    if failed:
+        print(f"tcpsbed: {failed} of {seeds} seeds failed", file=sys.stderr)
+        raise typer.Exit(FAILED)
+
+
+def _spread(survey: Survey, *, quiet: bool) -> int:
+    """Runs the other seeds and adds what they say to the summary of the first; the number that failed."""
+    if not survey.seeds:
+        return 0
+    from tcpsbed.analysis.summary import add_across_seeds
+    from tcpsbed.cli.sweep import run_cells, width_of
+    from tcpsbed.session import summary_of
+    from tcpsbed.sweep import seeds
+
+    folder, width = survey.out.parent, width_of(survey.world)
+    try:
+        across, failures = run_cells(
+            lambda told: seeds.spread(survey, summary_of(folder), width, told),
+            f"{len(survey.seeds)} further seeds",
+            quiet=quiet,
+        )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"stopped; the run under the first seed is in {folder}") from None
+    add_across_seeds(folder, across)
+    return len(failures)
 
 
 def watched(

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tcpsbed import documents
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Folder
 from tcpsbed.errors import DataError
@@ -20,11 +21,13 @@ Examples:
   tcpsbed show runs/latest
   tcpsbed show runs/latest --json | jq .flows.haptic.delay_ms
 """
-COMPARE = """Put runs side by side: every metric of every flow, with difference and ratio to the first.
+COMPARE = """Put runs side by side, flow by flow.
 
 \b
 Example:
   tcpsbed compare runs/udp runs/dpm
+
+Every metric of every flow that all of them have, with difference and ratio to the first run.
 """
 REPORT = """Write report.html of a run again.
 
@@ -60,8 +63,10 @@ def show(
     """Prints a run's tables."""
     from tcpsbed.report import text
 
-    run = open_folder(folder)
-    print(json.dumps(run.summary, indent=1) if as_json else text.everything(run), end="\n" if as_json else "")
+    with documents.trusted(folder):
+        run = open_folder(folder)
+        told = json.dumps(run.summary, indent=1) + "\n" if as_json else text.everything(run)
+    print(told, end="")
 
 
 def compare(
@@ -72,14 +77,18 @@ def compare(
     """Prints runs side by side."""
     from tcpsbed.report.compare import compare as table
 
-    print(table(folders), end="")
+    with documents.trusted(" or ".join(map(str, folders))):
+        told = table(folders)
+    print(told, end="")
 
 
 def report(folder: Folder) -> None:
     """Writes report.html again."""
     from tcpsbed.report import html
 
-    print(html.write(folder))
+    with documents.trusted(folder):
+        page = html.write(folder)
+    print(page)
 
 
 def export(
@@ -105,4 +114,6 @@ def export(
             f"found {len(wanted)} formats for one file", key="--to", allowed="one format, or no --to"
         )
     for kind in wanted:
-        print(writers[kind](folder, to))
+        with documents.trusted(folder):
+            file = writers[kind](folder, to)
+        print(file)

@@ -26,11 +26,14 @@ INIT = """Write a commented scenario to start from.
 Example:
   tcpsbed init my.toml && tcpsbed run my.toml
 """
-SCHEMA = """Print the JSON Schema of the scenario file, so that editors complete it.
+SCHEMA = """Print the JSON Schema of scenario files.
 
 \b
 Example:
   tcpsbed schema > tcpsbed.schema.json
+
+Editors complete and check a scenario by it: with the extension "Even Better TOML" of VS Code, or taplo, begin the file
+with  #:schema ./tcpsbed.schema.json
 """
 
 

@@ -77,6 +77,12 @@ def step(
     phases: Annotated[
         bool, typer.Option("--phases", help="Draw the moments of both sides' ticks within a period.")
     ] = False,
+    warped: Annotated[
+        bool,
+        typer.Option(
+            "--offsets", help="Time and value offset of h as the controller sees it, by time warping."
+        ),
+    ] = False,
     world: Where = World.virtual,
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="FILE", help="Draw the curves.", show_default=False)
@@ -103,7 +109,7 @@ def step(
         for number, setting in enumerate(settings):
             scenario = config.load(file, [*base, *setting.sets])
             share = lambda done, n=number: bar((n + done) / len(settings))  # noqa: E731
-            found += _run(scenario, setting.name, runs, world, share, phases=phases)
+            found += _run(scenario, setting.name, runs, world, share, phases=phases, warped=warped)
     finally:
         bar.clear()
     drawn = _draw(found, limits, first, world, figure)
@@ -111,11 +117,13 @@ def step(
 
 
 def _run(
-    scenario: Scenario, name: str, runs: int, world: World, progress: Any, *, phases: bool
+    scenario: Scenario, name: str, runs: int, world: World, progress: Any, *, phases: bool, warped: bool
 ) -> Iterator[tuple[str, Experiment]]:
     from tcpsbed.control import experiment
 
-    found = experiment.run(scenario, runs=runs, world=world.value, phases=phases, progress=progress)
+    found = experiment.run(
+        scenario, runs=runs, world=world.value, phases=phases, warped=warped, progress=progress
+    )
     for one in found:
         yield (name if len(found) == 1 else f"{one.loop.name}, {name}".strip(", ")), one
 

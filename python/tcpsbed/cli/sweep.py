@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -20,16 +20,20 @@ if TYPE_CHECKING:
     from tcpsbed.sweep.survey import Survey
     from tcpsbed.sweep.worker import Job
 
-HELP = """Run a grid of values times seeds on all cores; one Parquet file and one figure.
+T = TypeVar("T")
+Told = Callable[[int, int, "Job", str | None], None]
+"""Hears of (done, all, job, failure) as cells end."""
+
+HELP = """Run a grid of values and seeds on all cores.
 
 \b
 Examples:
   tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,1.5 Mbit/s' --seeds 10
-  tcpsbed sweep my.toml --over 'traffic.cbr.rate=0,200 kbit/s,400 kbit/s' --over 'flows.haptic.rate=500 Hz,1 kHz'
+  tcpsbed sweep my.toml --over 'traffic.cbr.rate=0 bit/s,400 kbit/s' --over 'flows.haptic.rate=500 Hz,1 kHz'
 
-The first --over is the x axis of the figure, the others are its lines. Every combination runs with the same seeds, so
-that differences share their random numbers; intervals are across seeds. A cell that fails is told and the others go
-on (exit status 1). After a kill the same command goes on where it stopped.
+Leaves one Parquet file and one figure. The first --over is the x axis of the figure, the others are its lines. Every
+combination runs with the same seeds, so that differences share their random numbers; intervals are across seeds. A
+cell that fails is told and the others go on (exit status 1). After a kill the same command goes on where it stopped.
 """
 
 
@@ -49,7 +53,9 @@ def sweep(
             show_default=False,
         ),
     ],
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Seeds, counted from the scenario's.")] = 10,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, max=10_000, help="Seeds, counted from the scenario's.")
+    ] = 10,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -87,7 +93,14 @@ def sweep(
     survey = Survey(
         file, axes, seeds_, settings, world.value, out or _folder(file, [*over, *settings, world.value])
     )
-    failures = _run(survey, jobs or (1 if world is World.real else len(os.sched_getaffinity(0))), quiet=quiet)
+    width = jobs or width_of(world.value)
+    try:
+        failures = run_cells(lambda told: survey.run(width, told), "sweep", quiet=quiet)
+    except KeyboardInterrupt:
+        kept = len(list((survey.out / "cells").glob("*.json")))
+        raise KeyboardInterrupt(
+            f"stopped; {kept} finished cells are in {survey.out}; the same command goes on from there"
+        ) from None
     _tell(survey, failures, quiet=quiet)
 
 
@@ -97,8 +110,14 @@ def _folder(file: Path, described: Sequence[str]) -> Path:
     return Path("runs") / f"sweep-{file.stem}-{short}"
 
 
-def _run(survey: Survey, width: int, *, quiet: bool) -> dict[str, str]:
-    bar = Progress("sweep", quiet=quiet)
+def width_of(world: str) -> int:
+    """Runs at a time: all cores in virtual time, one on the machine's clock."""
+    return 1 if world == World.real.value else len(os.sched_getaffinity(0))
+
+
+def run_cells(run: Callable[[Told], T], label: str, *, quiet: bool) -> T:
+    """Runs cells with a progress bar and the messages of those that fail."""
+    bar = Progress(label, quiet=quiet)
 
     def told(done: int, number: int, job: Job, failure: str | None) -> None:
         if failure is not None:
@@ -107,12 +126,7 @@ def _run(survey: Survey, width: int, *, quiet: bool) -> dict[str, str]:
         bar(done / number)
 
     try:
-        return survey.run(width, told)
-    except KeyboardInterrupt:
-        kept = len(list((survey.out / "cells").glob("*.json")))
-        raise KeyboardInterrupt(
-            f"stopped; {kept} finished cells are in {survey.out}; the same command goes on from there"
-        ) from None
+        return run(told)
     finally:
         bar.clear()
 

@@ -112,6 +112,12 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
                 'TOML, with text in quotes: key = "15 ms"',
             )
         raise ConfigError(found, file=file, line=line, key=key, allowed=allowed) from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"found TOML beyond all bounds ({error})",
+            file=file,
+            allowed="numbers of 64 bits, lists less deep",
+        ) from None
 
 
 def _key_at(text: str, line: int) -> str | None:
@@ -191,14 +197,23 @@ def _override(origin: Origin, text: str) -> None:
 def _assignment(text: str) -> dict[str, Any]:
     key, equals, value = text.partition("=")
     allowed = "KEY=VALUE, such as 'traffic.cbr.rate=\"310 kbit/s\"'"
-    if not equals or not key.strip() or "\n" in text:
-        raise ConfigError("found no KEY=VALUE", file=f"{OVERRIDE}{text}", allowed=allowed)
+    if not equals or not key.strip() or "\n" in text or not _encodable(text):
+        raise ConfigError("found no KEY=VALUE in one line of text", file=f"{OVERRIDE}{text}", allowed=allowed)
     for candidate in (value, json.dumps(value.strip())):
         try:
             return tomllib.loads(f"{key}={candidate}")
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             continue
     raise ConfigError(f'found "{key}", which is no key', file=f"{OVERRIDE}{text}", allowed=allowed)
+
+
+def _encodable(text: str) -> bool:
+    """Whether a text from the command line is text: other bytes come as halves of surrogate pairs."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _path(tables: dict[str, Any]) -> Key:

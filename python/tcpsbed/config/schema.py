@@ -12,31 +12,25 @@ def schema() -> dict[str, Any]:
     found = _plain(Scenario.model_json_schema(by_alias=True, mode="validation"))
     files = {"type": "array", "items": {"type": "string"}}
     include = {"description": "Files that this one is laid over.", "anyOf": [{"type": "string"}, files]}
-    _relax_kinds(found["$defs"])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Scenario of tcpsbed",
         "description": "A teleoperation over a network, and what is measured.",
         **{key: value for key, value in found.items() if key not in ("title", "description", "properties")},
+        "anyOf": [{"required": ["include"]}, {"required": ["components", "flows"]}],
         "properties": {"include": include, **found["properties"]},
     }
 
 
-def _relax_kinds(definitions: dict[str, Any]) -> None:
-    """What a name or a shorthand can say need not stand in the table."""
-    by_name = {"Component": ("kind",), "Hook": ("kind",), "Flow": ("direction", "rate")}
-    by_name |= dict.fromkeys(("Cbr", "Poisson", "Vbr", "Replay"), ("kind",))
-    for name, keys in by_name.items():
-        for table in definitions[name].get("anyOf", [definitions[name]]):
-            if "required" in table:
-                table["required"] = [key for key in table["required"] if key not in keys]
-
-
 def _plain(schema: Any) -> Any:
-    """The schema without discriminators, which JSON Schema does not know: any of the tables may fit."""
+    """The schema without discriminators, which JSON Schema does not know (any of the tables may fit), and without
+    keys that must be there: an included file, a name or a shorthand may say them.
+    """
     if isinstance(schema, list):
         return [_plain(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    names = {"oneOf": "anyOf"}
-    return {names.get(key, key): _plain(value) for key, value in schema.items() if key != "discriminator"}
+    names, left_out = {"oneOf": "anyOf"}, ["discriminator"]
+    if isinstance(schema.get("required"), list):  # not the key of a table that is called so
+        left_out.append("required")
+    return {names.get(key, key): _plain(value) for key, value in schema.items() if key not in left_out}

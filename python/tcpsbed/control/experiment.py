@@ -19,6 +19,7 @@ from tcpsbed import config
 from tcpsbed.analysis import signals
 from tcpsbed.analysis.records import open_records
 from tcpsbed.control.loop import Loop, loops
+from tcpsbed.control.offsets import Offsets, offsets
 from tcpsbed.control.response import Response, characterise
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Progress = Callable[[float], object]
+WARPED_MS = 500.0
+"""Length of the signal whose offsets are found."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +50,13 @@ class Experiment:
         The loop that they belong to.
     curves : list of Curve
         One a run.
+    seen : Offsets, optional
+        How far h as the controller sees it is from h, in the first run, if that was asked for.
     """
 
     loop: Loop
     curves: list[Curve]
+    seen: Offsets | None = None
 
     @property
     def responses(self) -> list[Response]:
@@ -64,6 +70,7 @@ def run(
     runs: int,
     world: str = "virtual",
     phases: bool = False,
+    warped: bool = False,
     progress: Progress | None = None,
 ) -> list[Experiment]:
     """Runs the step experiment.
@@ -79,6 +86,8 @@ def run(
     phases
         Whether the ticks of both sides are put at moments of their own in each run, uniform within a period: two
         computers do not tick together.
+    warped
+        Whether the effective time and value offsets of what the controller sees are found, too.
     progress
         Called with the share done.
 
@@ -95,20 +104,39 @@ def run(
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
         plan = config.compile_plan(scenario, Path(folder) / "inputs")
         found = loops(plan)
-        plan["signals"] = sorted({*plan["signals"], *(_point(plan, loop) for loop in found)})
+        plan["signals"] = sorted({*plan["signals"], *_points(plan, found, warped=warped)})
         curves: list[list[Curve]] = [[] for _ in found]
+        seen: list[Offsets | None] = [None for _ in found]
         for number in range(runs):
             once = _prepared(plan, found, scenario.seed + number, phases=phases)
             rows = _rows(once, Path(folder), world)
             for loop, into in zip(found, curves, strict=True):
                 into.append(_curve(rows, once, loop))
+            if warped and number == 0:
+                seen = [_seen(rows, once, loop, mine[0]) for loop, mine in zip(found, curves, strict=True)]
             if progress is not None:
                 progress((number + 1) / runs)
-    return [Experiment(loop, mine) for loop, mine in zip(found, curves, strict=True)]
+    return [Experiment(*one) for one in zip(found, curves, seen, strict=True)]
 
 
-def _point(plan: Mapping[str, Any], loop: Loop) -> int:
-    return signals.number(plan, loop.point)
+def _points(plan: Mapping[str, Any], found: Sequence[Loop], *, warped: bool) -> list[int]:
+    names = [name for loop in found for name in (loop.point, *([loop.seen_point] if warped else []))]
+    return [signals.number(plan, name) for name in names]
+
+
+def _seen(rows: NDArray[np.void], plan: Mapping[str, Any], loop: Loop, true: Curve) -> Offsets:
+    """How far h as it reaches the controller is from h, from shortly before the step on."""
+    import numpy as np
+
+    found = signals.of_rows(rows, plan, loop.seen_point, loop.back)
+    begin = max(true.t_ms[0], loop.step.t0_ms - 20)
+    grid = np.arange(begin, min(true.t_ms[-1], begin + WARPED_MS), loop.period_ms)
+
+    def held(t_ms: NDArray[np.float64], h: NDArray[np.float64]) -> list[float]:
+        places = np.searchsorted(t_ms, grid, side="right") - 1
+        return [float(value) for value in np.where(places < 0, 1.0, h[np.maximum(places, 0)])]
+
+    return offsets(held(true.t_ms, true.h), held(found.t_ns / 1e6, found.values[:, 0]), loop.period_ms)
 
 
 def _prepared(

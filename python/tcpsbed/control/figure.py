@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tcpsbed.control.experiment import Experiment
+    from tcpsbed.control.prediction import Score
+    from tcpsbed.control.stability import StabilityMap
+    from tcpsbed.control.theory import LoopModel
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 """Colours that people with any colour vision tell apart (Okabe and Ito)."""
@@ -103,3 +106,54 @@ def saved(figure: Any, file: Path) -> Path:
             str(error), file=file, key="--figure", allowed="a file ending in .svg, .png or .pdf"
         ) from None
     return file
+
+
+LEVELS = (5.0, 10.0, 20.0, 50.0, 100.0)
+"""Overshoots in percent at which contours are drawn."""
+
+
+def stability(found: StabilityMap, caption: str, file: Path) -> Path:
+    """Draws a stability map: colour and contours for the mean overshoot, the limit as a thick line."""
+    figure, axes = plot(caption)
+    x, y = list(found.grid.rtt_ms), [100 * loss for loss in found.grid.loss]
+    table = found.mean["overshoot"]
+    drawn = axes.pcolormesh(x, y, table.clip(0, 2 * LEVELS[-1]), cmap="viridis", shading="nearest")
+    figure.colorbar(drawn, ax=axes, label="mean overshoot, % of the step")
+    lines = axes.contour(x, y, table, levels=LEVELS, colors="white", linewidths=0.8)
+    axes.clabel(lines, fmt="%g", fontsize=8)
+    limit = found.bench.limits.overshoot
+    axes.contour(x, y, table, levels=[limit], colors="#D55E00", linewidths=2)
+    axes.set_xlabel("RTT, ms")
+    axes.set_ylabel("loss each way, %")
+    return saved(figure, file)
+
+
+def nyquist(loop: LoopModel, caption: str, file: Path) -> Path:
+    """Draws the open loop in the complex plane, with the point -1 that a stable loop does not enclose."""
+    from tcpsbed.control import theory
+
+    figure, axes = plot(caption)
+    curve = theory.nyquist(loop)[1]
+    axes.plot(curve.real, curve.imag, color=COLORS[0])
+    axes.plot([-1], [0], marker="+", markersize=12, color=COLORS[1])
+    axes.set_xlim(-3, 2)
+    axes.set_ylim(-2.5, 2.5)
+    axes.set_aspect("equal")
+    axes.set_xlabel("real part of L")
+    axes.set_ylabel("imaginary part of L")
+    return saved(figure, file)
+
+
+def errors(scores: Sequence[Score], caption: str, file: Path) -> Path:
+    """Draws the RMS error of predictors over the horizon."""
+    figure, axes = plot(caption)
+    for number, name in enumerate(dict.fromkeys(score.predictor for score in scores)):
+        mine = [score for score in scores if score.predictor == name]
+        x, y = [score.horizon_ms for score in mine], [score.rms for score in mine]
+        axes.plot(x, y, marker="o", color=COLORS[number % len(COLORS)], label=name)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("horizon, ms")
+    axes.set_ylabel("RMS error")
+    axes.legend(fontsize=8, frameon=False)
+    return saved(figure, file)

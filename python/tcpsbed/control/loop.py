@@ -25,6 +25,10 @@ class Loop:
         What jumps, and when.
     flows : tuple of int
         Numbers of the flows to and from that component.
+    back : str
+        The flow that brings h back.
+    controller : str
+        The component that it comes to.
     period_ms : float
         Time between two commands.
     kp, ki_per_ms : float
@@ -34,6 +38,8 @@ class Loop:
     name: str
     step: Step
     flows: tuple[int, ...]
+    back: str
+    controller: str
     period_ms: float
     kp: float | None
     ki_per_ms: float | None
@@ -42,6 +48,11 @@ class Loop:
     def point(self) -> str:
         """Where h is recorded."""
         return f"{self.name}.sense"
+
+    @property
+    def seen_point(self) -> str:
+        """Where h is recorded as the controller sees it."""
+        return f"{self.controller}.entry"
 
 
 def loops(plan: Mapping[str, Any]) -> list[Loop]:
@@ -81,6 +92,8 @@ def _loop(plan: Mapping[str, Any], component: int, name: str, params: Mapping[st
         name,
         Step(params.get("c", 2.0), params.get("t0_ns", 200_000_000) * 1e-6),
         (*there, *back),
+        plan["flows"][back[0]]["name"],
+        plan["components"][plan["flows"][back[0]]["path"][-1]["component"]]["name"],
         plan["flows"][there[0]]["period_ns"] * 1e-6,
         gains.get("kp"),
         gains.get("ki_per_ms"),

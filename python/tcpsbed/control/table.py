@@ -48,6 +48,7 @@ def entry(name: str, experiment: Experiment, limits: Limits) -> dict[str, Any]:
             "share": found.share,
             "ci95": [found.low, found.high],
         },
+        "seen": None if experiment.seen is None else asdict(experiment.seen),
         "runs": [asdict(response) for response in experiment.responses],
     }
 
@@ -78,6 +79,7 @@ def text(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
         words("good"),
         words("95 %"),
     ]
+    columns += [Column("seen late by", "ms"), Column("off by", "")]
     rows = [_row(name, experiment, limits) for name, experiment in experiments]
     return tables.table(columns, rows) + f"\ngood: {limits}\n" + _critical(experiments, limits)
 
@@ -86,7 +88,12 @@ def _row(name: str, experiment: Experiment, limits: Limits) -> list[str]:
     found = reliability(experiment.responses, limits)
     cells = [_cell(statistics(experiment.responses, figure)) for figure in _FIGURES]
     interval = f"{100 * found.low:.0f} to {100 * found.high:.0f} %"
-    return [name, *cells, f"{found.good} of {found.runs}", interval]
+    return [name, *cells, f"{found.good} of {found.runs}", interval, *_seen(experiment)]
+
+
+def _seen(experiment: Experiment) -> list[str]:
+    seen = experiment.seen
+    return [NONE, NONE] if seen is None else [f"{seen.time_ms:.1f}", f"{seen.value:.4f}"]
 
 
 def _cell(figure: dict[str, float | int | None]) -> str:

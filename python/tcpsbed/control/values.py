@@ -29,6 +29,16 @@ def duration_ns(text: str, key: str) -> int:
     return _read(units.duration_ns, text, key)
 
 
+def positive_ns(text: str, key: str) -> int:
+    """A span of time above 0, in nanoseconds."""
+    return _read(units.positive_duration_ns, text, key)
+
+
+def frequency_hz(text: str, key: str) -> float:
+    """A frequency, in Hz."""
+    return _read(units.frequency_hz, text, key)
+
+
 def share(text: str, key: str) -> float:
     """A share of 0 to 1; a plain number is one.
 
@@ -70,3 +80,20 @@ def _read(reader: Callable[[object], T], value: object, key: str) -> T:
     except PydanticCustomError as error:
         found, _, allowed = error.message().partition("; allowed: ")
         raise ConfigError(found, key=key, allowed=allowed or None) from None
+
+
+def span(text: str, count: int, reader: Callable[[str, str], float], key: str) -> list[float]:
+    """Values at equal distances from `LOW..HIGH`.
+
+    Examples
+    --------
+    >>> span("0..60%", 4, share, "--loss")
+    [0.0, 0.2, 0.4, 0.6]
+    """
+    low, dots, high = text.partition("..")
+    if not dots:
+        raise ConfigError(f'found "{text}"', key=key, allowed='two ends, such as "0 ms..50 ms" or "0..60%"')
+    first, last = reader(low.strip(), key), reader(high.strip(), key)
+    if not first < last:
+        raise ConfigError(f'found "{text}"', key=key, allowed="a first end below the second")
+    return [round(first + (last - first) * i / (count - 1), 12) for i in range(count)]

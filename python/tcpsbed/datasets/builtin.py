@@ -13,6 +13,11 @@ FILES = {
     "clip": "clip.json",  # the coded pictures of a film, 5 s at 25 Hz, H.264
     "sound": "sound.wav",  # the sound of the same film, 5 s, 16 kHz, mono
 }
+#: Laws of web pages.
+PAGES = {
+    "web": "web.json",  # fitted to measured distributions (Mah 1997)
+    "3gpp-http": "3gpp-http.json",  # the web page of 3GPP TR 25.892
+}
 
 
 def resolve(recording: str, base: Path) -> Path:

@@ -96,7 +96,7 @@ def _echo_points(points: Iterable[Mapping[str, Any]]) -> str:
                 ms(statistic(point.get("forward_ms"))),
                 ms(statistic(point.get("return_ms"))),
                 count(point.get("n")),
-                count(point.get("lost") or None),
+                *(count(point.get(key) or None) for key in ("lost", "superseded")),
             ]
         )
     columns = [
@@ -108,7 +108,8 @@ def _echo_points(points: Iterable[Mapping[str, Any]]) -> str:
     ]
     columns += [Column(name, "ms") for name in ("p50", "p99", "p99.9")]
     columns += [Column("out", "ms"), Column("home", "ms"), Column("echoes"), Column("lost")]
-    return markup.table(columns, rows, ["", bars.axis(top), *[""] * 10], css="waterfall")
+    columns += [Column("superseded")]
+    return markup.table(columns, rows, ["", bars.axis(top), *[""] * 11], css="waterfall")
 
 
 def _differences(flow: str, entries: list[list[Any]]) -> str:

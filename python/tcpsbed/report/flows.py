@@ -71,13 +71,12 @@ def _waterfall(run: RunFolder, flow: str, path: Sequence[paths.Part]) -> str:
                 ms(segment.length_ms),
                 percent(segment.length_ms / total if total else None),
                 *(ms(statistic(part["latency_ms"], key)) for key in ("p50", "p99", "max")),
-                part.get("where_from", ""),
             ]
         )
         start += segment.length_ms
     columns = [words("place"), bar("from source to sink"), Column("mean", "ms"), Column("share")]
-    columns += [Column(name, "ms") for name in ("p50", "p99", "max")] + [words("from")]
-    footer = ["whole way", bars.axis(top), ms(total), "", "", "", "", ""]
+    columns += [Column(name, "ms") for name in ("p50", "p99", "max")]
+    footer = ["whole way", bars.axis(top), ms(total), "", "", "", ""]
     table = markup.table(columns, rows, footer, css="waterfall")
     return markup.heading(flow, _direction(run, flow)) + table + markup.note(paths.idle(path))
 
@@ -94,10 +93,11 @@ def per_flow(run: RunFolder) -> Html:
         words("way"),
         Column("sent"),
         Column("delivered"),
+        Column("under way"),
         Column("lost"),
         Column("loss"),
     ]
-    columns += [Column("repeated"), Column("out of order"), Column("superseded")]
+    columns += [Column("repeated"), Column("out of order"), Column("superseded"), Column("suppressed")]
     columns += [Column(LABELS.get(key, key), "ms") for key in PERCENTILES] + [
         Column("rate"),
         Column("checked"),
@@ -111,13 +111,19 @@ def per_flow(run: RunFolder) -> Html:
     where = markup.heading("Where packets were lost") + markup.table(
         [words("flow"), words("link and reason"), Column("packets")], lost
     )
+    where += markup.note(
+        "A sample that is sent as several packets may count several times here, and once above."
+    )
+    made = [paths.renumbered(name, flow) for name, flow in run.summary.get("flows", {}).items()]
     return (
         markup.section(
             "flows",
             "Flows",
             markup.table(columns, rows, css="dense"),
+            *map(markup.note, made),
             where if lost else "",
-            remark="Delay from source to sink of the samples that arrived; a frame counts when its last byte is there.",
+            remark="Delay from source to sink of the samples that arrived; a frame counts when its last byte is there. "
+            "Under way: sent so shortly before the end that they do not count as lost.",
         )
         if rows
         else Html("")
@@ -129,8 +135,8 @@ def _flow_row(run: RunFolder, name: str, flow: Mapping[str, Any]) -> list[str]:
     good, bad = finite(verified.get("good")) or 0, finite(verified.get("bad")) or 0
     checked = f"{count(good)} good" + (f", {count(bad)} bad" if bad else "") if good or bad else ""
     delays = [ms(statistic(flow.get("delay_ms"), key)) for key in PERCENTILES]
-    counts = [count(flow.get(key)) for key in ("sent", "delivered", "lost")]
-    again = [count(flow.get(key) or None) for key in ("duplicated", "reordered", "superseded")]
+    counts = [count(flow.get(key)) for key in ("sent", "delivered", "in_flight", "lost")]
+    again = [count(flow.get(key) or None) for key in ("duplicated", "reordered", "superseded", "suppressed")]
     return [
         name,
         _direction(run, name),
@@ -186,6 +192,7 @@ def _common_charts(run: RunFolder, times: Sequence[Any], paint: Mapping[str, str
     for title, unit, key, factor in (
         ("Rate of delivered samples", "rate (Mbit/s)", "rate_bps", 1e-6),
         ("Age of the newest data", "age (ms)", "age_ms", 1.0),
+        ("Merging", "fragments in a packet", "fragments", 1.0),
     ):
         lines = [
             Line(flow, charts.scaled(charts.series_of(run.series, flow, key), factor), paint[flow])

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tcpsbed import documents
 from tcpsbed.errors import DataError
 
 SUMMARY_VERSION = 1
 """Version of summary.json that this program reads."""
+NEEDED = ("name", "world", "seed", "duration_s", "flows")
+"""Keys without which there is nothing to tell."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class RunFolder:
     def summary(self) -> dict[str, Any]:
         """The content of `summary.json`, checked for its version."""
         file = self.path / "summary.json"
-        summary = _read_json(file)
+        summary = documents.read(file)
         found = summary.get("version")
         if found != SUMMARY_VERSION:
             raise DataError(
@@ -39,19 +41,22 @@ class RunFolder:
                 key="version",
                 allowed=f"{SUMMARY_VERSION}; run the scenario again, or read the folder with the tcpsbed that wrote it",
             )
+        if missing := [key for key in NEEDED if key not in summary]:
+            found = f"found no {', '.join(missing)}"
+            raise DataError(found, file=file, allowed=documents.REMEDY)
         return summary
 
     @cached_property
     def series(self) -> dict[str, Any]:
         """The content of `series.json`; empty where the run left none."""
         file = self.path / "series.json"
-        return _read_json(file) if file.is_file() else {}
+        return documents.read(file) if file.exists() else {}
 
     @cached_property
     def scenario(self) -> str:
         """The scenario as it ran; empty where the run left none."""
         file = self.path / "scenario.toml"
-        return file.read_text(encoding="utf-8") if file.is_file() else ""
+        return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
 
     @property
     def name(self) -> str:
@@ -74,17 +79,3 @@ def open_folder(path: Path | str) -> RunFolder:
         raise DataError("no summary.json in it", file=folder.path, allowed="the folder of a finished run")
     _ = folder.summary
     return folder
-
-
-def _read_json(file: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DataError(
-            f"cannot be read ({error})", file=file, allowed="a file that tcpsbed wrote; run again"
-        ) from error
-    if not isinstance(content, dict):
-        raise DataError(
-            f"found {type(content).__name__}", file=file, allowed="an object; run the scenario again"
-        )
-    return content

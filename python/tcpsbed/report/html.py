@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.report import echoes, flows, markup, places
+from tcpsbed.report import echoes, flows, markup, places, spread
 from tcpsbed.report.charts import Sheet, plotted
 from tcpsbed.report.folder import RunFolder, open_folder
 from tcpsbed.report.markup import Html, escaped
@@ -38,6 +38,7 @@ def render(run: RunFolder) -> str:
     """The page about a run as text."""
     sheet = Sheet()
     sections = [
+        _across_seeds(run),
         flows.where_time_went(run),
         flows.per_flow(run),
         flows.over_time(run, sheet),
@@ -50,6 +51,7 @@ def render(run: RunFolder) -> str:
         places.clocks(run),
         places.endpoints(run),
         places.assumed(run),
+        places.ignored(run),
         places.scenario(run),
     ]
     body = header(run) + "".join(sections) + footer(run)
@@ -118,6 +120,15 @@ def header(run: RunFolder) -> Html:
     return Html(
         f'<header><p class="kind">teleoperation run</p><h1>{escaped(run.name)}</h1>{shown}{banners(summary)}</header>'
     )
+
+
+def _across_seeds(run: RunFolder) -> Html:
+    """Means over seeds with their intervals; of one seed, that it is one."""
+    columns, rows = spread.table(run.summary)
+    said = spread.sentence(run.summary)
+    if not rows:
+        return markup.note(said)
+    return markup.section("seeds", "Across seeds", markup.table(columns, rows), remark=said)
 
 
 def banners(summary: dict[str, Any]) -> str:

@@ -114,9 +114,5 @@ def _prefixed(value: Any, unit: str) -> str:
         return NONE
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(number) >= factor:
-            return (
-                f"{number / factor:.3f} {prefix}{unit}"
-                if number < 10 * factor
-                else f"{number / factor:.1f} {prefix}{unit}"
-            )
+            return f"{grouped(number / factor, 3 if abs(number) < 10 * factor else 1)} {prefix}{unit}"
     return f"{grouped(number, 0)} {unit}"

@@ -31,5 +31,16 @@ def idle(path: Sequence[Part]) -> str:
     return f"Took no time: {', '.join(names)}." if names and len(busy(path)) < len(path) else ""
 
 
+def renumbered(name: str, flow: Mapping[str, Any]) -> str:
+    """A sentence about a flow whose samples are made anew on the way; empty for any other."""
+    places = ", ".join(map(str, flow.get("resampled_at") or ()))
+    if not places:
+        return ""
+    return (
+        f"{name}: {places} gives out samples of its own (a periodic stage); delivered counts those, "
+        "lost adds what was lost before and behind."
+    )
+
+
 def _idle(part: Part) -> bool:
     return mean_ms(part) == 0 and (statistic(part["latency_ms"], "max") or 0.0) == 0

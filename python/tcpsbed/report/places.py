@@ -1,11 +1,14 @@
-"""Sections about places: links, stages, nodes, emulator, clocks, and what was assumed."""
+"""Sections about places: links, stages, nodes, emulator, clocks, and what was assumed or had no effect."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from tcpsbed.report import bars, markup
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, Html, bar, words
-from tcpsbed.report.numbers import count, finite, general, ms, percent, rate, size, statistic, us
+from tcpsbed.report.numbers import count, finite, general, ms, percent, place, size, statistic, us
 
 
 def network(run: RunFolder) -> Html:
@@ -63,7 +66,18 @@ def network(run: RunFolder) -> Html:
 
 def processing(run: RunFolder) -> Html:
     """Processor time of stages and the nodes' report on themselves."""
-    stages = [
+    columns, rows = staged(run.summary)
+    return markup.section(
+        "processing",
+        "Processing",
+        markup.heading("Processor time a call") + markup.table(columns, rows) if rows else "",
+        _nodes(run),
+    )
+
+
+def staged(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
+    """Columns and rows of the processor time of hooks, for the page and the terminal."""
+    rows = [
         [
             stage.get("component", ""),
             stage.get("flow", ""),
@@ -71,10 +85,11 @@ def processing(run: RunFolder) -> Html:
             stage.get("name", ""),
             count(stage.get("calls")),
             count(stage.get("failures") or None),
+            count(stage.get("overruns") or None),
         ]
         + [us(statistic(stage.get("cpu_ns"), key)) for key in ("mean", "p50", "p99", "max")]
         + [percent(stage.get("core_share"))]
-        for stage in run.summary.get("stages") or ()
+        for stage in summary.get("stages") or ()
     ]
     columns = [
         words("component"),
@@ -83,14 +98,10 @@ def processing(run: RunFolder) -> Html:
         words("code"),
         Column("calls"),
         Column("failures"),
+        Column("over its cost"),
     ]
     columns += [Column(key, "µs") for key in ("mean", "p50", "p99", "max")] + [Column("of a core")]
-    return markup.section(
-        "processing",
-        "Processing",
-        markup.heading("Processor time a call") + markup.table(columns, stages) if stages else "",
-        _nodes(run),
-    )
+    return columns, rows
 
 
 def _nodes(run: RunFolder) -> str:
@@ -128,23 +139,29 @@ def _nodes(run: RunFolder) -> str:
 
 def emulator(run: RunFolder) -> Html:
     """What the emulator was set to, against what it delivered."""
+    columns, rows = emulated(run.summary)
+    return markup.section(
+        "emulator", "Emulator: set against delivered", markup.table(columns, rows) if rows else ""
+    )
+
+
+def emulated(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
+    """Columns and rows of set against delivered, for the page and the terminal."""
     rows = [
         [
-            entry.get("link", entry.get("path", "")),
+            place(entry.get("path", "")),
             ms(entry.get("set_delay_ms")),
             *(ms(statistic(entry.get("delivered_delay_ms"), key)) for key in ("mean", "p50", "p99")),
             *(ms(statistic(entry.get("error_ms"), key)) for key in ("p50", "p99")),
-            rate(entry.get("set_rate_bps")),
-            rate(entry.get("delivered_rate_bps")),
             percent(entry.get("set_loss")),
             percent(entry.get("delivered_loss")),
             count(entry.get("packets")),
             general(entry.get("stamps")),
         ]
-        for entry in run.summary.get("emulator") or ()
+        for entry in summary.get("emulator") or ()
     ]
     columns = [
-        words("link or path"),
+        words("emulator"),
         Column("delay set", "ms"),
         Column("delivered mean", "ms"),
         Column("p50", "ms"),
@@ -152,16 +169,12 @@ def emulator(run: RunFolder) -> Html:
     ]
     columns += [Column("error p50", "ms"), Column("error p99", "ms")]
     columns += [
-        Column("rate set"),
-        Column("delivered"),
         Column("loss set"),
         Column("delivered"),
         Column("packets"),
         words("time of entry"),
     ]
-    return markup.section(
-        "emulator", "Emulator: set against delivered", markup.table(columns, rows) if rows else ""
-    )
+    return columns, rows
 
 
 def clocks(run: RunFolder) -> Html:
@@ -234,6 +247,16 @@ def assumed(run: RunFolder) -> Html:
         "Assumed free",
         items,
         remark="These stages were given no cost and took no time. Measure them with `tcpsbed calibrate`.",
+    )
+
+
+def ignored(run: RunFolder) -> Html:
+    """Keys of the scenario that have no effect in this world."""
+    return markup.section(
+        "ignored",
+        "Without effect in this world",
+        markup.listing(run.summary.get("ignored") or ()),
+        remark="These keys say how cores are shared in virtual time. On sockets the machine decides.",
     )
 
 

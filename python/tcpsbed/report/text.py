@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tcpsbed.report import paths
+from tcpsbed.report import paths, places, spread
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, words
 from tcpsbed.report.numbers import (
@@ -60,7 +60,10 @@ def span(start: float, length: float, top: float) -> str:
 
 def overview(run: RunFolder) -> str:
     """A run in short: conditions, flows, where the time went."""
-    return "\n".join(part for part in (headline(run), flows(run.summary), ways(run.summary)) if part)
+    summary = run.summary
+    return "\n".join(
+        part for part in (headline(run), across_seeds(summary), flows(summary), ways(summary)) if part
+    )
 
 
 def everything(run: RunFolder) -> str:
@@ -68,6 +71,7 @@ def everything(run: RunFolder) -> str:
     summary = run.summary
     parts = [
         headline(run),
+        across_seeds(summary),
         flows(summary),
         ways(summary),
         jitter(summary),
@@ -75,6 +79,7 @@ def everything(run: RunFolder) -> str:
         links(summary),
         stages(summary),
         nodes(summary),
+        emulator(summary),
     ]
     return "\n".join(part for part in [*parts, notes(summary)] if part)
 
@@ -82,12 +87,13 @@ def everything(run: RunFolder) -> str:
 def headline(run: RunFolder) -> str:
     """Scenario, world, seed and duration; disturbances and errors below."""
     summary = run.summary
+    warmup = finite(summary.get("warmup_s"))
     version = (summary.get("versions") or {}).get("tcpsbed", "")
     parts = [
         run.name,
         summary.get("world"),
         f"seed {summary.get('seed')}",
-        seconds(summary.get("duration_s")),
+        seconds(summary.get("duration_s")) + (f", first {seconds(warmup)} left out" if warmup else ""),
         f"tcpsbed {version}",
     ]
     lines = [" · ".join(map(str, parts))]
@@ -96,20 +102,28 @@ def headline(run: RunFolder) -> str:
     return "\n".join(lines) + "\n"
 
 
+def across_seeds(summary: Mapping[str, Any]) -> str:
+    """Means over seeds with their 95 % intervals; of one seed, that it is one."""
+    columns, rows = spread.table(summary)
+    said = spread.sentence(summary)
+    return (f"{said}\n" if said else "") + (table(columns, rows) if rows else "")
+
+
 def flows(summary: Mapping[str, Any]) -> str:
     """What was sent, what arrived, how late."""
     rows = [
         [
             name,
             {"forward": "→", "backward": "←"}.get(flow.get("direction", ""), ""),
-            *(count(flow.get(key)) for key in ("sent", "delivered", "lost")),
+            *(count(flow.get(key)) for key in ("sent", "delivered", "in_flight", "lost")),
             percent(flow.get("loss")),
             *(ms(statistic(flow.get("delay_ms"), key)) for key in ("mean", "p50", "p99", "max")),
             rate(flow.get("rate_bps")),
         ]
         for name, flow in summary.get("flows", {}).items()
     ]
-    columns = [words("flow"), words(""), Column("sent"), Column("delivered"), Column("lost"), Column("loss")]
+    columns = [words("flow"), words(""), Column("sent"), Column("delivered"), Column("under way")]
+    columns += [Column("lost"), Column("loss")]
     columns += [
         Column("mean", "ms"),
         Column("p50", "ms"),
@@ -117,7 +131,8 @@ def flows(summary: Mapping[str, Any]) -> str:
         Column("max", "ms"),
         Column("rate"),
     ]
-    return table(columns, rows) if rows else ""
+    said = [paths.renumbered(name, flow) for name, flow in summary.get("flows", {}).items()]
+    return table(columns, rows) + "".join(f"{line}\n" for line in said if line) if rows else ""
 
 
 def ways(summary: Mapping[str, Any]) -> str:
@@ -257,17 +272,8 @@ def links(summary: Mapping[str, Any]) -> str:
 
 def stages(summary: Mapping[str, Any]) -> str:
     """Processor time of hooks and codecs, in microseconds a call."""
-    rows = []
-    for stage in summary.get("stages") or ():
-        names = [str(stage.get(key, "")) for key in ("component", "flow", "kind", "name")]
-        times = [statistic(stage.get("cpu_ns"), key) for key in ("mean", "p50", "p99", "max")]
-        rows.append(
-            [*names, count(stage.get("calls")), *(NONE if t is None else f"{t / 1000:.3f}" for t in times)]
-        )
-    columns = [words("component"), words("flow"), words("stage"), words("code"), Column("calls")]
-    return (
-        table([*columns, *(Column(key, "µs") for key in ("mean", "p50", "p99", "max"))], rows) if rows else ""
-    )
+    columns, rows = places.staged(summary)
+    return table(columns, rows) if rows else ""
 
 
 def nodes(summary: Mapping[str, Any]) -> str:
@@ -303,10 +309,17 @@ def nodes(summary: Mapping[str, Any]) -> str:
     )
 
 
+def emulator(summary: Mapping[str, Any]) -> str:
+    """Set against delivered."""
+    columns, rows = places.emulated(summary)
+    return table(columns, rows) if rows else ""
+
+
 def notes(summary: Mapping[str, Any]) -> str:
-    """What was assumed, and the hash of the records."""
+    """What was assumed, what had no effect, and the hash of the records."""
     free = summary.get("assumed_free") or ()
     lines = [f"assumed free (no cost given): {', '.join(map(str, free))}"] if free else []
+    lines += [f"without effect in this world: {text}" for text in summary.get("ignored") or ()]
     if summary.get("records_sha256"):
         lines.append(f"records sha256 {summary['records_sha256']}")
     return "\n".join(lines) + "\n" if lines else ""

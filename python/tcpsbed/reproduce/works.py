@@ -42,6 +42,11 @@ WORKS = (
         "tcpsbed.reproduce.gokhale2017",
     ),
     Work(
+        "almouhamed",
+        "Al-Mouhamed, Toker, Iqbal: Evaluation of real-time delays for networked telerobotics",
+        "tcpsbed.reproduce.almouhamed",
+    ),
+    Work(
         "hudson2001",
         "Hudson et al.: Best-effort stream adaptations of a remote scanning-probe microscope, 2001",
         "tcpsbed.reproduce.hudson2001",

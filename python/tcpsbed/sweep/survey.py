@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,14 +58,15 @@ class Survey:
         return found
 
     def _content(self, settings: Sequence[str]) -> str:
-        """The scenario with its includes, as far as it can be read."""
+        """The scenario with its includes and the files that it names, as far as they can be read."""
         from tcpsbed import config
         from tcpsbed.errors import TcpsbedError
 
         try:
-            return config.dump(config.load(self.file, settings))
+            scenario = config.load(self.file, settings)
         except TcpsbedError as error:
             return str(error)
+        return config.dump(scenario) + "".join(_digests(scenario.folder, scenario.document))
 
     def run(self, width: int, told: Callable[[int, int, Job, str | None], None]) -> dict[str, str]:
         """Runs the cells that have no result yet; `told` hears (done, all, job, failure). Returns failures by key."""
@@ -101,10 +104,11 @@ class Survey:
         for job in self.jobs():
             file = self.out / "cells" / f"{job.key}.json"
             if file.is_file():
-                rows += self._rows(job.cell, json.loads(file.read_text(encoding="utf-8"))["summary"])
+                rows += self.rows_of(job.cell, json.loads(file.read_text(encoding="utf-8"))["summary"])
         return rows
 
-    def _rows(self, cell: Cell, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def rows_of(self, cell: Cell, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """One row for every flow in the summary of a cell."""
         place = dict(zip((a.key for a in self.axes), cell.values, strict=True)) | {"seed": cell.seed}
         about = {
             "simulate_s": finite((summary.get("wall") or {}).get("simulate_s")),
@@ -114,6 +118,17 @@ class Survey:
         return [
             place | {"flow": name} | metrics(flow) | about for name, flow in summary.get("flows", {}).items()
         ]
+
+
+def _digests(folder: Path, named: Any) -> Iterator[str]:
+    """Hashes of the files among the texts of a scenario: code (`./hold.py:Hold`), recordings, traces."""
+    if isinstance(named, dict | list):
+        for item in named.values() if isinstance(named, dict) else named:
+            yield from _digests(folder, item)
+    elif isinstance(named, str):
+        for name in {named, named.rpartition(":")[0]} - {""}:
+            with suppress(OSError, ValueError):
+                yield hashlib.sha256((folder / name).read_bytes()).hexdigest()
 
 
 def metrics(flow: Mapping[str, Any]) -> dict[str, float | None]:

@@ -72,14 +72,10 @@ def _run(
     live: Callable[[bytes, float], None] | None,
 ) -> dict[str, Any]:
     if world == "real":
-        if scenario.measure.pcapng == "on":
-            raise WorldError(
-                'measure.pcapng: the real world captures no packets; leave it at "auto" and run tcpdump or '
-                "dumpcap beside it, or take the virtual world"
-            )
         from tcpsbed.worlds import real
 
-        return real.run(plan, out, progress=progress, live=live)
+        pcapng, crowded = _captures(scenario, plan), scenario.real.crowded
+        return real.run(plan, out, progress=progress, live=live, pcapng=pcapng, crowded=crowded)
     from tcpsbed.worlds import virtual
 
     return virtual.run(plan, out, progress=progress, pcapng=_captures(scenario, plan))

@@ -31,7 +31,7 @@ PREPARE_S = 60.0
 """Longest time a node may take to load its hooks and bind its sockets."""
 LEAD_S = 0.3
 """From the start message to the barrier."""
-END_S = 10.0
+END_S = 20.0
 """Longest time a node may take to report after its end."""
 DRAIN_S = 0.05
 """Time between two looks at the rings."""
@@ -101,7 +101,7 @@ class Process:
         return answer
 
     def end(self) -> None:
-        """Lets the process go, and sees that it goes."""
+        """Lets the process go, and sees that it goes; a second time does nothing."""
         if self.child.stdin is not None:
             with suppress(BrokenPipeError):
                 self.child.stdin.close()
@@ -118,10 +118,13 @@ def run(
     *,
     progress: Callable[[float], bool] | None,
     live: Callable[[bytes, float], None] | None = None,
+    pcapng: bool = False,
+    crowded: bool = False,
 ) -> dict[str, Any]:
     """Runs a plan on real sockets; rows go to ``records.bin`` in the folder.
 
-    A node's death, Ctrl-C or a false answer of ``progress`` ends the run for all; what was recorded is kept.
+    A node's death, Ctrl-C or a false answer of ``progress`` ends the run for all; what was recorded is kept, also where
+    the run ends with an error.
 
     Parameters
     ----------
@@ -133,6 +136,10 @@ def run(
         Called with the share done, 0 to 1, about twenty times a second.
     live
         Called with new rows (32 bytes each) and the run time in seconds.
+    pcapng
+        Whether the datagrams of all nodes are captured into ``packets.pcapng``.
+    crowded
+        Whether loops may spin though no core is spare.
 
     Returns
     -------
@@ -142,19 +149,65 @@ def run(
     with ExitStack() as stack:
         memory = Path(stack.enter_context(_shared_memory()))
         processes = _launch(plan, memory, stack)
-        ready = _prepare(plan, processes)
+        ready = _prepare(plan, processes, folder if pcapng else None)
+        if not crowded:
+            refuse_crowd(plan, ready)
         rings = [Path(ring) for answer in ready for ring in answer["rings"]]
+        captures = [Path(part) for answer in ready for part in answer.get("captures", ())]
         parts = [(ring, folder / f"{ring.name}.rows") for ring in rings]
         drain = _tcps.Drain(parts)
+        errors: list[str] = []
+        interrupted = True
         try:
             _start(plan, processes, ready)
-            errors, interrupted = _watch(plan, processes, drain, progress, live)
+            interrupted = _watch(plan, processes, drain, progress, live, errors)
+        except BaseException as error:
+            errors.append(f"{type(error).__name__}: {error}")
+            raise
         finally:
             drain.drain()
-        rows, sha256 = _tcps.merge([part for _, part in parts], folder / "records.bin")
-        for _, part in parts:
-            part.unlink()
-        return _result(plan, processes, rows, sha256, errors, interrupted, drain.lost())
+            for p in processes:
+                p.end()
+            rows, sha256 = _merged([part for _, part in parts], captures, folder)
+            result = _result(plan, processes, rows, sha256, errors, interrupted, drain.lost())
+            (folder / "result.json").write_text(json.dumps(result | {"world": "real"}), encoding="utf-8")
+        return result
+
+
+def _merged(parts: list[Path], captures: list[Path], folder: Path) -> tuple[int, str]:
+    """Makes one file of the rows of all loops, and one of their datagrams."""
+    rows, sha256 = _tcps.merge(parts, folder / "records.bin")
+    if captures:
+        _tcps.merge_captures(captures, folder / "packets.pcapng")
+    for part in [*parts, *captures]:
+        part.unlink()
+    return rows, sha256
+
+
+def refuse_crowd(plan: dict[str, Any], ready: list[dict[str, Any]]) -> None:
+    """Refuses to spin where no core is spare: loops that spin take the cores away from each other.
+
+    Parameters
+    ----------
+    plan
+        The compiled scenario.
+    ready
+        The answers of the processes, each with its loops; the emulator is one more.
+
+    Raises
+    ------
+    WorldError
+        If as many loops would spin as there are cores, or more.
+    """
+    if plan["real"]["waiting"] != "hybrid":
+        return
+    cores = len(os.sched_getaffinity(0))
+    spinning = sum(len(answer["loops"]) if "loops" in answer else 1 for answer in ready)
+    if spinning >= cores:
+        raise WorldError(
+            f'real.waiting: found "hybrid" for {spinning} loops on {cores} cores, which leaves none spare; allowed: '
+            f'"hybrid" on {spinning + 1} cores or more, "timer", or real.crowded = true to spin all the same'
+        )
 
 
 @contextmanager
@@ -179,7 +232,7 @@ def _isolated(plan: dict[str, Any]) -> bool:
     return bool(plan["real"]["network"] == "namespaces")
 
 
-def _prepare(plan: dict[str, Any], processes: list[Process]) -> list[dict[str, Any]]:
+def _prepare(plan: dict[str, Any], processes: list[Process], captures: Path | None) -> list[dict[str, Any]]:
     """The emulator comes first, because nodes hand their devices to it; answers are in the order of processes."""
     count = len(plan["nodes"])
     nodes, emulator = processes[:count], processes[count:]
@@ -188,7 +241,8 @@ def _prepare(plan: dict[str, Any], processes: list[Process]) -> list[dict[str, A
         p.tell(op="prepare", plan=plan, node=None, ring=str(p.ring), taps=taps)
     prepared = [p.hear("ready", PREPARE_S) for p in emulator]
     for id, p in enumerate(nodes):
-        p.tell(op="prepare", plan=plan, node=id, ring=str(p.ring), taps=taps)
+        capture = None if captures is None else str(captures.absolute() / p.ring.name)
+        p.tell(op="prepare", plan=plan, node=id, ring=str(p.ring), taps=taps, capture=capture)
     return [p.hear("ready", PREPARE_S) for p in nodes] + prepared
 
 
@@ -200,7 +254,7 @@ def _start(plan: dict[str, Any], processes: list[Process], ready: list[dict[str,
         for loop in ready[n]["loops"]
         for c, a in loop["channels"].items()
     }
-    asides = {n: ready[n]["loops"][0]["aside"] for n in range(count) if ready[n]["loops"]}
+    asides = {n: [loop["aside"] for loop in ready[n]["loops"]] for n in range(count) if ready[n]["loops"]}
     # Every loop of a node sends from a socket of its own.
     senders = [(n, loop["aside"]) for n in range(count) for loop in ready[n]["loops"]]
     at_ns = _tcps.monotonic_ns() + int(LEAD_S * 1e9)
@@ -214,10 +268,11 @@ def _start(plan: dict[str, Any], processes: list[Process], ready: list[dict[str,
             known = [(m, a) for m, a in senders if m != n]
         else:
             channels = {
-                g["channel"]: g["address"] for g in gates if g["from"] == n and g["channel"] is not None
+                g["channel"]: g["address"] for g in gates if g["node"] == n and g["channel"] is not None
             }
-            others = {g["to"]: g["address"] for g in gates if g["from"] == n and g["channel"] is None}
-            known = list(others.items())
+            stand_ins = {g["node"]: g["address"] for g in gates if g["node"] != n and g["channel"] is None}
+            others = {m: [a] for m, a in stand_ins.items()}
+            known = list(stand_ins.items())
         p.tell(op="start", at_ns=at_ns, channels=channels, asides=others, aside_senders=known)
     if len(processes) > count:
         keyed = {f"{n}:{c}": a for (n, c), a in listeners.items()}
@@ -239,10 +294,10 @@ def _watch(
     drain: Any,
     progress: Callable[[float], bool] | None,
     live: Callable[[bytes, float], None] | None,
-) -> tuple[list[str], bool]:
-    """Drains rings until all have reported; the first failure stops the others."""
+    errors: list[str],
+) -> bool:
+    """Drains rings until all have reported; the first failure stops the others. Tells whether the run was stopped."""
     duration_s = plan["duration_ns"] / 1e9
-    errors: list[str] = []
     stopped_at: float | None = None
     begun, interrupted = time.monotonic() + LEAD_S, False
     open_ = list(processes)
@@ -256,7 +311,7 @@ def _watch(
             if progress is not None and stopped_at is None:
                 interrupted = not progress(min(max((now - begun) / duration_s, 0.0), 1.0))
             open_ = [p for p in open_ if not _finished(p, errors)]
-            if (errors or interrupted) and stopped_at is None:
+            if (errors or interrupted or any(map(_is_maimed, processes))) and stopped_at is None:
                 stopped_at = now
                 for p in open_:
                     p.tell(op="stop")
@@ -270,7 +325,12 @@ def _watch(
             p.tell(op="stop")
         for p in open_:
             _wait(p, errors)
-    return errors, interrupted
+    return interrupted
+
+
+def _is_maimed(p: Process) -> bool:
+    """Whether a process has told that one of its loops died."""
+    return any(report["interrupted"] for report in p.report or ())
 
 
 def _finished(p: Process, errors: list[str]) -> bool:
@@ -301,7 +361,7 @@ def _result(
         "events": 0,
         "records": rows,
         "records_sha256": sha256,
-        "interrupted": interrupted or bool(errors),
+        "interrupted": interrupted or bool(errors) or any(map(_is_maimed, processes)),
         "errors": errors,
     }
     if lost:

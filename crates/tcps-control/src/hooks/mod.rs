@@ -4,11 +4,13 @@ pub mod arm3;
 pub mod force;
 pub mod hand;
 pub mod imu_wrist;
+pub mod leader;
 pub mod limit;
 pub mod mouse_xy;
 pub mod pi;
 pub mod pose;
 pub mod quantise16;
+pub mod supervisor;
 pub mod zoh;
 
 use tcps_core::hook::{HookOut, Verdict};

@@ -82,7 +82,7 @@ impl Hook for Dequantise16 {
         }
         let pairs = input.bytes().chunks_exact(2);
         if !pairs.remainder().is_empty() {
-            return Verdict::Failed(format!("{} bytes: 2 a value", input.n_bytes));
+            return Verdict::Failed(format!("{} bytes: 2 a value", input.bytes().len()));
         }
         self.values.clear();
         self.values.extend(pairs.map(|pair| i16::from_be_bytes([pair[0], pair[1]]) as f64 * self.resolution));

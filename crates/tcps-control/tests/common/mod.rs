@@ -8,9 +8,12 @@ use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
 pub struct Given<'a> {
     pub now_ns: i64,
     pub origin_ns: i64,
+    pub index: u32,
     pub x: Option<&'a [f64]>,
     pub bytes: &'a [u8],
     pub other: &'a [f64],
+    pub tagged: bool,
+    pub merging: u16,
 }
 
 /// What it answered.
@@ -23,32 +26,16 @@ pub struct Answer {
 /// Calls a hook with room for 16 values and 64 bytes.
 pub fn call(hook: &mut dyn Hook, given: Given<'_>) -> Answer {
     let (mut y, mut bytes) = (vec![0.0; 16], vec![0u8; 64]);
-    let x = given.x.unwrap_or(&[]);
-    let input = HookIn {
-        now_ns: given.now_ns,
-        origin_ns: given.origin_ns,
-        index: 0,
-        flow: 0,
-        present: u16::from(given.x.is_some() || !given.bytes.is_empty()),
-        n: x.len() as u32,
-        n_bytes: given.bytes.len() as u32,
-        n_other: given.other.len() as u32,
-        reserved: 0,
-        x: x.as_ptr(),
-        bytes: given.bytes.as_ptr(),
-        other: given.other.as_ptr(),
-    };
-    let mut output = HookOut {
-        n: 0,
-        cap: y.len() as u32,
-        n_bytes: 0,
-        cap_bytes: bytes.len() as u32,
-        y: y.as_mut_ptr(),
-        bytes: bytes.as_mut_ptr(),
-    };
+    let mut input = HookIn::tick(given.now_ns, given.origin_ns, given.index, 0).with_other(given.other);
+    if given.x.is_some() || !given.bytes.is_empty() {
+        input = input.with_sample(given.x.unwrap_or(&[]), given.bytes);
+    }
+    (input.tagged, input.merging) = (given.tagged.into(), given.merging);
+    let mut output = HookOut::new(&mut y, &mut bytes);
     let verdict = hook.call(&input, &mut output);
-    y.truncate(output.n as usize);
-    bytes.truncate(output.n_bytes as usize);
+    let (n, n_bytes) = output.written();
+    y.truncate(n);
+    bytes.truncate(n_bytes);
     Answer { verdict, y, bytes }
 }
 

@@ -1,6 +1,9 @@
 //! Background traffic. A new model is a file here and a line in `build`.
 
 pub mod cbr;
+pub mod frames;
+pub mod law;
+pub mod pages;
 pub mod poisson;
 pub mod replay;
 pub mod vbr;
@@ -31,6 +34,10 @@ pub fn build(spec: &TrafficSpec, seed: u64) -> Box<dyn Arrivals> {
         TrafficModel::Vbr { low_bps, high_bps, packet_bytes, vary } => {
             vbr::build((*low_bps, *high_bps), *packet_bytes, vary, stream())
         }
+        TrafficModel::Frames { frames, loop_ns, packet_bytes, overhead_bytes } => {
+            Box::new(frames::Frames::new(frames.clone(), *loop_ns, *packet_bytes, *overhead_bytes))
+        }
+        TrafficModel::Tcp(_) => Box::new(cbr::Cbr::new(0.0, 1)),
         TrafficModel::Replay { packets, loop_ns } => Box::new(replay::Replay::new(packets.clone(), *loop_ns)),
     }
 }

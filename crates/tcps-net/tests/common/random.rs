@@ -82,10 +82,16 @@ fn traffic(s: &mut Stream, i: usize, vertices: u64) -> TrafficSpec {
         2 => VbrModel::Piecewise { period_ns: 10 * MS },
         _ => VbrModel::Size,
     };
-    let model = match s.below(4) {
+    let model = match s.below(5) {
         0 => TrafficModel::Cbr { rate_bps, packet_bytes },
         1 => TrafficModel::Poisson { rate_bps, packet_bytes, exponential_size: s.chance(0.5) },
         2 => TrafficModel::Vbr { low_bps: rate_bps, high_bps: 2.0 * rate_bps, packet_bytes, vary },
+        3 => TrafficModel::Frames {
+            frames: vec![(0, 4000), (3 * MS, 0), (4 * MS, 900)],
+            loop_ns: Some(9 * MS),
+            packet_bytes: 78 + packet_bytes,
+            overhead_bytes: 78,
+        },
         _ => TrafficModel::Replay {
             packets: vec![(0, 40), (3 * MS, 1500), (3 * MS, 9)],
             loop_ns: Some(7 * MS + 1),

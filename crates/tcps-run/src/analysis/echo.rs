@@ -4,6 +4,7 @@
 //! `s / m`. Differences are taken between neighbours on the path within one round, so that what troubles both
 //! (hosts, kernels, a queue that builds up) cancels (Polachan 2022).
 
+use super::giver::{Giver, GiverReport};
 use super::interval::{Estimate, Estimator};
 use super::names;
 use super::stretch::{Stretch, StretchEstimate};
@@ -26,8 +27,10 @@ pub struct EchoPoint {
     pub point: String,
     /// Commands answered.
     pub n: u64,
-    /// Commands never answered, up to a grace time before the end.
+    /// Commands never answered nor superseded, up to a grace time before the end.
     pub lost: u64,
+    /// Commands whose sample or hold was replaced by a newer one before they were answered.
+    pub superseded: u64,
     /// From giving the command to its echo, ns.
     pub round_trip_ns: Option<Estimate>,
     /// From giving the command to the point, ns, by the clocks of the nodes.
@@ -51,15 +54,25 @@ pub struct EchoReport {
     pub points: Vec<EchoPoint>,
     /// Stretches between points that follow each other.
     pub differences: Vec<StretchEstimate>,
+    /// The clocks of the round trips, if they are two.
+    pub clocks: Option<GiverReport>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Answer {
     sequence: u32,
     known: [bool; LEGS],
+    superseded: bool,
     /// Round trip, forward leg.
     value: [i64; LEGS],
     given_ns: Time,
+}
+
+impl Answer {
+    /// Whether it is known what became of the command.
+    fn has_fate(&self) -> bool {
+        self.known[0] || self.superseded
+    }
 }
 
 #[derive(Debug, Default)]
@@ -70,8 +83,10 @@ struct PointState {
     round_trip: Estimator,
     forward: Estimator,
     back: Estimator,
-    /// Commands answered, without those before `Echoes::first`.
+    /// Commands answered or superseded, without those before `Echoes::first`.
     answered: u64,
+    /// Of these, superseded.
+    superseded: u64,
 }
 
 /// A probe at work.
@@ -88,6 +103,7 @@ pub struct Echoes {
     /// Commands before this one belong to the warm-up.
     first: u32,
     strays: u64,
+    giver: Option<Giver>,
 }
 
 impl Echoes {
@@ -109,7 +125,13 @@ impl Echoes {
             highest: None,
             first: 0,
             strays: 0,
+            giver: Giver::new(plan, probe),
         }
+    }
+
+    /// A clock exchange of any node.
+    pub fn synchronise(&mut self, row: &Record) {
+        self.giver.iter_mut().for_each(|giver| giver.take(row));
     }
 
     /// Whether an echo belongs to this probe.
@@ -133,8 +155,15 @@ impl Echoes {
         let leg = match row.kind {
             Kind::Echo => 0,
             Kind::EchoForward => 1,
+            Kind::EchoSuperseded => return self.supersede(place, row),
             _ => return self.points[place].back.add(row.value),
         };
+        let value = match self.giver.as_mut().filter(|_| leg == 0) {
+            Some(giver) => giver.correct(row.value),
+            None => Some(row.value),
+        };
+        let Some(value) = value else { return self.came_too_early(row, place) };
+        let row = &Record { value, ..*row };
         if self.note(row, leg) {
             let point = &mut self.points[place];
             point.answered += u64::from(leg == 0 && row.index >= self.first);
@@ -144,18 +173,19 @@ impl Echoes {
         }
     }
 
+    /// An answer whose round trip cannot be told yet.
+    fn came_too_early(&mut self, row: &Record, place: usize) {
+        self.highest = self.highest.max(Some(row.index));
+        self.points[place].answered += u64::from(row.index >= self.first);
+    }
+
     fn cell(&self, round: u32, turn: u32) -> usize {
         (round % ROUNDS) as usize * self.points.len() + turn as usize
     }
 
     /// Remembers an answer; false for a copy.
     fn note(&mut self, row: &Record, leg: usize) -> bool {
-        let m = self.points.len() as u32;
-        let cell = self.cell(row.index / m, row.index % m);
-        let answer = &mut self.answers[cell];
-        if answer.sequence != row.index {
-            *answer = Answer { sequence: row.index, ..Answer::default() };
-        }
+        let answer = self.answer(row.index);
         if std::mem::replace(&mut answer.known[leg], true) {
             return false;
         }
@@ -165,6 +195,30 @@ impl Echoes {
             self.highest = self.highest.max(Some(row.index));
         }
         true
+    }
+
+    fn answer(&mut self, sequence: u32) -> &mut Answer {
+        let m = self.points.len() as u32;
+        let cell = self.cell(sequence / m, sequence % m);
+        let answer = &mut self.answers[cell];
+        if answer.sequence != sequence {
+            *answer = Answer { sequence, ..Answer::default() };
+        }
+        answer
+    }
+
+    /// A command will not be answered, and that is no loss.
+    fn supersede(&mut self, place: usize, row: &Record) {
+        let answer = self.answer(row.index);
+        if answer.known[0] || std::mem::replace(&mut answer.superseded, true) {
+            return;
+        }
+        answer.given_ns = row.time_ns.saturating_sub(row.value);
+        self.highest = self.highest.max(Some(row.index));
+        if row.index >= self.first {
+            self.points[place].answered += 1;
+            self.points[place].superseded += 1;
+        }
     }
 
     /// Takes the differences to both neighbours, if they have answered.
@@ -206,6 +260,7 @@ impl Echoes {
                 point: name(point.point),
                 n: point.round_trip.n(),
                 lost: given.saturating_sub(point.answered.saturating_sub(late)),
+                superseded: point.superseded,
                 round_trip_ns: point.round_trip.estimate(1.0),
                 forward_ns: point.forward.estimate(1.0),
                 return_ns: point.back.estimate(1.0),
@@ -218,6 +273,7 @@ impl Echoes {
             strays: self.strays,
             points: points.collect(),
             differences: self.stretches(plan),
+            clocks: self.giver.as_ref().map(|giver| giver.report(plan)),
         }
     }
 
@@ -236,7 +292,7 @@ impl Echoes {
     /// Commands given until then: those up to the highest that was answered, or all that the plan gives if none was
     /// answered or if the plan says how many there are.
     fn commands(&self, plan: &Plan, probe: &ProbePlan, until_ns: Time) -> u64 {
-        let recent = self.answers.iter().filter(|a| a.known[0] && a.given_ns <= until_ns);
+        let recent = self.answers.iter().filter(|a| a.has_fate() && a.given_ns <= until_ns);
         let seen = recent.map(|a| u64::from(a.sequence) + 1).max().unwrap_or(0);
         let seen = if seen == 0 { self.highest.map_or(0, |s| u64::from(s) + 1) } else { seen };
         let planned = planned(plan, probe, until_ns);
@@ -250,7 +306,7 @@ impl Echoes {
     /// Commands answered among those that cannot be judged yet.
     fn answered_from(&self, commands: u64, turn: u32) -> u64 {
         let m = self.points.len() as u32;
-        let late = |a: &&Answer| a.known[0] && u64::from(a.sequence) >= commands && a.sequence % m == turn;
+        let late = |a: &&Answer| a.has_fate() && u64::from(a.sequence) >= commands && a.sequence % m == turn;
         self.answers.iter().filter(late).count() as u64
     }
 }

@@ -26,7 +26,7 @@ pub struct Counts {
     pub sent: u64,
     /// Of these, whose fate is known.
     pub judged: u64,
-    /// Of these, neither arrived nor superseded.
+    /// Of these, neither arrived nor given up on purpose.
     pub lost: u64,
     /// Started within the grace time and not arrived.
     pub in_flight: u64,
@@ -55,6 +55,8 @@ pub enum Arrival {
     Again(bool),
     /// Its number left the window long ago.
     Beyond,
+    /// Nothing with its number can have started: a bit of it changed on the way.
+    Stray,
 }
 
 /// A leg being watched.
@@ -155,6 +157,9 @@ impl Leg {
     /// A sample arrives at the end.
     #[inline]
     pub fn arrive(&mut self, row: &Record, flow: usize, options: &Options, series: &mut Series) -> Arrival {
+        if !self.window.reaches(row.index) {
+            return Arrival::Stray;
+        }
         let Some(slot) = self.slot(row, flow, options, series) else { return Arrival::Beyond };
         let counted = slot.is(COUNTED);
         if slot.is(DELIVERED) {
@@ -168,9 +173,13 @@ impl Leg {
         Arrival::First(counted)
     }
 
-    /// A sample is replaced on purpose; whether that counts.
+    /// A sample is replaced or kept back on purpose; whether that counts.
     pub fn supersede(&mut self, row: &Record, flow: usize, options: &Options, series: &mut Series) -> bool {
-        let Some(slot) = self.slot(row, flow, options, series) else { return false };
+        let Some(slot) =
+            self.window.reaches(row.index).then(|| self.slot(row, flow, options, series)).flatten()
+        else {
+            return false;
+        };
         let first = !slot.is(SUPERSEDED) && slot.is(COUNTED);
         slot.marks |= SUPERSEDED;
         first

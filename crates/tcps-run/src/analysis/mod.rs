@@ -13,6 +13,7 @@ pub mod clock;
 pub mod echo;
 pub mod fit;
 pub mod flow;
+pub mod giver;
 pub mod histogram;
 pub mod interval;
 pub mod jitter;
@@ -24,6 +25,7 @@ pub mod path;
 pub mod queue;
 pub mod rows;
 pub mod series;
+pub mod snr;
 pub mod stretch;
 pub mod tally;
 pub mod window;
@@ -180,7 +182,7 @@ impl<'a> Analyser<'a> {
         match row.kind {
             Kind::Enter | Kind::Exit => flow.pass(row, around),
             Kind::Sent => flow.sent(row, around),
-            _ => flow.delivered(row, bin, around),
+            _ => self.strange += u64::from(!flow.delivered(row, bin, around)),
         }
     }
 
@@ -192,7 +194,12 @@ impl<'a> Analyser<'a> {
                 self.queues.take(row, counts, &mut self.series.queues, bin);
             }
             Kind::Event => self.event(row),
-            Kind::Dropped | Kind::Superseded | Kind::Duplicate | Kind::Verified => {
+            Kind::Dropped
+            | Kind::Superseded
+            | Kind::Suppressed
+            | Kind::Duplicate
+            | Kind::Verified
+            | Kind::Merging => {
                 let number = row.flow as usize;
                 if let Some(flow) = self.flows.get_mut(number) {
                     let around =
@@ -200,9 +207,21 @@ impl<'a> Analyser<'a> {
                     flow.count(row, around);
                 }
             }
-            Kind::Echo | Kind::EchoForward | Kind::EchoReturn => self.echo(row, counts),
+            Kind::Signal => {
+                if let Some(flow) = self.flows.get_mut(row.flow as usize) {
+                    flow.signal(row);
+                }
+            }
+            Kind::Echo | Kind::EchoForward | Kind::EchoReturn | Kind::EchoSuperseded => {
+                self.echo(row, counts)
+            }
+            Kind::Sync => {
+                self.echoes.iter_mut().for_each(|e| e.synchronise(row));
+                if counts {
+                    self.clocks.take(row, self.plan);
+                }
+            }
             _ if !counts => {}
-            Kind::Sync => self.clocks.take(row, self.plan),
             Kind::Gap | Kind::Late => self.nodes.take(row),
             Kind::Transmit | Kind::Receive => self.channels.take(row),
             _ => {}

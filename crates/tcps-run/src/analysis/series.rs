@@ -91,6 +91,10 @@ pub struct FlowBin {
     pub age_area: f64,
     /// Time that integral covers.
     pub age_ns: f64,
+    /// Integral of the fragments that packets hold.
+    pub merging_area: f64,
+    /// Time that integral covers.
+    pub merging_ns: f64,
 }
 
 impl FlowBin {
@@ -106,6 +110,8 @@ impl FlowBin {
         self.lost += other.lost;
         self.age_area += other.age_area;
         self.age_ns += other.age_ns;
+        self.merging_area += other.merging_area;
+        self.merging_ns += other.merging_ns;
     }
 
     /// A sample arrived.
@@ -198,6 +204,20 @@ impl Series {
         self.queues.iter_mut().for_each(|bins| halve(bins, QueueBin::merge));
     }
 
+    /// Packets of a flow held so many fragments from one moment to another.
+    pub fn merged(&mut self, flow: usize, from_ns: Time, to_ns: Time, fragments: i64) {
+        if to_ns <= from_ns {
+            return;
+        }
+        self.bin(to_ns);
+        let Some(bins) = self.flows.get_mut(flow) else { return };
+        self.line.split(from_ns, to_ns, |bin, from_ns, to_ns| {
+            let span_ns = (to_ns - from_ns) as f64;
+            bins[bin].merging_area += fragments as f64 * span_ns;
+            bins[bin].merging_ns += span_ns;
+        });
+    }
+
     /// Bin in which a sample sent then would be; nothing moves.
     pub fn bin_of(&self, time_ns: Time) -> usize {
         self.line.bin_of(time_ns)
@@ -264,6 +284,8 @@ pub struct FlowCurve {
     pub lost: Vec<u64>,
     /// Mean age of data over a bin.
     pub age_ns: Vec<Option<f64>>,
+    /// Mean fragments of a packet over a bin.
+    pub fragments: Vec<Option<f64>>,
 }
 
 impl FlowCurve {
@@ -278,6 +300,7 @@ impl FlowCurve {
             rate_bps: bins.iter().map(|b| b.bytes as f64 * 8e9 / width_ns as f64).collect(),
             lost: bins.iter().map(|b| b.lost).collect(),
             age_ns: per(&|b| (b.age_ns > 0.0).then(|| b.age_area / b.age_ns)),
+            fragments: per(&|b| (b.merging_ns > 0.0).then(|| b.merging_area / b.merging_ns)),
         }
     }
 }

@@ -350,6 +350,25 @@ fn commands_of_the_warm_up_are_neither_answered_nor_lost() {
     assert_eq!(e.points[1].forward_ns.as_ref().unwrap().distribution.n, e.points[1].n);
 }
 
+// [DECISIONS 5]
+#[test]
+fn a_superseded_command_is_not_lost() {
+    let plan = plan(100 * SECOND, probe());
+    let mut tape = Tape::default();
+    for s in 0..5000 {
+        match s % 50 {
+            2 => tape.row(s as Time * 10 * MS + MS, Kind::EchoSuperseded, s, MS).point = entry(2),
+            7 => {}
+            _ => echo(&mut tape, s, true),
+        }
+    }
+    let a = tape.analyse(&plan, &Options::default());
+    let fates: Vec<_> = a.echo[0].points.iter().map(|p| (p.n, p.lost, p.superseded)).collect();
+    assert_eq!(fates[2].2, 100);
+    assert!((98..=100).contains(&fates[2].1) && fates[2].0 + fates[2].1 + fates[2].2 >= 998, "{fates:?}");
+    assert!(fates.iter().enumerate().all(|(i, f)| i == 2 || (f.1, f.2) == (0, 0)), "{fates:?}");
+}
+
 #[test]
 fn copies_of_an_echo_answer_once_and_silence_is_counted_from_the_plan() {
     let plan_ = plan(10 * SECOND, probe());
@@ -452,6 +471,23 @@ fn a_torn_and_strange_file_is_read_to_its_end() {
     assert_eq!(a.flows[0].delivered, 1);
 }
 
+#[test]
+fn a_number_that_changed_on_the_way_spoils_no_other_sample() {
+    let plan = plan(2 * SECOND, json!({}));
+    let mut tape = Tape::default();
+    for i in 0..2000 {
+        tape.whole(i, [MS, MS, MS]);
+    }
+    // The highest bit of sample 100 changed behind srv: it arrives as another one, which nobody sent.
+    tape.0.retain(|r| r.index != 100 || r.kind != Kind::Delivered);
+    let row = tape.row(103 * MS, Kind::Delivered, 100 | 1 << 31, 3 * MS);
+    row.point = entry(2);
+    let a = tape.analyse(&plan, &Options::default());
+    let f = &a.flows[0];
+    assert_eq!((f.sent, f.lost, f.beyond_window, a.strange_rows), (2000, 1, 0, 1));
+    assert_eq!(f.delivered, 1999);
+}
+
 fn any_row() -> impl Strategy<Value = [u8; RECORD_BYTES]> {
     let small = prop_oneof![0u16..6, Just(u16::MAX), Just(HELD | 2), any::<u16>()];
     let index = prop_oneof![4 => 0u32..2000, 1 => any::<u32>()];
@@ -482,4 +518,21 @@ proptest! {
         prop_assert!(f.judged + f.in_flight <= f.sent);
         prop_assert!(serde_json::to_string(&a).is_ok());
     }
+}
+
+#[test]
+fn the_curve_of_merging_is_the_mean_over_time_of_what_packets_held() {
+    let plan = plan(10 * SECOND, json!({}));
+    let mut tape = Tape::default();
+    (0..9_900).for_each(|i| tape.whole(i, [MS, MS, MS]));
+    for (at_ns, k) in [(0, 1), (5 * SECOND + 10 * MS, 4), (6 * SECOND, 3)] {
+        tape.row(at_ns, Kind::Merging, 0, k);
+    }
+    let options = Options { bins: 500, ..Options::default() };
+    let a = tape.analyse(&plan, &options);
+    let (bin_s, curve) = (a.series.bin_s, &a.series.flows[0].fragments);
+    assert_eq!(bin_s, 0.02);
+    let at = |s: f64| curve[(s / bin_s) as usize];
+    assert_eq!([at(1.0), at(5.03), at(7.0)], [Some(1.0), Some(4.0), Some(3.0)]);
+    assert!((at(5.001).unwrap() - 2.5).abs() < 1e-9, "half of the bin 1, half 4");
 }

@@ -14,7 +14,7 @@ use tcps_core::time::{Time, SECOND};
 pub const SENT: u8 = 1;
 /// The sink had it.
 pub const DELIVERED: u8 = 2;
-/// A periodic stage replaced it on purpose.
+/// It was replaced or kept back on purpose.
 pub const SUPERSEDED: u8 = 4;
 /// It was first met after the warm-up.
 pub const COUNTED: u8 = 8;
@@ -84,6 +84,12 @@ impl Window {
         Some(&mut self.slots[(at & self.mask) as usize])
     }
 
+    /// Whether a sample with this number can have been made: the newest one started is at most half a window behind.
+    #[inline]
+    pub fn reaches(&self, index: u32) -> bool {
+        u64::from(index) < self.head + self.slots.len() as u64 / 2
+    }
+
     #[inline]
     fn grow(&mut self, at: u64, mut retire: impl FnMut(&Slot)) {
         let from = self.head.max(at.saturating_sub(self.mask));
@@ -140,6 +146,14 @@ mod tests {
         assert_eq!(retired, 2);
         assert_eq!(w.remaining().count(), 1);
         assert!(w.get(5).is_none());
+    }
+
+    #[test]
+    fn a_number_far_ahead_of_all_that_started_is_out_of_reach() {
+        let mut w = Window::new(SECOND, SECOND);
+        w.touch(99, |_| ());
+        assert!(w.reaches(0) && w.reaches(100) && w.reaches(99 + 512));
+        assert!(!w.reaches(100 + 512) && !w.reaches(u32::MAX));
     }
 
     #[test]

@@ -6,13 +6,20 @@
 //!           k_rx  <- k(n - there), where it arrives       h(n) = s(n) k_rx
 //! ```
 //! Where commands are answered on arrival, value n of h is that of the moment at which command n arrives or would have
-//! arrived, and `back` is the round trip.
+//! arrived, and `back` is the round trip. Where the far side's ticks have phases of their own, runs whose delays come to
+//! the same numbers of ticks go side by side.
+#![expect(
+    clippy::needless_range_loop,
+    reason = "one index for several arrays is what becomes vector instructions"
+)]
 
 use super::{
     lanes::{bursts, choose, Bursty, Independent, Lane, Line, Mask, Random, Whole, LANES},
     observer::{Levels, Response},
     Answers, Cell, Spec,
 };
+use std::collections::BTreeMap;
+use tcps_core::{seed::Stream, time::Time};
 use tcps_net::spec::LossSpec;
 
 /// What all runs of a cell have in common.
@@ -33,45 +40,73 @@ struct Shape {
     /// Number of the first value of h after the step, and of the first that counts for the error.
     first: usize,
     last: usize,
-    /// Time of value 0 and between two, in ms.
-    start_ms: f64,
     period_ms: f64,
+}
+
+/// Runs of a block: their generators, and the time of their value 0, in ms.
+struct Block {
+    random: Random,
+    start_ms: Lane,
 }
 
 /// The response of every run of a cell.
 pub(super) fn runs(spec: &Spec, cell: &Cell) -> Vec<Response> {
-    let shape = Shape::new(spec, cell);
     let mut found = Vec::with_capacity(spec.runs as usize);
-    for first in (0..spec.runs).step_by(LANES) {
-        let random = Random::new(spec.seed, first);
-        let block = match &cell.loss {
-            None | Some(LossSpec::Random { p: 0.0 }) => block(&shape, random, Whole, Whole),
-            Some(LossSpec::Random { p }) => block(&shape, random, Independent::new(*p), Independent::new(*p)),
-            Some(loss) => {
-                let (p, r, good, bad) = bursts(loss);
-                let line = || Bursty::new(p, r, good, bad);
-                block(&shape, random, line(), line())
-            }
-        };
-        found.extend(block.into_iter().take((spec.runs - first) as usize));
+    for (shape, runs) in groups(spec, cell) {
+        for some in runs.chunks(LANES) {
+            // What is left of the last block goes along and is not looked at.
+            let of = |i: usize| some[i.min(some.len() - 1)];
+            let block = Block {
+                random: Random::new(spec.seed, std::array::from_fn(|i| of(i).0)),
+                start_ms: std::array::from_fn(|i| of(i).1),
+            };
+            let responses = lossy(&shape, block, cell.loss.as_ref());
+            found.extend(some.iter().zip(responses).map(|((run, _), response)| (*run, response)));
+        }
     }
-    found
+    found.sort_unstable_by_key(|(run, _)| *run);
+    found.into_iter().map(|(_, response)| response).collect()
+}
+
+/// Runs by what they have in common, each with the time of its value 0, in ms.
+fn groups(spec: &Spec, cell: &Cell) -> Vec<(Shape, Vec<(u32, f64)>)> {
+    let mut groups: BTreeMap<_, (Shape, Vec<_>)> = BTreeMap::new();
+    for run in 0..spec.runs {
+        let phase_ms = if cell.phases { phase_ns(spec, cell, run) as f64 * 1e-6 } else { 0.0 };
+        let (start_ms, shape) = Shape::new(spec, cell, phase_ms);
+        let key = [shape.there, shape.back, shape.first, shape.last];
+        groups.entry(key).or_insert_with(|| (shape, Vec::new())).1.push((run, start_ms));
+    }
+    groups.into_values().collect()
+}
+
+fn lossy(shape: &Shape, some: Block, loss: Option<&LossSpec>) -> [Response; LANES] {
+    match loss {
+        None | Some(LossSpec::Random { p: 0.0 }) => block(shape, some, Whole, Whole),
+        Some(LossSpec::Random { p }) => block(shape, some, Independent::new(*p), Independent::new(*p)),
+        Some(loss) => {
+            let (p, r, good, bad) = bursts(loss);
+            let line = || Bursty::new(p, r, good, bad);
+            block(shape, some, line(), line())
+        }
+    }
 }
 
 impl Shape {
-    fn new(spec: &Spec, cell: &Cell) -> Self {
+    /// The shape of a run whose far side ticks at this phase, and the time of its value 0, in ms.
+    fn new(spec: &Spec, cell: &Cell, phase_ms: f64) -> (f64, Self) {
         let t = cell.period_ms;
         let ticks = |ms: f64| (ms / t - 1e-9).ceil().max(0.0) as usize;
         let on_command = spec.answers == Answers::Commands;
         let (there, back, start_ms) = match on_command {
             true => (0, ticks(cell.there_ms + cell.back_ms), cell.there_ms),
-            false => (ticks(cell.there_ms), ticks(cell.back_ms), 0.0),
+            false => (ticks(cell.there_ms - phase_ms), ticks(cell.back_ms + phase_ms), phase_ms),
         };
         let n = ticks(spec.duration_ms);
         let levels = Levels::new(spec, start_ms + n.saturating_sub(1) as f64 * t);
         let number = |ms: f64| ticks(ms - start_ms).min(n);
         let tcps_control::step::Gains { most, .. } = tcps_control::step::Gains::default();
-        Self {
+        let shape = Self {
             ticks: n,
             there,
             // What comes back at the very moment of a tick is used at the next one.
@@ -84,14 +119,15 @@ impl Shape {
             first: number(levels.t0_ms),
             last: number(levels.last_ms),
             levels,
-            start_ms,
             period_ms: t,
-        }
+        };
+        (start_ms, shape)
     }
 
-    fn ms(&self, number: u64) -> f64 {
+    /// Time of a value after the step, in ms; not a number past the end.
+    fn ms(&self, start_ms: f64, number: u64) -> f64 {
         match number < self.ticks as u64 {
-            true => self.start_ms + number as f64 * self.period_ms - self.levels.t0_ms,
+            true => start_ms + number as f64 * self.period_ms - self.levels.t0_ms,
             false => f64::NAN,
         }
     }
@@ -141,37 +177,38 @@ impl Seen {
         }
     }
 
-    fn response(&self, i: usize, shape: &Shape) -> Response {
+    fn response(&self, i: usize, shape: &Shape, start_ms: f64) -> Response {
         let levels = &shape.levels;
         Response {
-            rise_ms: shape.ms(self.low[i]),
+            rise_ms: shape.ms(start_ms, self.low[i]),
             overshoot: levels.percent(self.most[i] - 1.0),
             undershoot: levels.percent(1.0 - self.least[i]),
-            settling_ms: shape.ms(self.settled[i]),
+            settling_ms: shape.ms(start_ms, self.settled[i]),
             error: levels.percent(self.sum[i] / (shape.ticks - shape.last) as f64),
         }
     }
 }
 
 /// A block of runs, with the widest vectors that this processor has: the operations and so the bits are the same.
-fn block<L: Line>(shape: &Shape, random: Random, there: L, back: L) -> [Response; LANES] {
+fn block<L: Line>(shape: &Shape, some: Block, there: L, back: L) -> [Response; LANES] {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has these instructions.
-        return unsafe { wide(shape, random, there, back) };
+        return unsafe { wide(shape, some, there, back) };
     }
-    plain(shape, random, there, back)
+    plain(shape, some, there, back)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn wide<L: Line>(shape: &Shape, random: Random, there: L, back: L) -> [Response; LANES] {
-    plain(shape, random, there, back)
+unsafe fn wide<L: Line>(shape: &Shape, some: Block, there: L, back: L) -> [Response; LANES] {
+    plain(shape, some, there, back)
 }
 
 // [PROTOCOLS 6.2] e = 1 - h; I += Ki T e; k = Kp e + I; h = s(t) k
 #[inline(always)]
-fn plain<L: Line>(shape: &Shape, mut random: Random, mut there: L, mut back: L) -> [Response; LANES] {
+fn plain<L: Line>(shape: &Shape, some: Block, mut there: L, mut back: L) -> [Response; LANES] {
+    let Block { mut random, start_ms } = some;
     let all = [u64::MAX; LANES];
     let mut commands = vec![([1.0; LANES], all); shape.there + 1];
     let mut answers = vec![([1.0; LANES], all); shape.back];
@@ -204,5 +241,11 @@ fn plain<L: Line>(shape: &Shape, mut random: Random, mut there: L, mut back: L) 
         answers[h_at] = (h, back.arrives(&mut random, &sent));
         h_at = if h_at + 1 == shape.back { 0 } else { h_at + 1 };
     }
-    std::array::from_fn(|i| seen.response(i, shape))
+    std::array::from_fn(|i| seen.response(i, shape, start_ms[i]))
+}
+
+/// The phase of the far side's ticks in a run.
+pub(super) fn phase_ns(spec: &Spec, cell: &Cell, run: u32) -> Time {
+    let period = ((cell.period_ms * 1e6).round() as u64).max(1);
+    Stream::new(spec.seed, &format!("step.run.{run}.phase")).below(period) as Time
 }

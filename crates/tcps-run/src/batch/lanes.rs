@@ -15,11 +15,11 @@ pub(super) type Mask = [u64; LANES];
 pub(super) struct Random([[u32; LANES]; 4]);
 
 impl Random {
-    /// The generators of runs `first`, `first + 1` .., started from their streams.
-    pub(super) fn new(seed: u64, first: u32) -> Self {
+    /// The generators of these runs, started from their streams.
+    pub(super) fn new(seed: u64, runs: [u32; LANES]) -> Self {
         let mut state = [[0; LANES]; 4];
-        for lane in 0..LANES {
-            let mut stream = Stream::new(seed, &format!("step.run.{}", first as usize + lane));
+        for (lane, run) in runs.into_iter().enumerate() {
+            let mut stream = Stream::new(seed, &format!("step.run.{run}"));
             for pair in state.chunks_exact_mut(2) {
                 let bits = stream.bits();
                 (pair[0][lane], pair[1][lane]) = (bits as u32, (bits >> 32) as u32 | 1);
@@ -159,7 +159,8 @@ mod tests {
     fn losses_are_as_many_and_as_long_as_they_should_be() {
         let (n, all) = (50_000, [u64::MAX; LANES]);
         let count = |line: &mut dyn FnMut(&mut Random) -> Mask| {
-            let (mut random, mut lost, mut bursts, mut before) = (Random::new(1, 0), 0u32, 0u32, all);
+            let (mut random, mut lost, mut bursts, mut before) =
+                (Random::new(1, std::array::from_fn(|i| i as u32)), 0u32, 0u32, all);
             for _ in 0..n {
                 let kept = line(&mut random);
                 lost += kept.iter().filter(|k| **k == 0).count() as u32;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cells ─► a thread for each core takes the next one ─► blocks of 8 runs side by side ─► figures of the cell
-//!                                                      └ or run by run: jitter, ticks of their own phase
+//!                                                      └ or run by run, with jitter
 //! ```
 //! It is the loop of `scenarios/step.toml` without anything around it: no packets, no rows, only the difference
 //! equations and what becomes of each command and answer. Run `i` of every cell has the random stream `step.run.i`, so
@@ -167,7 +167,7 @@ fn cores() -> usize {
 
 /// The response of every run of a cell.
 pub fn responses(spec: &Spec, cell: &Cell) -> Vec<Response> {
-    if cell.jitter.is_some() || cell.phases {
+    if cell.jitter.is_some() {
         (0..spec.runs).map(|run| single::run(spec, cell, run)).collect()
     } else {
         kernel::runs(spec, cell)

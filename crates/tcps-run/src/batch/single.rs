@@ -1,4 +1,4 @@
-//! The loop run by run, with delays of their own for each packet and ticks of their own phase.
+//! The loop run by run, with delays of their own for each packet.
 //!
 //! ```text
 //! command n leaves at n T       arrives after `there` + jitter       next tick of the far side, or at once
@@ -7,6 +7,7 @@
 //! Of what arrives between two ticks, the last to arrive counts.
 
 use super::{
+    kernel::phase_ns,
     lanes::bursts,
     observer::{Levels, Observer, Response},
     Answers, Cell, Spec,
@@ -88,7 +89,7 @@ pub(super) fn run(spec: &Spec, cell: &Cell, run: u32) -> Response {
     let mut ways = [("there", cell.there_ms), ("back", cell.back_ms)]
         .map(|(name, delay)| Way::new(spec, cell, run, name, delay));
     let phase = match cell.phases {
-        true => Stream::new(spec.seed, &format!("step.run.{run}.phase")).below(period as u64) as Time,
+        true => phase_ns(spec, cell, run),
         false => 0,
     };
     let far = Inbox::new(period, phase, ticks);

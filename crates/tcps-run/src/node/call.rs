@@ -12,8 +12,8 @@ use crate::{
 use std::cmp::Reverse;
 use tcps_core::{
     hook::{HookIn, HookOut, Verdict},
-    record::{DropReason, Kind, Record, NONE},
-    time::{Time, MS, NEVER},
+    record::{DropReason, Kind, Record},
+    time::{Time, MS},
 };
 
 /// A call of a hook that stood still for longer marks the run as disturbed.
@@ -35,27 +35,15 @@ impl Node {
         mut job: Box<Job>,
         out: &mut O,
     ) -> (Option<Box<Job>>, After) {
+        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
+        let step = visit.map(|v| &mut v.steps[job.step as usize]);
         if job.stage == Stage::Call {
-            let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
-            let periodic = visit.and_then(|v| v.steps[job.step as usize].periodic.as_mut());
-            if let Some(p) = periodic {
-                if p.next == NEVER {
-                    p.next = now;
-                }
-                p.origin_ns = Some(job.meta.origin_ns);
-                let old = p.waiting.take();
-                self.release(&mut job);
-                self.offer(job);
-                if let Some(old) = old {
-                    self.superseded(now, &old, out);
-                    self.recycle(old);
-                }
+            if step.is_some_and(|s| s.periodic.is_some()) {
+                self.offer(now, job, out);
                 return (None, After::Waits);
             }
             return self.call(now, job, out);
         }
-        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
-        let step = visit.map(|v| &mut v.steps[job.step as usize]);
         job.stage = Stage::Next;
         if let Some((step, delay)) = step.and_then(|s| s.delay.as_mut().map(|d| d.draw()).map(|d| (s, d))) {
             let until = (now + delay).max(step.last_exit);
@@ -78,19 +66,33 @@ impl Node {
         mut job: Box<Job>,
         out: &mut O,
     ) -> (Option<Box<Job>>, After) {
+        if self.only_delays(&job) {
+            job.stage = Stage::Delay;
+            return (Some(job), After::Goes(now));
+        }
         let started = out.start(now);
         let verdict = self.call_hook(now, &mut job, true);
         let cost = self.account(started, &job, &verdict, out);
         if verdict != Verdict::Emit {
-            let component = self.flows[job.flow as usize].visits[job.visit as usize]
-                .as_ref()
-                .map_or(NONE, |v| v.component);
-            self.drop_sample(now, &job.meta, component, DropReason::Hook, out);
-            self.release(&mut job);
-            self.recycle(job);
+            match verdict {
+                Verdict::Failed(_) => self.end(out.now(now), job, DropReason::Hook, out),
+                _ => self.suppress(out.now(now), job, out),
+            }
             return (None, After::Waits);
         }
         self.occupy(started, job, cost, out)
+    }
+
+    /// Whether the job's step has neither code nor cost: then nothing is measured.
+    fn only_delays(&mut self, job: &Job) -> bool {
+        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
+        let Some(step) = visit.map(|v| &mut v.steps[job.step as usize]) else { return false };
+        let only = step.hook.is_none() && step.cost.is_none();
+        if only {
+            step.stats.calls += 1;
+            let _ = step.stats.cost_ns.record(0);
+        }
+        only
     }
 
     /// Notes what a call of the job's step took and whether it failed; its cost, if it has one.
@@ -108,6 +110,7 @@ impl Node {
         let own = out.used(started);
         let used = own.max(cost).max(0);
         step.stats.calls += 1;
+        step.stats.overruns += u64::from(step.cost.is_some() && own > cost);
         let _ = step.stats.cost_ns.record(used as u64);
         if let Verdict::Failed(text) = verdict {
             step.stats.failures += 1;
@@ -159,6 +162,8 @@ impl Node {
         let flow = &mut self.flows[job.flow as usize];
         let (codec, direction) = (flow.codec, flow.direction);
         let Some(visit) = flow.visits[job.visit as usize].as_mut() else { return Verdict::Nothing };
+        let way_out = self.port_of.get(visit.channel as usize).and_then(|&p| self.ports.get(p as usize));
+        let merging = way_out.map_or(1, |p| p.endpoint.merging());
         let step = &mut visit.steps[job.step as usize];
         let Some(hook) = step.hook.as_mut() else { return Verdict::Emit };
         match step.kind {
@@ -167,50 +172,28 @@ impl Node {
         }
         let latest = self.latest[visit.component as usize].as_ref();
         let other: &[f64] = latest.map_or(&[], |l| &l[1 - side(direction)]);
-        let (x, bytes) = (&job.values, if job.coded { job.bytes.as_slice() } else { &[] });
-        let input = HookIn {
-            now_ns: self.clock.read(now),
-            origin_ns: job.meta.origin_ns,
-            index: job.meta.index,
-            flow: job.flow,
-            present: present as u16,
-            n: if present { x.len() as u32 } else { 0 },
-            n_bytes: if present { bytes.len() as u32 } else { 0 },
-            n_other: other.len() as u32,
-            reserved: 0,
-            x: x.as_ptr(),
-            bytes: bytes.as_ptr(),
-            other: other.as_ptr(),
-        };
+        let mut input = HookIn::tick(self.clock.read(now), job.meta.origin_ns, job.meta.index, job.flow)
+            .with_other(other);
+        if present {
+            input = input.with_sample(&job.values, if job.coded { &job.bytes } else { &[] });
+            input.tagged = job.meta.echo.is_some().into();
+        }
+        input.merging = merging;
         let s = &mut self.scratch;
-        let mut output = HookOut {
-            n: 0,
-            cap: s.values.len() as u32,
-            n_bytes: 0,
-            cap_bytes: s.bytes.len() as u32,
-            y: s.values.as_mut_ptr(),
-            bytes: s.bytes.as_mut_ptr(),
-        };
+        let mut output = HookOut::new(&mut s.values, &mut s.bytes);
         let verdict = hook.call(&input, &mut output);
-        if output.n > 0 {
+        let (n, n_bytes) = output.written();
+        if n > 0 {
             job.values.clear();
-            job.values.extend_from_slice(&s.values[..(output.n as usize).min(s.values.len())]);
+            job.values.extend_from_slice(&s.values[..n]);
             (job.decoded, job.coded) = (true, false);
         }
-        if output.n_bytes > 0 {
+        if n_bytes > 0 {
             job.bytes.clear();
-            job.bytes.extend_from_slice(&s.bytes[..(output.n_bytes as usize).min(s.bytes.len())]);
+            job.bytes.extend_from_slice(&s.bytes[..n_bytes]);
             job.coded = true;
             job.decoded &= step.kind == StepKind::Code;
         }
         verdict
-    }
-
-    /// Puts a sample where its periodic stage will find it.
-    pub(super) fn offer(&mut self, job: Box<Job>) {
-        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
-        if let Some(p) = visit.and_then(|v| v.steps[job.step as usize].periodic.as_mut()) {
-            p.waiting = Some(job);
-        }
     }
 }

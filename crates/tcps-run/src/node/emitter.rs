@@ -7,10 +7,11 @@ use super::{
 use crate::{
     error::RunError,
     outside::Outside,
-    plan::{FlowPlan, ProbePlan, SourcePlan},
+    plan::{FlowPlan, Level, ProbePlan, SourcePlan},
     source::Source,
 };
 use tcps_core::{
+    record::{Kind, Record},
     sample::{Echo, Meta},
     seed::Stream,
     time::{Time, NEVER},
@@ -26,6 +27,8 @@ pub(super) struct Emitter {
     pub(super) stop_ns: Time,
     pub(super) tick: u64,
     pub(super) running: bool,
+    /// Samples that have not left the node, and how many there may be.
+    pub(super) buffers: (u32, u32),
     pub(super) probe: Option<Probe>,
 }
 
@@ -53,8 +56,14 @@ impl Emitter {
             stop_ns: flow.stop_ns.unwrap_or(end).min(end),
             tick: 0,
             running: true,
+            buffers: (0, flow.buffers.unwrap_or(u32::MAX)),
             probe: probe.map(|p| Probe::new(p, seed)),
         })
+    }
+
+    /// Whether every buffer is taken.
+    fn is_full(&self) -> bool {
+        self.buffers.0 >= self.buffers.1
     }
 
     /// Moment of the next sample.
@@ -123,32 +132,42 @@ impl Probe {
 }
 
 impl Node {
-    pub(super) fn is_dead_source(&self, i: usize) -> bool {
+    /// Whether the component that a source stands at is dead.
+    fn is_dead_source(&self, i: usize) -> bool {
         let first = self.flows[self.emitters[i].flow as usize].visits.first().and_then(Option::as_ref);
-        first.is_some_and(|v| !self.alive[v.component as usize])
+        first.is_some_and(|v| !self.is_alive(v.component))
     }
 
+    /// Makes the samples whose tick has come.
     pub(super) fn tick_emitter<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
         while self.emitters[i].next() <= now {
-            if self.is_dead_source(i) {
+            // [PROTOCOLS 7] A frame is taken when a buffer is free for it.
+            if self.is_dead_source(i) || self.emitters[i].is_full() {
                 self.emitters[i].tick += 1;
                 continue;
             }
             let here = self.clock.read(now);
             let mut job = self.pool.pop().unwrap_or_else(Job::empty);
             let e = &mut self.emitters[i];
-            let behind = (now - e.next()) / e.period_ns;
+            let late = now - e.next();
+            let behind = late / e.period_ns;
             self.missed_ticks += behind as u64;
             e.tick += 1 + behind as u64;
             let echo = e.probe.as_mut().and_then(|p| p.command(now, here));
             // Samples are numbered by ticks: what a late loop leaves out leaves a gap, and a recording stays in time.
-            job.meta = Meta { flow: e.flow, index: (e.tick - 1) as u32, origin_ns: here, echo };
+            let (flow, index) = (e.flow, (e.tick - 1) as u32);
+            job.meta = Meta { flow, index, origin_ns: here, echo };
+            e.buffers.0 += 1;
+            job.buffered = true;
+            if late > 0 && self.level >= Level::Packets {
+                let node = self.id;
+                out.record(Record { value: late, index, flow, node, ..Record::new(now, Kind::Late) });
+            }
             (job.flow, job.visit, job.step, job.stage) = (e.flow, 0, 0, Stage::Enter);
             match e.robot.filter(|_| matches!(e.source, Source::Robot)) {
                 Some(r) => {
-                    let robot = &self.robots[r];
                     job.values.clear();
-                    job.values.extend_from_slice(&robot.sense[..robot.sensed]);
+                    job.values.extend_from_slice(self.robots[r].senses());
                     job.decoded = true;
                 }
                 None => {

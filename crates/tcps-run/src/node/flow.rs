@@ -10,7 +10,8 @@ use crate::{
 use std::collections::VecDeque;
 use tcps_core::{
     record::NONE,
-    sample::{entry, exit, PointId},
+    sample::{entry, exit, PointId, HELD},
+    time::Time,
 };
 
 /// A component on a flow's way, as seen at its node.
@@ -27,6 +28,9 @@ pub(super) struct Visit {
     pub(super) serial: bool,
     pub(super) busy: bool,
     pub(super) waiting: VecDeque<Box<Job>>,
+    /// A blocking send is under way; what comes meanwhile waits for its turn.
+    pub(super) sending: bool,
+    pub(super) unsent: VecDeque<Box<Job>>,
 }
 
 /// A flow, as seen at a node: visits elsewhere are `None`.
@@ -35,11 +39,14 @@ pub(super) struct FlowAt {
     pub(super) direction: Direction,
     pub(super) priority: i32,
     pub(super) dscp: u8,
+    pub(super) period_ns: Time,
     pub(super) blocking_send: bool,
     pub(super) sink: SinkPlan,
     /// The source's twin at a verifying sink.
     pub(super) expected: Option<Source>,
     pub(super) visits: Vec<Option<Visit>>,
+    /// All components on its way.
+    way: Vec<u16>,
 }
 
 impl FlowAt {
@@ -73,6 +80,8 @@ impl FlowAt {
                 serial,
                 busy: false,
                 waiting: VecDeque::new(),
+                sending: false,
+                unsent: VecDeque::new(),
             }));
         }
         let verifies_here =
@@ -82,11 +91,21 @@ impl FlowAt {
             direction: flow.direction,
             priority: flow.priority,
             dscp: flow.dscp,
+            period_ns: flow.period_ns,
             blocking_send: flow.blocking_send,
             sink: flow.sink.clone(),
             expected: if verifies_here { Some(Source::open(flow)?) } else { None },
             visits,
+            way: flow.path.iter().map(|v| v.component).collect(),
         })
+    }
+
+    /// Whether a sample that has passed the entry of visit `v` has an echo point still before it.
+    pub(super) fn is_ahead(&self, v: u16, target: PointId) -> bool {
+        let held = self.way.last().is_some_and(|&c| target == HELD | c);
+        let mut rest = self.way.iter().skip(usize::from(v));
+        let here = rest.next().is_some_and(|&c| target == exit(c));
+        held || here || rest.any(|&c| target == entry(c) || target == exit(c))
     }
 }
 

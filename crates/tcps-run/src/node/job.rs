@@ -1,7 +1,7 @@
 //! A sample inside a node, and where it stands.
 
 use crate::{plan::Codec, sample_codec};
-use tcps_core::sample::Meta;
+use tcps_core::{sample::Meta, time::Time};
 
 /// A sample inside a node, on its way along the stages of a visit.
 #[derive(Debug)]
@@ -19,6 +19,12 @@ pub(super) struct Job {
     pub(super) decoded: bool,
     /// It holds up the next sample of its visit.
     pub(super) holds: bool,
+    /// It takes one of the buffers of its source.
+    pub(super) buffered: bool,
+    /// Life of the component that it entered.
+    pub(super) life: u32,
+    /// When the kernel had its last byte, on the node's clock, if the transport gave it out at once.
+    pub(super) received_ns: Option<Time>,
 }
 
 impl Job {
@@ -37,6 +43,9 @@ impl Job {
             coded,
             decoded,
             holds,
+            buffered: false,
+            life: 0,
+            received_ns: None,
         })
     }
 }

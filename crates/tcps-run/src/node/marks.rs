@@ -14,6 +14,7 @@ use tcps_core::{
 use tcps_wire::reply;
 
 impl Node {
+    /// A row of a sample at a point.
     pub(super) fn stamp<O: Outside>(
         &mut self,
         now: Time,
@@ -23,7 +24,12 @@ impl Node {
         out: &mut O,
     ) {
         let origin = job.meta.origin_ns;
-        let value = if kind == Kind::Sent { origin } else { self.clock.read(now).saturating_sub(origin) };
+        let value = match kind {
+            Kind::Sent => origin,
+            // A sample has arrived when the kernel had its last byte, unless its transport held it back.
+            Kind::Delivered => job.received_ns.unwrap_or(self.clock.read(now)).saturating_sub(origin),
+            _ => self.clock.read(now).saturating_sub(origin),
+        };
         let size = if job.coded {
             job.bytes.len()
         } else {
@@ -41,6 +47,7 @@ impl Node {
         out.record(row);
     }
 
+    /// A row of a sample that ends here.
     pub(super) fn drop_sample<O: Outside>(
         &mut self,
         now: Time,
@@ -63,6 +70,46 @@ impl Node {
         out.record(row);
     }
 
+    /// A sample was replaced before its stage could use it, and with it the command on it.
+    pub(super) fn superseded<O: Outside>(&mut self, now: Time, component: u16, old: &Job, out: &mut O) {
+        let row = Record {
+            index: old.meta.index,
+            flow: old.flow,
+            point: component,
+            node: self.id,
+            ..Record::new(now, Kind::Superseded)
+        };
+        out.record(row);
+        if let Some(echo) = old.meta.echo {
+            self.echo_superseded(now, old.flow, old.visit, echo, out);
+        }
+    }
+
+    /// A newer sample or command took the place of one with a command that has not reached its point.
+    // [DECISIONS 5]
+    pub(super) fn echo_superseded<O: Outside>(
+        &mut self,
+        now: Time,
+        flow: u16,
+        visit: u16,
+        echo: Echo,
+        out: &mut O,
+    ) {
+        if !self.flows[flow as usize].is_ahead(visit, echo.target) {
+            return;
+        }
+        let row = Record {
+            value: self.clock.read(now).saturating_sub(echo.injected_ns),
+            index: echo.sequence,
+            flow,
+            point: echo.target,
+            node: self.id,
+            ..Record::new(now, Kind::EchoSuperseded)
+        };
+        out.record(row);
+    }
+
+    /// Answers a command that is for this point.
     pub(super) fn check_echo<O: Outside>(&mut self, now: Time, point: PointId, job: &mut Job, out: &mut O) {
         if let Some(echo) = job.meta.echo.filter(|e| e.target == point) {
             self.answer(now, job.flow, echo, out);
@@ -83,6 +130,7 @@ impl Node {
         }
     }
 
+    /// An answer has come home.
     pub(super) fn handle_reply<O: Outside>(&mut self, now: Time, received: Time, bytes: &[u8], out: &mut O) {
         if let Ok(packet) = reply::Packet::new_checked(bytes) {
             let (reply, at) = (reply::Repr::parse(&packet).0, self.clock.read(received));

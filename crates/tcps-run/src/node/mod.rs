@@ -24,7 +24,7 @@ mod sync;
 pub use step::{histogram, StepStats};
 
 use crate::{
-    code::PythonCode,
+    code::{self, PythonCode},
     error::RunError,
     outside::Outside,
     plan::{Level, Plan, StepKind},
@@ -34,6 +34,7 @@ use flow::FlowAt;
 use job::Job;
 use port::Port;
 use robot::RobotAt;
+use serde_json::Value;
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
@@ -64,7 +65,10 @@ pub struct Node {
     port_of: Vec<u16>,
     /// Periodic steps as (flow, visit, step).
     periodic: Vec<(u16, u16, u16)>,
-    alive: Vec<bool>,
+    /// Per component, how often it died or was restarted: dead while that is odd.
+    life: Vec<u32>,
+    /// Makes Python code again at restarts.
+    python: Box<dyn PythonCode + Send>,
     /// Newest values per component and direction, where a hook may look at the other side's signal.
     latest: Vec<Option<[Vec<f64>; 2]>>,
     sync: Sync,
@@ -103,6 +107,8 @@ pub struct NodeReport {
     pub asides_refused: u64,
     /// Robots that failed: component and what went wrong.
     pub failed_robots: Vec<(u16, String)>,
+    /// Endpoints whose code failed: channel and what went wrong.
+    pub failed_endpoints: Vec<(u16, String)>,
     /// Estimate of the clock relative to the reference node.
     pub clock: Option<ClockEstimate>,
 }
@@ -133,7 +139,8 @@ impl Node {
             ports: Vec::new(),
             port_of: vec![NONE; plan.channels.len()],
             periodic: Vec::new(),
-            alive: vec![true; plan.components.len()],
+            life: vec![0; plan.components.len()],
+            python: python.again(),
             latest: plan.components.iter().map(|_| None).collect(),
             sync: sync::sync(plan, id, sessions),
             todo: VecDeque::new(),
@@ -150,7 +157,7 @@ impl Node {
             end: plan.duration_ns,
         };
         node.add_emitters(plan)?;
-        node.add_ports(plan, sessions)?;
+        node.add_ports(plan, sessions, python)?;
         node.find_hooks();
         Ok(node)
     }
@@ -167,7 +174,12 @@ impl Node {
         Ok(())
     }
 
-    fn add_ports(&mut self, plan: &Plan, sessions: Option<&[u16]>) -> Result<(), RunError> {
+    fn add_ports(
+        &mut self,
+        plan: &Plan,
+        sessions: Option<&[u16]>,
+        python: &mut dyn PythonCode,
+    ) -> Result<(), RunError> {
         for (id, c) in plan.channels.iter().enumerate() {
             let (side, peer) = match (c.a == self.id, c.b == self.id) {
                 (true, _) => (Side::A, c.b),
@@ -182,11 +194,20 @@ impl Node {
                 seed: plan.seed,
                 flows: port::carried(plan, id as u16),
             };
-            let endpoint = tcps_transport::endpoint(&c.transport, &c.params, side, &context)
+            let endpoint = code::endpoint(&c.transport, &c.params, side, &context, python)
                 .map_err(|e| RunError::new(format!("channels.{}: {e}", c.name)))?;
             let arrives = plan.flows.iter().map(|f| port::arrival(plan, f, id as u16, self.id)).collect();
             self.port_of[id] = self.ports.len() as u16;
-            self.ports.push(Port { channel: id as u16, peer, endpoint, arrives, strays: 0 });
+            let overhead = c.params.get("overhead_bytes").and_then(Value::as_u64);
+            self.ports.push(Port {
+                channel: id as u16,
+                peer,
+                endpoint,
+                arrives,
+                strays: 0,
+                plain: c.transport == "udp",
+                overhead_bytes: overhead.map(|o| o as u32),
+            });
         }
         Ok(())
     }
@@ -238,43 +259,25 @@ impl Node {
     pub fn handle_timeout<O: Outside>(&mut self, now: Time, out: &mut O) {
         self.wake_delayed(now);
         self.run(now, out);
+        // What is done takes time on sockets: rows bear the time at which they are written.
         for i in 0..self.robots.len() {
-            self.step_robot(i, now, out);
+            self.step_robot(i, out.now(now), out);
         }
         for i in 0..self.periodic.len() {
-            self.tick_periodic(i, now, out);
+            self.tick_periodic(i, out.now(now), out);
         }
         for i in 0..self.emitters.len() {
-            self.tick_emitter(i, now, out);
+            self.tick_emitter(i, out.now(now), out);
         }
         for i in 0..self.ports.len() {
             if self.true_time(self.ports[i].endpoint.poll_timeout()) <= now {
+                let now = out.now(now);
                 self.ports[i].endpoint.handle_input(self.clock.read(now), Input::Timeout);
-                self.pump(i, now, out);
+                self.pump(i, now, None, out);
                 self.run(now, out);
             }
         }
-        self.synchronise(now, out);
-    }
-
-    /// A datagram of a channel has arrived; `received` is when the kernel had it.
-    pub fn handle_datagram<O: Outside>(
-        &mut self,
-        now: Time,
-        channel: u16,
-        received: Time,
-        bytes: &[u8],
-        out: &mut O,
-    ) {
-        let port = self.port_of.get(channel as usize).map_or(NONE, |p| *p) as usize;
-        if port >= self.ports.len() {
-            self.asides_refused += 1;
-            return;
-        }
-        let received_ns = self.clock.read(received);
-        self.ports[port].endpoint.handle_input(self.clock.read(now), Input::Datagram { bytes, received_ns });
-        self.pump(port, now, out);
-        self.run(now, out);
+        self.synchronise(out.now(now), out);
     }
 
     /// A datagram outside channels has arrived: an echo's answer or a clock exchange.
@@ -301,9 +304,26 @@ impl Node {
         }
     }
 
-    /// Kills a component or restarts it.
+    fn is_alive(&self, component: u16) -> bool {
+        self.life[component as usize] % 2 == 0
+    }
+
+    /// Kills a component, whose samples are lost, or restarts it: then its hooks and its robot begin anew.
     pub fn set_alive(&mut self, component: u16, alive: bool) {
-        self.alive[component as usize] = alive;
+        if self.is_alive(component) == alive {
+            return;
+        }
+        self.life[component as usize] += 1;
+        if !alive {
+            return;
+        }
+        let visits = self.flows.iter_mut().flat_map(|f| f.visits.iter_mut().flatten());
+        for visit in visits.filter(|v| v.component == component) {
+            visit.steps.iter_mut().for_each(|s| s.restart(&mut *self.python));
+        }
+        let robots = self.robots.iter_mut().filter(|r| r.component == component);
+        robots.for_each(|r| r.restart(&mut *self.python));
+        self.latest[component as usize].iter_mut().flatten().for_each(Vec::clear);
     }
 
     /// Stops or starts a flow's source; ticks in between are left out.
@@ -334,7 +354,12 @@ impl Node {
             failed_robots: self
                 .robots
                 .iter()
-                .filter_map(|r| Some((r.component, r.robot.failure()?)))
+                .filter_map(|r| Some((r.component, r.robot.failure().or(r.refused.clone())?)))
+                .collect(),
+            failed_endpoints: self
+                .ports
+                .iter()
+                .filter_map(|p| Some((p.channel, p.endpoint.failure()?)))
                 .collect(),
             clock: match &self.sync {
                 Sync::Client { client, .. } => client.estimate(),

@@ -24,17 +24,15 @@ impl Node {
         }
     }
 
-    pub(super) fn advance<O: Outside>(&mut self, mut now: Time, mut job: Box<Job>, out: &mut O) {
+    /// Moves a job until it waits or is over.
+    fn advance<O: Outside>(&mut self, mut now: Time, mut job: Box<Job>, out: &mut O) {
         loop {
             match job.stage {
                 Stage::Enter => match self.enter(now, job, out) {
                     Some(j) => job = j,
                     None => return,
                 },
-                Stage::Release => {
-                    self.release(&mut job);
-                    return self.recycle(job);
-                }
+                Stage::Release => return self.sent(now, job, out),
                 Stage::Next => {
                     job.step += 1;
                     job.stage = Stage::Call;
@@ -55,12 +53,7 @@ impl Node {
     }
 
     /// The entry point. `None`: the job is over or waits for its turn.
-    pub(super) fn enter<O: Outside>(
-        &mut self,
-        now: Time,
-        mut job: Box<Job>,
-        out: &mut O,
-    ) -> Option<Box<Job>> {
+    fn enter<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) -> Option<Box<Job>> {
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut()?;
         let (component, point, plain_first) =
             (visit.component, visit.entry, visit.first && visit.steps.is_empty());
@@ -70,9 +63,9 @@ impl Node {
             _ => Kind::Enter,
         };
         let point_shown = if plain_first { visit.exit } else { point };
-        if !self.alive[component as usize] {
-            self.drop_sample(now, &job.meta, component, DropReason::Dead, out);
-            self.recycle(job);
+        job.life = self.life[component as usize];
+        if !self.is_alive(component) {
+            self.end(now, job, DropReason::Dead, out);
             return None;
         }
         self.stamp(now, kind, point_shown, &job, out);
@@ -83,8 +76,7 @@ impl Node {
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut()?;
         if visit.serial {
             if visit.busy && visit.waiting.len() >= MOST_WAITING {
-                self.drop_sample(now, &job.meta, component, DropReason::Overload, out);
-                self.recycle(job);
+                self.end(now, job, DropReason::Overload, out);
                 return None;
             }
             if visit.busy {
@@ -97,15 +89,46 @@ impl Node {
         Some(job)
     }
 
+    /// The end of a visit. A blocking send holds up those that come behind it.
+    fn leave<O: Outside>(&mut self, now: Time, job: Box<Job>, out: &mut O) {
+        let (flow, at) = (job.flow, job.visit);
+        let Some(visit) = self.flows[flow as usize].visits[at as usize].as_mut() else { return };
+        if !visit.sending {
+            self.pass_on(now, job, out);
+            return self.send_waiting(now, flow, at, out);
+        }
+        if visit.unsent.len() >= MOST_WAITING {
+            return self.end(now, job, DropReason::Overload, out);
+        }
+        visit.unsent.push_back(job);
+    }
+
+    /// A blocking send is over: the next sample may come, and what waited to be sent has its turn.
+    fn sent<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
+        let (flow, at) = (job.flow, job.visit);
+        self.release(&mut job);
+        self.recycle(job);
+        if let Some(visit) = self.flows[flow as usize].visits[at as usize].as_mut() {
+            visit.sending = false;
+        }
+        self.send_waiting(now, flow, at, out);
+    }
+
+    fn send_waiting<O: Outside>(&mut self, now: Time, flow: u16, at: u16, out: &mut O) {
+        while let Some(visit) = self.flows[flow as usize].visits[at as usize].as_mut().filter(|v| !v.sending)
+        {
+            let Some(next) = visit.unsent.pop_front() else { return };
+            self.pass_on(now, next, out);
+        }
+    }
+
     /// The exit point, and on to the next component, the network or the sink.
-    pub(super) fn leave<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
+    fn pass_on<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
         let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_ref() else { return };
         let (component, exit, channel, last) = (visit.component, visit.exit, visit.channel, visit.last);
         let silent = visit.steps.is_empty() && (visit.first || visit.last);
-        if !self.alive[component as usize] {
-            self.drop_sample(now, &job.meta, component, DropReason::Dead, out);
-            self.release(&mut job);
-            return self.recycle(job);
+        if job.life != self.life[component as usize] {
+            return self.end(now, job, DropReason::Dead, out);
         }
         if !silent {
             self.stamp(now, Kind::Exit, exit, &job, out);
@@ -118,64 +141,94 @@ impl Node {
         } else if channel == NONE {
             self.release(&mut job);
             job.visit += 1;
-            (job.step, job.stage) = (0, Stage::Enter);
-            self.todo.push_back(job);
-            return;
+            (job.step, job.stage, job.received_ns) = (0, Stage::Enter, None);
+            return self.todo.push_back(job);
         } else {
             taken = self.send(now, channel, &mut job, out);
         }
         if taken > now && self.flows[job.flow as usize].blocking_send {
-            job.stage = Stage::Release;
-            let id = self.park(job);
-            self.order += 1;
-            self.delayed.push(Reverse((taken, self.order, id)));
-            return;
+            return self.block(taken, job);
         }
         self.release(&mut job);
         self.recycle(job);
     }
 
-    pub(super) fn sink<O: Outside>(&mut self, now: Time, job: &mut Job, out: &mut O) {
+    /// The job's send blocks until the first link has taken the datagram.
+    fn block(&mut self, taken: Time, mut job: Box<Job>) {
+        if let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() {
+            visit.sending = true;
+        }
+        job.stage = Stage::Release;
+        let id = self.park(job);
+        self.order += 1;
+        self.delayed.push(Reverse((taken, self.order, id)));
+    }
+
+    /// A sample ends at its component.
+    pub(super) fn end<O: Outside>(&mut self, now: Time, mut job: Box<Job>, why: DropReason, out: &mut O) {
+        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref();
+        let component = visit.map_or(NONE, |v| v.component);
+        self.drop_sample(now, &job.meta, component, why, out);
+        self.release(&mut job);
+        self.recycle(job);
+    }
+
+    /// A sample ends here on purpose: a hook has kept it back.
+    pub(super) fn suppress<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
+        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref();
+        let point = visit.map_or(NONE, |v| v.component);
+        let (index, flow, node) = (job.meta.index, job.flow, self.id);
+        out.record(Record { index, flow, point, node, ..Record::new(now, Kind::Suppressed) });
+        self.release(&mut job);
+        self.recycle(job);
+    }
+
+    /// Hands a sample to the sink of its flow.
+    fn sink<O: Outside>(&mut self, now: Time, job: &mut Job, out: &mut O) {
         let flow = &self.flows[job.flow as usize];
-        let (codec, path_end) =
-            (flow.codec, flow.visits[job.visit as usize].as_ref().map_or(NONE, |v| v.component));
+        let path_end = flow.visits[job.visit as usize].as_ref().map_or(NONE, |v| v.component);
         match flow.sink {
             SinkPlan::Count => {}
-            SinkPlan::Robot => {
-                decoded(codec, job);
-                if let Some(r) = self.robots.iter_mut().find(|r| r.component == path_end) {
-                    r.command(job.flow, &job.values);
-                    if let Some(echo) = job.meta.echo.filter(|e| e.target == HELD | path_end) {
-                        r.held.push((job.flow, echo));
-                    }
-                }
-            }
-            SinkPlan::Verify => {
-                coded(codec, job);
-                let got = crc32fast::hash(&job.bytes);
-                let want = flow.expected.as_ref().map(|s| {
-                    let (mut bytes, mut values) = (std::mem::take(&mut self.datagram), Vec::new());
-                    if s.fill(codec, job.meta.index, &mut bytes, &mut values) {
-                        sample_codec::encode(codec, &values, &mut bytes);
-                    }
-                    let crc = crc32fast::hash(&bytes);
-                    self.datagram = bytes;
-                    crc
-                });
-                let detail = (want == Some(got)) as u8;
-                let size = job.bytes.len() as u32;
-                let row = Record {
-                    detail,
-                    size,
-                    index: job.meta.index,
-                    flow: job.flow,
-                    node: self.id,
-                    point: path_end,
-                    ..Record::new(now, Kind::Verified)
-                };
-                out.record(row);
-            }
+            SinkPlan::Robot => self.obey(now, path_end, job, out),
+            SinkPlan::Verify => self.verify(now, path_end, job, out),
         }
+    }
+
+    /// Commands a robot.
+    fn obey<O: Outside>(&mut self, now: Time, component: u16, job: &mut Job, out: &mut O) {
+        let flow = &self.flows[job.flow as usize];
+        decoded(flow.codec, job);
+        let Some(r) = self.robots.iter_mut().find(|r| r.component == component) else { return };
+        r.command(now, job.flow, flow.period_ns, &job.values);
+        let echo = job.meta.echo.filter(|e| e.target == HELD | component);
+        if let Some(old) = echo.and_then(|e| r.hold(job.flow, e)) {
+            self.echo_superseded(now, job.flow, job.visit, old, out);
+        }
+    }
+
+    /// Compares a sample's checksum with that of the source's sample.
+    fn verify<O: Outside>(&mut self, now: Time, component: u16, job: &mut Job, out: &mut O) {
+        let flow = &self.flows[job.flow as usize];
+        coded(flow.codec, job);
+        let want = flow.expected.as_ref().map(|s| {
+            let (mut bytes, mut values) = (std::mem::take(&mut self.datagram), Vec::new());
+            if s.fill(flow.codec, job.meta.index, &mut bytes, &mut values) {
+                sample_codec::encode(flow.codec, &values, &mut bytes);
+            }
+            let crc = crc32fast::hash(&bytes);
+            self.datagram = bytes;
+            crc
+        });
+        let row = Record {
+            detail: u8::from(want == Some(crc32fast::hash(&job.bytes))),
+            size: job.bytes.len() as u32,
+            index: job.meta.index,
+            flow: job.flow,
+            node: self.id,
+            point: component,
+            ..Record::new(now, Kind::Verified)
+        };
+        out.record(row);
     }
 
     /// Lets the next sample of a serial visit come, if this one held it up.
@@ -193,6 +246,7 @@ impl Node {
         }
     }
 
+    /// Keeps a job until it is asked for by number.
     pub(super) fn park(&mut self, job: Box<Job>) -> u32 {
         match self.free.pop() {
             Some(id) => {
@@ -206,6 +260,7 @@ impl Node {
         }
     }
 
+    /// The job with this number.
     pub(super) fn unpark(&mut self, id: u32) -> Option<Box<Job>> {
         let job = self.parked.get_mut(id as usize).and_then(Option::take);
         if job.is_some() {
@@ -214,7 +269,13 @@ impl Node {
         job
     }
 
-    pub(super) fn recycle(&mut self, job: Box<Job>) {
+    /// Keeps the memory of a job that is over.
+    pub(super) fn recycle(&mut self, mut job: Box<Job>) {
+        if std::mem::take(&mut job.buffered) {
+            if let Some(e) = self.emitters.iter_mut().find(|e| e.flow == job.flow) {
+                e.buffers.0 = e.buffers.0.saturating_sub(1);
+            }
+        }
         self.pool.push(job);
     }
 }

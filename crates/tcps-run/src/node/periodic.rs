@@ -1,60 +1,113 @@
-//! Stages that work at a period of their own: edge predictors.
+//! Stages that work at a period of their own (edge predictors): they give samples of their own numbering.
+//!
+//! ```text
+//! samples in ──► waiting, the newest one ──► tick ──► hook ──► sample out, with a row: number in ──► number out
+//!                  │ superseded                        ▲ also without a new sample
+//! ```
 
 use super::{job::Job, Node};
 use crate::outside::Outside;
 use tcps_core::{
     hook::Verdict,
-    record::{Kind, Record, NONE},
+    record::{DropReason, Kind, Record},
     sample::Meta,
     time::{Time, NEVER},
 };
 
 impl Node {
+    /// Keeps a sample for the next tick; the one that still waits is superseded.
+    pub(super) fn offer<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
+        self.release(&mut job);
+        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return };
+        let component = visit.component;
+        let Some(p) = visit.steps[job.step as usize].periodic.as_mut() else { return };
+        if p.next == NEVER {
+            p.next = now;
+        }
+        if let Some(old) = p.waiting.replace(job) {
+            self.superseded(now, component, &old, out);
+            self.recycle(old);
+        }
+    }
+
     /// A periodic stage gives an output made of the newest sample, or of none.
     pub(super) fn tick_periodic<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
-        let (f, v, s) = self.periodic[i];
-        let Some(visit) = self.flows[f as usize].visits[v as usize].as_mut() else { return };
-        let Some(p) = visit.steps[s as usize].periodic.as_mut().filter(|p| p.next <= now) else { return };
-        if now >= self.end {
-            p.next = NEVER;
+        let Some((component, waiting)) = self.due(i, now) else { return };
+        if let Some(lost) = waiting.as_ref().filter(|w| w.life != self.life[component as usize]) {
+            self.drop_sample(now, &lost.meta, component, DropReason::Dead, out);
+        }
+        let waiting = waiting.filter(|w| w.life == self.life[component as usize]);
+        if !self.is_alive(component) {
             return;
         }
-        p.next += p.period_ns * ((now - p.next) / p.period_ns.max(1) + 1);
-        let (waiting, origin, index) = (p.waiting.take(), p.origin_ns.unwrap_or(0), p.index);
-        p.index = p.index.wrapping_add(1);
         let present = waiting.is_some();
         let mut job = waiting.unwrap_or_else(|| self.pool.pop().unwrap_or_else(Job::empty));
+        let source = self.number(i, &mut job, present, now, out);
+        let started = out.start(now);
+        let verdict = self.call_hook(now, &mut job, present);
+        let cost = self.account(started, &job, &verdict, out);
+        if verdict != Verdict::Emit {
+            return self.recycle(job);
+        }
+        let now = out.now(now);
+        self.renumbered(now, component, source, present, &mut job, out);
+        if let (Some(job), _) = self.occupy(started, job, cost, out) {
+            self.todo.push_back(job);
+            self.run(now, out);
+        }
+    }
+
+    /// The component of a stage whose tick has come, and the sample that waits for it.
+    fn due(&mut self, i: usize, now: Time) -> Option<(u16, Option<Box<Job>>)> {
+        let (f, v, s) = self.periodic[i];
+        let visit = self.flows[f as usize].visits[v as usize].as_mut()?;
+        let p = visit.steps[s as usize].periodic.as_mut().filter(|p| p.next <= now)?;
+        if now >= self.end {
+            p.next = NEVER;
+            return None;
+        }
+        p.next += p.period_ns * ((now - p.next) / p.period_ns.max(1) + 1);
+        Some((visit.component, p.waiting.take()))
+    }
+
+    /// Gives a job the stage's own number; returns the number of the newest sample that it is made of.
+    fn number<O: Outside>(&mut self, i: usize, job: &mut Job, present: bool, now: Time, out: &mut O) -> u32 {
+        let (f, v, s) = self.periodic[i];
+        let visit = self.flows[f as usize].visits[v as usize].as_mut();
+        let Some(visit) = visit else { return 0 };
+        let Some(p) = visit.steps[s as usize].periodic.as_mut() else { return 0 };
+        let superseded = if present { p.take_in(&job.meta) } else { None };
+        let (index, (source, origin_ns)) = (p.index, p.newest);
+        p.index = p.index.wrapping_add(1);
         if !present {
             (job.flow, job.visit, job.step) = (f, v, s);
             (job.coded, job.decoded) = (false, true);
             job.values.clear();
-            job.meta = Meta { flow: f, index, origin_ns: origin, echo: None };
+            job.life = self.life[visit.component as usize];
         }
-        job.meta.index = index;
-        let component = visit.component;
-        let started = out.start(now);
-        let verdict = self.call_hook(now, &mut job, present);
-        let cost = self.account(started, &job, &verdict, out);
-        if verdict == Verdict::Emit && self.alive[component as usize] {
-            if let (Some(job), _) = self.occupy(started, job, cost, out) {
-                self.todo.push_back(job);
-                self.run(now, out);
-            }
-        } else {
-            self.recycle(job);
+        job.meta = Meta { flow: f, index, origin_ns, echo: None };
+        if let Some(echo) = superseded {
+            self.echo_superseded(now, f, v, echo, out);
         }
+        source
     }
 
-    pub(super) fn superseded<O: Outside>(&mut self, now: Time, old: &Job, out: &mut O) {
-        let component =
-            self.flows[old.flow as usize].visits[old.visit as usize].as_ref().map_or(NONE, |v| v.component);
-        let row = Record {
-            index: old.meta.index,
-            flow: old.flow,
-            point: component,
-            node: self.id,
-            ..Record::new(now, Kind::Superseded)
-        };
-        out.record(row);
+    /// An output goes out: with the command that waits for one, and a row that says which sample it was made of.
+    // [DECISIONS 4] [DECISIONS 5]
+    fn renumbered<O: Outside>(
+        &mut self,
+        now: Time,
+        point: u16,
+        source: u32,
+        new: bool,
+        job: &mut Job,
+        out: &mut O,
+    ) {
+        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
+        let periodic = visit.and_then(|v| v.steps[job.step as usize].periodic.as_mut());
+        job.meta.echo = periodic.and_then(|p| p.echo.take());
+        let (flow, node, index) = (job.flow, self.id, job.meta.index);
+        let (value, detail) = (i64::from(source), u8::from(new));
+        out.record(Record { value, index, flow, point, node, detail, ..Record::new(now, Kind::Renumbered) });
     }
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     outside::Outside,
-    plan::{FlowPlan, Level, Plan},
+    plan::{FlowPlan, Level, Plan, OVERHEAD_BYTES},
 };
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
@@ -15,6 +15,7 @@ use tcps_core::{
     time::Time,
 };
 use tcps_transport::{ChannelFlow, Side};
+use tcps_wire::header;
 
 /// One side of a channel.
 pub(super) struct Port {
@@ -25,19 +26,71 @@ pub(super) struct Port {
     pub(super) arrives: Vec<u16>,
     /// Samples of flows that this channel does not carry.
     pub(super) strays: u64,
+    /// Whether datagrams begin with the plain header.
+    pub(super) plain: bool,
+    /// Accounted bytes of all headers of a datagram.
+    pub(super) overhead_bytes: Option<u32>,
+}
+
+impl Port {
+    /// Flow, sample and accounted size of a datagram, as far as its bytes tell. [PROTOCOLS 1.2]
+    fn account(&self, bytes: &[u8]) -> (u16, u32, u32) {
+        let wire_bytes = bytes.len() as u32 + OVERHEAD_BYTES;
+        let packet = header::Packet::new_checked(bytes).ok().filter(|_| self.plain);
+        match packet.and_then(|p| header::Repr::parse(&p).ok()) {
+            Some(h) => {
+                let payload = h.payload_bytes() as u32;
+                (h.flow, h.index, self.overhead_bytes.map_or(wire_bytes, |o| payload + o))
+            }
+            None => (NONE, 0, wire_bytes),
+        }
+    }
 }
 
 impl Node {
+    /// Gives a sample to the endpoint of its channel; tells when the first link has taken the last datagram.
     pub(super) fn send<O: Outside>(&mut self, now: Time, channel: u16, job: &mut Job, out: &mut O) -> Time {
         coded(self.flows[job.flow as usize].codec, job);
         let port = self.port_of[channel as usize] as usize;
         let input = Input::Sample { meta: job.meta, bytes: &job.bytes };
         self.ports[port].endpoint.handle_input(self.clock.read(now), input);
-        self.pump(port, now, out)
+        self.pump(port, now, None, out)
+    }
+
+    /// A datagram of a channel has arrived; `received` is when the kernel had it.
+    pub fn handle_datagram<O: Outside>(
+        &mut self,
+        now: Time,
+        channel: u16,
+        received: Time,
+        bytes: &[u8],
+        out: &mut O,
+    ) {
+        let port = self.port_of.get(channel as usize).map_or(NONE, |p| *p) as usize;
+        if port >= self.ports.len() {
+            self.asides_refused += 1;
+            return;
+        }
+        if self.level >= Level::Packets {
+            let (flow, index, size) = self.ports[port].account(bytes);
+            out.record(self.packet_row(now, Kind::Receive, port, flow, index, size));
+        }
+        let received_ns = self.clock.read(received);
+        self.ports[port].endpoint.handle_input(self.clock.read(now), Input::Datagram { bytes, received_ns });
+        self.pump(port, now, Some(received_ns), out);
+        self.run(now, out);
     }
 
     /// Does what the endpoint of a port wants done; tells when the first link has taken the last datagram.
-    pub(super) fn pump<O: Outside>(&mut self, port: usize, now: Time, out: &mut O) -> Time {
+    ///
+    /// `received_ns` is when the kernel had the datagram that was just given to it.
+    pub(super) fn pump<O: Outside>(
+        &mut self,
+        port: usize,
+        now: Time,
+        received_ns: Option<Time>,
+        out: &mut O,
+    ) -> Time {
         let mut taken = now;
         while let Some(output) = self.ports[port].endpoint.poll_output(&mut self.datagram) {
             let p = &self.ports[port];
@@ -51,39 +104,31 @@ impl Node {
                     taken = out.transmit(now, p.channel, p.peer, dscp, &self.datagram, &t);
                 }
                 Output::Record(r) => out.record(Record { time_ns: now, node: self.id, ..r }),
-                Output::Deliver(d) => self.arrive(port, now, d.meta, out),
+                Output::Deliver(d) => {
+                    let at_once = received_ns.filter(|&t| t == d.received_ns);
+                    self.arrive(port, d.meta, at_once);
+                }
             }
         }
         taken
     }
 
-    pub(super) fn arrive<O: Outside>(&mut self, port: usize, now: Time, meta: Meta, out: &mut O) {
+    /// A sample comes out of a channel, in the datagram buffer.
+    fn arrive(&mut self, port: usize, meta: Meta, received_ns: Option<Time>) {
         let visit = self.ports[port].arrives.get(meta.flow as usize).map_or(NONE, |v| *v);
         if visit == NONE {
             self.ports[port].strays += 1;
             return;
         }
-        if self.level >= Level::Packets {
-            let row =
-                self.packet_row(now, Kind::Receive, port, meta.flow, meta.index, self.datagram.len() as u32);
-            out.record(row);
-        }
         let mut job = self.pool.pop().unwrap_or_else(Job::empty);
         std::mem::swap(&mut job.bytes, &mut self.datagram);
         (job.flow, job.visit, job.step, job.stage) = (meta.flow, visit, 0, Stage::Enter);
         (job.meta, job.coded, job.decoded) = (meta, true, false);
+        job.received_ns = received_ns;
         self.todo.push_back(job);
     }
 
-    pub(super) fn packet_row(
-        &self,
-        now: Time,
-        kind: Kind,
-        port: usize,
-        flow: u16,
-        index: u32,
-        size: u32,
-    ) -> Record {
+    fn packet_row(&self, now: Time, kind: Kind, port: usize, flow: u16, index: u32, size: u32) -> Record {
         Record { index, size, flow, point: self.ports[port].channel, node: self.id, ..Record::new(now, kind) }
     }
 }

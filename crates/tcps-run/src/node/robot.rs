@@ -5,56 +5,132 @@ use crate::{
     code::{self, PythonCode},
     error::RunError,
     outside::Outside,
-    plan::Plan,
+    plan::{Plan, RobotPlan},
 };
-use tcps_core::{robot::Robot, sample::Echo, time::Time};
+use tcps_core::{
+    robot::Robot,
+    sample::Echo,
+    time::{Time, MS},
+};
 
 /// A robot with its tick, its newest commands and the echoes that wait for it to arrive.
 pub(super) struct RobotAt {
     pub(super) component: u16,
+    plan: RobotPlan,
     pub(super) robot: Box<dyn Robot>,
-    pub(super) period_ns: Time,
+    period_ns: Time,
     pub(super) next: Time,
     /// Newest command per flow that drives it.
-    pub(super) commands: Vec<(u16, Vec<f64>)>,
-    pub(super) fused: Vec<f64>,
-    pub(super) sense: Vec<f64>,
-    pub(super) sensed: usize,
-    pub(super) held: Vec<(u16, Echo)>,
+    commands: Vec<Command>,
+    fused: Vec<f64>,
+    sense: Vec<f64>,
+    sensed: usize,
+    /// The newest echo command per flow that waits for the robot to arrive; it is looked at after each step.
+    held: Vec<(u16, Echo)>,
+    /// Why it could not be restarted.
+    pub(super) refused: Option<String>,
+}
+
+/// Periods of its flow for which an operator may be silent and keep its share in a robot.
+const SILENT_PERIODS: Time = 10;
+/// The least time of silence.
+const SILENT_NS: Time = 100 * MS;
+
+/// The newest command of a flow.
+#[derive(Debug)]
+pub(super) struct Command {
+    flow: u16,
+    at: Time,
+    silence_ns: Time,
+    values: Vec<f64>,
 }
 
 impl RobotAt {
-    /// A new command of a flow; several flows have equal authority.
-    pub(super) fn command(&mut self, flow: u16, values: &[f64]) {
-        match self.commands.iter_mut().find(|c| c.0 == flow) {
-            Some(c) => {
-                c.1.clear();
-                c.1.extend_from_slice(values);
+    fn new(component: u16, plan: &RobotPlan, python: &mut dyn PythonCode) -> Result<Self, RunError> {
+        Ok(Self {
+            component,
+            robot: code::robot(&plan.run, python)?,
+            plan: plan.clone(),
+            period_ns: plan.period_ns.max(1),
+            next: 0,
+            commands: Vec::new(),
+            fused: Vec::new(),
+            sense: vec![0.0; plan.senses as usize],
+            sensed: 0,
+            held: Vec::new(),
+            refused: None,
+        })
+    }
+
+    /// A new command of a flow; several flows have equal authority, but one that has fallen silent for ten of its periods
+    /// (at least 0.1 s) has none until it speaks again. The last command of all holds.
+    pub(super) fn command(&mut self, now: Time, flow: u16, period_ns: Time, values: &[f64]) {
+        let silence_ns = period_ns.saturating_mul(SILENT_PERIODS).max(SILENT_NS);
+        let values = match self.commands.iter().position(|c| c.flow == flow) {
+            Some(i) => {
+                let mut kept = self.commands.swap_remove(i).values;
+                kept.clear();
+                kept.extend_from_slice(values);
+                kept
             }
-            None => self.commands.push((flow, values.to_vec())),
-        }
-        let n = self.commands.iter().map(|c| c.1.len()).min().unwrap_or(0);
+            None => values.to_vec(),
+        };
+        self.commands.retain(|c| now - c.at <= c.silence_ns);
+        self.commands.push(Command { flow, at: now, silence_ns, values });
+        // Sums of floats depend on their order: it is always that of flows.
+        self.commands.sort_unstable_by_key(|c| c.flow);
+        let n = self.commands.iter().map(|c| c.values.len()).min().unwrap_or(0);
         let share = 1.0 / self.commands.len() as f64;
         self.fused.clear();
-        self.fused.extend((0..n).map(|i| self.commands.iter().map(|c| c.1[i]).sum::<f64>() * share));
+        self.fused.extend((0..n).map(|i| self.commands.iter().map(|c| c.values[i]).sum::<f64>() * share));
+    }
+
+    /// Lets an echo wait until the robot has arrived; the one of the flow that still waits is superseded.
+    pub(super) fn hold(&mut self, flow: u16, echo: Echo) -> Option<Echo> {
+        match self.held.iter_mut().find(|h| h.0 == flow) {
+            Some(held) => Some(std::mem::replace(&mut held.1, echo)),
+            None => {
+                self.held.push((flow, echo));
+                None
+            }
+        }
+    }
+
+    /// What it senses.
+    pub(super) fn senses(&self) -> &[f64] {
+        &self.sense[..self.sensed]
+    }
+
+    /// Its component has been restarted: it begins anew, at its next tick.
+    pub(super) fn restart(&mut self, python: &mut dyn PythonCode) {
+        match Self::new(self.component, &self.plan, python) {
+            Ok(fresh) => *self = Self { next: self.next, refused: self.refused.take(), ..fresh },
+            Err(e) => self.refused = Some(format!("cannot be restarted: {e}")),
+        }
     }
 }
 
 impl Node {
+    /// Advances a robot whose tick has come, and answers the echoes for which it has arrived.
     pub(super) fn step_robot<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
+        let alive = self.is_alive(self.robots[i].component);
         let r = &mut self.robots[i];
         if r.next > now {
             return;
         }
         // A loop that was away takes one step for all that it missed.
         let behind = (now - r.next) / r.period_ns;
-        self.missed_ticks += behind as u64;
         let at = r.next + behind * r.period_ns;
-        r.sensed = r.robot.step(at, &r.fused, &mut r.sense).min(r.sense.len());
         r.next = at + r.period_ns;
+        if !alive {
+            return;
+        }
+        self.missed_ticks += behind as u64;
+        r.sensed = r.robot.step(at, &r.fused, &mut r.sense).min(r.sense.len());
         self.show_sense(i, now, out);
         let r = &mut self.robots[i];
         if !r.held.is_empty() && r.robot.arrived() {
+            let now = out.now(now);
             for (flow, echo) in std::mem::take(&mut r.held) {
                 self.answer(now, flow, echo, out);
             }
@@ -62,6 +138,7 @@ impl Node {
     }
 }
 
+/// The robots of the components that are here.
 pub(super) fn robots(
     plan: &Plan,
     here: impl Fn(u16) -> bool,
@@ -70,20 +147,33 @@ pub(super) fn robots(
     let mut robots = Vec::new();
     for (id, c) in plan.components.iter().enumerate() {
         if let Some(r) = c.robot.as_ref().filter(|_| here(id as u16)) {
-            let robot = code::robot(&r.run, python)
-                .map_err(|e| RunError::new(format!("components.{}.robot: {e}", c.name)))?;
-            robots.push(RobotAt {
-                component: id as u16,
-                robot,
-                period_ns: r.period_ns.max(1),
-                next: 0,
-                commands: Vec::new(),
-                fused: Vec::new(),
-                sense: vec![0.0; r.senses as usize],
-                sensed: 0,
-                held: Vec::new(),
-            });
+            let robot = RobotAt::new(id as u16, r, python);
+            robots.push(robot.map_err(|e| RunError::new(format!("components.{}.robot: {e}", c.name)))?);
         }
     }
     Ok(robots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::NoPython;
+    use serde_json::json;
+
+    #[test]
+    fn an_operator_that_falls_silent_loses_its_share_and_gets_it_back() {
+        let plan = json!({"run": {"kind": "builtin", "name": "wall_mass"}, "period_ns": MS, "senses": 3});
+        let plan = serde_json::from_value(plan).unwrap();
+        let mut robot = RobotAt::new(0, &plan, &mut NoPython).unwrap();
+        let mut say = |now: Time, flow: u16, value: f64| {
+            robot.command(now, flow, MS, &[value]);
+            robot.fused[0]
+        };
+        assert_eq!(say(0, 0, 4.0), 4.0);
+        assert_eq!(say(MS, 1, 2.0), 3.0, "equal authority");
+        assert_eq!(say(SILENT_NS, 1, 2.0), 3.0, "as long as it may be silent");
+        assert_eq!(say(SILENT_NS + 1, 1, 2.0), 2.0, "the one that stopped is forgotten");
+        assert_eq!(say(SILENT_NS + MS, 0, 6.0), 4.0, "and speaks again");
+        assert_eq!(say(9 * SILENT_NS, 0, 6.0), 6.0, "the last one to speak holds");
+    }
 }

@@ -30,7 +30,7 @@ impl Node {
         let robot = &self.robots[robot];
         let point = HELD | robot.component;
         if self.signals.contains(&point) {
-            show(&self.signal_row(now, point), &robot.sense[..robot.sensed], out);
+            show(&self.signal_row(now, point), robot.senses(), out);
         }
     }
 

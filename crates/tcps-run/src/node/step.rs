@@ -10,6 +10,7 @@ use hdrhistogram::Histogram;
 use tcps_core::{
     dist::Sampler,
     hook::Hook,
+    sample::{Echo, Meta},
     time::{Time, NEVER},
 };
 
@@ -17,6 +18,7 @@ use tcps_core::{
 pub(super) struct Step {
     pub(super) kind: StepKind,
     pub(super) name: String,
+    run: Option<CodePlan>,
     pub(super) hook: Option<Box<dyn Hook>>,
     pub(super) cost: Option<Sampler>,
     pub(super) delay: Option<Sampler>,
@@ -26,12 +28,6 @@ pub(super) struct Step {
     pub(super) stats: StepStats,
 }
 
-impl Default for StepStats {
-    fn default() -> Self {
-        Self { calls: 0, failures: 0, error: None, cost_ns: histogram() }
-    }
-}
-
 impl Step {
     pub(super) fn new(
         plan: &StepPlan,
@@ -39,30 +35,36 @@ impl Step {
         seed: u64,
         python: &mut dyn code::PythonCode,
     ) -> Result<Self, RunError> {
-        let (bytes_in, bytes_out) = (plan.kind == StepKind::Decode, plan.kind == StepKind::Code);
-        let hook = match &plan.run {
-            Some(run) => Some(code::hook(run, bytes_in, bytes_out, python)?),
-            None => None,
-        };
+        let hook = plan.run.as_ref().map(|run| hook(run, plan.kind, python)).transpose()?;
         let sampler = |dist: &Option<_>, what: &str| {
             dist.clone().map(|d| Sampler::new(d, seed, &format!("{name}.{what}")))
         };
         Ok(Self {
             kind: plan.kind,
+            run: plan.run.clone(),
             name: plan.run.as_ref().map_or_else(|| "work".into(), CodePlan::label),
             hook,
             cost: sampler(&plan.cost, "cost"),
             delay: sampler(&plan.delay, "delay"),
             last_exit: 0,
-            periodic: plan.period_ns.map(|period_ns| Periodic {
-                period_ns,
-                next: NEVER,
-                index: 0,
-                waiting: None,
-                origin_ns: None,
-            }),
-            stats: StepStats { calls: 0, failures: 0, error: None, cost_ns: histogram() },
+            periodic: plan.period_ns.map(Periodic::new),
+            stats: StepStats::default(),
         })
+    }
+
+    /// Its component has been restarted: its code begins anew. Costs, delays and numbers of outputs go on.
+    pub(super) fn restart(&mut self, python: &mut dyn code::PythonCode) {
+        match self.run.as_ref().map(|run| hook(run, self.kind, python)) {
+            None => {}
+            Some(Ok(fresh)) => self.hook = Some(fresh),
+            Some(Err(e)) => {
+                self.stats.failures += 1;
+                self.stats.error.get_or_insert(format!("cannot be restarted: {e}"));
+            }
+        }
+        if let Some(p) = &mut self.periodic {
+            *p = Periodic { index: p.index, waiting: p.waiting.take(), ..Periodic::new(p.period_ns) };
+        }
     }
 }
 
@@ -70,10 +72,26 @@ impl Step {
 pub(super) struct Periodic {
     pub(super) period_ns: Time,
     pub(super) next: Time,
+    /// Number of its next output.
     pub(super) index: u32,
     pub(super) waiting: Option<Box<Job>>,
-    /// Origin of the newest sample it has seen.
-    pub(super) origin_ns: Option<Time>,
+    /// Number and origin of the newest sample that it was given.
+    pub(super) newest: (u32, Time),
+    /// The command on a sample that no output was made of yet.
+    pub(super) echo: Option<Echo>,
+}
+
+impl Periodic {
+    fn new(period_ns: Time) -> Self {
+        Self { period_ns, next: NEVER, index: 0, waiting: None, newest: (0, 0), echo: None }
+    }
+
+    /// A sample is used. The command on it is for the first output made of it; one that still waits is superseded.
+    // [DECISIONS 5]
+    pub(super) fn take_in(&mut self, meta: &Meta) -> Option<Echo> {
+        self.newest = (meta.index, meta.origin_ns);
+        meta.echo.and_then(|echo| self.echo.replace(echo))
+    }
 }
 
 /// Calls of a step.
@@ -82,10 +100,26 @@ pub struct StepStats {
     pub calls: u64,
     /// Times it failed.
     pub failures: u64,
+    /// Times it took longer than its cost.
+    pub overruns: u64,
     /// The first failure in words.
     pub error: Option<String>,
     /// Core time per call.
     pub cost_ns: Histogram<u64>,
+}
+
+impl Default for StepStats {
+    fn default() -> Self {
+        Self { calls: 0, failures: 0, overruns: 0, error: None, cost_ns: histogram() }
+    }
+}
+
+fn hook(
+    run: &CodePlan,
+    kind: StepKind,
+    python: &mut dyn code::PythonCode,
+) -> Result<Box<dyn Hook>, RunError> {
+    code::hook(run, kind == StepKind::Decode, kind == StepKind::Code, python)
 }
 
 /// A histogram of nanoseconds with three digits up to a minute.

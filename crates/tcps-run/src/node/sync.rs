@@ -17,6 +17,7 @@ pub(super) enum Sync {
 }
 
 impl Node {
+    /// A clock exchange has arrived.
     pub(super) fn exchange<O: Outside>(
         &mut self,
         now: Time,
@@ -35,6 +36,7 @@ impl Node {
         self.pump_sync(now, from, out);
     }
 
+    /// Begins an exchange if one is due.
     pub(super) fn synchronise<O: Outside>(&mut self, now: Time, out: &mut O) {
         let here = self.clock.read(now);
         if let Sync::Client { client, reference } = &mut self.sync {
@@ -44,7 +46,7 @@ impl Node {
         }
     }
 
-    pub(super) fn pump_sync<O: Outside>(&mut self, now: Time, to: u16, out: &mut O) {
+    fn pump_sync<O: Outside>(&mut self, now: Time, to: u16, out: &mut O) {
         loop {
             let output = match &mut self.sync {
                 Sync::Off => None,

@@ -1,12 +1,13 @@
-//! Refuses plans whose numbers name nothing.
+//! Refuses plans whose numbers name nothing, and what cannot mean anything.
 
-use super::{Action, ChannelPlan, FlowPlan, Plan, VisitPlan};
+use super::{Action, ChannelPlan, CodeKind, Codec, FlowPlan, Plan, SinkPlan, StepKind, StepPlan, VisitPlan};
 use crate::error::RunError;
 
 /// Echo points of components have 15 bits.
 const MOST_COMPONENTS: usize = 1 << 14;
 /// Channels have UDP ports of their own in captures.
 const MOST_CHANNELS: usize = 999;
+
 impl Plan {
     /// Refuses numbers that name nothing, so that nothing later looks past an end.
     pub fn check(&self) -> Result<(), RunError> {
@@ -29,6 +30,8 @@ impl Plan {
                 below(&format!("flows.{}: component", flow.name), visit.component, components)?;
             }
             flow.path.windows(2).try_for_each(|w| self.check_step(flow, &w[0], &w[1]))?;
+            self.check_verify(flow)?;
+            self.check_raw(flow)?;
         }
         for p in &self.probes {
             below("probe: flow", p.flow, self.flows.len())?;
@@ -44,6 +47,41 @@ impl Plan {
         })
     }
 
+    /// A periodic stage gives samples of its own, of which the source knows nothing.
+    fn check_verify(&self, flow: &FlowPlan) -> Result<(), RunError> {
+        let periodic = |v: &&VisitPlan| v.steps.iter().any(|s| s.period_ns.is_some());
+        let stage = flow.path.iter().find(periodic).filter(|_| matches!(flow.sink, SinkPlan::Verify));
+        stage.map_or(Ok(()), |v| {
+            Err(RunError::new(format!(
+                "flows.{}.sink: verify compares with the source's samples, and the periodic stage at {} makes its \
+                 own; allowed: count, robot",
+                flow.name, self.components[usize::from(v.component)].name
+            )))
+        })
+    }
+
+    /// Values that a hook writes travel on if something makes bytes of them: the codec, or a hook.
+    fn check_raw(&self, flow: &FlowPlan) -> Result<(), RunError> {
+        let mut uncoded: Option<&VisitPlan> = None;
+        for visit in flow.path.iter().filter(|_| flow.codec == Codec::Raw) {
+            for step in &visit.steps {
+                match step.kind {
+                    StepKind::Code => uncoded = None,
+                    _ if writes_values(step) => uncoded = Some(visit),
+                    _ => {}
+                }
+            }
+            if let Some(at) = uncoded.filter(|_| visit.channel.is_some()) {
+                return Err(RunError::new(format!(
+                    "flows.{}.codec: raw carries bytes only, and nothing makes bytes of the values that the hook at \
+                     {} writes; allowed: f32, f64, or a hook `code` behind it",
+                    flow.name, self.components[usize::from(at.component)].name
+                )));
+            }
+        }
+        Ok(())
+    }
+
     fn check_step(&self, flow: &FlowPlan, from: &VisitPlan, to: &VisitPlan) -> Result<(), RunError> {
         let node = |v: &VisitPlan| self.components[usize::from(v.component)].node;
         let joins =
@@ -57,4 +95,10 @@ impl Plan {
             || format!("plan: flows.{}: no channel leads from {} to {}", flow.name, name(from), name(to));
         leads.then_some(()).ok_or_else(|| RunError::new(text()))
     }
+}
+
+/// Whether a step's code writes values; a C function may write bytes anywhere.
+fn writes_values(step: &StepPlan) -> bool {
+    let native = |kind| kind != CodeKind::Library;
+    step.kind != StepKind::Decode && step.run.as_ref().is_some_and(|run| native(run.kind))
 }

@@ -1,6 +1,7 @@
 //! Which sessions of a node share a loop, and which loops run Python code.
 
-use super::{CodeKind, CodePlan, Plan};
+use super::{ChannelPlan, CodeKind, CodePlan, Plan};
+use serde_json::Value;
 
 impl Plan {
     /// The sessions of each loop of a node: one session each, but those that share a component share a loop.
@@ -39,7 +40,11 @@ impl Plan {
         let python = |code: &CodePlan| code.kind == CodeKind::Python;
         let visits = self.flows.iter().flat_map(|f| &f.path).filter(|v| here(v.component));
         let mut robots = self.components.iter().filter(|c| c.node == node && sessions.contains(&c.session));
-        visits.flat_map(|v| &v.steps).any(|s| s.run.as_ref().is_some_and(python))
+        let transport = |c: &ChannelPlan| CodePlan::named(&c.transport, Value::Null);
+        let mut channels =
+            self.channels.iter().filter(|c| (c.a == node || c.b == node) && sessions.contains(&c.session));
+        channels.any(|c| python(&transport(c)))
+            || visits.flat_map(|v| &v.steps).any(|s| s.run.as_ref().is_some_and(python))
             || robots.any(|c| c.robot.as_ref().is_some_and(|r| python(&r.run)))
     }
 }

@@ -16,7 +16,7 @@ pub struct ChannelPlan {
     pub a: u16,
     /// Number of the node at side b.
     pub b: u16,
-    /// Transport by name.
+    /// Transport by name; `module:Class` in Python.
     pub transport: String,
     /// Its parameters.
     #[serde(default)]

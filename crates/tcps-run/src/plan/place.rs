@@ -2,7 +2,10 @@
 
 use super::CodePlan;
 use serde::Deserialize;
-use tcps_core::time::{NodeClock, Time};
+use tcps_core::{
+    dist::Dist,
+    time::{NodeClock, Time},
+};
 
 /// A computer.
 #[derive(Debug, Clone, Deserialize)]
@@ -19,6 +22,15 @@ pub struct NodePlan {
     /// Its clock.
     #[serde(default)]
     pub clock: NodeClock,
+    /// How late its loop wakes up (virtual time; measured by `tcpsbed calibrate`, as the next two).
+    #[serde(default)]
+    pub wakeup: Option<Dist>,
+    /// What a send call takes.
+    #[serde(default)]
+    pub send: Option<Dist>,
+    /// How long a datagram waits in its socket.
+    #[serde(default)]
+    pub receive: Option<Dist>,
 }
 
 fn one() -> u16 {

@@ -6,10 +6,13 @@
 //!        └──────── rings of rows (shared memory, outlive a killed node) ◄── loops
 //! ```
 
+mod asides;
+pub mod capture;
 pub mod clock;
 pub mod control;
 pub mod emulator;
 mod handover;
+pub mod merge;
 mod namespace;
 pub mod ring;
 pub mod session;

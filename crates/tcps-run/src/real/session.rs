@@ -1,7 +1,9 @@
 //! The run-to-completion loop of one session at one node.
 
 use super::{
-    clock::{thread_cpu_ns, RunClock},
+    asides::Asides,
+    capture::Capture,
+    clock::{monotonic_ns, thread_cpu_ns, RunClock},
     namespace,
     ring::Producer,
     socket::{Received, Socket, MAX_DATAGRAM},
@@ -12,14 +14,15 @@ use crate::{
     error::RunError,
     node::{histogram, Node},
     outside::{Outside, Started, Work},
+    pcapng::Datagram,
     plan::{Isolation, Plan},
-    report::{RealSelf, Report, Spread},
+    report::{quantiles, Boundary, RealSelf, Report, Spread},
 };
 use hdrhistogram::Histogram;
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
-    path::Path,
+    path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
 };
 use tcps_core::{
@@ -27,9 +30,12 @@ use tcps_core::{
     record::{Kind, Record, NONE},
     time::{Time, MS},
 };
+use tcps_wire::pcapng::Seen;
 
 /// How long a loop goes on after the end, so that what is on its way arrives.
 pub const DRAIN_NS: Time = 500 * MS;
+/// How long it reads, after that, what is there already.
+const LAST_NS: Time = 500 * MS;
 /// A pause that marks the run as disturbed.
 pub(super) const GAP_NS: Time = MS;
 /// Rows a ring holds: over a second of 64,000 rows/s.
@@ -40,8 +46,8 @@ const RING_ROWS: u64 = 1 << 16;
 pub struct Addresses {
     /// Peer (or gate) per channel.
     pub channels: BTreeMap<u16, SocketAddr>,
-    /// Peer (or gate) for datagrams outside channels, per node.
-    pub asides: BTreeMap<u16, SocketAddr>,
+    /// Peers (or the gate) for datagrams outside channels, per node, in the order of its loops.
+    pub asides: BTreeMap<u16, Vec<SocketAddr>>,
     /// Node behind each address that such datagrams come from: every loop of a peer, or its gate.
     pub aside_senders: BTreeMap<SocketAddr, u16>,
 }
@@ -52,8 +58,18 @@ pub struct SessionLoop {
     node: Node,
     sockets: Sockets,
     ring: Producer,
+    capture: Option<Capture>,
     /// Whether events leave their rows here.
     notes_events: bool,
+}
+
+/// Files that a loop leaves.
+#[derive(Debug, Clone)]
+pub struct Files {
+    /// Its rows.
+    pub ring: PathBuf,
+    /// Its datagrams, if they are wanted.
+    pub capture: Option<PathBuf>,
 }
 
 /// The sockets of a loop: one a channel, and one for everything else.
@@ -65,14 +81,18 @@ struct Sockets {
 
 /// The world as a loop sees it.
 struct Outer {
+    id: u16,
     clock: RunClock,
     ring: Producer,
+    capture: Option<Capture>,
     sockets: Vec<Socket>,
-    /// Socket and peer per channel.
-    routes: Vec<Option<(usize, SocketAddr)>>,
-    asides: BTreeMap<u16, SocketAddr>,
+    /// Socket, peer and its node, per channel.
+    routes: Vec<Option<(usize, SocketAddr, u16)>>,
+    asides: Asides,
     aside_senders: BTreeMap<SocketAddr, u16>,
     unsent: u64,
+    /// How long the send calls took.
+    send: Histogram<u64>,
 }
 
 impl SessionLoop {
@@ -81,7 +101,7 @@ impl SessionLoop {
         plan: &Plan,
         id: u16,
         sessions: &[u16],
-        ring: &Path,
+        files: &Files,
         python: &mut dyn PythonCode,
     ) -> Result<Self, RunError> {
         let node = Node::new(plan, id, Some(sessions), python)?;
@@ -96,7 +116,9 @@ impl SessionLoop {
         sockets.all.push(Socket::bind(ip)?);
         sockets.channels.push(NONE);
         let notes_events = notes_events(plan, id, sessions);
-        Ok(Self { id, node, sockets, ring: Producer::create(ring, RING_ROWS)?, notes_events })
+        let ring = Producer::create(&files.ring, RING_ROWS)?;
+        let capture = files.capture.as_deref().map(|path| Capture::create(path, plan)).transpose()?;
+        Ok(Self { id, node, sockets, ring, capture, notes_events })
     }
 
     /// Where the loop can be reached: addresses of its channels, and that for everything else.
@@ -123,21 +145,26 @@ impl SessionLoop {
         stop: &AtomicBool,
         detach: &mut dyn Detach,
     ) -> Report {
-        let Self { id, mut node, sockets, ring, notes_events } = self;
+        let Self { id, mut node, sockets, ring, capture, notes_events } = self;
         let fds: Vec<_> = sockets.all.iter().map(Socket::fd).collect();
         let mut waiter = Waiter::new(&fds, plan.real.waiting, plan.real.spin_ns);
         let mut routes = vec![None; plan.channels.len()];
         for (i, &c) in sockets.channels.iter().enumerate().filter(|(_, c)| **c != NONE) {
-            routes[c as usize] = peers.channels.get(&c).map(|a| (i, *a));
+            let ends = &plan.channels[c as usize];
+            let other = if ends.a == id { ends.b } else { ends.a };
+            routes[c as usize] = peers.channels.get(&c).map(|a| (i, *a, other));
         }
         let mut world = Outer {
+            id,
             clock: RunClock::new(start),
             ring,
+            capture,
             sockets: sockets.all,
             routes,
-            asides: peers.asides,
+            asides: Asides::new(plan, peers.asides),
             aside_senders: peers.aside_senders,
             unsent: 0,
+            send: histogram(),
         };
         let mut events = Events::new(plan);
         let mut account = Account::default();
@@ -146,10 +173,13 @@ impl SessionLoop {
         // What is there now is what is locked in memory.
         account.privileges = privileges(plan.real.realtime);
         let processor = thread_cpu_ns();
-        while !stop.load(Ordering::Relaxed) && world.clock.now() < plan.duration_ns + DRAIN_NS {
+        let end = plan.duration_ns + DRAIN_NS;
+        loop {
             let due = node.poll_timeout().min(events.next());
             detach.detached(&mut || waiter.wait(due.saturating_add(start)));
+            let mut idle = true;
             for i in waiter.ready() {
+                idle = false;
                 let Some(got) = world.sockets[i].receive(&mut buffer) else { continue };
                 account.strangers +=
                     !world.take(&mut node, i, sockets.channels[i], got, &buffer, &mut account) as u64;
@@ -159,6 +189,10 @@ impl SessionLoop {
                 account.tick(now - due, now, id, &mut world.ring);
                 events.apply(plan, now, &mut node, notes_events.then_some(&mut world.ring));
                 node.handle_timeout(now, &mut world);
+            }
+            // A loop that stood still at the end finds in its sockets what came meanwhile.
+            if stop.load(Ordering::Relaxed) || (now >= end && (idle || now >= end + LAST_NS)) {
+                break;
             }
         }
         account.report(plan, id, node, world, thread_cpu_ns() - processor, detach)
@@ -187,16 +221,30 @@ impl Outer {
         let received = got.stamp_ns.map_or(now, |s| self.clock.of_stamp(s, now));
         let _ = account.stamp_to_loop.record((now - received).max(0) as u64);
         let bytes = &buffer[..got.len];
-        if channel == NONE {
-            let Some(&from) = self.aside_senders.get(&got.from) else { return false };
-            node.handle_aside(now, from, received, bytes, self);
-            return true;
+        let known = match channel {
+            NONE => self.aside_senders.get(&got.from).copied(),
+            c => self.routes[c as usize]
+                .and_then(|(s, peer, n)| (s == socket && peer == got.from).then_some(n)),
+        };
+        let Some(from) = known else { return false };
+        let datagram = Datagram { from, to: self.id, channel, dscp: got.dscp, bytes };
+        self.capture.iter_mut().for_each(|c| c.packet(received, &datagram, datagram.to, Seen::Coming));
+        match channel {
+            NONE => node.handle_aside(now, from, received, bytes, self),
+            _ => node.handle_datagram(now, channel, received, bytes, self),
         }
-        let known = self.routes[channel as usize].is_some_and(|(s, peer)| s == socket && peer == got.from);
-        if known {
-            node.handle_datagram(now, channel, received, bytes, self);
-        }
-        known
+        true
+    }
+
+    /// Sends a datagram, and notes how long that took.
+    fn send(&mut self, socket: usize, peer: SocketAddr, datagram: &Datagram<'_>) {
+        let begun = monotonic_ns();
+        let at = self.clock.of_monotonic(begun);
+        self.capture.iter_mut().for_each(|c| c.packet(at, datagram, datagram.from, Seen::Leaving));
+        let begun = if self.capture.is_some() { monotonic_ns() } else { begun };
+        let sent = self.sockets[socket].send(datagram.bytes, peer, datagram.dscp);
+        let _ = self.send.record((monotonic_ns() - begun).max(0) as u64);
+        self.unsent += !sent as u64;
     }
 }
 
@@ -205,23 +253,28 @@ impl Outside for Outer {
         &mut self,
         now: Time,
         channel: u16,
-        _to: u16,
+        to: u16,
         dscp: u8,
         bytes: &[u8],
         _datagram: &Transmit,
     ) -> Time {
-        let sent =
-            self.routes[channel as usize].is_some_and(|(s, peer)| self.sockets[s].send(bytes, peer, dscp));
-        self.unsent += !sent as u64;
+        match self.routes[channel as usize] {
+            Some((s, peer, _)) => {
+                self.send(s, peer, &Datagram { from: self.id, to, channel, dscp, bytes });
+            }
+            None => self.unsent += 1,
+        }
         now
     }
 
     fn aside(&mut self, _now: Time, to: u16, bytes: &[u8]) {
-        let (Some(socket), Some(peer)) = (self.sockets.last_mut(), self.asides.get(&to)) else {
-            self.unsent += 1;
-            return;
-        };
-        self.unsent += !socket.send(bytes, *peer, 0) as u64;
+        match self.asides.of(to, bytes) {
+            Some(peer) => {
+                let datagram = Datagram { from: self.id, to, channel: NONE, dscp: 0, bytes };
+                self.send(self.sockets.len() - 1, peer, &datagram);
+            }
+            None => self.unsent += 1,
+        }
     }
 
     fn record(&mut self, row: Record) {
@@ -330,11 +383,14 @@ impl Account {
         plan: &Plan,
         id: u16,
         mut node: Node,
-        world: Outer,
+        mut world: Outer,
         cpu_ns: Time,
         detach: &dyn Detach,
     ) -> Report {
         let mut report = Report::default();
+        let name = &plan.nodes[id as usize].name;
+        let fault = world.capture.take().and_then(Capture::finish);
+        report.errors.extend(fault.map(|what| format!("node {name}: {what}")));
         report.node(plan, id, node.report());
         crate::report::true_clock_errors(plan, &mut report);
         if let Some(n) = report.nodes.last_mut() {
@@ -349,9 +405,15 @@ impl Account {
                 unsent: world.unsent,
                 clock_steps: world.clock.steps(),
                 stamp_to_loop_ns: Spread::of(&self.stamp_to_loop),
+                send_ns: Spread::of(&world.send),
                 interpreter_wait_ns: detach.interpreter_waits().map(Spread::of),
                 waiting: format!("{:?}", plan.real.waiting).to_lowercase(),
                 privileges: self.privileges,
+                quantiles_ns: Some(Boundary {
+                    wakeup: quantiles(&self.late),
+                    send: quantiles(&world.send),
+                    receive: quantiles(&self.stamp_to_loop),
+                }),
             });
         }
         report

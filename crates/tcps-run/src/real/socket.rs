@@ -32,6 +32,8 @@ pub struct Received {
     pub from: SocketAddr,
     /// Kernel stamp.
     pub stamp_ns: Option<Time>,
+    /// Differentiated services code point of its IP header.
+    pub dscp: u8,
 }
 
 impl Socket {
@@ -41,6 +43,11 @@ impl Socket {
         let socket = UdpSocket::bind((ip, 0)).map_err(fail)?;
         socket.set_nonblocking(true).map_err(fail)?;
         let s = Self { socket, dscp: 0, drops: 0 };
+        let (level, option) = match ip {
+            IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVTOS),
+            IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS),
+        };
+        s.set(level, option, 1);
         for (option, value) in [
             (libc::SO_TIMESTAMPNS, 1),
             (libc::SO_RXQ_OVFL, 1),
@@ -108,12 +115,13 @@ impl Socket {
         if len < 0 {
             return None;
         }
-        let stamp_ns = self.read_control(&message);
-        Some(Received { len: len as usize, from: address(&name)?, stamp_ns })
+        let (stamp_ns, dscp) = self.read_control(&message);
+        Some(Received { len: len as usize, from: address(&name)?, stamp_ns, dscp })
     }
 
-    fn read_control(&mut self, message: &libc::msghdr) -> Option<Time> {
-        let mut stamp = None;
+    /// Stamp and code point of what was received.
+    fn read_control(&mut self, message: &libc::msghdr) -> (Option<Time>, u8) {
+        let (mut stamp, mut dscp) = (None, 0);
         // SAFETY: the kernel has filled the control buffer; the CMSG macros stay inside it.
         unsafe {
             let mut c = libc::CMSG_FIRSTHDR(message);
@@ -125,12 +133,17 @@ impl Socket {
                         stamp = Some(t.tv_sec * SECOND + t.tv_nsec);
                     }
                     (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => self.drops = data.cast::<u32>().read_unaligned(),
+                    // The code point is the upper six bits of the field in the IP header. [RFC 2474 §3]
+                    (libc::IPPROTO_IP, libc::IP_TOS) => dscp = data.read() >> 2,
+                    (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                        dscp = (data.cast::<i32>().read_unaligned() >> 2) as u8;
+                    }
                     _ => {}
                 }
                 c = libc::CMSG_NXTHDR(message, c);
             }
         }
-        stamp
+        (stamp, dscp)
     }
 }
 
@@ -170,6 +183,8 @@ mod tests {
         });
         let got = got.expect("a datagram");
         assert_eq!((&buffer[..got.len], got.from), (&b"hand"[..], a.address().unwrap()));
+        // [RFC 2474 §3]
+        assert_eq!(got.dscp, 46);
         assert!(got.stamp_ns.is_some_and(|t| t > 1_600_000_000 * SECOND));
     }
 

@@ -5,7 +5,7 @@
 //! IP packet ──► stack ──► bytes in order ──► frames ──► samples
 //! ```
 //! Side A asks for the connection at time 0; samples wait until it stands. A lost segment holds up everything
-//! behind it, in all flows of the channel. The stack's limits stand in docs/transports.md: no selective
+//! behind it, in all flows of the channel. The stack's limits stand in docs/streams.md: no selective
 //! acknowledgement at the sender, and no retransmission time-out under 1 s.
 
 mod stack;

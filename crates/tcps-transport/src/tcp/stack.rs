@@ -110,6 +110,12 @@ impl Stack {
         self.poll(now);
     }
 
+    /// Ends the connection at once without a word to the other side.
+    pub fn forget(&mut self, now: Time) {
+        self.abort(now);
+        self.wire.leaving.clear();
+    }
+
     /// A packet has arrived. False if it is none of this connection.
     pub fn receive(&mut self, now: Time, packet: &[u8]) -> bool {
         let known = self.wire.admit(packet, address(self.side.other()), address(self.side));

@@ -58,6 +58,11 @@ impl Leaving {
         true
     }
 
+    /// Drops what is to be sent.
+    pub(super) fn clear(&mut self) {
+        self.pool.extend(self.packets.drain(..));
+    }
+
     /// Segments that repeat what was sent before.
     pub(super) fn retransmits(&self) -> u64 {
         self.retransmits

@@ -15,8 +15,7 @@
 mod control;
 mod feedback;
 mod frames;
-mod identity;
-mod multiplexer;
+pub(crate) mod multiplexer;
 mod options;
 mod packetizer;
 mod receiver;
@@ -29,7 +28,6 @@ use crate::{
     udp::STACK_BYTES,
 };
 use feedback::{Log, Notifier};
-use identity::Announcer;
 use multiplexer::{Medium, Multiplexer, MOST_FRAME_BYTES};
 use options::{Accounting, Options};
 use packetizer::Pending;
@@ -95,7 +93,6 @@ pub(crate) struct Telehaptic {
     controller: Box<dyn RateController>,
     multiplexer: Multiplexer,
     pending: Pending,
-    announcer: Announcer,
     notifier: Notifier,
     log: Log,
     receiver: Option<Receiver>,
@@ -126,7 +123,7 @@ impl Telehaptic {
                 needed: "flows of both directions: delays are told in packets of the way back",
             });
         }
-        let options = Options::read(params, member.keys)?;
+        let options = Options::read(params, member)?;
         let period_ns = leaving.map_or(MS, |r| r.period_ns);
         let has_media = leaving.is_some_and(|r| r.media.iter().any(Option::is_some));
         let media_bytes = if has_media { options.media_bytes } else { 0 };
@@ -135,8 +132,7 @@ impl Telehaptic {
             leaving,
             accounting: options.accounting,
             multiplexer: Multiplexer::new(media_bytes, options.order),
-            pending: Pending::default(),
-            announcer: Announcer::new(period_ns),
+            pending: Pending::new(period_ns),
             notifier: Notifier::default(),
             log: Log::default(),
             receiver: arriving.map(Receiver::new),
@@ -176,7 +172,8 @@ impl Telehaptic {
         }
         self.pending.add_sample(meta, bytes);
         self.multiplexer.fill(&mut self.pending);
-        if self.pending.fragments() >= usize::from(fragments) {
+        let urgent = self.controller.urgent(bytes);
+        if urgent || self.pending.fragments() >= usize::from(fragments) {
             self.flush(now);
         }
     }
@@ -193,14 +190,13 @@ impl Telehaptic {
     }
 
     fn flush(&mut self, now: Time) {
-        let Self { pending, announcer, notifier, outbox, .. } = self;
-        let Some(first) = pending.metas().first().copied() else { return };
+        let Self { pending, notifier, outbox, .. } = self;
+        let Some(first) = pending.first() else { return };
         let payload_bytes = pending.payload_bytes();
         let wire_bytes = self.accounting.wire_bytes(payload_bytes, pending.sub_headers(), pending.echoes());
-        let positions = announcer.announce(pending.metas());
         let notice = notifier.tell();
         let output = Output::Transmit(Transmit { wire_bytes, flow: first.flow, index: first.index });
-        outbox.push(output, |out| pending.emit(notice, positions, out));
+        outbox.push(output, |out| pending.emit(notice, out));
         let packet = Sent {
             generated_ns: first.origin_ns,
             fragments: pending.fragments() as u8,
@@ -237,7 +233,7 @@ impl Telehaptic {
         };
         self.notifier.measure(arrival.delay_ns);
         if let Some(reporter) = &mut self.reporter {
-            reporter.arrived(now, &arrival);
+            reporter.arrived(&arrival);
         }
         if let Some(field_us) = packet.delay_us() {
             let notice = self.log.notice(field_us, packet.repeated(), arrival.left_ns, arrival.delay_ns);
@@ -284,6 +280,10 @@ impl Endpoint for Telehaptic {
         let frames = self.receiver.as_ref().and_then(Receiver::deadline);
         let report = self.reporter.as_ref().and_then(Reporter::deadline);
         frames.into_iter().chain(report).min()
+    }
+
+    fn merging(&self) -> u16 {
+        u16::from(self.fragments).max(1)
     }
 
     fn stats(&self) -> EndpointStats {

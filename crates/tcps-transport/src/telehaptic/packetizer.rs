@@ -6,7 +6,10 @@
 //! How large a packet is depends on the number of fragments in it and on nothing else.
 
 use super::multiplexer::{Frame, Medium};
-use tcps_core::sample::Meta;
+use tcps_core::{
+    sample::Meta,
+    time::{Time, MS},
+};
 use tcps_wire::{
     echo,
     telehaptic::{
@@ -32,22 +35,29 @@ impl Part {
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     serial: u32,
+    period_ns: Time,
     samples: Vec<u8>,
     metas: Vec<Meta>,
+    positions: Vec<Position>,
     media: [Part; 2],
     frames: Vec<FrameStart>,
     echoes: Vec<echo::Repr>,
 }
 
 impl Pending {
+    /// An empty packet of a flow with this time between samples.
+    pub(super) fn new(period_ns: Time) -> Self {
+        Self { period_ns, ..Self::default() }
+    }
+
     /// Samples collected.
     pub(super) fn fragments(&self) -> usize {
         self.metas.len()
     }
 
-    /// The samples collected, oldest first.
-    pub(super) fn metas(&self) -> &[Meta] {
-        &self.metas
+    /// The oldest sample.
+    pub(super) fn first(&self) -> Option<Meta> {
+        self.metas.first().copied()
     }
 
     /// Bytes of samples and frames collected.
@@ -81,6 +91,14 @@ impl Pending {
         if let Some(echo) = meta.echo {
             self.echoes.push(echo::Repr { sample: self.metas.len() as u8, echo });
         }
+        let follows = |m: &Meta| {
+            m.index.wrapping_add(1) == meta.index
+                && m.origin_ns.wrapping_add(self.period_ns) == meta.origin_ns
+        };
+        if !self.metas.last().is_some_and(follows) {
+            let (sample, index, origin_ns) = (self.metas.len() as u8, meta.index, meta.origin_ns);
+            self.positions.push(Position { sample, index, origin_ns });
+        }
         self.metas.push(meta);
         self.samples.extend_from_slice(bytes);
     }
@@ -113,25 +131,22 @@ impl Pending {
         count
     }
 
-    /// Appends the packet to `out`, with the notification delay and the positions that it needs.
-    pub(super) fn emit(&self, notice: (Option<u32>, bool), positions: &[Position], out: &mut Vec<u8>) {
-        let has_trailer = self.echoes.len() + positions.len() + self.frames.len() > 0;
+    /// Appends the packet to `out`, with the notification delay and whether it has been told before.
+    pub(super) fn emit(&self, notice: (Option<u32>, bool), out: &mut Vec<u8>) {
         let first_ns = self.metas.first().map_or(0, |m| m.origin_ns);
         let repr = Repr {
             fragments: self.metas.len() as u8,
             repeated: notice.1,
             delay_us: notice.0,
-            timestamp_ms: super::identity::timestamp_ms(first_ns),
+            timestamp_ms: first_ns.div_euclid(MS) as u32,
             audio: self.media[0].sub_header(),
             video: self.media[1].sub_header(),
-            has_trailer,
+            has_trailer: true,
         };
         repr.emit(out);
         out.extend_from_slice(&self.samples);
         self.media.iter().for_each(|p| out.extend_from_slice(&p.bytes));
-        if has_trailer {
-            trailer::emit(&self.echoes, positions, &self.frames, out);
-        }
+        trailer::emit(&self.echoes, &self.positions, &self.frames, out);
     }
 
     /// Empties it for the next packet.
@@ -139,6 +154,7 @@ impl Pending {
         self.serial = self.serial.wrapping_add(1);
         self.samples.clear();
         self.metas.clear();
+        self.positions.clear();
         self.frames.clear();
         self.echoes.clear();
         for part in &mut self.media {

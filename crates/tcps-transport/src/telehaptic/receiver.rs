@@ -2,7 +2,6 @@
 
 use super::{
     frames::Frames,
-    identity::Anchor,
     multiplexer::{Medium, MEDIA, MOST_FRAME_BYTES},
     Roles,
 };
@@ -13,7 +12,10 @@ use tcps_core::{
     time::Time,
 };
 use tcps_wire::{
-    telehaptic::{trailer::FRAME, Packet, SubHeader},
+    telehaptic::{
+        trailer::{Position, FRAME},
+        Packet, SubHeader,
+    },
     Error,
 };
 
@@ -34,14 +36,13 @@ pub(super) struct Arrival {
 #[derive(Debug)]
 pub(super) struct Receiver {
     roles: Roles,
-    anchor: Option<Anchor>,
     window: Window,
     frames: [Frames; 2],
 }
 
 impl Receiver {
     pub(super) fn new(roles: Roles) -> Self {
-        Self { roles, anchor: None, window: Window::new(), frames: Default::default() }
+        Self { roles, window: Window::new(), frames: Default::default() }
     }
 
     /// The flow of haptic samples.
@@ -73,15 +74,14 @@ impl Receiver {
         outbox: &mut Outbox,
     ) -> Result<Option<Arrival>, Error> {
         self.check(packet)?;
-        let mut at = self.first(packet)?;
+        let mut at = position(packet, 0).ok_or(Error::Unknown)?;
         if !self.window.is_new(at.index, at.origin_ns) {
             return Ok(None);
         }
-        self.anchor = Some(at);
         let (first, fragments) = (at, packet.fragments());
         for i in 0..fragments {
             if i > 0 {
-                at = self.position(packet, i).unwrap_or(at.after(self.roles.period_ns, 1));
+                at = position(packet, i).unwrap_or(at.next(i, self.roles.period_ns));
             }
             self.window.mark(at.index, at.origin_ns);
             let echo = echo(packet, i);
@@ -120,18 +120,6 @@ impl Receiver {
         Ok(())
     }
 
-    /// The earliest sample of a packet.
-    fn first(&self, packet: &Packet<&[u8]>) -> Result<Anchor, Error> {
-        let expected = || self.anchor.map(|a| a.expect(self.roles.period_ns, packet.timestamp_ms()));
-        self.position(packet, 0).or_else(expected).ok_or(Error::Unknown)
-    }
-
-    fn position(&self, packet: &Packet<&[u8]>, sample: u8) -> Option<Anchor> {
-        let trailer = packet.trailer()?;
-        let mut all = (0..).map_while(|i| trailer.position(i));
-        all.find(|p| p.sample == sample).map(|p| Anchor { index: p.index, origin_ns: p.origin_ns })
-    }
-
     /// The bytes of one medium, cut where frames begin.
     fn media(
         &mut self,
@@ -163,6 +151,12 @@ impl Receiver {
             from = to;
         }
     }
+}
+
+/// Where sample `sample` of a packet says that it stands.
+fn position(packet: &Packet<&[u8]>, sample: u8) -> Option<Position> {
+    let trailer = packet.trailer()?;
+    (0..).map_while(|i| trailer.position(i)).find(|p| p.sample == sample)
 }
 
 /// The echo command with this number in the packet's trailer.

@@ -35,7 +35,7 @@ impl Reporter {
 
     /// A packet has arrived.
     // [RFC 3550 §6.4.1]
-    pub(super) fn arrived(&mut self, _now: Time, arrival: &Arrival) {
+    pub(super) fn arrived(&mut self, arrival: &Arrival) {
         self.delays_ns += i128::from(arrival.delay_ns);
         self.packets += 1;
         self.samples += u32::from(arrival.fragments);
@@ -80,13 +80,13 @@ mod tests {
     fn a_report_every_half_second_has_mean_delay_and_loss_of_that_half_second() {
         let mut r = Reporter::default();
         r.begin(3);
-        r.arrived(10, &packet(0, 15));
-        r.arrived(20, &packet(4, 25));
+        r.arrived(&packet(0, 15));
+        r.arrived(&packet(4, 25));
         assert_eq!((r.due(500 * MS), r.deadline()), (None, Some(500 * MS + 3)));
         let first = r.due(500 * MS + 3).unwrap();
         assert_eq!((first.mean_delay_ns, first.loss), (20 * MS, 2.0 / 6.0));
         assert_eq!((r.due(1000 * MS + 3), r.deadline()), (None, Some(1500 * MS + 3)), "nothing came");
-        r.arrived(30, &packet(6, 15));
+        r.arrived(&packet(6, 15));
         assert_eq!(r.due(1500 * MS + 3).map(|r| (r.mean_delay_ns, r.loss)), Some((15 * MS, 0.0)));
     }
 
@@ -95,7 +95,7 @@ mod tests {
     fn jitter_takes_a_sixteenth_of_each_step() {
         let mut r = Reporter::default();
         r.begin(0);
-        [15, 31, 31].iter().enumerate().for_each(|(i, d)| r.arrived(0, &packet(2 * i as u32, *d)));
+        [15, 31, 31].iter().enumerate().for_each(|(i, d)| r.arrived(&packet(2 * i as u32, *d)));
         assert_eq!(r.due(INTERVAL_NS).map(|r| r.jitter_ns), Some(937_500), "16 ms / 16, then 15/16 of it");
     }
 }

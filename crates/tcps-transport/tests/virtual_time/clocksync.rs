@@ -65,15 +65,43 @@ fn the_true_error_is_within_the_bound_at_every_moment() {
 // [Moon 1999] [Zhang 2002]
 #[test]
 fn after_60_s_the_drift_is_known_within_1_ppm() {
-    let expected_ppb = -70_000.0 / (1.0 + 50e-6);
     for (name, forward, backward) in networks() {
         for seed in 0..5 {
             let mut pair = sync(seed, forward, backward);
             pair.run_until(60 * SECOND);
             let estimate = pair.client.endpoint.estimate().unwrap();
-            let error_ppb = estimate.drift_ppb - expected_ppb;
+            let error_ppb = estimate.drift_ppb - DRIFT_PPB;
             assert!(error_ppb.abs() < 1000.0, "{name} {seed}: {error_ppb} ppb");
             assert!(estimate.exchanges >= 475, "{name}: {}", estimate.exchanges);
+        }
+    }
+}
+
+/// Drift of the client's clock against the reference, parts per billion.
+const DRIFT_PPB: f64 = -70_000.0 / (1.0 + 50e-6);
+
+// [Sen 1968]
+#[test]
+fn a_step_of_the_delay_is_not_taken_for_drift() {
+    for (name, step_ns, there, back) in [
+        ("longer there", 5 * MS, true, false),
+        ("longer back", 5 * MS, false, true),
+        ("longer both ways", 20 * MS, true, true),
+        ("shorter there", -3 * MS, true, false),
+    ] {
+        for seed in 0..2 {
+            let calm = way(10 * MS, 200 * US);
+            let mut pair = sync(seed, calm, calm);
+            pair.run_until(40 * SECOND);
+            let moved = way(10 * MS + step_ns, 200 * US);
+            pair.client.sends = if there { moved } else { calm };
+            pair.server.sends = if back { moved } else { calm };
+            for second in (42..110).step_by(2) {
+                // Without the guard it runs up to 400 ppm while the step is in the window.
+                pair.run_until(second * SECOND);
+                let error_ppb = pair.client.endpoint.estimate().unwrap().drift_ppb - DRIFT_PPB;
+                assert!(error_ppb.abs() < 15_000.0, "{name} {seed} at {second} s: {error_ppb} ppb");
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Endpoints against each other over bad networks, in virtual time.
 
+mod after;
 mod boxed;
 mod clocksync;
 mod fec;
@@ -8,4 +9,5 @@ mod quic;
 mod rtp;
 mod session;
 mod tcp;
+mod telehaptic;
 mod udp;

@@ -200,6 +200,23 @@ fn a_connection_that_times_out_is_opened_again() {
     assert_eq!(last(&session.pair.client.delivered), Some(session.sent));
 }
 
+// [RFC 7250 §4]
+#[test]
+fn a_server_with_another_key_gets_no_sample() {
+    let flows = [(1, Side::B, "kinematic")];
+    let make = |side, seed| {
+        let context = ChannelContext { seed, ..ChannelContext::of(&flows) };
+        Boxed(endpoint("quic", &json!({"crypto": "tls"}), side, &context).unwrap())
+    };
+    for (seed, arrives) in [(1, 1), (2, 0)] {
+        let (a, b) = (make(Side::A, 1), make(Side::B, seed));
+        let mut pair = Pair::new(1, a, b, way(5 * MS, 0.0), way(5 * MS, 0.0));
+        pair.send(meta(1, 0, 0), b"secret");
+        pair.run_until(5 * SECOND);
+        assert_eq!(pair.server.delivered.len(), arrives, "key of seed {seed}");
+    }
+}
+
 #[test]
 fn the_first_packets_may_be_lost() {
     for seed in 0..20 {

@@ -27,6 +27,7 @@ fn way(latency_ns: Time, loss: f64) -> Conditions {
     Conditions { latency_ns, loss, ..Default::default() }
 }
 
+// [RFC 9293 §3.5]
 #[test]
 fn samples_of_every_size_arrive_as_they_were_from_before_the_connection_stands() {
     let sizes = [0, 1, 64, 1115, 1116, 1117, 20_000, 200_000];
@@ -130,6 +131,7 @@ fn the_same_seed_gives_the_same_bytes_at_the_same_moments() {
     }
 }
 
+// [RFC 9293 §3.1]
 #[test]
 fn strange_packets_are_counted_and_survived() {
     let mut session = Session::new(tcp_pair(6, Value::Null, way(2 * MS, 0.0)));

@@ -10,8 +10,8 @@
 //!     | frame number 16 | bytes here 16 | part 8 |  per medium, audio first
 //!     | k haptic samples, oldest first | audio bytes | video bytes | trailer
 //! ```
-//! A time of day and a delay are all that the published header says of a sample; what a receiver needs beside
-//! them rides in the [`trailer`].
+//! A time in milliseconds is all that the published header says of a sample; what a receiver needs beside it to
+//! know numbers, exact times and the length of frames rides in the [`trailer`].
 
 pub mod trailer;
 

@@ -7,8 +7,8 @@
 //! frame      medium 1 and place 15, index 32, length 32, origin time 64 (ns)
 //! ```
 //! The counts stand at the end, so that the trailer is found from behind: a header does not say how long haptic
-//! samples are. A position is there when a sample is not the one that number and time of the last packet lead to
-//! expect; a frame where the first byte of one is in the packet. The echo command of sample `i` bears the number
+//! samples are. The first sample has a position, and each that does not follow the one before it in number and
+//! time; a frame is there where the first byte of one is in the packet. The echo command of sample `i` bears the number
 //! `i`, that of frame `i` of the trailer [`FRAME`]` + i`.
 
 use crate::{
@@ -32,6 +32,14 @@ pub struct Position {
     pub index: u32,
     /// When it was made, in nanoseconds on its maker's clock.
     pub origin_ns: Time,
+}
+
+impl Position {
+    /// The sample after this one, at place `sample`, if it follows in time and number.
+    pub fn next(&self, sample: u8, period_ns: Time) -> Self {
+        let origin_ns = self.origin_ns.wrapping_add(period_ns);
+        Self { sample, index: self.index.wrapping_add(1), origin_ns }
+    }
 }
 
 /// A frame whose first byte is in the packet.

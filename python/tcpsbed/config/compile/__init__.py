@@ -82,14 +82,18 @@ def _head(book: Book) -> dict[str, Any]:
         "duration_ns": scenario.duration_ns,
         "records": scenario.measure.records,
         "sessions": book.sessions,
-        "nodes": [_node(name, scenario.nodes.get(name, Node())) for name in book.nodes],
+        "nodes": [
+            _node(name, scenario.nodes.get(name, Node()), book.boundaries.get(name, {}))
+            for name in book.nodes
+        ],
         "components": [_component(book, instance) for instance in book.instances],
         "queue_probe_ns": scenario.measure.queues_ns,
-        "real": scenario.real.model_dump(),
+        "real": scenario.real.model_dump(exclude={"crowded"}),
     }
 
 
-def _node(name: str, node: Node) -> dict[str, Any]:
+def _node(name: str, node: Node, boundary: dict[str, Any]) -> dict[str, Any]:
+    measured = {kind: {"kind": "empirical", "quantiles_ns": ns} for kind, ns in boundary.items()}
     kind = node.scheduling.kind.replace("-", "_")
     quantum = {"quantum_ns": node.scheduling.round_robin_ns} if kind == "round_robin" else {}
     return {
@@ -97,7 +101,7 @@ def _node(name: str, node: Node) -> dict[str, Any]:
         "cores": node.cores,
         "scheduling": {"kind": kind} | quantum,
         "clock": node.clock.model_dump(),
-    }
+    } | measured
 
 
 def _component(book: Book, instance: Instance) -> dict[str, Any]:
@@ -127,6 +131,7 @@ def _flows(book: Book, channels: Channels) -> list[dict[str, Any]]:
                 "dscp": flow.dscp,
                 "priority": flow.priority,
                 "blocking_send": flow.blocking_send,
+                "buffers": flow.buffers,
                 "codec": codec(flow),
                 "source": source,
                 "sink": sources.sink(way, source),
@@ -161,7 +166,10 @@ def _needs(book: Book, plan: dict[str, Any]) -> list[Need]:
         owners = {(point & 0x7FFF) if point & 0x8000 else point // 2 for point in probe["points"]}
         needs += [(book.instances[c].node, probe["reply_to"], ("measure", "echo")) for c in sorted(owners)]
     for entry in plan["network"]["traffic"]:
-        needs.append((entry["from"], entry["to"], ("traffic", entry["name"].split(".")[0], "on")))
+        at = ("traffic", entry["name"].split(".")[0], "on")
+        needs.append((entry["from"], entry["to"], at))
+        if entry["model"]["kind"] == "tcp":
+            needs.append((entry["to"], entry["from"], at))
     if plan["sync"] is not None:
         reference = plan["sync"]["reference"]
         for node in range(len(book.nodes)):

@@ -16,6 +16,7 @@ from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
 from tcpsbed.errors import ConfigError
 
+MEASURED = "a file written by tcpsbed calibrate"
 _MOST_NS = 10**15
 
 
@@ -135,20 +136,43 @@ class Book:
     @cached_property
     def calibration(self) -> dict[str, Any]:
         """Quantiles of the cost of each stage, by its name such as `srv.kinematics`."""
+        return {name: self._rising(name, stage) for name, stage in self._measured["stages"].items()}
+
+    @cached_property
+    def boundaries(self) -> dict[str, dict[str, Any]]:
+        """Quantiles of `wakeup`, `send` and `receive` of each node that was measured."""
+        return {
+            node: {kind: self._rising(f"nodes.{node}.{kind}", entry) for kind, entry in kinds.items()}
+            for node, kinds in self._measured["nodes"].items()
+        }
+
+    @cached_property
+    def _measured(self) -> dict[str, dict[str, Any]]:
+        """Stages and nodes of the calibration file."""
         if self.scenario.calibration is None:
-            return {}
+            return {"stages": {}, "nodes": {}}
         path = existing(self.scenario, ("calibration",), self.scenario.calibration)
-        allowed = "a file written by tcpsbed calibrate"
         try:
-            stages = json.loads(path.read_text(encoding="utf-8"))["stages"]
-            found = {name: stage["quantiles_ns"] for name, stage in stages.items()}
+            content = json.loads(path.read_text(encoding="utf-8"))
+            stages, nodes = content["stages"], content.get("nodes", {})
+            for entry in [*stages.values(), *(kind for kinds in nodes.values() for kind in kinds.values())]:
+                entry["quantiles_ns"]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             error: ConfigError = self.scenario.error(
-                ("calibration",), f"found {path.name}, which has no stages", allowed
+                ("calibration",), f"found {path.name}, which has no stages", MEASURED
             )
             raise error from None
-        for name, quantiles in found.items():
-            if not _rising(quantiles):
-                text = f"found quantiles of {name} in {path.name} that are no rising spans of time"
-                raise self.scenario.error(("calibration",), text, allowed)
-        return found
+        kinds = {"wakeup", "send", "receive"}
+        if strange := sorted({kind for node in nodes.values() for kind in node} - kinds):
+            raise self.scenario.error(
+                ("calibration",), f'found "{strange[0]}" of a node in {path.name}', MEASURED
+            )
+        return {"stages": stages, "nodes": nodes}
+
+    def _rising(self, name: str, entry: dict[str, Any]) -> Any:
+        """The quantiles of an entry of the calibration file."""
+        if not _rising(entry["quantiles_ns"]):
+            file = Path(self.scenario.calibration or "").name
+            text = f"found quantiles of {name} in {file} that are no rising spans of time"
+            raise self.scenario.error(("calibration",), text, MEASURED)
+        return entry["quantiles_ns"]

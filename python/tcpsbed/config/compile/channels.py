@@ -6,6 +6,7 @@ from typing import Any
 
 from tcpsbed.config.compile import builtins
 from tcpsbed.config.compile.book import Book, Way
+from tcpsbed.config.compile.code import code
 from tcpsbed.config.model.code import Channel, Transport
 from tcpsbed.config.origin import Key, dotted
 from tcpsbed.config.units import parameters
@@ -70,9 +71,8 @@ class Channels:
         name = group or way.id
         session = f"{self.book.sessions[way.session]}/" if len(self.book.sessions) > 1 else ""
         transport, key = self._transport(way, group)
-        builtins.check(self.book.scenario, key, transport.kind, "transport")
         given = transport.parameters()
-        builtins.rehearse(self.book.scenario, key, "transport", transport.kind, given, "")
+        kind = self._named(key, transport.kind, given)
         params = parameters(given)
         overhead = self._overhead(way, group)
         if overhead is not None:
@@ -82,9 +82,21 @@ class Channels:
             "session": way.session,
             "a": a,
             "b": b,
-            "transport": transport.kind,
+            "transport": kind,
             "params": params,
         }
+
+    def _named(self, key: Key, text: str, given: dict[str, Any]) -> str:
+        """A built-in transport, or a class in Python with its module resolved."""
+        scenario = self.book.scenario
+        if ":" not in text:
+            builtins.check(scenario, key, text, "transport", '; or "module:Class"')
+            builtins.rehearse(scenario, key, "transport", text, given, "")
+            return text
+        found = code(self.book, key, text, "transport", given)
+        if found["kind"] == "library":
+            raise scenario.error(key, f'found "{text}", a library', 'a built-in transport or "module:Class"')
+        return f"{found['name']}:{found['symbol']}"
 
     def _transport(self, way: Way, group: str | None) -> tuple[Transport, Key]:
         """The transport of a channel, and the key that says so."""

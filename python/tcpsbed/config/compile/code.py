@@ -39,7 +39,7 @@ def code(
     key
         The key of the string, for messages.
     kind
-        What it is for: `hook` or `robot`.
+        What it is for: `hook`, `robot` or `transport`.
     stage
         What a hook does.
     """

@@ -8,8 +8,9 @@ from typing import Any
 from tcpsbed.config.compile.book import Book
 from tcpsbed.config.compile.files import existing, read
 from tcpsbed.config.compile.network import Network
+from tcpsbed.config.compile.users import Tcp, users
 from tcpsbed.config.model.table import close_match
-from tcpsbed.config.model.traffic import Cbr, Poisson, Replay, Traffic, Vary, Vbr
+from tcpsbed.config.model.traffic import Cbr, Poisson, Replay, Traffic, Vary, Vbr, Video
 from tcpsbed.config.origin import Key
 from tcpsbed.errors import counted
 
@@ -27,6 +28,9 @@ def traffic(book: Book, network: Network) -> list[dict[str, Any]]:
             )
         pairs = _pairs(book, network, entry, (*key, "on"))
         if isinstance(entry, Cbr | Poisson | Vbr) and entry.rate_bps == 0:
+            continue
+        if isinstance(entry, Tcp):
+            plans += users(book, network, name, entry, pairs)
             continue
         models = _models(book, entry, key)
         base: dict[str, Any] = {"dscp": entry.dscp} | (
@@ -54,6 +58,8 @@ def _pairs(book: Book, network: Network, entry: Traffic, key: Key) -> list[_Pair
             pairs += [(f"{a}-{b}", i, j) for (a, i), (b, j) in permutations(ends, 2)]
         elif "->" in on:
             a, b = (place.strip() for place in on.split("->", 1))
+            if a == b:
+                raise book.scenario.error(key, f'found "{on}"', "a pair of two places")
             pairs.append((f"{a}-{b}", network.vertex(a, key), network.vertex(b, key)))
         else:
             pairs += _of_link(book, network, on, len(entry.on) == 1, key)
@@ -68,6 +74,8 @@ def _of_link(book: Book, network: Network, on: str, alone: bool, key: Key) -> li
         allowed = f'"a->b", "all-to-all" or a link: {close_match(on, list(network.named))}'
         raise book.scenario.error(key, f'found "{on}"', allowed)
     numbers = network.named[on]
+    for number in numbers:
+        _check_alone(book, network, number, key)
     pairs = []
     for link in (network.links[number] for number in numbers):
         suffix = link["name"].removeprefix(f"{on}.") if alone and len(numbers) > 1 else link["name"]
@@ -75,10 +83,27 @@ def _of_link(book: Book, network: Network, on: str, alone: bool, key: Key) -> li
     return pairs
 
 
-def _models(book: Book, entry: Traffic, key: Key) -> list[tuple[int, dict[str, Any]]]:
+def _check_alone(book: Book, network: Network, number: int, key: Key) -> None:
+    """Refuses a link that the route between its ends may pass by: packets know their ends, not their links."""
+    link = network.links[number]
+    ends = (link["from"], link["to"])
+    beside = [i for i, other in enumerate(network.links) if (other["from"], other["to"]) == ends]
+    if beside[0] == number and (len(beside) == 1 or book.scenario.topology.routing == "hops"):
+        return
+    other = network.links[next(i for i in beside if i != number)]["name"]
+    a, b = (network.vertices[end] for end in ends)
+    found = f'found "{link["name"]}", and {other} joins the same two'
+    raise book.scenario.error(key, found, f'"{a}->{b}", which takes the link that the route takes')
+
+
+def _models(
+    book: Book, entry: Cbr | Poisson | Vbr | Replay | Video, key: Key
+) -> list[tuple[int, dict[str, Any]]]:
     """What flows between each pair: models, each with the span after the start at which it begins."""
     if isinstance(entry, Replay):
         return _replays(book, entry, key)
+    if isinstance(entry, Video):
+        return [(0, _video(book, entry, key))]
     if isinstance(entry, Cbr):
         return [(0, {"kind": "cbr", "rate_bps": entry.rate_bps, "packet_bytes": entry.packet_bytes})]
     if isinstance(entry, Poisson):
@@ -119,3 +144,30 @@ def _capture(book: Book, key: Key, name: str) -> tuple[list[int], list[int], flo
     times, sizes = (array.tolist() for array in read(book.scenario, key, lambda: captures.read(path)))
     length_ns = times[-1] * len(times) / (len(times) - 1) if times[-1] > 0 else 1e9
     return times, sizes, length_ns
+
+
+_VIDEO_HEADERS_BYTES = 78
+"""Header of the plain `udp` transport, UDP, IPv4 and Ethernet."""
+
+
+def _video(book: Book, entry: Video, key: Key) -> dict[str, Any]:
+    """Frames at their moments, no more of them than the run needs."""
+    from tcpsbed.datasets import traces
+
+    if entry.packet_bytes <= _VIDEO_HEADERS_BYTES:
+        found = f"found {entry.packet_bytes} B"
+        raise book.scenario.error(
+            (*key, "packet"), found, f"more than the {_VIDEO_HEADERS_BYTES} B of headers"
+        )
+    path = existing(book.scenario, (*key, "file"), entry.file)
+    sizes = read(book.scenario, (*key, "file"), lambda: traces.frame_sizes(path)).tolist()
+    period_ns = 1e9 / entry.frame_rate_hz
+    if entry.rate_bps is not None:
+        content = entry.packet_bytes - _VIDEO_HEADERS_BYTES
+        wire_bps = 8e9 * sum(sizes) * entry.packet_bytes / content / (len(sizes) * period_ns)
+        sizes = [max(1, round(size * entry.rate_bps / wire_bps)) for size in sizes]
+    needed = int(book.scenario.duration_ns / period_ns) + 2
+    frames = [[round(i * period_ns), size] for i, size in enumerate(sizes[:needed])]
+    loop = {"loop_ns": round(len(sizes) * period_ns)} if entry.loop else {}
+    size = {"packet_bytes": entry.packet_bytes, "overhead_bytes": _VIDEO_HEADERS_BYTES}
+    return {"kind": "frames", "frames": frames} | loop | size

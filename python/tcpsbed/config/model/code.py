@@ -23,7 +23,7 @@ class Transport(Table):
     model_config = ConfigDict(extra="allow")
     shorthand: ClassVar[str | None] = "kind"
     kind: str = "udp"
-    """A built-in transport."""
+    """A built-in transport, or `module:Class`."""
 
     @model_validator(mode="after")
     def _free(self) -> Self:

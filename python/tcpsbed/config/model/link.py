@@ -187,7 +187,9 @@ class LinkSettings(Table):
     """The queue in front of it; absent: without limit."""
     loss: Loss | None = None
     """Random loss."""
-    jitter: Annotated[Jitter, BeforeValidator(_jitter, json_schema_input_type=dict[str, Any])] | None = None
+    jitter: (
+        Annotated[Jitter, BeforeValidator(_jitter, json_schema_input_type=Jitter | dict[str, Any])] | None
+    ) = None
     """Extra delay per packet."""
     duplicate: Share | None = None
     """Probability that a packet is delivered twice."""

@@ -90,6 +90,8 @@ class Real(Table):
     """How a loop waits."""
     spin_ns: Duration = Field(50_000, alias="spin")
     """Length of the spin at the end of a hybrid wait."""
+    crowded: StrictBool = False
+    """Spin though no core is spare."""
     realtime: StrictBool = True
     """Ask for SCHED_FIFO and locked memory."""
     ipv6: StrictBool = False

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, FiniteFloat, StrictBool
+from pydantic import BeforeValidator, Discriminator, Field, FiniteFloat, StrictBool, StrictInt
 
 from tcpsbed.config.model.table import Names, Table
 from tcpsbed.config.units import (
     Dscp,
     Duration,
+    Frequency,
     PacketSize,
     Period,
     PositiveDuration,
     PositiveRate,
+    PositiveSize,
     Rate,
     Share,
 )
 
-TRAFFIC_KINDS = ("cbr", "poisson", "vbr", "replay")
+TRAFFIC_KINDS = ("cbr", "poisson", "vbr", "replay", "video", "web", "transfers", "bulk")
 
 
 class _Traffic(Table):
@@ -115,5 +117,65 @@ class Replay(_Traffic):
     """Whether it is repeated."""
 
 
-Traffic = Annotated[Cbr | Poisson | Vbr | Replay, Discriminator("kind")]
+class Video(_Traffic):
+    """Video from a trace of frame sizes."""
+
+    kind: Literal["video"]
+    file: str
+    """A trace with a frame a line: time and size in bits, or a column named `bytes` or `bits`."""
+    frame_rate_hz: Frequency = Field(25.0, alias="frame_rate")
+    """Frames a second."""
+    rate_bps: PositiveRate | None = Field(None, alias="rate")
+    """Mean rate on the wire that the sizes of frames are scaled to; absent: the recorded sizes."""
+    packet_bytes: PacketSize = Field(1278, alias="packet")
+    """Largest packet on the wire, of which 78 B are headers."""
+    loop: StrictBool = True
+    """Whether it is repeated."""
+
+
+class _Tcp(_Traffic):
+    congestion: Literal["cubic", "reno", "none"] = "cubic"
+    """Congestion control."""
+    mtu_bytes: PositiveSize = Field(1500, alias="mtu")
+    """Largest IP packet."""
+    buffer_bytes: PositiveSize = Field(65536, alias="buffer")
+    """Send buffer of the server and receive buffer of the client."""
+
+
+class _Users(_Tcp):
+    users: Annotated[StrictInt, Field(ge=1, le=1000)] = 32
+    """How many load, each one thing after the other."""
+    utilisation: Share | None = None
+    """Share of its rate to which a link is to be used, by all traffic; absent: users take their own time."""
+
+
+class Web(_Users):
+    """Users who load web pages over TCP."""
+
+    kind: Literal["web"]
+    pages: str = "builtin:web"
+    """What pages are like: "builtin:web", "builtin:3gpp-http", a JSON file of laws or a folder of Mah's files."""
+    connection: Literal["page", "object"] = "page"
+    """What has a TCP connection of its own: a page (HTTP/1.1) or each object (HTTP/1.0)."""
+
+
+class Transfers(_Users):
+    """Transfers over TCP with sizes of a measured distribution."""
+
+    kind: Literal["transfers"]
+    sizes: str
+    """A cumulative distribution of bytes: lines of value and probability, or a table with a column `cdf`."""
+    pause_ns: Period = Field(1_000_000_000, alias="pause")
+    """Mean of the exponential pause between a user's transfers."""
+
+
+class Bulk(_Tcp):
+    """Transfers over TCP without end."""
+
+    kind: Literal["bulk"]
+    connections: Annotated[StrictInt, Field(ge=1, le=1000)] = 1
+    """How many of them."""
+
+
+Traffic = Annotated[Cbr | Poisson | Vbr | Replay | Video | Web | Transfers | Bulk, Discriminator("kind")]
 """An entry of background traffic."""

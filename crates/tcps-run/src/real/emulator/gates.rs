@@ -1,74 +1,100 @@
 //! UDP gates on loopback: ports of the emulator without root.
 //!
-//! Each side of each channel has a gate, and each ordered pair of nodes has one for everything else. A datagram
-//! enters at its kernel stamp, not when the loop wakes up.
+//! Each side of each channel has a gate. For everything else each node has one, which stands for it: what others want
+//! to tell the node they send there, and what it says itself comes to them from there; who has sent something is told
+//! by the address of the socket. A datagram enters at its kernel stamp, not when the loop wakes up.
 
 use super::{account, Entered, GateAddress, Listeners, Ports, Taken, Troubles};
 use crate::{
     error::RunError,
     plan::{Plan, OVERHEAD_BYTES},
-    real::{clock::RunClock, namespace, socket::Socket},
+    real::{
+        asides::Asides,
+        clock::RunClock,
+        namespace,
+        socket::{Received, Socket},
+    },
 };
-use std::{collections::BTreeSet, net::SocketAddr, os::fd::RawFd};
+use std::{collections::BTreeMap, net::SocketAddr, os::fd::RawFd};
 
-/// All gates; they come in pairs, and a datagram leaves through the other one of its pair.
+/// All gates: those of channels in pairs, so that a datagram leaves through the other one of its pair; then one a node.
 pub(super) struct Gates {
     gates: Vec<Gate>,
-    /// Where datagrams outside channels come from, per node.
-    aside_senders: BTreeSet<(u16, SocketAddr)>,
+    /// Number of the gate of the first node.
+    first_node: usize,
+    /// Node behind each address that datagrams outside channels come from.
+    aside_senders: BTreeMap<SocketAddr, u16>,
+    asides: Asides,
     unsent: u64,
     strangers: u64,
 }
 
-/// A way into the network: what arrives here comes from node `from` and goes to node `to`.
 struct Gate {
     socket: Socket,
-    from: u16,
-    to: u16,
-    /// Channel, or nothing for datagrams outside channels.
-    channel: Option<u16>,
-    /// Where node `from` listens.
-    peer: Option<SocketAddr>,
+    way: Way,
+}
+
+/// A way into the network.
+enum Way {
+    /// What arrives here comes from a channel's side at `from`, which listens at `peer`, and goes to node `to`.
+    Channel { channel: u16, from: u16, to: u16, peer: Option<SocketAddr> },
+    /// What arrives here is for a node, outside channels.
+    Node(u16),
 }
 
 impl Gates {
     /// Binds the gates of a plan.
     pub fn bind(plan: &Plan) -> Result<Self, RunError> {
-        let nodes = plan.nodes.len() as u16;
-        let channels = plan.channels.iter().zip(0..).map(|(c, id)| (c.a, c.b, Some(id)));
-        let asides = (0..nodes).flat_map(|a| (a + 1..nodes).map(move |b| (a, b, None)));
+        let ip = |node: u16| namespace::address(&plan.real, node);
         let mut gates = Vec::new();
-        for (a, b, channel) in channels.chain(asides) {
-            for (from, to) in [(a, b), (b, a)] {
-                let socket = Socket::bind(namespace::address(&plan.real, from))?;
-                gates.push(Gate { socket, from, to, channel, peer: None });
+        for (c, channel) in plan.channels.iter().zip(0..) {
+            for (from, to) in [(c.a, c.b), (c.b, c.a)] {
+                let way = Way::Channel { channel, from, to, peer: None };
+                gates.push(Gate { socket: Socket::bind(ip(from))?, way });
             }
         }
-        Ok(Self { gates, aside_senders: BTreeSet::new(), unsent: 0, strangers: 0 })
+        let first_node = gates.len();
+        for node in 0..plan.nodes.len() as u16 {
+            gates.push(Gate { socket: Socket::bind(ip(node))?, way: Way::Node(node) });
+        }
+        let (aside_senders, asides) = (BTreeMap::new(), Asides::default());
+        Ok(Self { gates, first_node, aside_senders, asides, unsent: 0, strangers: 0 })
     }
 
     /// Where nodes reach each other.
     pub fn addresses(&self) -> Result<Vec<GateAddress>, RunError> {
-        self.gates.iter().map(|g| Ok((g.from, g.to, g.channel, g.socket.address()?))).collect()
+        let of = |g: &Gate| {
+            let (node, channel) = match g.way {
+                Way::Channel { channel, from, .. } => (from, Some(channel)),
+                Way::Node(node) => (node, None),
+            };
+            Ok((node, channel, g.socket.address()?))
+        };
+        self.gates.iter().map(of).collect()
     }
 
     /// With the addresses at which nodes listen.
-    pub fn joined(mut self, listeners: &Listeners) -> Self {
+    pub fn joined(mut self, plan: &Plan, listeners: &Listeners) -> Self {
         for g in &mut self.gates {
-            g.peer = match g.channel {
-                Some(c) => listeners.channels.get(&(g.from, c)).copied(),
-                None => listeners.asides.get(&g.from).copied(),
-            };
+            if let Way::Channel { channel, from, peer, .. } = &mut g.way {
+                *peer = listeners.channels.get(&(*from, *channel)).copied();
+            }
         }
-        self.aside_senders.clone_from(&listeners.aside_senders);
+        self.aside_senders = listeners.aside_senders.iter().map(|&(node, address)| (address, node)).collect();
+        self.asides = Asides::new(plan, listeners.asides.clone());
         self
     }
 
-    /// Whether an address is that of the node behind a gate.
-    fn knows(&self, gate: &Gate, sender: SocketAddr) -> bool {
-        match gate.channel {
-            Some(_) => gate.peer == Some(sender),
-            None => self.aside_senders.contains(&(gate.from, sender)),
+    /// Sender, receiver, exit and channel of what came through a gate; nothing if it is from a stranger.
+    fn look(&self, port: usize, got: &Received) -> Option<(u16, u16, usize, Option<u16>)> {
+        match self.gates[port].way {
+            Way::Channel { channel, from, to, peer } => {
+                (peer == Some(got.from)).then_some((from, to, port ^ 1, Some(channel)))
+            }
+            Way::Node(to) => {
+                let from = self.aside_senders.get(&got.from).copied().filter(|from| *from != to)?;
+                Some((from, to, self.first_node + usize::from(from), None))
+            }
         }
     }
 }
@@ -80,24 +106,25 @@ impl Ports for Gates {
 
     fn receive(&mut self, plan: &Plan, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken {
         let Some(got) = self.gates[port].socket.receive(buffer) else { return Taken::Empty };
-        let g = &self.gates[port];
-        if !self.knows(g, got.from) {
+        let Some((from, to, exit, channel)) = self.look(port, &got) else {
             self.strangers += 1;
             return Taken::Stranger;
-        }
+        };
         let now = clock.now();
         let arrived = got.stamp_ns.map_or(now, |s| clock.of_stamp(s, now));
         let bytes = &buffer[..got.len];
-        let (class, index, wire_bytes) = account(plan, g.channel, bytes, got.len as u32 + OVERHEAD_BYTES);
-        // A socket does not show the code point of what it receives: it is that of the flow.
-        let dscp = plan.flows.get(usize::from(class)).map_or(0, |f| f.dscp);
-        let (from, to, exit, len) = (g.from, g.to, port ^ 1, got.len);
+        let (class, index, wire_bytes) = account(plan, channel, bytes, got.len as u32 + OVERHEAD_BYTES);
+        let (len, dscp) = (got.len, got.dscp);
         Taken::Packet(Entered { from, to, exit, arrived, len, class, index, dscp, wire_bytes })
     }
 
-    fn deliver(&mut self, exit: usize, bytes: &[u8]) -> bool {
+    fn deliver(&mut self, exit: usize, to: u16, dscp: u8, bytes: &[u8]) -> bool {
         let g = &mut self.gates[exit];
-        let sent = g.peer.is_some_and(|peer| g.socket.send(bytes, peer, 0));
+        let target = match g.way {
+            Way::Channel { peer, .. } => peer,
+            Way::Node(_) => self.asides.of(to, bytes),
+        };
+        let sent = target.is_some_and(|target| g.socket.send(bytes, target, dscp));
         self.unsent += u64::from(!sent);
         sent
     }
@@ -109,5 +136,73 @@ impl Ports for Gates {
     fn troubles(&self) -> Troubles {
         let dropped = self.gates.iter().map(|g| u64::from(g.socket.drops())).sum();
         Troubles { dropped, unsent: self.unsent, strangers: self.strangers }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::net::UdpSocket;
+    use tcps_core::time::MS;
+
+    fn plan(nodes: u16) -> Plan {
+        let nodes: Vec<_> = (0..nodes).map(|n| json!({"name": format!("n{n}")})).collect();
+        let channel = json!({"name": "c", "session": 0, "a": 0, "b": 1, "transport": "udp"});
+        serde_json::from_value(json!({
+            "name": "p", "seed": 1, "duration_ns": 1, "sessions": ["a"], "nodes": nodes, "channels": [channel],
+            "components": [], "flows": [],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn twenty_four_nodes_need_a_gate_each() {
+        let gates = Gates::bind(&plan(24)).unwrap();
+        assert_eq!(gates.gates.len(), 2 + 24);
+    }
+
+    #[test]
+    fn a_datagram_leaves_unchanged_through_the_gate_of_its_sender_with_its_code_point() {
+        let plan = plan(3);
+        let gates = Gates::bind(&plan).unwrap();
+        let sockets: Vec<_> = (0..3).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
+        let at = |n: usize| sockets[n].local_addr().unwrap();
+        let told = gates.addresses().unwrap();
+        let gate = |node: u16| told.iter().find(|g| (g.0, g.1) == (node, None)).unwrap().2;
+        let listeners = Listeners {
+            asides: (0..3).map(|n| (n, vec![at(n as usize)])).collect(),
+            aside_senders: (0..3).map(|n| (n, at(n as usize))).collect(),
+            ..Listeners::default()
+        };
+        let mut gates = gates.joined(&plan, &listeners);
+        let (mut clock, mut buffer) = (RunClock::new(0), [0; 64]);
+        let mut take = |gates: &mut Gates, node: usize| {
+            let port = gates.first_node + node;
+            let taken = (0..1000).find_map(|_| match gates.receive(&plan, port, &mut clock, &mut buffer) {
+                Taken::Empty => {
+                    std::thread::sleep(std::time::Duration::from_nanos(MS as u64));
+                    None
+                }
+                taken => Some(taken),
+            });
+            taken.map(|t| (t, buffer))
+        };
+        sockets[2].send_to(b"hand", gate(1)).unwrap();
+        let Some((Taken::Packet(e), bytes)) = take(&mut gates, 1) else { panic!("nothing entered") };
+        assert_eq!((e.from, e.to, &bytes[..e.len]), (2, 1, &b"hand"[..]));
+        assert!(gates.deliver(e.exit, e.to, 46, &bytes[..e.len]));
+        let mut got = [0; 64];
+        let (len, from) = sockets[1].recv_from(&mut got).unwrap();
+        assert_eq!(
+            (&got[..len], from),
+            (&b"hand"[..], gate(2)),
+            "it comes from the gate that stands for node 2"
+        );
+        // Neither a stranger nor a node that writes to itself comes in.
+        UdpSocket::bind("127.0.0.1:0").unwrap().send_to(b"?", gate(1)).unwrap();
+        assert!(matches!(take(&mut gates, 1), Some((Taken::Stranger, _))));
+        sockets[1].send_to(b"?", gate(1)).unwrap();
+        assert!(matches!(take(&mut gates, 1), Some((Taken::Stranger, _))));
     }
 }

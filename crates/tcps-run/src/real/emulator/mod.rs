@@ -14,8 +14,9 @@ mod taps;
 
 use super::{clock::RunClock, ring::Producer};
 use crate::{
+    background::BusyNetwork,
     error::RunError,
-    plan::{Isolation, Plan},
+    plan::{FlowPlan, Isolation, Plan},
 };
 use gates::Gates;
 pub use relay::Relay;
@@ -27,8 +28,8 @@ use std::{
 };
 use taps::Taps;
 use tcps_core::time::Time;
-use tcps_net::{Network, ASIDE_CLASS};
-use tcps_wire::header;
+use tcps_net::ASIDE_CLASS;
+use tcps_wire::{header, telehaptic};
 
 const RING_ROWS: u64 = 1 << 15;
 
@@ -38,8 +39,7 @@ trait Ports {
     fn descriptors(&self) -> Vec<RawFd>;
     /// The next datagram at a port, with its bytes in the buffer.
     fn receive(&mut self, plan: &Plan, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken;
-    /// Lets a datagram out of the network; tells whether it went.
-    fn deliver(&mut self, exit: usize, bytes: &[u8]) -> bool;
+    fn deliver(&mut self, exit: usize, to: u16, dscp: u8, bytes: &[u8]) -> bool;
     /// What says when datagrams entered.
     fn stamps(&self) -> &'static str;
     /// What went wrong so far.
@@ -84,7 +84,7 @@ struct Troubles {
 /// The emulator, before nodes have told where they listen.
 pub struct Emulator {
     entrance: Entrance,
-    network: Network,
+    network: BusyNetwork,
     ring: Producer,
 }
 
@@ -93,16 +93,17 @@ enum Entrance {
     Taps(taps::Listener),
 }
 
-/// Where a node reaches another: (from, to, channel or nothing for other datagrams, address).
-pub type GateAddress = (u16, u16, Option<u16>, SocketAddr);
+/// A gate: (node, channel, address) where a node sends what is for a channel; (node, nothing, address) that stands for a
+/// node outside channels.
+pub type GateAddress = (u16, Option<u16>, SocketAddr);
 
 /// Where nodes listen.
 #[derive(Debug, Default)]
 pub struct Listeners {
     /// Per (node, channel).
     pub channels: BTreeMap<(u16, u16), SocketAddr>,
-    /// Per node, for everything else.
-    pub asides: BTreeMap<u16, SocketAddr>,
+    /// Per node, for everything else, in the order of its loops.
+    pub asides: BTreeMap<u16, Vec<SocketAddr>>,
     /// Every address from which a node sends everything else: its loops have a socket each.
     pub aside_senders: BTreeSet<(u16, SocketAddr)>,
 }
@@ -110,9 +111,7 @@ pub struct Listeners {
 impl Emulator {
     /// Builds the network and its ports; TUN devices are taken at `taps`.
     pub fn prepare(plan: &Plan, ring: &Path, taps: Option<&Path>) -> Result<Self, RunError> {
-        let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
-        let network =
-            Network::new(&plan.network, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))?;
+        let network = BusyNetwork::new(plan)?;
         let entrance = match plan.real.network {
             Isolation::Gates => Entrance::Gates(Gates::bind(plan)?),
             Isolation::Namespaces => Entrance::Taps(taps::Listener::bind(taps)?),
@@ -131,7 +130,7 @@ impl Emulator {
     /// Joins the nodes. Run time is 0 at `start` (CLOCK_MONOTONIC).
     pub fn join(self, plan: &Plan, listeners: &Listeners, start: Time) -> Result<Relay, RunError> {
         let ports: Box<dyn Ports> = match self.entrance {
-            Entrance::Gates(gates) => Box::new(gates.joined(listeners)),
+            Entrance::Gates(gates) => Box::new(gates.joined(plan, listeners)),
             Entrance::Taps(listener) => {
                 Box::new(Taps::new(listener.devices(plan.nodes.len())?, &listeners.channels))
             }
@@ -142,11 +141,30 @@ impl Emulator {
 
 /// Flow, sample and accounted size of a UDP datagram that takes `wire_bytes` on the wire.
 fn account(plan: &Plan, channel: Option<u16>, datagram: &[u8], wire_bytes: u32) -> (u16, u32, u32) {
+    if let (Some(c), Ok(packet)) = (channel, telehaptic::Packet::new_checked(datagram)) {
+        return (ASIDE_CLASS, 0, plan.accounted_telehaptic(c, &packet));
+    }
     let parsed = header::Packet::new_checked(datagram).ok().and_then(|p| header::Repr::parse(&p).ok());
     match (channel, parsed) {
         (Some(c), Some(h)) if usize::from(h.flow) < plan.flows.len() => {
             (h.flow, h.index, plan.accounted_bytes(c, wire_bytes, h.payload_bytes()))
         }
+        (Some(c), None) => (carried(plan, c), 0, wire_bytes - encapsulation_bytes(plan, c)),
         _ => (ASIDE_CLASS, 0, wire_bytes),
+    }
+}
+
+/// The first flow of a channel, which stands for datagrams that do not name their own.
+fn carried(plan: &Plan, channel: u16) -> u16 {
+    let on = |f: &FlowPlan| f.path.iter().any(|v| v.channel == Some(channel));
+    plan.flows.iter().position(on).map_or(ASIDE_CLASS, |f| f as u16)
+}
+
+/// Headers that are there only because the transport's own IP packets ride in UDP on sockets (DECISIONS 16).
+fn encapsulation_bytes(plan: &Plan, channel: u16) -> u32 {
+    if plan.channels[usize::from(channel)].transport == "tcp" {
+        8 + 20
+    } else {
+        0
     }
 }

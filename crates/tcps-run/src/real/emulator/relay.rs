@@ -2,6 +2,7 @@
 
 use super::{Entered, Ports, Taken};
 use crate::{
+    background::BusyNetwork,
     node::histogram,
     plan::{Action, Plan},
     real::{
@@ -22,7 +23,7 @@ use tcps_core::{
     record::{Kind, Record},
     time::{Time, NEVER},
 };
-use tcps_net::{LinkChange, NetEvent, Network, Packet, ASIDE_CLASS};
+use tcps_net::{LinkChange, NetEvent, Packet, ASIDE_CLASS};
 
 /// Datagrams taken from a port before the others have their turn.
 const BATCH: usize = 64;
@@ -54,7 +55,7 @@ pub struct Relay {
     start: Time,
     clock: RunClock,
     ports: Box<dyn Ports>,
-    network: Network,
+    network: BusyNetwork,
     /// Without links all nodes reach each other at once.
     linked: bool,
     ring: Producer,
@@ -78,7 +79,7 @@ pub struct Relay {
 impl Relay {
     pub(super) fn new(
         ports: Box<dyn Ports>,
-        network: Network,
+        network: BusyNetwork,
         ring: Producer,
         plan: &Plan,
         start: Time,
@@ -244,7 +245,7 @@ impl Relay {
         let letter = &self.letters[packet.payload as usize];
         let (arrived, from, exit) = (letter.arrived, letter.from, letter.exit);
         let set = (at - letter.entered).max(0);
-        let went = self.ports.deliver(exit, &letter.bytes);
+        let went = self.ports.deliver(exit, packet.dst, packet.dscp, &letter.bytes);
         let sent = self.clock.now();
         let path = self.paths.entry((from, packet.dst)).or_insert_with(Journey::new);
         if went {
@@ -304,7 +305,7 @@ impl Relay {
 
     fn report(self, privileges: Vec<String>, cpu_ns: Time, plan: &Plan) -> Report {
         let mut report = Report::default();
-        report.network(&self.network);
+        report.network(self.network.network());
         report.errors = self.errors;
         let troubles = self.ports.troubles();
         let name = |n: u16| plan.nodes[n as usize].name.as_str();

@@ -101,7 +101,7 @@ impl Ports for Taps {
         Taken::Packet(entered)
     }
 
-    fn deliver(&mut self, exit: usize, bytes: &[u8]) -> bool {
+    fn deliver(&mut self, exit: usize, _to: u16, _dscp: u8, bytes: &[u8]) -> bool {
         let sent = self.devices[exit].write(bytes).is_ok_and(|n| n == bytes.len());
         self.unsent += u64::from(!sent);
         sent

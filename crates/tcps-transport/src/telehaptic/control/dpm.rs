@@ -125,7 +125,7 @@ impl Dpm {
 
     fn is_steady(&self) -> bool {
         let Some(first) = self.values.first() else { return false };
-        let near = |v: &f64| (v - first).abs() <= self.rule.tolerance * first;
+        let near = |v: &f64| (v - first).abs() <= self.rule.tolerance * first.abs();
         self.values.len() == self.rule.differences
             && self.values.iter().all(near)
             && !self.rule.trend.is_in(&self.values)
@@ -238,4 +238,111 @@ pub(super) fn guarded(
     let hops = params.integer("hops", 0..=100)?.unwrap_or(1);
     let guard = Guard::new(steady_ns, congested_ns, period_ns, f64::from(hops) * 8e9 / rate_bps);
     Ok(Box::new(Dpm::new(rule, Some(guard))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A controller and the time, a notice every 10 ms about a packet 5 ms old.
+    struct Bench(Box<dyn RateController>, Time);
+
+    impl Bench {
+        fn new(make: super::super::Make, params: serde_json::Value) -> Self {
+            Self(make(&Params::new("test", &params), MS).unwrap(), 0)
+        }
+
+        /// k after each notice.
+        fn hears(&mut self, delays_ms: impl IntoIterator<Item = f64>) -> Vec<u8> {
+            let mut ks = Vec::new();
+            for delay_ms in delays_ms {
+                self.1 += 10 * MS;
+                let delay_ns = (delay_ms * MS as f64) as Time;
+                let (generated_ns, fresh) = (self.1 - 5 * MS, true);
+                let (fragments, wire_bytes, certain, reverse_ns) = (1, 137, true, 15 * MS);
+                let notice =
+                    DelayNotice { delay_ns, fresh, generated_ns, fragments, wire_bytes, certain, reverse_ns };
+                self.0.feedback(self.1, &Feedback::Delay(notice));
+                ks.push(self.0.fragments(self.1));
+            }
+            ks
+        }
+
+        fn rising(&mut self) -> Vec<u8> {
+            self.hears((0..9).map(|i| 20.0 + f64::from(i)))
+        }
+
+        fn steady(&mut self, notices: usize) -> Vec<u8> {
+            self.hears((0..notices).map(|i| 20.0 + (i % 2) as f64 / 10.0))
+        }
+    }
+
+    // [PROTOCOLS 2.6]
+    #[test]
+    fn eight_rises_are_congestion_and_seven_are_not() {
+        let mut b = Bench::new(step, json!({}));
+        assert_eq!(b.rising(), [1, 1, 1, 1, 1, 1, 1, 1, 4], "nine values have eight differences");
+        let mut b = Bench::new(step, json!({"differences": 7}));
+        assert_eq!(b.rising()[..8], [1, 1, 1, 1, 1, 1, 1, 4]);
+    }
+
+    // [PROTOCOLS 2.7]
+    #[test]
+    fn congestion_goes_to_the_top_at_once_or_by_one_and_steadiness_down_by_one() {
+        let mut b = Bench::new(step, json!({}));
+        b.rising();
+        assert_eq!(b.steady(24), [[4; 7].as_slice(), &[3; 8], &[2; 8], &[1; 1]].concat());
+        let mut b = Bench::new(multistep, json!({}));
+        assert_eq!(*b.rising().last().unwrap(), 2);
+        assert_eq!(*b.rising().last().unwrap(), 3);
+    }
+
+    // [PROTOCOLS 2.7]
+    #[test]
+    fn hold_up_keeps_the_k_above_the_congested_one_for_half_a_second() {
+        let mut b = Bench::new(holdup, json!({}));
+        b.rising();
+        let ks = b.steady(140);
+        let span = |k: u8| ks.iter().filter(|x| **x == k).count();
+        assert_eq!((span(4), span(3)), (7, 8), "k was 1 when congestion came: nothing held above 2");
+        assert!((55..70).contains(&span(2)), "{}: 500 ms from the first steady state", span(2));
+        b.rising();
+        b.steady(22);
+        b.rising();
+        let ks = b.steady(80);
+        assert!(ks.iter().filter(|k| **k == 3).count() > 50, "k was 2 when congestion came: {ks:?}");
+    }
+
+    // [PROTOCOLS 2.6]
+    #[test]
+    fn notices_about_packets_from_before_a_change_are_passed_over() {
+        for (settle, fours) in [("generation", 7), ("round-trip", 10)] {
+            let mut b = Bench::new(step, json!({"settle": settle}));
+            b.rising();
+            let ks = b.steady(30);
+            assert_eq!(ks.iter().filter(|k| **k == 4).count(), fours, "{settle}: {ks:?}");
+        }
+        let mut b = Bench::new(step, json!({"settle": "never", "trend": "ignored"}));
+        b.rising();
+        let fours = b.hears([24.0; 20]).iter().filter(|k| **k == 4).count();
+        assert!(fours < 7, "{fours}: values from before the change count");
+    }
+
+    // [PROTOCOLS 2.8]
+    #[test]
+    fn the_guard_keeps_k_while_a_queue_stands_and_raises_it_without_a_trend() {
+        let mut b = Bench::new(guarded, json!({}));
+        b.hears([15.0; 20]);
+        assert_eq!(b.hears([15.0, 25.0, 15.0, 25.0, 25.0, 25.0]).last(), Some(&4), "more than 3 ms");
+        let full = b.hears((0..60).map(|i| 98.0 + f64::from(i % 2)));
+        assert!(full.iter().all(|k| *k == 4), "a full buffer is not steady");
+        let mut b = Bench::new(step, json!({}));
+        b.rising();
+        assert_eq!(
+            b.hears((0..60).map(|i| 98.0 + f64::from(i % 2))).last(),
+            Some(&1),
+            "the published rule is fooled"
+        );
+    }
 }

@@ -1,58 +1,14 @@
 //! The virtual driver against what arithmetic says.
 
+use crate::common::{chain, of, refusal, simulate, MS};
 use serde_json::{json, Value};
 use std::path::PathBuf;
-use tcps_core::record::{DropReason, Kind, Record, RECORD_BYTES};
+use tcps_core::record::{DropReason, Kind};
 use tcps_run::{
     code::NoPython,
     plan::Plan,
-    report::Report,
     virtual_time::{run, Options},
 };
-
-const MS: i64 = 1_000_000;
-
-/// Operator, server and arm on three nodes; a forward flow at 1 kHz over two channels.
-fn chain() -> Value {
-    json!({
-        "name": "chain", "seed": 1, "duration_ns": 1000 * MS, "sessions": ["main"],
-        "nodes": [{"name": "op"}, {"name": "edge"}, {"name": "top"}],
-        "components": [
-            {"name": "operator", "kind": "tactile-operator", "session": 0, "node": 0},
-            {"name": "srv", "kind": "srv", "session": 0, "node": 1},
-            {"name": "arm", "kind": "tactile-teleoperator", "session": 0, "node": 2}],
-        "flows": [{
-            "name": "kinematic", "session": 0, "direction": "forward", "period_ns": MS, "codec": "f32",
-            "source": {"kind": "generated", "bytes": 24}, "sink": {"kind": "verify"},
-            "path": [{"component": 0, "channel": 0}, {"component": 1, "channel": 1}, {"component": 2}]}],
-        "channels": [
-            {"name": "a", "session": 0, "a": 0, "b": 1, "transport": "udp"},
-            {"name": "b", "session": 0, "a": 1, "b": 2, "transport": "udp"}],
-        "network": {
-            "vertices": ["op", "edge", "top"],
-            "links": [link("l1.forward", 0, 1), link("l1.backward", 1, 0), link("l2.forward", 1, 2), link("l2.backward", 2, 1)]},
-    })
-}
-
-fn link(name: &str, from: u16, to: u16) -> Value {
-    json!({"name": name, "from": from, "to": to, "delay_ns": 5 * MS})
-}
-
-fn simulate(plan: &Value, name: &str) -> (Report, Vec<Record>) {
-    let plan: Plan = serde_json::from_value(plan.clone()).expect("a plan");
-    let path: PathBuf = std::env::temp_dir().join(format!("tcps-virtual-{name}-{}", std::process::id()));
-    let options = Options { records: Some(&path), pcapng: None, progress: None };
-    let report = run(&plan, &mut NoPython, options).expect("a run");
-    let bytes = std::fs::read(&path).expect("rows");
-    std::fs::remove_file(&path).expect("rows");
-    let rows =
-        bytes.chunks_exact(RECORD_BYTES).map(|b| Record::from_bytes(b.try_into().unwrap()).expect("a row"));
-    (report, rows.collect())
-}
-
-fn of(rows: &[Record], kind: Kind) -> Vec<Record> {
-    rows.iter().filter(|r| r.kind == kind).copied().collect()
-}
 
 #[test]
 fn delay_is_the_sum_of_propagation() {
@@ -180,21 +136,6 @@ fn duplicates_are_delivered_once() {
 }
 
 #[test]
-fn a_blocking_send_holds_the_next_sample_but_not_the_core() {
-    // 1000 B at 4 Mbit/s take 2.1 ms: with blocking sends the second flow keeps its core, the first one waits.
-    let mut plan = chain();
-    plan["flows"][0]["source"]["bytes"] = json!(1000);
-    plan["flows"][0]["blocking_send"] = json!(true);
-    plan["network"]["links"][0]["rate_bps"] = json!(4e6);
-    let (_, rows) = simulate(&plan, "blocking");
-    let enters = of(&rows, Kind::Enter);
-    let wire = ((1000 + 24 + 54) as f64 * 8e9 / 4e6) as i64;
-    for w in enters.windows(2).take(300) {
-        assert!((w[1].time_ns - w[0].time_ns - wire).abs() <= 1, "{} {}", w[1].time_ns - w[0].time_ns, wire);
-    }
-}
-
-#[test]
 fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     let mut plan = chain();
     plan["network"]["links"][0]["loss"] = json!({"kind": "random", "p": 0.1});
@@ -304,9 +245,8 @@ fn a_plan_with_numbers_that_name_nothing_is_refused() {
     for (bend, says) in bends {
         let mut plan = chain();
         bend(&mut plan);
-        let plan: Plan = serde_json::from_value(plan).expect("a plan");
-        let refused = run(&plan, &mut NoPython, Options { records: None, pcapng: None, progress: None });
-        assert!(refused.as_ref().is_err_and(|e| e.0.contains(says)), "{says}: {:?}", refused.err());
+        let refused = refusal(plan);
+        assert!(refused.contains(says), "{says}: {refused}");
     }
 }
 
@@ -335,13 +275,28 @@ fn a_restarted_flow_is_where_its_recording_is() {
 }
 
 #[test]
-fn a_periodic_stage_has_its_own_pace_and_ends_with_the_run() {
+fn measured_boundaries_delay_ticks_sends_and_receives_and_keep_the_order() {
     let mut plan = chain();
-    plan["flows"][0]["sink"] = json!({"kind": "count"});
-    plan["flows"][0]["path"][1]["steps"] = json!([{"kind": "predict", "run": {"kind": "builtin", "name": "zoh", "symbol": ""}, "period_ns": 2 * MS}]);
-    let (_, rows) = simulate(&plan, "periodic");
-    let left = of(&rows, Kind::Exit).into_iter().filter(|r| r.point == 3).count();
-    assert!((495..=500).contains(&left), "{left}");
-    let superseded = of(&rows, Kind::Superseded).len();
-    assert!((490..=500).contains(&superseded), "{superseded}");
+    let constant = |ns: i64| json!({"kind": "constant", "ns": ns});
+    plan["nodes"][0]["wakeup"] = constant(40_000);
+    plan["nodes"][0]["send"] = constant(10_000);
+    plan["nodes"][1]["receive"] = constant(20_000);
+    let (report, rows) = simulate(&plan, "boundary");
+    let (sent, enter) = (of(&rows, Kind::Sent), of(&rows, Kind::Enter));
+    assert!(sent.iter().zip(0..).all(|(r, k)| r.time_ns == k * MS + 40_000 && r.value == r.time_ns));
+    assert!(enter.len() > 900 && enter.iter().all(|r| r.value == 5 * MS + 30_000));
+    assert!(of(&rows, Kind::Delivered).iter().all(|r| r.value == 10 * MS + 30_000));
+    assert_eq!(report.nodes[0].missed_ticks, 0);
+
+    // A spread of costs far beyond the period: some ticks are missed, and nothing overtakes.
+    let spread = json!({"kind": "empirical", "quantiles_ns": [0, 3 * MS]});
+    for key in ["wakeup", "send", "receive"] {
+        plan["nodes"][0][key] = spread.clone();
+        plan["nodes"][1][key] = spread.clone();
+    }
+    let (report, rows) = simulate(&plan, "boundary-spread");
+    assert!(report.nodes[0].missed_ticks > 100);
+    let indices: Vec<u32> = of(&rows, Kind::Delivered).iter().map(|r| r.index).collect();
+    assert!(indices.len() > 300 && indices.windows(2).all(|w| w[0] < w[1]));
+    assert_eq!(simulate(&plan, "boundary-again").1, rows, "the same seed, the same rows");
 }

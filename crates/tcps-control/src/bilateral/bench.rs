@@ -1,0 +1,129 @@
+//! Both sides of a scheme with a line between them: constant delay, and losses in bursts.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+use tcps_core::seed::Stream;
+
+use super::{arm::ArmParams, FollowerSide, LeaderSide, Motion, SlaveParams, VALUES};
+
+/// Period of both sides, in s.
+pub const TICK_S: f64 = 0.001;
+
+/// What is run.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Name of the scheme.
+    pub scheme: &'static str,
+    /// Its parameters.
+    pub params: Value,
+    /// Round trip, in ticks of 1 ms; half of it each way.
+    pub rtt_ms: usize,
+    /// Share of messages lost each way.
+    pub loss: f64,
+    /// Mean length of a loss, in messages.
+    pub burst: f64,
+    /// Operator and slave.
+    pub arm: ArmParams,
+    /// The slave with its wall.
+    pub slave: SlaveParams,
+    /// Seed of the losses.
+    pub seed: u64,
+}
+
+impl Setup {
+    /// A scheme over a round trip without loss, with the defaults of everything else.
+    pub fn new(scheme: &'static str, rtt_ms: usize) -> Self {
+        Self {
+            scheme,
+            params: Value::Null,
+            rtt_ms,
+            loss: 0.0,
+            burst: 1.0,
+            arm: ArmParams::default(),
+            slave: SlaveParams::default(),
+            seed: 1,
+        }
+    }
+}
+
+/// What is seen at a tick.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen {
+    /// Device.
+    pub leader: Motion,
+    /// Slave.
+    pub slave: Motion,
+    /// Force of the device on the hand, in N.
+    pub force_n: f64,
+    /// Force of the wall, in N.
+    pub contact_n: f64,
+    /// Energy that has gone into the channel at both ports, in J.
+    pub energy_j: f64,
+}
+
+/// Runs a scheme for `ticks`; `wanted` says where the hand wants to be, by time in s.
+pub fn run(setup: &Setup, ticks: usize, wanted: impl Fn(f64) -> Motion) -> Result<Vec<Seen>, String> {
+    let mut leader = LeaderSide::new(setup.scheme, &setup.params, setup.arm)?;
+    let mut follower = FollowerSide::new(setup.scheme, &setup.params, setup.slave)?;
+    let mut there = Line::new(setup, setup.rtt_ms / 2, "there");
+    let mut back = Line::new(setup, setup.rtt_ms - setup.rtt_ms / 2, "back");
+    let mut seen = Vec::with_capacity(ticks);
+    for n in 0..ticks {
+        let message = leader.tick(TICK_S, wanted(n as f64 * TICK_S), back.newest(n));
+        there.send(n, message);
+        let message = follower.tick(TICK_S, there.newest(n));
+        back.send(n, message);
+        seen.push(Seen {
+            leader: leader.at(),
+            slave: follower.at(),
+            force_n: leader.force_n,
+            contact_n: follower.contact_n(),
+            energy_j: leader.energy_j + follower.energy_j,
+        });
+    }
+    Ok(seen)
+}
+
+/// A line with delay and Gilbert's losses. [Gilbert 1960]
+struct Line {
+    delay: usize,
+    enter: f64,
+    leave: f64,
+    bad: bool,
+    stream: Stream,
+    flying: VecDeque<(usize, [f64; VALUES])>,
+    newest: Vec<f64>,
+}
+
+impl Line {
+    fn new(setup: &Setup, delay: usize, name: &str) -> Self {
+        let leave = 1.0 / setup.burst.max(1.0);
+        Self {
+            delay,
+            enter: leave * setup.loss / (1.0 - setup.loss),
+            leave,
+            bad: false,
+            stream: Stream::new(setup.seed, name),
+            flying: VecDeque::new(),
+            newest: Vec::new(),
+        }
+    }
+
+    fn send(&mut self, now: usize, message: [f64; VALUES]) {
+        if !self.bad {
+            self.flying.push_back((now + self.delay, message));
+        }
+        let turn = self.stream.unit() < if self.bad { self.leave } else { self.enter };
+        self.bad ^= turn;
+    }
+
+    fn newest(&mut self, now: usize) -> &[f64] {
+        while let Some((_, message)) = self.flying.front().filter(|(at, _)| *at <= now) {
+            self.newest.clear();
+            self.newest.extend_from_slice(message);
+            self.flying.pop_front();
+        }
+        &self.newest
+    }
+}

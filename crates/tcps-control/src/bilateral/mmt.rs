@@ -1,0 +1,188 @@
+//! Scheme `mmt`: model-mediated teleoperation. The operator feels a model of the environment that the follower learns.
+//!
+//! ```text
+//! follower  F_e = K (x - p) + B v by recursive least squares with forgetting 0.99, while in contact
+//!           sends K, p, B anew if K has changed by more than 10 % or p by more than 1 mm
+//! leader    F_l = K (x - p) + B v beyond p, without delay around it; changes by at most 0.05 N in a ms;
+//!           a surface that would come to lie in front of the hand starts at the hand and moves there slowly
+//! ```
+//! It does not mind delay and is slow to follow an environment that changes. It keeps no account of energy.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{pd, Content, Coupling, Drive, Motion, Received};
+use crate::params::{parse, positive};
+
+/// Contact begins at this force, in N.
+const TOUCH_N: f64 = 0.02;
+/// Samples in contact before a first model is sent.
+const ENOUGH: u32 = 20;
+const FORGETTING: f64 = 0.99;
+const P0: f64 = 1e8;
+/// The fit learns only while the slave moves by this much, in m: a slave at rest would make it forget what it knows.
+const MOVED_M: f64 = 2e-5;
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Params {
+    /// Relative change of the stiffness that is sent.
+    stiffness_change: f64,
+    /// Shift of the surface that is sent, in m.
+    shift_m: f64,
+    /// Largest change of the force, in N per ms.
+    most_n_ms: f64,
+    /// Speed at which a surface moves towards where it is, in m/s.
+    surface_m_s: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { stiffness_change: 0.1, shift_m: 0.001, most_n_ms: 0.05, surface_m_s: 0.05 }
+    }
+}
+
+fn read(params: &Value) -> Result<Params, String> {
+    let p: Params = parse(params)?;
+    for (key, value) in [
+        ("stiffness_change", p.stiffness_change),
+        ("shift_m", p.shift_m),
+        ("most_n_ms", p.most_n_ms),
+        ("surface_m_s", p.surface_m_s),
+    ] {
+        positive(key, value)?;
+    }
+    Ok(p)
+}
+
+/// A surface to the right of which there is a spring with a damper.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Model {
+    stiffness: f64,
+    surface: f64,
+    damping: f64,
+}
+
+impl Model {
+    fn force(&self, at: Motion) -> f64 {
+        let depth = at.x - self.surface;
+        if depth > 0.0 {
+            (self.stiffness * depth + self.damping * at.v).max(0.0)
+        } else {
+            0.0
+        }
+    }
+}
+
+/// The operator's half.
+pub(super) struct Leader {
+    params: Params,
+    shown: Option<Model>,
+    force: f64,
+}
+
+impl Leader {
+    pub(super) fn new(params: &Value) -> Result<Self, String> {
+        Ok(Self { params: read(params)?, shown: None, force: 0.0 })
+    }
+
+    /// Takes a model without pushing the hand: its surface comes from where the hand is.
+    fn approach(&mut self, t: f64, hand: f64, model: Model) -> Model {
+        let before = self.shown.map_or(hand.max(model.surface), |m| m.surface);
+        let least = before - self.params.surface_m_s * t;
+        // Backing off the surface is free; it comes nearer slowly.
+        Model { surface: model.surface.max(least), ..model }
+    }
+}
+
+// [PROTOCOLS 8.5] the leader renders F = K depth n + B v_n; never more than 0.05 N per ms, never a surface into the hand
+impl super::Leader for Leader {
+    fn tick(&mut self, t: f64, device: Motion, received: Option<Received>) -> (f64, Content) {
+        if let Some(Received { content: [stiffness, surface, damping], .. }) =
+            received.filter(|r| r.content[0] > 0.0)
+        {
+            self.shown = Some(self.approach(t, device.x, Model { stiffness, surface, damping }));
+        }
+        let wanted = self.shown.map_or(0.0, |m| m.force(device));
+        let most = self.params.most_n_ms * t * 1e3;
+        self.force += (wanted - self.force).clamp(-most, most);
+        (self.force, [device.x, device.v, 0.0])
+    }
+}
+
+/// The slave's half.
+pub(super) struct Follower {
+    params: Params,
+    local: pd::Follower,
+    fit: Fit,
+    sent: Model,
+}
+
+impl Follower {
+    pub(super) fn new(params: &Value, coupling: Coupling) -> Result<Self, String> {
+        let local = pd::Follower::new(&Value::Null, coupling)?;
+        Ok(Self { params: read(params)?, local, fit: Fit::new(), sent: Model::default() })
+    }
+
+    // [PROTOCOLS 8.5] update only if the stiffness changed by more than 10 % or the surface by more than the threshold
+    fn news(&self, model: Model) -> bool {
+        let change = (model.stiffness - self.sent.stiffness).abs();
+        change > self.params.stiffness_change * self.sent.stiffness
+            || (model.surface - self.sent.surface).abs() > self.params.shift_m
+    }
+}
+
+impl super::Follower for Follower {
+    fn tick(&mut self, t: f64, slave: Motion, contact: f64, received: Option<Received>) -> (Drive, Content) {
+        let (drive, _) = self.local.tick(t, slave, contact, received);
+        if contact > TOUCH_N {
+            self.fit.learn(slave, contact);
+        }
+        if let Some(model) = self.fit.model().filter(|m| self.news(*m)) {
+            self.sent = model;
+        }
+        (drive, [self.sent.stiffness, self.sent.surface, self.sent.damping])
+    }
+}
+
+/// F = K x - K p + B v, fitted by recursive least squares.
+struct Fit {
+    learned_m: f64,
+    theta: [f64; 3],
+    p: [[f64; 3]; 3],
+    seen: u32,
+}
+
+impl Fit {
+    fn new() -> Self {
+        let mut p = [[0.0; 3]; 3];
+        (0..3).for_each(|i| p[i][i] = P0);
+        Self { learned_m: f64::NEG_INFINITY, theta: [0.0; 3], p, seen: 0 }
+    }
+
+    // [PROTOCOLS 8.5] recursive least squares with forgetting 0.99 on F = K (x - p) + B v
+    fn learn(&mut self, at: Motion, force: f64) {
+        if (at.x - self.learned_m).abs() < MOVED_M {
+            return;
+        }
+        self.learned_m = at.x;
+        let row = [at.x, 1.0, at.v];
+        let gain: [f64; 3] = std::array::from_fn(|i| (0..3).map(|j| self.p[i][j] * row[j]).sum());
+        let scale = FORGETTING + (0..3).map(|i| row[i] * gain[i]).sum::<f64>();
+        let error = force - (0..3).map(|i| self.theta[i] * row[i]).sum::<f64>();
+        (0..3).for_each(|i| self.theta[i] += gain[i] / scale * error);
+        for i in 0..3 {
+            for j in 0..=i {
+                let p = (self.p[i][j] - gain[i] * gain[j] / scale) / FORGETTING;
+                (self.p[i][j], self.p[j][i]) = (p, p);
+            }
+        }
+        self.seen = self.seen.saturating_add(1);
+    }
+
+    fn model(&self) -> Option<Model> {
+        let [stiffness, offset, damping] = self.theta;
+        let sound = self.seen >= ENOUGH && stiffness > 1.0 && self.theta.iter().all(|v| v.is_finite());
+        sound.then(|| Model { stiffness, surface: -offset / stiffness, damping: damping.max(0.0) })
+    }
+}

@@ -1,0 +1,157 @@
+//! Scheme `tdpa`: time-domain passivity, an observer of energy at each port and a damper that acts when the account is
+//! overdrawn.
+//!
+//! ```text
+//! at each port   P >= 0 into the channel: E_in += T P,  else E_out -= T P        each side sends its E_in
+//! leader         F = newest F_s of the follower; if E_out would exceed the E_in received: F <- F + alpha v
+//! follower       v_d = newest v of the leader (+ drift taken back); if E_out would: v_d <- v_d - beta F_s
+//! ```
+//! Without energy from the leader the slave could not begin to move, and without its motion the leader would put none in:
+//! the follower's account begins with a small credit, which is all that the channel may ever give away.
+//! (Ryu, Artigas and Preusche 2010.) alpha and beta are not computed: force or velocity is made as small as the account
+//! asks, which is the same without a division by v^2. Energies add up, so that any delay and any loss are borne.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Content, Coupling, Drive, Motion, Received};
+use crate::params::{not_negative, parse};
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Params {
+    /// Largest alpha, in N s/m: what the device can damp; the rest stays as a debt. Absent: any.
+    most_alpha_n_s_m: Option<f64>,
+    /// Rate at which drift is taken back, in 1/s; 0: not at all.
+    correction_hz: f64,
+    /// What the follower's account begins with, in J.
+    credit_j: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { most_alpha_n_s_m: None, correction_hz: 5.0, credit_j: 5e-4 }
+    }
+}
+
+fn read(params: &Value) -> Result<Params, String> {
+    let p: Params = parse(params)?;
+    not_negative("most_alpha_n_s_m", p.most_alpha_n_s_m.unwrap_or(0.0))?;
+    not_negative("correction_hz", p.correction_hz)?;
+    not_negative("credit_j", p.credit_j)?;
+    Ok(p)
+}
+
+/// Energy that went through a port, in J.
+#[derive(Debug, Clone, Default)]
+struct Account {
+    in_j: f64,
+    out_j: f64,
+    /// What the other side has put in, as far as it is known here.
+    other_j: f64,
+}
+
+impl Account {
+    fn hear(&mut self, in_j: f64) {
+        self.other_j = self.other_j.max(in_j);
+    }
+
+    /// What may still come out.
+    fn left(&self) -> f64 {
+        (self.other_j - self.out_j).max(0.0)
+    }
+
+    // [PROTOCOLS 8.3] P >= 0: E_in += T P, else E_out -= T P
+    fn book(&mut self, work: f64) {
+        if work >= 0.0 {
+            self.in_j += work;
+        } else {
+            self.out_j -= work;
+        }
+    }
+}
+
+/// The operator's half.
+pub(super) struct Leader {
+    params: Params,
+    account: Account,
+}
+
+impl Leader {
+    pub(super) fn new(params: &Value) -> Result<Self, String> {
+        Ok(Self { params: read(params)?, account: Account::default() })
+    }
+
+    /// The force that the account allows.
+    // [PROTOCOLS 8.3] leader, impedance causality
+    fn damped(&self, t: f64, v: f64, force: f64) -> f64 {
+        let out = -t * force * v;
+        if out <= self.account.left() {
+            return force;
+        }
+        let allowed = force * self.account.left() / out;
+        match self.params.most_alpha_n_s_m {
+            Some(most) if (allowed - force).abs() > most * v.abs() => force + most * v,
+            _ => allowed,
+        }
+    }
+}
+
+impl super::Leader for Leader {
+    fn tick(&mut self, t: f64, device: Motion, received: Option<Received>) -> (f64, Content) {
+        if let Some(r) = received {
+            self.account.hear(r.content[1]);
+        }
+        let force = self.damped(t, device.v, received.map_or(0.0, |r| r.content[0]));
+        self.account.book(t * force * device.v);
+        (force, [device.v, device.x, self.account.in_j])
+    }
+}
+
+/// The slave's half.
+pub(super) struct Follower {
+    params: Params,
+    coupling: Coupling,
+    account: Account,
+    /// Where the slave is to be.
+    x_d: Option<f64>,
+}
+
+impl Follower {
+    pub(super) fn new(params: &Value, coupling: Coupling) -> Result<Self, String> {
+        let params = read(params)?;
+        let account = Account { other_j: params.credit_j, ..Account::default() };
+        Ok(Self { params, coupling, account, x_d: None })
+    }
+
+    /// The velocity nearest to the wanted one with which the work on the slave, T (free + Kd v) v, is within the account.
+    // [PROTOCOLS 8.3] follower, admittance causality
+    fn damped(&self, t: f64, free: f64, wanted: f64) -> f64 {
+        let (left, kd) = (self.account.left() / t, self.coupling.kd);
+        if (free + kd * wanted) * wanted <= left {
+            return wanted;
+        }
+        let free = free * wanted.signum();
+        let most = match kd > 0.0 {
+            true => ((free * free + 4.0 * kd * left).sqrt() - free) / (2.0 * kd),
+            false => left / free,
+        };
+        most.clamp(0.0, wanted.abs()) * wanted.signum()
+    }
+}
+
+impl super::Follower for Follower {
+    fn tick(&mut self, t: f64, slave: Motion, _contact: f64, received: Option<Received>) -> (Drive, Content) {
+        let x_d = *self.x_d.get_or_insert(slave.x);
+        let wanted = received.map_or(0.0, |r| {
+            self.account.hear(r.content[2] + self.params.credit_j);
+            r.content[0] + self.params.correction_hz * (r.content[1] - x_d)
+        });
+        let free = self.coupling.kp * (x_d - slave.x) - self.coupling.kd * slave.v;
+        let v = self.damped(t, free, wanted);
+        let force = free + self.coupling.kd * v;
+        self.x_d = Some(x_d + t * v);
+        self.account.book(-t * force * v);
+        (Drive { v, force }, [force, self.account.in_j, 0.0])
+    }
+}

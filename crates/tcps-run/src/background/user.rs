@@ -1,0 +1,229 @@
+//! A user: asks a server for objects over TCP, both ends of which are here.
+//!
+//! ```text
+//!  rest ─► connect ─► ask ─► load ─┬─► (parse) ─► next object
+//!    ▲                             └─► page is there: close
+//!    └──────── think ◄─────────────────────┘
+//! ```
+
+use tcps_core::{
+    seed::Stream,
+    time::{Time, SECOND},
+};
+use tcps_net::{
+    spec::{CongestionSpec, TcpSpec},
+    traffic::pages::{Pages, Transfer},
+};
+use tcps_transport::{
+    tcp::{Congestion, Settings, Stack},
+    Side,
+};
+
+/// What requests and objects consist of.
+const FILLER: [u8; 4096] = [0; 4096];
+/// Receive buffer of a server and send buffer of a client, which carry only requests.
+const SMALL_BUFFER_BYTES: usize = 4_096;
+/// A transfer without end.
+const ENDLESS: Transfer = Transfer { request_bytes: 1, answer_bytes: u64::MAX };
+
+/// A user and his server.
+pub(super) struct User {
+    client: Stack,
+    server: Stack,
+    pages: Option<Pages>,
+    connection_per_object: bool,
+    /// Number of the connection.
+    pub(super) connection: u32,
+    pub(super) phase: Phase,
+    transfer: Transfer,
+    /// Bytes of the request not yet written and not yet heard, of the answer not yet written and not yet there.
+    to_ask: u64,
+    to_hear: u64,
+    to_answer: u64,
+    awaited: u64,
+    /// Whether this is the page's main object.
+    is_main: bool,
+}
+
+/// What a user does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Phase {
+    /// Nothing, for as long as he is stopped.
+    Resting,
+    /// Reads, until the crowd's think clock shows this (s).
+    Thinking(f64),
+    /// Parses the main object until this moment.
+    Parsing(Time),
+    /// Loads an object.
+    Loading,
+}
+
+impl User {
+    pub(super) fn new(tcp: &TcpSpec, name: &str, seed: u64) -> Self {
+        let mut seeds = Stream::new(seed, &format!("{name}.tcp"));
+        let large = tcp.buffer_bytes as usize;
+        let settings = |send_buffer_bytes, receive_buffer_bytes| Settings {
+            congestion: match tcp.congestion {
+                CongestionSpec::Reno => Congestion::Reno,
+                CongestionSpec::Cubic => Congestion::Cubic,
+                CongestionSpec::None => Congestion::None,
+            },
+            no_delay: true,
+            send_buffer_bytes,
+            receive_buffer_bytes,
+            mtu_bytes: tcp.mtu_bytes as usize,
+        };
+        Self {
+            client: Stack::new(&settings(SMALL_BUFFER_BYTES, large), Side::A, seeds.bits()),
+            server: Stack::new(&settings(large, SMALL_BUFFER_BYTES), Side::B, seeds.bits()),
+            pages: tcp.pages.as_ref().map(|p| Pages::new(p, Stream::new(seed, &format!("{name}.pages")))),
+            connection_per_object: tcp.connection_per_object,
+            connection: 0,
+            phase: Phase::Resting,
+            transfer: ENDLESS,
+            to_ask: 0,
+            to_hear: 0,
+            to_answer: 0,
+            awaited: 0,
+            is_main: true,
+        }
+    }
+
+    /// Seconds until the first page: any part of a time to read; none before a transfer without end.
+    pub(super) fn first_think_s(&mut self, chance: f64) -> f64 {
+        self.pages.as_mut().map_or(0.0, |p| p.think_s() * chance)
+    }
+
+    /// Begins a page.
+    pub(super) fn begin(&mut self, now: Time) {
+        self.is_main = true;
+        let transfer = self.pages.as_mut().map_or(ENDLESS, Pages::begin);
+        self.connect(now);
+        self.ask(transfer);
+    }
+
+    /// Goes on after the main object has been parsed.
+    pub(super) fn go_on(&mut self, now: Time) {
+        match self.pages.as_mut().and_then(Pages::embedded) {
+            Some(transfer) => {
+                if self.connection_per_object {
+                    self.connect(now);
+                }
+                self.ask(transfer);
+            }
+            None => self.phase = Phase::Resting,
+        }
+    }
+
+    fn connect(&mut self, now: Time) {
+        self.connection = self.connection.wrapping_add(1);
+        self.server.forget(now);
+        self.client.forget(now);
+        self.server.listen(now);
+        self.client.connect(now);
+    }
+
+    fn ask(&mut self, transfer: Transfer) {
+        self.transfer = transfer;
+        (self.to_ask, self.to_hear) = (transfer.request_bytes, transfer.request_bytes);
+        (self.to_answer, self.awaited) = (0, transfer.answer_bytes);
+        self.phase = Phase::Loading;
+    }
+
+    /// Drops everything without a word.
+    pub(super) fn rest(&mut self, now: Time) {
+        self.phase = Phase::Resting;
+        self.connection = self.connection.wrapping_add(1);
+        self.client.forget(now);
+        self.server.forget(now);
+    }
+
+    /// A packet has arrived at one of the ends.
+    pub(super) fn receive(&mut self, now: Time, to_client: bool, packet: &[u8]) {
+        match to_client {
+            true => self.client.receive(now, packet),
+            false => self.server.receive(now, packet),
+        };
+    }
+
+    /// Moves bytes and timers. True if the page is there: then the user thinks.
+    pub(super) fn work(&mut self, now: Time) -> bool {
+        self.to_ask -= fill(&mut self.client, self.to_ask);
+        let heard = drain(&mut self.server);
+        if self.to_hear > 0 {
+            self.to_hear = self.to_hear.saturating_sub(heard);
+            if self.to_hear == 0 {
+                self.to_answer = self.transfer.answer_bytes;
+            }
+        }
+        self.to_answer -= fill(&mut self.server, self.to_answer);
+        self.awaited = self.awaited.saturating_sub(drain(&mut self.client));
+        let loaded = self.phase == Phase::Loading && self.awaited == 0;
+        let over = loaded && self.next_object(now);
+        self.client.poll(now);
+        self.server.poll(now);
+        over
+    }
+
+    /// What follows an object; true if the page is there.
+    fn next_object(&mut self, now: Time) -> bool {
+        let main = std::mem::replace(&mut self.is_main, false);
+        let parse_ns = self.pages.as_mut().filter(|_| main).map_or(0, Pages::parse_ns);
+        let more = self.pages.as_ref().is_some_and(Pages::has_more);
+        if !more || self.connection_per_object {
+            self.client.close(now);
+            self.server.close(now);
+        }
+        if more {
+            self.phase = Phase::Parsing(now.saturating_add(parse_ns));
+        }
+        !more
+    }
+
+    /// Seconds of reading after a page.
+    pub(super) fn think_s(&mut self) -> f64 {
+        self.pages.as_mut().map_or(0.0, Pages::think_s)
+    }
+
+    /// When a timer of TCP runs out.
+    pub(super) fn timer_ns(&self) -> Option<Time> {
+        [self.client.wake_ns(), self.server.wake_ns()].into_iter().flatten().min()
+    }
+
+    /// The next packet that an end wants sent, its bytes appended; tells whether it goes to the client.
+    pub(super) fn pop(&mut self, out: &mut Vec<u8>) -> Option<bool> {
+        if self.client.pop(out) {
+            return Some(false);
+        }
+        self.server.pop(out).then_some(true)
+    }
+}
+
+/// Writes up to `left` bytes; how many these were.
+fn fill(stack: &mut Stack, left: u64) -> u64 {
+    let mut wrote = 0;
+    while wrote < left {
+        let part = FILLER.len().min(usize::try_from(left - wrote).unwrap_or(FILLER.len()));
+        let took = stack.write(&FILLER[..part]);
+        wrote += took as u64;
+        if took < part {
+            break;
+        }
+    }
+    wrote
+}
+
+/// Reads all that is there; how much this was.
+fn drain(stack: &mut Stack) -> u64 {
+    let mut bytes = 0;
+    stack.read(|part| bytes += part.len() as u64);
+    bytes
+}
+
+/// The longest that a thought may take, about a year.
+pub(super) const LONGEST_S: f64 = 365.0 * 86_400.0;
+
+/// A span in seconds as nanoseconds, rounded up.
+pub(super) fn span_ns(seconds: f64) -> Time {
+    (seconds.clamp(0.0, LONGEST_S) * SECOND as f64).ceil() as Time
+}

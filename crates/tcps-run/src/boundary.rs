@@ -1,0 +1,155 @@
+//! What lies between the loops of nodes and the network in virtual time, as `tcpsbed calibrate` measures it.
+//!
+//! ```text
+//! timer ── wake-up ──► loop ── send ──► network ── receive ──► loop
+//! ```
+//! A loop goes on a wake-up later than a timer was set for; a datagram enters the network a send call after it was handed
+//! over, and the loop has it a receive after it arrived. Datagrams of a node keep their order. Without measured costs
+//! nothing here takes time, and nothing is drawn.
+
+use crate::plan::Plan;
+use std::{
+    cmp::{Ordering, Reverse},
+    collections::BinaryHeap,
+};
+use tcps_core::{
+    dist::{Dist, Sampler},
+    time::{Time, NEVER},
+};
+use tcps_net::Packet;
+
+/// A datagram between a loop and the network.
+#[derive(Debug)]
+pub enum Crossing {
+    /// On its way out of node `from`.
+    Out {
+        /// The node.
+        from: u16,
+        /// What enters the network.
+        packet: Packet,
+    },
+    /// In the socket of node `to`.
+    In {
+        /// The node.
+        to: u16,
+        /// Number of the datagram.
+        letter: u32,
+        /// When it arrived.
+        arrived: Time,
+    },
+}
+
+/// All boundaries of a run.
+#[derive(Debug, Default)]
+pub struct Boundary {
+    nodes: Vec<Side>,
+    crossing: BinaryHeap<Reverse<Pending>>,
+    order: u64,
+}
+
+/// The boundary of a node.
+#[derive(Debug)]
+struct Side {
+    wakeup: Option<Sampler>,
+    send: Option<Sampler>,
+    receive: Option<Sampler>,
+    /// The deadline that `late` was drawn for.
+    deadline: Time,
+    late: Time,
+    /// When its last datagram is out, and in.
+    out: Time,
+    inward: Time,
+}
+
+#[derive(Debug)]
+struct Pending {
+    at: Time,
+    order: u64,
+    what: Crossing,
+}
+
+impl Boundary {
+    /// The boundaries of a plan.
+    pub fn new(plan: &Plan) -> Self {
+        let side = |node: &crate::plan::NodePlan| {
+            let sampler = |dist: &Option<Dist>, what: &str| {
+                dist.clone().map(|d| Sampler::new(d, plan.seed, &format!("nodes.{}.{what}", node.name)))
+            };
+            Side {
+                wakeup: sampler(&node.wakeup, "wakeup"),
+                send: sampler(&node.send, "send"),
+                receive: sampler(&node.receive, "receive"),
+                deadline: NEVER,
+                late: 0,
+                out: 0,
+                inward: 0,
+            }
+        };
+        Self { nodes: plan.nodes.iter().map(side).collect(), ..Self::default() }
+    }
+
+    /// When a node wakes up whose timer is set for `deadline`: the same for the same deadline.
+    pub fn wakes(&mut self, node: usize, deadline: Time) -> Time {
+        let side = &mut self.nodes[node];
+        let Some(wakeup) = side.wakeup.as_mut().filter(|_| deadline < NEVER) else { return deadline };
+        if side.deadline != deadline {
+            (side.deadline, side.late) = (deadline, wakeup.draw());
+        }
+        deadline.saturating_add(side.late)
+    }
+
+    /// When a packet that a node hands over now enters the network; nothing if at once.
+    pub fn leaves(&mut self, now: Time, from: u16, packet: &Packet) -> Option<Time> {
+        let side = &mut self.nodes[usize::from(from)];
+        let at = (now + side.send.as_mut()?.draw()).max(side.out);
+        side.out = at;
+        self.push(at, Crossing::Out { from, packet: *packet });
+        Some(at)
+    }
+
+    /// Whether a datagram that arrives now waits in the socket of its node.
+    pub fn waits(&mut self, now: Time, to: u16, letter: u32) -> bool {
+        let side = &mut self.nodes[usize::from(to)];
+        let Some(receive) = side.receive.as_mut() else { return false };
+        let at = (now + receive.draw()).max(side.inward);
+        side.inward = at;
+        self.push(at, Crossing::In { to, letter, arrived: now });
+        true
+    }
+
+    fn push(&mut self, at: Time, what: Crossing) {
+        self.order += 1;
+        self.crossing.push(Reverse(Pending { at, order: self.order, what }));
+    }
+
+    /// When the next datagram is across.
+    pub fn next(&self) -> Time {
+        self.crossing.peek().map_or(NEVER, |Reverse(p)| p.at)
+    }
+
+    /// The next datagram that is across at `now`.
+    pub fn across(&mut self, now: Time) -> Option<Crossing> {
+        self.crossing.peek().filter(|Reverse(p)| p.at <= now)?;
+        self.crossing.pop().map(|Reverse(p)| p.what)
+    }
+}
+
+impl Ord for Pending {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
+}
+
+impl PartialOrd for Pending {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Pending {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Pending {}

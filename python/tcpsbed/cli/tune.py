@@ -1,0 +1,128 @@
+"""`tcpsbed tune`: gains for a network, with theory beside them and the figure of control quality. [PROTOCOLS 11.1]"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tcpsbed.cli.failures import FAILED, guarded
+from tcpsbed.cli.options import Quiet
+from tcpsbed.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from tcpsbed.control.theory import LoopModel, Margins
+    from tcpsbed.control.tuning import Tuned
+
+HELP = """Find the gains of the step experiment's controller for a network, and how good control through it can be.
+
+\b
+Examples:
+  tcpsbed tune --rtt "10 ms"
+  tcpsbed tune --rtt "10 ms" --loss 30% --bursts 5 --overshoot 20 --undershoot 20
+  tcpsbed tune --rtt "10 ms" --for sensitivity --overshoot 20 --nyquist loop.svg
+
+The gains give the shortest mean rise time, or the steepest growth of the overshoot with the round trip (to make changes
+of the network visible), among those for which 95 % of runs keep the limits. QoC (testbed) is log10(1 ms / rise time).
+"""
+
+
+class Goal(StrEnum):
+    """What gains are to serve."""
+
+    rise = "rise"
+    sensitivity = "sensitivity"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("tune", help=HELP)(guarded(tune))
+
+
+def tune(
+    rtt: Annotated[str, typer.Option("--rtt", metavar="TIME", help="Round trip.", show_default=False)],
+    loss: Annotated[str, typer.Option("--loss", metavar="SHARE", help="Loss each way.")] = "0",
+    bursts: Annotated[
+        float, typer.Option("--bursts", min=1, help="Mean length of a loss, in packets.")
+    ] = 1.0,
+    period: Annotated[str, typer.Option("--period", metavar="TIME", help="Time between commands.")] = "1 ms",
+    c: Annotated[float, typer.Option("--c", min=1.01, help="The step falls to 1/c.")] = 2.0,
+    goal: Annotated[Goal, typer.Option("--for", help="What the gains are to serve.")] = Goal.rise,
+    overshoot: Annotated[float, typer.Option("--overshoot", help="Highest good overshoot, %.")] = 5.0,
+    undershoot: Annotated[float, typer.Option("--undershoot", help="Highest good undershoot, %.")] = 5.0,
+    runs: Annotated[int, typer.Option("--runs", min=1, help="Runs of each pair of gains.")] = 200,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of every random number.")] = 1,
+    nyquist: Annotated[
+        Path | None,
+        typer.Option("--nyquist", metavar="FILE", help="Draw the Nyquist curve.", show_default=False),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Tunes; see HELP."""
+    from tcpsbed.control import theory, tuning, values
+    from tcpsbed.control.batch import bursty
+    from tcpsbed.control.verdict import Limits
+
+    share = values.share(loss, "--loss")
+    rtt_ms, period_ms = values.duration_ns(rtt, "--rtt") / 1e6, values.positive_ns(period, "--period") / 1e6
+    network = tuning.Network(rtt_ms, period_ms, bursty(share, bursts))
+    bar = Progress("tuning", quiet=quiet or as_json)
+    try:
+        found = tuning.tune(
+            network,
+            goal=goal.value,
+            limits=Limits(overshoot=overshoot, undershoot=undershoot),
+            c=c,
+            runs=runs,
+            seed=seed,
+            progress=bar,
+        )
+    finally:
+        bar.clear()
+    if found is None:
+        print("no gains keep these limits in 95 % of runs")
+        raise typer.Exit(FAILED)
+    loop = theory.LoopModel(found.kp, found.ki_per_ms, period_ms, rtt_ms, c)
+    spare = theory.margins(loop)
+    if nyquist is not None:
+        _draw(loop, spare, nyquist)
+    _tell(found, spare, theory.delay_of_drops_ms(share, period_ms), nyquist, as_json=as_json, quiet=quiet)
+
+
+def _draw(loop: LoopModel, spare: Margins, file: Path) -> None:
+    from tcpsbed.control import figure
+
+    caption = f"Kp {loop.kp:g}, Ki {loop.ki_per_ms:g} per ms, delay {loop.delay_ms:g} ms, gain margin {spare.gain:.2f}"
+    figure.nyquist(loop, caption, file)
+
+
+def _tell(
+    found: Tuned, spare: Margins, drops_ms: float, drawn: Path | None, *, as_json: bool, quiet: bool
+) -> None:
+    from tcpsbed.control.table import plain
+
+    if as_json:
+        content = asdict(found) | {
+            "qoc": found.quality,
+            "margins": asdict(spare),
+            "delay_of_drops_ms": drops_ms,
+        }
+        print(json.dumps(plain(content), indent=1))
+    elif not quiet:
+        print(
+            f"gains        params = {{ kp = {found.kp:.4g}, ki_per_ms = {found.ki_per_ms:.4g} }}",
+            f"measured     rise time {found.rise_ms:.1f} ms, overshoot {found.overshoot:.1f} %, "
+            f"growing by {found.per_ms:.2f} % for each ms of RTT",
+            f"theory       gain margin {spare.gain:.2f}, delay margin {spare.delay_ms:.1f} ms without loss; "
+            f"these drops act as {drops_ms:.2f} ms of delay",
+            f"QoC (testbed) {found.quality:.2f}",
+            *([f"figure: {drawn}"] if drawn else []),
+            sep="\n",
+        )

@@ -1,0 +1,80 @@
+"""Background traffic over TCP: users, what they load, and the links that they are to fill."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tcpsbed.config.compile.book import Book
+from tcpsbed.config.compile.files import existing, read
+from tcpsbed.config.compile.network import Network
+from tcpsbed.config.model.traffic import Bulk, Transfers, Web
+from tcpsbed.config.origin import Key
+
+Tcp = Web | Transfers | Bulk
+"""Kinds of traffic over TCP."""
+
+_Pair = tuple[str, int, int]
+
+
+def users(book: Book, network: Network, name: str, entry: Tcp, pairs: list[_Pair]) -> list[dict[str, Any]]:
+    """An entry as the plan has it: users for each direction, who load from its beginning to its end."""
+    key: Key = ("traffic", name)
+    for what, bytes, least, most in (
+        ("mtu", entry.mtu_bytes, 300, 65_507),
+        ("buffer", entry.buffer_bytes, 4_096, 100_000_000),
+    ):
+        if not least <= bytes <= most:
+            raise book.scenario.error((*key, what), f"found {bytes} B", f"{least} B to {most} B")
+    model = {
+        "kind": "tcp",
+        "users": entry.connections if isinstance(entry, Bulk) else entry.users,
+        "congestion": entry.congestion,
+        "mtu_bytes": entry.mtu_bytes,
+        "buffer_bytes": entry.buffer_bytes,
+        "connection_per_object": isinstance(entry, Web) and entry.connection == "object",
+    } | _pages(book, entry, key)
+    stop = {} if entry.stop_ns is None else {"stop_ns": entry.stop_ns}
+    return [
+        {"name": f"{name}.{suffix}", "from": a, "to": b, "start_ns": entry.start_ns, "dscp": entry.dscp}
+        | stop
+        | {"model": model | _drive(book, network, entry, (a, b), key)}
+        for suffix, a, b in pairs
+    ]
+
+
+def _pages(book: Book, entry: Tcp, key: Key) -> dict[str, Any]:
+    """The laws of what is loaded."""
+    from tcpsbed.datasets import laws
+
+    if isinstance(entry, Web):
+        name = entry.pages
+        return {"pages": read(book.scenario, (*key, "pages"), lambda: laws.pages(name, book.scenario.folder))}
+    if isinstance(entry, Bulk):
+        return {}
+    path = existing(book.scenario, (*key, "sizes"), entry.sizes)
+    sizes = read(book.scenario, (*key, "sizes"), lambda: laws.empirical(path))
+    nothing = {"kind": "constant", "value": 0.0}
+    pause = {"kind": "exponential", "mean": entry.pause_ns / 1e9}
+    page = {"request": {"kind": "constant", "value": 1.0}, "main": sizes, "embedded": nothing}
+    return {"pages": page | {"object": nothing, "parse": nothing, "think": pause}}
+
+
+def _drive(
+    book: Book, network: Network, entry: Tcp, ends: tuple[int, int], key: Key
+) -> dict[str, dict[str, Any]]:
+    """The link between the ends, which users are to fill."""
+    if isinstance(entry, Bulk) or entry.utilisation is None:
+        return {}
+    at = (*key, "utilisation")
+    if entry.utilisation == 0:
+        raise book.scenario.error(at, "found 0", "a share above 0 %, up to 100 %")
+    if any("->" in on or on == "all-to-all" for on in entry.on):
+        raise book.scenario.error(
+            at, f'found on = "{entry.on[0]}"', "a link in `on`, which is the one to be used"
+        )
+    numbers = {number for on in entry.on for number in network.find(on, (*key, "on"))}
+    number = next(n for n in sorted(numbers) if (network.links[n]["from"], network.links[n]["to"]) == ends)
+    if network.links[number].get("rate_bps") is None:
+        name = network.links[number]["name"]
+        raise book.scenario.error(at, f"found {name}, which has no rate", "a link with a rate")
+    return {"drive": {"link": number, "utilisation": entry.utilisation}}

@@ -1,0 +1,159 @@
+"""Gains for a network, tuned with the batch engine, and the one figure of control quality that follows from them.
+
+```text
+Kp / c in [0, 0.4],  Ki theta / c in [0.05, 1.5]   ─► batch ─► good in 95 % of runs? ─► shortest rise time, or
+                                                                                        steepest change with the RTT
+```
+The loop after the step is linear and its gain is K / c: another c with gains in proportion answers the same, in
+percent of the step. So gains are searched relative to c, and c is free.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from tcpsbed.control.batch import Bench, Cell
+from tcpsbed.control.response import Step
+from tcpsbed.control.verdict import Limits
+
+MOST_KP = 0.4
+"""Largest Kp / c: a proportional kick on a plant without memory meets the 90 % level by itself."""
+SHARE = 0.95
+"""Share of the runs that must be good."""
+TIGHT = Limits(overshoot=5.0, undershoot=5.0)
+"""What a good run keeps for the figure of quality."""
+REFERENCE_MS = 1.0
+"""Rise time of quality 0."""
+
+Goal = Literal["rise", "sensitivity"]
+
+
+@dataclass(frozen=True)
+class Network:
+    """What lies between: round trip and period in ms, loss as the plan of a link has it."""
+
+    rtt_ms: float
+    period_ms: float = 1.0
+    loss: dict[str, Any] | None = None
+    phases: bool = True
+
+    @property
+    def theta_ms(self) -> float:
+        """Delay around the loop with its sampling."""
+        return self.rtt_ms + self.period_ms
+
+    def cell(self, kp: float, ki_per_ms: float) -> Cell:
+        """The batch engine's cell with these gains."""
+        half = self.rtt_ms / 2
+        return Cell(self.period_ms, half, half, kp, ki_per_ms, loss=self.loss, phases=self.phases)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The best gains found, the mean rise time with them, and the change of the overshoot with the round trip."""
+
+    kp: float
+    ki_per_ms: float
+    rise_ms: float
+    overshoot: float
+    per_ms: float
+
+    @property
+    def quality(self) -> float:
+        """QoC (testbed): 0 is as fast as a rise in 1 ms, -1 ten times slower."""
+        return quality(self.rise_ms)
+
+
+# [PROTOCOLS 11.1] QoC = log10(t_ref / t*), the testbed's own definition
+def quality(rise_ms: float) -> float:
+    """QoC (testbed) of a shortest mean rise time.
+
+    Examples
+    --------
+    >>> quality(100.0)
+    -2.0
+    """
+    return math.log10(REFERENCE_MS / rise_ms)
+
+
+# [PROTOCOLS 11.1] grid of (Kp, Ki) subject to overshoot and undershoot in 95 % of runs, Kp s <= 0.4
+def tune(
+    network: Network,
+    *,
+    goal: Goal = "rise",
+    limits: Limits = TIGHT,
+    c: float = 2.0,
+    runs: int = 200,
+    seed: int = 1,
+    progress: Callable[[float], object] | None = None,
+) -> Tuned | None:
+    """The gains that serve a goal within limits; none if no gains keep them.
+
+    Parameters
+    ----------
+    network
+        What lies between.
+    goal
+        `rise`: the shortest mean rise time. `sensitivity`: the steepest growth of the mean overshoot when the round trip
+        grows by a tenth, or by a period if that is more.
+    limits
+        What a good run keeps; 95 % of runs must be good.
+    c
+        The step.
+    runs
+        Runs of each pair of gains.
+    seed
+        Of every random number.
+    progress
+        Called with the share done.
+    """
+    bench = Bench(_step(network, c), runs, _duration(network), seed, limits)
+    tell = progress or (lambda _share: None)
+    coarse = _grid([0.05 * i for i in range(9)], [0.05 * 1.12**i for i in range(31)], network, c)
+    found = _best(bench, network, coarse, goal, lambda share: tell(share / 2))
+    if found is None:
+        return None
+    kps = [max(0.0, min(MOST_KP, found.kp / c + 0.0125 * i)) for i in range(-3, 4)]
+    kis = [found.ki_per_ms * 1.03**i for i in range(-4, 5)]
+    fine = sorted({(kp * c, ki) for kp in kps for ki in kis})
+    return _best(bench, network, fine, goal, lambda share: tell(0.5 + share / 2))
+
+
+def _grid(kps: Sequence[float], gs: Sequence[float], network: Network, c: float) -> list[tuple[float, float]]:
+    return [(kp * c, g * c / network.theta_ms) for kp in kps for g in gs]
+
+
+def _step(network: Network, c: float) -> Step:
+    return Step(c, math.ceil(2 * network.theta_ms))
+
+
+def _duration(network: Network) -> float:
+    return math.ceil(2 * network.theta_ms) + max(60 * network.theta_ms, 60 * network.period_ms)
+
+
+def _best(
+    bench: Bench,
+    network: Network,
+    gains: Sequence[tuple[float, float]],
+    goal: Goal,
+    progress: Callable[[float], object],
+) -> Tuned | None:
+    """The best of these gains."""
+    more = max(0.1 * network.rtt_ms, network.period_ms)
+    here = bench.run([network.cell(*pair) for pair in gains], progress=lambda share: progress(share / 2))
+    farther = replace(network, rtt_ms=network.rtt_ms + more)
+    there = bench.run(
+        [farther.cell(*pair) for pair in gains], progress=lambda share: progress((1 + share) / 2)
+    )
+    candidates = [
+        Tuned(kp, ki, near["rise_ms"]["mean"], mean, (far["overshoot"]["mean"] - mean) / more)
+        for (kp, ki), near, far in zip(gains, here, there, strict=True)
+        if near["good"] >= SHARE * bench.runs
+        for mean in (near["overshoot"]["mean"],)
+    ]
+    if goal == "rise":
+        return min(candidates, key=lambda one: one.rise_ms, default=None)
+    return max(candidates, key=lambda one: one.per_ms, default=None)

@@ -1,0 +1,60 @@
+"""JSON files of a run folder, read back: whatever is wrong with one is told with the file and the remedy."""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tcpsbed.errors import DataError
+
+REMEDY = "a file as tcpsbed run left it; run the scenario again"
+
+
+def read(file: Path, needs: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the object in a file.
+
+    Parameters
+    ----------
+    file
+        A JSON file that tcpsbed wrote.
+    needs
+        Keys that must be there.
+
+    Raises
+    ------
+    DataError
+        The file is absent, unreadable, broken, no object, or lacks a key.
+    """
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", file=file, allowed=REMEDY) from None
+    except UnicodeDecodeError:
+        raise DataError("found bytes that are no text", file=file, allowed=REMEDY) from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"found broken JSON ({error})", file=file, allowed=REMEDY) from None
+    if not isinstance(content, dict):
+        raise DataError("found no object", file=file, allowed=REMEDY)
+    for key in needs:
+        if key not in content:
+            raise DataError("found nothing", file=file, key=key, allowed=REMEDY)
+    return content
+
+
+@contextmanager
+def trusted(folder: Path | str) -> Iterator[None]:
+    """Tell what stumbles over the content of a run folder as damage of the folder.
+
+    Raises
+    ------
+    DataError
+        Something in it is not of the kind that tcpsbed writes.
+    """
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        found = f"holds something else than tcpsbed writes ({type(error).__name__}: {error})"
+        raise DataError(
+            found, file=folder, allowed="a folder as tcpsbed run left it; run the scenario again"
+        ) from error

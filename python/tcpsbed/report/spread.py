@@ -1,0 +1,50 @@
+"""What several seeds say together: `across_seeds` of a summary, as rows of a table and as a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tcpsbed.report.markup import Column, words
+from tcpsbed.report.numbers import count, finite, ms, percent
+
+METRICS = (
+    ("delay_mean_ms", "delay mean", "ms", ms),
+    ("delay_p99_ms", "delay p99", "ms", ms),
+    ("loss", "loss", "", percent),
+)
+"""Keys of `across_seeds.flows`, heading, unit, how numbers are shown."""
+
+
+def sentence(summary: Mapping[str, Any]) -> str:
+    """How many seeds the numbers stand on; empty in real time, where a seed does not make a repetition the same."""
+    across = summary.get("across_seeds") or {}
+    seeds, failed = (list(across.get(key) or ()) for key in ("seeds", "failed"))
+    if len(seeds) > 1:
+        lost = f"; {len(failed)} seeds failed and are missing" if failed else ""
+        return (
+            f"Means over {len(seeds)} seeds with the 95 % interval; all else is about seed {seeds[0]}{lost}."
+        )
+    if failed:
+        return f"One seed, because {len(failed)} others failed: no interval."
+    if summary.get("world") != "virtual" or not seeds:
+        return ""
+    return "One seed, one draw of everything random: --seeds 10 gives intervals across seeds."
+
+
+def table(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
+    """Columns and rows of the means of every flow; no rows of a single seed."""
+    across = summary.get("across_seeds") or {}
+    columns = [words("flow"), Column("seeds")]
+    for _, title, unit, _ in METRICS:
+        columns += [Column(title, unit), Column("±", unit)]
+    if len(across.get("seeds") or ()) < 2:
+        return columns, []
+    rows = []
+    for name, flow in (across.get("flows") or {}).items():
+        found = [flow.get(key) or {} for key, _, _, _ in METRICS]
+        cells = [name, count(max(finite(one.get("n")) or 0 for one in found))]
+        for (_, _, _, shown), one in zip(METRICS, found, strict=True):
+            cells += [shown(one.get("mean")), shown(one.get("ci95"))]
+        rows.append(cells)
+    return columns, rows

@@ -1,0 +1,49 @@
+"""A run under further seeds, so that its numbers have intervals: the cells of a sweep without axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tcpsbed.analysis.stats import Interval
+from tcpsbed.sweep.grid import Cell
+from tcpsbed.sweep.results import COLUMNS, groups
+from tcpsbed.sweep.survey import Survey
+from tcpsbed.sweep.worker import Job
+
+
+def spread(
+    survey: Survey, first: Mapping[str, Any], width: int, told: Callable[[int, int, Job, str | None], None]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Runs the other seeds and joins them with the first.
+
+    Parameters
+    ----------
+    survey : Survey
+        Without axes; its seeds are those that are still to run.
+    first : mapping
+        The summary of the run under the first seed.
+    width : int
+        Runs at a time.
+    told : callable
+        Hears of (done, all, job, failure) as runs end.
+
+    Returns
+    -------
+    across, failures : dict
+        `across_seeds` of `summary.json`; and the messages of runs that failed.
+    """
+    failures = survey.run(width, told)
+    rows = [*survey.rows_of(Cell((), first["seed"]), first), *survey.rows()]
+    done = list(dict.fromkeys(row["seed"] for row in rows))
+    flows = {
+        flow: {column: _written(group.mean(column)) for column, *_ in COLUMNS}
+        for flow, (group,) in groups(rows, ()).items()
+    }
+    failed = [seed for seed in survey.seeds if seed not in done]
+    return {"seeds": done, "failed": failed, "flows": flows}, failures
+
+
+def _written(found: Interval | None) -> dict[str, Any] | None:
+    """Mean over seeds with the half width of its 95 % interval."""
+    return None if found is None else {"n": found.n, "mean": found.mean, "ci95": found.half}

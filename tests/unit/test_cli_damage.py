@@ -1,0 +1,113 @@
+"""Whatever is wrong with a run folder or an argument: one message that says what to do, status 2, no traceback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sample_run
+from command import scenario, tcpsbed
+
+from tcpsbed.cli import runs
+from tcpsbed.cli.failures import guarded
+
+COMMANDS = {
+    "show": lambda bad, _: runs.show(bad, as_json=False),
+    "report": lambda bad, _: runs.report(bad),
+    "compare": lambda bad, good: runs.compare([good, bad]),
+    "export": lambda bad, _: runs.export(bad, csv=True),
+}
+VERSION = b'{"version": 1, "versions": {"tcpsbed": "0.1.0"}, "name": "x", "world": "virtual", "seed": 1, "duration_s": 1'
+DAMAGES = {
+    "absent": None,
+    "empty": b"",
+    "half": b'{"version": 1, "na',
+    "bytes": bytes(range(256)),
+    "too deep": b"[" * 100_000,
+    "a list": b"[]",
+    "no object": b"null",
+    "another version": b'{"version": 99}',
+    "only a version": b'{"version": 1}',
+    "flows that are none": VERSION + b', "flows": 3}',
+    "a flow that is none": VERSION + b', "flows": {"kinematic": 3}}',
+}
+
+
+def told(command: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command says that must fail with status 2."""
+    with pytest.raises(SystemExit) as ended:
+        guarded(command)()
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out) == (2, "")
+    return said.err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_summary_is_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    damage: str,
+    command: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("good", "bad"):
+        sample_run.write(Path(name))
+    file, content = Path("bad/summary.json"), DAMAGES[damage]
+    file.unlink() if content is None else file.write_bytes(content)
+    said = told(lambda: COMMANDS[command](Path("bad"), Path("good")), capsys)
+    assert said.startswith("tcpsbed: ") and "bad" in said and "; allowed: " in said
+    assert said.count("\n") == 1
+
+
+def test_a_summary_with_only_a_version_says_what_it_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "summary.json").write_text('{"version": 1}')
+    said = told(lambda: runs.show(tmp_path), capsys)
+    assert "summary.json: found no name, world, seed, duration_s, flows; allowed: " in said
+    assert "run the scenario again" in said
+
+
+@pytest.mark.parametrize("damage", [b"", b"[]", b'{"t_s": 3', bytes(range(256))])
+def test_a_damaged_series_is_told_by_the_report(tmp_path: Path, damage: bytes) -> None:
+    sample_run.write(tmp_path / "bad")
+    (tmp_path / "bad/series.json").write_bytes(damage)
+    done = tcpsbed(tmp_path, "report", "bad")
+    assert (
+        done.returncode == 2 and "bad/series.json: found " in done.stderr and "Traceback" not in done.stderr
+    )
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file where the folder should be")
+    for out in ("taken", "taken/below", "/proc/nowhere"):
+        done = tcpsbed(tmp_path, "run", str(scenario(tmp_path)), "--out", out)
+        assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+        assert done.stderr.startswith("tcpsbed: ")
+
+
+@pytest.mark.parametrize(
+    "override",
+    ["name=\udcff", "seed=" + "9" * 5000, "a=" + "[" * 5000, "x\ny=3", "", "=", "duration=1e999 s"],
+)
+def test_odd_overrides_are_told(override: str) -> None:
+    """Against the real loader: the stand-in reads no overrides as it does."""
+    from tcpsbed.config import load
+    from tcpsbed.errors import ConfigError
+
+    with pytest.raises(ConfigError):
+        load(Path(__file__).parents[2] / "scenarios/quickstart.toml", [override])
+
+
+def test_show_prints_what_the_emulator_was_set_to_and_what_it_delivered(tmp_path: Path) -> None:
+    sample_run.write(tmp_path / "a", world="real")
+    lines = tcpsbed(tmp_path, "show", "a").stdout.splitlines()
+    (head,) = [line for line in lines if line.startswith("emulator ")]
+    assert "delay set ms" in head and "delivered mean ms" in head and "loss set" in head
+    emulated = json.loads((tmp_path / "a/summary.json").read_text())["emulator"][0]
+    row = lines[lines.index(head) + 2]
+    assert row.startswith("op → cloud") and f"{emulated['set_delay_ms']:.3f}" in row

@@ -1,0 +1,48 @@
+"""The scenario that `init` writes names everything there is, and every block of it works when it is uncommented."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tcpsbed.config import check, init_template, load, schema
+
+TEXT = init_template()
+
+
+def blocks() -> list[str]:
+    """Commented-out tables, each up to the next empty line, as TOML: what stands behind a value is a remark."""
+    found = re.findall(r"^# \[+[a-z]+[^\n]*(?:\n# [^\n]*)*", TEXT, re.M)
+    return [re.sub(r"^# (.*?)(?:    .*)?$", r"\1", block, flags=re.M) for block in found]
+
+
+@pytest.mark.parametrize("key", list(schema()["properties"]))
+def test_every_key_at_the_top_is_in_it(key: str) -> None:
+    assert re.search(rf"^(# )?(\[+{key}\b|{key} = )", TEXT, re.M), key
+
+
+def test_there_are_blocks() -> None:
+    assert len(blocks()) >= 7
+
+
+@pytest.mark.parametrize("block", blocks())
+def test_a_block_works_uncommented(tmp_path: Path, block: str) -> None:
+    path = tmp_path / "with.toml"
+    path.write_text(f"{TEXT}\n{block}\n")
+    check(load(path))
+
+
+def test_single_keys_work_uncommented(tmp_path: Path) -> None:
+    """Keys of tables that are there already, in their places; files that it names are made up."""
+    text = re.sub(
+        r"^# ((?:name|description|sessions|scheduling|clock|transport|loss|jitter|sync|records) = .*?)(?:    .*)?$",
+        r"\1",
+        TEXT,
+        flags=re.M,
+    )
+    assert text != TEXT
+    path = tmp_path / "with.toml"
+    path.write_text(text)
+    check(load(path))

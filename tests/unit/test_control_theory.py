@@ -1,0 +1,147 @@
+"""Theory of the step experiment's loop against its characteristic polynomial and against runs; tuning; offsets."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tcpsbed.control import tuning
+from tcpsbed.control.batch import Bench, Cell
+from tcpsbed.control.offsets import offsets
+from tcpsbed.control.response import Step
+from tcpsbed.control.theory import LoopModel, delay_of_drops_ms, largest_root, margins, nyquist
+from tcpsbed.control.verdict import Limits
+
+loops = st.builds(
+    LoopModel,
+    kp=st.floats(0, 1.5),
+    ki_per_ms=st.floats(0.001, 0.5),
+    period_ms=st.sampled_from([0.5, 1.0, 4.0]),
+    delay_ms=st.floats(0, 60),
+    c=st.floats(1.2, 6),
+)
+
+
+@given(loops)
+def test_margins_agree_with_the_roots_of_the_closed_loop(loop):
+    """[PROTOCOLS 6.2] A gain margin below 1 is a root outside the unit circle; at the margin the root is on it."""
+    found = margins(loop)
+    if abs(found.gain - 1) > 1e-3:
+        assert found.stable == (largest_root(loop) < 1)
+    if math.isfinite(found.gain):
+        edge = LoopModel(
+            loop.kp * found.gain, loop.ki_per_ms * found.gain, loop.period_ms, loop.delay_ms, loop.c
+        )
+        assert largest_root(edge) == pytest.approx(1, abs=1e-3)
+
+
+@given(loops)
+def test_the_delay_margin_is_the_last_delay_that_is_borne(loop):
+    """[PROTOCOLS 6.2] In whole ticks: stable just within the margin, unstable just beyond."""
+    found = margins(loop)
+    if not 0 < found.delay_ms < 500:
+        return
+    ticks = loop.ticks + found.delay_ms / loop.period_ms
+    for n, stable in ((math.floor(ticks), True), (math.ceil(ticks), False)):
+        if abs(n - ticks) > 1e-2:
+            shifted = LoopModel(loop.kp, loop.ki_per_ms, loop.period_ms, n * loop.period_ms, loop.c)
+            assert (largest_root(shifted) < 1) == stable, (n, ticks)
+
+
+def test_integral_action_alone_is_unstable_beyond_half_pi():
+    """[PROTOCOLS 6.2] g = Ki theta / 2 > pi / 2, for a period much shorter than the delay."""
+    for g, stable in ((1.55, True), (1.59, False)):
+        assert margins(LoopModel(0, 2 * g / 1000, 1, 1000)).stable == stable
+
+
+def test_the_nyquist_curve_crosses_where_the_margins_say():
+    loop = LoopModel(0.2, 0.09, 1, 10)
+    hz, curve = nyquist(loop, 200_000)
+    found = margins(loop)
+    crossing = hz[np.argmin(np.abs(np.abs(curve) - 1))]
+    assert crossing == pytest.approx(found.crossing_hz, rel=1e-3)
+    below = np.flatnonzero((curve.imag[:-1] < 0) & (curve.imag[1:] >= 0) & (curve.real[1:] < 0))[0]
+    assert -1 / curve.real[below] == pytest.approx(found.gain, rel=1e-3)
+
+
+def test_runs_diverge_where_theory_says():
+    """The last stable and the first unstable round trip of the shipped gains, in runs of 20 s."""
+    loop = LoopModel(0.2, 0.0909, 1, 10)
+    last = math.floor(loop.ticks + margins(loop).delay_ms)
+    found = Bench(Step(2, 200), runs=1, duration_ms=20_000).run(
+        [Cell(1, 0, rtt, 0.2, 0.0909) for rtt in (last - 1, last + 2)], keep=True
+    )
+    assert [one["runs"][0]["settling_ms"] is not None for one in found] == [True, False]
+
+
+def test_drops_act_as_delay():
+    """[PROTOCOLS 6.2] p / (1 - p) T per direction: with as much delay in their place the overshoot is about the same."""
+    assert delay_of_drops_ms(0.5, 1) == 2 and math.isinf(delay_of_drops_ms(1, 1))
+    lossy, slow = Bench(runs=4000).run(
+        [
+            Cell(1, 10, 10, 0.2, 0.0758, loss={"kind": "random", "p": 0.5}),
+            Cell(1, 11, 11, 0.2, 0.0758),
+        ]
+    )
+    clean = Bench(runs=1).run([Cell(1, 10, 10, 0.2, 0.0758)])[0]["overshoot"]["mean"]
+    rise = [one["overshoot"]["mean"] - clean for one in (lossy, slow)]
+    assert rise[0] == pytest.approx(rise[1], rel=0.5)
+
+
+@pytest.mark.parametrize("c", [1.5, 4.0])
+def test_another_step_with_gains_in_proportion_answers_the_same(c):
+    """Why gains are tuned relative to c: all figures are the same, in percent of the step."""
+    cells = [
+        Bench(Step(x, 200), runs=1).run([Cell(1, 4, 6, 0.15 * x, 0.05 * x)], keep=True)[0] for x in (2.0, c)
+    ]
+    first, second = (cell["runs"][0] for cell in cells)
+    for name in ("rise_ms", "overshoot", "undershoot", "settling_ms"):
+        assert first[name] == pytest.approx(second[name], abs=1e-6), name
+
+
+def test_tuned_gains_keep_their_limits_and_no_neighbour_is_faster():
+    """[PROTOCOLS 11.1] Overshoot and undershoot at most 5 % in 95 % of runs, Kp / c at most 0.4, shortest rise time."""
+    network = tuning.Network(10.0, loss={"kind": "random", "p": 0.1})
+    best = tuning.tune(network, runs=100)
+    assert best is not None and 0 <= best.kp <= 0.8
+    around = [(best.kp * a, best.ki_per_ms * b) for a in (0.8, 1, 1.2) for b in (0.85, 1, 1.15)]
+    bench = Bench(Step(2, 22), 100, 682, 1, tuning.TIGHT)
+    for gains, cell in zip(around, bench.run([network.cell(*pair) for pair in around]), strict=True):
+        if gains == (best.kp, best.ki_per_ms):
+            assert cell["good"] >= 95 and cell["rise_ms"]["mean"] == pytest.approx(best.rise_ms, abs=0.2)
+        elif cell["good"] >= 95 and gains[0] <= 0.8:
+            assert cell["rise_ms"]["mean"] >= best.rise_ms - 0.5, gains
+
+
+def test_quality_falls_with_the_network():
+    """[PROTOCOLS 11.1] QoC = log10(1 ms / t*): 0 for a rise in 1 ms, -1 for ten times as long."""
+    assert tuning.quality(1) == 0 and tuning.quality(10) == -1
+    found = [tuning.tune(tuning.Network(rtt), runs=20) for rtt in (2.0, 20.0)]
+    assert found[0] and found[1] and found[0].quality > found[1].quality + 0.5
+
+
+def test_sensitive_gains_show_a_change_of_the_network_more():
+    limits = Limits(overshoot=20)
+    fast, sensitive = (
+        tuning.tune(tuning.Network(10.0), goal=goal, limits=limits, runs=40)
+        for goal in ("rise", "sensitivity")
+    )
+    assert fast and sensitive and sensitive.per_ms >= fast.per_ms and sensitive.rise_ms >= fast.rise_ms
+
+
+def test_no_gains_for_a_network_that_loses_everything():
+    assert tuning.tune(tuning.Network(10.0, loss={"kind": "random", "p": 1.0}), runs=4) is None
+
+
+def test_offsets_part_delay_from_error():
+    """[PROTOCOLS 11.2] [Sakoe and Chiba 1978] A delayed signal is late and right; a scaled one is wrong and in time."""
+    signal = [0.0] * 40 + [math.sin(i / 15) for i in range(200)] + [0.0] * 40
+    late = offsets(signal, [0.0] * 12 + signal[:-12], 1.0)
+    assert late.time_ms == pytest.approx(12, abs=0.5) and late.value < 0.01
+    wrong = offsets(signal, [x + 0.3 for x in signal], 1.0, 2.0)
+    assert abs(wrong.time_ms) < 2 and wrong.value > 0.2
+    same = offsets(signal, signal, 1.0)
+    assert (same.time_ms, same.value) == (0, 0)
+    assert math.isnan(offsets([], [], 1.0).value)

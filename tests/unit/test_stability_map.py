@@ -1,0 +1,81 @@
+"""The stability map: what a grid is, where limits are crossed, and the engine against the scenario that it stands for."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tcpsbed import config
+from tcpsbed.control import experiment, stability
+from tcpsbed.control.batch import Bench, Cell, bursty
+from tcpsbed.control.response import Step
+from tcpsbed.control.verdict import Limits
+from tcpsbed.errors import DataError
+
+
+def test_the_engine_is_the_scenario_without_packets(scenarios):
+    """[PROTOCOLS 6.2] Without loss all five figures of the engine are those of the scenario's run, for several delays."""
+    for there, back, ki in ((1, 1, 0.3), (5, 5, 0.0909), (7, 12, 0.08), (30, 30, 0.03)):
+        sets = [
+            f'links.line.forward={{delay="{there} ms"}}',
+            f'links.line.backward={{delay="{back} ms"}}',
+            f"hooks.pi.params.ki_per_ms={ki}",
+        ]
+        [run] = experiment.run(config.load(scenarios / "step.toml", sets), runs=1)
+        [cell] = Bench(runs=1, duration_ms=1200).run([Cell(1, there, back, 0.2, ki)], keep=True)
+        for name, value in vars(run.responses[0]).items():
+            mine = cell["runs"][0][name]
+            assert (math.nan if mine is None else mine) == pytest.approx(value, abs=1e-9, nan_ok=True), name
+
+
+def test_the_engine_loses_as_the_scenario_loses(scenarios):
+    """Means of 300 runs with 30 % loss each way: rise time and overshoot within three of their standard errors."""
+    scenario = config.load(scenarios / "step.toml", ["links.line.loss=0.3", "hooks.pi.params.ki_per_ms=0.13"])
+    [run] = experiment.run(scenario, runs=300)
+    [cell] = Bench(runs=20_000, duration_ms=1200).run(
+        [Cell(1, 5, 5, 0.2, 0.13, loss={"kind": "random", "p": 0.3})]
+    )
+    for name in ("rise_ms", "overshoot"):
+        values = np.array([getattr(response, name) for response in run.responses])
+        assert values.mean() == pytest.approx(
+            cell[name]["mean"], abs=3 * values.std() / len(values) ** 0.5
+        ), name
+
+
+def test_bursts_have_their_share_and_their_length():
+    """[Gilbert 1960] Share p / (p + r) and mean length 1 / r."""
+    loss = bursty(0.1, 8)
+    assert loss is not None
+    assert loss["p"] / (loss["p"] + loss["r"]) == pytest.approx(0.1) and 1 / loss["r"] == 8
+    assert bursty(0, 8) is None and bursty(0.3, 1) == {"kind": "random", "p": 0.3}
+    with pytest.raises(DataError, match="--bursts"):
+        bursty(0.9, 2)
+
+
+def drawn(overshoots: list[list[float]], good: list[list[float]]) -> stability.StabilityMap:
+    grid = stability.Grid([0.0, 10.0, 20.0], [0.0, 0.5], 1, 0.2, 0.1)
+    return stability.StabilityMap(grid, Bench(), {"overshoot": np.array(overshoots)}, np.array(good))
+
+
+def test_the_longest_round_trip_is_where_the_limit_is_first_crossed():
+    found = drawn([[0, 10, 30], [25, 10, 12]], [[1, 0.97, 0.2], [1, 1, 1]])
+    assert found.longest_rtt_ms(0) == pytest.approx(15)
+    assert math.isnan(found.longest_rtt_ms(1)), "later cells that are good again do not count"
+    assert found.longest_rtt_ms(0, reliability=0.95) == 10
+    assert math.isinf(found.longest_rtt_ms(1, reliability=0.95))
+    assert "bears RTT up to 15.0 ms at 0 % loss" in found.sentence(0)
+    assert "bears no RTT" in found.sentence(1)
+    assert "every RTT up to 20 ms at 50 % loss" in found.sentence(1, reliability=0.95)
+
+
+def test_a_map_has_a_row_for_each_loss_and_grows_worse(scenarios):
+    grid = stability.Grid([2.0, 10.0, 30.0], [0.0, 0.4], 1, 0.2, 0.1, burst=4)
+    found = stability.compute(grid, Bench(Step(), runs=100, limits=Limits(overshoot=20)))
+    table = found.mean["overshoot"]
+    assert table.shape == found.good.shape == (2, 3)
+    assert (np.diff(table, axis=1) >= 0).all() and (table[1] >= table[0] - 1e-9).all() and table[1, 2] > 100
+
+
+def test_what_the_engine_refuses_is_a_message():
+    with pytest.raises(DataError, match="delay -1"):
+        Bench(runs=1).run([Cell(1, -1, 0, 0.2, 0.1)])

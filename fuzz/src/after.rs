@@ -43,7 +43,8 @@ fn script(name: &str, data: &[u8]) {
             }
             _ if !flight[to].is_empty() => {
                 let at = script.number::<1>() as usize % flight[to].len();
-                let mut bytes = if step & 64 == 0 { flight[to].swap_remove(at) } else { flight[to][at].clone() };
+                let mut bytes =
+                    if step & 64 == 0 { flight[to].swap_remove(at) } else { flight[to][at].clone() };
                 if step & 32 != 0 {
                     let place = script.number::<1>() as usize;
                     let value = script.number::<1>() as u8;
@@ -66,7 +67,10 @@ fn script(name: &str, data: &[u8]) {
                 }
             }
             if step % 6 == 1 {
-                assert!(ends[from].poll_timeout().is_none_or(|t| t > now), "it would be called again at once");
+                assert!(
+                    ends[from].poll_timeout().is_none_or(|t| t > now),
+                    "it would be called again at once"
+                );
             }
         }
     }

@@ -7,6 +7,7 @@
 //! A new target is a function here, a line in [`TARGETS`], a file in `fuzz_targets` and a `[[bin]]`.
 
 mod after;
+mod rtp;
 mod script;
 mod streams;
 mod sync;
@@ -16,8 +17,9 @@ mod wire;
 
 use tcps_net::spec::NetworkSpec;
 
-pub use streams::{quic, tcp};
 pub use after::{alphan, coarse_copy, irtp, merge_span, nack, smoothed_sctp, visual_haptic};
+pub use rtp::{fec, rtcp, rtp};
+pub use streams::{quic, tcp};
 pub use sync::clocksync;
 pub use telehaptic::{telehaptic, telehaptic_any, telehaptic_pair};
 pub use transport::{udp, udp_pair};
@@ -27,7 +29,7 @@ pub use wire::{clock, echo, header, ip};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 20] = [
+pub const TARGETS: [(&str, Target); 23] = [
     ("header", header),
     ("echo", echo),
     ("clock", clock),
@@ -39,6 +41,9 @@ pub const TARGETS: [(&str, Target); 20] = [
     ("udp_pair", udp_pair),
     ("tcp", tcp),
     ("quic", quic),
+    ("rtcp", rtcp),
+    ("rtp", rtp),
+    ("fec", fec),
     ("clocksync", clocksync),
     ("network", network),
     ("alphan", alphan),

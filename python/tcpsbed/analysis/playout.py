@@ -50,7 +50,7 @@ def arrivals(run: Run, flow: str) -> tuple[NDArray[np.int64], NDArray[np.int64],
         raise DataError(f'found no flow "{flow}"', file=run.folder, allowed=", ".join(names))
     rows = run.records
     rows = rows[(rows["kind"] == DELIVERED) & (rows["flow"] == names.index(flow))]
-    at = rows["time_ns"].astype(np.int64)
+    at = rows["time"].astype(np.int64)
     return at, at - rows["value"].astype(np.int64), rows["index"].astype(np.int64)
 
 

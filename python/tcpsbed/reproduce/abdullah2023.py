@@ -73,10 +73,10 @@ def stop_and_wait(run: Run) -> Delays:
     left = rows[(kind == TRANSMIT) & (node == LEADER) & (rows["size"] == DATA_BYTES)]
     came = rows[(kind == RECEIVE) & (node == FOLLOWER)]
     back = rows[(kind == RECEIVE) & (node == LEADER)]
-    at = {int(r["index"]): int(r["time_ns"]) for r in came}
+    at = {int(r["index"]): int(r["time"]) for r in came}
     trip = {int(r["index"]): int(r["value"]) for r in back}
     numbers = [int(i) for i in left["index"] if int(i) in at and int(i) in trip]
-    sent = {int(r["index"]): int(r["time_ns"]) for r in left}
+    sent = {int(r["index"]): int(r["time"]) for r in left}
     up = np.array([at[i] - sent[i] for i in numbers]) / 1e6
     both = np.array([trip[i] for i in numbers]) / 1e6
     sent_s = np.array([sent[i] for i in numbers]) / 1e9

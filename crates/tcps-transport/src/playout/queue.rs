@@ -78,9 +78,11 @@ impl Queue {
 
     /// Lost samples are counted in by their numbers, so that a loss becomes a gap and not a longer period.
     fn measure(&mut self, at_ns: Time, index: u32) {
+        if self.last.is_some_and(|(_, last)| (index.wrapping_sub(last) as i32) <= 0) {
+            return;
+        }
         let Some((last_ns, last)) = self.last.replace((at_ns, index)) else { return };
-        let numbers = index.wrapping_sub(last).clamp(1, 8);
-        let between = (at_ns - last_ns) / Time::from(numbers);
+        let between = (at_ns - last_ns) / Time::from(index.wrapping_sub(last));
         self.period_ns = match self.period_ns {
             Some(p) if between > 8 * p => None,
             Some(p) => Some((p + (between - p) / 16).clamp(SHORTEST_NS, LONGEST_NS)),

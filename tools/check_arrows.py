@@ -44,7 +44,8 @@ PACKAGES = {
     "sweep": ["tcpsbed", "report"],
     "reproduce": ["tcpsbed", "report"],
     "control": ["tcpsbed", "report"],
-    "cli": ["sweep", "reproduce", "control"],
+    "qos": ["tcpsbed", "report"],
+    "cli": ["sweep", "reproduce", "control", "qos"],
 }
 
 Arrows = dict[str, dict[str, str]]

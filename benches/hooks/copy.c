@@ -6,7 +6,8 @@ typedef struct {
     int64_t now_ns, origin_ns;
     uint32_t index;
     uint16_t flow, present;
-    uint32_t n, n_bytes, n_other, reserved;
+    uint32_t n, n_bytes, n_other;
+    uint16_t tagged, merging;
     const double *x;
     const uint8_t *bytes;
     const double *other;

@@ -6,6 +6,8 @@
 //! ```
 //! A new target is a function here, a line in [`TARGETS`], a file in `fuzz_targets` and a `[[bin]]`.
 
+mod after;
+mod rtp;
 mod script;
 mod streams;
 mod sync;
@@ -15,6 +17,8 @@ mod wire;
 
 use tcps_net::spec::NetworkSpec;
 
+pub use after::{alphan, coarse_copy, irtp, merge_span, nack, smoothed_sctp, visual_haptic};
+pub use rtp::{fec, rtcp, rtp};
 pub use streams::{quic, tcp};
 pub use sync::clocksync;
 pub use telehaptic::{telehaptic, telehaptic_any, telehaptic_pair};
@@ -25,7 +29,7 @@ pub use wire::{clock, echo, header, ip};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 13] = [
+pub const TARGETS: [(&str, Target); 23] = [
     ("header", header),
     ("echo", echo),
     ("clock", clock),
@@ -37,8 +41,18 @@ pub const TARGETS: [(&str, Target); 13] = [
     ("udp_pair", udp_pair),
     ("tcp", tcp),
     ("quic", quic),
+    ("rtcp", rtcp),
+    ("rtp", rtp),
+    ("fec", fec),
     ("clocksync", clocksync),
     ("network", network),
+    ("alphan", alphan),
+    ("coarse_copy", coarse_copy),
+    ("irtp", irtp),
+    ("merge_span", merge_span),
+    ("nack", nack),
+    ("smoothed_sctp", smoothed_sctp),
+    ("visual_haptic", visual_haptic),
 ];
 
 /// The network of a plan, as JSON: refused or read, never a panic.

@@ -12,7 +12,8 @@ use tcps_transport::{endpoint, ChannelContext, Side};
 use tcps_wire::{format, report, telehaptic as wire, Format};
 
 fn make(name: &str, params: &Value, side: Side) -> Box<dyn Endpoint> {
-    let flows = [(0, Side::B, "haptic"), (1, Side::B, "audio"), (2, Side::B, "video"), (3, Side::A, "kinematic")];
+    let flows =
+        [(0, Side::B, "haptic"), (1, Side::B, "audio"), (2, Side::B, "video"), (3, Side::A, "kinematic")];
     endpoint(name, params, side, &ChannelContext::of(&flows)).expect("good parameters")
 }
 

@@ -32,7 +32,7 @@ def monotonic_ns() -> int:
     """CLOCK_MONOTONIC in nanoseconds."""
 
 def builtins() -> dict[str, list[str]]:
-    """What a scenario can name: `hooks`, `robots`, `transports`."""
+    """What a scenario can name: `hooks`, `robots`, `predictors`, `transports`."""
 
 def check_transport(name: str, params_json: str) -> None:
     """Raises `ValueError` where a run would refuse the transport with these parameters."""
@@ -51,6 +51,20 @@ def time_hook(code_json: str, rounds: int) -> list[float]:
 
 def step_batch(spec_json: str) -> str:
     """The step experiment in every cell of a grid, on all cores; returns the cells' figures as JSON."""
+
+def replay_predictor(
+    name: str, params_json: str, rows: Sequence[float], columns: int, period_ns: int, horizons: Sequence[int]
+) -> tuple[list[tuple[float, float]], float, list[float]]:
+    """A recording through a predictor: (RMS, worst) a horizon; ns an update; ns a guess, one a horizon."""
+
+def playout(
+    params_json: str,
+    arrivals_ns: Sequence[int],
+    origins_ns: Sequence[int],
+    indices: Sequence[int],
+    end_ns: int,
+) -> list[tuple[str, int, int]]:
+    """What a playout policy does with arrivals: a list of (what, moment, index of the sample or -1)."""
 
 class Incoming:
     """What has happened to an endpoint in Python; valid during the call only."""

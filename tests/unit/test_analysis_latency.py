@@ -65,6 +65,10 @@ def test_what_a_mean_of_10_needs(n: int, half: float, wanted: int) -> None:
     assert Confidence().needed(n, 10.0, half) == wanted
 
 
+def test_a_share_that_no_number_of_echoes_reaches_asks_for_the_cap() -> None:
+    assert Confidence(rel=1e-300).needed(30, 10.0, 1.0) == 20_000
+
+
 def test_the_table_has_a_row_for_each_number_and_says_where_it_is_from(tmp_path: Path) -> None:
     run = Run(write(tmp_path))
     table = run.latency

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import sample_run
+from analysis_run import write
 from command import scenario, tcpsbed
 
 from tcpsbed.cli import runs
@@ -111,3 +115,25 @@ def test_show_prints_what_the_emulator_was_set_to_and_what_it_delivered(tmp_path
     emulated = json.loads((tmp_path / "a/summary.json").read_text())["emulator"][0]
     row = lines[lines.index(head) + 2]
     assert row.startswith("op → cloud") and f"{emulated['set_delay_ms']:.3f}" in row
+
+
+def test_an_export_into_a_pipe_or_a_device_leaves_it_in_its_place(tmp_path: Path) -> None:
+    """A file that is renamed over a device would take its place; a full device is told."""
+    from tcpsbed.analysis import export
+
+    write(tmp_path)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        writer = threading.Thread(target=export.to_csv, args=(tmp_path, pipe))
+        writer.start()
+        found = b""
+        while writer.is_alive() or not found:
+            with contextlib.suppress(BlockingIOError):
+                found += os.read(reader, 1 << 20)
+        writer.join()
+        assert pipe.is_fifo()
+        assert found.startswith(b'"time_ns"')
+    finally:
+        os.close(reader)

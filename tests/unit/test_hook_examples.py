@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTROL = ROOT / "crates/tcps-control/src"
-PAGES = {"hooks": "hooks.md", "predictors": "hooks.md", "robots": "scenario.md"}
+PAGES = {"hooks": "hooks.md", "predictors": "hooks.md", "robots": "scenario.md", "sampling": "hooks.md"}
 SHARED = ("mod", "kalman", "hook")
 EXAMPLES = ROOT / "examples" / "hooks"
 OTHER = np.zeros(0)
@@ -56,7 +56,8 @@ class Given(ctypes.Structure):
         ("n", ctypes.c_uint32),
         ("n_bytes", ctypes.c_uint32),
         ("n_other", ctypes.c_uint32),
-        ("reserved", ctypes.c_uint32),
+        ("tagged", ctypes.c_uint16),
+        ("merging", ctypes.c_uint16),
         ("x", ctypes.POINTER(ctypes.c_double)),
         ("bytes", ctypes.c_void_p),
         ("other", ctypes.c_void_p),

@@ -1,10 +1,11 @@
 //! Operators' hooks and robots of tcpsbed, without I/O.
 //!
 //! ```text
-//! hooks       kinematics          imu_wrist, pose, mouse_xy, pi,  predict   zoh and the predictors
+//! hooks       kinematics          imu_wrist, pose, mouse_xy, pi,  predict   zoh, supervisor, the predictors
 //!                                 leader
 //!             inverse kinematics  arm3                            code      quantise16, dequantise16
 //!             sense, feedback     force, hand, limit
+//! sampling    uniform, weber, deadband, level_crossing, network_deadband (at code)
 //! robots      arm, follower, step, wall_mass
 //! predictors  zoh, linear, ar, kalman_velocity, kalman_acceleration, operator
 //! ```
@@ -18,6 +19,8 @@ mod params;
 pub mod predictors;
 pub mod registry;
 pub mod robots;
+pub mod safety;
+pub mod sampling;
 mod skeleton;
 pub mod step;
 mod vector;

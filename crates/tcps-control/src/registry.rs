@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value;
 use tcps_core::{hook::Hook, model::Predictor, robot::Robot};
 
-use crate::{hooks, predictors as members, robots};
+use crate::{hooks, predictors as members, robots, sampling};
 
 /// Why there is no such hook, robot or predictor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,16 +56,22 @@ macro_rules! boxed {
 
 const HOOKS: &[(&str, Make<dyn Hook>)] = boxed!(dyn Hook,
     "arm3" => hooks::arm3::Arm3,
+    "deadband" => sampling::deadband::Deadband,
     "dequantise16" => hooks::quantise16::Dequantise16,
     "force" => hooks::force::Force,
     "hand" => hooks::hand::Hand,
     "imu_wrist" => hooks::imu_wrist::ImuWrist,
     "leader" => hooks::leader::LeaderHook,
+    "level_crossing" => sampling::level_crossing::LevelCrossing,
     "limit" => hooks::limit::Limit,
     "mouse_xy" => hooks::mouse_xy::MouseXy,
+    "network_deadband" => sampling::network_deadband::NetworkDeadband,
     "pi" => hooks::pi::PiHook,
     "pose" => hooks::pose::Pose,
     "quantise16" => hooks::quantise16::Quantise16,
+    "supervisor" => hooks::supervisor::SupervisorHook,
+    "uniform" => sampling::uniform::Uniform,
+    "weber" => sampling::weber::WeberSampler,
     "zoh" => hooks::zoh::Zoh,
 );
 

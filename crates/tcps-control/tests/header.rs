@@ -24,7 +24,7 @@ fn the_structures_have_the_layout_that_the_header_asserts() {
     if size_of::<usize>() == 8 {
         assert!(HEADER.contains("sizeof(tcps_in) == 64 && offsetof(tcps_in, x) == 40"));
         assert!(HEADER.contains("sizeof(tcps_out) == 32 && offsetof(tcps_out, y) == 16"));
-        assert_eq!((size_of::<HookIn>(), HookIn::LAYOUT[9]), (64, ("x", 40)));
+        assert_eq!((size_of::<HookIn>(), HookIn::LAYOUT[10]), (64, ("x", 40)));
         assert_eq!((size_of::<HookOut>(), HookOut::LAYOUT[4]), (32, ("y", 16)));
     }
 }

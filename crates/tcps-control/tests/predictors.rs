@@ -151,7 +151,7 @@ fn the_operator_comes_to_rest_as_its_equations_say() {
         }
         x
     };
-    let mut operator = make("operator", json!({"sd": 1e-9}));
+    let mut operator = make("operator", json!({"sd": 1e-9, "tau_ms": 50, "rest_ms": 500}));
     let mut truth = vec![path(0.0)];
     (1..=40).for_each(|ms| truth.push(path(ms as f64 * 1e-3)));
     truth.iter().enumerate().for_each(|(ms, x)| operator.update(ms as Time * MS, Some(&[*x])));

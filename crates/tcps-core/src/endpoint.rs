@@ -72,6 +72,18 @@ pub struct EndpointStats {
     pub duplicates: u64,
     /// Samples given up because a part of them never came.
     pub incomplete: u64,
+    /// Samples or packets that came only by redundancy: parity, copies in other packets.
+    pub recovered: u64,
+    /// Packets that never came, where the transport numbers them.
+    pub lost: u64,
+    /// Reports and feedback of the peer that were understood.
+    pub reports: u64,
+    /// The last round trip that the transport measured, in nanoseconds.
+    pub rtt_ns: Option<Time>,
+    /// Smoothed interarrival jitter of the worst flow that arrives (RFC 3550), in nanoseconds.
+    pub jitter_ns: Option<Time>,
+    /// Share that the peer last reported as lost, in 1/256.
+    pub peer_fraction_lost: Option<u8>,
     /// Samples that the sending side had no room for.
     pub refused: u64,
     /// Datagrams that carry again what was sent before.
@@ -87,6 +99,10 @@ pub trait Endpoint: Send {
     /// When `Input::Timeout` is wanted.
     fn poll_timeout(&self) -> Option<Time> {
         None
+    }
+    /// Samples of a flow that it merges into a packet now.
+    fn merging(&self) -> u16 {
+        1
     }
     /// What was refused or given up so far.
     fn stats(&self) -> EndpointStats {

@@ -26,7 +26,10 @@ pub struct HookIn<'a> {
     n: u32,
     n_bytes: u32,
     n_other: u32,
-    reserved: u32,
+    /// 1 if an echo command rides on the sample, which then must not be kept back; else 0.
+    pub tagged: u16,
+    /// Samples that the transport on the way out merges into a packet now; 1 where it never does.
+    pub merging: u16,
     x: *const f64,
     bytes: *const u8,
     other: *const f64,
@@ -55,7 +58,8 @@ macro_rules! layout {
 impl<'a> HookIn<'a> {
     /// Fields of `tcps_in` with their offsets, for the test of the C header.
     pub const LAYOUT: &'static [(&'static str, usize)] = layout!(
-        HookIn, now_ns, origin_ns, index, flow, present, n, n_bytes, n_other, reserved, x, bytes, other
+        HookIn, now_ns, origin_ns, index, flow, present, n, n_bytes, n_other, tagged, merging, x, bytes,
+        other
     );
 
     /// A tick without a sample.
@@ -70,7 +74,8 @@ impl<'a> HookIn<'a> {
             n: 0,
             n_bytes: 0,
             n_other: 0,
-            reserved: 0,
+            tagged: 0,
+            merging: 1,
             x: x.as_ptr(),
             bytes: bytes.as_ptr(),
             other: other.as_ptr(),
@@ -172,7 +177,7 @@ impl<'a> HookOut<'a> {
 pub enum Verdict {
     /// Go on with what is in `HookOut`.
     Emit,
-    /// The sample ends here.
+    /// The sample ends here on purpose; it counts as suppressed, not as lost.
     Nothing,
     /// The hook failed; the text goes into the report.
     Failed(String),

@@ -30,6 +30,10 @@ pub struct DelayNotice {
     pub generated_ns: Time,
     /// Fragments that the packet held.
     pub fragments: u8,
+    /// Its size as links account for it.
+    pub wire_bytes: u32,
+    /// Whether all packets that it may have been were alike.
+    pub certain: bool,
     /// Delay of the packet that brought the notice, on the same two clocks: the sum of both is a round trip.
     pub reverse_ns: Time,
 }
@@ -67,6 +71,10 @@ pub trait RateController: Send {
     fn sent(&mut self, _now: Time, _packet: &Sent) {}
     /// Fragments a packet is to hold from `now` on, at least 1.
     fn fragments(&mut self, now: Time) -> u8;
+    /// Whether the packet with this haptic sample must leave at once, however few fragments it holds.
+    fn urgent(&mut self, _sample: &[u8]) -> bool {
+        false
+    }
     /// Least time between packets; samples that come sooner are left out. 0 leaves none out.
     fn gap_ns(&self) -> Time {
         0

@@ -66,6 +66,8 @@ pub enum Kind {
     /// A newer sample or command took the place of one with an echo command before that was answered. `index` the
     /// command, `point` the target, `value` its age.
     EchoSuperseded = 23,
+    /// A sampler or an endpoint kept a sample back on purpose. `point` the component, or `NONE` of an endpoint.
+    Suppressed = 24,
 }
 
 /// Why a packet was lost.
@@ -86,7 +88,7 @@ pub enum DropReason {
     Dead = 6,
     /// The bytes were not what they should be.
     Malformed = 7,
-    /// A hook asked for it.
+    /// A hook failed on it.
     Hook = 8,
     /// Too many samples waited for a busy stage.
     Overload = 9,
@@ -193,7 +195,7 @@ impl Record {
 
 impl Kind {
     /// All kinds in the order of their numbers.
-    pub const ALL: [Kind; 23] = [
+    pub const ALL: [Kind; 24] = [
         Kind::Sent,
         Kind::Delivered,
         Kind::Dropped,
@@ -217,6 +219,7 @@ impl Kind {
         Kind::Signal,
         Kind::Renumbered,
         Kind::EchoSuperseded,
+        Kind::Suppressed,
     ];
 
     /// The kind with this number.
@@ -250,7 +253,7 @@ mod tests {
     #[test]
     fn unknown_kinds_are_refused() {
         let mut b = Record::new(0, Kind::Sent).to_bytes();
-        for bad in [0, 24, 255] {
+        for bad in [0, 25, 255] {
             b[30] = bad;
             assert_eq!(Record::from_bytes(&b), None);
         }

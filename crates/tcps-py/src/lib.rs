@@ -4,13 +4,15 @@
 //! run_virtual   a plan in virtual time        analyse     rows to figures
 //! run_node      a node process                Drain       rings of a real run to files; merge, merge_captures
 //! builtins      what can be named in a scenario    check_*   whether a run would take it
-//! step_batch    the step experiment over a grid
+//! step_batch    the step experiment over a grid       playout     when a receiver shows what arrived
 //! ```
 
 mod attach;
 mod batch;
 mod check;
 mod hooks;
+mod playout;
+mod predict;
 mod records;
 mod transport;
 
@@ -97,13 +99,14 @@ fn monotonic_ns() -> i64 {
     tcps_run::real::clock::monotonic_ns()
 }
 
-/// What a scenario can name: `{"hooks": [...], "robots": [...], "transports": [...]}`.
+/// What a scenario can name: `{"hooks": [...], "robots": [...], "predictors": [...], "transports": [...]}`.
 #[pyfunction]
 fn builtins(py: Python<'_>) -> PyResult<Py<PyAny>> {
     let (hooks, robots) = tcps_control::names();
     let names = pyo3::types::PyDict::new(py);
     names.set_item("hooks", hooks)?;
     names.set_item("robots", robots)?;
+    names.set_item("predictors", tcps_control::predictor_names().collect::<Vec<_>>())?;
     names.set_item("transports", tcps_transport::names())?;
     Ok(names.into())
 }
@@ -129,6 +132,8 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::time_hook, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_batch, m)?)?;
+    m.add_function(wrap_pyfunction!(playout::playout, m)?)?;
+    m.add_function(wrap_pyfunction!(predict::replay_predictor, m)?)?;
     m.add_class::<records::Drain>()?;
     m.add_class::<transport::Incoming>()?;
     m.add_class::<transport::Outgoing>()?;

@@ -19,6 +19,7 @@ pub mod pcapng;
 pub mod plan;
 pub mod real;
 pub mod recorder;
+pub mod replay;
 pub mod report;
 pub mod sample_codec;
 pub mod source;

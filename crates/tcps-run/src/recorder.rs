@@ -106,6 +106,7 @@ fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::FileTypeExt;
     use tcps_core::record::Kind;
 
     #[test]
@@ -125,7 +126,11 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_noticed_while_rows_come_and_named_at_the_end() {
-        let mut r = Recorder::new(Some(Path::new("/dev/full"))).unwrap();
+        let full = Path::new("/dev/full");
+        if !std::fs::metadata(full).is_ok_and(|m| m.file_type().is_char_device()) {
+            return eprintln!("skipped: /dev/full is no device here");
+        }
+        let mut r = Recorder::new(Some(full)).unwrap();
         let pushed =
             (0..100_000_000).take_while(|&i| (r.push(&Record::new(i, Kind::Sent)), !r.failed()).1).count();
         assert!(pushed <= CHUNK / RECORD_BYTES * (IN_FLIGHT + 3), "{pushed} rows into a full disk");

@@ -74,6 +74,13 @@ pub struct Endpoint {
     malformed: u64,
     duplicates: u64,
     incomplete: u64,
+    recovered: u64,
+    lost: u64,
+    reports: u64,
+    rtt_ns: Option<Time>,
+    jitter_ns: Option<Time>,
+    /// Share, 0 to 1.
+    peer_loss: Option<f64>,
     refused: u64,
     retransmits: u64,
 }
@@ -308,6 +315,12 @@ impl Report {
                 malformed: s.malformed + strays,
                 duplicates: s.duplicates,
                 incomplete: s.incomplete,
+                recovered: s.recovered,
+                lost: s.lost,
+                reports: s.reports,
+                rtt_ns: s.rtt_ns,
+                jitter_ns: s.jitter_ns,
+                peer_loss: s.peer_fraction_lost.map(|f| f64::from(f) / 256.0),
                 refused: s.refused,
                 retransmits: s.retransmits,
             });

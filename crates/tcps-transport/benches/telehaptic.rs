@@ -87,7 +87,7 @@ fn main() {
     let rate = 1e3 / median;
     println!("telehaptic pair: {median:.1} ns a packet (median of {ROUNDS}, least {least:.1}), {rate:.2} M packets/s");
     let (deaf, _) = rounds(|| with_news("no-merge"));
-    for name in ["dpm", "dpm-holdup", "dpm-g"] {
+    for name in ["dpm", "dpm-holdup", "dpm-g", "dpm-q"] {
         let (median, _) = rounds(|| with_news(name));
         println!("telehaptic {name}: a decision takes {:.1} ns", median - deaf);
     }

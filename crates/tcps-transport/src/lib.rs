@@ -10,15 +10,21 @@
 //! ```
 //! A new transport is one new file and one line in `registry`.
 
+mod after;
 mod backlog;
 pub mod clockfit;
 pub mod clocksync;
+mod fec;
 mod framing;
+mod inbox;
+mod numbered;
 mod outbox;
 mod params;
+pub mod playout;
 pub mod quic;
 mod reassembly;
 mod registry;
+pub mod rtp;
 pub mod tcp;
 mod telehaptic;
 pub mod udp;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::{fmt, ops::RangeInclusive};
+use tcps_core::time::Time;
 
 /// Why there is no endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,6 +142,19 @@ impl<'a> Params<'a> {
     pub(crate) fn boolean(&self, key: &'static str) -> Result<Option<bool>, TransportError> {
         let Some(value) = self.value.get(key) else { return Ok(None) };
         value.as_bool().map(Some).ok_or_else(|| self.bad(key, value, "true or false".into()))
+    }
+
+    /// A span of time in nanoseconds, if the key is there.
+    pub(crate) fn span_ns(
+        &self,
+        key: &'static str,
+        range: RangeInclusive<Time>,
+    ) -> Result<Option<Time>, TransportError> {
+        let Some(value) = self.value.get(key) else { return Ok(None) };
+        let found = value.as_i64().filter(|n| range.contains(n));
+        let ms = |t: Time| t as f64 / 1e6;
+        let allowed = || format!("a time from {} ms to {} ms", ms(*range.start()), ms(*range.end()));
+        found.map(Some).ok_or_else(|| self.bad(key, value, allowed()))
     }
 
     /// One of a few names, if the key is there.

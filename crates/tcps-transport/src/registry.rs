@@ -1,8 +1,11 @@
 //! The transports by name.
 
 use crate::{
+    after,
+    fec::{Parity, Repeat},
     params::{Params, TransportError},
     quic::Quic,
+    rtp::Rtp,
     tcp::Tcp,
     telehaptic::{self, Telehaptic},
     udp::Udp,
@@ -76,10 +79,20 @@ impl ChannelContext {
 
 type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
 
-const MEMBERS: [(&str, Make); 3] = [
+const MEMBERS: [(&str, Make); 13] = [
     ("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?))),
+    ("alphan", |params, side, ctx| Ok(Box::new(after::alphan::Alphan::from_params(params, side, ctx)?))),
+    ("coarse-copy", |p, side, ctx| Ok(Box::new(after::coarse_copy::CoarseCopy::from_params(p, side, ctx)?))),
+    ("irtp", |params, side, ctx| Ok(Box::new(after::irtp::Irtp::from_params(params, side, ctx)?))),
+    ("merge-span", |p, side, ctx| Ok(Box::new(after::merge_span::MergeSpan::from_params(p, side, ctx)?))),
+    ("nack", |params, side, ctx| Ok(Box::new(after::nack::Nack::from_params(params, side, ctx)?))),
+    ("smoothed-sctp", |p, s, ctx| Ok(Box::new(after::smoothed_sctp::SmoothedSctp::from_params(p, s, ctx)?))),
+    ("visual-haptic", |p, s, ctx| Ok(Box::new(after::visual_haptic::VisualHaptic::from_params(p, s, ctx)?))),
     ("tcp", |params, side, ctx| Ok(Box::new(Tcp::from_params(params, side, ctx)?))),
     ("quic", |params, side, ctx| Ok(Box::new(Quic::from_params(params, side, ctx)?))),
+    ("parity", |params, side, ctx| Ok(Box::new(Parity::from_params(params, side, ctx)?))),
+    ("repeat", |params, side, ctx| Ok(Box::new(Repeat::from_params(params, side, ctx)?))),
+    ("rtp", |params, side, ctx| Ok(Box::new(Rtp::from_params(params, side, ctx)?))),
 ];
 
 /// Names of the transports.

@@ -173,11 +173,11 @@ pub(crate) fn tag(trailer: &[u8]) -> Result<Echo, Error> {
     Ok(tag.echo)
 }
 
-fn deliver(outbox: &mut Outbox, meta: Meta, received_ns: Time, sample: &[u8]) {
+pub(crate) fn deliver(outbox: &mut Outbox, meta: Meta, received_ns: Time, sample: &[u8]) {
     outbox.push(Output::Deliver(Delivery { meta, received_ns }), |out| out.extend_from_slice(sample));
 }
 
-fn repeated(now: Time, repr: &Repr, bytes: usize, outbox: &mut Outbox, stats: &mut EndpointStats) {
+pub(crate) fn repeated(now: Time, repr: &Repr, bytes: usize, outbox: &mut Outbox, stats: &mut EndpointStats) {
     stats.duplicates += 1;
     let row = Record::new(now, Kind::Duplicate);
     let row = Record { flow: repr.flow, index: repr.index, size: bytes as u32, ..row };

@@ -24,6 +24,12 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(chunk(bytes, at))
 }
 
+/// The 64-bit number at `at`.
+#[inline]
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_be_bytes(chunk(bytes, at))
+}
+
 /// The signed 64-bit number at `at`.
 #[inline]
 pub(crate) fn i64_at(bytes: &[u8], at: usize) -> i64 {

@@ -5,23 +5,34 @@
 //!   0x01  header   sample, or a fragment of one ──► [ payload ] [ echo trailer ]
 //!   0xEC  reply    answer to an echo command, 32 bytes
 //!   0xCC  clock    exchange of clock stamps, 36 bytes
+//!   0xFE  fec      place in a block ──► a datagram, or parity
 //!   0x04..  telehaptic  merged samples and media ──► [ payload ] [ trailer ]
 //! ```
+//! Some transports have formats of their own on their own channels: `stream` (numbered datagrams, acknowledgements,
+//! requests), `alphan`, `bundle` (runs of samples of several flows).
+//!
 //! The first bytes of replies and clock exchanges can begin neither an RTP packet (version 2: 0x80 to 0xBF)
 //! nor a telehaptic header (0x00 to 0x7F; 0 fragments do not exist), so that all of them may share a port.
 //!
 //! Each format is a file with a `Packet` view, whose accessors cannot panic, and a `Repr` that is parsed and
-//! emitted. `pcapng` writes capture files; `ip` looks into the packets of TUN devices.
+//! emitted. `rtp` and `rtcp` speak the standards' formats. `pcapng` writes capture files; `ip` looks into the
+//! packets of TUN devices.
 
+pub mod alphan;
+pub mod bundle;
 mod bytes;
 pub mod clock;
 pub mod echo;
 mod error;
+pub mod fec;
 pub mod header;
 pub mod ip;
 pub mod pcapng;
 pub mod reply;
 pub mod report;
+pub mod rtcp;
+pub mod rtp;
+pub mod stream;
 pub mod telehaptic;
 
 pub use error::Error;

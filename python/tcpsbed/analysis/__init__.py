@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tcpsbed.analysis.latency import Confidence, LatencyTable
+    from tcpsbed.analysis.playout import Played
     from tcpsbed.analysis.run import Run
     from tcpsbed.analysis.summary import build, summarise
 
-__all__ = ["Confidence", "LatencyTable", "Run", "build", "summarise"]
+__all__ = ["Confidence", "LatencyTable", "Played", "Run", "build", "summarise"]
 
 _HOMES = {
     "Confidence": "latency",
     "LatencyTable": "latency",
+    "Played": "playout",
     "Run": "run",
     "build": "summary",
     "summarise": "summary",

@@ -163,7 +163,13 @@ def _named(codes: NDArray[np.int32], names: list[str]) -> pa.DictionaryArray:
 
 
 def _whole(file: Path, write: Callable[[Path], None]) -> Path:
-    """Lets a file be written under another name first, so that a reader never sees half of it."""
+    """Lets a file be written under another name first, so that a reader never sees half of it.
+
+    A device or a pipe is written to as it is: renaming would put a file in its place.
+    """
+    if file.exists() and not file.is_file():
+        write(file)
+        return file
     part = file.with_name(file.name + ".part")
     try:
         write(part)

@@ -56,9 +56,10 @@ class Confidence:
             return self.floor
         if half <= wanted:
             return n
-        more = n * (half / wanted) ** 2 if wanted > 0 else math.inf
-        if more >= self.cap:
+        ratio = half / wanted if wanted > 0 else math.inf
+        if ratio * ratio >= self.cap / n:
             return self.cap
+        more = n * ratio * ratio
         return min(max(math.ceil(more / CHECK_EVERY) * CHECK_EVERY, n + 1), self.cap)
 
 

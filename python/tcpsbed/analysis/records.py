@@ -31,6 +31,7 @@ KINDS = (
     "sent", "delivered", "dropped", "enter", "exit", "echo", "echo_forward", "echo_return", "stage", "queue",
     "event", "sync", "verified", "gap", "superseded", "transmit", "receive", "late", "duplicate",
     "merging", "signal", "renumbered", "echo_superseded",
+    "suppressed",
 )  # fmt: skip
 """Names of kinds; a row's `kind` is 1 more than the place in this list."""
 HELD = 0x8000
@@ -52,7 +53,7 @@ _PLACES = {
         "signal",
     ),
     "links": ("dropped", "queue"),
-    "components": ("stage", "verified", "superseded", "renumbered"),
+    "components": ("stage", "verified", "superseded", "renumbered", "suppressed"),
     "nodes": ("sync",),
     "channels": ("transmit", "receive"),
 }

@@ -7,7 +7,20 @@ import sys
 
 import typer
 
-from tcpsbed.cli import calibrate, latency, reproduce, run, runs, scenario, stability, step, sweep, tune
+from tcpsbed.cli import (
+    calibrate,
+    check_qos,
+    latency,
+    predict,
+    reproduce,
+    run,
+    runs,
+    scenario,
+    stability,
+    step,
+    sweep,
+    tune,
+)
 
 EPILOG = """\b
 A first session:
@@ -42,7 +55,20 @@ def version(show: bool = typer.Option(False, "--version", help="Print the versio
         raise typer.Exit
 
 
-for module in (run, scenario, latency, sweep, step, stability, tune, runs, calibrate, reproduce):
+for module in (
+    run,
+    scenario,
+    latency,
+    sweep,
+    step,
+    stability,
+    tune,
+    predict,
+    check_qos,
+    runs,
+    calibrate,
+    reproduce,
+):
     module.register(app)
 
 

@@ -35,6 +35,8 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(0)
+        except UnicodeError as error:
+            fail(f"found a name or a file that is no UTF-8 text ({error})", WRONG_INPUT)
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
             fail(f"{place}{error.strerror or error}", WRONG_INPUT)

@@ -14,7 +14,7 @@ import typer
 from tcpsbed.cli.failures import FAILED, guarded
 from tcpsbed.cli.options import Duration, File, Quiet, Sets, Where, World, overrides
 from tcpsbed.cli.progress import Progress
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import ConfigError, counted
 
 if TYPE_CHECKING:
     from tcpsbed.sweep.survey import Survey
@@ -143,7 +143,7 @@ def _tell(survey: Survey, failures: dict[str, str], *, quiet: bool) -> None:
             print(f"figure: {figure}\ntable: {survey.out / 'sweep.parquet'}")
     if failures:
         print(
-            f"tcpsbed: {len(failures)} cells failed; their messages are in {survey.out / 'failed'}",
+            f"tcpsbed: {counted(len(failures), 'cell')} failed; the messages are in {survey.out / 'failed'}",
             file=sys.stderr,
         )
         raise typer.Exit(FAILED)

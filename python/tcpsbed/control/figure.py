@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tcpsbed.control.experiment import Experiment
+    from tcpsbed.control.prediction import Score
     from tcpsbed.control.stability import StabilityMap
     from tcpsbed.control.theory import LoopModel
 
@@ -140,4 +141,19 @@ def nyquist(loop: LoopModel, caption: str, file: Path) -> Path:
     axes.set_aspect("equal")
     axes.set_xlabel("real part of L")
     axes.set_ylabel("imaginary part of L")
+    return saved(figure, file)
+
+
+def errors(scores: Sequence[Score], caption: str, file: Path) -> Path:
+    """Draws the RMS error of predictors over the horizon."""
+    figure, axes = plot(caption)
+    for number, name in enumerate(dict.fromkeys(score.predictor for score in scores)):
+        mine = [score for score in scores if score.predictor == name]
+        x, y = [score.horizon_ms for score in mine], [score.rms for score in mine]
+        axes.plot(x, y, marker="o", color=COLORS[number % len(COLORS)], label=name)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("horizon, ms")
+    axes.set_ylabel("RMS error")
+    axes.legend(fontsize=8, frameon=False)
     return saved(figure, file)

@@ -34,6 +34,11 @@ def positive_ns(text: str, key: str) -> int:
     return _read(units.positive_duration_ns, text, key)
 
 
+def frequency_hz(text: str, key: str) -> float:
+    """A frequency, in Hz."""
+    return _read(units.frequency_hz, text, key)
+
+
 def share(text: str, key: str) -> float:
     """A share of 0 to 1; a plain number is one.
 

@@ -35,7 +35,8 @@ typedef struct {
     uint32_t n;           /* values in x */
     uint32_t n_bytes;     /* bytes in bytes */
     uint32_t n_other;     /* values in other */
-    uint32_t reserved;    /* 0 */
+    uint16_t tagged;      /* 1: an echo command rides on the sample, do not keep it back; else 0 */
+    uint16_t merging;     /* samples that the transport on the way out merges into a packet now; else 1 */
     const double *x;      /* the decoded sample */
     const uint8_t *bytes; /* the coded sample */
     const double *other;  /* the newest sample of the other direction seen at this component */

@@ -97,7 +97,7 @@ def per_flow(run: RunFolder) -> Html:
         Column("lost"),
         Column("loss"),
     ]
-    columns += [Column("repeated"), Column("out of order"), Column("superseded")]
+    columns += [Column("repeated"), Column("out of order"), Column("superseded"), Column("suppressed")]
     columns += [Column(LABELS.get(key, key), "ms") for key in PERCENTILES] + [
         Column("rate"),
         Column("checked"),
@@ -136,7 +136,7 @@ def _flow_row(run: RunFolder, name: str, flow: Mapping[str, Any]) -> list[str]:
     checked = f"{count(good)} good" + (f", {count(bad)} bad" if bad else "") if good or bad else ""
     delays = [ms(statistic(flow.get("delay_ms"), key)) for key in PERCENTILES]
     counts = [count(flow.get(key)) for key in ("sent", "delivered", "in_flight", "lost")]
-    again = [count(flow.get(key) or None) for key in ("duplicated", "reordered", "superseded")]
+    again = [count(flow.get(key) or None) for key in ("duplicated", "reordered", "superseded", "suppressed")]
     return [
         name,
         _direction(run, name),

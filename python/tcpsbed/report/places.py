@@ -209,7 +209,16 @@ def clocks(run: RunFolder) -> Html:
 
 def endpoints(run: RunFolder) -> Html:
     """What transport endpoints refused and what they sent again."""
-    counted = ("malformed", "duplicates", "incomplete", "refused", "retransmits")
+    counted = (
+        "malformed",
+        "duplicates",
+        "incomplete",
+        "refused",
+        "retransmits",
+        "recovered",
+        "lost",
+        "reports",
+    )
     rows = [
         [entry.get("channel", ""), entry.get("side", ""), *(count(entry.get(key)) for key in counted)]
         for entry in run.summary.get("endpoints") or ()
@@ -223,6 +232,9 @@ def endpoints(run: RunFolder) -> Html:
         Column("incomplete frames"),
         Column("samples without room"),
         Column("sent again"),
+        Column("recovered"),
+        Column("lost"),
+        Column("reports"),
     ]
     return markup.section("endpoints", "Counted by transports", markup.table(columns, rows) if rows else "")
 

@@ -41,6 +41,23 @@ WORKS = (
         "ACM TOMM 13(2), 2017",
         "tcpsbed.reproduce.gokhale2017",
     ),
+    Work(
+        "almouhamed",
+        "Al-Mouhamed, Toker, Iqbal: Evaluation of real-time delays for networked telerobotics",
+        "tcpsbed.reproduce.almouhamed",
+    ),
+    Work(
+        "hudson2001",
+        "Hudson et al.: Best-effort stream adaptations of a remote scanning-probe microscope, 2001",
+        "tcpsbed.reproduce.hudson2001",
+    ),
+    Work(
+        "abdullah2023",
+        "Abdullah, Monnet: RTP transmission of haptic data over an emulated LTE network. "
+        "Int. J. Online Biomed. Eng. 19(7), 2023",
+        "tcpsbed.reproduce.abdullah2023",
+    ),
+    Work("dpm-q", "our own controller (docs/dpm-q.md), measured by its aims", "tcpsbed.reproduce.dpm_q"),
 )
 
 

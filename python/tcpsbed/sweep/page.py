@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tcpsbed.errors import counted
 from tcpsbed.report import charts, html, markup
 from tcpsbed.report.charts import Chart, Line, Sheet
 from tcpsbed.report.markup import Html
@@ -54,7 +55,7 @@ def _header(survey: Survey, failures: int) -> Html:
     )
     banner = ""
     if failures:
-        said = f"<strong>{failures} cells failed</strong> and are missing here; see the folder failed."
+        said = f"<strong>{counted(failures, 'cell')} failed</strong>, missing here; see the folder failed."
         banner = f'<div class="banner error">{said}</div>'
     note = "Points are means over seeds; whiskers are 95 % confidence intervals (Student's t)."
     return Html(

@@ -54,12 +54,12 @@ def run(
     begun = time.perf_counter()
     out.mkdir(parents=True, exist_ok=True)
     plan = config.compile_plan(scenario, out / "inputs")
-    (out / "scenario.toml").write_text(config.dump(scenario))
-    (out / "plan.json").write_text(json.dumps(plan))
+    (out / "scenario.toml").write_text(config.dump(scenario), encoding="utf-8")
+    (out / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
     result = _run(plan, scenario, world, out, progress, live)
     result["world"] = world
     result["total_s"] = time.perf_counter() - begun
-    (out / "result.json").write_text(json.dumps(result))
+    (out / "result.json").write_text(json.dumps(result), encoding="utf-8")
     return out
 
 

@@ -10,6 +10,7 @@ pub mod mouse_xy;
 pub mod pi;
 pub mod pose;
 pub mod quantise16;
+pub mod supervisor;
 pub mod zoh;
 
 use tcps_core::hook::{HookOut, Verdict};

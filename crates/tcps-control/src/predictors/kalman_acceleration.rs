@@ -24,7 +24,7 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Self { process: 1000.0, sd: 1e-4 }
+        Self { process: 1e5, sd: 1e-4 }
     }
 }
 

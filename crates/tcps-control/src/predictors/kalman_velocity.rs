@@ -24,7 +24,7 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Self { process: 1.0, sd: 1e-4 }
+        Self { process: 10.0, sd: 1e-4 }
     }
 }
 

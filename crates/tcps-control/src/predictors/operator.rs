@@ -34,7 +34,7 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Self { tau_ms: 50.0, rest_ms: 500.0, acceleration: 5.0, sd: 1e-4 }
+        Self { tau_ms: 10.0, rest_ms: 100.0, acceleration: 100.0, sd: 1e-4 }
     }
 }
 

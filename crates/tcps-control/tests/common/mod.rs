@@ -8,9 +8,12 @@ use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
 pub struct Given<'a> {
     pub now_ns: i64,
     pub origin_ns: i64,
+    pub index: u32,
     pub x: Option<&'a [f64]>,
     pub bytes: &'a [u8],
     pub other: &'a [f64],
+    pub tagged: bool,
+    pub merging: u16,
 }
 
 /// What it answered.
@@ -23,10 +26,11 @@ pub struct Answer {
 /// Calls a hook with room for 16 values and 64 bytes.
 pub fn call(hook: &mut dyn Hook, given: Given<'_>) -> Answer {
     let (mut y, mut bytes) = (vec![0.0; 16], vec![0u8; 64]);
-    let mut input = HookIn::tick(given.now_ns, given.origin_ns, 0, 0).with_other(given.other);
+    let mut input = HookIn::tick(given.now_ns, given.origin_ns, given.index, 0).with_other(given.other);
     if given.x.is_some() || !given.bytes.is_empty() {
         input = input.with_sample(given.x.unwrap_or(&[]), given.bytes);
     }
+    (input.tagged, input.merging) = (given.tagged.into(), given.merging);
     let mut output = HookOut::new(&mut y, &mut bytes);
     let verdict = hook.call(&input, &mut output);
     let (n, n_bytes) = output.written();

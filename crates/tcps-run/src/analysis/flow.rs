@@ -8,12 +8,14 @@ use super::names;
 use super::order::{Order, Reordering};
 use super::path::{self, PathReport, PointAges};
 use super::series::Series;
+use super::snr;
 use super::tally::{Distribution, Tally};
 use super::Options;
 use crate::plan::{FlowPlan, Plan};
 use serde::Serialize;
 use tcps_core::{
     record::{DropReason, Kind, Record},
+    sample::{entry, exit, PointId},
     time::Time,
 };
 
@@ -60,7 +62,7 @@ pub struct FlowReport {
     pub delivered: u64,
     /// Sent early enough that their fate is known.
     pub judged: u64,
-    /// Of these, neither delivered nor superseded.
+    /// Of these, neither delivered nor given up on purpose.
     pub lost: u64,
     /// `lost / judged`.
     pub loss: f64,
@@ -72,6 +74,8 @@ pub struct FlowReport {
     pub duplicates_dropped: u64,
     /// Replaced on purpose by a periodic stage.
     pub superseded: u64,
+    /// Kept back on purpose by a sampler or an endpoint.
+    pub suppressed: u64,
     /// Components whose periodic stage makes new samples of old ones: `lost` adds what was lost before and after.
     pub resampled_at: Vec<String>,
     /// Deliveries so late that the sample had already been counted as lost.
@@ -86,6 +90,8 @@ pub struct FlowReport {
     pub jitter: Jitters,
     /// Delay above the smallest delay, ns.
     pub pdv_ns: Option<Distribution>,
+    /// Ratio of signal to noise of what is displayed, if values were recorded at source and sink.
+    pub snr_db: Option<f64>,
     /// Delay of a sample minus that of the one sent before it, ns.
     pub ipdv_ns: Option<Distribution>,
     /// Time between packets, ns.
@@ -122,6 +128,8 @@ pub struct Flow {
     counts: Counts,
     drops: Vec<[u64; DropReason::ALL.len()]>,
     last_arrival_ns: Option<Time>,
+    /// Values at source and sink, and the points where they are recorded.
+    values: Option<(snr::Log, [PointId; 2])>,
     /// Since when packets hold how many fragments.
     merging: Option<(Time, i64)>,
 }
@@ -132,6 +140,7 @@ struct Counts {
     delivered_again: u64,
     duplicates_dropped: u64,
     superseded: u64,
+    suppressed: u64,
     beyond_window: u64,
     bytes: u64,
     verified: Verified,
@@ -167,6 +176,7 @@ impl Flow {
             counts: Counts::default(),
             drops: vec![Default::default(); plan.network.links.len().max(plan.components.len()) + 1],
             last_arrival_ns: None,
+            values: ends(plan, flow).map(|points| (snr::Log::default(), points)),
             merging: None,
         }
     }
@@ -247,11 +257,20 @@ impl Flow {
         }
     }
 
+    /// A value of a sample at a point.
+    pub fn signal(&mut self, row: &Record) {
+        match &mut self.values {
+            Some((log, [source, _])) if row.point == *source => log.made(row),
+            Some((log, [_, sink])) if row.point == *sink => log.shown(row),
+            _ => {}
+        }
+    }
+
     /// A row that is only counted.
     pub fn count(&mut self, row: &Record, around: Around) {
         let late_enough = row.time_ns >= around.options.warmup_ns;
         match row.kind {
-            Kind::Superseded => self.superseded(row, around),
+            Kind::Superseded | Kind::Suppressed => self.given_up(row, around),
             Kind::Merging => self.merges(row.time_ns, Some(row.value), around.flow, around.series),
             _ if !late_enough => {}
             Kind::Dropped => self.dropped(row),
@@ -271,12 +290,16 @@ impl Flow {
     }
 
     /// The row names the component: its sample is on the leg that leads there.
-    fn superseded(&mut self, row: &Record, around: Around) {
+    fn given_up(&mut self, row: &Record, around: Around) {
         let entry = usize::from(row.point) * 2;
         let number = self.leg_of.get(entry).copied().filter(|&n| n != NO_LEG).unwrap_or(0);
         if let Some(leg) = self.legs.get_mut(number as usize) {
             let counts = leg.supersede(row, around.flow, around.options, around.series);
-            self.counts.superseded += u64::from(counts);
+            let count = match row.kind {
+                Kind::Suppressed => &mut self.counts.suppressed,
+                _ => &mut self.counts.superseded,
+            };
+            *count += u64::from(counts);
         }
     }
 
@@ -327,12 +350,14 @@ impl Flow {
             duplicated: c.delivered_again + c.duplicates_dropped,
             duplicates_dropped: c.duplicates_dropped,
             superseded: c.superseded,
+            suppressed: c.suppressed,
             resampled_at: self.legs.iter().skip(1).map(|leg| names::component(plan, leg.owner())).collect(),
             beyond_window: c.beyond_window,
             reordering: self.order.summary(),
             drops: self.drops_by_place(plan),
             // [RFC 5481 §4.2]
             pdv_ns: delay_ns.as_ref().map(|d| d.shifted(-d.min)),
+            snr_db: self.snr_db(options, delay_ns.as_ref()),
             delay_ns,
             jitter: self.jitter.summary(),
             ipdv_ns: self.ipdv.distribution(),
@@ -346,6 +371,11 @@ impl Flow {
             path: path::report(plan, flow, &self.legs.iter().map(|leg| &leg.join).collect::<Vec<_>>()),
             cdf: FlowCdf { delay_ns: delay.curve(p), interarrival_ns: self.interarrival.curve(p) },
         }
+    }
+
+    fn snr_db(&self, options: &Options, delay_ns: Option<&Distribution>) -> Option<f64> {
+        let resampled_ns = delay_ns.filter(|_| self.legs.len() > 1).map(|d| d.min as Time);
+        self.values.as_ref()?.0.snr_db(options.warmup_ns, resampled_ns)
     }
 
     /// Share of samples that do not make it over all legs.
@@ -372,6 +402,12 @@ impl Flow {
         let tallies = self.ipdv.heap_bytes() + self.interarrival.heap_bytes();
         tallies + self.legs.iter().map(Leg::heap_bytes).sum::<usize>()
     }
+}
+
+/// Source and sink of a flow, if the plan has values recorded at both.
+fn ends(plan: &Plan, flow: &FlowPlan) -> Option<[PointId; 2]> {
+    let points = [entry(flow.path.first()?.component), exit(flow.path.last()?.component)];
+    points.iter().all(|p| plan.signals.contains(p)).then_some(points)
 }
 
 /// Payload over the time from the warm-up (or the flow's start) to the end (or the flow's stop).

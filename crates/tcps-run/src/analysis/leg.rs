@@ -26,7 +26,7 @@ pub struct Counts {
     pub sent: u64,
     /// Of these, whose fate is known.
     pub judged: u64,
-    /// Of these, neither arrived nor superseded.
+    /// Of these, neither arrived nor given up on purpose.
     pub lost: u64,
     /// Started within the grace time and not arrived.
     pub in_flight: u64,
@@ -173,7 +173,7 @@ impl Leg {
         Arrival::First(counted)
     }
 
-    /// A sample is replaced on purpose; whether that counts.
+    /// A sample is replaced or kept back on purpose; whether that counts.
     pub fn supersede(&mut self, row: &Record, flow: usize, options: &Options, series: &mut Series) -> bool {
         let Some(slot) =
             self.window.reaches(row.index).then(|| self.slot(row, flow, options, series)).flatten()

@@ -25,6 +25,7 @@ pub mod path;
 pub mod queue;
 pub mod rows;
 pub mod series;
+pub mod snr;
 pub mod stretch;
 pub mod tally;
 pub mod window;
@@ -193,12 +194,22 @@ impl<'a> Analyser<'a> {
                 self.queues.take(row, counts, &mut self.series.queues, bin);
             }
             Kind::Event => self.event(row),
-            Kind::Dropped | Kind::Superseded | Kind::Duplicate | Kind::Verified | Kind::Merging => {
+            Kind::Dropped
+            | Kind::Superseded
+            | Kind::Suppressed
+            | Kind::Duplicate
+            | Kind::Verified
+            | Kind::Merging => {
                 let number = row.flow as usize;
                 if let Some(flow) = self.flows.get_mut(number) {
                     let around =
                         flow::Around { flow: number, options: &self.options, series: &mut self.series };
                     flow.count(row, around);
+                }
+            }
+            Kind::Signal => {
+                if let Some(flow) = self.flows.get_mut(row.flow as usize) {
+                    flow.signal(row);
                 }
             }
             Kind::Echo | Kind::EchoForward | Kind::EchoReturn | Kind::EchoSuperseded => {

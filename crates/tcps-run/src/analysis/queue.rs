@@ -5,7 +5,11 @@ use super::series::QueueBin;
 use super::tally::{Distribution, Tally};
 use crate::plan::Plan;
 use serde::Serialize;
-use tcps_core::record::{Kind, Record};
+use std::collections::VecDeque;
+use tcps_core::{
+    record::{Kind, Record},
+    time::{Time, MS},
+};
 
 /// A queue over the run.
 #[derive(Debug, Serialize)]
@@ -75,18 +79,44 @@ pub struct ChannelReport {
     pub received_packets: u64,
     /// Their wire bytes.
     pub received_bytes: u64,
+    /// Most packets that left a node within any 100 ms.
+    pub peak_packets: u64,
+}
+
+/// Length of the window in which packets are counted for the peak.
+// [PROTOCOLS 9.5]
+const PEAK_NS: Time = 100 * MS;
+
+/// Packets of one node on one channel within the last 100 ms.
+#[derive(Debug)]
+struct Burst {
+    channel: u16,
+    node: u16,
+    left_ns: VecDeque<Time>,
+    peak: usize,
+}
+
+impl Burst {
+    fn add(&mut self, at: Time) {
+        while self.left_ns.front().is_some_and(|t| at - t >= PEAK_NS) {
+            self.left_ns.pop_front();
+        }
+        self.left_ns.push_back(at);
+        self.peak = self.peak.max(self.left_ns.len());
+    }
 }
 
 /// All channels: packets and bytes, out and in.
 #[derive(Debug)]
 pub struct Channels {
     counts: Vec<[(u64, u64); 2]>,
+    bursts: Vec<Burst>,
 }
 
 impl Channels {
     /// So many channels.
     pub fn new(count: usize) -> Self {
-        Self { counts: vec![Default::default(); count] }
+        Self { counts: vec![Default::default(); count], bursts: Vec::new() }
     }
 
     /// A `Transmit` or `Receive` row.
@@ -95,19 +125,36 @@ impl Channels {
             let (packets, bytes) = &mut counts[usize::from(row.kind == Kind::Receive)];
             *packets += 1;
             *bytes += u64::from(row.size);
+            if row.kind == Kind::Transmit {
+                self.burst(row.point, row.node).add(row.time_ns);
+            }
         }
+    }
+
+    fn burst(&mut self, channel: u16, node: u16) -> &mut Burst {
+        let known = self.bursts.iter().position(|b| b.channel == channel && b.node == node);
+        let at = known.unwrap_or_else(|| {
+            self.bursts.push(Burst { channel, node, left_ns: VecDeque::new(), peak: 0 });
+            self.bursts.len() - 1
+        });
+        &mut self.bursts[at]
     }
 
     /// Channels whose packets were recorded.
     pub fn report(&self, plan: &Plan) -> Vec<ChannelReport> {
-        let report = |([sent, received], name): (&[(u64, u64); 2], &String)| ChannelReport {
+        let peak = |c: usize| {
+            self.bursts.iter().filter(|b| usize::from(b.channel) == c).map(|b| b.peak).max().unwrap_or(0)
+        };
+        let report = |c: usize, [sent, received]: &[(u64, u64); 2], name: &String| ChannelReport {
             name: name.clone(),
             sent_packets: sent.0,
             sent_bytes: sent.1,
             received_packets: received.0,
             received_bytes: received.1,
+            peak_packets: peak(c) as u64,
         };
         let named = self.counts.iter().zip(plan.channels.iter().map(|c| &c.name));
-        named.filter(|(counts, _)| counts.iter().any(|c| c.0 > 0)).map(report).collect()
+        let used = named.enumerate().filter(|(_, (counts, _))| counts.iter().any(|c| c.0 > 0));
+        used.map(|(c, (counts, name))| report(c, counts, name)).collect()
     }
 }

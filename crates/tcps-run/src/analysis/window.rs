@@ -14,7 +14,7 @@ use tcps_core::time::{Time, SECOND};
 pub const SENT: u8 = 1;
 /// The sink had it.
 pub const DELIVERED: u8 = 2;
-/// A periodic stage replaced it on purpose.
+/// It was replaced or kept back on purpose.
 pub const SUPERSEDED: u8 = 4;
 /// It was first met after the warm-up.
 pub const COUNTED: u8 = 8;

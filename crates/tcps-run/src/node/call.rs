@@ -74,7 +74,10 @@ impl Node {
         let verdict = self.call_hook(now, &mut job, true);
         let cost = self.account(started, &job, &verdict, out);
         if verdict != Verdict::Emit {
-            self.end(out.now(now), job, DropReason::Hook, out);
+            match verdict {
+                Verdict::Failed(_) => self.end(out.now(now), job, DropReason::Hook, out),
+                _ => self.suppress(out.now(now), job, out),
+            }
             return (None, After::Waits);
         }
         self.occupy(started, job, cost, out)
@@ -159,6 +162,8 @@ impl Node {
         let flow = &mut self.flows[job.flow as usize];
         let (codec, direction) = (flow.codec, flow.direction);
         let Some(visit) = flow.visits[job.visit as usize].as_mut() else { return Verdict::Nothing };
+        let way_out = self.port_of.get(visit.channel as usize).and_then(|&p| self.ports.get(p as usize));
+        let merging = way_out.map_or(1, |p| p.endpoint.merging());
         let step = &mut visit.steps[job.step as usize];
         let Some(hook) = step.hook.as_mut() else { return Verdict::Emit };
         match step.kind {
@@ -171,7 +176,9 @@ impl Node {
             .with_other(other);
         if present {
             input = input.with_sample(&job.values, if job.coded { &job.bytes } else { &[] });
+            input.tagged = job.meta.echo.is_some().into();
         }
+        input.merging = merging;
         let s = &mut self.scratch;
         let mut output = HookOut::new(&mut s.values, &mut s.bytes);
         let verdict = hook.call(&input, &mut output);

@@ -27,6 +27,8 @@ pub(super) struct Emitter {
     pub(super) stop_ns: Time,
     pub(super) tick: u64,
     pub(super) running: bool,
+    /// Samples that have not left the node, and how many there may be.
+    pub(super) buffers: (u32, u32),
     pub(super) probe: Option<Probe>,
 }
 
@@ -54,8 +56,14 @@ impl Emitter {
             stop_ns: flow.stop_ns.unwrap_or(end).min(end),
             tick: 0,
             running: true,
+            buffers: (0, flow.buffers.unwrap_or(u32::MAX)),
             probe: probe.map(|p| Probe::new(p, seed)),
         })
+    }
+
+    /// Whether every buffer is taken.
+    fn is_full(&self) -> bool {
+        self.buffers.0 >= self.buffers.1
     }
 
     /// Moment of the next sample.
@@ -133,7 +141,8 @@ impl Node {
     /// Makes the samples whose tick has come.
     pub(super) fn tick_emitter<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
         while self.emitters[i].next() <= now {
-            if self.is_dead_source(i) {
+            // [PROTOCOLS 7] A frame is taken when a buffer is free for it.
+            if self.is_dead_source(i) || self.emitters[i].is_full() {
                 self.emitters[i].tick += 1;
                 continue;
             }
@@ -149,6 +158,8 @@ impl Node {
             // Samples are numbered by ticks: what a late loop leaves out leaves a gap, and a recording stays in time.
             let (flow, index) = (e.flow, (e.tick - 1) as u32);
             job.meta = Meta { flow, index, origin_ns: here, echo };
+            e.buffers.0 += 1;
+            job.buffered = true;
             if late > 0 && self.level >= Level::Packets {
                 let node = self.id;
                 out.record(Record { value: late, index, flow, node, ..Record::new(now, Kind::Late) });

@@ -19,6 +19,8 @@ pub(super) struct Job {
     pub(super) decoded: bool,
     /// It holds up the next sample of its visit.
     pub(super) holds: bool,
+    /// It takes one of the buffers of its source.
+    pub(super) buffered: bool,
     /// Life of the component that it entered.
     pub(super) life: u32,
     /// When the kernel had its last byte, on the node's clock, if the transport gave it out at once.
@@ -41,6 +43,7 @@ impl Job {
             coded,
             decoded,
             holds,
+            buffered: false,
             life: 0,
             received_ns: None,
         })

@@ -173,6 +173,16 @@ impl Node {
         self.recycle(job);
     }
 
+    /// A sample ends here on purpose: a hook has kept it back.
+    pub(super) fn suppress<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
+        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref();
+        let point = visit.map_or(NONE, |v| v.component);
+        let (index, flow, node) = (job.meta.index, job.flow, self.id);
+        out.record(Record { index, flow, point, node, ..Record::new(now, Kind::Suppressed) });
+        self.release(&mut job);
+        self.recycle(job);
+    }
+
     /// Hands a sample to the sink of its flow.
     fn sink<O: Outside>(&mut self, now: Time, job: &mut Job, out: &mut O) {
         let flow = &self.flows[job.flow as usize];
@@ -260,7 +270,12 @@ impl Node {
     }
 
     /// Keeps the memory of a job that is over.
-    pub(super) fn recycle(&mut self, job: Box<Job>) {
+    pub(super) fn recycle(&mut self, mut job: Box<Job>) {
+        if std::mem::take(&mut job.buffered) {
+            if let Some(e) = self.emitters.iter_mut().find(|e| e.flow == job.flow) {
+                e.buffers.0 = e.buffers.0.saturating_sub(1);
+            }
+        }
         self.pool.push(job);
     }
 }

@@ -31,6 +31,10 @@ pub struct FlowPlan {
     /// A send holds the flow's next sample at that component until the first link has taken the packet.
     #[serde(default)]
     pub blocking_send: bool,
+    /// Samples that may be on their way from the source to the first link at once; a tick that finds none free is left
+    /// out. 1: copy, then send; 2: copy while sending.
+    #[serde(default)]
+    pub buffers: Option<u32>,
     /// How values become bytes: `f32` (network order), `f64`, or `raw` (bytes as they are).
     pub codec: Codec,
     /// Where samples come from.

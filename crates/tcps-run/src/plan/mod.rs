@@ -27,6 +27,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::time::Time;
 use tcps_net::spec::NetworkSpec;
+use tcps_wire::telehaptic;
 
 /// A scenario, ready to run.
 #[derive(Debug, Clone, Deserialize)]
@@ -81,6 +82,16 @@ impl Plan {
     pub fn accounted_bytes(&self, channel: u16, wire_bytes: u32, payload: usize) -> u32 {
         let overhead = self.channels[channel as usize].params.get("overhead_bytes").and_then(Value::as_u64);
         overhead.map_or(wire_bytes, |o| payload as u32 + o as u32)
+    }
+
+    /// What links account for a telehaptic packet: its endpoint's own rule. [PROTOCOLS 2.4]
+    pub fn accounted_telehaptic(&self, channel: u16, packet: &telehaptic::Packet<&[u8]>) -> u32 {
+        let params = &self.channels[channel as usize].params;
+        let strict = params.get("strict_two_subheaders").and_then(Value::as_bool).unwrap_or(false);
+        let echoes = packet.trailer().map_or(0, |t| t.echoes());
+        let payload = packet.payload_bytes();
+        let own = telehaptic::accounted_bytes(payload, packet.sub_headers(), echoes, strict) as u32;
+        self.accounted_bytes(channel, own + OVERHEAD_BYTES, payload)
     }
 }
 

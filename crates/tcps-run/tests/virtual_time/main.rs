@@ -3,4 +3,5 @@
 mod chain;
 mod common;
 mod moving_clock;
+mod sampling;
 mod stages;

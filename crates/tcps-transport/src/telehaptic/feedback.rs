@@ -9,12 +9,14 @@
 use std::collections::VecDeque;
 use tcps_core::{
     rate::{DelayNotice, Sent},
-    time::{Time, US},
+    time::{Time, MS, US},
 };
 use tcps_wire::telehaptic::NO_DELAY;
 
 /// Packets that a sender remembers.
 const REMEMBERED: usize = 512;
+/// How much older than it seems a packet may be: a queue that grows by a packet of others delays the next ones more.
+const DOUBT_NS: Time = 16 * MS;
 const FIELD: Time = 1 << 24;
 const MOST_US: Time = FIELD / 4 * 3;
 
@@ -56,7 +58,7 @@ fn delay_ns(field_us: u32) -> Time {
 /// The sender's own packets, as far back as a notice may reach.
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    sent: VecDeque<(Time, u8)>,
+    sent: VecDeque<(Time, u8, u32)>,
 }
 
 impl Log {
@@ -65,7 +67,7 @@ impl Log {
         if self.sent.len() == REMEMBERED {
             self.sent.pop_front();
         }
-        self.sent.push_back((packet.generated_ns, packet.fragments));
+        self.sent.push_back((packet.generated_ns, packet.fragments, packet.wire_bytes));
     }
 
     /// What a header with `field_us` says, if it came in a packet that left at `left_ns` of the other clock and was
@@ -82,17 +84,23 @@ impl Log {
     ) -> DelayNotice {
         let delay_ns = delay_ns(field_us);
         let sent_ns = left_ns.saturating_sub(delay_ns);
-        let after = self.sent.partition_point(|(generated_ns, _)| *generated_ns <= sent_ns);
-        let (generated_ns, fragments) =
-            after.checked_sub(1).and_then(|i| self.sent.get(i)).copied().unwrap_or((sent_ns, 1));
-        DelayNotice { delay_ns, fresh: !repeated, generated_ns, fragments, reverse_ns }
+        let after = self.sent.partition_point(|(generated_ns, ..)| *generated_ns <= sent_ns);
+        let newest = after.checked_sub(1).and_then(|i| self.sent.get(i)).copied();
+        let (generated_ns, fragments, wire_bytes) = newest.unwrap_or((sent_ns, 1, 0));
+        let mut before = self.sent.range(..after).rev();
+        let certain = newest.is_some()
+            && before
+                .by_ref()
+                .take_while(|(at, ..)| *at > generated_ns - DOUBT_NS)
+                .all(|(_, k, _)| *k == fragments);
+        DelayNotice { delay_ns, fresh: !repeated, generated_ns, fragments, wire_bytes, certain, reverse_ns }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tcps_core::time::{MS, SECOND};
+    use tcps_core::time::SECOND;
 
     fn packet(generated_ns: Time) -> Sent {
         Sent { generated_ns, fragments: 2, payload_bytes: 0, wire_bytes: 0 }

@@ -15,7 +15,7 @@
 mod control;
 mod feedback;
 mod frames;
-mod multiplexer;
+pub(crate) mod multiplexer;
 mod options;
 mod packetizer;
 mod receiver;
@@ -123,7 +123,7 @@ impl Telehaptic {
                 needed: "flows of both directions: delays are told in packets of the way back",
             });
         }
-        let options = Options::read(params, member.keys)?;
+        let options = Options::read(params, member)?;
         let period_ns = leaving.map_or(MS, |r| r.period_ns);
         let has_media = leaving.is_some_and(|r| r.media.iter().any(Option::is_some));
         let media_bytes = if has_media { options.media_bytes } else { 0 };
@@ -172,7 +172,8 @@ impl Telehaptic {
         }
         self.pending.add_sample(meta, bytes);
         self.multiplexer.fill(&mut self.pending);
-        if self.pending.fragments() >= usize::from(fragments) {
+        let urgent = self.controller.urgent(bytes);
+        if urgent || self.pending.fragments() >= usize::from(fragments) {
             self.flush(now);
         }
     }
@@ -279,6 +280,10 @@ impl Endpoint for Telehaptic {
         let frames = self.receiver.as_ref().and_then(Receiver::deadline);
         let report = self.reporter.as_ref().and_then(Reporter::deadline);
         frames.into_iter().chain(report).min()
+    }
+
+    fn merging(&self) -> u16 {
+        u16::from(self.fragments).max(1)
     }
 
     fn stats(&self) -> EndpointStats {

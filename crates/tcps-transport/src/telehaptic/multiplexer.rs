@@ -14,22 +14,22 @@ use tcps_core::sample::Meta;
 /// Frames of a medium that may wait without having begun.
 const MOST_WAITING: usize = 2;
 /// The largest frame in bytes.
-pub(super) const MOST_FRAME_BYTES: usize = 16_000_000;
+pub(crate) const MOST_FRAME_BYTES: usize = 16_000_000;
 
 /// What a frame holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Medium {
+pub(crate) enum Medium {
     Audio = 0,
     Video = 1,
 }
 
 /// Both media, in the order of their priority.
-pub(super) const MEDIA: [Medium; 2] = [Medium::Audio, Medium::Video];
+pub(crate) const MEDIA: [Medium; 2] = [Medium::Audio, Medium::Video];
 
 /// Who goes first.
 // [PROTOCOLS 2.2] [PROTOCOLS 3.8]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     /// Audio before video.
     Strict,
     /// The frame that came first.
@@ -38,21 +38,21 @@ pub(super) enum Order {
 
 /// A frame on its way into packets.
 #[derive(Debug)]
-pub(super) struct Frame {
-    pub(super) meta: Meta,
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct Frame {
+    pub(crate) meta: Meta,
+    pub(crate) bytes: Vec<u8>,
     /// Bytes that are in packets already.
-    pub(super) sent: usize,
+    pub(crate) sent: usize,
     /// Packets that it is in, modulo 256.
-    pub(super) parts: u8,
+    pub(crate) parts: u8,
     /// The packet that has its newest bytes.
-    pub(super) packet: Option<u32>,
+    pub(crate) packet: Option<u32>,
     arrival: u64,
 }
 
 /// The frames of both media that wait.
 #[derive(Debug)]
-pub(super) struct Multiplexer {
+pub(crate) struct Multiplexer {
     media_bytes: usize,
     order: Order,
     waiting: [VecDeque<Frame>; 2],
@@ -61,17 +61,17 @@ pub(super) struct Multiplexer {
 }
 
 impl Multiplexer {
-    pub(super) fn new(media_bytes: usize, order: Order) -> Self {
+    pub(crate) fn new(media_bytes: usize, order: Order) -> Self {
         Self { media_bytes, order, waiting: Default::default(), spare: Vec::new(), arrivals: 0 }
     }
 
     /// Most bytes of a fragment beside its haptic sample.
-    pub(super) fn media_bytes(&self) -> usize {
+    pub(crate) fn media_bytes(&self) -> usize {
         self.media_bytes
     }
 
     /// A frame has come; the one that had to make room, if any.
-    pub(super) fn offer(&mut self, medium: Medium, meta: Meta, bytes: &[u8]) -> Option<Meta> {
+    pub(crate) fn offer(&mut self, medium: Medium, meta: Meta, bytes: &[u8]) -> Option<Meta> {
         let mut own = self.spare.pop().unwrap_or_default();
         own.clear();
         own.extend_from_slice(bytes);
@@ -89,16 +89,29 @@ impl Multiplexer {
 
     /// Moves the bytes of one fragment into the packet that is being filled.
     pub(super) fn fill(&mut self, pending: &mut Pending) {
-        let mut room = self.media_bytes;
+        self.take(self.media_bytes, |medium, frame, room| pending.add_media(medium, frame, room));
+    }
+
+    /// Gives at most `room` bytes to `add`, which tells how many it took, counts them in the frame, and takes some.
+    pub(crate) fn take(&mut self, mut room: usize, mut add: impl FnMut(Medium, &mut Frame, usize) -> usize) {
         while room > 0 {
             let Some(medium) = self.next() else { return };
             let queue = &mut self.waiting[medium as usize];
             let Some(frame) = queue.front_mut() else { return };
-            room -= pending.add_media(medium, frame, room);
+            let taken = add(medium, frame, room);
+            if taken == 0 {
+                return;
+            }
+            room -= taken.min(room);
             if frame.sent == frame.bytes.len() {
                 self.spare.extend(queue.pop_front().map(|f| f.bytes));
             }
         }
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.next().is_none()
     }
 
     fn next(&self) -> Option<Medium> {

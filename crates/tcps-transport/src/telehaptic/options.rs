@@ -1,6 +1,6 @@
 //! Parameters that every telehaptic transport has.
 
-use super::multiplexer::Order;
+use super::{control::Member, multiplexer::Order};
 use crate::{
     params::{Params, TransportError},
     udp::STACK_BYTES,
@@ -40,12 +40,13 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Reads them; refuses keys that are not in `keys`.
-    pub(super) fn read(params: &Params<'_>, keys: &'static [&'static str]) -> Result<Self, TransportError> {
-        params.allow(keys)?;
+    /// Reads them; refuses keys that the member does not have.
+    pub(super) fn read(params: &Params<'_>, member: &Member) -> Result<Self, TransportError> {
+        params.allow(member.keys)?;
         let order = match params.choice("multiplexer", &["strict", "first-come"])? {
             Some("first-come") => Order::FirstCome,
-            _ => Order::Strict,
+            Some(_) => Order::Strict,
+            None => member.order,
         };
         Ok(Self {
             accounting: Accounting {

@@ -1,8 +1,12 @@
 //! Endpoints against each other over bad networks, in virtual time.
 
+mod after;
+mod boxed;
 mod clocksync;
+mod fec;
 mod pair;
 mod quic;
+mod rtp;
 mod session;
 mod tcp;
 mod telehaptic;

@@ -131,6 +131,7 @@ def _flows(book: Book, channels: Channels) -> list[dict[str, Any]]:
                 "dscp": flow.dscp,
                 "priority": flow.priority,
                 "blocking_send": flow.blocking_send,
+                "buffers": flow.buffers,
                 "codec": codec(flow),
                 "source": source,
                 "sink": sources.sink(way, source),

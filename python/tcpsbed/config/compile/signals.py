@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from tcpsbed.config.compile.book import Book
 from tcpsbed.config.compile.probes import HELD
+from tcpsbed.config.compile.sources import codec
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
 
 
 def signals(book: Book) -> list[int]:
-    """The numbers of the points that `measure.signals` names, in every session."""
+    """The numbers of the points that `measure.signals` names, in every session, and those that `snr` needs."""
     key: Key = ("measure", "signals")
     known = points(book)
     found: list[int] = []
@@ -17,7 +18,15 @@ def signals(book: Book) -> list[int]:
         if name not in known:
             raise book.scenario.error(key, f'found "{name}"', f"a point: {close_match(name, list(known))}")
         found += known[name]
+    if book.scenario.measure.snr:
+        found += _ends(book)
     return list(dict.fromkeys(found))
+
+
+def _ends(book: Book) -> list[int]:
+    """Where samples with values are made, and where they have been displayed."""
+    ways = [way.path for way in book.ways if codec(way.model) != "raw"]
+    return [point for path in ways for point in (2 * path[0].number, 2 * path[-1].number + 1)]
 
 
 def points(book: Book) -> dict[str, list[int]]:

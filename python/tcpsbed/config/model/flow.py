@@ -156,6 +156,8 @@ class Flow(Table):
     """Larger is more urgent (priority scheduling of cores)."""
     blocking_send: StrictBool = False
     """Whether a send holds the flow's next sample until the first link has taken the packet."""
+    buffers: StrictInt | None = Field(None, ge=1, le=1_000_000)
+    """Samples that may be between source and first link at once; absent: any number."""
     session: str | None = None
     """Its session; absent: every session has one."""
     via: AnyNames = Field([])

@@ -84,6 +84,8 @@ class Measure(Table):
     """How much is recorded; each level holds the ones before it."""
     queues_ns: Period | None = Field(None, alias="queues")
     """How often queues are looked at; absent: never."""
+    snr: StrictBool = False
+    """Whether values are compared at source and sink, which records them there."""
     echo: Annotated[list[Echo], BeforeValidator(_echoes, json_schema_input_type=Echo | list[Echo])] = Field(
         []
     )

@@ -29,7 +29,7 @@ use std::{
 use taps::Taps;
 use tcps_core::time::Time;
 use tcps_net::ASIDE_CLASS;
-use tcps_wire::header;
+use tcps_wire::{header, telehaptic};
 
 const RING_ROWS: u64 = 1 << 15;
 
@@ -141,6 +141,9 @@ impl Emulator {
 
 /// Flow, sample and accounted size of a UDP datagram that takes `wire_bytes` on the wire.
 fn account(plan: &Plan, channel: Option<u16>, datagram: &[u8], wire_bytes: u32) -> (u16, u32, u32) {
+    if let (Some(c), Ok(packet)) = (channel, telehaptic::Packet::new_checked(datagram)) {
+        return (ASIDE_CLASS, 0, plan.accounted_telehaptic(c, &packet));
+    }
     let parsed = header::Packet::new_checked(datagram).ok().and_then(|p| header::Repr::parse(&p).ok());
     match (channel, parsed) {
         (Some(c), Some(h)) if usize::from(h.flow) < plan.flows.len() => {

@@ -3,9 +3,12 @@
 mod dpm;
 mod fixed;
 mod guard;
+mod loss;
+mod queue;
 mod report;
 mod trend;
 
+use super::multiplexer::Order;
 use crate::params::{Params, TransportError};
 use tcps_core::{rate::RateController, time::Time};
 
@@ -20,6 +23,8 @@ pub(crate) struct Member {
     pub(crate) keys: &'static [&'static str],
     /// Whether it goes by delays in headers of the way back.
     pub(crate) needs_way_back: bool,
+    /// Who goes first among sound and picture, unless the scenario says so.
+    pub(super) order: Order,
     /// Whether receivers send reports.
     pub(crate) reports: bool,
     /// Makes the controller.
@@ -33,8 +38,14 @@ macro_rules! keys {
     };
 }
 
-const PLAIN: Member =
-    Member { name: "", keys: keys!(), needs_way_back: false, reports: false, make: fixed::no_merge };
+const PLAIN: Member = Member {
+    name: "",
+    keys: keys!(),
+    needs_way_back: false,
+    order: Order::Strict,
+    reports: false,
+    make: fixed::no_merge,
+};
 
 /// Keys of the published rule.
 const DPM: Member = Member {
@@ -44,8 +55,17 @@ const DPM: Member = Member {
 };
 
 /// The telehaptic transports.
-pub(crate) const MEMBERS: [Member; 8] = [
+pub(crate) const MEMBERS: [Member; 11] = [
     Member { name: "no-merge", ..PLAIN },
+    // [PROTOCOLS 3.8] first come, first served; adaptive sampling is a hook (`weber`)
+    Member { name: "hoip", order: Order::FirstCome, ..PLAIN },
+    Member {
+        name: "loss-triggered",
+        keys: keys!("k_max", "loss", "persist", "event"),
+        reports: true,
+        make: loss::loss_triggered,
+        ..PLAIN
+    },
     Member { name: "fixed-k", keys: keys!("k"), make: fixed::fixed, ..PLAIN },
     Member { name: "timetable-k", keys: keys!("at_ms", "k"), make: fixed::timetable, ..PLAIN },
     Member { name: "dpm", make: dpm::step, ..DPM },
@@ -75,6 +95,25 @@ pub(crate) const MEMBERS: [Member; 8] = [
         ),
         make: dpm::guarded,
         ..DPM
+    },
+    Member {
+        name: "dpm-q",
+        keys: keys!(
+            "k_max",
+            "k_drain",
+            "bottleneck_bps",
+            "hops",
+            "alarm_ns",
+            "alarm_jumps",
+            "steady_ns",
+            "steady_jumps",
+            "watch_ns",
+            "watch_jumps",
+            "retry_ns"
+        ),
+        needs_way_back: true,
+        make: queue::by_queue,
+        ..PLAIN
     },
     Member { name: "rtcp-report", reports: true, make: report::by_report, keys: keys!("k_max"), ..PLAIN },
 ];

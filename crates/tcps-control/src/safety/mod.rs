@@ -1,0 +1,16 @@
+//! What the follower does when commands fail: states, thresholds, and motion that never breaks its limits.
+//!
+//! ```text
+//!            age, loss, order, rate                age > hold                 age > stop
+//!  normal ◄─────────────────────► degraded ──┐  ┌──────────► hold ─────────────────────► safe stop
+//!    ▲                                       ▼  │             │ fresh for a while          │ and near, if asked for
+//!    └──────────── near the command ──────── recovering ◄─────┴────────────────────────────┘
+//! ```
+
+mod health;
+mod motion;
+mod supervisor;
+
+pub use health::{Health, Thresholds};
+pub use motion::{Action, Limits, Mover};
+pub use supervisor::{Engage, State, Supervisor, Timing};

@@ -1,0 +1,158 @@
+//! One end of an RTP session over UDP, to talk with other programs: sends frames of a file, receives, and prints
+//! what it counted as JSON. RTP is on the given port, RTCP on the next one.
+//!
+//! `rtp_peer FLOW send|receive LOCAL-PORT PEER-PORT SECONDS PERIOD-MS [FRAMES]`, where FLOW is `audio` or `video`
+//! and FRAMES a file of frames, each behind its length (32 bits, network order).
+
+use serde_json::json;
+use std::{
+    error::Error,
+    io::ErrorKind,
+    net::UdpSocket,
+    time::{Duration, Instant},
+};
+use tcps_core::{
+    endpoint::{Endpoint, Input, Output},
+    sample::Meta,
+    time::Time,
+};
+use tcps_transport::{rtp::Rtp, ChannelContext, Side};
+use tcps_wire::{
+    rtcp::{report::Report, Packets},
+    rtp::is_rtcp,
+};
+
+/// The two sockets, which take from any port of the peer, and what came and went.
+struct Peer {
+    endpoint: Rtp,
+    sockets: [UdpSocket; 2],
+    peer: u16,
+    begin: Instant,
+    delivered: u64,
+    bytes: u64,
+    blocks: u64,
+    lost_at_peer: i32,
+}
+
+impl Peer {
+    fn now(&self) -> Time {
+        self.begin.elapsed().as_nanos() as Time
+    }
+
+    fn pump(&mut self) {
+        let mut buf = Vec::new();
+        while let Some(output) = self.endpoint.poll_output(&mut buf) {
+            match output {
+                // A peer that is not there yet or any more answers with an error of the socket.
+                Output::Transmit(_) => {
+                    let i = usize::from(is_rtcp(&buf));
+                    drop(self.sockets[i].send_to(&buf, ("127.0.0.1", self.peer + i as u16)));
+                }
+                Output::Deliver(_) => {
+                    self.delivered += 1;
+                    self.bytes += buf.len() as u64;
+                }
+                Output::Record(_) => {}
+            }
+        }
+    }
+
+    fn receive(&mut self) -> std::io::Result<()> {
+        let mut buf = [0; 65_536];
+        for i in 0..2 {
+            loop {
+                let n = match self.sockets[i].recv(&mut buf) {
+                    Ok(n) => n,
+                    Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                    Err(e) if e.kind() == ErrorKind::ConnectionRefused => continue,
+                    Err(e) => return Err(e),
+                };
+                let bytes = &buf[..n];
+                self.note_reports(bytes);
+                let now = self.now();
+                self.endpoint.handle_input(now, Input::Datagram { bytes, received_ns: now });
+                self.pump();
+            }
+        }
+        Ok(())
+    }
+
+    /// What the peer says that it lost.
+    fn note_reports(&mut self, bytes: &[u8]) {
+        let packets = is_rtcp(bytes).then(|| Packets::compound(bytes).ok()).flatten();
+        for report in packets.into_iter().flatten().filter_map(|p| Report::parse(&p).ok()) {
+            for block in report.blocks {
+                self.blocks += 1;
+                self.lost_at_peer = block.lost;
+            }
+        }
+    }
+}
+
+fn frames(path: Option<String>) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
+    let Some(path) = path else { return Ok(vec![vec![0xff; 160]]) };
+    let bytes = std::fs::read(path)?;
+    let (mut rest, mut frames) = (&bytes[..], Vec::new());
+    while let Some((length, after)) = rest.split_first_chunk::<4>() {
+        let length = u32::from_be_bytes(*length) as usize;
+        frames.push(after.get(..length).ok_or("the frames end early")?.to_vec());
+        rest = &after[length..];
+    }
+    Ok(frames)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let mut next = || arguments.next().ok_or("an argument is missing");
+    let (flow, role) = (next()?, next()?);
+    let (local, peer): (u16, u16) = (next()?.parse()?, next()?.parse()?);
+    let seconds: f64 = next()?.parse()?;
+    let period_ns = next()?.parse::<Time>()? * 1_000_000;
+    let frames = frames(arguments.next())?;
+    let socket = |offset: u16| {
+        let socket = UdpSocket::bind(("127.0.0.1", local + offset))?;
+        socket.set_nonblocking(true)?;
+        Ok::<_, std::io::Error>(socket)
+    };
+    let mut ctx = ChannelContext::of(&[(0, Side::B, &flow)]);
+    ctx.flows[0].period_ns = period_ns;
+    let side = if role == "send" { Side::A } else { Side::B };
+    let params = json!({"extended": true, "identity": flow == "audio", "mtu_bytes": 1200});
+    let endpoint = Rtp::new(&params, side, &ctx)?;
+    let sockets = [socket(0)?, socket(1)?];
+    let begin = Instant::now();
+    let mut p = Peer { endpoint, sockets, peer, begin, delivered: 0, bytes: 0, blocks: 0, lost_at_peer: 0 };
+    let end = Duration::from_secs_f64(seconds);
+    let mut index = 0u32;
+    while p.begin.elapsed() < end {
+        let now = p.now();
+        if role == "send" && now >= Time::from(index) * period_ns {
+            let sample = &frames[index as usize % frames.len()];
+            let meta = Meta { flow: 0, index, origin_ns: Time::from(index) * period_ns, echo: None };
+            p.endpoint.handle_input(now, Input::Sample { meta, bytes: sample });
+            index += 1;
+        }
+        if p.endpoint.poll_timeout().is_some_and(|t| t <= now) {
+            p.endpoint.handle_input(now, Input::Timeout);
+        }
+        p.pump();
+        p.receive()?;
+        std::thread::sleep(Duration::from_micros(500));
+    }
+    // What is on its way comes, then this side leaves.
+    for _ in 0..100 {
+        p.receive()?;
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    let now = p.now();
+    p.endpoint.leave(now);
+    p.pump();
+    let s = p.endpoint.stats();
+    let counted = json!({
+        "sent": index, "delivered": p.delivered, "bytes": p.bytes, "malformed": s.malformed, "lost": s.lost,
+        "incomplete": s.incomplete, "reports": s.reports, "blocks": p.blocks, "lost_at_peer": p.lost_at_peer,
+        "rtt_ns": s.rtt_ns, "jitter_ns": s.jitter_ns,
+    });
+    println!("{counted}");
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! Transport `alphan`: its own header, and a queue for each priority at the sender (after Al Osman 2007).
+//!
+//! ```text
+//! sample ──► cut to the MTU ──► queue of its flow's priority ──► highest first, at `rate_bps` ──► header │ payload
+//! ```
+//! Priority 0 goes first: kinematic and haptic flows; then sound, pictures, and the rest. Without a rate everything leaves
+//! at once, and only the header tells it from `udp`. Nothing is sent again.
+
+use crate::{
+    inbox::{Inbox, Taken},
+    numbered::{emit_content, parts},
+    outbox::Outbox,
+    params::{Params, TransportError},
+    registry::{ChannelContext, Side},
+    udp::{deliver, repeated, MAX_SAMPLE_BYTES, STACK_BYTES},
+};
+use std::collections::VecDeque;
+use tcps_core::{
+    endpoint::{Endpoint, EndpointStats, Input, Output, Transmit},
+    sample::Meta,
+    time::Time,
+};
+use tcps_wire::{
+    alphan::{Packet, Repr, FRAGMENT_BYTES, HEADER_BYTES},
+    echo, Error,
+};
+
+const MTU_BYTES: u32 = 1200;
+/// Datagrams that a queue holds; the oldest of a full queue gives way.
+const MOST_QUEUED: usize = 256;
+
+/// An endpoint of the transport.
+#[derive(Debug)]
+pub(crate) struct Alphan {
+    overhead_bytes: Option<u32>,
+    mtu_bytes: usize,
+    rate_bps: Option<u32>,
+    priorities: Vec<(u16, u8)>,
+    queues: Vec<VecDeque<(Transmit, Vec<u8>)>>,
+    spare: Vec<Vec<u8>>,
+    /// Until then the line is taken by what was sent.
+    free_ns: Time,
+    inbox: Inbox,
+    outbox: Outbox,
+    stats: EndpointStats,
+}
+
+impl Alphan {
+    /// `queues`: how many priorities are told apart; `rate_bps`: the rate at which they are served.
+    pub(crate) fn from_params(
+        params: &Params<'_>,
+        side: Side,
+        ctx: &ChannelContext,
+    ) -> Result<Self, TransportError> {
+        params.allow(&["mtu_bytes", "overhead_bytes", "queues", "rate_bps"])?;
+        let queues = params.integer("queues", 1..=8)?.unwrap_or(4) as usize;
+        let priority = |name: &str| priority_of(name).min(queues as u8 - 1);
+        Ok(Self {
+            overhead_bytes: params.integer("overhead_bytes", 0..=65_535)?,
+            mtu_bytes: params.integer("mtu_bytes", 300..=65_507)?.unwrap_or(MTU_BYTES) as usize,
+            rate_bps: params.integer("rate_bps", 1000..=u32::MAX)?,
+            priorities: ctx.flows.iter().map(|f| (f.flow, priority(&f.name))).collect(),
+            queues: (0..queues).map(|_| VecDeque::new()).collect(),
+            spare: Vec::new(),
+            free_ns: Time::MIN,
+            inbox: Inbox::new(side, ctx),
+            outbox: Outbox::default(),
+            stats: EndpointStats::default(),
+        })
+    }
+
+    fn send(&mut self, meta: &Meta, sample: &[u8]) {
+        if sample.len() > MAX_SAMPLE_BYTES {
+            self.stats.malformed += 1;
+            return;
+        }
+        let priority = self.priorities.iter().find(|p| p.0 == meta.flow).map_or(0, |p| p.1);
+        let trailer = if meta.echo.is_some() { echo::trailer_bytes(1) } else { 0 };
+        for part in parts(meta, sample.len(), self.mtu_bytes - HEADER_BYTES - FRAGMENT_BYTES - trailer) {
+            let mut bytes = self.spare.pop().unwrap_or_default();
+            bytes.clear();
+            Repr { part, priority }.emit(&mut bytes);
+            emit_content(&part, meta, sample, &mut bytes);
+            // [PROTOCOLS 1.2]
+            let wire_bytes = match self.overhead_bytes {
+                Some(overhead_bytes) => part.payload_bytes() as u32 + overhead_bytes,
+                None => bytes.len() as u32 + STACK_BYTES,
+            };
+            let transmit = Transmit { wire_bytes, flow: part.flow, index: part.index };
+            let queue = &mut self.queues[usize::from(priority)];
+            if queue.len() == MOST_QUEUED {
+                self.spare.extend(queue.pop_front().map(|old| old.1));
+            }
+            queue.push_back((transmit, bytes));
+        }
+    }
+
+    /// Lets datagrams go as far as the rate allows.
+    // [PROTOCOLS 3.7] priority queues at the sender, highest first
+    fn serve(&mut self, now: Time) {
+        while self.free_ns <= now {
+            let Some((transmit, bytes)) = self.queues.iter_mut().find_map(VecDeque::pop_front) else {
+                return;
+            };
+            self.outbox.push(Output::Transmit(transmit), |out| out.extend_from_slice(&bytes));
+            self.spare.push(bytes);
+            if let Some(rate_bps) = self.rate_bps {
+                let took = i64::from(transmit.wire_bytes) * 8_000_000_000 / i64::from(rate_bps);
+                self.free_ns = now + took;
+            }
+        }
+    }
+
+    fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
+        let packet = Packet::new_checked(bytes)?;
+        let Repr { part, .. } = Repr::parse(&packet, now)?;
+        match self.inbox.take(now, &part, packet.payload(), packet.trailer())? {
+            Taken::Kept => {}
+            Taken::Repeated => repeated(now, &part, bytes.len(), &mut self.outbox, &mut self.stats),
+            Taken::Whole(meta, sample) => deliver(&mut self.outbox, meta, received_ns, sample),
+        }
+        Ok(())
+    }
+}
+
+/// A flow's priority by its name.
+fn priority_of(name: &str) -> u8 {
+    match name {
+        "kinematic" | "haptic" => 0,
+        "audio" => 1,
+        "video" => 2,
+        _ => 3,
+    }
+}
+
+impl Endpoint for Alphan {
+    fn handle_input(&mut self, now: Time, input: Input<'_>) {
+        match input {
+            Input::Sample { meta, bytes } => self.send(&meta, bytes),
+            Input::Datagram { bytes, received_ns } => {
+                if self.receive(now, bytes, received_ns).is_err() {
+                    self.stats.malformed += 1;
+                }
+            }
+            Input::Timeout => self.inbox.expire(now),
+        }
+        self.serve(now);
+    }
+
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
+        self.outbox.pop(buf)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let queued = self.queues.iter().any(|q| !q.is_empty());
+        queued.then_some(self.free_ns).into_iter().chain(self.inbox.poll_timeout()).min()
+    }
+
+    fn stats(&self) -> EndpointStats {
+        EndpointStats { incomplete: self.inbox.incomplete(), ..self.stats }
+    }
+}

@@ -1,0 +1,127 @@
+//! Key samples: which they are, and sending them until they are acknowledged.
+//!
+//! ```text
+//! key      every n-th sample of a flow by its number, and the first after a pause (a state change that passed a sampler)
+//! again    after max(1.25 round trips, 20 ms) without an acknowledgement, at most `tries` times; 200 ms at first
+//! ```
+
+use crate::numbered::Numbered;
+use tcps_core::{
+    endpoint::Transmit,
+    sample::Meta,
+    time::{Time, MS},
+};
+
+/// Class of a datagram that is to be acknowledged.
+pub(crate) const KEY: u8 = 1;
+/// Class of all others.
+pub(crate) const NORMAL: u8 = 0;
+const LEAST_WAIT_NS: Time = 20 * MS;
+const FIRST_WAIT_NS: Time = 200 * MS;
+/// Key datagrams that wait for an acknowledgement at most; the oldest gives way.
+const MOST_PENDING: usize = 256;
+
+/// Tells key samples from others.
+#[derive(Debug)]
+pub(crate) struct KeyRule {
+    pub(crate) every: u32,
+    last: Vec<(u16, u32)>,
+}
+
+impl KeyRule {
+    pub(crate) fn new(every: u32) -> Self {
+        Self { every, last: Vec::new() }
+    }
+
+    /// Whether a sample is one.
+    // [PROTOCOLS 3.9]
+    pub(crate) fn is_key(&mut self, meta: &Meta) -> bool {
+        let before = self.last.iter_mut().find(|l| l.0 == meta.flow);
+        let after_pause = match before {
+            Some(last) => meta.index.wrapping_sub(std::mem::replace(&mut last.1, meta.index)) > 1,
+            None => {
+                self.last.push((meta.flow, meta.index));
+                true
+            }
+        };
+        after_pause || meta.index % self.every == 0
+    }
+}
+
+/// Key datagrams on their way, and the round trip that their acknowledgements show, smoothed by 1/8.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    tries: u32,
+    waiting: Vec<Waiting>,
+    spare: Vec<Vec<u8>>,
+    round_trip_ns: Option<Time>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    sequence: u16,
+    transmit: Transmit,
+    bytes: Vec<u8>,
+    first_ns: Time,
+    sent_ns: Time,
+    repeats: u32,
+}
+
+impl Pending {
+    /// A datagram is sent again `tries` times at most.
+    pub(crate) fn new(tries: u32) -> Self {
+        Self { tries, waiting: Vec::new(), spare: Vec::new(), round_trip_ns: None }
+    }
+
+    /// The smoothed round trip, once there has been an acknowledgement.
+    pub(crate) fn round_trip_ns(&self) -> Option<Time> {
+        self.round_trip_ns
+    }
+
+    /// Keeps a datagram that has just been sent.
+    pub(crate) fn keep(&mut self, now: Time, sequence: u16, transmit: &Transmit, datagram: &[u8]) {
+        if self.waiting.len() == MOST_PENDING {
+            self.spare.push(self.waiting.remove(0).bytes);
+        }
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.extend_from_slice(datagram);
+        let (first_ns, sent_ns) = (now, now);
+        self.waiting.push(Waiting { sequence, transmit: *transmit, bytes, first_ns, sent_ns, repeats: 0 });
+    }
+
+    /// A datagram has been acknowledged. The round trip counts from its first sending: too long if that was lost, which
+    /// later ones mend, but never too short, so that a path that grows longer is noticed.
+    pub(crate) fn acknowledge(&mut self, now: Time, sequence: u16) {
+        if let Some(at) = self.waiting.iter().position(|w| w.sequence == sequence) {
+            let done = self.waiting.remove(at);
+            let took_ns = (now - done.first_ns).max(0);
+            let smooth_ns = self.round_trip_ns.map_or(took_ns, |old| old + (took_ns - old) / 8);
+            self.round_trip_ns = Some(smooth_ns);
+            self.spare.push(done.bytes);
+        }
+    }
+
+    /// Sends again what has waited long enough, and gives up what has been sent often enough.
+    // [PROTOCOLS 3.9]
+    pub(crate) fn expire(&mut self, now: Time, stream: &mut Numbered) {
+        let patience_ns = self.patience_ns();
+        let tries = self.tries;
+        for w in self.waiting.iter_mut().filter(|w| w.sent_ns + patience_ns <= now) {
+            if w.repeats < tries {
+                stream.send_again(w.transmit, &w.bytes);
+            }
+            (w.sent_ns, w.repeats) = (now, w.repeats + 1);
+        }
+        self.waiting.retain(|w| w.repeats <= tries);
+    }
+
+    /// When `expire` is wanted.
+    pub(crate) fn poll_timeout(&self) -> Option<Time> {
+        self.waiting.iter().map(|w| w.sent_ns + self.patience_ns()).min()
+    }
+
+    fn patience_ns(&self) -> Time {
+        self.round_trip_ns.map_or(FIRST_WAIT_NS, |t| (t + t / 4).max(LEAST_WAIT_NS))
+    }
+}

@@ -1,0 +1,120 @@
+//! Transport `merge-span`: the samples of a fixed span of time in one datagram (after Fujimoto & Ishibashi 2005).
+//!
+//! ```text
+//! sample ──► run ──► 8 ms since the first was made? ──► datagram
+//! ```
+//! Eight samples at 1 kHz do not fit the 3 bits that the telehaptic header has for their number; a bundle counts to 255.
+//! Samples over 256 B (frames of a picture) do not wait for others.
+
+use super::bundling::{Bundler, MTU_BYTES};
+use crate::{
+    params::{Params, TransportError},
+    registry::{ChannelContext, Side},
+    udp::MAX_SAMPLE_BYTES,
+};
+use tcps_core::{
+    endpoint::{Endpoint, EndpointStats, Input, Output},
+    sample::Meta,
+    time::{Time, MS},
+};
+
+/// A sample that is longer does not wait.
+const LONGEST_BYTES: usize = 256;
+/// Bytes of a frame in a datagram.
+const PART_BYTES: usize = MTU_BYTES - 64;
+
+/// An endpoint of the transport.
+#[derive(Debug)]
+pub(crate) struct MergeSpan {
+    bundler: Bundler,
+    span_ns: Time,
+    /// Shortest time between samples of a flow that leaves here.
+    period_ns: Time,
+    /// When the first of those that wait came.
+    first_ns: Option<Time>,
+    merged: u16,
+}
+
+impl MergeSpan {
+    /// `span_ns`: samples of so much time travel together.
+    pub(crate) fn from_params(
+        params: &Params<'_>,
+        side: Side,
+        ctx: &ChannelContext,
+    ) -> Result<Self, TransportError> {
+        params.allow(&["overhead_bytes", "span_ns"])?;
+        let periods = ctx.flows.iter().filter(|f| f.to != side).map(|f| f.period_ns);
+        Ok(Self {
+            bundler: Bundler::from_params(params, side, ctx)?,
+            span_ns: params.integer("span_ns", 1_000_000..=50_000_000)?.unwrap_or(8_000_000).into(),
+            period_ns: periods.min().unwrap_or(MS),
+            first_ns: None,
+            merged: 1,
+        })
+    }
+
+    // [PROTOCOLS 3.12] fixed merging over 8 ms
+    fn send(&mut self, now: Time, meta: &Meta, sample: &[u8]) {
+        if sample.len() > LONGEST_BYTES {
+            return self.send_frame(meta, sample);
+        }
+        if !self.bundler.add(meta, sample) {
+            self.flush();
+            self.bundler.add(meta, sample);
+        }
+        // The last sample of a span leaves when it is made: its span is over one period later.
+        let first_ns = *self.first_ns.get_or_insert(now);
+        if now >= first_ns + self.span_ns - self.period_ns.min(self.span_ns) {
+            self.flush();
+        }
+    }
+
+    fn send_frame(&mut self, meta: &Meta, frame: &[u8]) {
+        if frame.len() > MAX_SAMPLE_BYTES {
+            self.bundler.stats.malformed += 1;
+            return;
+        }
+        self.flush();
+        for offset in (0..frame.len()).step_by(PART_BYTES) {
+            self.bundler.add_part(meta, frame, offset, PART_BYTES.min(frame.len() - offset));
+            self.bundler.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        self.first_ns = None;
+        self.bundler.flush();
+        self.merged = (self.span_ns / self.period_ns.max(1)).clamp(1, 255) as u16;
+    }
+}
+
+impl Endpoint for MergeSpan {
+    fn handle_input(&mut self, now: Time, input: Input<'_>) {
+        match input {
+            Input::Sample { meta, bytes } => self.send(now, &meta, bytes),
+            Input::Datagram { bytes, received_ns } => {
+                if self.bundler.receive(now, bytes, received_ns).is_err() {
+                    self.bundler.stats.malformed += 1;
+                }
+            }
+            Input::Timeout if self.poll_timeout().is_some_and(|t| t <= now) => self.flush(),
+            Input::Timeout => {}
+        }
+    }
+
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
+        self.bundler.outbox.pop(buf)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.first_ns.map(|t| t + self.span_ns)
+    }
+
+    fn merging(&self) -> u16 {
+        self.merged
+    }
+
+    fn stats(&self) -> EndpointStats {
+        self.bundler.stats()
+    }
+}

@@ -1,0 +1,161 @@
+//! Transport `smoothed-sctp`: key samples are sent until acknowledged, and the receiver evens out the delay (after Dodeller
+//! & Georganas 2004).
+//!
+//! ```text
+//! sender     key ──► copy kept until its acknowledgement        normal ──► sent once
+//! receiver   played out at   origin + smallest transit so far + playout_ns,   in the order of origin
+//! ```
+//! What comes after its moment is delivered at once if it is a key or newer than what was played out last, else it counts
+//! as superseded. The smallest transit takes up the difference of the clocks.
+
+use super::keys::{KeyRule, Pending, KEY, NORMAL};
+use crate::{
+    numbered::{Heard, Numbered},
+    params::{Params, TransportError},
+    registry::{ChannelContext, Side},
+};
+use std::collections::BTreeMap;
+use tcps_core::{
+    endpoint::{Delivery, Endpoint, EndpointStats, Input, Output},
+    record::Kind,
+    sample::Meta,
+    time::Time,
+};
+use tcps_wire::{stream::Repr, Error};
+
+/// Samples that wait for their moment at most; more are played out at once.
+const MOST_WAITING: usize = 1024;
+
+/// An endpoint of the transport.
+#[derive(Debug)]
+pub(crate) struct SmoothedSctp {
+    stream: Numbered,
+    rule: KeyRule,
+    pending: Pending,
+    playout_ns: Time,
+    flows: Vec<Playing>,
+    waiting: BTreeMap<(Time, u16, u32), (Delivery, Vec<u8>)>,
+}
+
+/// A flow at the receiver.
+#[derive(Debug, Clone, Copy)]
+struct Playing {
+    flow: u16,
+    least_transit_ns: Time,
+    newest_origin_ns: Time,
+}
+
+impl SmoothedSctp {
+    /// `playout_ns`: what the buffer adds to the smallest delay; `key_every`: every so many samples one is a key;
+    /// `tries`: how often a key is sent again at most.
+    pub(crate) fn from_params(
+        params: &Params<'_>,
+        side: Side,
+        ctx: &ChannelContext,
+    ) -> Result<Self, TransportError> {
+        params.allow(&["mtu_bytes", "overhead_bytes", "playout_ns", "key_every", "tries"])?;
+        Ok(Self {
+            stream: Numbered::from_params(params, side, ctx, 0)?,
+            rule: KeyRule::new(params.integer("key_every", 1..=1_000_000)?.unwrap_or(10)),
+            pending: Pending::new(params.integer("tries", 0..=10)?.unwrap_or(2)),
+            playout_ns: params.integer("playout_ns", 0..=100_000_000)?.unwrap_or(20_000_000).into(),
+            flows: Vec::new(),
+            waiting: BTreeMap::new(),
+        })
+    }
+
+    fn send(&mut self, now: Time, meta: &Meta, sample: &[u8]) {
+        let class = if self.rule.is_key(meta) { KEY } else { NORMAL };
+        let Self { stream, pending, .. } = self;
+        stream.send(meta, sample, class, &[], |sequence, transmit, datagram| {
+            if class == KEY {
+                pending.keep(now, sequence, transmit, datagram);
+            }
+        });
+    }
+
+    fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
+        match self.stream.hear(now, bytes, |_| 0)? {
+            Heard::Data { class, sequence, whole } => {
+                if class == KEY {
+                    self.stream.say(Repr::Ack { sequence }, &[]);
+                }
+                if let Some(meta) = whole {
+                    self.take(now, meta, class == KEY, received_ns);
+                }
+            }
+            Heard::Ack { sequence } => self.pending.acknowledge(now, sequence),
+            Heard::Report { .. } | Heard::Request { .. } => return Err(Error::Unknown),
+        }
+        Ok(())
+    }
+
+    /// A sample is complete: it waits for its moment, or that has passed.
+    // [PROTOCOLS 3.9]
+    fn take(&mut self, now: Time, meta: Meta, is_key: bool, received_ns: Time) {
+        let transit_ns = received_ns.saturating_sub(meta.origin_ns);
+        let at = match self.flows.iter().position(|f| f.flow == meta.flow) {
+            Some(at) => at,
+            None => {
+                let (flow, least_transit_ns) = (meta.flow, transit_ns);
+                self.flows.push(Playing { flow, least_transit_ns, newest_origin_ns: Time::MIN });
+                self.flows.len() - 1
+            }
+        };
+        let flow = &mut self.flows[at];
+        flow.least_transit_ns = flow.least_transit_ns.min(transit_ns);
+        let due = meta.origin_ns.saturating_add(flow.least_transit_ns).saturating_add(self.playout_ns);
+        if due > now && self.waiting.len() < MOST_WAITING {
+            let entry = (Delivery { meta, received_ns }, self.stream.sample.clone());
+            self.waiting.insert((due, meta.flow, meta.index), entry);
+        } else if is_key || meta.origin_ns > flow.newest_origin_ns {
+            flow.newest_origin_ns = flow.newest_origin_ns.max(meta.origin_ns);
+            self.stream.deliver(meta, received_ns);
+        } else {
+            self.stream.given_up(now, Kind::Superseded, &meta);
+        }
+    }
+
+    fn play_out(&mut self, now: Time) {
+        while let Some(entry) = self.waiting.first_entry().filter(|e| e.key().0 <= now) {
+            let (delivery, bytes) = entry.remove();
+            let origin_ns = delivery.meta.origin_ns;
+            if let Some(flow) = self.flows.iter_mut().find(|f| f.flow == delivery.meta.flow) {
+                flow.newest_origin_ns = flow.newest_origin_ns.max(origin_ns);
+            }
+            self.stream.outbox.push(Output::Deliver(delivery), |out| out.extend_from_slice(&bytes));
+        }
+    }
+}
+
+impl Endpoint for SmoothedSctp {
+    fn handle_input(&mut self, now: Time, input: Input<'_>) {
+        match input {
+            Input::Sample { meta, bytes } => self.send(now, &meta, bytes),
+            Input::Datagram { bytes, received_ns } => {
+                if self.receive(now, bytes, received_ns).is_err() {
+                    self.stream.stats.malformed += 1;
+                }
+            }
+            Input::Timeout => {
+                self.stream.expire(now);
+                self.pending.expire(now, &mut self.stream);
+            }
+        }
+        self.play_out(now);
+    }
+
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
+        self.stream.outbox.pop(buf)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let due = self.waiting.first_key_value().map(|(key, _)| key.0);
+        let all = [self.stream.inbox.poll_timeout(), self.pending.poll_timeout(), due];
+        all.into_iter().flatten().min()
+    }
+
+    fn stats(&self) -> EndpointStats {
+        self.stream.stats()
+    }
+}

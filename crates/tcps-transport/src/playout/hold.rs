@@ -1,0 +1,82 @@
+//! Zero-order hold: a display with ticks; of samples that came together the newest, or one a tick.
+
+use super::{Act, Arrival, Playout};
+use std::collections::VecDeque;
+use tcps_core::time::Time;
+
+/// A display.
+#[derive(Debug)]
+pub(super) struct Hold {
+    period_ns: Time,
+    burst: bool,
+    queue: VecDeque<Arrival>,
+    shown: Option<u32>,
+    next_ns: Option<Time>,
+}
+
+impl Hold {
+    pub(super) fn new(period_ns: Time, burst: bool) -> Self {
+        Self { period_ns, burst, queue: VecDeque::new(), shown: None, next_ns: None }
+    }
+
+    fn is_older(&self, index: u32) -> bool {
+        self.shown.is_some_and(|s| (index.wrapping_sub(s) as i32) <= 0)
+    }
+}
+
+// [PROTOCOLS 1.6]
+impl Playout for Hold {
+    fn arrive(&mut self, arrival: Arrival, acts: &mut Vec<Act>) {
+        self.next_ns.get_or_insert_with(|| {
+            let ticks = arrival.at_ns.div_euclid(self.period_ns);
+            (ticks + Time::from(arrival.at_ns.rem_euclid(self.period_ns) > 0)) * self.period_ns
+        });
+        if self.is_older(arrival.index) {
+            return acts.push(Act::Late(arrival));
+        }
+        let at = self.queue.partition_point(|q| (q.index.wrapping_sub(arrival.index) as i32) < 0);
+        self.queue.insert(at, arrival);
+    }
+
+    fn next(&self) -> Option<Time> {
+        self.next_ns
+    }
+
+    fn tick(&mut self, now: Time, acts: &mut Vec<Act>) {
+        self.next_ns = Some(now + self.period_ns);
+        while self.burst && self.queue.len() > 1 {
+            acts.extend(self.queue.pop_front().map(Act::Dropped));
+        }
+        match self.queue.pop_front() {
+            Some(sample) => {
+                self.shown = Some(sample.index);
+                acts.push(Act::Played { at_ns: now, sample });
+            }
+            None => acts.push(Act::Gap { at_ns: now }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::playout::play;
+    use tcps_core::time::MS;
+
+    // [PROTOCOLS 1.6]
+    #[test]
+    fn a_merged_packet_is_shown_one_a_tick_or_only_its_newest() {
+        let together = |i: u32| Arrival { at_ns: 10 * MS, origin_ns: Time::from(i) * MS, index: i };
+        let arrivals: Vec<_> = (0..4).map(together).collect();
+        let played = |burst: bool| {
+            let acts = play(&mut Hold::new(MS, burst), &arrivals, 14 * MS);
+            let of = |a: &Act| match a {
+                Act::Played { at_ns, sample } => Some((at_ns / MS, sample.index)),
+                _ => None,
+            };
+            acts.iter().filter_map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(played(false), [(10, 0), (11, 1), (12, 2), (13, 3)]);
+        assert_eq!(played(true), [(10, 3)]);
+    }
+}

@@ -1,0 +1,406 @@
+//! A flow that is received: packets of its source become samples.
+
+use super::{
+    clock,
+    format::{Format, Framing, FLEXFEC, RED, ULPFEC},
+    frames::Frames,
+    outbound::MOTION_BYTES,
+    repair::Repair,
+    settings::{Redundancy, Settings},
+    source::{Source, Verdict},
+};
+use crate::{
+    reassembly::{Outcome, Reassembly},
+    udp::MAX_SAMPLE_BYTES,
+    window::Window,
+};
+use tcps_core::{
+    sample::{Echo, Meta},
+    time::Time,
+};
+use tcps_wire::{
+    header,
+    rtcp::report::SenderInfo,
+    rtp::{
+        extension::{echo_of, older_of, Elements, Identity},
+        red, Packet, Repr,
+    },
+    Error,
+};
+
+/// The last motion of multimodal samples that came.
+pub(crate) type Motion = [u8; MOTION_BYTES];
+
+/// Where samples go, and what is counted.
+pub(crate) trait Deliver {
+    /// A sample is whole.
+    fn deliver(&mut self, meta: Meta, received_ns: Time, bytes: &[u8], motion: &mut Motion);
+    /// Bytes of a sample came again.
+    fn repeated(&mut self, flow: u16, index: u32, bytes: usize);
+    /// A sample was had only by its redundancy.
+    fn recovered(&mut self);
+}
+
+/// A flow that is received.
+#[derive(Debug)]
+pub(crate) struct Inbound {
+    pub(crate) flow: u16,
+    pub(crate) format: Format,
+    pub(crate) source: Option<Source>,
+    period_ns: Time,
+    expected_ssrc: u32,
+    rival: Option<Source>,
+    held: Option<(Time, Vec<u8>)>,
+    /// A report of a source of which no packet has come: SSRC, arrival, NTP time, RTP time.
+    early: Option<(u32, Time, u64, u32)>,
+    window: Window,
+    parts: Reassembly,
+    frames: Frames,
+    repair: Repair,
+    motion: Motion,
+}
+
+impl Inbound {
+    pub(crate) fn new(flow: u16, format: Format, period_ns: Time, expected_ssrc: u32) -> Self {
+        Self {
+            flow,
+            format,
+            source: None,
+            period_ns: period_ns.max(1),
+            expected_ssrc,
+            rival: None,
+            held: None,
+            early: None,
+            window: Window::new(),
+            parts: Reassembly::new(),
+            frames: Frames::new(),
+            repair: Repair::new(),
+            motion: [0; MOTION_BYTES],
+        }
+    }
+
+    /// Whether packets of this source are its own.
+    pub(crate) fn owns_source(&self, ssrc: u32) -> bool {
+        let bound = |s: &Option<Source>| s.as_ref().is_some_and(|s| s.ssrc == ssrc);
+        ssrc == self.expected_ssrc || bound(&self.source) || bound(&self.rival)
+    }
+
+    /// Whether it is known as the source `ssrc`.
+    pub(crate) fn is_source(&self, ssrc: u32) -> bool {
+        self.source.as_ref().is_some_and(|s| s.ssrc == ssrc) || ssrc == self.expected_ssrc
+    }
+
+    pub(crate) fn incomplete(&self) -> u64 {
+        self.parts.incomplete() + self.frames.incomplete()
+    }
+
+    /// Gives up what has waited too long; when to look again.
+    pub(crate) fn expire(&mut self, now: Time) -> Option<Time> {
+        self.parts.expire(now)
+    }
+
+    pub(crate) fn oldest_ns(&self) -> Option<Time> {
+        self.parts.oldest_ns()
+    }
+
+    /// The source says who it is: it needs no probation.
+    // [RFC 3550 §6.2.1]
+    pub(crate) fn announce(&mut self, ssrc: u32) {
+        if let Some(s) = self.source.as_mut().filter(|s| s.ssrc == ssrc) {
+            s.believe();
+        }
+    }
+
+    /// A report of the source `ssrc` came.
+    pub(crate) fn reported(&mut self, at: Time, ssrc: u32, info: &SenderInfo) {
+        match self.source.as_mut().filter(|s| s.ssrc == ssrc) {
+            Some(s) => s.reported(at, info.ntp, info.timestamp),
+            None if self.early.is_none() || ssrc == self.expected_ssrc => {
+                self.early = Some((ssrc, at, info.ntp, info.timestamp));
+            }
+            None => {}
+        }
+    }
+
+    /// An RTP packet came. The second of an unknown source brings the first with it.
+    // [RFC 3550 §A.1] [RFC 3550 §6.2.1]
+    pub(crate) fn packet(
+        &mut self,
+        now: Time,
+        received_ns: Time,
+        bytes: &[u8],
+        settings: &Settings,
+        to: &mut dyn Deliver,
+    ) -> Result<(), Error> {
+        let packet = Packet::new_checked(bytes)?;
+        let (ssrc, seq) = (packet.ssrc(), packet.sequence());
+        if self.source.as_ref().is_none_or(|s| s.ssrc != ssrc) {
+            return self.stranger(now, received_ns, bytes, settings, to);
+        }
+        let Some(source) = self.source.as_mut() else { return Ok(()) };
+        match source.update(seq) {
+            Verdict::Probation | Verdict::Bad => Ok(()),
+            Verdict::Valid(number) => {
+                source.arrived(received_ns, packet.timestamp());
+                self.valid(now, received_ns, number, bytes, settings, to)
+            }
+        }
+    }
+
+    /// A packet of another source than the one that is known.
+    fn stranger(
+        &mut self,
+        now: Time,
+        received_ns: Time,
+        bytes: &[u8],
+        settings: &Settings,
+        to: &mut dyn Deliver,
+    ) -> Result<(), Error> {
+        let packet = Packet::new_checked(bytes)?;
+        let (ssrc, seq) = (packet.ssrc(), packet.sequence());
+        let known = ssrc == self.expected_ssrc;
+        let mut rival = match self.rival.take().filter(|r| r.ssrc == ssrc) {
+            Some(r) => r,
+            None => {
+                self.held = None;
+                Source::new(ssrc, self.format.rate, self.period_ns, seq, known)
+            }
+        };
+        let verdict = rival.update(seq);
+        let Verdict::Valid(number) = verdict else {
+            self.held = Some((received_ns, bytes.to_vec()));
+            self.rival = Some(rival);
+            return Ok(());
+        };
+        rival.arrived(received_ns, packet.timestamp());
+        if let Some((_, at, ntp, timestamp)) = self.early.filter(|e| e.0 == ssrc) {
+            rival.reported(at, ntp, timestamp);
+        }
+        self.source = Some(rival);
+        self.frames = Frames::new();
+        if let Some((held_ns, first)) = self.held.take().filter(|_| !known) {
+            self.valid(now, held_ns, number.wrapping_sub(1), &first, settings, to)?;
+        }
+        self.valid(now, received_ns, number, bytes, settings, to)
+    }
+
+    fn valid(
+        &mut self,
+        now: Time,
+        received_ns: Time,
+        number: u32,
+        bytes: &[u8],
+        settings: &Settings,
+        to: &mut dyn Deliver,
+    ) -> Result<(), Error> {
+        let packet = Packet::new_checked(bytes)?;
+        let protects = matches!(settings.redundancy, Redundancy::Ulpfec { .. } | Redundancy::Flexfec { .. });
+        match packet.payload_type() {
+            ULPFEC => self.repair.ulpfec(packet.payload())?,
+            _ => self.media(now, received_ns, number, &packet, to)?,
+        }
+        if protects {
+            self.repair.keep(packet.sequence(), bytes);
+            self.recover(now, received_ns, to);
+        }
+        Ok(())
+    }
+
+    /// A repair packet of a stream of its own came.
+    pub(crate) fn flexfec(
+        &mut self,
+        now: Time,
+        received_ns: Time,
+        packet: &Packet<&[u8]>,
+        to: &mut dyn Deliver,
+    ) -> Result<(), Error> {
+        if packet.payload_type() != FLEXFEC {
+            return Err(Error::Unknown);
+        }
+        self.repair.flexfec(packet.payload())?;
+        self.recover(now, received_ns, to);
+        Ok(())
+    }
+
+    // [PROTOCOLS 12.6]
+    fn recover(&mut self, now: Time, received_ns: Time, to: &mut dyn Deliver) {
+        let Some(ssrc) = self.source.as_ref().map(|s| s.ssrc) else { return };
+        while let Some(bytes) = self.repair.recover(ssrc) {
+            let Ok(packet) = Packet::new_checked(&bytes[..]) else { continue };
+            if packet.payload_type() == ULPFEC {
+                continue;
+            }
+            let number = self.source.as_ref().map_or(0, |s| s.near(packet.sequence()));
+            to.recovered();
+            let _ = self.media(now, received_ns, number, &packet, to);
+        }
+    }
+
+    fn media<T: AsRef<[u8]>>(
+        &mut self,
+        now: Time,
+        received_ns: Time,
+        number: u32,
+        packet: &Packet<T>,
+        to: &mut dyn Deliver,
+    ) -> Result<(), Error> {
+        let Ride { identity, echo, older } = ride(packet);
+        if packet.payload_type() != RED {
+            return self.payload(now, received_ns, number, packet, packet.payload(), identity, echo, to);
+        }
+        let blocks = red::parse(packet.payload())?;
+        let Some((primary, again)) = blocks.split_last() else { return Ok(()) };
+        for block in again {
+            self.older(received_ns, packet, block, older, to);
+        }
+        self.payload(now, received_ns, number, packet, primary.data, identity, echo, to)
+    }
+
+    /// A redundant block: the sample whole periods before that of the packet.
+    // [RFC 2198 §3] [PROTOCOLS 12.7]
+    fn older<T: AsRef<[u8]>>(
+        &mut self,
+        received_ns: Time,
+        packet: &Packet<T>,
+        block: &red::Block<'_>,
+        older: Option<(u32, Time)>,
+        to: &mut dyn Deliver,
+    ) {
+        let back_ns = clock::span(block.offset as i32, self.format.rate);
+        let periods = (back_ns + self.period_ns / 2) / self.period_ns;
+        let (index, origin_ns) = match older {
+            Some(older) => older,
+            None => {
+                let (newest, at) = self.place(received_ns, packet.timestamp());
+                (newest.wrapping_sub(periods as u32), at - periods * self.period_ns)
+            }
+        };
+        if (older.is_some() || periods > 0) && self.window.is_new(index, origin_ns) {
+            self.window.mark(index, origin_ns);
+            to.recovered();
+            let meta = Meta { flow: self.flow, index, origin_ns, echo: None };
+            to.deliver(meta, received_ns, block.data, &mut self.motion);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)] // all of one packet
+    fn payload<T: AsRef<[u8]>>(
+        &mut self,
+        now: Time,
+        received_ns: Time,
+        number: u32,
+        packet: &Packet<T>,
+        payload: &[u8],
+        identity: Option<Identity>,
+        echo: Option<Echo>,
+        to: &mut dyn Deliver,
+    ) -> Result<(), Error> {
+        let repr = Repr::parse(packet);
+        match identity {
+            Some(Identity { index, origin_ns, part: None }) => {
+                self.whole(received_ns, Meta { flow: self.flow, index, origin_ns, echo }, payload, to);
+            }
+            Some(Identity { index, origin_ns, part: Some(part) }) => {
+                self.part(now, received_ns, (index, origin_ns, part), payload, echo, to)?;
+            }
+            None if self.format.framing == Framing::Packet => {
+                let (index, origin_ns) = self.place(received_ns, repr.timestamp);
+                self.whole(received_ns, Meta { flow: self.flow, index, origin_ns, echo }, payload, to);
+            }
+            None => {
+                if !self.frames.add(number, repr.timestamp, repr.marker, payload) {
+                    to.repeated(self.flow, number, payload.len());
+                    self.source.iter_mut().for_each(Source::repeated);
+                }
+                while let Some((timestamp, sample)) = self.frames.complete() {
+                    let (index, origin_ns) = self.place(received_ns, timestamp);
+                    self.whole(received_ns, Meta { flow: self.flow, index, origin_ns, echo }, &sample, to);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn part(
+        &mut self,
+        now: Time,
+        received_ns: Time,
+        (index, origin_ns, (length, fragment, fragments)): (u32, Time, (u32, u16, u16)),
+        payload: &[u8],
+        echo: Option<Echo>,
+        to: &mut dyn Deliver,
+    ) -> Result<(), Error> {
+        let flow = self.flow;
+        let repr = header::Repr { flow, index, origin_ns, length, fragment, fragments, has_echo: false };
+        if length as usize > MAX_SAMPLE_BYTES {
+            return Err(Error::TooLong);
+        }
+        if fragment >= fragments || payload.len() != repr.payload_bytes() || payload.is_empty() {
+            return Err(Error::Contradiction);
+        }
+        if !self.window.is_new(index, origin_ns) {
+            self.again(index, payload.len(), to);
+            return Ok(());
+        }
+        match self.parts.add(now, &repr, payload, echo)? {
+            Outcome::Kept | Outcome::TooLate => {}
+            Outcome::Repeated => self.again(index, payload.len(), to),
+            Outcome::Complete(meta, sample) => {
+                self.window.mark(index, origin_ns);
+                to.deliver(meta, received_ns, sample, &mut self.motion);
+            }
+        }
+        Ok(())
+    }
+
+    fn whole(&mut self, received_ns: Time, meta: Meta, sample: &[u8], to: &mut dyn Deliver) {
+        if !self.window.is_new(meta.index, meta.origin_ns) {
+            return self.again(meta.index, sample.len(), to);
+        }
+        self.window.mark(meta.index, meta.origin_ns);
+        to.deliver(meta, received_ns, sample, &mut self.motion);
+    }
+
+    fn again(&mut self, index: u32, bytes: usize, to: &mut dyn Deliver) {
+        self.source.iter_mut().for_each(Source::repeated);
+        to.repeated(self.flow, index, bytes);
+    }
+
+    /// Number and origin of a sample that does not say them: its moment by the sender's reports, in periods.
+    fn place(&mut self, received_ns: Time, timestamp: u32) -> (u32, Time) {
+        let origin_ns = self.source.as_mut().map_or(received_ns, |s| s.moment(received_ns, timestamp));
+        ((origin_ns + self.period_ns / 4).div_euclid(self.period_ns) as u32, origin_ns)
+    }
+}
+
+/// Puts the last motion into a multimodal sample that carries none.
+// [PROTOCOLS 5]
+pub(crate) fn hold_motion(motion: &mut Motion, index: u32, every: u32, sample: &mut [u8]) {
+    let Some((front, rest)) = sample.split_first_chunk_mut::<MOTION_BYTES>() else { return };
+    if rest.is_empty() {
+        return;
+    }
+    match index % every {
+        0 => *motion = *front,
+        _ => *front = *motion,
+    }
+}
+
+/// What rides on a packet beside its payload.
+#[derive(Default)]
+struct Ride {
+    identity: Option<Identity>,
+    echo: Option<Echo>,
+    older: Option<(u32, Time)>,
+}
+
+fn ride<T: AsRef<[u8]>>(packet: &Packet<T>) -> Ride {
+    let elements = packet.extension().and_then(|(profile, data)| Elements::new(profile, data));
+    let mut ride = Ride::default();
+    for e in elements.into_iter().flatten() {
+        ride.identity = ride.identity.or(Identity::parse(&e));
+        ride.echo = ride.echo.or(echo_of(&e));
+        ride.older = ride.older.or(older_of(&e));
+    }
+    ride
+}

@@ -1,0 +1,266 @@
+//! RTP and RTCP (RFC 3550, AVPF RFC 4585): one source a flow, both protocols on one port (RFC 5761).
+//!
+//! ```text
+//! sample ──► outbound: cut to the MTU, numbered, stamped [+ older payload | parity] ──► RTP
+//! RTP ──► source: valid? lost? jitter ──► inbound: [repair] ──► parts together ──► sample
+//! timing ──► SR or RR, SDES [, XR] [, feedback RFC 8888] ──► RTCP ──► round trip, what the peer lost
+//! ```
+//! Index and origin time of a sample ride in an RFC 8285 extension unless `identity` is off: then they come from
+//! the timestamp, the sender's reports and the flow's period. In `stop_and_wait` every packet is answered with its
+//! payload and one byte more, and the next one waits for that (PROTOCOLS 5).
+
+mod clock;
+mod format;
+mod frames;
+mod inbound;
+mod outbound;
+mod repair;
+mod reports;
+mod settings;
+mod source;
+mod timing;
+mod waiting;
+
+use crate::{
+    outbox::Outbox,
+    params::{Params, TransportError},
+    reassembly::PATIENCE_NS,
+    registry::{ChannelContext, Side},
+    udp::{MAX_SAMPLE_BYTES, STACK_BYTES},
+};
+use inbound::{Deliver, Inbound};
+use outbound::{Outbound, Ready};
+use reports::Reports;
+use serde_json::Value;
+use settings::Settings;
+use tcps_core::{
+    endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
+    record::{Kind, Record},
+    sample::Meta,
+    seed::Stream,
+    time::Time,
+};
+use tcps_wire::{
+    rtp::{is_rtcp, Packet},
+    Error,
+};
+use waiting::Waiting;
+
+/// An endpoint of the `rtp` transport.
+#[derive(Debug)]
+pub struct Rtp {
+    settings: Settings,
+    outbound: Vec<Outbound>,
+    inbound: Vec<Inbound>,
+    waiting: Vec<Waiting>,
+    reports: Reports,
+    out: Out,
+    wake_ns: Option<Time>,
+}
+
+/// What is to be handed over, and what is counted on the way.
+#[derive(Debug, Default)]
+struct Out {
+    outbox: Outbox,
+    stats: EndpointStats,
+    overhead_bytes: Option<u32>,
+    now: Time,
+    motion_every: Option<u32>,
+    /// The flow that RTCP of a side without own flows is accounted for.
+    fallback_flow: u16,
+}
+
+impl Out {
+    // [PROTOCOLS 1.2]
+    fn transmit(&mut self, flow: u16, index: u32, payload_bytes: usize, bytes: &[u8]) {
+        let wire_bytes = match self.overhead_bytes {
+            Some(overhead_bytes) => payload_bytes as u32 + overhead_bytes,
+            None => bytes.len() as u32 + STACK_BYTES,
+        };
+        let output = Output::Transmit(Transmit { wire_bytes, flow, index });
+        self.outbox.push(output, |out| out.extend_from_slice(bytes));
+    }
+
+    /// RTCP is accounted for whole.
+    fn control(&mut self, flow: u16, bytes: &[u8]) {
+        let wire_bytes = bytes.len() as u32 + STACK_BYTES;
+        let output = Output::Transmit(Transmit { wire_bytes, flow, index: 0 });
+        self.outbox.push(output, |out| out.extend_from_slice(bytes));
+    }
+
+    fn sample(&mut self, now: Time, flow: &mut Outbound, meta: Meta, sample: &[u8], settings: &Settings) {
+        let mut send = |r: Ready<'_>| self.transmit(r.flow, r.index, r.payload_bytes, r.bytes);
+        if !flow.sample(now, meta, sample, settings, &mut send) {
+            self.stats.malformed += 1;
+        }
+    }
+}
+
+impl Deliver for Out {
+    fn deliver(&mut self, meta: Meta, received_ns: Time, bytes: &[u8], motion: &mut inbound::Motion) {
+        let every = self.motion_every;
+        self.outbox.push(Output::Deliver(Delivery { meta, received_ns }), |out| {
+            let at = out.len();
+            out.extend_from_slice(bytes);
+            if let Some(every) = every {
+                inbound::hold_motion(motion, meta.index, every, &mut out[at..]);
+            }
+        });
+    }
+
+    fn repeated(&mut self, flow: u16, index: u32, bytes: usize) {
+        self.stats.duplicates += 1;
+        let row = Record::new(self.now, Kind::Duplicate);
+        self.outbox.push(Output::Record(Record { flow, index, size: bytes as u32, ..row }), |_| {});
+    }
+
+    fn recovered(&mut self) {
+        self.stats.recovered += 1;
+    }
+}
+
+impl Rtp {
+    /// The endpoint at `side`; `docs/scenario.md` lists the parameters.
+    pub(crate) fn from_params(
+        params: &Params<'_>,
+        side: Side,
+        ctx: &ChannelContext,
+    ) -> Result<Self, TransportError> {
+        let settings = Settings::from_params(params)?;
+        let name = |what: &str| format!("{}.rtp.{what}", ctx.name);
+        let chance = |what: &str| Stream::new(ctx.seed, &name(what));
+        let ssrc = |flow: u16| chance(&flow.to_string()).bits() as u32;
+        let (mut outbound, mut inbound, mut waiting) = (vec![], vec![], vec![]);
+        for (f, format) in ctx.flows.iter().zip(format::formats(&ctx.flows)) {
+            if settings.stop_and_wait {
+                let answers = chance(&format!("answers.{}", f.flow)).bits() as u32;
+                waiting.push(Waiting::new(f.flow, answers));
+            }
+            if f.to == side {
+                inbound.push(Inbound::new(f.flow, format, f.period_ns, ssrc(f.flow)));
+            } else {
+                let stream = chance(&format!("numbers.{}", f.flow));
+                outbound.push(Outbound::new(f.flow, format, ssrc(f.flow), stream));
+            }
+        }
+        let place = if side == Side::A { "a" } else { "b" };
+        let receiver = chance(&format!("receiver.{place}"));
+        let reports = Reports::new(&settings, format!("{}@{place}", ctx.name), receiver);
+        let (overhead_bytes, motion_every) = (settings.overhead_bytes, settings.motion_every);
+        let fallback_flow = ctx.flows.first().map_or(0, |f| f.flow);
+        let out = Out { overhead_bytes, motion_every, fallback_flow, ..Out::default() };
+        Ok(Self { settings, outbound, inbound, waiting, reports, out, wake_ns: None })
+    }
+
+    /// The endpoint at `side` with `params` (an object, or null for none), for drivers that say good-bye.
+    pub fn new(params: &Value, side: Side, ctx: &ChannelContext) -> Result<Self, TransportError> {
+        Self::from_params(&Params::new("rtp", params), side, ctx)
+    }
+
+    /// Says good-bye: the sources of this side leave.
+    // [RFC 3550 §6.6]
+    pub fn leave(&mut self, now: Time) {
+        self.reports.leave(now, &mut self.outbound, &mut self.inbound, &mut self.out);
+    }
+
+    fn send(&mut self, now: Time, meta: Meta, sample: &[u8]) {
+        let Self { settings, outbound, waiting, out, .. } = self;
+        if sample.len() > MAX_SAMPLE_BYTES {
+            out.stats.malformed += 1;
+            return;
+        }
+        let Some(flow) = outbound.iter_mut().find(|o| o.flow == meta.flow) else { return };
+        match waiting.iter_mut().find(|w| w.flow == meta.flow) {
+            Some(w) => w.offer(now, meta, sample, flow, settings, out),
+            None => out.sample(now, flow, meta, sample, settings),
+        }
+    }
+
+    fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
+        if is_rtcp(bytes) {
+            let Self { reports, outbound, inbound, .. } = self;
+            return reports.receive(received_ns, bytes, outbound, inbound);
+        }
+        let packet = Packet::new_checked(bytes)?;
+        let Self { settings, inbound, outbound, waiting, reports, out, .. } = self;
+        if let Some(w) = waiting.iter_mut().find(|w| w.answers == packet.ssrc()) {
+            let flow = outbound.iter_mut().find(|o| o.flow == w.flow).ok_or(Error::Unknown)?;
+            w.answered(now, packet.timestamp(), bytes.len(), flow, settings, out);
+            return Ok(());
+        }
+        if packet.payload_type() == format::FLEXFEC {
+            let media = packet.csrc(0);
+            let flow = inbound.iter_mut().find(|i| i.is_source(media)).ok_or(Error::Unknown)?;
+            return flow.flexfec(now, received_ns, &packet, out);
+        }
+        let exact = inbound.iter().position(|i| i.owns_source(packet.ssrc()));
+        let by_type = || inbound.iter().position(|i| i.format.payload_type == packet.payload_type());
+        let at = exact.or_else(by_type).ok_or(Error::Unknown)?;
+        reports.arrived(received_ns, packet.ssrc(), packet.sequence());
+        inbound[at].packet(now, received_ns, bytes, settings, out)?;
+        if let Some(w) = waiting.iter().find(|w| w.flow == inbound[at].flow) {
+            w.answer(&packet, out);
+        }
+        Ok(())
+    }
+
+    /// The wake-up for samples in parts may come too early, never too late: it looks again then.
+    fn set_wake(&mut self, now: Time) {
+        if self.inbound.iter().all(|i| i.oldest_ns().is_none()) {
+            self.wake_ns = None;
+        } else if self.wake_ns.is_none() {
+            self.wake_ns = Some(now + PATIENCE_NS);
+        }
+    }
+
+    fn timeout(&mut self, now: Time) {
+        let Self { settings, outbound, inbound, waiting, reports, out, .. } = self;
+        if self.wake_ns.is_some_and(|t| t <= now) {
+            self.wake_ns = inbound.iter_mut().filter_map(|i| i.expire(now)).min();
+        }
+        for w in waiting.iter_mut() {
+            if let Some(flow) = outbound.iter_mut().find(|o| o.flow == w.flow) {
+                w.expire(now, flow, settings, out);
+            }
+        }
+        reports.timeout(now, outbound, inbound, out);
+    }
+}
+
+impl Endpoint for Rtp {
+    fn handle_input(&mut self, now: Time, input: Input<'_>) {
+        self.out.now = now;
+        self.reports.start(now, &mut self.outbound, &mut self.inbound, &mut self.out);
+        match input {
+            Input::Sample { meta, bytes } => self.send(now, meta, bytes),
+            Input::Datagram { bytes, received_ns } => {
+                if self.receive(now, bytes, received_ns).is_err() {
+                    self.out.stats.malformed += 1;
+                }
+                self.set_wake(now);
+            }
+            Input::Timeout => self.timeout(now),
+        }
+    }
+
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
+        self.out.outbox.pop(buf)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let waits = self.waiting.iter().filter_map(Waiting::deadline);
+        waits.chain(self.wake_ns).chain(self.reports.next()).min()
+    }
+
+    fn stats(&self) -> EndpointStats {
+        let incomplete = self.inbound.iter().map(Inbound::incomplete).sum();
+        let sources = || self.inbound.iter().filter_map(|i| i.source.as_ref());
+        let lost: i64 = sources().map(|s| i64::from(s.lost())).sum();
+        EndpointStats {
+            incomplete,
+            lost: lost.max(0) as u64,
+            jitter_ns: sources().map(|s| s.jitter_ns()).max(),
+            ..self.reports.stats(self.out.stats)
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The `rtp` transport between two ends in virtual time.
+
+use crate::{
+    boxed::{boxed, Boxed},
+    pair::{Conditions, Pair},
+};
+use proptest::prelude::*;
+use serde_json::{json, Value};
+use std::collections::BTreeSet;
+use tcps_core::{
+    endpoint::{Endpoint, Input},
+    record::Kind,
+    sample::{Echo, Meta},
+    time::{NodeClock, Time, MS, SECOND, US},
+};
+use tcps_transport::{ChannelContext, Side};
+use tcps_wire::{
+    rtcp::Packets,
+    rtp::{is_rtcp, Packet},
+};
+
+fn context() -> ChannelContext {
+    let mut ctx = ChannelContext::of(&[
+        (1, Side::B, "kinematic"),
+        (2, Side::A, "haptic"),
+        (3, Side::B, "video"),
+        (4, Side::B, "audio"),
+    ]);
+    ctx.flows[2].period_ns = 40 * MS;
+    ctx.flows[3].period_ns = 20 * MS;
+    ctx
+}
+
+fn pair(seed: u64, params: Value, forward: Conditions) -> Pair<Boxed, Boxed> {
+    let back = Conditions { latency_ns: forward.latency_ns, ..Conditions::default() };
+    let side = |side| boxed("rtp", &params, side, &context());
+    Pair::new(seed, side(Side::A), side(Side::B), forward, back)
+}
+
+fn meta(flow: u16, index: u32, origin_ns: Time) -> Meta {
+    Meta { flow, index, origin_ns, echo: None }
+}
+
+fn content(index: u32, length: usize) -> Vec<u8> {
+    (0..length).map(|i| (i as u32).wrapping_mul(31).wrapping_add(index * 7) as u8).collect()
+}
+
+/// Sends samples of flow 1 at 1 kHz.
+fn stream(pair: &mut Pair<Boxed, Boxed>, count: u32, size: usize) {
+    for index in 0..count {
+        let at = Time::from(index) * MS;
+        pair.run_until(at);
+        let origin_ns = pair.client.clock.read(at);
+        pair.send(meta(1, index, origin_ns), &content(index, size));
+    }
+    pair.run_until(pair.time + SECOND);
+}
+
+fn got(pair: &Pair<Boxed, Boxed>) -> BTreeSet<u32> {
+    pair.server.delivered.iter().map(|(d, _)| d.meta.index).collect()
+}
+
+fn latency(latency_ns: Time) -> Conditions {
+    Conditions { latency_ns, ..Conditions::default() }
+}
+
+#[test]
+fn samples_of_every_size_arrive_as_they_were_with_and_without_identity() {
+    for identity in [true, false] {
+        let mut pair = pair(1, json!({"identity": identity}), latency(MS));
+        for (i, size) in (0u32..).zip([1, 64, 1124, 1125, 1200, 9_000, 60_000]) {
+            let at = Time::from(i) * 40 * MS;
+            pair.run_until(at);
+            pair.send(meta(3, i, at), &content(i, size));
+            pair.send(meta(4, 2 * i, at), &content(i, 160));
+        }
+        pair.run_until(SECOND);
+        for flow in [3, 4] {
+            let of = |f: u16| pair.server.delivered.iter().filter(move |(d, _)| d.meta.flow == f);
+            assert_eq!(of(flow).count(), 7, "flow {flow}");
+            for (d, bytes) in of(flow) {
+                let i = if flow == 4 { d.meta.index / 2 } else { d.meta.index };
+                let size = if flow == 4 { 160 } else { [1, 64, 1124, 1125, 1200, 9_000, 60_000][i as usize] };
+                assert!(bytes[..] == content(i, size), "flow {flow} sample {i}");
+                let error = d.meta.origin_ns - Time::from(i) * 40 * MS;
+                assert!(error.abs() <= if identity { 0 } else { 2 }, "{error} ns");
+            }
+        }
+        assert_eq!(pair.server.endpoint.stats().malformed, 0);
+    }
+}
+
+// [RFC 3550 §6.4.1] [RFC 3550 §6.2] [PROTOCOLS 12.1]
+#[test]
+fn reports_tell_round_trip_loss_and_jitter() {
+    let mut pair = pair(3, json!({"extended": true}), Conditions { loss: 0.1, ..latency(20 * MS) });
+    pair.client.clock = NodeClock { offset_ns: -3 * MS, drift_ppb: 20_000 };
+    stream(&mut pair, 10_000, 64);
+    let (sender, receiver) = (pair.client.endpoint.stats(), pair.server.endpoint.stats());
+    let rtt = sender.rtt_ns.unwrap();
+    assert!((rtt - 40 * MS).abs() < 50 * US, "{rtt} ns");
+    assert!(receiver.rtt_ns.is_some_and(|t| (t - 40 * MS).abs() < 50 * US), "by DLRR: {receiver:?}");
+    assert!((10..60).contains(&sender.reports), "{} reports in 11 s", sender.reports);
+    let lost = pair.client.lost.iter().filter(|t| t.wire_bytes == 64 + 12 + 20 + 54).count() as u64;
+    assert!(receiver.lost.abs_diff(lost) <= 1, "{} of {lost}: the last has no follower", receiver.lost);
+    assert!(sender.peer_fraction_lost.is_some_and(|f| (5..60).contains(&f)), "{sender:?}");
+    assert!(receiver.jitter_ns.unwrap() < 300 * US);
+}
+
+#[test]
+fn a_sample_that_needs_two_packets_and_cannot_say_so_is_refused() {
+    let mut pair = pair(1, json!({"identity": false}), latency(MS));
+    pair.send(meta(1, 0, 0), &content(0, 2000));
+    pair.send(meta(3, 0, 0), &content(0, 2000));
+    pair.run_until(SECOND);
+    assert_eq!(pair.client.endpoint.stats().malformed, 1);
+    assert_eq!(pair.server.delivered.iter().map(|(d, _)| d.meta.flow).collect::<Vec<_>>(), [3]);
+}
+
+// [RFC 3550 §A.1] [RFC 3550 §6.2.1]
+#[test]
+fn a_flow_whose_first_report_is_lost_loses_no_sample() {
+    let ctx = ChannelContext::of(&[(1, Side::B, "kinematic")]);
+    let mut strangers = ctx.clone();
+    strangers.seed = 99;
+    let none = Conditions::default();
+    let client = boxed("rtp", &json!({}), Side::A, &strangers);
+    let mut pair = Pair::new(1, client, boxed("rtp", &json!({}), Side::B, &ctx), none, none);
+    stream(&mut pair, 5, 64);
+    assert_eq!(got(&pair), (0..5).collect(), "an unknown source: the second packet brings the first with it");
+}
+
+// [RFC 3550 §6.1] [RFC 3550 §6.5.1] [RFC 3550 §6.6] [RFC 3611 §4.4] [RFC 3611 §4.5]
+#[test]
+fn every_report_is_a_compound_with_a_name() {
+    let mut endpoint = boxed("rtp", &json!({"extended": true, "feedback_ns": 50 * MS}), Side::A, &context());
+    let (mut buf, mut compounds) = (Vec::new(), 0);
+    for index in 0..3000u32 {
+        let now = Time::from(index) * MS;
+        if endpoint.poll_timeout().is_some_and(|t| t <= now) {
+            endpoint.handle_input(now, Input::Timeout);
+        }
+        endpoint.handle_input(now, Input::Sample { meta: meta(1, index, now), bytes: &[7; 64] });
+        while endpoint.poll_output(&mut buf).is_some() {
+            if is_rtcp(&buf) {
+                let kinds: Vec<u8> = Packets::compound(&buf).unwrap().map(|p| p.kind).collect();
+                assert!(
+                    kinds.starts_with(&[200]) && kinds.contains(&202) && kinds.ends_with(&[207]),
+                    "{kinds:?}"
+                );
+                compounds += 1;
+            } else {
+                Packet::new_checked(&buf[..]).unwrap();
+            }
+        }
+    }
+    assert!((4..12).contains(&compounds), "{compounds} in 3 s");
+}
+
+// [PROTOCOLS 6.1]
+#[test]
+fn an_echo_command_rides_on_its_sample_and_copies_answer_once() {
+    let echo = Some(Echo { target: 0x8007, sequence: 1, reply_to: 4, injected_ns: -3 });
+    for identity in [true, false] {
+        let conditions = Conditions { duplication: 1.0, ..latency(MS) };
+        let mut pair = pair(2, json!({"identity": identity}), conditions);
+        for (index, size) in [(0, 64), (1, 9_000)] {
+            pair.run_until(Time::from(index) * 40 * MS);
+            pair.send(Meta { echo, ..meta(3, index, pair.time) }, &content(index, size));
+        }
+        pair.run_until(SECOND);
+        let echoes: Vec<_> = pair.server.delivered.iter().map(|(d, _)| d.meta.echo).collect();
+        assert_eq!(echoes, [echo, echo]);
+        assert!(pair.server.endpoint.stats().duplicates >= 2);
+    }
+}
+
+// [RFC 2198 §3] [PROTOCOLS 12.7]
+#[test]
+fn a_lost_packet_comes_with_a_later_one() {
+    for (identity, distance) in [(true, 1), (false, 1), (true, 4)] {
+        let params = json!({"redundancy": "rfc2198", "distance": distance, "identity": identity});
+        let mut pair = pair(5, params, Conditions { loss: 0.05, ..latency(MS) });
+        stream(&mut pair, 8000, 24);
+        let lost: BTreeSet<u32> = pair.client.lost.iter().filter(|t| t.flow == 1).map(|t| t.index).collect();
+        assert!(lost.len() > 300, "the network is bad enough");
+        let missing = lost.iter().filter(|i| lost.contains(&(**i + distance)) || **i + distance >= 8000);
+        let expected: BTreeSet<u32> = missing.copied().collect();
+        let all: BTreeSet<u32> = (0..8000).collect();
+        assert_eq!(&all - &got(&pair), expected, "{identity} {distance}: only where both were lost");
+        assert!(pair.server.delivered.iter().all(|(d, bytes)| bytes[..] == content(d.meta.index, 24)[..]
+            && d.meta.origin_ns == Time::from(d.meta.index) * MS));
+        assert_eq!(pair.server.endpoint.stats().recovered as usize, lost.len() - expected.len());
+    }
+}
+
+// [RFC 5109 §9.1] [RFC 5109 §9.2] [RFC 8627 §6.3] [PROTOCOLS 12.6]
+#[test]
+fn parity_brings_back_what_it_can() {
+    let left = |params: Value| {
+        let mut pair = pair(6, params, Conditions { loss: 0.03, ..latency(MS) });
+        stream(&mut pair, 20_000, 24);
+        assert!(pair.server.delivered.iter().all(|(d, bytes)| bytes[..] == content(d.meta.index, 24)[..]));
+        (20_000 - got(&pair).len(), pair.server.endpoint.stats().recovered)
+    };
+    // A row of 4 and its parity: a packet stays lost if one of the other four is lost too, 3 % * (1 - 0.97^4).
+    for kind in ["ulpfec", "flexfec"] {
+        let (missing, recovered) = left(json!({"redundancy": kind, "columns": 4}));
+        let expected = 20_000.0 * 0.03 * (1.0 - 0.97f64.powi(4));
+        assert!((missing as f64 - expected).abs() < 25.0, "{kind}: {missing}, expected {expected:.0}");
+        assert!(recovered > 450, "{kind}: {recovered}");
+    }
+    let (missing, _) = left(json!({"redundancy": "flexfec", "columns": 4, "rows": 4}));
+    assert!(missing < 12, "rows and columns: {missing}");
+}
+
+// [RFC 8888 §3.1] [PROTOCOLS 12.3]
+#[test]
+fn congestion_feedback_is_understood() {
+    let mut pair = pair(7, json!({"feedback_ns": 50 * MS}), Conditions { loss: 0.1, ..latency(MS) });
+    stream(&mut pair, 2000, 64);
+    let stats = pair.client.endpoint.stats();
+    assert!(stats.reports >= 39, "{stats:?}");
+    assert_eq!(stats.malformed, 0);
+}
+
+// [PROTOCOLS 5]
+#[test]
+fn stop_and_wait_sends_the_next_when_the_echo_is_back() {
+    let ctx = || {
+        let mut ctx = ChannelContext::of(&[(1, Side::B, "kinematic")]);
+        ctx.flows[0].period_ns = 125 * US;
+        ctx
+    };
+    let params = json!({"mode": "stop_and_wait", "motion_every": 40, "identity": false});
+    let side = |side| boxed("rtp", &params, side, &ctx());
+    let way = latency(9 * MS);
+    let mut pair = Pair::new(1, side(Side::A), side(Side::B), way, way);
+    for index in 0..40 {
+        pair.run_until(Time::from(index) * 125 * US);
+        let sample: Vec<u8> = [[1u8; 12].as_slice(), &[9; 4]].concat();
+        pair.send(meta(1, index, pair.time), &sample);
+    }
+    pair.run_until(SECOND);
+    let rows: Vec<_> = pair.client.records.iter().filter(|r| r.kind == Kind::Receive).collect();
+    assert_eq!((pair.server.delivered.len(), rows.len()), (40, 40));
+    assert!(rows.iter().all(|r| r.value == 18 * MS), "round trip of each");
+    let data = pair.client.transmitted.iter().filter(|t| t.wire_bytes == 16 + 12 + 54).count();
+    let echoes = pair.server.transmitted.iter().filter(|t| t.wire_bytes == 17 + 12 + 54).count();
+    assert_eq!((data, echoes), (40, 40), "16 B and 12 B of RTP; the echo has one more");
+    assert!(pair.server.delivered.iter().all(|(_, b)| b[..12] == [1; 12]), "motion of the first is held");
+}
+
+#[test]
+fn parameters_are_checked() {
+    let refuse = |params: Value| match tcps_transport::endpoint("rtp", &params, Side::A, &context()) {
+        Ok(_) => panic!("accepted"),
+        Err(e) => e.to_string(),
+    };
+    let text = refuse(json!({"redundancy": "twice"}));
+    assert!(text.contains("redundancy is \"twice\"; allowed: none, rfc2198, ulpfec, flexfec"), "{text}");
+    assert!(refuse(json!({"identity": 1})).contains("true or false"));
+    assert!(refuse(json!({"report_ns": 5})).contains("a time from 10 ms to 60000 ms"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn what_the_network_left_whole_arrives_exactly_once(
+        seed: u64, loss in 0.0..0.2, duplication in 0.0..0.5, jitter_ns in 0i64..3 * MS,
+        kind in prop_oneof![Just("none"), Just("rfc2198"), Just("ulpfec"), Just("flexfec")],
+        sizes in proptest::collection::vec(prop_oneof![Just(64usize), 1..3000usize], 1..60),
+    ) {
+        let conditions = Conditions { latency_ns: MS, jitter_ns, loss, duplication };
+        let mut pair = pair(seed, json!({"redundancy": kind}), conditions);
+        for (index, size) in (0u32..).zip(&sizes) {
+            pair.send(meta(1, index, pair.time), &content(index, *size));
+            pair.run_until(pair.time + 10 * MS);
+        }
+        pair.run_until(pair.time + SECOND);
+        let lost: BTreeSet<u32> = pair.client.lost.iter().map(|t| t.index).collect();
+        let mut seen = BTreeSet::new();
+        for (d, bytes) in &pair.server.delivered {
+            prop_assert!(seen.insert(d.meta.index), "sample {} came twice", d.meta.index);
+            prop_assert!(bytes[..] == content(d.meta.index, sizes[d.meta.index as usize])[..]);
+        }
+        let whole = (0..sizes.len() as u32).filter(|i| !lost.contains(i));
+        // An unknown source is believed from its first packet, because both ends know the channel's seed.
+        for index in whole {
+            prop_assert!(seen.contains(&index), "sample {}", index);
+        }
+        prop_assert_eq!(pair.server.endpoint.stats().malformed, 0);
+    }
+
+    #[test]
+    fn bytes_from_anybody_are_counted_and_survived(
+        inputs in proptest::collection::vec((0u8..8, proptest::collection::vec(any::<u8>(), 0..90)), 1..60),
+        kind in prop_oneof![Just("none"), Just("rfc2198"), Just("ulpfec"), Just("flexfec")],
+    ) {
+        let params = json!({"redundancy": kind, "extended": true, "feedback_ns": 50 * MS});
+        let mut endpoint = boxed("rtp", &params, Side::B, &context());
+        let (mut buf, mut now) = (Vec::new(), 0);
+        for (how, mut bytes) in inputs {
+            now += Time::from(how) * 40 * MS;
+            if let (Some(first), true) = (bytes.first_mut(), how > 0) {
+                *first = *first & 0x3f | 0x80;
+            }
+            if let (Some(second), true) = (bytes.get_mut(1), how > 3) {
+                *second = [96, 98, 125, 126, 127, 200, 205, 207][usize::from(*second % 8)];
+            }
+            endpoint.handle_input(now, Input::Datagram { bytes: &bytes, received_ns: now });
+            endpoint.handle_input(now, Input::Timeout);
+            while endpoint.poll_output(&mut buf).is_some() {}
+        }
+    }
+}

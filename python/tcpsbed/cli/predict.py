@@ -1,0 +1,99 @@
+"""`tcpsbed predict compare`: predictors on recorded motion. [PROTOCOLS 10]"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tcpsbed.cli.failures import guarded
+
+if TYPE_CHECKING:
+    from tcpsbed.control.prediction import Recorded, Score
+
+HELP = """Replay recorded motion or force through predictors: how wrong, how they jump, what they cost.
+
+\b
+Examples:
+  tcpsbed predict compare
+  tcpsbed predict compare motion.csv --columns x,y,z --rate "1 kHz" --horizons "5 ms,20 ms" --figure errors.svg
+
+Without a recording it is the wrist of the built-in recording of a hand. Every sample updates the predictor, which then
+guesses for each horizon ahead; errors are lengths over all columns, in the recording's unit, after the first 0.5 s. The
+worst error is the jump when a sample comes after a gap as long as the horizon; blended in, it is spread over 3 ms.
+"""
+
+group = typer.Typer(help="Predictors at the edge.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    group.command("compare", help=HELP)(guarded(compare))
+    app.add_typer(group, name="predict")
+
+
+def compare(
+    recording: Annotated[
+        str, typer.Argument(metavar="[RECORDING]", help="A recording of motion or force.")
+    ] = "builtin:hand",
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="NAME,...", help="Its columns.", show_default=False)
+    ] = None,
+    rate: Annotated[str, typer.Option("--rate", metavar="FREQUENCY", help="Samples a second.")] = "1 kHz",
+    horizons: Annotated[
+        str, typer.Option("--horizons", metavar="TIME,...", help="How far ahead.")
+    ] = "5 ms,10 ms,20 ms,50 ms",
+    predictors: Annotated[
+        str | None,
+        typer.Option("--predictors", metavar="NAME,...", help="Which [default: all].", show_default=False),
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option("--figure", metavar="FILE", help="Draw the errors.", show_default=False)
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the scores as JSON, and nothing else.")
+    ] = False,
+) -> None:
+    """Compares; see HELP."""
+    from tcpsbed import _tcps
+    from tcpsbed.control import prediction, values
+
+    spec: dict[str, Any] = {"recording": recording}
+    if columns:
+        spec["columns"] = [int(name) if name.isdigit() else name for name in values.parts(columns)]
+    ahead = [values.positive_ns(text, "--horizons") / 1e6 for text in values.parts(horizons)]
+    names = values.parts(predictors) or _tcps.builtins()["predictors"]
+    found = prediction.recorded(spec, values.frequency_hz(rate, "--rate"))
+    scores = prediction.compare(found, ahead, names)
+    if figure is not None:
+        from tcpsbed.control import figure as drawing
+
+        drawing.errors(scores, found.name, figure)
+    if as_json:
+        print(json.dumps({"recording": found.name, "scores": [asdict(s) for s in scores]}, indent=1))
+    else:
+        print(_table(found, scores))
+        if figure is not None:
+            print(f"figure: {figure}")
+
+
+def _table(found: Recorded, scores: Sequence[Score]) -> str:
+    from tcpsbed.report import text
+    from tcpsbed.report.markup import Column, words
+
+    ahead = sorted({score.horizon_ms for score in scores})
+    columns = [words("predictor")]
+    columns += [Column(f"{what} {ms:g} ms") for what in ("RMS", "worst") for ms in ahead]
+    columns += [Column("update", "ns"), Column(f"guess {ahead[-1]:g} ms", "ns")]
+    rows = []
+    for name in dict.fromkeys(score.predictor for score in scores):
+        mine = {score.horizon_ms: score for score in scores if score.predictor == name}
+        last = mine[ahead[-1]]
+        cells = [f"{mine[ms].rms:.3g}" for ms in ahead] + [f"{mine[ms].worst:.3g}" for ms in ahead]
+        rows.append([name, *cells, f"{last.update_ns:.0f}", f"{last.predict_ns:.0f}"])
+    length = len(found.values) * found.period_ms / 1e3
+    return f"{found.name} · {length:.0f} s · {found.values.shape[1]} columns\n\n{text.table(columns, rows)}"

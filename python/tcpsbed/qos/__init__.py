@@ -1,0 +1,1 @@
+"""Conformity: the numbers of a run against a profile of limits."""

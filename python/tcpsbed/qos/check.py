@@ -1,0 +1,102 @@
+"""A run against a profile: each limit with the number found and the margin that is left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tcpsbed.errors import DataError
+from tcpsbed.qos.profile import Profile, Rule
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A limit and what was found.
+
+    Attributes
+    ----------
+    flow, metric : str
+        Which number; for a difference `late - early`.
+    found : float
+        The number; not a number if the run has none, which fails.
+    least, most : float
+        Its limits.
+    """
+
+    flow: str
+    metric: str
+    found: float
+    least: float
+    most: float
+
+    @property
+    def margin(self) -> float:
+        """Distance to the nearer limit; negative beyond it."""
+        return min(self.most - self.found, self.found - self.least)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the limits are kept."""
+        return self.margin >= 0
+
+    def __str__(self) -> str:
+        limits = " and ".join(
+            text
+            for text, value in (
+                (f"at least {self.least:g}", self.least),
+                (f"at most {self.most:g}", self.most),
+            )
+            if math.isfinite(value)
+        )
+        return f"{self.flow}: {self.metric} is {self.found:g}, allowed {limits}"
+
+
+# [PROTOCOLS 1.8] [PROTOCOLS 11.5] [PROTOCOLS 11.6] limits as pass or fail
+def check(summary: Mapping[str, Any], profile: Profile) -> list[Verdict]:
+    """The verdicts of a profile's rules on a run's summary; a flow that the run does not have is left out.
+
+    Raises
+    ------
+    DataError
+        If the run has none of the profile's flows, or flows have no such number.
+    """
+    found = [verdict for rule in profile.rules for verdict in _verdicts(summary["flows"], rule)]
+    if not found:
+        wanted = ", ".join(dict.fromkeys(rule.flow for rule in profile.rules))
+        raise DataError(
+            f"found the flows {', '.join(summary['flows'])}", key=f"profile {profile.name}", allowed=wanted
+        )
+    return found
+
+
+def _verdicts(flows: Mapping[str, Any], rule: Rule) -> Iterator[Verdict]:
+    for name, flow in flows.items():
+        session, _, plain = name.rpartition("/")
+        if plain != rule.flow:
+            continue
+        value = _number(flow, rule.metric, name)
+        if rule.other is None:
+            yield Verdict(name, rule.metric, value, rule.least, rule.most)
+            continue
+        other = f"{session}/{rule.other}" if session else rule.other
+        if other in flows:
+            early = _number(flows[other], rule.metric, other)
+            yield Verdict(f"{name} - {other}", rule.metric, value - early, rule.least, rule.most)
+
+
+def _number(flow: Mapping[str, Any], metric: str, name: str) -> float:
+    value: Any = flow
+    for key in metric.split("."):
+        if not isinstance(value, Mapping) or key not in value:
+            known = ", ".join(value) if isinstance(value, Mapping) else "no further key"
+            raise DataError(f'found "{metric}"', key=f"flows.{name}", allowed=f"docs/summary.md: {known}")
+        value = value[key]
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise DataError(
+            f'found "{metric}", which is no number', key=f"flows.{name}", allowed="docs/summary.md"
+        )
+    return float(value)

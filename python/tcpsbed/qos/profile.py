@@ -1,0 +1,149 @@
+"""Profiles: limits of what a flow may be, as data.
+
+```toml
+name = "mine"
+source = "where the limits come from"
+
+[flows.haptic]                            # a flow's name, in any session
+"delay_ms.p99" = { most = 30 }            # a number of the flow in summary.json; most, least or both
+"loss" = { most = 0.01 }
+
+[[between]]                               # how much later one flow is than another
+early = "audio"
+late = "video"
+metric = "delay_ms.mean"
+least = -125
+most = 45
+```
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tcpsbed.errors import DataError
+
+_KEYS = ("name", "source", "flows", "between", "scenario", "set")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Limits of a number: of a flow, or of the difference to another flow's."""
+
+    flow: str
+    metric: str
+    least: float
+    most: float
+    other: str | None = None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A named set of rules; `scenario` and `set` make it a test of its own.
+
+    Attributes
+    ----------
+    name, source : str
+        What it is called, and where its limits come from.
+    rules : tuple of Rule
+        Its limits.
+    scenario : Path, optional
+        The scenario that a test runs.
+    overrides : tuple of str
+        Overrides of that scenario.
+    """
+
+    name: str
+    source: str
+    rules: tuple[Rule, ...]
+    scenario: Path | None = None
+    overrides: tuple[str, ...] = ()
+
+
+def shipped() -> list[str]:
+    """Names of the profiles that come with tcpsbed."""
+    folder = files("tcpsbed") / "data" / "profiles"
+    return sorted(
+        entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")
+    )
+
+
+def load(name: str) -> Profile:
+    """A profile by its name, or from a file.
+
+    Raises
+    ------
+    DataError
+        If there is none, or if it is not what it should be.
+    """
+    if name in shipped():
+        text = (files("tcpsbed") / "data" / "profiles" / f"{name}.toml").read_text(encoding="utf-8")
+        return read(text, Path(f"{name}.toml"))
+    file = Path(name)
+    if not file.is_file():
+        raise DataError(f'found "{name}"', key="--profile", allowed=f"{', '.join(shipped())}, or a file")
+    return read(file.read_text(encoding="utf-8"), file)
+
+
+def read(text: str, file: Path) -> Profile:
+    """A profile from its text; `file` is what messages name and where its paths start."""
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(str(error), file=file, allowed="TOML") from None
+    for key in tables:
+        if key not in _KEYS:
+            raise DataError("found an unknown key", file=file, key=key, allowed=", ".join(_KEYS))
+    rules = [
+        _rule(limits, file, ("flows", flow, metric), flow=flow, metric=metric)
+        for flow, metrics in _table(tables.get("flows", {}), file, ("flows",)).items()
+        for metric, limits in _table(metrics, file, ("flows", flow)).items()
+    ]
+    rules += [_between(entry, file, number) for number, entry in enumerate(tables.get("between", []))]
+    if not rules:
+        allowed = '[flows.haptic] with "delay_ms.max" = { most = 30 }'
+        raise DataError("found no limit", file=file, key="flows", allowed=allowed)
+    scenario = tables.get("scenario")
+    return Profile(
+        str(tables.get("name", file.stem)),
+        str(tables.get("source", "")),
+        tuple(rules),
+        None if scenario is None else file.parent / str(scenario),
+        tuple(str(one) for one in tables.get("set", [])),
+    )
+
+
+def _between(entry: Any, file: Path, number: int) -> Rule:
+    key = ("between", str(number))
+    table = dict(_table(entry, file, key))
+    words = {name: table.pop(name, None) for name in ("early", "late", "metric")}
+    for name, word in words.items():
+        if not isinstance(word, str):
+            raise DataError(f"found {word!r}", file=file, key=".".join((*key, name)), allowed="a name")
+    early, late, metric = (str(words[name]) for name in ("early", "late", "metric"))
+    return _rule(table, file, key, flow=late, metric=metric, other=early)
+
+
+def _rule(limits: Any, file: Path, key: tuple[str, ...], **names: str) -> Rule:
+    table = _table(limits, file, key)
+    for name, value in table.items():
+        sound = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if name not in ("least", "most") or not sound:
+            raise DataError(
+                f"found {name} = {value!r}", file=file, key=".".join(key), allowed="least, most: numbers"
+            )
+    if not table:
+        raise DataError("found no limit", file=file, key=".".join(key), allowed="least, most or both")
+    return Rule(least=float(table.get("least", -math.inf)), most=float(table.get("most", math.inf)), **names)
+
+
+def _table(value: Any, file: Path, key: tuple[str, ...]) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise DataError(f"found {value!r}", file=file, key=".".join(key), allowed="a table")
+    return value

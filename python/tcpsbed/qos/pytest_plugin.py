@@ -1,0 +1,82 @@
+r"""A scenario as a test: pytest collects `test_*.toml` profiles that name a scenario.
+
+```toml
+scenario = "../scenarios/quickstart.toml"     # test_delay.toml
+set = ["links.l1.delay=\"5 ms\""]
+
+[flows.haptic]
+"delay_ms.p99" = { most = 30 }
+```
+Every limit is a test of its own; the scenario runs once, in virtual time.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tcpsbed.qos.profile import Profile, Rule
+
+
+def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> ScenarioFile | None:
+    """Takes files named `test_*.toml` that hold a `scenario`."""
+    if file_path.suffix != ".toml" or not file_path.name.startswith("test_"):
+        return None
+    from tcpsbed.qos import profile
+
+    found = profile.read(file_path.read_text(encoding="utf-8"), file_path)
+    if found.scenario is None:
+        return None
+    collected: ScenarioFile = ScenarioFile.from_parent(parent, path=file_path)
+    collected.profile = found
+    return collected
+
+
+class ScenarioFile(pytest.File):
+    """A profile with a scenario."""
+
+    profile: Profile
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """One test for each limit."""
+        for rule in self.profile.rules:
+            flow = rule.flow if rule.other is None else f"{rule.flow}-{rule.other}"
+            item: Limit = Limit.from_parent(self, name=f"{flow}.{rule.metric}")
+            item.rule = rule
+            yield item
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What the scenario's run came to."""
+        import tcpsbed
+
+        with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
+            run = tcpsbed.run(self.profile.scenario or "", out=folder, set=self.profile.overrides)
+            return run.summary
+
+
+class Limit(pytest.Item):
+    """A limit of a run."""
+
+    rule: Rule
+    parent: ScenarioFile
+
+    def runtest(self) -> None:
+        """Fails with the number that was found."""
+        from tcpsbed.qos import check
+        from tcpsbed.qos.profile import Profile
+
+        only = Profile(self.parent.profile.name, "", (self.rule,))
+        broken = [str(one) for one in check.check(self.parent.summary, only) if not one.passed]
+        if broken:
+            pytest.fail("; ".join(broken), pytrace=False)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Where the limit is written."""
+        return self.path, None, self.name

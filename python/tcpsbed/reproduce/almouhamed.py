@@ -1,0 +1,252 @@
+"""Al-Mouhamed et al.: force and raw stereo pictures from a robot over the networks of a campus.
+
+```text
+threads on one processor ─► time of a copy        copy, then send │ copy while sending ─► time between frames
+routes A, B, C with hubs, other traffic           force between the pictures
+```
+The scenarios are `almouhamed.toml` (route A), `almouhamed-b.toml` and `almouhamed-c.toml`. [PROTOCOLS 7]
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpsbed.analysis.records import KINDS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from tcpsbed.analysis import Run
+    from tcpsbed.reproduce.study import Study
+
+Floats = NDArray[np.float64]
+
+NO_FORCE = ("flows.haptic.stop='1 ms'",)
+NO_VIDEO = ("flows.video.stop='1 ms'",)
+NO_COMMANDS = ("flows.kinematic.stop='1 ms'",)
+ONE_BUFFER = ("flows.video.buffers=1",)
+COPIES_ONLY = (
+    "flows.video.sample='96 B'",
+    "hooks.hand-over.cost.mean='0 ms'",
+    "hooks.hand-over.cost.sd='0 ms'",
+)
+"""Nothing of a frame but the copying: what is sent is small."""
+AS_FAST_AS_IT_CAN = ("flows.haptic.rate='10 kHz'",)
+LINK_BPS = 100e6
+WARM_UP_NS = 1_000_000_000
+BUSY = ('traffic.others.rate="25 Mbit/s"',)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a run showed. Times in milliseconds."""
+
+    summary: dict[str, Any]
+    frames: Floats
+    """Between arrivals of frames."""
+    forces: Floats
+    """Between arrivals of forces."""
+    copies: Floats
+    """Of a frame in the component that copies."""
+    made: int
+    """Frames, those of the warm-up included."""
+
+    def nearer(self, law: str) -> float:
+        """How much further the times between frames are from the other law than from this one, with a minus."""
+        fits = self.summary["flows"]["video"]["interarrival_fits"]
+        other = "gumbel" if law == "gaussian" else "gaussian"
+        return float(fits[law]["distance"] - fits[other]["distance"])
+
+    def wire_ms(self) -> float:
+        """Time that a frame takes on the first link."""
+        return self._own_bytes() * 8e3 / LINK_BPS / self.made
+
+    def utilisation(self) -> float:
+        """Share of the first link that our own streams take, in percent."""
+        return 100.0 * self._own_bytes() * 8.0 / LINK_BPS / float(self.summary["duration_s"])
+
+    def _own_bytes(self) -> float:
+        link = next(link for link in self.summary["network"] if link["name"] == "robot-sw1.forward")
+        others = sum(t["bytes"] for t in self.summary["traffic"])
+        return float(link["bytes"] - others)
+
+
+def reproduce(study: Study) -> None:
+    """Runs all experiments of the paper."""
+    duration = f'duration="{600 if study.full else 30} s"'
+    reader = "hooks.read.cost={ kind = 'normal', mean = '3 ms', sd = '0 ms' }"
+    cases: dict[str, tuple[str, tuple[str, ...]]] = {
+        "copy alone": ("almouhamed", (*COPIES_ONLY, *ONE_BUFFER, *NO_FORCE)),
+        "copy, a reading thread": ("almouhamed", (*COPIES_ONLY, *ONE_BUFFER, *AS_FAST_AS_IT_CAN, reader)),
+        "copy, a thread that reads and sends": (
+            "almouhamed",
+            (*COPIES_ONLY, *ONE_BUFFER, *AS_FAST_AS_IT_CAN),
+        ),
+        "force alone": ("almouhamed", (*NO_VIDEO, *NO_COMMANDS)),
+        "force, pictures copied": ("almouhamed", (*COPIES_ONLY, *ONE_BUFFER, *NO_COMMANDS)),
+        "force, pictures, commands": ("almouhamed", ()),
+        "one buffer": ("almouhamed", (*ONE_BUFFER, *NO_FORCE)),
+        "one buffer, force": ("almouhamed", ONE_BUFFER),
+        "two buffers": ("almouhamed", NO_FORCE),
+        "route A, busy": ("almouhamed", BUSY),
+        "route B": ("almouhamed-b", ()),
+        "route B, busy": ("almouhamed-b", BUSY),
+        "route C": ("almouhamed-c", ()),
+    }
+    seen = study.each(cases, lambda name: _run(study, *cases[name], duration))
+    _copies(study, seen)
+    _forces(study, seen)
+    _frames(study, seen)
+    _routes(study, seen)
+
+
+def _run(study: Study, scenario: str, settings: tuple[str, ...], duration: str) -> Seen:
+    return study.run(scenario, [duration, 'measure.pcapng="off"', *settings], read)
+
+
+def read(run: Run) -> Seen:
+    """What a finished run shows."""
+    rows = np.asarray(run.records)
+    plan = json.loads((run.folder / "plan.json").read_text(encoding="utf-8"))
+    flows = [flow["name"] for flow in plan["flows"]]
+    copier = 2 * [component["name"] for component in plan["components"]].index("ss-embsys")
+    made = np.count_nonzero(
+        (rows["kind"] == 1 + KINDS.index("sent")) & (rows["flow"] == flows.index("video"))
+    )
+    rows = rows[rows["time"] >= WARM_UP_NS]
+
+    def of(kind: str, flow: str) -> NDArray[np.void]:
+        chosen = (rows["kind"] == 1 + KINDS.index(kind)) & (rows["flow"] == flows.index(flow))
+        found: NDArray[np.void] = rows[chosen]
+        return found
+
+    def between(flow: str) -> Floats:
+        return np.diff(of("delivered", flow)["time"]) / 1e6
+
+    out = of("exit", "video")
+    copies = out[out["point"] == copier + 1]["value"] / 1e6
+    return Seen(
+        run.summary, between("video"), between("haptic"), np.asarray(copies, dtype=np.float64), int(made)
+    )
+
+
+def _copies(study: Study, seen: dict[str, Seen]) -> None:
+    names = {
+        "copy alone": "copy-alone",
+        "copy, a reading thread": "copy-reading",
+        "copy, a thread that reads and sends": "copy-sending",
+    }
+    for name, key in names.items():
+        study.compare(key, seen[name].copies.mean())
+    shown = {name: seen[name].copies for name in names}
+    study.figure(
+        "copies",
+        "Time of a copy of a stereo frame, threads on one processor",
+        _histograms(shown, "copy (ms)"),
+    )
+
+
+def _forces(study: Study, seen: dict[str, Seen]) -> None:
+    alone, copied, all_three = (
+        seen[name].forces for name in ("force alone", "force, pictures copied", "force, pictures, commands")
+    )
+    study.compare("force-alone", np.percentile(alone, 90))
+    study.compare("force-video", np.percentile(copied, 90))
+    study.compare("force-video-rate", 1e3 / copied.mean())
+    study.compare("force-commands", all_three.mean())
+    study.compare("force-commands-worst", all_three.max())
+    shown = {"alone": alone, "pictures copied": copied, "pictures and commands": all_three}
+    study.figure(
+        "forces", "Time between forces at the client", _histograms(shown, "time between forces (ms)")
+    )
+
+
+def _frames(study: Study, seen: dict[str, Seen]) -> None:
+    one, two = seen["one buffer"], seen["two buffers"]
+    study.compare("serial", one.frames.mean())
+    study.compare("serial-gaussian", one.nearer("gaussian"))
+    study.compare("double", two.frames.mean())
+    study.compare("double-low", np.percentile(two.frames, 5))
+    study.compare("double-high", np.percentile(two.frames, 95))
+    study.compare("double-least", two.frames.min())
+    study.compare("double-gumbel", two.nearer("gumbel"))
+    study.compare("wire", two.wire_ms())
+    study.compare("utilisation", two.utilisation())
+    for name, title, law in (
+        ("one buffer", "One buffer: copy, then send", "gaussian"),
+        ("one buffer, force", "One buffer, with force", "gaussian"),
+        ("two buffers", "Two buffers: copy while sending", "gumbel"),
+    ):
+        file = "frames-" + name.replace(",", "").replace(" ", "-")
+        study.figure(file, f"{title}: time between stereo frames", _with_law(seen[name], law))
+
+
+def _routes(study: Study, seen: dict[str, Seen]) -> None:
+    calm, busy = seen["force, pictures, commands"], seen["route A, busy"]
+    study.compare("route-a-busy-high", np.percentile(busy.frames, 95))
+    study.compare("route-a-busy-force", busy.forces.max())
+    study.compare("route-b", seen["route B"].frames.mean())
+    study.compare("route-c-low", np.percentile(seen["route C"].frames, 5))
+    study.compare("route-c-scatter", np.percentile(seen["route C"].frames, 99))
+    longer = [
+        np.percentile(getattr(busy, what), 95) - np.percentile(getattr(calm, what), 95)
+        for what in ("forces", "frames")
+    ]
+    study.compare("surge", longer[0] - longer[1])
+    shown = {
+        "A": calm,
+        "A, busy": busy,
+        "B": seen["route B"],
+        "B, busy": seen["route B, busy"],
+        "C": seen["route C"],
+    }
+    frames = {f"route {name}": s.frames for name, s in shown.items()}
+    forces = {f"route {name}": s.forces for name, s in shown.items()}
+    study.figure(
+        "routes-frames",
+        "Time between stereo frames by route",
+        _histograms(frames, "time between frames (ms)"),
+    )
+    study.figure(
+        "routes-forces", "Time between forces by route", _histograms(forces, "time between forces (ms)")
+    )
+
+
+def _histograms(shown: dict[str, Floats], label: str) -> Any:
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        low = min(float(values.min()) for values in shown.values())
+        high = max(float(np.percentile(values, 99.9)) for values in shown.values())
+        for name, values in shown.items():
+            bins = np.linspace(low, high + 1e-9, 80)
+            axes.hist(
+                values,
+                bins=bins.tolist(),
+                density=True,
+                histtype="step",
+                label=f"{name}: mean {values.mean():.1f}",
+            )
+        axes.set(xlabel=label, ylabel="share of a millisecond")
+        axes.legend()
+
+    return draw
+
+
+def _with_law(seen: Seen, law: str) -> Any:
+    fit = seen.summary["flows"]["video"]["interarrival_fits"][law]
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        _, bins, _ = axes.hist(seen.frames, bins=60, density=True, alpha=0.5, label="frames")
+        z = (np.asarray(bins) - fit["location"]) / fit["scale"]
+        bell = np.exp(-z * z / 2) / np.sqrt(2 * np.pi) if law == "gaussian" else np.exp(-z - np.exp(-z))
+        axes.plot(bins, bell / fit["scale"], label=f"{law.capitalize()} law, distance {fit['distance']:.3f}")
+        axes.set(xlabel="time between frames (ms)", ylabel="share of a millisecond")
+        axes.legend()
+
+    return draw

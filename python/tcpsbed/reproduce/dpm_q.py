@@ -1,0 +1,183 @@
+"""Our own controller `dpm-q` beside the published rule in its readings, its guarded form, fixed merging and an oracle.
+
+```text
+background packets x VBR model x R_cbr ─► step at 0.5 s, end at 6.5 s ─► peak, delay after 1 s, time to k = 1, rate, loss
+```
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tcpsbed.reproduce import dumbbell
+from tcpsbed.reproduce.curves import Draw
+from tcpsbed.reproduce.dumbbell import Case
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from matplotlib.figure import Figure
+
+    from tcpsbed.reproduce.study import Study
+
+LIMIT_MS, ONSET_S, END_S = 30.0, 0.5, 6.5
+SIZES = (50, 137, 540, 1054)
+MODELS = ("constant", "per-packet")
+ORACLE = ("timetable-k", "at_ms = [0, 531], k = [1, 4]")
+"""Switches one feedback delay, 2 tau + 1 ms, after the onset. [PROTOCOLS 2.11]"""
+FIXED, OWN, GUARDED = ("fixed-k", "k = 4"), ("dpm-q", ""), ("dpm-g", "")
+Place = tuple[float, int, str]
+"""R_cbr, bytes of a packet, how the rate varies."""
+READINGS = {
+    "as read": ("dpm", ""),
+    "least-squares trend": ("dpm", "trend = 'slope'"),
+    "last against first": ("dpm", "trend = 'ends'"),
+    "no trend test": ("dpm", "trend = 'ignored'"),
+    "no settling": ("dpm", "settle = 'never'"),
+    "round trip settling": ("dpm", "settle = 'round-trip'"),
+    "7 differences": ("dpm", "differences = 7"),
+    "repeats count": ("dpm", "repeats = true"),
+    "guarded": GUARDED,
+    "fixed k = 4": FIXED,
+    "dpm-q": OWN,
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A controller against one kind of background."""
+
+    kind: str
+    parameters: str
+    cbr_kbps: float
+    bytes: int
+    model: str
+    clocks: bool = False
+
+    def case(self) -> Case:
+        """The run."""
+        packets = [f'traffic.{name}.packet="{self.bytes} B"' for name in ("cbr", "vbr")]
+        apart = ['nodes.op.clock.offset="250 ms"', 'nodes.op.clock.drift="50 ppm"'] if self.clocks else []
+        settings = (*packets, f'traffic.vbr.vary="{self.model}"', f'traffic.cbr.stop="{END_S} s"', *apart)
+        return Case(self.kind, self.cbr_kbps, 8.0, self.parameters, settings)
+
+
+@dataclass(frozen=True)
+class Score:
+    """What is asked of a controller: delays in ms, times in s, rate in kbit/s, loss in percent."""
+
+    peak: float
+    later: float
+    back: float
+    rate: float
+    loss: float
+    changes: int
+
+
+def score(study: Study, setting: Setting) -> Score:
+    """Runs a setting. Delays are true ones: of clocks that differ, the offset is known."""
+    seen = dumbbell.run(study, setting.case())
+    time, delay = seen.delay["haptic"]
+    if setting.clocks:
+        delay = delay - 250.0 - 0.05 * time
+    ks_at, ks = seen.merging["haptic"]
+    ended = float(seen.k_at("haptic", np.array([END_S]))[0])
+    ones = ks_at[(ks_at > END_S) & (ks == 1)]
+    back = 0.0 if ended == 1 else float(ones[0]) - END_S if len(ones) else np.inf
+    return Score(
+        peak=float(delay[(time >= ONSET_S) & (time < ONSET_S + 1)].max()),
+        later=float(delay[(time >= ONSET_S + 1) & (time < END_S)].max()),
+        back=back,
+        rate=seen.rate("haptic", ONSET_S, END_S),
+        loss=seen.loss("haptic"),
+        changes=len(ks),
+    )
+
+
+def reproduce(study: Study) -> None:
+    """Runs all settings."""
+    rates = (0.0, 4.0, 100.0, 260.0, 350.0, 400.0, 406.0) if study.full else (0.0, 4.0, 260.0, 400.0)
+    grid = [(r, b, m) for r in rates for b in SIZES for m in MODELS]
+    kinds = (OWN, FIXED, ORACLE, GUARDED)
+    settings = [_setting(kind, place) for kind in kinds for place in grid]
+    found = study.each(settings, lambda setting: score(study, setting))
+    by = {kind: {place: found[_setting(kind, place)] for place in grid} for kind in kinds}
+    judge(study, by, "", [b for b in SIZES if b < 1054])
+    judge(study, by, "-1054", [1054])
+    study.compare("loss", max(s.loss for s in by[OWN].values()))
+    clocks(study)
+    study.figure("trade", "Peak, time to k = 1 and false alarms", _trade(by))
+    readings(study)
+
+
+Scores = dict[tuple[str, str], dict[Place, Score]]
+"""By transport and parameters, then by background."""
+
+
+def _setting(kind: tuple[str, str], place: Place) -> Setting:
+    name, parameters = kind
+    cbr_kbps, size, model = place
+    return Setting(name, parameters, cbr_kbps, size, model)
+
+
+def judge(study: Study, by: Scores, suffix: str, sizes: Iterable[int]) -> None:
+    """Rows for some sizes of packets."""
+    own = {place: s for place, s in by[OWN].items() if place[1] in sizes}
+    late = [p for p, s in own.items() if by[FIXED][p].later <= LIMIT_MS < s.later]
+    study.compare(f"late{suffix}", len(late))
+    study.compare(f"oracle{suffix}", max(s.peak - max(by[ORACLE][p].peak, LIMIT_MS) for p, s in own.items()))
+    study.compare(f"return{suffix}", max(s.back for p, s in own.items() if p[0] > 4))
+    quiet = [s.rate for p, s in own.items() if p[0] <= 4 and p[2] == "constant"]
+    study.compare(f"low-rates{suffix}", min(quiet))
+
+
+def clocks(study: Study) -> None:
+    """The same step with clocks that differ."""
+    pair = [Setting(*OWN, 400.0, 50, "constant", clocks=apart) for apart in (False, True)]
+    together, apart = study.each(pair, lambda setting: score(study, setting)).values()
+    study.compare("clocks", max(abs(together.peak - apart.peak), abs(together.later - apart.later)))
+
+
+def readings(study: Study) -> None:
+    """Largest delay over the size of background packets, for the published rule in each reading and for others."""
+    sizes = (10, 25, 50, 75, 100, 137, 200, 300, 540, 800, 1054) if study.full else (50, 137, 540)
+    settings = {(n, b): Setting(*k, 400.0, b, "constant") for n, k in READINGS.items() for b in sizes}
+    found = study.each(settings.values(), lambda setting: score(study, setting))
+    curves = {
+        n: [max(found[settings[n, b]].peak, found[settings[n, b]].later) for b in sizes] for n in READINGS
+    }
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        for i, (name, peaks) in enumerate(curves.items()):
+            axes.plot(sizes, peaks, "o-" if i > 7 else ".--", label=name, linewidth=2 if i > 7 else 1)
+        axes.axhline(LIMIT_MS, color="gray", linestyle=":")
+        axes.set(xscale="log", xlabel="packets of the background (B)", ylabel="largest haptic delay (ms)")
+        axes.legend(fontsize=7)
+
+    study.figure("readings", "DPM in each reading against the packets of the background, 400 kbit/s", draw)
+
+
+def _trade(by: Scores) -> Draw:
+    names = {OWN: "dpm-q", GUARDED: "dpm-g", FIXED: "fixed k = 4", ORACLE: "oracle"}
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        for kind in (OWN, GUARDED):
+            busy = [(p, s) for p, s in by[kind].items() if p[0] >= 100]
+            over = [s.peak - by[ORACLE][p].peak for p, s in busy]
+            left.plot(over, [min(s.back, 1.5) for _, s in busy], "o", label=names[kind], alpha=0.6)
+            quiet = [(p, s) for p, s in by[kind].items() if p[0] <= 4]
+            right.plot(
+                [p[1] for p, _ in quiet], [s.rate for _, s in quiet], "o", label=names[kind], alpha=0.6
+            )
+        left.set(xlabel="peak above that of the oracle (ms)", ylabel="time to k = 1 (s)")
+        right.set(
+            xlabel="packets of the background (B)", ylabel="rate at R_cbr 0 and 4 (kbit/s)", xscale="log"
+        )
+        left.legend()
+
+    return draw

@@ -1,0 +1,97 @@
+"""Surfaces as a hand feels them: local models of a measured surface that arrive late. [PROTOCOLS 4.5]
+
+```text
+plane          through the last two measured points, held until the next one
+warped plane   the same, shifted to where the hand is now: the newest known shape is felt here
+feel patch     a grid of heights around the requested point, bilinear between them
+```
+One axis of the sample is scanned; heights and places in nm.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Line = NDArray[np.float64]
+
+
+def profile(points: int = 4000, seed: int = 1) -> tuple[Line, Line]:
+    """A generated scan line: steps of a grating and slow waves; places and heights."""
+    rng = np.random.default_rng(seed)
+    x = np.linspace(0.0, 4000.0, points)
+    height = 20.0 * np.sin(x / 180.0) + 12.0 * np.sin(x / 47.0 + rng.uniform(0, 6.28))
+    return x, height + 25.0 * np.tanh(4.0 * np.sin(x / 320.0))
+
+
+# [PROTOCOLS 4.5]
+def felt(
+    x: Line, height: Line, arrivals: Line, measured: Line, hand: Line, now: Line, *, warped: bool
+) -> Line:
+    """Heights that a hand feels at each moment.
+
+    Parameters
+    ----------
+    x, height
+        The surface.
+    arrivals, measured
+        When each measurement is there (s, ascending), and where it was taken.
+    hand, now
+        Where the hand is at each moment (s).
+    warped
+        Whether planes are shifted to the hand.
+
+    Returns
+    -------
+    numpy.ndarray
+        One height a moment; NaN before the second measurement.
+    """
+    z = np.interp(measured, x, height)
+    newest = np.searchsorted(arrivals, now, side="right") - 1
+    out = np.full(len(now), np.nan)
+    known = newest >= 1
+    n = newest[known]
+    run = measured[n] - measured[n - 1]
+    slope = np.divide(z[n] - z[n - 1], run, out=np.zeros(len(n)), where=np.abs(run) > 1e-9)
+    # A warped plane is played as a function of time: what was measured counts from the moment it came.
+    speed = np.gradient(hand, now)[known]
+    offset = speed * (now[known] - arrivals[n]) if warped else hand[known] - measured[n]
+    out[known] = z[n] + slope * offset
+    return out
+
+
+# [PROTOCOLS 4.5]
+def patch(x: Line, height: Line, centre: float, spacing: float, at: Line) -> Line:
+    """Heights between three samples around a point; beyond them the nearest sample."""
+    grid = centre + spacing * np.array([-1.0, 0.0, 1.0])
+    return np.interp(at, grid, np.interp(grid, x, height))
+
+
+def rms(felt_heights: Line, true_heights: Line) -> float:
+    """Root mean square of the difference, where something was felt."""
+    difference = felt_heights - true_heights
+    return float(np.sqrt(np.nanmean(difference**2)))
+
+
+def play(
+    delay_s: float, jitter_s: float, *, warped: bool, rate_hz: float = 300.0, seed: int = 1
+) -> tuple[Line, Line, Line, Line]:
+    """A hand that scans at 200 nm/s over measurements with delay and jitter: moments, places, felt, true heights.
+
+    The true heights of the warped plane are those of the surface one delay ago: its shape is what is compared.
+    """
+    x, height = profile()
+    rng = np.random.default_rng(seed)
+    now = np.arange(0.0, 15.0, 0.001)
+    hand = 100.0 + 200.0 * now
+    sent = np.arange(0.0, 15.0, 1.0 / rate_hz)
+    measured = np.interp(sent, now, hand)
+    arrivals = sent + delay_s + rng.exponential(jitter_s, len(sent)) if jitter_s > 0 else sent + delay_s
+    arrivals = np.maximum.accumulate(arrivals)
+    got = felt(x, height, arrivals, measured, hand, now, warped=warped)
+    behind = 200.0 * (delay_s + jitter_s) if warped else 0.0
+    return now, hand, got, np.interp(hand - behind, x, height)

@@ -1,0 +1,280 @@
+"""RTP and RTCP with programs of others: GStreamer's rtpbin, ffmpeg, and Wireshark over all that was sent.
+
+`TCPSBED_INTEROP_SECONDS` sets the length of each session (default 6; 60 for the full check).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = float(os.environ.get("TCPSBED_INTEROP_SECONDS", "6"))
+SYSTEM_PYTHON = "/usr/bin/python3"
+
+
+@cache
+def missing(tool: str) -> str | None:
+    """Why a tool cannot be used; None if it can."""
+    if tool != "gstreamer":
+        return None if shutil.which(tool) else f"needs {tool} (Debian package {tool})"
+    check = (
+        "import gi; gi.require_version('Gst', '1.0'); from gi.repository import Gst; Gst.init(None); "
+        "assert Gst.ElementFactory.find('rtpbin') and Gst.ElementFactory.find('rtppcmupay')"
+    )
+    done = subprocess.run([SYSTEM_PYTHON, "-c", check], capture_output=True, check=False)
+    packages = "python3-gi gir1.2-gstreamer-1.0 gstreamer1.0-plugins-base gstreamer1.0-plugins-good"
+    return None if done.returncode == 0 else f"needs GStreamer (Debian packages {packages})"
+
+
+def need(*tools: str) -> None:
+    """Skips the test where a tool is missing, saying which."""
+    reasons = [reason for tool in tools if (reason := missing(tool))]
+    if reasons:
+        pytest.skip("; ".join(reasons))
+
+
+@pytest.fixture(scope="session")
+def peer() -> Path:
+    """Our end of a session."""
+    if shutil.which("cargo") is None:
+        pytest.skip("needs cargo")
+    build = ["cargo", "build", "-q", "-p", "tcps-run", "--example", "rtp_peer"]
+    subprocess.run(build, cwd=ROOT, check=True, timeout=900)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    return target / "debug" / "examples" / "rtp_peer"
+
+
+@pytest.fixture(scope="session")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A film of MPEG-4 part 2 pictures, and its elementary stream cut into frames behind their lengths."""
+    need("ffmpeg")
+    folder = tmp_path_factory.mktemp("clip")
+    stream = folder / "clip.m4v"
+    picture = f"testsrc2=size=320x240:rate=25:duration={SECONDS + 2}"
+    command = [
+        "ffmpeg",
+        "-v",
+        "error",
+        "-f",
+        "lavfi",
+        "-i",
+        picture,
+        "-c:v",
+        "mpeg4",
+        "-bf",
+        "0",
+        "-b:v",
+        "1M",
+    ]
+    subprocess.run([*command, "-f", "m4v", str(stream)], check=True, timeout=60)
+    data = stream.read_bytes()
+    # A frame ends where the next one's picture or group header begins (ISO/IEC 14496-2: 000001B6, 000001B3, 000001B0).
+    starts = [0]
+    seen_picture = False
+    at = data.find(b"\x00\x00\x01")
+    while at >= 0:
+        code = data[at + 3]
+        if code in (0xB0, 0xB3, 0xB6) and seen_picture:
+            starts.append(at)
+            seen_picture = False
+        seen_picture = seen_picture or code == 0xB6
+        at = data.find(b"\x00\x00\x01", at + 3)
+    frames = [data[a:b] for a, b in zip(starts, [*starts[1:], len(data)], strict=True)]
+    cut = folder / "clip.frames"
+    cut.write_bytes(b"".join(len(f).to_bytes(4, "big") + f for f in frames))
+    container = folder / "clip.mp4"
+    wrap = ["ffmpeg", "-v", "error", "-i", str(stream), "-c", "copy", str(container)]
+    subprocess.run(wrap, check=True, timeout=60)
+    return container, cut
+
+
+def ports() -> tuple[int, int]:
+    """Two even ports whose neighbours are free too."""
+    found: list[int] = []
+    while len(found) < 2:
+        with (
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as a,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as b,
+        ):
+            a.bind(("127.0.0.1", 0))
+            port = int(a.getsockname()[1])
+            try:
+                b.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+            if port % 2 == 0 and all(abs(port - f) > 2 for f in found):
+                found.append(port)
+    return found[0], found[1]
+
+
+def start(*command: object) -> subprocess.Popen[str]:
+    """A program whose output is kept."""
+    words = [str(word) for word in command]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ours(process: subprocess.Popen[str]) -> dict[str, float]:
+    """What our end counted."""
+    out, err = process.communicate(timeout=SECONDS + 30)
+    assert process.returncode == 0, err
+    counted: dict[str, float] = json.loads(out)
+    assert counted["malformed"] == 0, counted
+    return counted
+
+
+def theirs(process: subprocess.Popen[str]) -> list[dict[str, float]]:
+    """Sources that GStreamer counted."""
+    out, err = process.communicate(timeout=SECONDS + 30)
+    told = json.loads(out.splitlines()[-1])
+    assert told["problems"] == [], err
+    sources: list[dict[str, float]] = told["sources"]
+    return sources
+
+
+def listening(process: subprocess.Popen[str]) -> None:
+    """Waits until the GStreamer end says that it is ready."""
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+
+
+PERIOD_MS = {"audio": 20, "video": 40}
+GST = Path(__file__).with_name("gst_peer.py")
+
+
+# [RFC 3550 §6.4.1]
+@pytest.mark.parametrize("media", ["audio", "video"])
+def test_gstreamer_receives_ours_without_loss_and_we_understand_its_reports(
+    peer: Path, clip: tuple[Path, Path], media: str
+) -> None:
+    need("gstreamer")
+    local, remote = ports()
+    gst = start(SYSTEM_PYTHON, GST, media, "receive", remote, local, SECONDS + 2.5)
+    listening(gst)
+    frames = [clip[1]] if media == "video" else []
+    counted = ours(start(peer, media, "send", local, remote, SECONDS, PERIOD_MS[media], *frames))
+    received = [s for s in theirs(gst) if not s["internal"]]
+    assert len(received) == 1 and received[0]["packets-lost"] <= 0, received
+    assert received[0]["packets-received"] >= counted["sent"] > 20
+    assert counted["blocks"] >= 1 and counted["lost_at_peer"] == 0 and counted["reports"] >= 1, counted
+    assert counted["rtt_ns"] is not None and counted["rtt_ns"] < 50e6
+
+
+# [RFC 3550 §A.3]
+@pytest.mark.parametrize("media", ["audio", "video"])
+def test_we_receive_gstreamer_without_loss_and_it_understands_our_reports(
+    peer: Path, clip: tuple[Path, Path], media: str
+) -> None:
+    need("gstreamer")
+    local, remote = ports()
+    us = start(peer, media, "receive", local, remote, SECONDS + 2, PERIOD_MS[media])
+    time.sleep(0.3)
+    gst = start(SYSTEM_PYTHON, GST, media, "send", remote, local, SECONDS, clip[0])
+    sources = theirs(gst)
+    counted = ours(us)
+    told = [s for s in sources if s.get("have-rb")]
+    assert told and all(s["rb-packetslost"] == 0 for s in told), sources
+    assert counted["lost"] == 0 and counted["incomplete"] == 0, counted
+    assert counted["delivered"] >= 0.8 * SECONDS * 1000 / PERIOD_MS[media], counted
+
+
+# [RFC 3550 §6.4.2]
+@pytest.mark.parametrize("media", ["audio", "video"])
+def test_ffmpeg_receives_ours(peer: Path, clip: tuple[Path, Path], media: str, tmp_path: Path) -> None:
+    local, remote = ports()
+    form = {"audio": ("audio", 0, "PCMU/8000"), "video": ("video", 96, "MP4V-ES/90000")}[media]
+    sdp = tmp_path / "session.sdp"
+    head = "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=tcpsbed\nc=IN IP4 127.0.0.1\nt=0 0\n"
+    sdp.write_text(f"{head}m={form[0]} {remote} RTP/AVP {form[1]}\na=rtpmap:{form[1]} {form[2]}\n")
+    out = tmp_path / ("got.raw" if media == "audio" else "got.m4v")
+    coder = ["-c", "copy", "-f", "mulaw" if media == "audio" else "m4v"]
+    ffmpeg = start(
+        "ffmpeg",
+        "-v",
+        "info",
+        "-protocol_whitelist",
+        "file,udp,rtp",
+        "-i",
+        sdp,
+        "-t",
+        SECONDS - 2,
+        *coder,
+        out,
+    )
+    time.sleep(0.7)
+    frames = [clip[1]] if media == "video" else []
+    us = start(peer, media, "send", local, remote, SECONDS + 1, PERIOD_MS[media], *frames)
+    try:
+        _, told = ffmpeg.communicate(timeout=SECONDS + 20)
+    finally:
+        ffmpeg.kill()
+    counted = ours(us)
+    assert "missed" not in told and out.stat().st_size > 8000, told[-800:]
+    assert counted["lost_at_peer"] == 0, counted
+
+
+# [RFC 3550 §A.1]
+@pytest.mark.parametrize("media", ["audio", "video"])
+def test_we_receive_ffmpeg(peer: Path, clip: tuple[Path, Path], media: str) -> None:
+    local, remote = ports()
+    us = start(peer, media, "receive", local, remote, SECONDS + 2, PERIOD_MS[media])
+    time.sleep(0.3)
+    tone = f"sine=frequency=440:sample_rate=8000:duration={SECONDS}"
+    source = {
+        "audio": ["-f", "lavfi", "-i", tone, "-c:a", "pcm_mulaw", "-packetsize", "172"],
+        "video": ["-t", str(SECONDS), "-i", str(clip[0]), "-c:v", "copy"],
+    }[media]
+    url = f"rtp://127.0.0.1:{local}?localport={remote}&pkt_size={172 if media == 'audio' else 1200}"
+    ffmpeg = start("ffmpeg", "-v", "error", "-re", *source, "-f", "rtp", url)
+    _, told = ffmpeg.communicate(timeout=SECONDS + 20)
+    assert ffmpeg.returncode == 0, told
+    counted = ours(us)
+    assert counted["lost"] == 0 and counted["incomplete"] == 0, counted
+    assert counted["delivered"] >= 0.9 * SECONDS * 1000 / PERIOD_MS[media], counted
+
+
+# [RFC 3611 §4.4] [RFC 3550 §6.6]
+def test_wireshark_decodes_every_rtcp_packet(peer: Path, tmp_path: Path) -> None:
+    need("tshark")
+    if os.geteuid() != 0:
+        pytest.skip("needs root to capture")
+    local, remote = ports()
+    file = tmp_path / "session.pcapng"
+    ports_of = f"udp portrange {min(local, remote)}-{max(local, remote) + 1}"
+    tshark = start(
+        "tshark", "-q", "-i", "lo", "-f", ports_of, "-w", file, "-a", f"duration:{SECONDS + 3:.0f}"
+    )
+    time.sleep(1.5)
+    receiver = start(peer, "audio", "receive", remote, local, SECONDS, 20)
+    sender = start(peer, "audio", "send", local, remote, SECONDS, 20)
+    counted = ours(sender)
+    ours(receiver)
+    tshark.wait(timeout=SECONDS + 20)
+    assert counted["blocks"] >= 1 and counted["lost_at_peer"] == 0, counted
+    read = [
+        "tshark",
+        "-r",
+        str(file),
+        "-d",
+        f"udp.port=={local + 1},rtcp",
+        "-d",
+        f"udp.port=={remote + 1},rtcp",
+    ]
+
+    def rows(*words: str) -> list[str]:
+        done = subprocess.run([*read, *words], capture_output=True, text=True, check=True, timeout=60)
+        return done.stdout.splitlines()
+
+    kinds = rows("-Y", "rtcp", "-T", "fields", "-e", "rtcp.pt")
+    told = {int(kind) for row in kinds for kind in row.split(",")}
+    assert len(kinds) >= 5 and told >= {200, 201, 202, 203, 207}, told
+    assert rows("-Y", "_ws.malformed or _ws.expert.severity >= 0x600000") == []
+    assert rows("-Y", "rtcp.length_check == 0") == []

@@ -1,0 +1,35 @@
+"""Abdullah and Monnet 2023: RTP over an LTE-like access, by the short sweep of `tcpsbed reproduce`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tcpsbed.reproduce.study import Row, Study
+from tcpsbed.reproduce.works import find
+
+EXTREMES = {"up-max", "down-max", "trip-max"}
+"""Largest values: the model's tails are lighter than those of the measurement."""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """All experiments of the paper, short."""
+    return find("abdullah2023").reproduce(tmp_path_factory.mktemp("figures"), full=False)
+
+
+@pytest.fixture(scope="module")
+def rows(study: Study) -> dict[str, Row]:
+    """The rows by key."""
+    return {row.key: row for row in study.rows}
+
+
+# [PROTOCOLS 5]
+def test_delays_up_down_and_both_are_the_published_ones(rows: dict[str, Row]) -> None:
+    assert all(rows[f"{way}-{what}"].within for way in ("up", "down", "trip") for what in ("mean", "min"))
+    assert rows["duration"].within and rows["loss"].within
+
+
+# [PROTOCOLS 5]
+def test_what_is_not_within_are_extremes(study: Study) -> None:
+    assert {row.key for row in study.rows if row.within is False} <= EXTREMES
+    assert len(study.figures) == 8

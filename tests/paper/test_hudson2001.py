@@ -1,0 +1,54 @@
+"""Hudson 2001: repetition, queue monitoring and felt surfaces, by the short sweeps of `tcpsbed reproduce`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tcpsbed.reproduce import surface
+from tcpsbed.reproduce.study import Row, Study
+from tcpsbed.reproduce.works import find
+
+NOT_WITHIN = {"latency-qm30", "latency-qm3600"}
+"""One sample more in the queue costs 22 ms where delays are independent; the measured ones hung together."""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """All experiments of the paper, short."""
+    return find("hudson2001").reproduce(tmp_path_factory.mktemp("figures"), full=False)
+
+
+@pytest.fixture(scope="module")
+def rows(study: Study) -> dict[str, Row]:
+    """The rows by key."""
+    return {row.key: row for row in study.rows}
+
+
+# [PROTOCOLS 4.6] [PROTOCOLS 13.3]
+def test_copies_bring_loss_down_and_cost_bandwidth(rows: dict[str, Row]) -> None:
+    assert all(rows[f"{what}-{n}"].within for what in ("loss", "rate") for n in ("udp", "fec-1", "fec-3"))
+    conditional = (rows["loss-fec-1"].ours or 0.0) / (rows["loss-udp"].ours or 1.0)
+    assert conditional == pytest.approx(0.117, abs=0.03), (
+        "losses hang together: independent ones would give 0.018"
+    )
+
+
+# [PROTOCOLS 4.6] [PROTOCOLS 13.3]
+def test_gaps_are_losses_and_drops_and_monitoring_ends_the_drops(rows: dict[str, Row]) -> None:
+    assert all(rows[key].within for key in ("gap-none", "gap-qm150", "drop-none", "drop-ratio-30"))
+    assert rows["drop-ratio-150"].within and rows["drop-ratio-3600"].within
+
+
+# [PROTOCOLS 4.5]
+def test_the_warped_plane_bears_delay_and_not_jitter(rows: dict[str, Row]) -> None:
+    assert rows["warp-delay"].within and rows["warp-jitter"].within
+    x, height = surface.profile()
+    at = np.linspace(480.0, 520.0, 9)
+    assert surface.patch(x, height, 500.0, 20.0, at)[4] == pytest.approx(float(np.interp(500.0, x, height)))
+
+
+def test_what_is_not_within_is_known(study: Study) -> None:
+    assert {row.key for row in study.rows if row.within is False} == NOT_WITHIN
+    assert {row.key for row in study.rows if row.within is None} == {"tcp"}
+    assert {name for name, _ in study.figures} == {"table2", "errors", "surface"}

@@ -1,0 +1,72 @@
+"""The scenarios of docs/ranking.md: each transport after a paper differs from no merging where it should."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+TOOL = Path(__file__).resolve().parents[2] / "tools" / "rank_transports.py"
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    """The script that writes the page."""
+    spec = importlib.util.spec_from_file_location("rank_transports", TOOL)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def share(row: Any, flow: str) -> float:
+    """99th percentile of the delay of a frame."""
+    return float(row.frames[flow][0])
+
+
+DIFFERENCES: list[tuple[str, str, str, Callable[[Any, Any], bool]]] = [
+    ("hoip", "calm", "no-merge", lambda own, none: share(own, "audio") > 1.5 * share(none, "audio")),
+    ("merge-span, 8 ms", "calm", "no-merge", lambda own, none: own.rate_kbps < 0.7 * none.rate_kbps),
+    ("alphan, 1.4 Mbit/s", "calm", "udp", lambda own, none: share(own, "video") > share(none, "video") + 5),
+    ("visual-haptic, 1.1 Mbit/s", "calm", "udp", lambda own, none: own.rate_kbps < 0.95 * none.rate_kbps),
+    ("loss-triggered", "lossy", "no-merge", lambda own, none: own.rate_kbps < 0.8 * none.rate_kbps),
+    ("nack", "lossy", "udp", lambda own, none: own.lost < 0.1 * none.lost),
+    ("coarse-copy", "lossy", "udp", lambda own, none: own.lost < 0.5 * none.lost),
+    (
+        "irtp",
+        "lossy",
+        "udp",
+        lambda own, none: own.rate_kbps < 0.7 * none.rate_kbps and own.lost < none.lost / 5,
+    ),
+    ("smoothed-sctp, 20 ms", "jitter", "udp", lambda own, none: own.snr_db > none.snr_db + 10),
+    ("udp, weber", "calm", "udp", lambda own, none: own.rate_kbps < 0.7 * none.rate_kbps and own.lost == 0.0),
+]
+
+
+# [PROTOCOLS 3.12] [PROTOCOLS 3.13]
+@pytest.mark.parametrize(
+    ("name", "scenario", "other", "differs"), DIFFERENCES, ids=[d[0] for d in DIFFERENCES]
+)
+def test_a_transport_differs_from_no_merging(
+    tool: ModuleType, name: str, scenario: str, other: str, differs: Callable[[Any, Any], bool]
+) -> None:
+    own, none = (tool.one(scenario, which, 6.0) for which in (name, other))
+    assert differs(own, none), (own, none)
+
+
+# [PROTOCOLS 1.8]
+def test_merging_keeps_the_limit_where_no_merging_does_not(tool: ModuleType) -> None:
+    merged, plain = (tool.one("congested", name, 6.0) for name in ("fixed-k, k = 4", "no-merge"))
+    assert merged.late == 0.0 and plain.late > 0.5
+    assert merged.snr_db > plain.snr_db + 10
+
+
+def test_every_transport_has_its_row_on_the_page(tool: ModuleType) -> None:
+    page = tool.PAGE.read_text(encoding="utf-8")
+    assert [name for name in tool.CANDIDATES if page.count(f"| {name} |") != len(tool.SCENARIOS)] == []

@@ -1,0 +1,119 @@
+"""Profiles of limits: what ships, what is refused, verdicts on runs, the exit status, and scenarios as tests."""
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import tcpsbed
+from tcpsbed.cli.app import app
+from tcpsbed.errors import DataError
+from tcpsbed.qos import check, profile
+
+
+def flow(delay: float, jitter: float = 1.0, loss: float = 0.0) -> dict:
+    delays = dict.fromkeys(("mean", "p999", "max"), delay)
+    return {"delay_ms": delays, "jitter_ms": {"step": {"max": jitter}}, "loss": loss}
+
+
+def passed(name: str, **flows: dict) -> list[bool]:
+    return [one.passed for one in check.check({"flows": flows}, profile.load(name))]
+
+
+def test_published_limits_at_their_edges():
+    """[PROTOCOLS 1.8] 30/10, 150/30 and 400/30 ms; 10 % of haptic loss."""
+    assert passed("telehaptics", haptic=flow(30, 10, 0.1)) == [True] * 3
+    assert passed("telehaptics", haptic=flow(30.1, 10.1, 0.11)) == [False] * 3
+    assert passed("telehaptics", audio=flow(150, 30), video=flow(400.5, 30)) == [True, True, False, True]
+
+
+def test_classes_of_services_differ_by_their_delay():
+    """[PROTOCOLS 11.6] Highly dynamic up to 10 ms, medium dynamic up to 100 ms, 3GPP 5 ms at 99.9 %."""
+    found = {
+        name: passed(name, haptic=flow(50))[0]
+        for name in ("ieee1918-high", "ieee1918-medium", "3gpp-tactile")
+    }
+    assert found == {"ieee1918-high": False, "ieee1918-medium": True, "3gpp-tactile": False}
+
+
+@pytest.mark.parametrize(
+    ("sound", "picture", "fine"),
+    [(100, 145, True), (100, 146, False), (225, 100, True), (226, 100, False)],
+)
+def test_sound_may_be_a_little_early_or_more_late(sound, picture, fine):
+    """[PROTOCOLS 11.5] Positive is sound advanced: +45 / -125 ms."""
+    assert passed("lip-sync", audio=flow(sound), video=flow(picture)) == [fine]
+
+
+def test_flows_of_every_session_are_checked_and_a_number_that_is_absent_fails():
+    summary = {"flows": {"ann/haptic": flow(20), "bob/haptic": flow(math.nan)}}
+    summary["flows"]["bob/haptic"]["delay_ms"]["max"] = None
+    verdicts = check.check(summary, profile.load("ieee1918-medium"))
+    assert [(one.flow, one.passed) for one in verdicts] == [("ann/haptic", True), ("bob/haptic", False)]
+    assert verdicts[0].margin == 80 and "at most 100" in str(verdicts[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("colour = 1", "colour"),
+        ("name = 'x'", "no limit"),
+        ("[flows]\nhaptic = 1", "flows.haptic"),
+        ("[flows.haptic]\nloss = { most = 'x' }", "least, most"),
+        ("[flows.haptic]\nloss = {}", "no limit"),
+        ("[[between]]\nearly = 'a'\nmost = 1", "between.0.late"),
+        ("[flows", "TOML"),
+    ],
+)
+def test_what_is_no_profile_is_refused_with_its_place(text, wanted):
+    with pytest.raises(DataError, match=wanted):
+        profile.read(text, Path("mine.toml"))
+
+
+def test_names_flows_and_numbers_that_are_not_there_are_refused():
+    with pytest.raises(DataError, match="allowed: 3gpp-tactile"):
+        profile.load("nothing")
+    with pytest.raises(DataError, match="profile lip-sync"):
+        passed("lip-sync", haptic=flow(1))
+    strange = profile.read('[flows.haptic]\n"delay_ms.p98" = { most = 1 }', Path("mine.toml"))
+    with pytest.raises(DataError, match=r"delay_ms\.p98.*mean"):
+        check.check({"flows": {"haptic": flow(1)}}, strange)
+
+
+def test_the_command_tells_margins_and_ends_with_one_if_a_limit_is_broken(scenarios, tmp_path: Path):
+    tcpsbed.run(scenarios / "step.toml", out=tmp_path)
+    fine = CliRunner().invoke(app, ["check-qos", str(tmp_path), "--profile", "telehaptics"])
+    assert fine.exit_code == 0 and "25" in fine.output and "pass" in fine.output
+    edge = CliRunner().invoke(app, ["check-qos", str(tmp_path), "--profile", "3gpp-tactile", "--json"])
+    assert edge.exit_code == 0 and json.loads(edge.output)["passed"], (
+        "5 ms is the limit, and the link takes just this"
+    )
+    strict = tmp_path / "strict.toml"
+    strict.write_text('[flows.haptic]\n"delay_ms.max" = { most = 4 }\n')
+    broken = CliRunner().invoke(app, ["check-qos", str(tmp_path), "--profile", str(strict)])
+    assert broken.exit_code == 1 and "FAIL" in broken.output
+    listed = CliRunner().invoke(app, ["check-qos", str(tmp_path), "--profile", "list"])
+    assert listed.output.split() == profile.shipped()
+
+
+def test_pytest_runs_a_scenario_as_a_test(scenarios, tmp_path: Path):
+    """Every limit is a test; a broken one fails with the number that was found."""
+    (tmp_path / "test_delay.toml").write_text(
+        f'scenario = "{scenarios / "step.toml"}"\nset = ["links.line.delay=\\"7 ms\\""]\n'
+        '[flows.haptic]\n"delay_ms.max" = { most = 10 }\n"delay_ms.min" = { least = 8 }\n'
+    )
+    (tmp_path / "test_other.toml").write_text('[flows.haptic]\n"loss" = { most = 0 }\n')
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=100,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "1 failed, 1 passed" in done.stdout
+    assert "delay_ms.min is 7, allowed at least 8" in done.stdout

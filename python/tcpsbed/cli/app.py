@@ -7,7 +7,19 @@ import sys
 
 import typer
 
-from tcpsbed.cli import calibrate, latency, predict, reproduce, run, runs, scenario, stability, step, sweep, tune
+from tcpsbed.cli import (
+    calibrate,
+    latency,
+    predict,
+    reproduce,
+    run,
+    runs,
+    scenario,
+    stability,
+    step,
+    sweep,
+    tune,
+)
 
 EPILOG = """\b
 A first session:

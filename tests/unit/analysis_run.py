@@ -120,6 +120,7 @@ def result() -> dict[str, Any]:
     }
     counted = ("malformed", "duplicates", "incomplete", "refused", "retransmits")
     endpoint = {"channel": "c0", "side": "n0"} | dict.fromkeys(counted, 0)
+    endpoint |= dict.fromkeys(("rtt_ns", "jitter_ns", "peer_loss"))
     return {
         "simulate_s": 0.01, "total_s": 0.5, "events": 1, "records": 1, "records_sha256": "ab" * 32, "interrupted": False,
         "links": [link],

@@ -118,7 +118,16 @@ def result() -> dict[str, Any]:
         "failures": 0,
         "overruns": 0,
     }
-    counted = ("malformed", "duplicates", "incomplete", "refused", "retransmits", "recovered", "lost", "reports")
+    counted = (
+        "malformed",
+        "duplicates",
+        "incomplete",
+        "refused",
+        "retransmits",
+        "recovered",
+        "lost",
+        "reports",
+    )
     endpoint = {"channel": "c0", "side": "n0"} | dict.fromkeys(counted, 0)
     return {
         "simulate_s": 0.01, "total_s": 0.5, "events": 1, "records": 1, "records_sha256": "ab" * 32, "interrupted": False,

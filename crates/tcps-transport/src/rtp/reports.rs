@@ -106,7 +106,7 @@ impl Reports {
         }
     }
 
-    // [RFC 3550 §6.3.4] [RFC 3550 §6.3.5]
+    /// Who takes part now: whoever was silent for two intervals counts as a receiver.
     fn group(&self, now: Time, outbound: &[Outbound], inbound: &[Inbound]) -> Group {
         let lately = |at: Time| now.saturating_sub(at) < self.interval_ns.saturating_mul(2);
         let we_sent = outbound.iter().filter(|o| o.sent_ns.is_some_and(lately)).count();

@@ -11,7 +11,10 @@ from config_tools import PAIR, compiled
 from tcpsbed.datasets import laws
 from tcpsbed.errors import ConfigError, DataError
 
-LINE = PAIR + '[links.l1]\nfrom = "a"\nto = "b"\nrate = "10 Mbit/s"\n[links.l2]\nfrom = "a"\nto = "b"\n'
+LINE = (
+    PAIR
+    + '[topology]\nrouters = ["r"]\n[links.l1]\nfrom = "a"\nto = "b"\nrate = "10 Mbit/s"\n[links.l2]\nfrom = "b"\nto = "r"\n'
+)
 
 
 @pytest.fixture

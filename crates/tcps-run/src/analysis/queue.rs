@@ -158,3 +158,30 @@ impl Channels {
         used.map(|(c, (counts, name))| report(c, counts, name)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // [PROTOCOLS 9.5]
+    #[test]
+    fn the_peak_is_of_one_node_in_any_100_ms_wherever_they_begin() {
+        let mut channels = Channels::new(1);
+        let mut send = |at_ms: Time, node: u16, kind: Kind| {
+            channels.take(&Record { point: 0, node, size: 100, ..Record::new(at_ms * MS, kind) });
+        };
+        for ms in (0..1000).step_by(10) {
+            send(ms, 0, Kind::Transmit);
+            send(ms, 1, Kind::Receive);
+            // A burst over the edge of a tenth of a second, from 950 on, beside what comes every 10 ms.
+            if ms >= 950 {
+                (0..4).for_each(|_| send(ms, 0, Kind::Transmit));
+                send(ms, 1, Kind::Transmit);
+            }
+        }
+        (1000..1040).for_each(|ms| send(ms, 0, Kind::Transmit));
+        let peaks: Vec<usize> = channels.bursts.iter().map(|b| b.peak).collect();
+        // From 940 to 1039: six of those every 10 ms, five times four more, and forty.
+        assert_eq!(peaks, [6 + 20 + 40, 5]);
+    }
+}

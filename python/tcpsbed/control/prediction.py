@@ -75,11 +75,11 @@ class Score:
 
 def wrist() -> Recorded:
     """The wrist's position over the built-in recording of a hand, in m."""
-    from tcpsbed import run
+    from tcpsbed import session
     from tcpsbed.analysis import signals
 
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        run(WRIST, out=folder)
+        session.run(WRIST, out=folder)
         found = signals.read(Path(folder), "srv.exit", "kinematic")
     return Recorded("wrist of builtin:hand, m", found.values[:, :3], 1.0)
 

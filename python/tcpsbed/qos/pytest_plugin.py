@@ -54,10 +54,10 @@ class ScenarioFile(pytest.File):
     @cached_property
     def summary(self) -> dict[str, Any]:
         """What the scenario's run came to."""
-        import tcpsbed
+        from tcpsbed import session
 
         with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-            run = tcpsbed.run(self.profile.scenario or "", out=folder, set=self.profile.overrides)
+            run = session.run(self.profile.scenario or "", out=folder, set=self.profile.overrides)
             return run.summary
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tcpsbed.reproduce.study import Study
 
 TRANSMIT, RECEIVE, DELIVERED = 16, 17, 2
-LEADER, FOLLOWER = 0, 1
+LEADER = 0
 DATA_BYTES = 16 + 12 + 8 + 20 + 26
 """A sample, RTP, UDP, IPv4 and the link's header."""
 
@@ -71,7 +71,7 @@ def stop_and_wait(run: Run) -> Delays:
     rows = rows[rows["flow"] == 0]
     node, kind = rows["node"], rows["kind"]
     left = rows[(kind == TRANSMIT) & (node == LEADER) & (rows["size"] == DATA_BYTES)]
-    came = rows[(kind == RECEIVE) & (node == FOLLOWER)]
+    came = rows[kind == DELIVERED]
     back = rows[(kind == RECEIVE) & (node == LEADER)]
     at = {int(r["index"]): int(r["time"]) for r in came}
     trip = {int(r["index"]): int(r["value"]) for r in back}

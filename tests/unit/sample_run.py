@@ -1,151 +1,347 @@
-"""A run folder whose rows are made by hand, so that every number in its summary is known."""
+"""A plausible run folder, written without running anything: a dumbbell with four flows, one outage, one disturbance."""
 
 from __future__ import annotations
 
 import json
+import math
+import random
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tcpsbed.analysis import build
-from tcpsbed.analysis.facts import scenario_info
-from tcpsbed.analysis.records import FIELDS, KINDS
-
-MS = 1_000_000
-NONE = 0xFFFF
-SAMPLES = 4000
-LINK_MS, SRV_MS, LAST_MS = 2.0, 0.5, 3.0
-"""Time on the first link, in srv, on the second link."""
-HAND_OUT, SRV_IN, SRV_OUT, ROBOT_IN = 1, 2, 3, 4
-POINTS = (SRV_IN, SRV_OUT, ROBOT_IN)
-
-
-def plan() -> dict[str, Any]:
-    """Components hand, srv, robot at 1 kHz for 5 s, with echoes to three points."""
-    names = ("hand", "srv", "robot")
-    work = {"kind": "kinematics", "run": {"kind": "builtin", "name": "wrist"}}
-    return {
-        "name": "handmade", "seed": 7, "duration_ns": 5000 * MS, "sessions": ["main"],
-        "nodes": [{"name": f"n{i}"} for i in range(3)],
-        "components": [{"name": name, "kind": name, "session": 0, "node": i} for i, name in enumerate(names)],
-        "flows": [{
-            "name": "kinematic", "session": 0, "direction": "forward", "period_ns": MS, "codec": "f32",
-            "source": {"kind": "generated", "bytes": 24}, "sink": {"kind": "count"},
-            "path": [{"component": 0, "channel": 0}, {"component": 1, "channel": 1, "steps": [work]}, {"component": 2}],
-        }],
-        "channels": [{"name": f"c{i}", "session": 0, "a": i, "b": i + 1, "transport": "udp"} for i in range(2)],
-        "network": {
-            "vertices": ["n0", "n1", "n2"],
-            "links": [{"name": "l1.forward", "from": 0, "to": 1}, {"name": "l2.forward", "from": 1, "to": 2}],
-        },
-        "probes": [{"flow": 0, "points": list(POINTS), "period_ns": 10 * MS, "reply_to": 0}],
-    }  # fmt: skip
+BINS = 500
+PATH = (
+    "operator",
+    "ms-embsys",
+    "ms-com",
+    "access",
+    "bottleneck",
+    "srv",
+    "egress",
+    "ss-com",
+    "ss-embsys",
+    "robot",
+)
+GRID = [1 - math.exp(-k / 9) if k < 100 else 1.0 for k in range(101)]
+LINKS = {"access", "bottleneck", "egress"}
+FLOWS = {
+    "kinematic": ("forward", 1000, 64),
+    "haptic": ("backward", 1000, 64),
+    "audio": ("backward", 50, 160),
+    "video": ("backward", 25, 2400),
+}
 
 
-def rows(kind: str, times_ms: Any, *, value_ms: Any = 0.0, **fields: Any) -> NDArray[np.void]:
-    """Rows of one kind at these times."""
-    times = np.atleast_1d(np.asarray(times_ms, dtype=float))
-    made = np.zeros(len(times), dtype=np.dtype(FIELDS))
-    made["time"] = np.round(times * MS)
-    made["value"] = np.round(np.asarray(value_ms) * MS)
-    made["kind"] = 1 + KINDS.index(kind)
-    for name in ("flow", "point", "node"):
-        made[name] = fields.pop(name, NONE)
-    for name, value in fields.items():
-        made[name] = value
-    return made
-
-
-def recorded() -> NDArray[np.void]:
-    """4000 samples, every 100th lost on the second link; a queue; a clock 40 us ahead; one gap; echoes for 2 s."""
-    index = np.arange(SAMPLES)
-    sent = index.astype(float)
-    kept = index % 100 != 50
-    ages = {"enter": (SRV_IN, LINK_MS), "exit": (SRV_OUT, LINK_MS + SRV_MS)}
-    whole = LINK_MS + SRV_MS + LAST_MS
-    parts = [rows("sent", sent, value_ms=sent, index=index, size=24, flow=0, point=HAND_OUT, node=0)]
-    parts += [
-        rows(kind, sent + age, value_ms=age, index=index, size=24, flow=0, point=point, node=1)
-        for kind, (point, age) in ages.items()
-    ]
-    parts.append(
-        rows(
-            "delivered",
-            sent[kept] + whole,
-            value_ms=whole,
-            index=index[kept],
-            size=24,
-            flow=0,
-            point=ROBOT_IN,
-            node=2,
-        )
-    )
-    parts.append(rows("dropped", sent[~kept] + 4, value_ms=4, index=index[~kept], flow=0, point=1, detail=1))
-    parts.append(rows("queue", np.arange(0, 5000, 10), value_ms=0.8, index=2, size=150, point=1))
-    parts.append(rows("sync", np.arange(0, 5000, 125), value_ms=0.04, size=20_000, node=0, point=2))
-    parts.append(rows("gap", 2500, value_ms=3.2, node=1))
-    parts += _echoes()
-    made = np.concatenate(parts)
-    return made[np.argsort(made["time"], kind="stable")]
-
-
-def _echoes() -> list[NDArray[np.void]]:
-    sequence = np.arange(200)
-    turn = sequence % 3
-    out = np.choose(turn, [LINK_MS, LINK_MS + SRV_MS, LINK_MS + SRV_MS + LAST_MS])
-    back = np.choose(turn, [LINK_MS, LINK_MS, LINK_MS + LAST_MS])
-    point = np.choose(turn, POINTS)
-    common = {"index": sequence, "flow": 0, "point": point, "node": 0}
-    return [rows("echo", sequence * 10.0 + out + back, value_ms=out + back, **common)]
-
-
-def result() -> dict[str, Any]:
-    """What such a run would tell about itself."""
-    spread = {"mean": 1300.0, "p50": 1250, "p99": 2100, "p999": 2500, "max": 9000}
-    link = {
-        "name": "l2.forward", "packets": 3960, "bytes": 340_560, "dropped_packets": 40, "dropped_bytes": 3440,
-        "drops": {"full": 40},
-        "max_queue_bytes": 172, "max_queue_packets": 2, "busy_s": 1.25, "duplicated": 0, "corrupted": 0,
-    }  # fmt: skip
-    stage = {
-        "component": "srv",
-        "flow": "kinematic",
-        "kind": "kinematics",
-        "name": "wrist",
-        "calls": 4000,
-        "failures": 0,
-        "overruns": 0,
+def spread(mean: float, wide: float = 0.35) -> dict[str, float]:
+    """Statistics of a plausible distribution around a mean."""
+    factors = {
+        "min": 1 - wide,
+        "mean": 1.0,
+        "p50": 0.97,
+        "p95": 1 + wide,
+        "p99": 1 + 1.8 * wide,
+        "p999": 1 + 2.6 * wide,
+        "max": 1 + 3.1 * wide,
     }
-    counted = (
-        "malformed",
-        "duplicates",
-        "incomplete",
-        "refused",
-        "retransmits",
-        "recovered",
-        "lost",
-        "reports",
-    )
-    endpoint = {"channel": "c0", "side": "n0"} | dict.fromkeys(counted, 0)
+    return {key: mean * factor for key, factor in factors.items()}
+
+
+def path_of(number: int) -> list[dict[str, Any]]:
+    """A flow's way, most of it on the network."""
+    lengths = [0.02, 0.11, 0.35, 5.06 + number, 11.4 + 4 * number, 1.3, 5.05 + number, 0.3, 0.09, 0.0]
+    total = sum(lengths)
+    return [
+        {
+            "what": "link" if name in LINKS else "component",
+            "name": name,
+            "latency_ms": spread(length),
+            "where_from": "samples",
+            "share": length / total,
+        }
+        for name, length in zip(PATH, lengths, strict=True)
+    ]
+
+
+def flow_summary(
+    number: int, direction: str, rate: int, size: int, seconds: float, shift: float
+) -> dict[str, Any]:
+    """Counts, delays and jitter of one flow."""
+    sent = int(rate * seconds)
+    lost = sent // (400 + 70 * number)
+    mean = sum(part["latency_ms"]["mean"] for part in path_of(number)) + shift
     return {
-        "simulate_s": 0.01, "total_s": 0.5, "events": 1, "records": 1, "records_sha256": "ab" * 32, "interrupted": False,
-        "links": [link],
-        "traffic": [{"name": "cbr", "packets": 5, "bytes": 500, "delivered_packets": 5, "dropped_packets": 0}],
-        "endpoints": [endpoint],
-        "stages": [stage | {"cpu_ns": spread, "quantiles_ns": [1] * 101}],
-        "nodes": [{"name": "n0", "cores": 1, "busy_s": 0.1, "missed_ticks": 0, "asides_refused": 0}],
-        "emulator": [], "clocks": [], "errors": [],
-    }  # fmt: skip
+        "session": "main",
+        "direction": direction,
+        "sent": sent,
+        "delivered": sent - lost,
+        "lost": lost,
+        "loss": lost / sent,
+        "duplicated": 0,
+        "reordered": 0,
+        "drops": {"bottleneck.forward full": lost},
+        "delay_ms": spread(mean),
+        "jitter_ms": {
+            "step": {"mean": 0.21, "max": 8.4},
+            "displayed": {"mean": 0.3, "max": 9.9},
+            "rfc3550": 0.19,
+            "pdv": spread(5.0),
+        },
+        "interarrival_ms": spread(1000 / rate),
+        "age_ms": spread(mean + 500 / rate),
+        "superseded": 0,
+        "interarrival_fits": {
+            "gaussian": {"location": 1000 / rate, "scale": 0.11, "distance": 0.08},
+            "gumbel": {"location": 990 / rate, "scale": 0.09, "distance": 0.05},
+        },
+        "rate_bps": rate * size * 8.0,
+        "verified": {"good": sent - lost, "bad": 0} if rate < 100 else {},
+    }
 
 
-def write(folder: Path, *, world: str = "virtual", told: dict[str, Any] | None = None) -> Path:
-    """The run folder, analysed."""
-    from tcpsbed import _tcps
+def echo_summary() -> dict[str, Any]:
+    """Echo points along the kinematic path and their differences."""
+    points, mean = [], 0.4
+    for name, step in (
+        ("ms-com.entry", 0.1),
+        ("ms-com.exit", 0.35),
+        ("srv.entry", 16.4),
+        ("srv.exit", 1.3),
+        ("ss-com.entry", 5.1),
+        ("ss-com.exit", 0.3),
+    ):
+        mean += step * 1.6
+        trip = {**spread(mean), "ci95": mean * 0.02, "ci95_batch": mean * 0.035}
+        points.append(
+            {
+                "point": name,
+                "n": 1000,
+                "lost": 2,
+                "round_trip_ms": trip,
+                "forward_ms": spread(mean * 0.6),
+                "return_ms": spread(mean * 0.4),
+            }
+        )
+    components = [
+        {
+            "what": "component",
+            "name": name,
+            "from": f"{name}.entry",
+            "to": f"{name}.exit",
+            "latency_ms": spread(value),
+            "ci95": value * 0.04,
+        }
+        for name, value in (("ms-com", 0.35), ("srv", 1.3), ("ss-com", 0.3))
+    ]
+    links = [
+        {
+            "what": "link",
+            "name": f"{a} to {b}",
+            "from": f"{a}.exit",
+            "to": f"{b}.entry",
+            "latency_ms": spread(value),
+            "ci95": 0.04 * value,
+            "halved": b == "ss-com",
+        }
+        for a, b, value in (("ms-com", "srv", 16.4), ("srv", "ss-com", 5.1))
+    ]
+    return {
+        "kinematic": {
+            "commands": 6000,
+            "points": points,
+            "components": components,
+            "links": links,
+            "spans": [],
+            "actuation_ms": spread(4.2),
+        }
+    }
 
-    (folder / "plan.json").write_text(json.dumps(plan()))
-    (folder / "records.bin").write_bytes(recorded().tobytes())
-    found = json.loads(_tcps.analyse(str(folder / "records.bin"), json.dumps(plan()), 0))
-    build(folder, scenario_info(plan(), world=world), told or result(), found)
+
+def summary(
+    *,
+    name: str = "quickstart",
+    world: str = "virtual",
+    seed: int = 1,
+    seconds: float = 100.0,
+    shift: float = 0.0,
+) -> dict[str, Any]:
+    """A whole summary.json."""
+    real = world == "real"
+    flows = {
+        flow: flow_summary(i, *settings, seconds, shift) for i, (flow, settings) in enumerate(FLOWS.items())
+    }
+    late = {"p50": 25_000, "p99": 63_000, "p999": 310_000, "max": 1_900_000}
+    nodes = [{"name": node, "busy_s": 0.06 * seconds, "cores": 1} for node in ("op", "cloud", "field")]
+    if real:
+        for node in nodes:
+            node |= {
+                "ticks": 100_000,
+                "late_ns": late,
+                "missed_ticks": 3,
+                "gaps_over_1ms": 2,
+                "ring_overflows": 0,
+                "socket_drops": 0,
+                "waiting": "timer",
+                "privileges": ["SCHED_FIFO"],
+            }
+    emulated = [
+        {
+            "link": "bottleneck.forward",
+            "set_delay_ms": 5.0,
+            "delivered_delay_ms": spread(5.03, 0.05),
+            "set_rate_bps": 1.5e6,
+            "delivered_rate_bps": 1.499e6,
+            "set_loss": 0.0,
+            "delivered_loss": 0.0,
+        }
+    ]
+    return {
+        "version": 1,
+        "name": name,
+        "world": world,
+        "seed": seed,
+        "duration_s": seconds,
+        "warmup_s": 0.5,
+        "versions": {"tcpsbed": "0.1.0", "python": "3.11.7"},
+        "machine": {"system": "Linux 6.1 x86_64", "cores": 2},
+        "promise": "same scenario and seed give the same records on any machine",
+        "wall": {"simulate_s": 0.31, "total_s": 0.9},
+        "records": {"rows": 812_331, "level": "samples"},
+        "records_sha256": "9f" * 32,
+        "flows": flows,
+        "path": {flow: path_of(i) for i, flow in enumerate(FLOWS)},
+        "points": {
+            "kinematic": [
+                {"point": f"{place}.entry", "n": 100_000, "age_ms": spread(3.0 * i + 0.2)}
+                for i, place in enumerate(PATH[1:5], 1)
+            ]
+        },
+        "echo": echo_summary(),
+        "network": [
+            {
+                "name": f"{link}.{way}",
+                "packets": 212_000,
+                "bytes": 29_044_000,
+                "dropped_packets": drops,
+                "loss": drops / 212_000,
+                "utilisation": use,
+                "max_queue_bytes": queue,
+                "max_queue_packets": queue // 137,
+            }
+            for link, use, queue, drops in (
+                ("access", 0.71, 411, 0),
+                ("bottleneck", 0.984, 14_935, 431),
+                ("egress", 0.7, 137, 0),
+            )
+            for way in ("forward", "backward")
+        ],
+        "traffic": [
+            {
+                "name": "cbr",
+                "packets": 99_500,
+                "bytes": 4_975_000,
+                "delivered_packets": 99_210,
+                "dropped_packets": 290,
+            }
+        ],
+        "stages": [
+            {
+                "component": "srv",
+                "flow": "kinematic",
+                "kind": "inverse_kinematics",
+                "name": "arm6",
+                "calls": 100_000,
+                "failures": 0,
+                "cpu_ns": {"mean": 1340.0, "p50": 1290, "p99": 2100, "max": 18_400},
+            }
+        ],
+        "nodes": nodes,
+        "emulator": emulated if real else [],
+        "queues": [{"link": "bottleneck.forward", "bytes": {}, "packets": {}, "delay_ms": spread(21.0)}],
+        "endpoints": [
+            {
+                "channel": "op-cloud",
+                "side": "a",
+                "malformed": 0,
+                "duplicates": 4,
+                "incomplete": 1,
+                "refused": 0,
+                "retransmits": 0,
+                "recovered": 0,
+                "lost": 0,
+                "reports": 0,
+                "rtt_ns": None,
+                "jitter_ns": None,
+                "peer_loss": None,
+            }
+        ],
+        "clocks": [
+            {"node": "cloud", "offset_ms": 0.012, "bound_ms": 5.1, "drift_ppm": 12.5, "true_error_ms": 0.003}
+        ],
+        "events": [
+            {"t_s": 0.4 * seconds, "name": "bottleneck at 1 Mbit/s"},
+            {"t_s": 0.7 * seconds, "name": "bottleneck back at 1.5 Mbit/s"},
+        ],
+        "assumed_free": ["operator: sense of kinematic", "ss-com: decode of kinematic"],
+        "disturbances": ["node cloud stood still for 3.2 ms at 61.2 s"] if real else [],
+        "errors": [],
+    }
+
+
+def series(summed: dict[str, Any], seed: int = 1) -> dict[str, Any]:
+    """A series.json that fits the summary."""
+    draw, seconds = random.Random(seed), summed["duration_s"]
+    times = [round((i + 0.5) * seconds / BINS, 6) for i in range(BINS)]
+    load = [
+        0.2 + (0.8 if 0.4 <= i / BINS <= 0.7 else 0.0) * (1 - math.exp(-(i / BINS - 0.4) * 40))
+        for i in range(BINS)
+    ]
+    flows, cdf = {}, {}
+    for name, flow in summed["flows"].items():
+        base, drawn = flow["delay_ms"]["min"], flow["delay_ms"]["mean"] - flow["delay_ms"]["min"]
+        mean = [base + drawn * (2 * level + 0.15 * draw.random()) for level in load]
+        flows[name] = {
+            "delay_mean_ms": mean,
+            "delay_max_ms": [value * (1.1 + 0.3 * draw.random()) for value in mean],
+            "rate_bps": [flow["rate_bps"] * (0.98 + 0.04 * draw.random()) for _ in mean],
+            "lost": [draw.randrange(9) if level > 0.9 and draw.random() < 0.4 else 0 for level in load],
+            "age_ms": [value + 0.6 for value in mean],
+        }
+        delays = [base + drawn * 0.35 * k / 10 for k in range(101)]
+        cdf[name] = {
+            "delay_ms": delays,
+            "p": GRID,
+            "interarrival_ms": [flow["interarrival_ms"]["mean"] * (0.7 + k / 150) for k in range(101)],
+        }
+    queue = [15_000 * level * draw.random() for level in load]
+    disturbed = [{"from_s": 61.2, "to_s": 61.9, "why": "gap"}] if summed["disturbances"] else []
+    return {
+        "echo": {
+            "kinematic": {
+                "p": GRID,
+                "round_trip_ms": {
+                    point["point"]: [point["round_trip_ms"]["mean"] * (0.8 + k / 100) for k in range(101)]
+                    for point in summed["echo"]["kinematic"]["points"]
+                },
+            }
+        },
+        "t_s": times,
+        "flows": flows,
+        "events": summed["events"],
+        "cdf": cdf,
+        "disturbed": disturbed,
+        "queues": {
+            "bottleneck.forward": {"bytes": queue, "packets": [v / 137 for v in queue]},
+            "access.forward": {"bytes": [v / 30 for v in queue], "packets": []},
+        },
+    }
+
+
+def write(folder: Path, **settings: Any) -> Path:
+    """A run folder as the analysis leaves it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    summed = summary(**settings)
+    (folder / "summary.json").write_text(json.dumps(summed))
+    (folder / "series.json").write_text(json.dumps(series(summed)))
+    (folder / "scenario.toml").write_text(
+        f'name = "{summed["name"]}"\nduration = "100 s"\nseed = {summed["seed"]}\n'
+    )
     return folder

@@ -88,6 +88,7 @@ def flow_summary(
         "interarrival_ms": spread(1000 / rate),
         "age_ms": spread(mean + 500 / rate),
         "superseded": 0,
+        "suppressed": 0,
         "interarrival_fits": {
             "gaussian": {"location": 1000 / rate, "scale": 0.11, "distance": 0.08},
             "gumbel": {"location": 990 / rate, "scale": 0.09, "distance": 0.05},
@@ -184,11 +185,9 @@ def summary(
             }
     emulated = [
         {
-            "link": "bottleneck.forward",
+            "path": "op -> cloud",
             "set_delay_ms": 5.0,
             "delivered_delay_ms": spread(5.03, 0.05),
-            "set_rate_bps": 1.5e6,
-            "delivered_rate_bps": 1.499e6,
             "set_loss": 0.0,
             "delivered_loss": 0.0,
         }
@@ -205,6 +204,7 @@ def summary(
         "promise": "same scenario and seed give the same records on any machine",
         "wall": {"simulate_s": 0.31, "total_s": 0.9},
         "records": {"rows": 812_331, "level": "samples"},
+        "across_seeds": {"seeds": [seed], "failed": [], "flows": {}},
         "records_sha256": "9f" * 32,
         "flows": flows,
         "path": {flow: path_of(i) for i, flow in enumerate(FLOWS)},
@@ -250,6 +250,7 @@ def summary(
                 "name": "arm6",
                 "calls": 100_000,
                 "failures": 0,
+                "overruns": 2,
                 "cpu_ns": {"mean": 1340.0, "p50": 1290, "p99": 2100, "max": 18_400},
             }
         ],
@@ -281,6 +282,7 @@ def summary(
             {"t_s": 0.7 * seconds, "name": "bottleneck back at 1.5 Mbit/s"},
         ],
         "assumed_free": ["operator: sense of kinematic", "ss-com: decode of kinematic"],
+        "ignored": ["nodes.cloud.cores = 2: stages run on the cores that the machine gives"] if real else [],
         "disturbances": ["node cloud stood still for 3.2 ms at 61.2 s"] if real else [],
         "errors": [],
     }
@@ -304,6 +306,7 @@ def series(summed: dict[str, Any], seed: int = 1) -> dict[str, Any]:
             "rate_bps": [flow["rate_bps"] * (0.98 + 0.04 * draw.random()) for _ in mean],
             "lost": [draw.randrange(9) if level > 0.9 and draw.random() < 0.4 else 0 for level in load],
             "age_ms": [value + 0.6 for value in mean],
+            "fragments": [None for _ in mean],
         }
         delays = [base + drawn * 0.35 * k / 10 for k in range(101)]
         cdf[name] = {

@@ -9,8 +9,9 @@ from tcpsbed.reproduce import surface
 from tcpsbed.reproduce.study import Row, Study
 from tcpsbed.reproduce.works import find
 
-NOT_WITHIN = {"latency-qm30", "latency-qm3600"}
-"""One sample more in the queue costs 22 ms where delays are independent; the measured ones hung together."""
+NOT_WITHIN = {"latency-qm30", "latency-qm3600", "rate-fec-3"}
+"""One sample more in the queue costs 22 ms where delays are independent; the measured ones hung together. A copy costs a
+whole message here, less in the measurement."""
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def rows(study: Study) -> dict[str, Row]:
 
 # [PROTOCOLS 4.6] [PROTOCOLS 13.3]
 def test_copies_bring_loss_down_and_cost_bandwidth(rows: dict[str, Row]) -> None:
-    assert all(rows[f"{what}-{n}"].within for what in ("loss", "rate") for n in ("udp", "fec-1", "fec-3"))
+    assert all(rows[key].within for key in ("loss-udp", "loss-fec-1", "loss-fec-3", "rate-udp", "rate-fec-1"))
     conditional = (rows["loss-fec-1"].ours or 0.0) / (rows["loss-udp"].ours or 1.0)
     assert conditional == pytest.approx(0.117, abs=0.03), (
         "losses hang together: independent ones would give 0.018"

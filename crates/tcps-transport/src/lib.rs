@@ -32,4 +32,4 @@ mod window;
 
 pub use outbox::Outbox;
 pub use params::TransportError;
-pub use registry::{endpoint, names, ChannelContext, ChannelFlow, Side};
+pub use registry::{endpoint, is_telehaptic, names, ChannelContext, ChannelFlow, Side};

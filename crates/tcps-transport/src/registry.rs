@@ -100,6 +100,11 @@ pub fn names() -> Vec<&'static str> {
     MEMBERS.iter().map(|(name, _)| *name).chain(telehaptic::MEMBERS.iter().map(|m| m.name)).collect()
 }
 
+/// Whether a transport sends telehaptic packets.
+pub fn is_telehaptic(name: &str) -> bool {
+    telehaptic::MEMBERS.iter().any(|m| m.name == name)
+}
+
 /// The endpoint of the transport `name` with `params` (an object, or null for none) at one side of a channel.
 pub fn endpoint(
     name: &str,

@@ -21,6 +21,7 @@ from tcpsbed.analysis.records import open_records
 from tcpsbed.control.loop import Loop, loops
 from tcpsbed.control.offsets import Offsets, offsets
 from tcpsbed.control.response import Response, characterise
+from tcpsbed.errors import WorldError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,7 +110,7 @@ def run(
         seen: list[Offsets | None] = [None for _ in found]
         for number in range(runs):
             once = _prepared(plan, found, scenario.seed + number, phases=phases)
-            rows = _rows(once, Path(folder), world)
+            rows = _rows(once, Path(folder), world, crowded=scenario.real.crowded)
             for loop, into in zip(found, curves, strict=True):
                 into.append(_curve(rows, once, loop))
             if warped and number == 0:
@@ -151,13 +152,17 @@ def _prepared(
     return once
 
 
-def _rows(plan: Mapping[str, Any], folder: Path, world: str) -> NDArray[np.void]:
+def _rows(plan: Mapping[str, Any], folder: Path, world: str, *, crowded: bool) -> NDArray[np.void]:
     import numpy as np
 
     if world == "real":
         from tcpsbed.worlds import real
 
-        real.run(dict(plan), folder, progress=None, live=None)
+        told = real.run(dict(plan), folder, progress=None, live=None, crowded=crowded)
+        if told["errors"]:
+            raise WorldError(str(told["errors"][0]))
+        if told["interrupted"]:
+            raise KeyboardInterrupt
     else:
         from tcpsbed.worlds import virtual
 

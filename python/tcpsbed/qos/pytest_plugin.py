@@ -13,6 +13,7 @@ Every limit is a test of its own; the scenario runs once, in virtual time.
 from __future__ import annotations
 
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -28,11 +29,14 @@ def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> ScenarioFi
     """Takes files named `test_*.toml` that hold a `scenario`."""
     if file_path.suffix != ".toml" or not file_path.name.startswith("test_"):
         return None
+    try:
+        if "scenario" not in tomllib.loads(file_path.read_text(encoding="utf-8")):
+            return None
+    except (OSError, ValueError):
+        return None
     from tcpsbed.qos import profile
 
     found = profile.read(file_path.read_text(encoding="utf-8"), file_path)
-    if found.scenario is None:
-        return None
     collected: ScenarioFile = ScenarioFile.from_parent(parent, path=file_path)
     collected.profile = found
     return collected

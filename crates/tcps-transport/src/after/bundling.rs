@@ -56,6 +56,8 @@ struct Collecting {
 struct Gather {
     flow: u16,
     meta: Option<Meta>,
+    /// Number and origin of the newest frame that was whole.
+    done: Option<(u32, Time)>,
     length: u32,
     bytes: Vec<u8>,
 }
@@ -66,7 +68,7 @@ impl Bundler {
         side: Side,
         ctx: &ChannelContext,
     ) -> Result<Self, TransportError> {
-        let gather = |flow| Gather { flow, meta: None, length: 0, bytes: Vec::new() };
+        let gather = |flow| Gather { flow, meta: None, done: None, length: 0, bytes: Vec::new() };
         Ok(Self {
             overhead_bytes: params.integer("overhead_bytes", 0..=65_535)?,
             sequence: 0,
@@ -214,7 +216,9 @@ impl Bundler {
     fn take_part(&mut self, now: Time, run: &Run<'_>, part: Part, received_ns: Time) -> Result<(), Error> {
         let Repr { flow, index, origin_ns, length, echo, .. } = run.repr;
         let Some(gather) = self.gathers.iter_mut().find(|g| g.flow == flow) else { return Ok(()) };
-        if part.offset == 0 {
+        let repeated = gather.meta.is_some_and(|m| m.index == index && m.origin_ns == origin_ns)
+            || gather.done == Some((index, origin_ns));
+        if part.offset == 0 && !repeated {
             self.incomplete += u64::from(gather.meta.is_some());
             gather.meta = Some(Meta { flow, index, origin_ns, echo: None });
             gather.length = length;
@@ -236,6 +240,7 @@ impl Bundler {
             return Ok(());
         }
         gather.meta = None;
+        gather.done = Some((index, origin_ns));
         let frame = std::mem::take(&mut gather.bytes);
         let done = self.take(now, Meta { echo, ..meta }, &frame, received_ns);
         if let Some(gather) = self.gathers.iter_mut().find(|g| g.flow == flow) {

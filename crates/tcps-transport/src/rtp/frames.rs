@@ -7,6 +7,8 @@
 //! marker           M │     M │
 //! ```
 
+use crate::udp::MAX_SAMPLE_BYTES;
+
 /// Samples that are put together at a time.
 const SLOTS: usize = 8;
 /// Packets that are remembered.
@@ -17,6 +19,7 @@ struct Slot {
     timestamp: u32,
     packets: Vec<(u32, Vec<u8>)>,
     end: Option<u32>,
+    bytes: usize,
 }
 
 /// Samples in parts.
@@ -58,6 +61,12 @@ impl Frames {
             }
         };
         let slot = &mut self.slots[at];
+        slot.bytes += payload.len();
+        if slot.bytes > MAX_SAMPLE_BYTES {
+            self.slots.remove(at);
+            self.incomplete += 1;
+            return true;
+        }
         let behind = slot.packets.partition_point(|(n, _)| (n.wrapping_sub(seq) as i32) < 0);
         slot.packets.insert(behind, (seq, payload.to_vec()));
         if marker {
@@ -93,6 +102,16 @@ mod tests {
 
     fn whole(frames: &mut Frames) -> Vec<(u32, Vec<u8>)> {
         std::iter::from_fn(|| frames.complete()).collect()
+    }
+
+    #[test]
+    fn packets_of_one_moment_without_an_end_are_bounded() {
+        let mut f = Frames::new();
+        let payload = vec![0; MAX_SAMPLE_BYTES / 500];
+        for seq in 0..600 {
+            f.add(seq, 1, false, &payload);
+        }
+        assert_eq!(f.incomplete(), 1);
     }
 
     // [RFC 3550 §5.1]

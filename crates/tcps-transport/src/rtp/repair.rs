@@ -7,7 +7,7 @@ use tcps_wire::{
 };
 
 /// Packets that are kept.
-const KEPT: usize = 256;
+pub(super) const KEPT: usize = 256;
 /// Parity packets that wait for all but one of their packets.
 const WAITING: usize = 64;
 

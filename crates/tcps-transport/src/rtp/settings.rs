@@ -1,6 +1,6 @@
 //! Parameters of the `rtp` transport.
 
-use super::timing::Profile;
+use super::{repair::KEPT, timing::Profile};
 use crate::params::{Params, TransportError};
 use tcps_core::time::{Time, MS, SECOND};
 
@@ -82,6 +82,9 @@ fn redundancy(params: &Params<'_>) -> Result<Redundancy, TransportError> {
     let distance = params.integer("distance", 1..=15)?;
     let columns = params.integer("columns", 1..=48)?;
     let rows = params.integer("rows", 1..=48)?;
+    if (columns.unwrap_or(4) * rows.unwrap_or(1)) as usize > KEPT {
+        return Err(params.refuse("columns", "at most 256 packets in columns times rows"));
+    }
     Ok(match params.choice("redundancy", &["none", "rfc2198", "ulpfec", "flexfec"])? {
         Some("rfc2198") => Redundancy::Red { distance: distance.unwrap_or(1) as usize },
         Some("ulpfec") => Redundancy::Ulpfec { columns: columns.unwrap_or(4) as u16 },

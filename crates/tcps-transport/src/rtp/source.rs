@@ -156,10 +156,12 @@ impl Source {
     // [RFC 3550 §A.8] [PROTOCOLS 12.1]
     pub(crate) fn arrived(&mut self, at: Time, timestamp: u32) {
         self.heard_ns = at;
+        self.left = false;
         let transit = clock::ticks(at, self.rate).wrapping_sub(timestamp);
         if let Some(before) = self.transit.replace(transit) {
             let d = (transit.wrapping_sub(before) as i32).unsigned_abs();
-            self.jitter = self.jitter.wrapping_add(d).wrapping_sub((self.jitter + 8) >> 4);
+            let smaller = self.jitter - (self.jitter.saturating_add(8) >> 4).min(self.jitter);
+            self.jitter = smaller.saturating_add(d);
             self.jitters.add(d);
         }
     }
@@ -321,6 +323,15 @@ mod tests {
             s.update(n);
         }
         assert_eq!((s.report(3_000 * MS).fraction_lost, s.lost()), (0, -25), "copies make up for losses");
+    }
+
+    #[test]
+    fn wild_timestamps_leave_the_jitter_at_its_top() {
+        let mut s = source(0, true);
+        for n in 0..2_000u32 {
+            s.arrived(0, if n % 2 == 0 { 0 } else { 1 << 31 });
+        }
+        assert!(s.jitter() > 1 << 26);
     }
 
     // [RFC 3550 §A.8] [PROTOCOLS 12.1]

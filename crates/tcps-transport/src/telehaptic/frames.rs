@@ -3,6 +3,7 @@
 //! A frame begins with its start in a trailer, which says how long it is; its parts are numbered, so they may come
 //! in any order. At most [`OPEN`] frames of a medium are open: one more gives up the oldest.
 
+use super::multiplexer::MOST_FRAME_BYTES;
 use tcps_core::{
     sample::{Echo, Meta},
     time::{Time, SECOND},
@@ -74,6 +75,10 @@ impl Frames {
         let open = &mut self.open[at];
         open.touched_ns = now;
         open.start = open.start.or(start);
+        if open.bytes.len() + bytes.len() > MOST_FRAME_BYTES {
+            self.give_up(at);
+            return None;
+        }
         open.keep(part, bytes);
         let (start, echo) = open.start?;
         let most = open.start.map_or(0, |(s, _)| s.length as usize);
@@ -161,6 +166,16 @@ mod tests {
             f.add(9, frame, 0, Some((start(frame.into(), 4), None)), b"ab");
         }
         assert_eq!(f.incomplete(), 2);
+    }
+
+    #[test]
+    fn a_frame_without_a_start_cannot_grow_beyond_the_largest() {
+        let mut f = Frames::default();
+        let part = vec![0; MOST_FRAME_BYTES / 100];
+        for number in 0..150 {
+            f.add(0, 1, number, None, &part);
+        }
+        assert_eq!(f.incomplete(), 1);
     }
 
     #[test]

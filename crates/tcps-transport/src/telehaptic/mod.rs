@@ -100,7 +100,6 @@ pub(crate) struct Telehaptic {
     outbox: Outbox,
     /// Fragments a packet held last; 0 before the first.
     fragments: u8,
-    sent_ns: Option<Time>,
     stats: EndpointStats,
 }
 
@@ -139,7 +138,6 @@ impl Telehaptic {
             reporter: member.reports.then(Reporter::default),
             outbox: Outbox::default(),
             fragments: 0,
-            sent_ns: None,
             stats: EndpointStats::default(),
         })
     }
@@ -204,7 +202,6 @@ impl Telehaptic {
             wire_bytes,
         };
         pending.clear();
-        self.sent_ns = Some(now);
         self.log.add(&packet);
         self.controller.sent(now, &packet);
     }

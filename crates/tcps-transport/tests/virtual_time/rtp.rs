@@ -260,6 +260,8 @@ fn parameters_are_checked() {
     let text = refuse(json!({"redundancy": "twice"}));
     assert!(text.contains("redundancy is \"twice\"; allowed: none, rfc2198, ulpfec, flexfec"), "{text}");
     assert!(refuse(json!({"identity": 1})).contains("true or false"));
+    let wide = json!({"redundancy": "flexfec", "columns": 48, "rows": 6});
+    assert!(refuse(wide).contains("at most 256 packets in columns times rows"));
     assert!(refuse(json!({"report_ns": 5})).contains("a time from 10 ms to 60000 ms"));
 }
 

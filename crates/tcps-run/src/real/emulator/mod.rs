@@ -141,7 +141,8 @@ impl Emulator {
 
 /// Flow, sample and accounted size of a UDP datagram that takes `wire_bytes` on the wire.
 fn account(plan: &Plan, channel: Option<u16>, datagram: &[u8], wire_bytes: u32) -> (u16, u32, u32) {
-    if let (Some(c), Ok(packet)) = (channel, telehaptic::Packet::new_checked(datagram)) {
+    let merged = channel.filter(|c| tcps_transport::is_telehaptic(&plan.channels[usize::from(*c)].transport));
+    if let (Some(c), Ok(packet)) = (merged, telehaptic::Packet::new_checked(datagram)) {
         return (ASIDE_CLASS, 0, plan.accounted_telehaptic(c, &packet));
     }
     let parsed = header::Packet::new_checked(datagram).ok().and_then(|p| header::Repr::parse(&p).ok());

@@ -21,9 +21,11 @@ impl RateController for ByReport {
         let Feedback::Report(report) = feedback else { return };
         let mean = report.mean_delay_ns as f64;
         if let Some(previous) = self.previous_ns.map(|p| p as f64) {
-            if mean > 1.1 * previous {
+            // Clocks apart may make delays negative; a tenth is one of the size.
+            let (growth, tenth) = (mean - previous, 0.1 * previous.abs());
+            if growth > tenth {
                 self.k = self.k_max;
-            } else if mean >= 0.9 * previous {
+            } else if growth >= -tenth {
                 self.k = (self.k - 1).max(1);
             }
         }
@@ -57,5 +59,14 @@ mod tests {
             k.push(c.fragments(0));
         }
         assert_eq!(k, [1, 1, 4, 3, 2, 2, 1, 1, 1]);
+    }
+
+    #[test]
+    fn steady_delays_below_zero_are_no_growth() {
+        let mut c = ByReport { k: 4, k_max: 4, previous_ns: None };
+        for _ in 0..4 {
+            c.feedback(0, &Feedback::Report(Report { mean_delay_ns: -10 * MS, loss: 0.0, jitter_ns: 0 }));
+        }
+        assert_eq!(c.fragments(0), 1, "clocks apart by more than the delay");
     }
 }

@@ -9,7 +9,7 @@ tools/timed.sh 'Rust tests' 240 cargo test --quiet --no-fail-fast --workspace --
 rust=$?
 tools/timed.sh 'Fuzz corpus' 60 cargo test --quiet --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}"
 replay=$?
-tools/timed.sh 'Fuzz targets' 150 fuzz/run.sh "${FUZZ_SECONDS:-10}"
+tools/timed.sh 'Fuzz targets' 270 fuzz/run.sh "${FUZZ_SECONDS:-10}"
 fuzz=$?
 tools/timed.sh 'Python tests' 840 .venv/bin/python -m pytest ${PYTEST_ARGS:-tests}
 python=$?

@@ -3,7 +3,7 @@
 use crate::script::Script;
 use serde_json::json;
 use tcps_core::{
-    endpoint::{Endpoint, Input, Output},
+    endpoint::{Input, Output},
     time::Time,
 };
 use tcps_transport::{endpoint, ChannelContext, Side};

@@ -1,6 +1,6 @@
 //! The transports "after ..." between two ends in virtual time, each against plain UDP under the same conditions.
 
-use crate::pair::{Conditions, Pair};
+use crate::pair::{Boxed, Conditions, Pair};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,24 +16,6 @@ use tcps_transport::{endpoint, ChannelContext, Side};
 const ALL: [&str; 7] =
     ["alphan", "coarse-copy", "irtp", "merge-span", "nack", "smoothed-sctp", "visual-haptic"];
 const RTT: Conditions = Conditions { latency_ns: 15 * MS, jitter_ns: 0, loss: 0.0, duplication: 0.0 };
-
-/// An endpoint out of the registry.
-struct Boxed(Box<dyn Endpoint>);
-
-impl Endpoint for Boxed {
-    fn handle_input(&mut self, now: Time, input: Input<'_>) {
-        self.0.handle_input(now, input)
-    }
-    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
-        self.0.poll_output(buf)
-    }
-    fn poll_timeout(&self) -> Option<Time> {
-        self.0.poll_timeout()
-    }
-    fn stats(&self) -> EndpointStats {
-        self.0.stats()
-    }
-}
 
 fn make(name: &str, params: &Value, side: Side) -> Boxed {
     let context = ChannelContext::of(&[

@@ -1,8 +1,8 @@
 //! Forward error correction between two ends in virtual time.
 
 use crate::{
-    boxed::{boxed, Boxed},
-    pair::{Conditions, Pair},
+    boxed::boxed,
+    pair::{Boxed, Conditions, Pair},
 };
 use proptest::prelude::*;
 use serde_json::{json, Value};

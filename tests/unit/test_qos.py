@@ -67,6 +67,8 @@ def test_flows_of_every_session_are_checked_and_a_number_that_is_absent_fails():
         ("[flows.haptic]\nloss = {}", "no limit"),
         ("[[between]]\nearly = 'a'\nmost = 1", "between.0.late"),
         ("[flows", "TOML"),
+        ("between = 5", "between: found 5"),
+        ("set = 'a=1'\n[flows.haptic]\nloss = { most = 1 }", "set: found 'a=1'"),
     ],
 )
 def test_what_is_no_profile_is_refused_with_its_place(text, wanted):

@@ -60,7 +60,7 @@ def reproduce(
         rows[work.name] = [row.to_json() for row in study.rows]
         failed |= any(row.within is False for row in study.rows)
         path = page.write(study, work.reference, out / work.name)
-        if not as_json:
+        if not (as_json or quiet):
             typer.echo(f"{work.name}: {work.reference}\n\n{page.text(study)}\nfigures: {path}")
     if as_json:
         typer.echo(json.dumps(rows if name == "all" else rows[name], indent=1))

@@ -111,12 +111,12 @@ def stability_map(
         Limits(rise, overshoot),
         "commands" if on_command else "ticks",
     )
+    share = values.share(reliability, "--reliability") if reliability else None
     bar = Progress(f"{scenario.name}, {runs} runs a cell", quiet=quiet or as_json)
     try:
         found = stability.compute(grid, bench, bar)
     finally:
         bar.clear()
-    share = values.share(reliability, "--reliability") if reliability else None
     _tell(found, scenario.name, share, figure, as_json=as_json, quiet=quiet)
 
 

@@ -105,18 +105,30 @@ def read(text: str, file: Path) -> Profile:
         for flow, metrics in _table(tables.get("flows", {}), file, ("flows",)).items()
         for metric, limits in _table(metrics, file, ("flows", flow)).items()
     ]
-    rules += [_between(entry, file, number) for number, entry in enumerate(tables.get("between", []))]
+    rules += [_between(entry, file, number) for number, entry in enumerate(_list(tables, "between", file))]
     if not rules:
         allowed = '[flows.haptic] with "delay_ms.max" = { most = 30 }'
         raise DataError("found no limit", file=file, key="flows", allowed=allowed)
     scenario = tables.get("scenario")
+    for text in _list(tables, "set", file):
+        if not isinstance(text, str):
+            raise DataError(
+                f"found {text!r}", file=file, key="set", allowed='texts such as "links.l1.rate=1 Mbit/s"'
+            )
     return Profile(
         str(tables.get("name", file.stem)),
         str(tables.get("source", "")),
         tuple(rules),
         None if scenario is None else file.parent / str(scenario),
-        tuple(str(one) for one in tables.get("set", [])),
+        tuple(_list(tables, "set", file)),
     )
+
+
+def _list(tables: Mapping[str, Any], key: str, file: Path) -> list[Any]:
+    found = tables.get(key, [])
+    if not isinstance(found, list):
+        raise DataError(f"found {found!r}", file=file, key=key, allowed="a list")
+    return found
 
 
 def _between(entry: Any, file: Path, number: int) -> Rule:

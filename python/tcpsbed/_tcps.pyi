@@ -11,6 +11,7 @@ def run_virtual(
     *,
     progress: Callable[[int], object] | None = None,
     pcapng_path: str | PathLike[str] | None = None,
+    foreign_json: str | None = None,
 ) -> str:
     """Runs a plan in virtual time; `progress(t_ns)` stops it with a false answer. Returns the result as JSON."""
 

@@ -3,11 +3,11 @@
 use crate::{
     ahead::Ahead,
     line::{Departure, Line},
-    opportunity::Opportunities,
     packet::Parcel,
     queue::{self, Flows, Limit, QueueDiscipline, Refused},
     spec::{Discipline, LinkSpec},
     stats::{LinkStats, QueueState},
+    turns::{self, Turns},
 };
 use tcps_core::time::{serialisation_ns, Time, NEVER};
 
@@ -41,7 +41,8 @@ impl Link {
             && spec.duplicate == 0.0
             && spec.corrupt == 0.0
             && spec.outages.is_empty()
-            && spec.opportunities_ns.is_none();
+            && spec.opportunities_ns.is_none()
+            && spec.radio.is_none();
         let mode = match &spec.queue.discipline {
             _ if calm && rate_bps.is_infinite() => Mode::Pure,
             Discipline::DropTail if calm => Mode::Ahead(Ahead::new(Limit::of(&spec.queue))),
@@ -84,9 +85,9 @@ impl Link {
     /// Begins the next transmission of a served link, if the line is free and something waits.
     pub fn begin(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<Departure> {
         let Mode::Served(served) = &mut self.mode else { return None };
-        if served.opportunities.is_some() {
-            let (parcel, at) = served.use_opportunities(now, refused)?;
-            self.busy_total += served.opportunities.as_ref()?.mean_ns(parcel.packet.wire_bytes);
+        if served.turns.is_some() {
+            let (parcel, at) = served.use_turns(now, refused)?;
+            self.busy_total += served.turns.as_ref()?.mean_ns(parcel.packet.wire_bytes);
             return Some(served.line.cross(at, at, self.delay_ns, self.up, parcel));
         }
         if now < self.busy_until {
@@ -102,7 +103,7 @@ impl Link {
     /// When `begin` should be called next; `NEVER` if nothing waits.
     pub fn next_service(&self) -> Time {
         match &self.mode {
-            Mode::Served(s) if s.opportunities.is_some() => s.next_opportunity(),
+            Mode::Served(s) if s.turns.is_some() => s.next_turn(),
             Mode::Served(s) if s.medium.is_none() && s.queue.packets() > 0 => self.busy_until,
             _ => NEVER,
         }
@@ -126,7 +127,7 @@ impl Link {
     /// When a packet behind all that wait will have left, as far as that is known.
     pub fn drained_at(&self, now: Time) -> Time {
         match &self.mode {
-            Mode::Served(s) if s.opportunities.is_some() => s.drained_at(),
+            Mode::Served(s) if s.turns.is_some() => s.drained_at(),
             _ => now.saturating_add(self.queue(now).wait_ns),
         }
     }
@@ -153,7 +154,7 @@ pub(crate) struct Served {
     pub line: Line,
     /// Number of the medium that it shares.
     pub medium: Option<u16>,
-    pub opportunities: Option<Opportunities>,
+    pub turns: Option<Box<dyn Turns>>,
     /// A packet that has been taken from the queue but not wholly sent, with the bytes that are left.
     transit: Option<(Parcel, u32)>,
 }
@@ -165,14 +166,14 @@ impl Served {
             queue: queue::build(spec, flows, seed),
             line: Line::new(spec, seed),
             medium: None,
-            opportunities: spec.opportunities_ns.as_deref().map(Opportunities::new),
+            turns: turns::build(spec),
             transit: None,
         }
     }
 
-    /// Passes opportunities that nobody can use any more; to be called before a packet is queued.
-    pub fn skip_opportunities(&mut self, now: Time) {
-        if let Some(o) = self.opportunities.as_mut() {
+    /// Passes turns that nobody can use any more; to be called before a packet is queued.
+    pub fn skip_turns(&mut self, now: Time) {
+        if let Some(o) = self.turns.as_mut() {
             if self.transit.is_none() && self.queue.packets() == 0 {
                 o.skip_to(now);
             }
@@ -180,8 +181,8 @@ impl Served {
     }
 
     /// The next packet whose last byte leaves at or before `now`, and when that was. [Netravali 2015]
-    fn use_opportunities(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<(Parcel, Time)> {
-        let o = self.opportunities.as_mut()?;
+    fn use_turns(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<(Parcel, Time)> {
+        let o = self.turns.as_mut()?;
         while o.next() <= now {
             let at = o.next();
             let taken = self.transit.take();
@@ -198,8 +199,8 @@ impl Served {
         None
     }
 
-    fn next_opportunity(&self) -> Time {
-        match &self.opportunities {
+    fn next_turn(&self) -> Time {
+        match &self.turns {
             Some(o) if self.transit.is_some() || self.queue.packets() > 0 => o.next(),
             _ => NEVER,
         }
@@ -207,7 +208,6 @@ impl Served {
 
     fn drained_at(&self) -> Time {
         let bytes = self.queue.bytes() + self.transit.as_ref().map_or(0, |t| u64::from(t.1));
-        let more = bytes.saturating_sub(1) / u64::from(crate::opportunity::OPPORTUNITY_BYTES);
-        self.opportunities.as_ref().map_or(0, |o| o.after(more as usize))
+        self.turns.as_ref().map_or(0, |o| o.after((bytes.saturating_sub(1) / u64::from(o.bytes())) as usize))
     }
 }

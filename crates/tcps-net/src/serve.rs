@@ -19,9 +19,9 @@ impl Network {
         }
         let line_free = medium.map_or(busy, |m| self.media[usize::from(m)].busy_until) <= now;
         let Some(served) = self.links[l].served() else { return now };
-        served.skip_opportunities(now);
+        served.skip_turns(now);
         let waited = served.queue.packets();
-        let straight = waited == 0 && line_free && served.opportunities.is_none();
+        let straight = waited == 0 && line_free && served.turns.is_none();
         served.queue.enqueue(parcel, straight, &mut self.refused);
         let joined = served.queue.packets() > waited;
         self.report_refused(l, now);

@@ -24,6 +24,7 @@ use pyo3::{
 };
 use std::path::PathBuf;
 use tcps_run::{
+    carrier::ForeignSpec,
     plan::Plan,
     real::control,
     virtual_time::{self, Options},
@@ -33,23 +34,30 @@ fn plan_of(json: &str) -> PyResult<Plan> {
     serde_json::from_str(json).map_err(|e| PyValueError::new_err(format!("plan: {e}")))
 }
 
+fn foreign_of(json: &str) -> PyResult<ForeignSpec> {
+    serde_json::from_str(json).map_err(|e| PyValueError::new_err(format!("foreign: {e}")))
+}
+
 fn text<T: serde::Serialize>(value: &T) -> PyResult<String> {
     serde_json::to_string(value).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
 /// Runs a plan in virtual time; rows go to `records_path`. Returns the result as JSON.
 ///
-/// `progress(t_ns)` is called now and then; a false answer stops the run, and so does what it raises.
+/// `progress(t_ns)` is called now and then; a false answer stops the run, and so does what it raises. `foreign_json`
+/// names a program that simulates the network: `{"program", "name", "network", "most_lag_ns"}`.
 #[pyfunction]
-#[pyo3(signature = (plan_json, records_path=None, *, progress=None, pcapng_path=None))]
+#[pyo3(signature = (plan_json, records_path=None, *, progress=None, pcapng_path=None, foreign_json=None))]
 fn run_virtual(
     py: Python<'_>,
     plan_json: &str,
     records_path: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
     pcapng_path: Option<PathBuf>,
+    foreign_json: Option<&str>,
 ) -> PyResult<String> {
     let plan = plan_of(plan_json)?;
+    let foreign = foreign_json.map(foreign_of).transpose()?;
     let mut raised = None;
     let mut simulate = || {
         let mut report = |t: i64| {
@@ -64,7 +72,7 @@ fn run_virtual(
             pcapng: pcapng_path.as_deref(),
             progress: Some(&mut report),
         };
-        virtual_time::run(&plan, &mut PythonHooks, options)
+        virtual_time::run_over(&plan, &mut PythonHooks, options, foreign.as_ref())
     };
     // Without Python code in the run, other threads of the program have the interpreter meanwhile.
     let result = if plan.runs_python() { simulate() } else { py.detach(simulate) };

@@ -9,6 +9,7 @@ pub mod analysis;
 pub mod background;
 pub mod batch;
 mod boundary;
+pub mod carrier;
 pub mod code;
 pub mod cpu;
 pub mod error;

@@ -5,9 +5,9 @@ use crate::{
     plan::{Plan, StepKind},
 };
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tcps_core::{record::DropReason, time::Time};
-use tcps_net::{LinkStats, Network, TrafficStats};
+use tcps_net::{LinkStats, TrafficStats};
 
 /// The result of a run.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -101,7 +101,7 @@ pub struct Stage {
 }
 
 /// Mean and percentiles of a histogram in nanoseconds.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Spread {
     mean: f64,
     p50: u64,
@@ -274,9 +274,9 @@ impl Report {
     }
 
     /// Adds the accounts of a network.
-    pub fn network(&mut self, network: &Network) {
-        self.links = network.link_stats().into_iter().map(Link::from).collect();
-        self.traffic = network.traffic_stats().into_iter().map(Traffic::from).collect();
+    pub fn network(&mut self, links: Vec<LinkStats>, traffic: Vec<TrafficStats>) {
+        self.links = links.into_iter().map(Link::from).collect();
+        self.traffic = traffic.into_iter().map(Traffic::from).collect();
     }
 
     /// Adds what a node counted.

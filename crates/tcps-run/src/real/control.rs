@@ -4,6 +4,7 @@
 //! > {"op":"prepare","plan":{…},"node":1,"ring":"/dev/shm/…/node1"}         or  "node":null for the emulator
 //!   and "taps":"/dev/shm/…/taps" where nodes have network namespaces: there they hand their devices to the emulator
 //!   and "capture":"runs/…/node1" where datagrams are captured
+//!   and "foreign":{"program":"…",…} for the emulator, where another program simulates the network
 //! < {"op":"ready","loops":[{"channels":{"0":"127.0.0.1:5000"},"aside":"127.0.0.1:5001"}],"rings":["…"],"captures":["…"]}
 //!   (or "gates":[{"node":1,"channel":0,"address":"…"}])
 //! > {"op":"start","at_ns":123,"channels":{"0":"…"},"asides":{"0":["…"]},"aside_senders":[[0,"…"],[0,"…"]]}
@@ -18,7 +19,7 @@ use super::{
     session::{Addresses, Files, SessionLoop},
     wait::Detach,
 };
-use crate::{code::PythonCode, error::RunError, plan::Plan, report::Report};
+use crate::{carrier::ForeignSpec, code::PythonCode, error::RunError, plan::Plan, report::Report};
 use serde::Deserialize;
 use serde_json::{json, Value};
 use std::{
@@ -49,6 +50,8 @@ struct Prepare {
     capture: Option<PathBuf>,
     /// Where nodes in network namespaces hand their devices to the emulator.
     taps: Option<PathBuf>,
+    /// For the emulator: the program that simulates the network in place of its own.
+    foreign: Option<ForeignSpec>,
 }
 
 #[derive(Deserialize)]
@@ -87,7 +90,7 @@ fn serve_emulator<I: BufRead + Send + 'static>(
     mut lines: Lines<I>,
     output: &mut dyn Write,
 ) -> Result<Vec<Report>, RunError> {
-    let emulator = Emulator::prepare(&p.plan, &p.ring, p.taps.as_deref())?;
+    let emulator = Emulator::prepare(&p.plan, &p.ring, p.taps.as_deref(), p.foreign.as_ref())?;
     let gates: Vec<Value> = emulator
         .gates()?
         .into_iter()

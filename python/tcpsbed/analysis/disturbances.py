@@ -36,7 +36,7 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
     """
     found = [*_records(result, analysis), *_nodes(result), *_gaps(analysis), *_emulator(result)]
     found += [*_clocks(analysis), *_round_trips(info, analysis), *_flows(analysis)]
-    if info["world"] == "real":
+    if info["world"] != "virtual":
         found += _hooks(info, result)
     return found
 

@@ -45,7 +45,7 @@ def scenario_info(
         "flows": {flow["name"]: _flow(plan, flow) for flow in plan["flows"]},
         "stage_periods_s": dict(_stage_periods(plan)),
         "assumed_free": list(_free(plan)) if world == "virtual" else [],
-        "ignored": list(_ignored(plan)) if world == "real" else [],
+        "ignored": [] if world == "virtual" else list(_ignored(plan, world)),
     }
 
 
@@ -79,8 +79,13 @@ def _stage_periods(plan: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str, st
             yield (component, flow, step["kind"]), step["period_ns"] / 1e9
 
 
-def _ignored(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Keys that say how cores are shared, which on sockets the machine decides."""
+def _ignored(plan: Mapping[str, Any], world: str) -> Iterator[str]:
+    """Keys that say how cores are shared, which on sockets the machine decides; links where nothing emulates them."""
+    from tcpsbed.worlds import registry
+
+    if registry.parts(world, plan)[1] == "none":
+        for link in plan["network"]["links"]:
+            yield f"link {link['name']}: the network that is there takes its place"
     for node in plan["nodes"]:
         if node.get("cores", 1) != 1:
             yield f"nodes.{node['name']}.cores = {node['cores']}: stages run on the cores that the machine gives"

@@ -30,8 +30,17 @@ const CLONE_DEVICE: &str = "/dev/net/tun";
 /// Longest time until an IPv6 address can be used.
 const USABLE: Duration = Duration::from_secs(2);
 
+/// The address of the emulator's gate of a node.
+pub fn gate_address(real: &RealPlan, node: u16) -> IpAddr {
+    real.gates.unwrap_or_else(|| by_rule(real, node))
+}
+
 /// The address of a node's sockets.
 pub fn address(real: &RealPlan, node: u16) -> IpAddr {
+    real.addresses.get(usize::from(node)).copied().unwrap_or_else(|| by_rule(real, node))
+}
+
+fn by_rule(real: &RealPlan, node: u16) -> IpAddr {
     let [high, low] = (node + 1).to_be_bytes();
     match (real.network, real.ipv6) {
         (Isolation::Gates, false) => Ipv4Addr::LOCALHOST.into(),

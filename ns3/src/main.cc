@@ -24,6 +24,7 @@
 #include "traffic.h"
 
 #include <stdexcept>
+#include <csignal>
 #include <sys/prctl.h>
 
 using namespace ns3;
@@ -86,6 +87,8 @@ Serve(tcpsbed::Lines& lines)
 int
 main()
 {
+    // Ctrl-C is for the program that drives this one, which then ends its input.
+    std::signal(SIGINT, SIG_IGN);
     prctl(PR_SET_TIMERSLACK, 1);
     GlobalValue::Bind("SchedulerType", StringValue("tcpsbed::OpenScheduler"));
     tcpsbed::Lines lines;

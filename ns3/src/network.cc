@@ -5,6 +5,8 @@
 #include "letter.h"
 #include "radio.h"
 
+#include "ns3/pointer.h"
+
 #include <algorithm>
 #include <map>
 #include <stdexcept>

@@ -15,6 +15,9 @@ def run_virtual(
 ) -> str:
     """Runs a plan in virtual time; `progress(t_ns)` stops it with a false answer. Returns the result as JSON."""
 
+def routes(plan_json: str) -> str:
+    """The next link from every vertex of a plan's network to every vertex, as JSON; 65535 for none."""
+
 def run_node() -> int:
     """Serves one run as a node process, with JSON lines on standard input and output. Returns the exit status."""
 

@@ -22,10 +22,9 @@ use tcps_core::{
 #[derive(Debug, Clone)]
 pub struct Access {
     slot_ns: Time,
-    /// Whether each slot of the pattern is the link's own.
-    own: Vec<bool>,
-    /// Slots of a period, of which only the first own one is used; 1: all are.
-    every: i64,
+    /// Numbers of the slots that may be used, within a round of so many slots.
+    usable: Vec<i64>,
+    round: i64,
     /// Period of the chances to ask, and the time from asking to the first slot granted; absent: nothing is asked for.
     request: Option<(Time, Time)>,
     /// No slot that begins earlier may be used: its grant is not there.
@@ -48,21 +47,24 @@ impl Access {
             AccessSpec::Configured { period_ns } => ((period_ns / spec.slot_ns).max(1), None),
         };
         let bytes = (bytes as u32).max(1);
-        let mut access =
-            Self { slot_ns: spec.slot_ns, own, every, request, earliest: 0, slot: -1, bytes, left: bytes };
+        let round = own.len() as i64 * every;
+        let is_own = |slot: i64| own[(slot % own.len() as i64) as usize];
+        // Of a configured period only the first own slot is given.
+        let given = |slot: &i64| is_own(*slot) && !(slot - slot % every..*slot).any(is_own);
+        let usable: Vec<i64> = (0..round).filter(given).collect();
+        let slot_ns = spec.slot_ns;
+        let mut access = Self { slot_ns, usable, round, request, earliest: 0, slot: -1, bytes, left: bytes };
         access.pass();
         access
     }
 
-    fn usable(&self, slot: i64) -> bool {
-        let own = |slot: i64| self.own[slot.rem_euclid(self.own.len() as i64) as usize];
-        own(slot) && !(slot - slot.rem_euclid(self.every)..slot).any(own)
-    }
-
-    /// The first usable slot from `slot` on; one comes within a round of pattern and period, see `check`.
-    fn usable_from(&self, slot: i64) -> i64 {
-        let round = self.own.len() as i64 * self.every;
-        (slot..=slot + round).find(|s| self.usable(*s)).unwrap_or(slot)
+    /// The usable slot `n` after the first one from `slot` on. `check` sees to it that there is one in a round.
+    fn usable_from(&self, slot: i64, n: usize) -> i64 {
+        let count = self.usable.len().max(1);
+        let place = self.usable.partition_point(|s| *s < slot.rem_euclid(self.round)).saturating_add(n);
+        let within = self.usable.get(place % count).copied().unwrap_or(0);
+        let begin = slot - slot.rem_euclid(self.round);
+        begin.saturating_add(self.round.saturating_mul((place / count) as i64)).saturating_add(within)
     }
 }
 
@@ -72,8 +74,7 @@ impl Turns for Access {
     }
 
     fn after(&self, n: usize) -> Time {
-        let slot = (0..n.min(1 << 16)).fold(self.slot, |slot, _| self.usable_from(slot + 1));
-        slot.saturating_mul(self.slot_ns)
+        self.usable_from(self.slot, n).saturating_mul(self.slot_ns)
     }
 
     /// The buffer was empty and a packet has come. [TS 38.321 §5.4.4]
@@ -87,7 +88,7 @@ impl Turns for Access {
             return;
         }
         let first = (self.earliest + self.slot_ns - 1) / self.slot_ns;
-        self.slot = self.usable_from(first.max(self.slot));
+        self.slot = self.usable_from(first.max(self.slot), 0);
         self.left = self.bytes;
     }
 
@@ -102,14 +103,13 @@ impl Turns for Access {
 
     /// While bytes wait, every own slot is granted: the buffer's state rides with the data. [TS 38.321 §5.4.5]
     fn pass(&mut self) {
-        self.slot = self.usable_from(self.slot + 1);
+        self.slot = self.usable_from(self.slot + 1, 0);
         self.left = self.bytes;
     }
 
     fn mean_ns(&self, bytes: u32) -> Time {
-        let round = self.own.len() as i64 * self.every;
-        let usable = (0..round).filter(|s| self.usable(*s)).count().max(1);
-        let per_byte = (round * self.slot_ns) as f64 / (usable as f64 * f64::from(self.bytes));
+        let usable = self.usable.len().max(1);
+        let per_byte = (self.round * self.slot_ns) as f64 / (usable as f64 * f64::from(self.bytes));
         (f64::from(bytes) * per_byte) as Time
     }
 

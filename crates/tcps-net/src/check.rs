@@ -6,7 +6,8 @@ use crate::{
     packet::TRAFFIC_BASE,
     queue::Flows,
     spec::{
-        AccessSpec, Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, NrSpec, RadioSpec, TcpSpec, TrafficModel, TrafficSpec, VbrModel,
+        AccessSpec, Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, NrSpec, RadioSpec, TcpSpec,
+        TrafficModel, TrafficSpec, VbrModel,
     },
 };
 use std::{collections::BTreeSet, fmt::Display};
@@ -111,7 +112,12 @@ fn radio(at: &At, l: &LinkSpec, radio: &RadioSpec) -> Result<(), NetError> {
         return at.need(false, "radio", found, "run it over ns-3, or give the link a radio of kind \"nr\"");
     };
     at.need(l.medium.is_none(), "medium", "a radio link", "remove the medium or the radio")?;
-    at.need(l.opportunities_ns.is_none(), "radio", "a trace of opportunities", "remove the trace or the radio")?;
+    at.need(
+        l.opportunities_ns.is_none(),
+        "radio",
+        "a trace of opportunities",
+        "remove the trace or the radio",
+    )?;
     at.positive_span("radio.slot_ns", nr.slot_ns)?;
     at.span("radio.processing_ns", nr.processing_ns)?;
     at.span("radio.again_ns", nr.again_ns)?;
@@ -140,7 +146,12 @@ fn configured(at: &At, nr: &NrSpec, period_ns: Time) -> Result<(), NetError> {
     let key = "radio.access.period_ns";
     at.positive_span(key, period_ns)?;
     let (slots, found) = (period_ns / nr.slot_ns, format!("{period_ns} ns"));
-    at.need((1..=256).contains(&slots) && period_ns % nr.slot_ns == 0, key, found, "give 1 to 256 whole slots")
+    at.need(
+        (1..=256).contains(&slots) && period_ns % nr.slot_ns == 0,
+        key,
+        found,
+        "give 1 to 256 whole slots",
+    )
 }
 
 fn opportunities(at: &At, l: &LinkSpec, moments: &[Time]) -> Result<(), NetError> {

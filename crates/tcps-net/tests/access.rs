@@ -37,7 +37,7 @@ fn waits(nr: NrSpec) -> Estimate {
     let beside = (nr.slot_ns + nr.processing_ns) as f64;
     let mut net = Network::new(&network(vec![spec(nr, None)]), &[], 1).expect("a valid network");
     let mut stream = Stream::new(1, "moments");
-    let packets = (0..30_000u32).map(|n| {
+    let packets = (0..20_000u32).map(|n| {
         let at = Time::from(n) * 50 * MS + (stream.unit() * 20e6) as Time;
         packet(n, 1, 100, at)
     });
@@ -80,7 +80,8 @@ fn blocks_that_are_not_understood_come_again_later() {
     let p: f64 = 0.3;
     let simulated = waits(NrSpec { block_error: p, ..nr(false) });
     let weights: Vec<f64> = (0..4).map(|k| p.powi(k) * (1.0 - p)).collect();
-    let mean = weights.iter().zip(0..).map(|(w, k)| w * f64::from(k)).sum::<f64>() / weights.iter().sum::<f64>();
+    let mean =
+        weights.iter().zip(0..).map(|(w, k)| w * f64::from(k)).sum::<f64>() / weights.iter().sum::<f64>();
     assert!(check(simulated, 1.1 + mean * 8.0), "{simulated:?} {mean}");
     assert!(!check(simulated, 1.1), "as if every block were understood");
     let given_up = NrSpec { block_error: 0.3, retransmissions: 0, ..nr(false) };
@@ -94,7 +95,8 @@ fn blocks_that_are_not_understood_come_again_later() {
 #[test]
 fn a_full_buffer_leaves_at_the_share_of_its_slots() {
     for (up, share) in [(false, 0.6), (true, 0.2)] {
-        let mut net = Network::new(&network(vec![spec(nr(up), Some(80e6))]), &[], 1).expect("a valid network");
+        let mut net =
+            Network::new(&network(vec![spec(nr(up), Some(80e6))]), &[], 1).expect("a valid network");
         let events = run(&mut net, (0..20_000).map(|n| packet(n, 1, 1000, 0)), SECOND);
         let delivered = arrivals(&events).len() as f64 * 8e3;
         assert!((delivered / (share * 80e6) - 1.0).abs() < 0.02, "{up} {delivered}");

@@ -24,7 +24,7 @@ use pyo3::{
 };
 use std::path::PathBuf;
 use tcps_run::{
-    carrier::ForeignSpec,
+    carrier::{self, ForeignSpec},
     plan::Plan,
     real::control,
     virtual_time::{self, Options},
@@ -101,6 +101,13 @@ fn run_node(py: Python<'_>) -> i32 {
     })
 }
 
+/// The next link from every vertex of a plan's network to every vertex, as JSON: `routes[v][d]`, 65535 for none.
+#[pyfunction]
+fn routes(plan_json: &str) -> PyResult<String> {
+    let table = carrier::routes(&plan_of(plan_json)?).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    Ok(table.to_string())
+}
+
 /// CLOCK_MONOTONIC in nanoseconds.
 #[pyfunction]
 fn monotonic_ns() -> i64 {
@@ -133,6 +140,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(records::merge, m)?)?;
     m.add_function(wrap_pyfunction!(records::merge_captures, m)?)?;
     m.add_function(wrap_pyfunction!(monotonic_ns, m)?)?;
+    m.add_function(wrap_pyfunction!(routes, m)?)?;
     m.add_function(wrap_pyfunction!(builtins, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_transport, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_hook, m)?)?;

@@ -7,6 +7,7 @@ from typing import Any
 
 from tcpsbed.analysis.units import NS_PER_MS, ms
 from tcpsbed.errors import counted
+from tcpsbed.worlds.registry import SIMULATED
 
 EMULATOR_P50_MS = 0.05
 """Median delay beyond what was set that is passed over."""
@@ -36,7 +37,7 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
     """
     found = [*_records(result, analysis), *_nodes(result), *_gaps(analysis), *_emulator(result)]
     found += [*_clocks(analysis), *_round_trips(info, analysis), *_flows(analysis)]
-    if info["world"] != "virtual":
+    if info["world"] not in SIMULATED:
         found += _hooks(info, result)
     return found
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tcpsbed.worlds.registry import SIMULATED, VIRTUAL
+
 PROMISES = {
     "anywhere": "same scenario and seed give the same records on any machine",
     "machine": "same scenario and seed give the same records on this machine with these versions"
@@ -44,8 +46,8 @@ def scenario_info(
         "clocks": {node["name"]: node.get("clock") for node in plan["nodes"]},
         "flows": {flow["name"]: _flow(plan, flow) for flow in plan["flows"]},
         "stage_periods_s": dict(_stage_periods(plan)),
-        "assumed_free": list(_free(plan)) if world == "virtual" else [],
-        "ignored": [] if world == "virtual" else list(_ignored(plan, world)),
+        "assumed_free": list(_free(plan)) if world in SIMULATED else [],
+        "ignored": [] if world in SIMULATED else list(_ignored(plan, world)),
     }
 
 
@@ -101,8 +103,10 @@ def _ignored(plan: Mapping[str, Any], world: str) -> Iterator[str]:
 
 # [DECISIONS 8]
 def _promise(plan: Mapping[str, Any], world: str) -> str:
-    if world != "virtual":
+    if world not in SIMULATED:
         return "none"
+    if world != VIRTUAL:
+        return "machine"
     codes = [step["run"] for _, _, step in _steps(plan) if step.get("run")]
     codes += [component["robot"]["run"] for component in plan["components"] if component.get("robot")]
     if any(":" in channel["transport"] for channel in plan.get("channels", ())):

@@ -75,9 +75,10 @@ def run(
     """Runs a scenario; see HELP."""
     from tcpsbed import config, worlds
     from tcpsbed.sweep.survey import Survey
+    from tcpsbed.worlds import registry
 
     worlds.check(world)
-    if live and world == "virtual":
+    if live and world in registry.SIMULATED:
         raise typer.BadParameter(
             "needs another --world, such as real: a virtual run is over before it can be watched", param_hint="--live"
         )

@@ -70,10 +70,11 @@ def _run(
     live: Callable[[bytes, float], None] | None,
 ) -> dict[str, Any]:
     pcapng = _captures(scenario, plan)
-    if world == registry.VIRTUAL:
+    if world in registry.SIMULATED:
         from tcpsbed.worlds import virtual
 
-        return virtual.run(plan, out, progress=progress, pcapng=pcapng)
+        foreign = _ns3(plan) if world == registry.NS3_VIRTUAL else None
+        return virtual.run(plan, out, progress=progress, pcapng=pcapng, foreign=foreign)
     from tcpsbed.worlds import real
 
     return real.run(
@@ -86,6 +87,12 @@ def _run(
         world=world,
         scenario=scenario,
     )
+
+
+def _ns3(plan: dict[str, Any]) -> dict[str, Any]:
+    from tcpsbed.worlds import ns3
+
+    return ns3.foreign_of(plan)
 
 
 def _captures(scenario: config.Scenario, plan: dict[str, Any]) -> bool:

@@ -27,15 +27,19 @@ HOSTINGS: dict[str, str] = {
 NETWORKS: dict[str, str] = {
     "none": "tcpsbed.worlds.between:Direct",
     "emulator": "tcpsbed.worlds.between:Emulator",
+    "ns3": "tcpsbed.worlds.ns3:Ns3",
 }
 """What can lie between them: name and class."""
 
 PAIRS: dict[str, tuple[str, str]] = {
     "namespaces": ("namespaces", "emulator"),
+    "ns3": ("process", "ns3"),
 }
 """Pairs with names of their own, beside `virtual` (no pair: simulated) and `real` (see `resolve`)."""
 
-VIRTUAL, REAL = "virtual", "real"
+VIRTUAL, REAL, NS3_VIRTUAL = "virtual", "real", "ns3-virtual"
+SIMULATED = (VIRTUAL, NS3_VIRTUAL)
+"""Worlds whose clock is simulated: no pair of hosting and network."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +57,12 @@ class World:
 
 def names() -> list[str]:
     """What `--world` takes, without the pairs that have no name."""
-    return [VIRTUAL, REAL, *PAIRS]
+    return [*SIMULATED, REAL, *PAIRS]
 
 
 def check(name: str) -> None:
     """Raises `WorldError` if there is no such world, or it is a pair that does not fit together."""
-    if name not in (VIRTUAL, REAL):
+    if name not in (*SIMULATED, REAL):
         _world(name, *_pair(name))
 
 

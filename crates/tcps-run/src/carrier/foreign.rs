@@ -408,14 +408,16 @@ impl TrafficAccount {
     }
 }
 
-/// The next link from every vertex towards every vertex, as the built-in network would choose it; null for none.
-fn routes(plan: &Plan) -> Result<Value, RunError> {
+/// The number of the next link from every vertex towards every vertex, as the built-in network chooses it; 65535 where none
+/// leads there.
+pub fn routes(plan: &Plan) -> Result<Value, RunError> {
     let mut spec = plan.network.clone();
     spec.links.iter_mut().for_each(|l| l.radio = None);
     let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
     let network = Network::new(&spec, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))?;
     let vertices = spec.vertices.len() as u16;
-    let first = |v: u16, d: u16| network.route(v, d).and_then(|path| path.first().copied()).unwrap_or(NO_LINK);
+    let first =
+        |v: u16, d: u16| network.route(v, d).and_then(|path| path.first().copied()).unwrap_or(NO_LINK);
     let table: Vec<Vec<u16>> = (0..vertices).map(|v| (0..vertices).map(|d| first(v, d)).collect()).collect();
     Ok(json!(table))
 }
@@ -450,7 +452,10 @@ mod tests {
 
     #[test]
     fn routes_are_those_of_the_built_in_network() {
-        assert_eq!(routes(&plan()).unwrap(), json!([[NO_LINK, 0, 0], [NO_LINK, NO_LINK, NO_LINK], [NO_LINK, 1, NO_LINK]]));
+        assert_eq!(
+            routes(&plan()).unwrap(),
+            json!([[NO_LINK, 0, 0], [NO_LINK, NO_LINK, NO_LINK], [NO_LINK, 1, NO_LINK]])
+        );
     }
 
     #[test]
@@ -483,7 +488,10 @@ mod tests {
     fn a_program_that_dies_or_cannot_says_why() {
         let dies = program("dies", "echo 'msg=no such module' >&2; exit 3");
         let why = Foreign::launch(&plan(), &dies, false).map(|_| ()).unwrap_err().to_string();
-        assert!(why.starts_with("the other ended (exit status: 3)") && why.ends_with("no such module"), "{why}");
+        assert!(
+            why.starts_with("the other ended (exit status: 3)") && why.ends_with("no such module"),
+            "{why}"
+        );
         let cannot = program("cannot", "echo '{\"failed\":\"a link leads to no vertex\"}'");
         let why = Foreign::launch(&plan(), &cannot, false).map(|_| ()).unwrap_err().to_string();
         assert_eq!(why, "the other: a link leads to no vertex");
@@ -496,7 +504,10 @@ mod tests {
 
     #[test]
     fn overload_ends_it_with_how_late_it_was() {
-        let spec = program("late", "echo '{\"ready\":\"x\"}'; read start; echo '{\"overload_ns\":60000000,\"at\":3000000000}'");
+        let spec = program(
+            "late",
+            "echo '{\"ready\":\"x\"}'; read start; echo '{\"overload_ns\":60000000,\"at\":3000000000}'",
+        );
         let mut foreign = Foreign::launch(&plan(), &spec, true).unwrap();
         foreign.start(0);
         while foreign.failure().is_none() {

@@ -10,7 +10,7 @@
 mod foreign;
 mod lines;
 
-pub use foreign::{Foreign, ForeignSelf, ForeignSpec};
+pub use foreign::{routes, Foreign, ForeignSelf, ForeignSpec};
 
 use crate::{background::BusyNetwork, error::RunError, plan::Plan};
 use std::os::fd::RawFd;
@@ -96,7 +96,9 @@ impl Carrier {
     pub fn change_link(&mut self, now: Time, link: u16, change: &LinkChange) -> Result<(), NetError> {
         match self {
             Self::Built(n) => n.change_link(now, link, change),
-            Self::Foreign(_) => Err(NetError::new("events", "link", "a network that another program simulates", REMEDY)),
+            Self::Foreign(_) => {
+                Err(NetError::new("events", "link", "a network that another program simulates", REMEDY))
+            }
         }
     }
 

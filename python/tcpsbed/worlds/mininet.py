@@ -90,8 +90,22 @@ class Switches(Network):
         return None if hosting == "mininet" else f"Mininet switches join Mininet hosts; take mininet, or {hosting}+emulator"
 
     def impair(self) -> Process | None:
-        """The switches stand already: the hosts were built with them."""
-        return None
+        """The switches stand already: the hosts were built with them. Starts the background traffic."""
+        assert isinstance(self.hosting, Hosts)
+        if not self.job.plan["network"].get("traffic"):
+            return None
+        box = self.hosting.box
+        places = {
+            str(vertex): {"namespace": f"/proc/{box.pids[host]}/ns/net", "address": address(host)}
+            for vertex, host in stands(self.job.plan).items()
+        }
+        self.traffic = _Traffic("traffic", self.job.memory / "traffic", places)
+        return self.traffic
+
+    def teardown(self) -> None:
+        """Ends the background traffic."""
+        if hasattr(self, "traffic"):
+            self.traffic.end()
 
     def verify(self) -> list[str]:
         """What the kernel has not as it was set."""
@@ -99,12 +113,24 @@ class Switches(Network):
         return self.hosting.box.wrong
 
 
+class _Traffic(Process):
+    """Background traffic between hosts of its own, in a process that speaks the emulator's part without gates."""
+
+    def __init__(self, name: str, ring: Path, places: dict[str, Any]) -> None:
+        self.places = places
+        super().__init__(name, ring)
+
+    def tell(self, **message: Any) -> None:
+        """Sends a line; the first one also says where traffic begins and ends."""
+        super().tell(**message, **({"places": self.places} if message["op"] == "prepare" else {}))
+
+
 class Box:
     """The namespaces with everything of Mininet in them."""
 
     def __init__(self, wanted: dict[str, Any]) -> None:
         self.child = subprocess.Popen(
-            [*UNSHARE, SYSTEM_PYTHON, mininet_box.__file__],
+            [*UNSHARE, SYSTEM_PYTHON, "-I", mininet_box.__file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -176,9 +202,10 @@ def address(host: int) -> str:
 def layout(plan: Mapping[str, Any]) -> dict[str, Any]:
     """What the box is to build: a switch for each vertex, a host for each node, a pair of interfaces for each link."""
     links = plan["network"]["links"]
+    switches = [*range(len(plan["nodes"])), *stands(plan)]
     hosts = [
-        {"switch": id, "address": address(id), "mac": f"02:00:00:00:{(id + 1) // 256:02x}:{(id + 1) % 256:02x}"}
-        for id in range(len(plan["nodes"]))
+        {"switch": switch, "address": address(id), "mac": f"02:00:00:00:{(id + 1) // 256:02x}:{(id + 1) % 256:02x}"}
+        for id, switch in enumerate(switches)
     ]
     pairs = [
         {"from": links[a]["from"], "to": links[a]["to"], "forward": _link(links[a], a), "backward": _link(links[b], b)}
@@ -191,6 +218,12 @@ def layout(plan: Mapping[str, Any]) -> dict[str, Any]:
         "ends": [link["from"] for link in links],
         "routes": json.loads(_tcps.routes(json.dumps(plan))),
     }
+
+
+def stands(plan: Mapping[str, Any]) -> dict[int, int]:
+    """Background traffic has hosts of its own, behind those of the nodes: number of the host by vertex."""
+    vertices = {entry[end] for entry in plan["network"].get("traffic", []) for end in ("from", "to")}
+    return {vertex: len(plan["nodes"]) + place for place, vertex in enumerate(sorted(vertices))}
 
 
 def _link(link: Mapping[str, Any], number: int) -> dict[str, Any]:
@@ -249,8 +282,9 @@ def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
             yield f"links.{link['name']}.queue", "a discipline", f"drop-tail, or {built_in}"
         if not link["name"].endswith((".forward", ".backward")):
             yield f"links.{link['name']}", "a link of one direction", "both directions"
-    if plan["network"].get("traffic"):
-        yield "traffic", f"{len(plan['network']['traffic'])} entries", f"none, or {built_in}"
+    for traffic in plan["network"].get("traffic", []):
+        if traffic["model"]["kind"] == "tcp":
+            yield f"traffic.{traffic['name']}", "users of TCP", f"cbr, poisson, vbr, replay or video; or {built_in}"
     for event in plan.get("events", []):
         if event["action"]["kind"] in ("link", "reroute", "traffic"):
             yield f"events ({event['name']})", "a change of the network", f"events of flows and components, or {built_in}"

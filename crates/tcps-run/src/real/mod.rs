@@ -14,6 +14,7 @@ pub mod emulator;
 mod handover;
 pub mod merge;
 mod namespace;
+pub mod replayer;
 pub mod ring;
 pub mod session;
 pub mod socket;

@@ -1,4 +1,8 @@
-"""The command `tcpsbed`, also `python -m tcpsbed`. A node process takes a way of its own, without the command line."""
+"""The command `tcpsbed`, also `python -m tcpsbed`.
+
+A node process, and the first process in namespaces of its own, take ways of their own, without the command line: both
+must be small, and the second may have one thread only.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,15 @@ import sys
 
 
 def main() -> None:
-    """Runs a node (`tcpsbed node`), or the command line."""
+    """Runs a node (`tcpsbed node`), commands in namespaces (`tcpsbed inside`), or the command line."""
     if sys.argv[1:2] == ["node"]:
         from tcpsbed import _tcps
 
         sys.exit(_tcps.run_node())
+    if sys.argv[1:2] == ["inside"]:
+        from tcpsbed import _tcps
+
+        sys.exit(_tcps.run_isolated(sys.argv[2], sys.argv[3]))
     from tcpsbed.cli.app import main as command_line
 
     command_line()

@@ -89,6 +89,17 @@ def resolve(name: str, plan: Mapping[str, Any]) -> World:
     return _world(name, *parts(name, plan))
 
 
+def named(name: str) -> World:
+    """The classes of a named pair, or of HOSTING+NETWORK.
+
+    Raises
+    ------
+    WorldError
+        As `resolve`.
+    """
+    return _world(name, *_pair(name))
+
+
 def _world(name: str, hosting: str, network: str) -> World:
     world = World(name, _load(HOSTINGS[hosting]), _load(NETWORKS[network]))
     if reason := world.network.unfit(hosting):

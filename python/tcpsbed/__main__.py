@@ -1,7 +1,7 @@
 """The command `tcpsbed`, also `python -m tcpsbed`.
 
-A node process, and the first process in namespaces of its own, take ways of their own, without the command line: both
-must be small, and the second may have one thread only.
+A node process, the agent on another computer and the first process in namespaces of its own take ways of their own,
+without the command line: they must be small, and the last may have one thread only.
 """
 
 from __future__ import annotations
@@ -10,11 +10,15 @@ import sys
 
 
 def main() -> None:
-    """Runs a node (`tcpsbed node`), commands in namespaces (`tcpsbed inside`), or the command line."""
+    """Runs a node (`node`), a host's part of a run (`agent`), commands in namespaces (`inside`), or the command line."""
     if sys.argv[1:2] == ["node"]:
         from tcpsbed import _tcps
 
         sys.exit(_tcps.run_node())
+    if sys.argv[1:2] == ["agent"]:
+        from tcpsbed.worlds import agent
+
+        sys.exit(agent.main())
     if sys.argv[1:2] == ["inside"]:
         from tcpsbed import _tcps
 

@@ -22,6 +22,7 @@ from tcpsbed.cli import (
     step,
     sweep,
     tune,
+    xlsx,
 )
 
 EPILOG = """\b
@@ -73,6 +74,7 @@ for module in (
     calibrate,
     proxy,
     doctor,
+    xlsx,
     reproduce,
 ):
     module.register(app)

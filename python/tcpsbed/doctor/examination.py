@@ -10,7 +10,6 @@ from typing import Any
 
 from tcpsbed.doctor import interfaces, kernel, programs, timing
 from tcpsbed.doctor.finding import Finding
-from tcpsbed.worlds import registry
 
 Sections = dict[str, list[Finding]]
 
@@ -58,6 +57,8 @@ def glance() -> dict[str, Any]:
 
 def worlds() -> Iterator[Finding]:
     """Whether each world is ready here."""
+    from tcpsbed.worlds import registry
+
     yield Finding(registry.VIRTUAL, True, "simulated clock and network")
     yield Finding(registry.REAL, True, "processes on loopback, with the emulator where the scenario has links")
     for name in registry.PAIRS:

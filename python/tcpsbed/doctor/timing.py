@@ -10,7 +10,6 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
-from tcpsbed import _tcps
 from tcpsbed.doctor.finding import Finding, attempt
 
 SECONDS = 3.0
@@ -30,6 +29,8 @@ def privileges() -> Iterator[Finding]:
 
 def measured() -> tuple[list[Finding], dict[str, Any]]:
     """Three seconds of waking up: what was found, and the figures."""
+    from tcpsbed import _tcps
+
     found: dict[str, Any] = json.loads(_tcps.measure_timing(SECONDS))
     rows = [_woke(row) for row in found["wake_ups"]]
     if stamps := found["stamps"]:

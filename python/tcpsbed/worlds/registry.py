@@ -21,6 +21,7 @@ from tcpsbed.worlds.contract import Hosting, Network
 HOSTINGS: dict[str, str] = {
     "process": "tcpsbed.worlds.local:Processes",
     "namespaces": "tcpsbed.worlds.local:Namespaces",
+    "hosts": "tcpsbed.worlds.hosts:Hosts",
 }
 """Where nodes can run: name and class."""
 
@@ -32,6 +33,7 @@ NETWORKS: dict[str, str] = {
 
 PAIRS: dict[str, tuple[str, str]] = {
     "namespaces": ("namespaces", "emulator"),
+    "hosts": ("hosts", "none"),
 }
 """Pairs with names of their own, beside `virtual` (no pair: simulated) and `real` (see `resolve`)."""
 

@@ -37,15 +37,17 @@ PACKAGES = {
     "datasets": ["documents"],
     "config": ["datasets", "_tcps"],
     "worlds": ["config", "hooks", "_tcps"],
+    "doctor": ["worlds"],
     "analysis": ["worlds"],
     "report": ["worlds"],
-    "session": ["analysis"],
+    "session": ["analysis", "doctor"],
     "tcpsbed": ["session"],
     "sweep": ["tcpsbed", "report"],
     "reproduce": ["tcpsbed", "report"],
     "control": ["tcpsbed", "report"],
     "qos": ["tcpsbed", "report"],
-    "cli": ["sweep", "reproduce", "control", "qos"],
+    "proxy": ["report"],
+    "cli": ["sweep", "reproduce", "control", "qos", "proxy"],
 }
 
 Arrows = dict[str, dict[str, str]]

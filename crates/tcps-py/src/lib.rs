@@ -5,6 +5,7 @@
 //! run_node      a node process                Drain       rings of a real run to files; merge, merge_captures
 //! builtins      what can be named in a scenario    check_*   whether a run would take it
 //! step_batch    the step experiment over a grid       playout     when a receiver shows what arrived
+//! Proxy         the emulator for other programs       run_isolated  a command behind it, in namespaces
 //! ```
 
 mod attach;
@@ -13,6 +14,7 @@ mod check;
 mod hooks;
 mod playout;
 mod predict;
+mod proxy;
 mod records;
 mod transport;
 
@@ -114,6 +116,12 @@ fn monotonic_ns() -> i64 {
     tcps_run::real::clock::monotonic_ns()
 }
 
+/// How late loops wake up here, in each way of waiting, and how old a kernel's receive stamp is: measured, as JSON.
+#[pyfunction]
+fn measure_timing(py: Python<'_>, seconds: f64) -> PyResult<String> {
+    py.detach(|| text(&tcps_run::real::quality::measure(seconds)))
+}
+
 /// What a scenario can name: `{"hooks": [...], "robots": [...], "predictors": [...], "transports": [...]}`.
 #[pyfunction]
 fn builtins(py: Python<'_>) -> PyResult<Py<PyAny>> {
@@ -141,6 +149,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(records::merge_captures, m)?)?;
     m.add_function(wrap_pyfunction!(monotonic_ns, m)?)?;
     m.add_function(wrap_pyfunction!(routes, m)?)?;
+    m.add_function(wrap_pyfunction!(measure_timing, m)?)?;
     m.add_function(wrap_pyfunction!(builtins, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_transport, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_hook, m)?)?;
@@ -150,6 +159,8 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(batch::step_batch, m)?)?;
     m.add_function(wrap_pyfunction!(playout::playout, m)?)?;
     m.add_function(wrap_pyfunction!(predict::replay_predictor, m)?)?;
+    m.add_function(wrap_pyfunction!(proxy::run_isolated, m)?)?;
+    m.add_class::<proxy::Proxy>()?;
     m.add_class::<records::Drain>()?;
     m.add_class::<transport::Incoming>()?;
     m.add_class::<transport::Outgoing>()?;

@@ -18,6 +18,7 @@ pub mod node;
 pub mod outside;
 pub mod pcapng;
 pub mod plan;
+pub mod proxy;
 pub mod real;
 pub mod recorder;
 pub mod replay;

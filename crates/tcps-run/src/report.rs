@@ -7,7 +7,7 @@ use crate::{
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use tcps_core::{record::DropReason, time::Time};
-use tcps_net::{LinkStats, TrafficStats};
+use tcps_net::{LinkStats, Network, TrafficStats};
 
 /// The result of a run.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -273,8 +273,13 @@ impl Report {
         Self { records, records_sha256, interrupted, ..Self::default() }
     }
 
-    /// Adds the accounts of a network.
-    pub fn network(&mut self, links: Vec<LinkStats>, traffic: Vec<TrafficStats>) {
+    /// Adds the accounts of the built-in network.
+    pub fn network(&mut self, network: &Network) {
+        self.accounts(network.link_stats(), network.traffic_stats());
+    }
+
+    /// Adds accounts of links and background traffic.
+    pub fn accounts(&mut self, links: Vec<LinkStats>, traffic: Vec<TrafficStats>) {
         self.links = links.into_iter().map(Link::from).collect();
         self.traffic = traffic.into_iter().map(Traffic::from).collect();
     }

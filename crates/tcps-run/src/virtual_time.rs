@@ -343,7 +343,7 @@ impl<'p> Driver<'p> {
         report.simulate_s = simulate_s;
         report.events = self.steps;
         report.errors = self.errors;
-        report.network(links, traffic);
+        report.accounts(links, traffic);
         for (id, node) in nodes.into_iter().enumerate() {
             report.node(self.plan, id as u16, node);
             report.virtual_node(id, busy[id]);

@@ -10,8 +10,10 @@ import typer
 from tcpsbed.cli import (
     calibrate,
     check_qos,
+    doctor,
     latency,
     predict,
+    proxy,
     reproduce,
     run,
     runs,
@@ -20,6 +22,7 @@ from tcpsbed.cli import (
     step,
     sweep,
     tune,
+    xlsx,
 )
 
 EPILOG = """\b
@@ -30,7 +33,9 @@ A first session:
   tcpsbed run my.toml --world real --live     on real sockets
   tcpsbed latency my.toml                     component by component
   tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s' --seeds 10
+  tcpsbed proxy --profile lte 7000=127.0.0.1:7100   delay and loss between other programs
   tcpsbed reproduce --list                    published experiments, run again
+  tcpsbed doctor                              what this machine can do
   tcpsbed step scenarios/step.toml            how a control loop bears the network
 """
 
@@ -67,6 +72,9 @@ for module in (
     check_qos,
     runs,
     calibrate,
+    proxy,
+    doctor,
+    xlsx,
     reproduce,
 ):
     module.register(app)

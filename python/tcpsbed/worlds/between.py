@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tcpsbed.worlds.contract import Network
-from tcpsbed.worlds.process import Process
+from tcpsbed.worlds.process import Talk
 
 
 class Direct(Network):
@@ -21,7 +21,7 @@ class Direct(Network):
             return None
         return f"nodes of {hosting} are alone in their namespaces; take {hosting}+emulator"
 
-    def impair(self) -> Process | None:
+    def impair(self) -> Talk | None:
         """Builds nothing."""
         return None
 
@@ -37,9 +37,9 @@ class Emulator(Network):
         """Mininet's hosts are joined by its own switches."""
         return "Mininet hosts have switches between them; take mininet" if hosting == "mininet" else None
 
-    def impair(self) -> Process | None:
+    def impair(self) -> Talk | None:
         """Starts the emulator's process."""
-        self.process = Process("emulator", self.job.memory / "emulator")
+        self.process = self.hosting.beside("emulator")
         return self.process
 
     def teardown(self) -> None:

@@ -14,12 +14,14 @@ A node is always `tcpsbed node`, controlled by JSON lines; control never crosses
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from tcpsbed import config
-from tcpsbed.worlds.process import Process
+from tcpsbed.worlds.process import NODE, Process, Talk
+from tcpsbed.worlds.rows import Drain, RingDrain
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,26 @@ class Hosting(ABC):
     def refuse(self) -> None:
         """Raises `ConfigError` or `WorldError` if the scenario asks for what it cannot do, with the remedy."""
 
+    lead_s: ClassVar[float] = 0.3
+    """From the start message to the barrier."""
+
     @abstractmethod
-    def launch(self) -> list[Process]:
+    def launch(self) -> Sequence[Talk]:
         """Starts a process a node, in the order of the plan."""
+
+    def beside(self, name: str, command: Sequence[str] = NODE) -> Talk:
+        """Starts a process that stands between nodes: a command that speaks the emulator's part of the control
+        protocol. It runs on this computer, unless the hosting knows a better place.
+        """
+        return Process(name, self.job.memory / name, command)
+
+    def drain(self, ready: Sequence[Mapping[str, Any]]) -> Drain:
+        """What moves the rows of all processes into the run's folder, given their answers when they were ready."""
+        return RingDrain([Path(ring) for answer in ready for ring in answer["rings"]], self.job.folder)
+
+    def told(self) -> dict[str, Any]:
+        """What it knows about itself at the end of a run, for `result.json`."""
+        return {}
 
     def addresses(self) -> list[str]:
         """The IP address of each node's sockets; none at all where the plan's own rule holds (loopback, namespaces)."""
@@ -108,7 +127,7 @@ class Network(ABC):
         """Raises `ConfigError` or `WorldError` if the scenario asks for what it cannot do, with the remedy."""
 
     @abstractmethod
-    def impair(self) -> Process | None:
+    def impair(self) -> Talk | None:
         """Builds what lies between the nodes. A process that it returns speaks the emulator's part of the control
         protocol: it gets `prepare` without a node and answers with gates, or takes the nodes' devices at `taps`.
         """

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tcpsbed.worlds.contract import Hosting
-from tcpsbed.worlds.process import Process
+from tcpsbed.worlds.process import Process, Talk
 
 
 class Processes(Hosting):
@@ -16,9 +16,9 @@ class Processes(Hosting):
     name: ClassVar[str] = "process"
     what: ClassVar[str] = "a process a node, sockets on loopback"
 
-    def launch(self) -> list[Process]:
+    def launch(self) -> list[Talk]:
         """Starts the nodes."""
-        self.started: list[Process] = []
+        self.started: list[Talk] = []
         for id, node in enumerate(self.job.plan["nodes"]):
             self.started.append(Process(node["name"], self.job.ring(id)))
         return self.started
@@ -44,7 +44,7 @@ class Namespaces(Processes):
             return "/dev/net/tun: modprobe tun"
         return None
 
-    def launch(self) -> list[Process]:
+    def launch(self) -> list[Talk]:
         """Starts the nodes; each goes into its namespace when it gets its plan."""
         self.job.plan["real"]["network"] = "namespaces"
         return super().launch()

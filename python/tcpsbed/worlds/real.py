@@ -24,12 +24,11 @@ from tcpsbed import _tcps, config
 from tcpsbed.errors import WorldError
 from tcpsbed.worlds import registry
 from tcpsbed.worlds.contract import Hosting, Job
-from tcpsbed.worlds.process import Process
+from tcpsbed.worlds.process import Talk
+from tcpsbed.worlds.rows import Drain
 
 PREPARE_S = 60.0
 """Longest time a node may take to load its hooks and bind its sockets."""
-LEAD_S = 0.3
-"""From the start message to the barrier."""
 END_S = 20.0
 """Longest time a node may take to report after its end."""
 DRAIN_S = 0.05
@@ -83,24 +82,22 @@ def run(
         ready = _prepare(hosting, processes, folder if pcapng else None)
         if not crowded:
             refuse_crowd(plan, ready)
-        rings = [Path(ring) for answer in ready for ring in answer["rings"]]
         captures = [Path(part) for answer in ready for part in answer.get("captures", ())]
-        parts = [(ring, folder / f"{ring.name}.rows") for ring in rings]
-        drain = _tcps.Drain(parts)
+        drain = hosting.drain(ready)
         errors: list[str] = []
         interrupted = True
         try:
-            _start(plan, processes, ready)
-            interrupted = _watch(plan, processes, drain, progress, live, errors)
+            _start(plan, processes, ready, hosting.lead_s)
+            interrupted = _watch(plan, processes, drain, hosting.lead_s, progress, live, errors)
         except BaseException as error:
             errors.append(f"{type(error).__name__}: {error}")
             raise
         finally:
-            drain.drain()
+            drain.finish()
             for p in processes:
                 p.end()
-            rows, sha256 = _merged([part for _, part in parts], captures, folder)
-            result = _result(plan, processes, rows, sha256, errors, interrupted, drain.lost())
+            rows, sha256 = _merged(drain.parts, captures, folder)
+            result = _result(plan, processes, rows, sha256, errors, interrupted, drain.lost()) | hosting.told()
             (folder / "result.json").write_text(json.dumps(result | {"world": world}), encoding="utf-8")
         return result
 
@@ -148,7 +145,7 @@ def _shared_memory() -> Iterator[str]:
         yield folder
 
 
-def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Process]]:
+def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Talk]]:
     """Builds a world: the processes of the nodes in order, and that of the network where it has one."""
     world = registry.resolve(name, job.plan)
     if lack := world.missing():
@@ -158,7 +155,7 @@ def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Proces
     for part in (hosting, network):
         part.refuse()
         stack.callback(part.teardown)
-    processes = hosting.launch()
+    processes = list(hosting.launch())
     between = network.impair()
     if addresses := hosting.addresses():
         job.plan["real"]["addresses"] = addresses
@@ -167,7 +164,7 @@ def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Proces
     return hosting, processes if between is None else [*processes, between]
 
 
-def _prepare(hosting: Hosting, processes: list[Process], captures: Path | None) -> list[dict[str, Any]]:
+def _prepare(hosting: Hosting, processes: list[Talk], captures: Path | None) -> list[dict[str, Any]]:
     """The emulator comes first, because nodes hand their devices to it; answers are in the order of processes."""
     plan = hosting.job.plan
     count = len(plan["nodes"])
@@ -182,7 +179,7 @@ def _prepare(hosting: Hosting, processes: list[Process], captures: Path | None) 
     return [p.hear("ready", PREPARE_S) for p in nodes] + prepared
 
 
-def _start(plan: dict[str, Any], processes: list[Process], ready: list[dict[str, Any]]) -> None:
+def _start(plan: dict[str, Any], processes: list[Talk], ready: list[dict[str, Any]], lead_s: float) -> None:
     count = len(plan["nodes"])
     listeners = {
         (n, int(c)): a
@@ -193,7 +190,7 @@ def _start(plan: dict[str, Any], processes: list[Process], ready: list[dict[str,
     asides = {n: [loop["aside"] for loop in ready[n]["loops"]] for n in range(count) if ready[n]["loops"]}
     # Every loop of a node sends from a socket of its own.
     senders = [(n, loop["aside"]) for n in range(count) for loop in ready[n]["loops"]]
-    at_ns = _tcps.monotonic_ns() + int(LEAD_S * 1e9)
+    at_ns = _tcps.monotonic_ns() + int(lead_s * 1e9)
     gates = ready[count]["gates"] if len(ready) > count else []
     for n, p in enumerate(processes[:count]):
         if not gates:
@@ -226,8 +223,9 @@ def _other(plan: dict[str, Any], channel: int, node: int) -> int:
 
 def _watch(
     plan: dict[str, Any],
-    processes: list[Process],
-    drain: Any,
+    processes: list[Talk],
+    drain: Drain,
+    lead_s: float,
     progress: Callable[[float], bool] | None,
     live: Callable[[bytes, float], None] | None,
     errors: list[str],
@@ -235,7 +233,7 @@ def _watch(
     """Drains rings until all have reported; the first failure stops the others. Tells whether the run was stopped."""
     duration_s = plan["duration_ns"] / 1e9
     stopped_at: float | None = None
-    begun, interrupted = time.monotonic() + LEAD_S, False
+    begun, interrupted = time.monotonic() + lead_s, False
     open_ = list(processes)
     try:
         while open_:
@@ -264,19 +262,19 @@ def _watch(
     return interrupted
 
 
-def _is_maimed(p: Process) -> bool:
+def _is_maimed(p: Talk) -> bool:
     """Whether a process has told that one of its loops died."""
     return any(report["interrupted"] for report in p.report or ())
 
 
-def _finished(p: Process, errors: list[str]) -> bool:
+def _finished(p: Talk, errors: list[str]) -> bool:
     if p.answers.empty():
         return False
     _wait(p, errors)
     return True
 
 
-def _wait(p: Process, errors: list[str]) -> None:
+def _wait(p: Talk, errors: list[str]) -> None:
     try:
         p.report = p.hear("done", END_S)["reports"]
     except WorldError as error:
@@ -285,7 +283,7 @@ def _wait(p: Process, errors: list[str]) -> None:
 
 def _result(
     plan: dict[str, Any],
-    processes: list[Process],
+    processes: list[Talk],
     rows: int,
     sha256: str,
     errors: list[str],

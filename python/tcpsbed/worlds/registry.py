@@ -21,6 +21,9 @@ from tcpsbed.worlds.contract import Hosting, Network
 HOSTINGS: dict[str, str] = {
     "process": "tcpsbed.worlds.local:Processes",
     "namespaces": "tcpsbed.worlds.local:Namespaces",
+    "mininet": "tcpsbed.worlds.mininet:Hosts",
+    "containers": "tcpsbed.worlds.containers:Containers",
+    "hosts": "tcpsbed.worlds.hosts:Hosts",
 }
 """Where nodes can run: name and class."""
 
@@ -28,12 +31,16 @@ NETWORKS: dict[str, str] = {
     "none": "tcpsbed.worlds.between:Direct",
     "emulator": "tcpsbed.worlds.between:Emulator",
     "ns3": "tcpsbed.worlds.ns3:Ns3",
+    "mininet": "tcpsbed.worlds.mininet:Switches",
 }
 """What can lie between them: name and class."""
 
 PAIRS: dict[str, tuple[str, str]] = {
     "namespaces": ("namespaces", "emulator"),
+    "hosts": ("hosts", "none"),
     "ns3": ("process", "ns3"),
+    "mininet": ("mininet", "mininet"),
+    "containers": ("containers", "emulator"),
 }
 """Pairs with names of their own, beside `virtual` (no pair: simulated) and `real` (see `resolve`)."""
 
@@ -91,6 +98,17 @@ def resolve(name: str, plan: Mapping[str, Any]) -> World:
         If there is no such world, or hosting and network do not fit together: with the reason and the remedy.
     """
     return _world(name, *parts(name, plan))
+
+
+def named(name: str) -> World:
+    """The classes of a named pair, or of HOSTING+NETWORK.
+
+    Raises
+    ------
+    WorldError
+        As `resolve`.
+    """
+    return _world(name, *_pair(name))
 
 
 def _world(name: str, hosting: str, network: str) -> World:

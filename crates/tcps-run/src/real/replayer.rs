@@ -148,7 +148,7 @@ impl Replayer {
             s.dropped_packets = s.packets.saturating_sub(s.delivered_packets);
         }
         let mut report = Report::default();
-        report.network(Vec::new(), stats);
+        report.accounts(Vec::new(), stats);
         report
     }
 }

@@ -313,7 +313,7 @@ impl Relay {
     fn report(mut self, privileges: Vec<String>, cpu_ns: Time, plan: &Plan) -> Report {
         let mut report = Report::default();
         let (links, traffic) = self.network.accounts();
-        report.network(links, traffic);
+        report.accounts(links, traffic);
         report.errors = self.errors;
         report.errors.extend(self.network.failure().map(str::to_owned));
         report.interrupted = self.network.failure().is_some();

@@ -30,7 +30,15 @@ if TYPE_CHECKING:
 RUNS = Path("runs")
 """Where runs go that are given no folder."""
 
-DERIVED = ("summary.json", "series.json", "result.json", "doctor.json", "samples.parquet", "packets.pcapng", "report.html")
+DERIVED = (
+    "summary.json",
+    "series.json",
+    "result.json",
+    "doctor.json",
+    "samples.parquet",
+    "packets.pcapng",
+    "report.html",
+)
 """Files of an earlier run in the same folder, which would lie about this one."""
 
 Progress = Callable[[float], None]

@@ -12,7 +12,9 @@ from tcpsbed import config
 from tcpsbed.errors import WorldError
 from tcpsbed.worlds import registry
 
-TEXT = 'duration = "0.2 s"\n[components]\nms-com = "left"\nss-com = "right"\n[flows.kinematic]\n[flows.haptic]\n'
+TEXT = (
+    'duration = "0.2 s"\n[components]\nms-com = "left"\nss-com = "right"\n[flows.kinematic]\n[flows.haptic]\n'
+)
 LINK = '[links.l1]\nfrom = "left"\nto = "right"\ndelay = "1 ms"\n'
 
 
@@ -64,7 +66,17 @@ def test_what_does_not_fit_is_refused_with_the_reason(name, reason):
 
 def test_the_command_refuses_before_it_makes_a_folder(tmp_path: Path):
     (tmp_path / "s.toml").write_text(TEXT)
-    command = [sys.executable, "-m", "tcpsbed", "run", "s.toml", "--world", "namespaces+none", "--out", "there"]
+    command = [
+        sys.executable,
+        "-m",
+        "tcpsbed",
+        "run",
+        "s.toml",
+        "--world",
+        "namespaces+none",
+        "--out",
+        "there",
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert "does not fit together" in done.stderr and "Traceback" not in done.stderr

@@ -37,7 +37,13 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
     analysis
         What its rows say.
     """
-    found = [*_records(result, analysis), *_nodes(result), *_gaps(analysis), *_emulator(result), *_hosts(result)]
+    found = [
+        *_records(result, analysis),
+        *_nodes(result),
+        *_gaps(analysis),
+        *_emulator(result),
+        *_hosts(result),
+    ]
     found += [*_clocks(analysis), *_round_trips(info, analysis), *_flows(analysis)]
     if info["world"] not in SIMULATED:
         found += _hooks(info, result)

@@ -59,15 +59,33 @@ namespace, where the kernel allows them. Nothing is left behind, however it ends
 
 ProfileName = Annotated[
     str | None,
-    typer.Option("--profile", metavar="NAME|FILE", help='A profile by name, or its file; "list" names them.', show_default=False),
+    typer.Option(
+        "--profile",
+        metavar="NAME|FILE",
+        help='A profile by name, or its file; "list" names them.',
+        show_default=False,
+    ),
 ]
-Delay = Annotated[str | None, typer.Option("--delay", metavar="TIME", help="Delay of the link, each way.", show_default=False)]
-Loss = Annotated[str | None, typer.Option("--loss", metavar="SHARE", help="Independent loss, each way.", show_default=False)]
-Rate = Annotated[str | None, typer.Option("--rate", metavar="RATE", help="Rate of the link, each way.", show_default=False)]
+Delay = Annotated[
+    str | None,
+    typer.Option("--delay", metavar="TIME", help="Delay of the link, each way.", show_default=False),
+]
+Loss = Annotated[
+    str | None,
+    typer.Option("--loss", metavar="SHARE", help="Independent loss, each way.", show_default=False),
+]
+Rate = Annotated[
+    str | None, typer.Option("--rate", metavar="RATE", help="Rate of the link, each way.", show_default=False)
+]
 Pcapng = Annotated[
-    Path | None, typer.Option("--pcapng", metavar="FILE", help="Capture packets where they come in and go out.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--pcapng", metavar="FILE", help="Capture packets where they come in and go out.", show_default=False
+    ),
 ]
-LateMs = Annotated[float, typer.Option("--margin-ms", min=0, help="Most that the 99th percentile may be later than set.")]
+LateMs = Annotated[
+    float, typer.Option("--margin-ms", min=0, help="Most that the 99th percentile may be later than set.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -80,7 +98,9 @@ def register(app: typer.Typer) -> None:
 def proxy(
     ports: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ADDRESS:]PORT=HOST:PORT[/udp|/tcp]…", help="Ports to hand on.", show_default=False),
+        typer.Argument(
+            metavar="[ADDRESS:]PORT=HOST:PORT[/udp|/tcp]…", help="Ports to hand on.", show_default=False
+        ),
     ] = None,
     profile: ProfileName = None,
     delay: Delay = None,
@@ -89,11 +109,13 @@ def proxy(
     sets: Sets = None,
     pcapng: Pcapng = None,
     duration: Annotated[
-        str | None, typer.Option("--duration", metavar="TIME", help="End by itself after this time.", show_default=False)
+        str | None,
+        typer.Option("--duration", metavar="TIME", help="End by itself after this time.", show_default=False),
     ] = None,
     margin_ms: LateMs = 0.3,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object a line on standard output: ready, now, profile, end.")
+        bool,
+        typer.Option("--json", help="One JSON object a line on standard output: ready, now, profile, end."),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -119,10 +141,13 @@ def proxy(
 
 
 def netns(
-    command: Annotated[list[str], typer.Argument(metavar="COMMAND…", help="What runs, after --.", show_default=False)],
+    command: Annotated[
+        list[str], typer.Argument(metavar="COMMAND…", help="What runs, after --.", show_default=False)
+    ],
     profile: ProfileName = None,
     far: Annotated[
-        str | None, typer.Option("--far", metavar="COMMAND", help="A command at the far side.", show_default=False)
+        str | None,
+        typer.Option("--far", metavar="COMMAND", help="A command at the far side.", show_default=False),
     ] = None,
     reach: Annotated[
         list[str] | None,
@@ -176,7 +201,9 @@ def _profile(name: str | None, overrides: list[str]) -> Profile:
     from tcpsbed.proxy.profile import STRAIGHT
 
     if name is None and not overrides:
-        raise ConfigError("found nothing", key="--profile", allowed="a profile, or --delay, --loss, --rate, --set")
+        raise ConfigError(
+            "found nothing", key="--profile", allowed="a profile, or --delay, --loss, --rate, --set"
+        )
     return load(name or STRAIGHT, overrides)
 
 
@@ -320,7 +347,9 @@ def table(profile: str, snapshot: dict[str, Any]) -> Any:
 
     from tcpsbed.report import numbers
 
-    found = Table(title=f"{profile}  {snapshot['t_s']:.0f} s, clients: {snapshot['clients']}  (Ctrl-C ends it)")
+    found = Table(
+        title=f"{profile}  {snapshot['t_s']:.0f} s, clients: {snapshot['clients']}  (Ctrl-C ends it)"
+    )
     for heading in ("port", "direction"):
         found.add_column(heading)
     for heading in ("packets/s", "rate", "delay p50 ms", "p99 ms", "lost/s", "in", "out", "lost"):
@@ -329,5 +358,7 @@ def table(profile: str, snapshot: dict[str, Any]) -> Any:
         recent, quiet = row["recent_delay_ns"], row["rate_pps"] == 0
         spans = [numbers.NONE] * 2 if quiet else [f"{recent[key] / 1e6:.3f}" for key in ("p50", "p99")]
         counts = [numbers.count(row[key]) for key in ("recent_lost", "packets", "delivered", "lost")]
-        found.add_row(row["door"], row["way"], f"{row['rate_pps']:.0f}", numbers.rate(row["rate_bps"]), *spans, *counts)
+        found.add_row(
+            row["door"], row["way"], f"{row['rate_pps']:.0f}", numbers.rate(row["rate_bps"]), *spans, *counts
+        )
     return found

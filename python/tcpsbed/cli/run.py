@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tcpsbed.cli.failures import FAILED, guarded
+from tcpsbed.cli.failures import FAILED, HOST_LOST, guarded
 from tcpsbed.cli.options import AnyWhere, Duration, File, Out, Quiet, Seed, Sets, overrides
 from tcpsbed.cli.progress import Progress
 
@@ -80,7 +80,8 @@ def run(
     worlds.check(world)
     if live and world in registry.SIMULATED:
         raise typer.BadParameter(
-            "needs another --world, such as real: a virtual run is over before it can be watched", param_hint="--live"
+            "needs another --world, such as real: a virtual run is over before it can be watched",
+            param_hint="--live",
         )
     scenario = config.load(file, overrides(sets, seed, duration))
     outcome = watched(scenario, world, out, live=live, quiet=quiet or as_json, samples=not no_samples)
@@ -165,4 +166,5 @@ def _tell(outcome: Outcome, page: Path | None, *, as_json: bool, quiet: bool) ->
         raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {outcome.folder}")
     if errors := opened.summary.get("errors"):
         print(*(f"tcpsbed: {error}" for error in errors), sep="\n", file=sys.stderr)
-        raise typer.Exit(FAILED)
+        lost = any(host["lost"] for host in opened.summary.get("hosts", ()))
+        raise typer.Exit(HOST_LOST if lost else FAILED)

@@ -20,7 +20,9 @@ Examples:
 A sheet for hosts, interfaces, flows, devices and network, a row an entry; nothing is lost on the way there and back, except
 for comments. Needs openpyxl: pip install 'tcpsbed[xlsx]'.
 """
-Target = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="The file to be written.", show_default=False)]
+Target = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="The file to be written.", show_default=False)
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -43,7 +45,8 @@ def to_xlsx(file: File, out: Target = None) -> None:
 
 
 def from_xlsx(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Spreadsheet.", show_default=False)], out: Target = None
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Spreadsheet.", show_default=False)],
+    out: Target = None,
 ) -> None:
     """Writes TOML; see HELP."""
     from tcpsbed.config import xlsx

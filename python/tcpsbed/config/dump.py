@@ -50,7 +50,9 @@ def value_text(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(value_text(item) for item in value)}]"
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{_key(k)} = {value_text(v)}' for k, v in value.items())} }}" if value else "{}"
+        return (
+            f"{{ {', '.join(f'{_key(k)} = {value_text(v)}' for k, v in value.items())} }}" if value else "{}"
+        )
     return repr(value)
 
 

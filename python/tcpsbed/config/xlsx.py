@@ -54,7 +54,9 @@ def to_xlsx(scenario: Path, target: Path) -> None:
     book.remove(book.active)
     entries = {name for sections in SHEETS.values() for name in sections}
     for name, sections in SHEETS.items():
-        found = {section: document[section] for section in sections if isinstance(document.get(section), dict)}
+        found = {
+            section: document[section] for section in sections if isinstance(document.get(section), dict)
+        }
         _write_entries(book.create_sheet(name), found)
     rest = {
         key: value for key, value in document.items() if key not in entries or not isinstance(value, dict)
@@ -78,7 +80,9 @@ def from_xlsx(file: Path) -> str:
     try:
         book = openpyxl.load_workbook(file, data_only=True)
     except Exception as error:  # what openpyxl raises depends on where a file is damaged
-        raise DataError(f"cannot be read ({error})", file=file, allowed="a spreadsheet from to-xlsx") from None
+        raise DataError(
+            f"cannot be read ({error})", file=file, allowed="a spreadsheet from to-xlsx"
+        ) from None
     document: dict[str, Any] = {}
     for sheet in book.worksheets:
         if sheet.title == REST:
@@ -86,9 +90,7 @@ def from_xlsx(file: Path) -> str:
         elif sheet.title in SHEETS:
             _read_entries(file, sheet, document)
         else:
-            raise DataError(
-                f'found the sheet "{sheet.title}"', file=file, allowed=", ".join([REST, *SHEETS])
-            )
+            raise DataError(f'found the sheet "{sheet.title}"', file=file, allowed=", ".join([REST, *SHEETS]))
     return dump_document(document)
 
 
@@ -122,7 +124,9 @@ def _keys(table: dict[str, Any], path: tuple[str, ...] = ()) -> list[tuple[str, 
         if isinstance(value, dict) and value and len(here) < 2:
             found += _keys(value, here)
         else:
-            found.append((".".join(value_text(part) if "." in part or '"' in part else part for part in here), value))
+            found.append(
+                (".".join(value_text(part) if "." in part or '"' in part else part for part in here), value)
+            )
     return found
 
 
@@ -151,10 +155,17 @@ def _value(file: Path, place: str, cell: Any) -> Any:
         try:
             return tomllib.loads(f"x = {cell.removeprefix(_TOML)}")["x"]
         except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f'found "{cell}" ({error})', file=file, key=place, allowed="TOML behind toml:") from None
+            raise ConfigError(
+                f'found "{cell}" ({error})', file=file, key=place, allowed="TOML behind toml:"
+            ) from None
     if isinstance(cell, str):
         return cell
-    raise ConfigError(f"found {cell!r}", file=file, key=place, allowed="text, a number, true or false; else TOML behind toml:")
+    raise ConfigError(
+        f"found {cell!r}",
+        file=file,
+        key=place,
+        allowed="text, a number, true or false; else TOML behind toml:",
+    )
 
 
 def _read_rest(file: Path, sheet: Worksheet, document: dict[str, Any]) -> None:
@@ -175,7 +186,9 @@ def _parts(file: Path, place: str, key: str) -> list[str]:
     for quoted, bare in re.findall(r'("(?:[^"\\]|\\.)*")(?:\.|$)|([^."]+)(?:\.|$)', key):
         parts.append(tomllib.loads(f"x = {quoted}")["x"] if quoted else bare)
     if not parts:
-        raise ConfigError(f'found the key "{key}"', file=file, key=place, allowed="a key such as measure.records")
+        raise ConfigError(
+            f'found the key "{key}"', file=file, key=place, allowed="a key such as measure.records"
+        )
     return parts
 
 
@@ -190,7 +203,9 @@ def _read_entries(file: Path, sheet: Worksheet, document: dict[str, Any]) -> Non
         section = str(row[0])
         if section not in SHEETS[sheet.title]:
             allowed = ", ".join(SHEETS[sheet.title])
-            raise ConfigError(f'found "{section}"', file=file, key=f"{sheet.title}!A{number}", allowed=allowed)
+            raise ConfigError(
+                f'found "{section}"', file=file, key=f"{sheet.title}!A{number}", allowed=allowed
+            )
         entries = document.setdefault(section, {})
         if len(row) < 2 or row[1] is None:
             continue
@@ -200,4 +215,4 @@ def _read_entries(file: Path, sheet: Worksheet, document: dict[str, Any]) -> Non
             if cell is not None
         }
         name = str(_value(file, f"{sheet.title}!B{number}", row[1]))
-        entries[name] = found[WHOLE] if WHOLE in found else found
+        entries[name] = found.get(WHOLE, found)

@@ -60,7 +60,9 @@ def worlds() -> Iterator[Finding]:
     from tcpsbed.worlds import registry
 
     yield Finding(registry.VIRTUAL, True, "simulated clock and network")
-    yield Finding(registry.REAL, True, "processes on loopback, with the emulator where the scenario has links")
+    yield Finding(
+        registry.REAL, True, "processes on loopback, with the emulator where the scenario has links"
+    )
     for name in registry.PAIRS:
         world = registry.named(name)
         lack = world.missing()

@@ -55,7 +55,9 @@ def examine() -> Iterator[Finding]:
     yield attempt("io_uring", _io_uring, "sysctl -w kernel.io_uring_disabled=0")
     yield attempt("BPF", _bpf, "run as root, or sysctl -w kernel.unprivileged_bpf_disabled=0")
     yield attempt("AF_XDP", _xdp, "run as root")
-    yield attempt("Open vSwitch data path", _open_vswitch, "apt install openvswitch-switch && modprobe openvswitch")
+    yield attempt(
+        "Open vSwitch data path", _open_vswitch, "apt install openvswitch-switch && modprobe openvswitch"
+    )
 
 
 def namespaces() -> Iterator[Finding]:
@@ -104,9 +106,21 @@ def _xdp() -> str:
 
 
 def _open_vswitch() -> str:
-    """Asks the kernel for the family of messages that data paths are controlled with (generic netlink)."""
-    name = b"ovs_datapath\0"
-    attribute = struct.pack("HH", 4 + len(name), 2) + name
+    """Data paths are controlled with a family of messages that the kernel then knows."""
+    family("ovs_datapath")
+    return "in the kernel"
+
+
+def family(name: str) -> int:
+    """The number of a family of generic netlink messages; asking for it may load its module.
+
+    Raises
+    ------
+    OSError
+        If the kernel has none of this name.
+    """
+    text = name.encode() + b"\0"
+    attribute = struct.pack("HH", 4 + len(text), 2) + text  # CTRL_ATTR_FAMILY_NAME
     attribute += bytes(-len(attribute) % 4)
     body = struct.pack("BBH", 3, 1, 0) + attribute  # CTRL_CMD_GETFAMILY
     message = struct.pack("IHHII", 16 + len(body), 16, 5, 1, 0) + body
@@ -116,8 +130,14 @@ def _open_vswitch() -> str:
         answer = asking.recv(4096)
     kind, code = struct.unpack_from("H", answer, 4)[0], struct.unpack_from("i", answer, 16)[0]
     if kind == 2 and code:
-        raise OSError(-code, "the kernel has no Open vSwitch data path")
-    return "in the kernel"
+        raise OSError(-code, f"the kernel has no {name}")
+    at = 20
+    while at + 8 <= len(answer):
+        length, attribute_kind = struct.unpack_from("HH", answer, at)
+        if attribute_kind == 1:  # CTRL_ATTR_FAMILY_ID
+            return int(struct.unpack_from("H", answer, at + 4)[0])
+        at += max(length + (-length % 4), 4)
+    raise OSError(errno.EPROTO, f"the kernel's answer names no {name}")
 
 
 def release() -> str:

@@ -12,7 +12,10 @@ from tcpsbed.doctor.finding import Finding, attempt, ran
 PROGRAMS = {
     "ns-3": (["pkg-config", "--modversion", "ns3-core"], "apt install libns3-dev libgsl-dev pkg-config g++"),
     "Mininet": (["mn", "--version"], "apt install mininet openvswitch-switch"),
-    "Docker": (["docker", "version", "--format", "{{.Server.Version}}"], "apt install docker.io && systemctl start docker"),
+    "Docker": (
+        ["docker", "version", "--format", "{{.Server.Version}}"],
+        "apt install docker.io && systemctl start docker",
+    ),
     "Podman": (["podman", "--version"], "apt install podman"),
     "ssh": (["ssh", "-V"], "apt install openssh-client"),
     "C compiler": (["cc", "--version"], "apt install gcc"),
@@ -39,8 +42,14 @@ def media() -> Iterator[Finding]:
         )
     for name in CODECS:
         yield attempt(f"codec {name}", lambda n=name: _codec(n), "pip install av")
-    yield attempt("sound card", lambda: _opened("/dev/snd/pcm*p"), "a sound card; without one: pulseaudio with a null sink")
-    yield attempt("camera", lambda: _opened("/dev/video*"), "a camera; without one, files and robots' cameras serve")
+    yield attempt(
+        "sound card",
+        lambda: _opened("/dev/snd/pcm*p"),
+        "a sound card; without one: pulseaudio with a null sink",
+    )
+    yield attempt(
+        "camera", lambda: _opened("/dev/video*"), "a camera; without one, files and robots' cameras serve"
+    )
     yield attempt("input devices (uinput)", lambda: _opened("/dev/uinput"), "modprobe uinput, as root")
 
 

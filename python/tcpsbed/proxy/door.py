@@ -64,7 +64,9 @@ def parse(text: str, *, listen: str = LOOPBACK) -> Door:
         raise ConfigError(f'found "{text}"', key="PORT", allowed=ALLOWED)
     ports = [int(found["nearport"]), int(found["farport"])]
     if max(ports) > 65535 or ports[1] == 0:
-        raise ConfigError(f'found "{text}"', key="PORT", allowed="ports from 1 to 65535 (0 to listen on a free one)")
+        raise ConfigError(
+            f'found "{text}"', key="PORT", allowed="ports from 1 to 65535 (0 to listen on a free one)"
+        )
     kind = found["kind"] or "udp"
     near = _address(found["nearv6"] or found["nearhost"] or listen, kind)
     far = _address(found["farv6"] or found["farhost"], kind)

@@ -85,7 +85,9 @@ def run(
         told.write_text(json.dumps(settings), encoding="utf-8")
         status = _run([sys.executable, "-m", "tcpsbed", "inside", str(told), str(report)])
         if not report.exists():
-            raise WorldError(f"the emulated network ended with status {status} before it could tell how it went")
+            raise WorldError(
+                f"the emulated network ended with status {status} before it could tell how it went"
+            )
         found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
     if "error" in found:
         raise WorldError(found["error"])

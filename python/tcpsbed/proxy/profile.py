@@ -89,7 +89,9 @@ def load(name: str | Path, overrides: Sequence[str] = ()) -> Profile:
         return _read(path, overrides)
     if str(name) not in shipped():
         raise DataError(
-            f'found no profile "{name}"', key="--profile", allowed=f"a TOML file, or {close_match(str(name), shipped())}"
+            f'found no profile "{name}"',
+            key="--profile",
+            allowed=f"a TOML file, or {close_match(str(name), shipped())}",
         )
     with as_file(files("tcpsbed") / "data" / "links" / f"{name}.toml") as file:
         return _read(file, overrides)
@@ -120,7 +122,9 @@ def _refuse_new(document: dict[str, Any], overrides: Sequence[str]) -> None:
     for text in overrides:
         parts = text.partition("=")[0].split(".")
         if parts[0] == "links" and len(parts) > 1 and parts[1].strip() not in names:
-            raise ConfigError(f'found "{parts[1]}"', file=f"--set {text}", key="links", allowed=close_match(parts[1], names))
+            raise ConfigError(
+                f'found "{parts[1]}"', file=f"--set {text}", key="links", allowed=close_match(parts[1], names)
+            )
 
 
 def _led(document: dict[str, Any]) -> dict[str, Any]:
@@ -131,6 +135,8 @@ def _led(document: dict[str, Any]) -> dict[str, Any]:
     ends = {"from": NEAR, "to": FAR}
     named = "graph" in document.get("topology", {})
     return {
-        name: ends | link if isinstance(link, dict) and not named and not {"from", "to"} & link.keys() else link
+        name: ends | link
+        if isinstance(link, dict) and not named and not {"from", "to"} & link.keys()
+        else link
         for name, link in (links or {"path": {}}).items()
     }

@@ -51,7 +51,9 @@ class Proxy:
 
     def __init__(self, profile: Profile, doors: Sequence[Door], *, capture: Path | None = None) -> None:
         if not doors:
-            raise ConfigError("found no port", key="PORT", allowed="one or more, such as 7000=127.0.0.1:7100/udp")
+            raise ConfigError(
+                "found no port", key="PORT", allowed="one or more, such as 7000=127.0.0.1:7100/udp"
+            )
         listening = [(door.kind, door.listen) for door in doors if door.listen[1]]
         if len(set(listening)) < len(listening):
             raise ConfigError("found a port twice", key="PORT", allowed="each port once")

@@ -52,4 +52,6 @@ def emulated_network() -> Iterator[Callable[..., Proxy]]:
         yield make
         for proxy in made:
             for line in verdict.broken(proxy.close(), verdict.Margin()):
-                warnings.warn(f"emulated network {proxy.profile.name}: {line}", EmulationWarning, stacklevel=1)
+                warnings.warn(
+                    f"emulated network {proxy.profile.name}: {line}", EmulationWarning, stacklevel=1
+                )

@@ -29,7 +29,9 @@ def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
     found = [sentence for row in outcome["doors"] for sentence in _row(row, margin)]
     drops = outcome["own"].get("socket_drops", 0)
     if drops:
-        found.append(f"the kernel dropped {drops} datagrams before they came in: this machine was too slow for them")
+        found.append(
+            f"the kernel dropped {drops} datagrams before they came in: this machine was too slow for them"
+        )
     return [*found, *outcome["errors"]]
 
 
@@ -64,7 +66,11 @@ def table(outcome: Mapping[str, Any]) -> str:
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
     pair = [row["door"], row["way"].replace("->", "→")]
-    counts = [numbers.count(row["packets"]), numbers.count(row["delivered"]), numbers.percent(row["set_loss"])]
+    counts = [
+        numbers.count(row["packets"]),
+        numbers.count(row["delivered"]),
+        numbers.percent(row["set_loss"]),
+    ]
     if not row["delivered"]:
         return [*pair, *counts, *[numbers.NONE] * 6, _reasons(row)]
     spans = [
@@ -83,5 +89,7 @@ def _reasons(row: Mapping[str, Any]) -> str:
 def told(outcome: Mapping[str, Any], margin: Margin) -> str:
     """The table and the verdict, for the terminal."""
     found = broken(outcome, margin)
-    verdict = "good: delivered as set" if not found else "\n".join(["NOT GOOD:", *(f"  {line}" for line in found)])
+    verdict = (
+        "good: delivered as set" if not found else "\n".join(["NOT GOOD:", *(f"  {line}" for line in found)])
+    )
     return f"{table(outcome)}\n{verdict}"

@@ -48,12 +48,16 @@ class Hosts(Hosting):
         """Every node is on one host; captures stay where they are made."""
         scenario = self.job.scenario
         if scenario is None or not scenario.hosts:
-            raise WorldError("world hosts: the scenario names no hosts; add [hosts.NAME] with address and nodes")
+            raise WorldError(
+                "world hosts: the scenario names no hosts; add [hosts.NAME] with address and nodes"
+            )
         names = [node["name"] for node in self.job.plan["nodes"]]
         placed = [(node, host) for host, model in scenario.hosts.items() for node in model.nodes]
         for node, host in placed:
             if node not in names:
-                raise scenario.error(("hosts", host, "nodes"), f'found "{node}"', f"nodes: {', '.join(names)}")
+                raise scenario.error(
+                    ("hosts", host, "nodes"), f'found "{node}"', f"nodes: {', '.join(names)}"
+                )
         for node in names:
             homes = [host for placed_node, host in placed if placed_node == node]
             if len(homes) != 1:
@@ -62,7 +66,9 @@ class Hosts(Hosting):
         for host, model in scenario.hosts.items():
             self._refuse_address(host, model)
         if scenario.measure.pcapng == "on":
-            raise scenario.error(("measure", "pcapng"), "found captures of other computers", '"off" or "auto" with hosts')
+            raise scenario.error(
+                ("measure", "pcapng"), "found captures of other computers", '"off" or "auto" with hosts'
+            )
 
     def _refuse_address(self, name: str, host: Host) -> None:
         try:
@@ -95,7 +101,11 @@ class Hosts(Hosting):
         """On the host whose role is `network`."""
         between = [host for host, model in self.hosts.items() if model.role == "network"]
         if len(between) != 1 or tuple(command) != NODE:
-            what = f"found {len(between)} hosts with the role" if len(between) != 1 else f"{name} cannot be started there"
+            what = (
+                f"found {len(between)} hosts with the role"
+                if len(between) != 1
+                else f"{name} cannot be started there"
+            )
             raise WorldError(f'world hosts: {what}; one host needs role = "network" for the emulator')
         self.job.plan["real"]["gates"] = _data(self.hosts[between[0]])
         return self.links[between[0]].launch(name, self.job.memory / name)

@@ -29,7 +29,16 @@ ANSWER_S = 30.0
 """Longest time that a host may take to answer before the run."""
 EXCHANGES = 30
 """Readings of a host's clock; the one with the shortest round trip counts (Cristian 1989)."""
-OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=1", "-o", "ServerAliveCountMax=2")
+OPTIONS = (
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=10",
+    "-o",
+    "ServerAliveInterval=1",
+    "-o",
+    "ServerAliveCountMax=2",
+)
 LOCAL = ("localhost",)
 
 
@@ -219,7 +228,9 @@ class Link:
             wanted = digest(Path(folder))
         answer = self.ask("files", tar=base64.b64encode(packed.getvalue()).decode("ascii"))
         if answer["sha256"] != wanted:
-            raise WorldError(f"host {self.name}: files came damaged (hash {answer['sha256'][:12]}, sent {wanted[:12]})")
+            raise WorldError(
+                f"host {self.name}: files came damaged (hash {answer['sha256'][:12]}, sent {wanted[:12]})"
+            )
         self.root, self.sha256 = answer["root"], wanted
 
     def launch(self, name: str, ring: Path) -> Remote:
@@ -272,7 +283,9 @@ def files_of(content: Any) -> set[Path]:
     if isinstance(content, dict):
         return set().union(*map(files_of, content.values()))
     if isinstance(content, list):
-        return set() if content and isinstance(content[0], int | float) else set().union(*map(files_of, content))
+        return (
+            set() if content and isinstance(content[0], int | float) else set().union(*map(files_of, content))
+        )
     path = _path(content)
     if path is None:
         return set()

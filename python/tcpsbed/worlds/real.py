@@ -97,7 +97,9 @@ def run(
             for p in processes:
                 p.end()
             rows, sha256 = _merged(drain.parts, captures, folder)
-            result = _result(plan, processes, rows, sha256, errors, interrupted, drain.lost()) | hosting.told()
+            result = (
+                _result(plan, processes, rows, sha256, errors, interrupted, drain.lost()) | hosting.told()
+            )
             (folder / "result.json").write_text(json.dumps(result | {"world": world}), encoding="utf-8")
         return result
 

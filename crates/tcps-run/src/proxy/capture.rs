@@ -5,7 +5,7 @@ use crate::{
     real::{capture::Capture, clock::monotonic_ns},
 };
 use std::{
-    net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6},
+    net::{IpAddr, SocketAddr, SocketAddrV6},
     path::Path,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -69,6 +69,7 @@ fn v6(address: SocketAddr) -> SocketAddrV6 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::SocketAddrV4;
 
     #[test]
     fn addresses_of_both_kinds_are_told_as_ipv6() {

@@ -171,7 +171,8 @@ impl Passage {
 
     /// What others asked for, and what they may see.
     fn look_around(&mut self, now: Time) {
-        if let Some((spec, text)) = lock(&self.shared.change).take() {
+        let change = lock(&self.shared.change).take();
+        if let Some((spec, text)) = change {
             self.change(&spec, text);
         }
         let snapshot = self.tally.snapshot(now, self.doors.clients());

@@ -75,7 +75,11 @@ Pace::Obey(const Json& line)
     }
     else if (!line["until"].IsNull())
     {
-        RunUntil(line["until"].Whole());
+        // What was told last may have left a halt behind at the moment at which it was told.
+        do
+        {
+            RunUntil(line["until"].Whole());
+        } while (m_outbox.Empty() && m_network.Now() < line["until"].Whole());
         m_outbox.TellMoment(m_network.Now());
     }
     else if (!line["traffic"].IsNull())

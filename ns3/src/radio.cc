@@ -122,7 +122,8 @@ class Lte : public Radio
         Ipv4InterfaceContainer given = addresses.Assign(ends);
         m_core = given.GetAddress(1);
         m_coreInterface = gateway->GetObject<Ipv4>()->GetInterfaceForDevice(ends.Get(0));
-        const Way way{given.GetAddress(0), core->GetObject<Ipv4>()->GetInterfaceForDevice(ends.Get(1))};
+        const auto out = static_cast<uint32_t>(core->GetObject<Ipv4>()->GetInterfaceForDevice(ends.Get(1)));
+        const Way way{given.GetAddress(0), out};
         for (const Pair& pair : pairs)
         {
             ways[pair.down] = way;

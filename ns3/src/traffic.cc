@@ -267,8 +267,16 @@ Traffic::Schedule(size_t number)
     const Time at = entry.start + NanoSeconds(static_cast<int64_t>(next->first + 0.5));
     if (at < entry.stop)
     {
-        Simulator::Schedule(std::max(Seconds(0), at - Simulator::Now()), &Traffic::Emit, this, number, next->second);
+        Simulator::Schedule(std::max(Seconds(0), at - Simulator::Now()), &Traffic::Due, this, number, next->second);
     }
+}
+
+// Background traffic comes after packets that arrive at the same moment, as in the built-in network: which of two waits
+// for the other would else depend on when each was scheduled.
+void
+Traffic::Due(size_t number, uint32_t bytes)
+{
+    Simulator::ScheduleNow(&Traffic::Emit, this, number, bytes);
 }
 
 void

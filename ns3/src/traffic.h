@@ -57,6 +57,7 @@ class Traffic
     };
 
     void Schedule(size_t entry);
+    void Due(size_t entry, uint32_t bytes);
     void Emit(size_t entry, uint32_t bytes);
 
     Network& m_network;

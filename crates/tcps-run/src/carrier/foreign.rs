@@ -187,17 +187,8 @@ impl Foreign {
 
     /// When the next packet arrives or is dropped, if that is not after `limit`; the program goes there.
     pub fn next_before(&mut self, limit: Time) -> Time {
-        if let Some(event) = self.events.front() {
-            return event.at();
-        }
-        if limit <= self.reached || self.failure.is_some() {
-            return NEVER;
-        }
-        self.tell(&json!({ "until": limit }));
-        self.flush();
-        if let Some(line) = self.hear(ANSWER) {
-            self.reached = line.at;
-            self.take(line);
+        while self.events.is_empty() && self.reached < limit && self.failure.is_none() {
+            self.go(limit);
         }
         self.events.front().map_or(NEVER, NetEvent::at)
     }
@@ -205,9 +196,15 @@ impl Foreign {
     /// Lets the program go to `now` in virtual time.
     pub fn run_to(&mut self, now: Time) {
         while !self.by_clock && self.reached < now && self.failure.is_none() {
-            self.tell(&json!({ "until": now }));
-            self.flush();
-            let Some(line) = self.hear(ANSWER) else { return };
+            self.go(now);
+        }
+    }
+
+    /// Lets the program go to a moment, or to the first before it at which it has something to tell.
+    fn go(&mut self, limit: Time) {
+        self.tell(&json!({ "until": limit }));
+        self.flush();
+        if let Some(line) = self.hear(ANSWER) {
             self.reached = line.at;
             self.take(line);
         }

@@ -33,11 +33,12 @@ def test_both_directions_have_their_side(tmp_path):
 
 
 def test_lte_and_wifi_are_handed_to_ns3_whole(tmp_path):
-    air = ["links.air.rate='1 Mbit/s'", "links.air.radio={ kind = 'lte', scheduler = 'rr', distance_m = 200 }"]
-    with pytest.raises(ConfigError, match="rate"):
-        links(tmp_path, *air)
-    text = NR.replace('rate = "80 Mbit/s"\n', "")
-    lte = config.compile_plan(_loaded_text(text, air[1:]), tmp_path)["network"]["links"]
+    radio = 'radio = { kind = "lte", scheduler = "rr", distance_m = 200 }'
+    text = "\n".join(radio if line.startswith("radio") else line for line in NR.splitlines())
+    with pytest.raises(ConfigError, match="links.air.rate"):
+        config.compile_plan(_loaded_text(text, []), tmp_path)
+    text = text.replace('rate = "80 Mbit/s"\n', "")
+    lte = config.compile_plan(_loaded_text(text, []), tmp_path)["network"]["links"]
     assert lte[0]["radio"] | {"up": False, "other": 0} == lte[1]["radio"]
     assert lte[0]["radio"]["resource_blocks"] == 25
 

@@ -37,6 +37,15 @@ def lack(what: str) -> str | None:
 
         reason = ns3_program.missing()
         return None if reason is None else f"needs {reason}"
+    if what == "mininet":
+        from tcpsbed.worlds import mininet
+
+        reason = mininet.Hosts.missing()
+        return None if reason is None else f"needs {reason}"
+    if what == "containers":
+        from tcpsbed.worlds import containers
+
+        return None if containers.engine() else f"needs a container engine: {containers.lacking()}"
     if what.startswith("cores:"):
         wanted = int(what.removeprefix("cores:"))
         found = len(os.sched_getaffinity(0))

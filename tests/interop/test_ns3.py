@@ -30,7 +30,11 @@ def test_plain_udp_over_the_dumbbell_is_the_same_to_the_packet(scenarios, tmp_pa
     ours, theirs = both(scenarios / "dumbbell-udp.toml", tmp_path)
     for name, flow in ours["flows"].items():
         found = theirs["flows"][name]
-        assert (found["sent"], found["delivered"], found["drops"]) == (flow["sent"], flow["delivered"], flow["drops"])
+        assert (found["sent"], found["delivered"], found["drops"]) == (
+            flow["sent"],
+            flow["delivered"],
+            flow["drops"],
+        )
         for key in ("mean", "p50", "p99", "max"):
             assert found["delay_ms"][key] == pytest.approx(flow["delay_ms"][key], rel=1e-3), (name, key)
     assert theirs["flows"]["haptic"]["lost"] > 0, "the buffer overflows, so that drops are compared as well"
@@ -49,7 +53,9 @@ def test_dpm_over_the_dumbbell_adapts_alike(scenarios, tmp_path):
 def test_the_same_seed_gives_the_same_bytes(scenarios, tmp_path):
     keys = [*SHORT, 'duration="3 s"', 'traffic.vbr.vary="per-packet"']
     runs = [
-        tcpsbed.run(scenarios / "dumbbell-udp.toml", world="ns3-virtual", out=tmp_path / f"{i}", set=keys, seed=seed)
+        tcpsbed.run(
+            scenarios / "dumbbell-udp.toml", world="ns3-virtual", out=tmp_path / f"{i}", set=keys, seed=seed
+        )
         for i, seed in enumerate((1, 1, 2))
     ]
     first, again, other = (run.summary["records_sha256"] for run in runs)
@@ -103,7 +109,9 @@ def test_loss_csma_and_traffic_inside_ns3(tmp_path):
 
 
 def test_lte_goes_up_slowly_and_down_fast(scenarios, tmp_path):
-    told = tcpsbed.run(scenarios / "lte-pingpong.toml", world="ns3-virtual", out=tmp_path / "run", set=SHORT).summary
+    told = tcpsbed.run(
+        scenarios / "lte-pingpong.toml", world="ns3-virtual", out=tmp_path / "run", set=SHORT
+    ).summary
     (point,) = told["echo"]["kinematic"]["points"]
     # [PROTOCOLS 5] published: 17.85 ms round trip, 13.22 up and 4.59 down with the hops around the air.
     assert point["lost"] == 0
@@ -115,7 +123,9 @@ def test_lte_goes_up_slowly_and_down_fast(scenarios, tmp_path):
 def test_lte_goes_up_faster_when_packets_come_more_often(scenarios, tmp_path):
     def up_ms(rate):
         keys = ['duration="5 s"', f'flows.kinematic.rate="{rate}"']
-        told = tcpsbed.run(scenarios / "lte-pingpong.toml", world="ns3-virtual", out=tmp_path / rate, set=keys)
+        told = tcpsbed.run(
+            scenarios / "lte-pingpong.toml", world="ns3-virtual", out=tmp_path / rate, set=keys
+        )
         return told.summary["flows"]["kinematic"]["delay_ms"]["mean"]
 
     # Grants for one packet carry the next: no request is needed any more.

@@ -56,4 +56,6 @@ def test_lte_and_wifi_are_handed_to_ns3_whole(tmp_path):
 def test_what_makes_no_sense_is_refused_at_its_key(tmp_path, change, key):
     with pytest.raises(ConfigError) as refused:
         links(tmp_path, change)
-    assert f"links.air.{key}" in str(refused.value) or f"radio.{key}" in str(refused.value), str(refused.value)
+    assert f"links.air.{key}" in str(refused.value) or f"radio.{key}" in str(refused.value), str(
+        refused.value
+    )

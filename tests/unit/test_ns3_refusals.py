@@ -50,7 +50,10 @@ def test_routes_are_those_that_the_built_in_network_takes(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("links.b.jitter={ kind = 'uniform', low = '0 ms', high = '1 ms' }", ["links.b.forward", "jitter", "built-in"]),
+        (
+            "links.b.jitter={ kind = 'uniform', low = '0 ms', high = '1 ms' }",
+            ["links.b.forward", "jitter", "built-in"],
+        ),
         ("links.a.outages=[['1 s', '2 s']]", ["outages"]),
         ("links.a.queue={ limit = '20 packets', discipline = 'codel' }", ["codel queue", "drop-tail"]),
         ("links.b.loss={ kind = 'gilbert-elliott', p = 0.1, r = 0.5 }", ["bursts", "share"]),

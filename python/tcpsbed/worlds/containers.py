@@ -47,7 +47,9 @@ class Containers(Namespaces):
         """Starts a container a node, or a process in a namespace where there is no engine or no image."""
         command, lack = engine(), lacking()
         if command is None or lack is not None:
-            print(f"tcpsbed: no containers here: {lack}; nodes run in plain network namespaces", file=sys.stderr)
+            print(
+                f"tcpsbed: no containers here: {lack}; nodes run in plain network namespaces", file=sys.stderr
+            )
             return super().launch()
         self.job.plan["real"]["network"] = "namespaces"
         self.started: list[Process] = []
@@ -115,10 +117,23 @@ def make_image(base: Path) -> str:
     with tempfile.TemporaryDirectory(prefix="tcpsbed-image-") as folder:
         whole = Path(folder) / "image.tar"
         _add_package(base, whole)
-        done = _ask(command, "import", "--change", f"ENV PYTHONPATH=/{HOME}", str(whole), image(), seconds=600)
+        done = _ask(
+            command, "import", "--change", f"ENV PYTHONPATH=/{HOME}", str(whole), image(), seconds=600
+        )
     if done.returncode:
         raise WorldError(f"{base}: {command[0]} cannot import it: {done.stderr.strip()[-300:]}")
-    tried = _ask(command, "run", "--rm", "--network", "none", *_limits(), image(), "python3", "-c", "import tcpsbed._tcps")
+    tried = _ask(
+        command,
+        "run",
+        "--rm",
+        "--network",
+        "none",
+        *_limits(),
+        image(),
+        "python3",
+        "-c",
+        "import tcpsbed._tcps",
+    )
     if tried.returncode:
         raise WorldError(f"{base}: no node starts in the image: {tried.stderr.strip()[-300:]}")
     return image()
@@ -150,5 +165,3 @@ def _ask(engine: tuple[str, ...], *words: str, seconds: float = ANSWER_S) -> sub
         return subprocess.run([*engine, *words], capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(engine, 1, "", f"no answer for {seconds:g} s")
-
-

@@ -14,7 +14,6 @@ import json
 import select
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -57,13 +56,11 @@ class Hosts(Hosting):
 
     def launch(self) -> list[Process]:
         """Builds hosts and switches, and starts the nodes in the hosts."""
-        begun = time.monotonic()
         self.box = Box(layout(self.job.plan))
         self.started: list[Process] = []
         for id, node in enumerate(self.job.plan["nodes"]):
             command = ("nsenter", f"--net=/proc/{self.box.pids[id]}/ns/net", *NODE)
             self.started.append(Process(node["name"], self.job.ring(id), command))
-        self.built_s = time.monotonic() - begun
         return self.started
 
     def addresses(self) -> list[str]:
@@ -87,7 +84,11 @@ class Switches(Network):
     @classmethod
     def unfit(cls, hosting: str) -> str | None:
         """Its switches join its own hosts."""
-        return None if hosting == "mininet" else f"Mininet switches join Mininet hosts; take mininet, or {hosting}+emulator"
+        return (
+            None
+            if hosting == "mininet"
+            else f"Mininet switches join Mininet hosts; take mininet, or {hosting}+emulator"
+        )
 
     def impair(self) -> Process | None:
         """The switches stand already: the hosts were built with them. Starts the background traffic."""
@@ -204,11 +205,20 @@ def layout(plan: Mapping[str, Any]) -> dict[str, Any]:
     links = plan["network"]["links"]
     switches = [*range(len(plan["nodes"])), *stands(plan)]
     hosts = [
-        {"switch": switch, "address": address(id), "mac": f"02:00:00:00:{(id + 1) // 256:02x}:{(id + 1) % 256:02x}"}
+        {
+            "switch": switch,
+            "address": address(id),
+            "mac": f"02:00:00:00:{(id + 1) // 256:02x}:{(id + 1) % 256:02x}",
+        }
         for id, switch in enumerate(switches)
     ]
     pairs = [
-        {"from": links[a]["from"], "to": links[a]["to"], "forward": _link(links[a], a), "backward": _link(links[b], b)}
+        {
+            "from": links[a]["from"],
+            "to": links[a]["to"],
+            "forward": _link(links[a], a),
+            "backward": _link(links[b], b),
+        }
         for a, b in pairs_of(links)
     ]
     return {
@@ -250,7 +260,7 @@ def pairs_of(links: list[dict[str, Any]]) -> list[tuple[int, int]]:
 
 def has_netem() -> bool:
     """Whether the kernel can delay and lose: tried on a device that is gone at once."""
-    attempt = "ip link add d type dummy && tc qdisc add dev d root netem delay 1ms"
+    attempt = "ip link add ta type veth peer name tb && tc qdisc add dev ta root netem delay 1ms"
     return subprocess.run(["unshare", "--net", "sh", "-c", attempt], capture_output=True).returncode == 0
 
 
@@ -263,7 +273,9 @@ def refuse(plan: Mapping[str, Any]) -> None:
         With the first such thing.
     """
     if not plan["network"]["links"]:
-        raise WorldError("links: found none, so there is nothing for Mininet to build; allowed: one or more, or --world real")
+        raise WorldError(
+            "links: found none, so there is nothing for Mininet to build; allowed: one or more, or --world real"
+        )
     for place, found, allowed in _unfit(plan):
         raise WorldError(f"{place}: found {found}, which Mininet does not do here; allowed: {allowed}")
 
@@ -273,7 +285,11 @@ def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     links = plan["network"]["links"]
     delayed = [link["name"] for link in links if link.get("delay_ns") or link.get("loss")]
     if delayed and not has_netem():
-        yield f"links.{delayed[0]}", "a delay or a loss, and this kernel has no netem", f"modprobe sch_netem, or {built_in}"
+        yield (
+            f"links.{delayed[0]}",
+            "a delay or a loss, and this kernel has no netem",
+            f"modprobe sch_netem, or {built_in}",
+        )
     for link in links:
         for key in ("medium", "jitter", "duplicate", "corrupt", "outages", "radio", "opportunities_ns"):
             if link.get(key):
@@ -284,7 +300,15 @@ def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
             yield f"links.{link['name']}", "a link of one direction", "both directions"
     for traffic in plan["network"].get("traffic", []):
         if traffic["model"]["kind"] == "tcp":
-            yield f"traffic.{traffic['name']}", "users of TCP", f"cbr, poisson, vbr, replay or video; or {built_in}"
+            yield (
+                f"traffic.{traffic['name']}",
+                "users of TCP",
+                f"cbr, poisson, vbr, replay or video; or {built_in}",
+            )
     for event in plan.get("events", []):
         if event["action"]["kind"] in ("link", "reroute", "traffic"):
-            yield f"events ({event['name']})", "a change of the network", f"events of flows and components, or {built_in}"
+            yield (
+                f"events ({event['name']})",
+                "a change of the network",
+                f"events of flows and components, or {built_in}",
+            )

@@ -118,7 +118,9 @@ def refuse(plan: Mapping[str, Any]) -> None:
         With the first such thing.
     """
     if not plan["network"]["links"]:
-        raise WorldError("links: found none, so there is nothing for ns-3 to simulate; allowed: one or more, or --world real")
+        raise WorldError(
+            "links: found none, so there is nothing for ns-3 to simulate; allowed: one or more, or --world real"
+        )
     for place, found, allowed in _unfit(plan):
         raise WorldError(f"{place}: found {found}, which ns-3 is not told to do; allowed: {allowed}")
 
@@ -132,7 +134,11 @@ def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     yield from _unfit_radio(plan["network"]["links"])
     for traffic in plan["network"].get("traffic", []):
         if traffic["model"]["kind"] == "tcp":
-            yield f"traffic.{traffic['name']}", "users of TCP", "cbr, poisson, vbr, replay or video; or the built-in network"
+            yield (
+                f"traffic.{traffic['name']}",
+                "users of TCP",
+                "cbr, poisson, vbr, replay or video; or the built-in network",
+            )
     for event in plan.get("events", []):
         if event["action"]["kind"] in ("link", "reroute"):
             allowed = "events of flows, traffic and components; or the built-in network"
@@ -167,7 +173,11 @@ def _unfit_media(links: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
     for name, members in media.items():
         kinds = {(m.get("rate_bps"), m.get("delay_ns", 0)) for m in members}
         if len(kinds) > 1 or members[0].get("rate_bps") is None:
-            yield f"medium {name}", "links that differ, or that have no rate", "the same rate and delay for all of its links"
+            yield (
+                f"medium {name}",
+                "links that differ, or that have no rate",
+                "the same rate and delay for all of its links",
+            )
         if any(member.get("loss") for member in members):
             yield f"medium {name}", "loss", "no loss on a shared medium, or the built-in network"
 
@@ -176,6 +186,12 @@ def _unfit_radio(links: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
     kinds = {link["radio"]["kind"] for link in links if link.get("radio")}
     if {"lte", "wifi"} <= kinds:
         yield "links", "LTE and Wi-Fi", "one of them in a scenario"
-    stations = {link["to"] for link in links if (link.get("radio") or {}).get("kind") == "lte" and link["radio"]["up"]}
+    stations = {
+        link["to"] for link in links if (link.get("radio") or {}).get("kind") == "lte" and link["radio"]["up"]
+    }
     if len(stations) > 1:
-        yield "links", f"LTE to {len(stations)} places", "one place behind the base station, to which all LTE links lead"
+        yield (
+            "links",
+            f"LTE to {len(stations)} places",
+            "one place behind the base station, to which all LTE links lead",
+        )

@@ -154,7 +154,9 @@ class Network:
             self.named.setdefault(one, [])
             for alias in {one, name}:
                 self.named[alias].append(len(self.links))
-            self.links.append({"name": one, "from": start, "to": end} | self._settings(settings, key) | access)
+            self.links.append(
+                {"name": one, "from": start, "to": end} | self._settings(settings, key) | access
+            )
 
     def _settings(self, found: dict[str, Any], key: Key) -> dict[str, Any]:
         scenario = self.book.scenario

@@ -168,10 +168,10 @@ def test_nobody_listens_at_the_target_of_a_stream():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with Proxy(profile(delay="1 ms"), doors(port, kind="tcp")) as running:
-        with socket.create_connection(("127.0.0.1", running.ports[0])) as talk:
-            talk.settimeout(WAIT_S)
-            assert talk.recv(10) == b""
+    running = Proxy(profile(delay="1 ms"), doors(port, kind="tcp"))
+    with running, socket.create_connection(("127.0.0.1", running.ports[0])) as talk:
+        talk.settimeout(WAIT_S)
+        assert talk.recv(10) == b""
 
 
 def test_strangers_that_write_to_a_clients_socket_are_not_heard():
@@ -202,8 +202,9 @@ def packets(capture: Path) -> list[tuple[int, int]]:
 
 def test_a_capture_has_every_packet_where_it_came_in_and_where_it_went_out(tmp_path):
     file = tmp_path / "both.pcapng"
-    with echo() as port, Proxy(profile(delay="5 ms"), doors(port), capture=file) as running:
-        with client(running.ports[0]) as talk:
+    with echo() as port:
+        running = Proxy(profile(delay="5 ms"), doors(port), capture=file)
+        with running, client(running.ports[0]) as talk:
             for _ in range(3):
                 talk.send(b"hand")
                 talk.recv(10)

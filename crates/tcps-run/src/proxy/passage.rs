@@ -117,6 +117,8 @@ impl Passage {
     ) -> Result<Self, RunError> {
         let layers = Layers::new(&network, settings.network.clone(), tally.names(), settings.seed)?;
         let start = monotonic_ns();
+        let mut tally = tally;
+        *lock(&shared.snapshot) = tally.snapshot(0, 0);
         Ok(Self {
             tape: tape(settings, doors.stamps() != "kernel")?,
             shared: shared.clone(),

@@ -279,7 +279,7 @@ class Remote(Talk):
 
 
 def files_of(content: Any) -> set[Path]:
-    """The files that a plan names by absolute paths, and Python files beside those with code, which these may import."""
+    """The files that a plan names by absolute paths."""
     if isinstance(content, dict):
         return set().union(*map(files_of, content.values()))
     if isinstance(content, list):
@@ -287,9 +287,7 @@ def files_of(content: Any) -> set[Path]:
             set() if content and isinstance(content[0], int | float) else set().union(*map(files_of, content))
         )
     path = _path(content)
-    if path is None:
-        return set()
-    return {path, *path.parent.glob("*.py")} if path.suffix == ".py" else {path}
+    return set() if path is None else {path}
 
 
 def _path(content: Any) -> Path | None:

@@ -103,7 +103,7 @@ def _read(path: Path, overrides: Sequence[str]) -> Profile:
     for key in origin.document:
         if key not in KEYS:
             raise origin.error((key,), "found a key that says nothing about a network", ", ".join(KEYS))
-    stub = {"nodes": {NEAR: {}, FAR: {}}, "components": {}, "flows": {}}
+    stub: dict[str, Any] = {"nodes": {NEAR: {}, FAR: {}}, "components": {}, "flows": {}}
     origin.document = stub | {"name": path.stem} | origin.document | {"links": _led(origin.document)}
     scenario = config.build(origin)
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:

@@ -252,7 +252,8 @@ impl Passage {
                     let went = doors.deliver(e, &letter.bytes);
                     let sent = clock.now();
                     let set_ns = at - letter.at;
-                    let delivery = Delivery { set_ns, delivered_ns: sent - e.arrived, bytes: letter.bytes.len() };
+                    let delivery =
+                        Delivery { set_ns, delivered_ns: sent - e.arrived, bytes: letter.bytes.len() };
                     let count = tally.of(e.door, e.from);
                     if went {
                         count.went(delivery);

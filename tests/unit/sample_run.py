@@ -188,6 +188,8 @@ def summary(
             "path": "op -> cloud",
             "set_delay_ms": 5.0,
             "delivered_delay_ms": spread(5.03, 0.05),
+            "set_rate_bps": 688_000.0,
+            "delivered_rate_bps": 687_990.0,
             "set_loss": 0.0,
             "delivered_loss": 0.0,
         }

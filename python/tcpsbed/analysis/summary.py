@@ -155,6 +155,8 @@ def _emulated(path: Found) -> dict[str, Any]:
         "set_delay_ms": ms((path.get("set_delay_ns") or {}).get("mean")),
         "delivered_delay_ms": distribution_ms(path.get("delivered_delay_ns")),
         "error_ms": distribution_ms(path.get("error_ns")),
+        "set_rate_bps": path.get("set_rate_bps"),
+        "delivered_rate_bps": path.get("delivered_rate_bps"),
         "set_loss": path.get("set_loss"),
         "delivered_loss": path.get("delivered_loss"),
         "stamps": path.get("stamps"),

@@ -8,7 +8,7 @@ from typing import Any
 from tcpsbed.report import bars, markup
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, Html, bar, words
-from tcpsbed.report.numbers import count, finite, general, ms, percent, place, size, statistic, us
+from tcpsbed.report.numbers import count, finite, general, ms, percent, place, rate, size, statistic, us
 
 
 def network(run: RunFolder) -> Html:
@@ -153,6 +153,8 @@ def emulated(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]
             ms(entry.get("set_delay_ms")),
             *(ms(statistic(entry.get("delivered_delay_ms"), key)) for key in ("mean", "p50", "p99")),
             *(ms(statistic(entry.get("error_ms"), key)) for key in ("p50", "p99")),
+            rate(entry.get("set_rate_bps")),
+            rate(entry.get("delivered_rate_bps")),
             percent(entry.get("set_loss")),
             percent(entry.get("delivered_loss")),
             count(entry.get("packets")),
@@ -169,6 +171,8 @@ def emulated(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]
     ]
     columns += [Column("error p50", "ms"), Column("error p99", "ms")]
     columns += [
+        Column("rate set"),
+        Column("delivered"),
         Column("loss set"),
         Column("delivered"),
         Column("packets"),

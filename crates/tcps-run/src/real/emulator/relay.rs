@@ -1,6 +1,6 @@
 //! The loop of the emulator: from ports into the network, and out again when the network says so.
 
-use super::{Entered, Ports, Taken};
+use super::{journey::Journey, Entered, Ports, Taken};
 use crate::{
     background::BusyNetwork,
     node::histogram,
@@ -12,7 +12,7 @@ use crate::{
         socket::MAX_DATAGRAM,
         wait::{privileges, Waiter},
     },
-    report::{Emulated, NodeSelf, RealSelf, Report, Spread},
+    report::{NodeSelf, RealSelf, Report, Spread},
 };
 use hdrhistogram::Histogram;
 use std::{
@@ -38,16 +38,6 @@ struct Letter {
     entered: Time,
     bytes: Vec<u8>,
     copies: u16,
-}
-
-/// Set against delivered, for one ordered pair of nodes.
-struct Journey {
-    set: Histogram<u64>,
-    delivered: Histogram<u64>,
-    error: Histogram<u64>,
-    lost: u64,
-    /// Packets that the network delivered and the kernel would not take.
-    unsent: u64,
 }
 
 /// The emulator with its nodes joined, ready to start.
@@ -222,7 +212,7 @@ impl Relay {
                 NetEvent::Duplicated { packet, .. } => self.letters[packet.payload as usize].copies += 1,
                 NetEvent::Dropped { at, packet, link, reason } => {
                     let from = self.letters[packet.payload as usize].from;
-                    self.paths.entry((from, packet.dst)).or_insert_with(Journey::new).lost += 1;
+                    self.paths.entry((from, packet.dst)).or_insert_with(Journey::new).lose();
                     if packet.class != ASIDE_CLASS {
                         let row = Record {
                             value: at - packet.sent_ns,
@@ -246,15 +236,10 @@ impl Relay {
         let (arrived, from, exit) = (letter.arrived, letter.from, letter.exit);
         let set = (at - letter.entered).max(0);
         let went = self.ports.deliver(exit, packet.dst, packet.dscp, &letter.bytes);
-        let sent = self.clock.now();
+        let sent = went.then(|| self.clock.now());
         let path = self.paths.entry((from, packet.dst)).or_insert_with(Journey::new);
-        if went {
-            let _ = path.set.record(set as u64);
-            let _ = path.delivered.record((sent - arrived).max(0) as u64);
-            let _ = path.error.record((sent - arrived - set).max(0) as u64);
-        } else {
-            path.unsent += 1;
-        }
+        path.leaves(at, packet.wire_bytes);
+        path.left(set, arrived, sent, packet.wire_bytes);
         self.let_go(packet.payload);
     }
 
@@ -311,8 +296,7 @@ impl Relay {
         let name = |n: u16| plan.nodes[n as usize].name.as_str();
         let stamps = self.ports.stamps();
         for ((from, to), p) in self.paths.iter().filter(|(_, p)| p.decided() > 0) {
-            let times = (&p.set, &p.delivered, &p.error);
-            report.emulator.push(Emulated::new(stamps, name(*from), name(*to), times, p.decided(), p.lost));
+            report.emulator.push(p.report(stamps, name(*from), name(*to)));
         }
         report.nodes.push(NodeSelf {
             name: "emulator".into(),
@@ -334,16 +318,5 @@ impl Relay {
             ..NodeSelf::default()
         });
         report
-    }
-}
-
-impl Journey {
-    /// Packets whose fate is known; those under way at the end are neither lost nor delivered.
-    fn decided(&self) -> u64 {
-        self.lost + self.unsent + self.delivered.len()
-    }
-
-    fn new() -> Self {
-        Self { set: histogram(), delivered: histogram(), error: histogram(), lost: 0, unsent: 0 }
     }
 }

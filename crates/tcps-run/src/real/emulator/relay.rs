@@ -3,6 +3,7 @@
 use super::{journey::Journey, Entered, Ports, Taken};
 use crate::{
     background::BusyNetwork,
+    network_rows,
     node::histogram,
     plan::{Action, Plan},
     real::{
@@ -23,7 +24,7 @@ use tcps_core::{
     record::{Kind, Record},
     time::{Time, NEVER},
 };
-use tcps_net::{LinkChange, NetEvent, Packet, ASIDE_CLASS};
+use tcps_net::{LinkChange, NetEvent, Packet};
 
 /// Datagrams taken from a port before the others have their turn.
 const BATCH: usize = 64;
@@ -213,18 +214,8 @@ impl Relay {
                 NetEvent::Dropped { at, packet, link, reason } => {
                     let from = self.letters[packet.payload as usize].from;
                     self.paths.entry((from, packet.dst)).or_insert_with(Journey::new).lose();
-                    if packet.class != ASIDE_CLASS {
-                        let row = Record {
-                            value: at - packet.sent_ns,
-                            index: packet.index,
-                            size: packet.wire_bytes,
-                            flow: packet.class,
-                            point: link,
-                            detail: reason as u8,
-                            ..Record::new(at, Kind::Dropped)
-                        };
-                        self.ring.push(&row);
-                    }
+                    let row = network_rows::dropped(at, &packet, link, reason);
+                    row.iter().for_each(|row| self.ring.push(row));
                     self.let_go(packet.payload);
                 }
             }
@@ -276,13 +267,9 @@ impl Relay {
         if now < self.probe_at {
             return;
         }
-        for (id, link) in plan.network.links.iter().enumerate() {
-            if link.rate_bps.is_some() || link.opportunities_ns.is_some() {
-                let q = self.network.queue(now, id as u16);
-                let value = q.wait_ns;
-                let (index, size, point) = (q.packets as u32, q.bytes as u32, id as u16);
-                self.ring.push(&Record { value, index, size, point, ..Record::new(now, Kind::Queue) });
-            }
+        for link in network_rows::queued_links(plan) {
+            let found = self.network.queue(now, link);
+            self.ring.push(&network_rows::queue(now, link, found));
         }
         let period = plan.queue_probe_ns.unwrap_or(NEVER).max(1);
         self.probe_at += period * ((now - self.probe_at) / period + 1);

@@ -6,8 +6,8 @@ use crate::{
     packet::TRAFFIC_BASE,
     queue::Flows,
     spec::{
-        Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, SlotSpec, TcpSpec, TrafficModel, TrafficSpec,
-        VbrModel,
+        Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, SlotSpec, TcpSpec, TrafficModel,
+        TrafficSpec, VbrModel,
     },
 };
 use std::{collections::BTreeSet, fmt::Display};

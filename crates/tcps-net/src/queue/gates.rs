@@ -76,7 +76,9 @@ impl QueueDiscipline for Gates {
                     Some(start) if start <= now => return self.queues[class].0.pop(),
                     Some(_) => break,
                     // It came when the line was faster.
-                    None => refused.extend(self.queues[class].0.pop().map(|p| (p.packet, DropReason::Managed))),
+                    None => {
+                        refused.extend(self.queues[class].0.pop().map(|p| (p.packet, DropReason::Managed)))
+                    }
                 }
             }
         }

@@ -19,12 +19,7 @@ pub struct Frames {
 impl Frames {
     /// Frames in order of time in packets of at most `packet_bytes` on the wire, of which `overhead_bytes` are
     /// headers; `loop_ns` is the length of a round.
-    pub fn new(
-        frames: Recording,
-        loop_ns: Option<Time>,
-        packet_bytes: u32,
-        overhead_bytes: u32,
-    ) -> Self {
+    pub fn new(frames: Recording, loop_ns: Option<Time>, packet_bytes: u32, overhead_bytes: u32) -> Self {
         Self { frames, loop_ns, packet_bytes, overhead_bytes, place: 0, base: 0, sent: 0 }
     }
 }

@@ -101,10 +101,7 @@ fn traffic(s: &mut Stream, i: usize, vertices: u64) -> TrafficSpec {
             packet_bytes: 78 + packet_bytes,
             overhead_bytes: 78,
         },
-        _ => TrafficModel::Replay {
-            recording: 1,
-            loop_ns: Some(7 * MS + 1),
-        },
+        _ => TrafficModel::Replay { recording: 1, loop_ns: Some(7 * MS + 1) },
     };
     TrafficSpec {
         name: format!("t{i}.forward"),

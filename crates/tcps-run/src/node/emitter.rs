@@ -155,7 +155,8 @@ impl Node {
             let e = &mut self.emitters[i];
             let late = now - e.next();
             // A loop that is late at the end makes the last sample of the plan, not one after it.
-            let behind = if late < MOST_LATE_NS { 0 } else { late.min(e.stop_ns - 1 - e.next()) / e.period_ns };
+            let behind =
+                if late < MOST_LATE_NS { 0 } else { late.min(e.stop_ns - 1 - e.next()) / e.period_ns };
             self.missed_ticks += behind as u64;
             e.tick += 1 + behind as u64;
             let echo = e.probe.as_mut().and_then(|p| p.command(now, here));

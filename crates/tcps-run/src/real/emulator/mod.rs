@@ -215,7 +215,15 @@ mod tests {
     fn a_merged_packet_is_accounted_to_its_flow_and_oldest_sample_as_in_virtual_time() {
         let (mut packet, plan) = (Vec::new(), plan("dpm"));
         let (audio, video, delay_us) = (None, None, None);
-        let head = Repr { fragments: 2, repeated: false, delay_us, timestamp_ms: 0, audio, video, has_trailer: true };
+        let head = Repr {
+            fragments: 2,
+            repeated: false,
+            delay_us,
+            timestamp_ms: 0,
+            audio,
+            video,
+            has_trailer: true,
+        };
         head.emit(&mut packet);
         packet.extend_from_slice(&[0; 24]);
         trailer::emit(&[], &[Position { sample: 0, index: 515, origin_ns: 0 }], &[], &mut packet);

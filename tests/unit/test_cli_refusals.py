@@ -15,11 +15,11 @@ from tcpsbed.cli.app import app
 REFUSED = {
     "a column of the built-in hand": (
         ["predict", "compare", "--columns", "x,y"],
-        "--columns: found \"x,y\"; allowed: with a recording of your own",
+        '--columns: found "x,y"; allowed: with a recording of your own',
     ),
     "a rate of the built-in hand": (
         ["predict", "compare", "--rate", "500 Hz"],
-        "--rate: found \"500 Hz\"; allowed: with a recording of your own",
+        '--rate: found "500 Hz"; allowed: with a recording of your own',
     ),
     "a rise time that nothing counts": (
         ["map", "{step}", "--rise", "50"],
@@ -51,7 +51,9 @@ def test_options_without_effect_are_refused(scenarios: Path, case: str) -> None:
 
 def test_a_scenario_with_two_loops_asks_which(scenarios: Path, tmp_path: Path) -> None:
     other = tmp_path / "two.toml"
-    text = (scenarios / "step.toml").read_text().replace('name = "step"', 'name = "two"\nsessions = ["a", "b"]')
+    text = (
+        (scenarios / "step.toml").read_text().replace('name = "step"', 'name = "two"\nsessions = ["a", "b"]')
+    )
     other.write_text(text.replace('signals = ["tactile-teleoperator.sense"]', ""))
     status, printed, said = run(scenarios, ["map", str(other), "--cells", "2x2", "--runs", "1"])
     assert (status, printed) == (2, "") and "--loop: found 2 loops; allowed: a/tactile" in said
@@ -62,7 +64,19 @@ def test_a_scenario_with_two_loops_asks_which(scenarios: Path, tmp_path: Path) -
 
 
 def test_no_gains_are_json_too(scenarios: Path) -> None:
-    words = ["tune", "--rtt", "400 ms", "--overshoot", "0", "--undershoot", "0", "--loss", "60%", "--runs", "2"]
+    words = [
+        "tune",
+        "--rtt",
+        "400 ms",
+        "--overshoot",
+        "0",
+        "--undershoot",
+        "0",
+        "--loss",
+        "60%",
+        "--runs",
+        "2",
+    ]
     status, printed, _ = run(scenarios, [*words, "--json"])
     assert status == 1 and json.loads(printed)["kp"] is None
 

@@ -135,7 +135,9 @@ def test_slots_and_a_measured_histogram_reach_the_plan(plan, tmp_path):
     assert link["jitter"] == {"delay": delay, "reorder": True}
     for wrong in ("from_us,count\n100,5\n200,3\n", "from_us,count\n100,5\n90,0\n", "from_us,count\n1,0\n"):
         (tmp_path / "delays.csv").write_text(wrong)
-        with pytest.raises(ConfigError, match=r"links\.l1\.jitter\.histogram: found delays\.csv, which is no"):
+        with pytest.raises(
+            ConfigError, match=r"links\.l1\.jitter\.histogram: found delays\.csv, which is no"
+        ):
             plan(text)
 
 
@@ -267,6 +269,8 @@ def test_captures_play_side_by_side_sped_up_and_scaled_to_a_rate(plan, tmp_path)
 
 def test_all_pairs_share_what_they_play(plan, tmp_path):
     (tmp_path / "one.csv").write_text("time,bytes\n0.0,100\n0.5,300\n")
-    found = plan(LINE + '[traffic.mix]\non = "all-to-all"\namong = ["a", "b", "c"]\nfile = "one.csv"\n')["network"]
+    found = plan(LINE + '[traffic.mix]\non = "all-to-all"\namong = ["a", "b", "c"]\nfile = "one.csv"\n')[
+        "network"
+    ]
     assert [entry["model"]["recording"] for entry in found["traffic"]] == [0] * 6
     assert found["recordings"] == [[[0, 100], [500_000_000, 300]]]

@@ -75,7 +75,8 @@ def test_a_cell_is_named_by_all_that_its_result_depends_on() -> None:
 
 
 @pytest.mark.parametrize(
-    "named, file", [("./hold.py:Hold", "hold.py"), ("my.hold:Hold", "my/hold.py"), ("hold:Hold", "hold/__init__.py")]
+    "named, file",
+    [("./hold.py:Hold", "hold.py"), ("my.hold:Hold", "my/hold.py"), ("hold:Hold", "hold/__init__.py")],
 )
 def test_code_that_was_edited_makes_other_cells(tmp_path: Path, named: str, file: str) -> None:
     def keys() -> list[str]:

@@ -8,7 +8,19 @@ from typing import Any
 from tcpsbed.report import bars, markup
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, Html, bar, words
-from tcpsbed.report.numbers import count, finite, general, ms, percent, place, rate, seconds, size, statistic, us
+from tcpsbed.report.numbers import (
+    count,
+    finite,
+    general,
+    ms,
+    percent,
+    place,
+    rate,
+    seconds,
+    size,
+    statistic,
+    us,
+)
 
 
 def network(run: RunFolder) -> Html:

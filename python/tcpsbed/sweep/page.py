@@ -32,7 +32,13 @@ def render(survey: Survey, rows: Sequence[Row], failures: int) -> str:
     """The page as text."""
     sheet = Sheet()
     sections = [_flow(flow, found, survey.axes, sheet) for flow, found in groups(rows, survey.axes).items()]
-    disturbed = len({tuple(row[key] for key in ("seed", *(a.key for a in survey.axes))) for row in rows if row["disturbed"]})
+    disturbed = len(
+        {
+            tuple(row[key] for key in ("seed", *(a.key for a in survey.axes)))
+            for row in rows
+            if row["disturbed"]
+        }
+    )
     body = _header(survey, failures, disturbed) + "".join(sections)
     return html.document(
         f"{survey.file.stem} sweep · tcpsbed", body, sheet, {"events": [], "windows": [], "warmup": None}

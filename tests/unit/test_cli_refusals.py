@@ -50,34 +50,28 @@ def test_options_without_effect_are_refused(scenarios: Path, case: str) -> None:
 
 
 def test_a_scenario_with_two_loops_asks_which(scenarios: Path, tmp_path: Path) -> None:
-    other = tmp_path / "two.toml"
-    text = (
-        (scenarios / "step.toml").read_text().replace('name = "step"', 'name = "two"\nsessions = ["a", "b"]')
+    text = (scenarios / "step.toml").read_text().replace('name = "step"', 'sessions = ["a", "b"]')
+    robot = next(line for line in text.splitlines() if line.startswith("tactile-teleoperator"))
+    robots = (
+        robot.replace(
+            "tactile-teleoperator = {", f'{name} = {{ kind = "tactile-teleoperator", session = "{session}",'
+        )
+        for name, session in (("left", "a"), ("right", "b"))
     )
-    other.write_text(text.replace('signals = ["tactile-teleoperator.sense"]', ""))
-    status, printed, said = run(scenarios, ["map", str(other), "--cells", "2x2", "--runs", "1"])
-    assert (status, printed) == (2, "") and "--loop: found 2 loops; allowed: a/tactile" in said
-    status, printed, said = run(
-        scenarios, ["map", str(other), "--cells", "2x2", "--runs", "1", "--loop", "b/tactile-teleoperator"]
-    )
+    two = tmp_path / "two.toml"
+    two.write_text(text.replace(robot, "\n".join(robots)).partition("[measure]")[0])
+    few = ["--cells", "2x2", "--runs", "1", "--rtt", "0 ms..2 ms"]
+    status, printed, said = run(scenarios, ["map", str(two), *few])
+    assert (status, printed) == (2, "") and "--loop: found 2 loops; allowed: " in said
+    names = said.partition("allowed: ")[2].strip().split(", ")
+    assert len(names) == 2 and "right" in names[1]
+    status, printed, said = run(scenarios, ["map", str(two), *few, "--loop", names[1]])
     assert status == 0 and "RTT" in printed, said
 
 
-def test_no_gains_are_json_too(scenarios: Path) -> None:
-    words = [
-        "tune",
-        "--rtt",
-        "400 ms",
-        "--overshoot",
-        "0",
-        "--undershoot",
-        "0",
-        "--loss",
-        "60%",
-        "--runs",
-        "2",
-    ]
-    status, printed, _ = run(scenarios, [*words, "--json"])
+def test_no_gains_are_json_too(scenarios: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tcpsbed.control.tuning.tune", lambda *_, **__: None)
+    status, printed, _ = run(scenarios, ["tune", "--rtt", "400 ms", "--json"])
     assert status == 1 and json.loads(printed)["kp"] is None
 
 

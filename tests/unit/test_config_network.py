@@ -269,7 +269,8 @@ def test_captures_play_side_by_side_sped_up_and_scaled_to_a_rate(plan, tmp_path)
 
 def test_all_pairs_share_what_they_play(plan, tmp_path):
     (tmp_path / "one.csv").write_text("time,bytes\n0.0,100\n0.5,300\n")
-    found = plan(LINE + '[traffic.mix]\non = "all-to-all"\namong = ["a", "b", "c"]\nfile = "one.csv"\n')[
+    both_ways = LINE.replace('duplex = "simplex"\n', "")
+    found = plan(both_ways + '[traffic.mix]\non = "all-to-all"\namong = ["a", "b", "c"]\nfile = "one.csv"\n')[
         "network"
     ]
     assert [entry["model"]["recording"] for entry in found["traffic"]] == [0] * 6

@@ -120,8 +120,14 @@ def stability_map(
     loop = _loop(scenario, which)
     grid = _grid(loop, (rtt, loss, cells), (gain, period, jitter), bursts, aligned=aligned)
     limits = Limits(math.inf if rise is None else rise, overshoot)
-    answers = "commands" if on_command else "ticks"
-    bench = Bench(loop.step, runs, scenario.duration_ns / 1e6, scenario.seed, limits, answers)
+    bench = Bench(
+        loop.step,
+        runs,
+        scenario.duration_ns / 1e6,
+        scenario.seed,
+        limits,
+        "commands" if on_command else "ticks",
+    )
     bar = Progress(f"{scenario.name}, {runs} runs a cell", quiet=quiet or as_json)
     try:
         found = stability.compute(grid, bench, bar)

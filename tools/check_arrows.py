@@ -46,7 +46,7 @@ PACKAGES = {
     "reproduce": ["tcpsbed", "report"],
     "control": ["tcpsbed", "report"],
     "qos": ["tcpsbed", "report"],
-    "proxy": ["report"],
+    "proxy": ["analysis", "report"],
     "cli": ["sweep", "reproduce", "control", "qos", "proxy"],
 }
 

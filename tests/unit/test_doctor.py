@@ -86,7 +86,7 @@ def test_trying_keeps_no_privilege():
 
 
 def test_every_run_keeps_an_answer(scenarios: Path, tmp_path: Path):
-    tcpsbed.run(scenarios / "quickstart.toml", out=tmp_path / "run", set=['duration="0.5 s"'])
+    tcpsbed.run(scenarios / "quickstart.toml", out=tmp_path / "run", set=['duration="1 s"'])
     kept = json.loads((tmp_path / "run" / "doctor.json").read_text())
     assert list(kept["sections"]) == ["clock", "interfaces"]
     assert kept.keys() == doctor.glance().keys()

@@ -39,6 +39,7 @@ pub mod stats;
 pub mod topology;
 pub mod traffic;
 pub mod turns;
+mod windows;
 
 pub use change::LinkChange;
 pub use error::NetError;

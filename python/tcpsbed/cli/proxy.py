@@ -6,7 +6,6 @@ import json
 import shlex
 import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -218,12 +217,12 @@ def _span(text: str, read: Any) -> float:
 
 
 @contextmanager
-def _asked_to_end() -> Iterator[threading.Event]:
-    """Turns Ctrl-C and a request to end into a flag: both are the usual end."""
-    asked = threading.Event()
+def _asked_to_end() -> Iterator[list[int]]:
+    """Notes Ctrl-C and a request to end: both are the usual end. A handler may take no lock, so it is a plain list."""
+    asked: list[int] = []
 
-    def note(_signal: int, _frame: FrameType | None) -> None:
-        asked.set()
+    def note(number: int, _frame: FrameType | None) -> None:
+        asked.append(number)
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -250,11 +249,12 @@ class Session:
             self._say(f"{row['port']}/{row['kind']} → {row['target']}  through {running.profile.name}")
         self._note_streams()
 
-    def watch(self, asked: threading.Event, end_s: float) -> None:
+    def watch(self, asked: list[int], end_s: float) -> None:
         """Until it is asked to end, or the time is over."""
         begun, told = time.monotonic(), time.monotonic()
         with _Screen(self.shown) as screen:
-            while not asked.wait(LOOK_S) and time.monotonic() - begun < end_s and not self.proxy.ended():
+            while not asked and time.monotonic() - begun < end_s and not self.proxy.ended():
+                time.sleep(LOOK_S)
                 self._look()
                 snapshot = self.proxy.snapshot()
                 screen.draw(self.proxy.profile.name, snapshot)

@@ -26,8 +26,11 @@ def dump_document(document: dict[str, Any]) -> str:
 
 
 def _tables(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
-    """The lines of a table: its own values first, then its tables; those below the second level stand in braces."""
-    values = {key: value for key, value in table.items() if not (isinstance(value, dict) and len(path) < 2)}
+    """The lines of a table: its own values first, then its tables. Those below the second level stand in braces, and so
+    do those of a section that has values behind them: order is that of nodes and components in a run.
+    """
+    braced = len(path) > 1 or (bool(path) and _has_value_behind_table(table))
+    values = {key: value for key, value in table.items() if braced or not isinstance(value, dict)}
     lines = [f"{_key(key)} = {value_text(value)}" for key, value in values.items()]
     if path and (lines or not table):
         lines = ["", f"[{'.'.join(_key(part) for part in path)}]", *lines]
@@ -35,6 +38,11 @@ def _tables(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
         if key not in values:
             lines += _tables(value, (*path, key))
     return lines
+
+
+def _has_value_behind_table(table: dict[str, Any]) -> bool:
+    kinds = [isinstance(value, dict) for value in table.values()]
+    return True in kinds and False in kinds[kinds.index(True) :]
 
 
 def _key(key: str) -> str:

@@ -38,6 +38,7 @@ WHOLE = "(value)"
 """The column of entries that are a plain value, such as `ms-com = "left"`."""
 _TOML = "toml: "
 _MOST_EXACT = 2**53
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]|_x[0-9A-Fa-f]{4}_")
 
 
@@ -106,7 +107,7 @@ def _write_entries(sheet: Worksheet, sections: dict[str, dict[str, Any]]) -> Non
     every = [entry for entries in sections.values() for entry in entries.values()]
     columns = list(dict.fromkeys(key for entry in every if isinstance(entry, dict) for key in entry))
     plain = [WHOLE] if any(not isinstance(entry, dict) for entry in every) else []
-    sheet.append([*HEAD, *plain, *columns])
+    sheet.append([*HEAD, *plain, *(_head(key) for key in columns)])
     for section, entries in sections.items():
         if not entries:
             sheet.append([section])
@@ -124,20 +125,29 @@ def _keys(table: dict[str, Any], path: tuple[str, ...] = ()) -> list[tuple[str, 
         if isinstance(value, dict) and value and len(here) < 2:
             found += _keys(value, here)
         else:
-            found.append(
-                (".".join(value_text(part) if "." in part or '"' in part else part for part in here), value)
-            )
+            parts = (part if _BARE.fullmatch(part) else _escaped(value_text(part)) for part in here)
+            found.append((".".join(parts), value))
     return found
+
+
+def _head(key: str) -> str:
+    """The heading of a column."""
+    return key if _is_plain(key) and key != WHOLE else _TOML + _escaped(value_text(key))
 
 
 def _cell(value: Any) -> str | int | bool:
     """What a cell holds: plain where it reads back the same, else TOML."""
     if isinstance(value, bool) or (isinstance(value, int) and abs(value) <= _MOST_EXACT):
         return value
-    if isinstance(value, str) and value.strip() == value != "" and not value.startswith((_TOML, "=")):
-        if not _UNSAFE.search(value) and not re.fullmatch(r"#[A-Z0-9/!?]+", value):
-            return value
+    if isinstance(value, str) and _is_plain(value):
+        return value
     return _TOML + _escaped(value_text(value))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a spreadsheet gives a text back as it is: no formula, no error value, no letters that it changes."""
+    edges = text.strip() != text or text == "" or text.startswith((_TOML, "="))
+    return not (edges or _UNSAFE.search(text) or re.fullmatch(r"#[A-Z0-9/!?]+", text))
 
 
 def _escaped(text: str) -> str:
@@ -194,7 +204,10 @@ def _parts(file: Path, place: str, key: str) -> list[str]:
 
 def _read_entries(file: Path, sheet: Worksheet, document: dict[str, Any]) -> None:
     rows = list(sheet.iter_rows(values_only=True))
-    head = [str(cell) if cell is not None else "" for cell in (rows[0] if rows else HEAD)]
+    first = enumerate(rows[0] if rows else HEAD)
+    head = [
+        str(_value(file, f"{sheet.title}!1 ({n + 1})", cell if cell is not None else "")) for n, cell in first
+    ]
     if tuple(head[:2]) != HEAD:
         raise ConfigError(f"found {head[:2]}", file=file, key=f"{sheet.title}!A1", allowed=", ".join(HEAD))
     for number, row in enumerate(rows[1:], 2):
@@ -214,5 +227,6 @@ def _read_entries(file: Path, sheet: Worksheet, document: dict[str, Any]) -> Non
             for key, cell in zip(head[2:], row[2:], strict=False)
             if cell is not None
         }
+        whole = found.pop(WHOLE, None) if rows[0][2:3] == (WHOLE,) else None
         name = str(_value(file, f"{sheet.title}!B{number}", row[1]))
-        entries[name] = found.get(WHOLE, found)
+        entries[name] = found if whole is None else whole

@@ -8,6 +8,7 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from tcpsbed.doctor.finding import Finding, attempt, ran
@@ -46,12 +47,12 @@ def examine() -> Iterator[Finding]:
     alone = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-rn"]
     for name, words in DISCIPLINES.items():
         script = f"ip link add a0 type veth peer name b0 && tc qdisc add dev a0 root {words}"
-        yield attempt(f"queue discipline {name}", lambda s=script: _sh(alone, s), MODULES)
+        yield attempt(f"queue discipline {name}", partial(_sh, alone, script), MODULES)
     for name, words in DEVICES.items():
         script = "ip tuntap add a0 mode tun" if name == "tun" else f"ip link add a0 type {words}"
         if "p0" in words:
             script = f"ip link add p0 type veth peer name q0 && {script}"
-        yield attempt(f"device {name}", lambda s=script: _sh(alone, s), MODULES)
+        yield attempt(f"device {name}", partial(_sh, alone, script), MODULES)
     yield attempt("io_uring", _io_uring, "sysctl -w kernel.io_uring_disabled=0")
     yield attempt("BPF", _bpf, "run as root, or sysctl -w kernel.unprivileged_bpf_disabled=0")
     yield attempt("AF_XDP", _xdp, "run as root")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from tcpsbed.doctor.finding import Finding, attempt, ran
@@ -30,7 +31,7 @@ CODECS = ("h264", "vp8", "libvpx-vp9", "libaom-av1", "opus", "mjpeg")
 def programs() -> Iterator[Finding]:
     """Programs, each asked for its version."""
     for name, (command, remedy) in PROGRAMS.items():
-        yield attempt(name, lambda c=command: ran(c), remedy)
+        yield attempt(name, partial(ran, command), remedy)
 
 
 def media() -> Iterator[Finding]:
@@ -38,19 +39,19 @@ def media() -> Iterator[Finding]:
     for name in RENDERERS:
         environment = os.environ | {"MUJOCO_GL": name}
         yield attempt(
-            f"renderer {name}", lambda e=environment: ran([sys.executable, "-c", RENDER], env=e), LIBRARIES
+            f"renderer {name}", partial(ran, [sys.executable, "-c", RENDER], env=environment), LIBRARIES
         )
     for name in CODECS:
-        yield attempt(f"codec {name}", lambda n=name: _codec(n), "pip install av")
+        yield attempt(f"codec {name}", partial(_codec, name), "pip install av")
     yield attempt(
         "sound card",
-        lambda: _opened("/dev/snd/pcm*p"),
+        partial(_opened, "/dev/snd/pcm*p"),
         "a sound card; without one: pulseaudio with a null sink",
     )
     yield attempt(
-        "camera", lambda: _opened("/dev/video*"), "a camera; without one, files and robots' cameras serve"
+        "camera", partial(_opened, "/dev/video*"), "a camera; without one, files and robots' cameras serve"
     )
-    yield attempt("input devices (uinput)", lambda: _opened("/dev/uinput"), "modprobe uinput, as root")
+    yield attempt("input devices (uinput)", partial(_opened, "/dev/uinput"), "modprobe uinput, as root")
 
 
 def _codec(name: str) -> str:

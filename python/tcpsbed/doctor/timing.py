@@ -16,14 +16,17 @@ SECONDS = 3.0
 """Length of the measurement."""
 GOOD_P99_US = 500.0
 """99th percentile of lateness that a 1 kHz loop bears: half its period."""
-LIMITS = 'echo "$USER - rtprio 90\n$USER - memlock unlimited" | sudo tee /etc/security/limits.d/tcpsbed.conf, and log in again'
+LIMITS = (
+    'printf "%s - rtprio 90\\n%s - memlock unlimited\\n" $USER $USER '
+    "| sudo tee /etc/security/limits.d/tcpsbed.conf, and log in again"
+)
 _SO_TIMESTAMPNS = 35
 
 
 def privileges() -> Iterator[Finding]:
     """SCHED_FIFO and locked memory."""
-    yield attempt("SCHED_FIFO", _fifo, LIMITS.replace("\n", "\\n"))
-    yield attempt("locked memory", _locked, LIMITS.replace("\n", "\\n"))
+    yield attempt("SCHED_FIFO", _fifo, LIMITS)
+    yield attempt("locked memory", _locked, LIMITS)
     yield attempt("receive stamps of the kernel", _stamped)
 
 

@@ -103,7 +103,7 @@ def _read(path: Path, overrides: Sequence[str]) -> Profile:
     for key in origin.document:
         if key not in KEYS:
             raise origin.error((key,), "found a key that says nothing about a network", ", ".join(KEYS))
-    stub = {"nodes": {NEAR: {}, FAR: {}}, "components": {}, "flows": {}}
+    stub: dict[str, Any] = {"nodes": {NEAR: {}, FAR: {}}, "components": {}, "flows": {}}
     origin.document = stub | {"name": path.stem} | origin.document | {"links": _led(origin.document)}
     scenario = config.build(origin)
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
@@ -118,7 +118,8 @@ def settings_of(link: Mapping[str, str | float]) -> list[str]:
 
 def _refuse_new(document: dict[str, Any], overrides: Sequence[str]) -> None:
     """An override changes a link of the profile; a new one would be a way around it."""
-    names = list(document.get("links", {"path": {}}))
+    links = document.get("links", {"path": {}})
+    names = list(links) if isinstance(links, dict) else []
     for text in overrides:
         parts = text.partition("=")[0].split(".")
         if parts[0] == "links" and len(parts) > 1 and parts[1].strip() not in names:
@@ -131,7 +132,8 @@ def _led(document: dict[str, Any]) -> dict[str, Any]:
     """The links, those without ends led from near to far; without any, a link that does nothing."""
     links = document.get("links", {})
     if not isinstance(links, dict):
-        return {"links": links}
+        found: dict[str, Any] = links  # the scenario's model says what is wrong with it
+        return found
     ends = {"from": NEAR, "to": FAR}
     named = "graph" in document.get("topology", {})
     return {

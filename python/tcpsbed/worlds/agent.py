@@ -27,7 +27,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from tcpsbed import __version__, _tcps
+from tcpsbed import _tcps
 from tcpsbed.worlds.process import Process
 from tcpsbed.worlds.rows import RingDrain
 
@@ -91,7 +91,7 @@ class Agent:
         """A sign of life needs no answer."""
 
     def _hello(self) -> None:
-        self.say("hello", version=__version__, python=platform.python_version(), memory=str(self.memory))
+        self.say("hello", version=_tcps.version(), python=platform.python_version(), memory=str(self.memory))
 
     def _clock(self, number: int) -> None:
         self.say("clock", number=number, monotonic_ns=_tcps.monotonic_ns())

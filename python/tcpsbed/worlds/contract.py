@@ -66,7 +66,7 @@ class Hosting(ABC):
         """What this machine lacks for it, with a line that mends it; `None` if nothing. Tried, not read from a list."""
         return None
 
-    def refuse(self) -> None:
+    def refuse(self) -> None:  # noqa: B027 - nothing to do is a good answer
         """Raises `ConfigError` or `WorldError` if the scenario asks for what it cannot do, with the remedy."""
 
     lead_s: ClassVar[float] = 0.3
@@ -98,7 +98,7 @@ class Hosting(ABC):
         """The socket where nodes hand their network devices to the emulator; `None` if they have none."""
         return None
 
-    def teardown(self) -> None:
+    def teardown(self) -> None:  # noqa: B027 - nothing to do is a good answer
         """Takes away what `launch` has made, also after half of it; a second time does nothing."""
 
 
@@ -123,7 +123,7 @@ class Network(ABC):
         """Why it cannot join nodes of a hosting, and what to take instead; `None` if it can."""
         return None
 
-    def refuse(self) -> None:
+    def refuse(self) -> None:  # noqa: B027 - nothing to do is a good answer
         """Raises `ConfigError` or `WorldError` if the scenario asks for what it cannot do, with the remedy."""
 
     @abstractmethod
@@ -136,5 +136,5 @@ class Network(ABC):
         """What is not as it was set, each as a sentence; an empty list lets the run start."""
         return []
 
-    def teardown(self) -> None:
+    def teardown(self) -> None:  # noqa: B027 - nothing to do is a good answer
         """Takes away what `impair` has made, also after half of it; a second time does nothing."""

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tcpsbed import __version__, _tcps
+from tcpsbed import _tcps
 from tcpsbed.config.model.place import Host
 from tcpsbed.errors import WorldError
 from tcpsbed.worlds.agent import BEAT_S, digest
@@ -29,6 +29,7 @@ ANSWER_S = 30.0
 """Longest time that a host may take to answer before the run."""
 EXCHANGES = 30
 """Readings of a host's clock; the one with the shortest round trip counts (Cristian 1989)."""
+VERSION = _tcps.version()
 OPTIONS = (
     "-o",
     "BatchMode=yes",
@@ -177,7 +178,7 @@ class Link:
     def _advice(self) -> str:
         said = "".join(self.words)
         if "No module named" in said or "not found" in said:
-            return f"; install tcpsbed {__version__} there: {self.host.python} -m pip install tcpsbed=={__version__}"
+            return f"; install tcpsbed {VERSION} there: {self.host.python} -m pip install tcpsbed=={VERSION}"
         if "Permission denied" in said:
             return "; ssh must get in without a password: ssh-copy-id"
         return ""
@@ -191,10 +192,10 @@ class Link:
             If another version of tcpsbed runs there.
         """
         hello = self.ask("hello")
-        if hello["version"] != __version__:
+        if hello["version"] != VERSION:
             raise WorldError(
-                f"host {self.name} ({self.host.address}): found tcpsbed {hello['version']}, here is {__version__}; install "
-                f"the same there: {self.host.python} -m pip install tcpsbed=={__version__}"
+                f"host {self.name} ({self.host.address}): found tcpsbed {hello['version']}, here is {VERSION}; install "
+                f"the same there: {self.host.python} -m pip install tcpsbed=={VERSION}"
             )
         self.python, self.memory = hello["python"], hello["memory"]
         self.offset_ns, self.error_ns = self.clock()
@@ -279,7 +280,7 @@ class Remote(Talk):
 
 
 def files_of(content: Any) -> set[Path]:
-    """The files that a plan names by absolute paths, and Python files beside those with code, which these may import."""
+    """The files that a plan names by absolute paths."""
     if isinstance(content, dict):
         return set().union(*map(files_of, content.values()))
     if isinstance(content, list):
@@ -287,9 +288,7 @@ def files_of(content: Any) -> set[Path]:
             set() if content and isinstance(content[0], int | float) else set().union(*map(files_of, content))
         )
     path = _path(content)
-    if path is None:
-        return set()
-    return {path, *path.parent.glob("*.py")} if path.suffix == ".py" else {path}
+    return set() if path is None else {path}
 
 
 def _path(content: Any) -> Path | None:

@@ -31,7 +31,15 @@ impl Tape {
     }
 
     /// A datagram that was seen at a side at this moment of CLOCK_MONOTONIC. One too long for IP is left out.
-    pub fn datagram(&mut self, at: Time, side: u16, ends: (SocketAddr, SocketAddr), dscp: u8, bytes: &[u8], seen: Seen) {
+    pub fn datagram(
+        &mut self,
+        at: Time,
+        side: u16,
+        ends: (SocketAddr, SocketAddr),
+        dscp: u8,
+        bytes: &[u8],
+        seen: Seen,
+    ) {
         let (time, path) = (at + self.wall_ns, path(ends.0, ends.1));
         self.capture.block(time, |out| {
             let _ = pcapng::packet(out, u32::from(side), time, &path, dscp, bytes, seen);

@@ -215,6 +215,9 @@ mod tests {
         assert_eq!(steps(&text(1, json!({})), &text(1, burst)), None);
         let random = json!({"loss": {"kind": "random", "p": 0.1}});
         let found = steps(&text(1, json!({})), &text(2, random)).unwrap();
-        assert_eq!(found[0].1, LinkChange { delay_ns: Some(2 * MS), loss: Some(0.1), ..LinkChange::default() });
+        assert_eq!(
+            found[0].1,
+            LinkChange { delay_ns: Some(2 * MS), loss: Some(0.1), ..LinkChange::default() }
+        );
     }
 }

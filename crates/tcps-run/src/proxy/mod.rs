@@ -220,7 +220,11 @@ fn network(text: &Value, seed: u64) -> Result<NetworkSpec, RunError> {
 }
 
 /// The loop between two TUN devices, near and far, in a thread of its own.
-fn between(settings: &Settings, devices: [File; 2], shared: &Arc<Shared>) -> Result<JoinHandle<Outcome>, RunError> {
+fn between(
+    settings: &Settings,
+    devices: [File; 2],
+    shared: &Arc<Shared>,
+) -> Result<JoinHandle<Outcome>, RunError> {
     let network = network(&settings.network, settings.seed)?;
     let (doors, tally) = (Box::new(TunDoors::new(devices)), Tally::new(vec!["ip".into()]));
     let passage = Passage::new(settings, network, doors, tally, shared)?;

@@ -132,7 +132,8 @@ impl Inside {
     /// Runs the commands until the near one has ended.
     pub fn run(&self) -> Result<Ended, RunError> {
         network(&self.proxy.network, self.proxy.seed)?;
-        let (far, near) = (Namespace::open(FAR_IP, self.reach.clone())?, Namespace::open(NEAR_IP, Vec::new())?);
+        let (far, near) =
+            (Namespace::open(FAR_IP, self.reach.clone())?, Namespace::open(NEAR_IP, Vec::new())?);
         let shared = Arc::new(Shared::default());
         let thread = between(&self.proxy, [near.device, far.device], &shared)?;
         let reach = Reach::open(far.udp, far.tcp, &self.reach)?;
@@ -140,16 +141,18 @@ impl Inside {
             true => None,
             false => Some(far.place.spawn(&self.far)?),
         };
-        let status = near.place.spawn(&self.near).and_then(|mut child| {
-            child.wait().map_err(|e| RunError::new(format!("{}: {e}", self.near[0])))
-        });
+        let status = near
+            .place
+            .spawn(&self.near)
+            .and_then(|mut child| child.wait().map_err(|e| RunError::new(format!("{}: {e}", self.near[0]))));
         let mut notes = Vec::new();
         if let Some(server) = &mut server {
             notes.extend(end(server, &self.far[0]));
         }
         reach.close();
         shared.stop.store(true, Ordering::Relaxed);
-        let outcome = thread.join().map_err(|_| RunError::new("the emulator's loop died (please report this)"));
+        let outcome =
+            thread.join().map_err(|_| RunError::new("the emulator's loop died (please report this)"));
         let mut outcome = outcome?;
         outcome.errors.append(&mut notes);
         Ok(Ended { status: code(status?), outcome })
@@ -159,7 +162,8 @@ impl Inside {
 /// Ends the far command; what went wrong with it before, in words.
 fn end(server: &mut Child, name: &str) -> Option<String> {
     if let Ok(Some(status)) = server.try_wait() {
-        return (!status.success()).then(|| format!("far command {name} ended before the near one: {status}"));
+        return (!status.success())
+            .then(|| format!("far command {name} ended before the near one: {status}"));
     }
     // SAFETY: the child has not been waited for, so its number is its own.
     unsafe { libc::kill(server.id() as libc::pid_t, libc::SIGTERM) };
@@ -201,7 +205,8 @@ impl Namespace {
                 let _ = answer.send(command.spawn());
             }
         });
-        let made = from_place.recv().map_err(|_| RunError::new("a namespace's thread died (please report this)"))?;
+        let made =
+            from_place.recv().map_err(|_| RunError::new("a namespace's thread died (please report this)"))?;
         let (device, udp, tcp) = made?;
         Ok(Self { device, udp, tcp, place: Place(commands) })
     }
@@ -227,7 +232,10 @@ impl Place {
     fn spawn(&self, words: &[String]) -> Result<Child, RunError> {
         let (name, arguments) = words.split_first().ok_or_else(|| RunError::new("no command"))?;
         let mut command = Command::new(name);
-        command.args(arguments).env("TCPSBED_NEAR", NEAR_IP.to_string()).env("TCPSBED_FAR", FAR_IP.to_string());
+        command
+            .args(arguments)
+            .env("TCPSBED_NEAR", NEAR_IP.to_string())
+            .env("TCPSBED_FAR", FAR_IP.to_string());
         let (to_caller, answer) = channel();
         let gone = || RunError::new("a namespace's thread died (please report this)");
         self.0.send((command, to_caller)).map_err(|_| gone())?;

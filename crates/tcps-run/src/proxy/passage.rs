@@ -117,6 +117,8 @@ impl Passage {
     ) -> Result<Self, RunError> {
         let layers = Layers::new(&network, settings.network.clone(), tally.names(), settings.seed)?;
         let start = monotonic_ns();
+        let mut tally = tally;
+        *lock(&shared.snapshot) = tally.snapshot(0, 0);
         Ok(Self {
             tape: tape(settings, doors.stamps() != "kernel")?,
             shared: shared.clone(),
@@ -250,7 +252,8 @@ impl Passage {
                     let went = doors.deliver(e, &letter.bytes);
                     let sent = clock.now();
                     let set_ns = at - letter.at;
-                    let delivery = Delivery { set_ns, delivered_ns: sent - e.arrived, bytes: letter.bytes.len() };
+                    let delivery =
+                        Delivery { set_ns, delivered_ns: sent - e.arrived, bytes: letter.bytes.len() };
                     let count = tally.of(e.door, e.from);
                     if went {
                         count.went(delivery);

@@ -210,3 +210,79 @@ fn towards(target: SocketAddr) -> IpAddr {
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{proxy::DoorKind, real::clock::monotonic_ns};
+    use std::net::UdpSocket;
+
+    fn door(target: SocketAddr) -> DoorPlan {
+        let listen = "127.0.0.1:0".parse().unwrap();
+        DoorPlan { name: "a".into(), kind: DoorKind::Udp, listen, target }
+    }
+
+    fn socket() -> (UdpSocket, SocketAddr) {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+        let address = socket.local_addr().unwrap();
+        (socket, address)
+    }
+
+    /// What comes in at a place, once it is there.
+    fn take(doors: &mut UdpDoors, place: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Entered {
+        for _ in 0..10_000 {
+            match doors.receive(place, clock, buffer) {
+                Taken::Packet(entered) => return entered,
+                Taken::Stranger => panic!("a stranger"),
+                Taken::Empty => std::thread::sleep(std::time::Duration::from_millis(1)),
+            }
+        }
+        panic!("nothing came");
+    }
+
+    #[test]
+    fn each_client_has_a_socket_of_its_own_and_answers_find_back() {
+        let (server, target) = socket();
+        let mut doors = UdpDoors::bind(&[&door(target)]).unwrap();
+        let at = doors.addresses().unwrap()[0];
+        let (mut clock, mut buffer) = (RunClock::new(monotonic_ns()), [0; 64]);
+        let clients = [socket(), socket()];
+        let mut froms = Vec::new();
+        for (i, (client, _)) in clients.iter().enumerate() {
+            client.send_to(&[i as u8], at).unwrap();
+            let entered = take(&mut doors, 0, &mut clock, &mut buffer);
+            assert!(doors.deliver(&entered, &buffer[..entered.len]));
+            let mut got = [0; 8];
+            let (len, from) = server.recv_from(&mut got).unwrap();
+            assert_eq!(got[..len], [i as u8]);
+            froms.push(from);
+        }
+        assert_ne!(froms[0], froms[1]);
+        assert!(doors.changed(0), "there are more sockets to wait for");
+        for (i, (client, _)) in clients.iter().enumerate() {
+            server.send_to(&[10 + i as u8], froms[i]).unwrap();
+            let entered = take(&mut doors, 1 + i, &mut clock, &mut buffer);
+            assert_eq!(entered.from, FAR);
+            assert!(doors.deliver(&entered, &buffer[..entered.len]));
+            let mut got = [0; 8];
+            assert_eq!(client.recv_from(&mut got).unwrap(), (1, at));
+            assert_eq!(got[0], 10 + i as u8);
+        }
+    }
+
+    // [RFC 4787 §4.3]
+    #[test]
+    fn a_silent_client_is_forgotten_after_five_minutes_and_what_is_under_way_to_it_goes_nowhere() {
+        let (_server, target) = socket();
+        let mut doors = UdpDoors::bind(&[&door(target)]).unwrap();
+        let at = doors.addresses().unwrap()[0];
+        let (mut clock, mut buffer) = (RunClock::new(monotonic_ns()), [0; 64]);
+        socket().0.send_to(b"hand", at).unwrap();
+        let entered = take(&mut doors, 0, &mut clock, &mut buffer);
+        assert!(doors.changed(299 * SECOND) && doors.clients() == 1);
+        assert!(doors.changed(302 * SECOND + entered.arrived) && doors.clients() == 0);
+        assert_eq!(doors.descriptors().len(), 1);
+        assert!(!doors.deliver(&entered, b"hand"));
+    }
+}

@@ -58,7 +58,8 @@ pub fn measure(seconds: f64) -> Quality {
         let plain = wake_ups("timer, as it is", Waiting::Timer, part);
         let privileges = privileges(true);
         let timer = wake_ups("timer, with privileges", Waiting::Timer, part);
-        let (hybrid, stamps) = (wake_ups("hybrid, last 50 us spun", Waiting::Hybrid, part / 2), stamps(part / 2));
+        let (hybrid, stamps) =
+            (wake_ups("hybrid, last 50 us spun", Waiting::Hybrid, part / 2), stamps(part / 2));
         Quality { wake_ups: vec![plain, timer, hybrid], stamps, privileges }
     };
     let nothing = Quality { wake_ups: Vec::new(), stamps: None, privileges: Vec::new() };
@@ -88,7 +89,8 @@ fn stamps(span: Time) -> Option<Stamps> {
     let begun = monotonic_ns();
     let mut clock = RunClock::new(begun);
     let mut waiter = Waiter::new(&[receiver.fd()], Waiting::Timer, 0);
-    let (mut there, mut inside, mut found, mut buffer) = (histogram(), histogram(), Stamps::default(), [0; 64]);
+    let (mut there, mut inside, mut found, mut buffer) =
+        (histogram(), histogram(), Stamps::default(), [0; 64]);
     while clock.now() < span {
         let sent = clock.now();
         sender.send(b"stamp", to, 0);

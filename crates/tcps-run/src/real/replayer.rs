@@ -90,7 +90,7 @@ impl Replayer {
                 dscp: spec.dscp,
                 start_ns: spec.start_ns,
                 stop_ns: spec.stop_ns.unwrap_or(NEVER).min(plan.duration_ns),
-                arrivals: traffic::build(spec, plan.seed),
+                arrivals: traffic::build(&plan.network, spec, plan.seed),
                 due: (NEVER, 0),
                 stats: TrafficStats { name: spec.name.clone(), ..TrafficStats::default() },
             };

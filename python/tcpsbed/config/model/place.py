@@ -87,7 +87,7 @@ class Host(Table):
     """A computer that `--world hosts` reaches by ssh."""
 
     address: str
-    """Where ssh finds it, as ssh has it (a name, an address, an alias of its configuration); "localhost" is this computer."""
+    """Where ssh finds it (a name, an address, an alias of its configuration); "localhost" is this computer."""
     user: str | None = None
     """Who logs in; absent: as ssh decides."""
     port: StrictInt | None = Field(None, ge=1, le=65535)

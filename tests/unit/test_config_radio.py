@@ -35,7 +35,7 @@ def test_both_directions_have_their_side(tmp_path):
 def test_lte_and_wifi_are_handed_to_ns3_whole(tmp_path):
     radio = 'radio = { kind = "lte", scheduler = "rr", distance_m = 200 }'
     text = "\n".join(radio if line.startswith("radio") else line for line in NR.splitlines())
-    with pytest.raises(ConfigError, match="links.air.rate"):
+    with pytest.raises(ConfigError, match=r"links\.air\.rate"):
         config.compile_plan(_loaded_text(text, []), tmp_path)
     text = text.replace('rate = "80 Mbit/s"\n', "")
     lte = config.compile_plan(_loaded_text(text, []), tmp_path)["network"]["links"]

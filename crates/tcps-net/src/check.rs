@@ -122,6 +122,8 @@ fn radio(at: &At, l: &LinkSpec, radio: &RadioSpec) -> Result<(), NetError> {
         "a trace of opportunities",
         "remove the trace or the radio",
     )?;
+    let timed = l.slots.is_some() || matches!(l.queue.discipline, Discipline::Gates { .. });
+    at.need(!timed, "radio", "slots or gates of a wire", "remove them or the radio")?;
     at.positive_span("radio.slot_ns", nr.slot_ns)?;
     at.span("radio.processing_ns", nr.processing_ns)?;
     at.span("radio.again_ns", nr.again_ns)?;

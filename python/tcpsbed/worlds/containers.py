@@ -22,7 +22,7 @@ from typing import ClassVar
 import tcpsbed
 from tcpsbed.errors import DataError, WorldError
 from tcpsbed.worlds.local import Namespaces
-from tcpsbed.worlds.process import Process
+from tcpsbed.worlds.process import Process, Talk
 
 IMAGE = "localhost/tcpsbed"
 """Name of the image, tagged with the version of this package."""
@@ -43,7 +43,7 @@ class Containers(Namespaces):
     name: ClassVar[str] = "containers"
     what: ClassVar[str] = "a container a node, by Podman or Docker"
 
-    def launch(self) -> list[Process]:
+    def launch(self) -> list[Talk]:
         """Starts a container a node, or a process in a namespace where there is no engine or no image."""
         command, lack = engine(), lacking()
         if command is None or lack is not None:
@@ -52,7 +52,7 @@ class Containers(Namespaces):
             )
             return super().launch()
         self.job.plan["real"]["network"] = "namespaces"
-        self.started: list[Process] = []
+        self.started: list[Talk] = []
         for id, node in enumerate(self.job.plan["nodes"]):
             words = self._command(command, id)
             self.started.append(Process(node["name"], self.job.ring(id), words))
@@ -62,7 +62,7 @@ class Containers(Namespaces):
         """What runs a node: its files are at the same paths inside, and nothing else of this machine is there."""
         places = {self.job.memory: "", self.job.folder.absolute(): ""}
         if self.job.scenario is not None:
-            places |= {Path(self.job.scenario.base): ":ro"}
+            places |= {self.job.scenario.folder: ":ro"}
         # A name of this run, so that what is left of a killed one can be found and ended.
         words = [*engine, "run", "--rm", "-i", "--name", f"{self.job.memory.name}-{id}", "--network", "none"]
         words += ["--device", "/dev/net/tun", *(f"--cap-add={right}" for right in RIGHTS)]

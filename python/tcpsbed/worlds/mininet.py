@@ -23,7 +23,7 @@ from tcpsbed import _tcps
 from tcpsbed.errors import WorldError
 from tcpsbed.worlds import local, mininet_box
 from tcpsbed.worlds.contract import Hosting, Network
-from tcpsbed.worlds.process import NODE, Process
+from tcpsbed.worlds.process import NODE, Process, Talk
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 """Debian's package of Mininet is for the system's Python."""
@@ -54,10 +54,10 @@ class Hosts(Hosting):
         """What Mininet's switches cannot do."""
         refuse(self.job.plan)
 
-    def launch(self) -> list[Process]:
+    def launch(self) -> list[Talk]:
         """Builds hosts and switches, and starts the nodes in the hosts."""
         self.box = Box(layout(self.job.plan))
-        self.started: list[Process] = []
+        self.started: list[Talk] = []
         for id, node in enumerate(self.job.plan["nodes"]):
             command = ("nsenter", f"--net=/proc/{self.box.pids[id]}/ns/net", *NODE)
             self.started.append(Process(node["name"], self.job.ring(id), command))
@@ -274,7 +274,7 @@ def refuse(plan: Mapping[str, Any]) -> None:
     """
     if not plan["network"]["links"]:
         raise WorldError(
-            "links: found none, so there is nothing for Mininet to build; allowed: one or more, or --world real"
+            "links: found none, so Mininet has nothing to build; allowed: one or more, or --world real"
         )
     for place, found, allowed in _unfit(plan):
         raise WorldError(f"{place}: found {found}, which Mininet does not do here; allowed: {allowed}")
@@ -291,7 +291,16 @@ def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
             f"modprobe sch_netem, or {built_in}",
         )
     for link in links:
-        for key in ("medium", "jitter", "duplicate", "corrupt", "outages", "radio", "opportunities_ns"):
+        for key in (
+            "medium",
+            "jitter",
+            "duplicate",
+            "corrupt",
+            "outages",
+            "radio",
+            "slots",
+            "opportunities_ns",
+        ):
             if link.get(key):
                 yield f"links.{link['name']}", key.removesuffix("_ns"), built_in
         if link.get("queue", {}).get("discipline", {}).get("kind", "drop_tail") != "drop_tail":

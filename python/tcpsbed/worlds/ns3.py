@@ -80,10 +80,19 @@ def foreign_of(plan: Mapping[str, Any]) -> dict[str, Any]:
     refuse(plan)
     network = {
         "links": [_link(link) for link in plan["network"]["links"]],
-        "traffic": plan["network"].get("traffic", []),
+        "traffic": [_traffic(plan, entry) for entry in plan["network"].get("traffic", [])],
     }
     program = str(ns3_program.built())
     return {"program": program, "name": NAME, "network": network, "most_lag_ns": MOST_LAG_NS}
+
+
+def _traffic(plan: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry with what it plays: recordings are not shared in ns-3."""
+    model = entry["model"]
+    if "recording" not in model:
+        return dict(entry)
+    played = plan["network"]["recordings"][model["recording"]]
+    return {**entry, "model": model | {"frames" if model["kind"] == "frames" else "packets": played}}
 
 
 def _link(link: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,7 +128,7 @@ def refuse(plan: Mapping[str, Any]) -> None:
     """
     if not plan["network"]["links"]:
         raise WorldError(
-            "links: found none, so there is nothing for ns-3 to simulate; allowed: one or more, or --world real"
+            "links: found none, so ns-3 has nothing to simulate; allowed: one or more, or --world real"
         )
     for place, found, allowed in _unfit(plan):
         raise WorldError(f"{place}: found {found}, which ns-3 is not told to do; allowed: {allowed}")
@@ -150,7 +159,7 @@ def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 def _unfit_link(link: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     built_in = "the built-in network (--world virtual, real)"
-    for key in ("jitter", "duplicate", "corrupt", "outages"):
+    for key in ("jitter", "duplicate", "corrupt", "outages", "slots"):
         if link.get(key):
             yield key, built_in
     if link.get("opportunities_ns") is not None:

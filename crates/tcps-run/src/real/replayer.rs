@@ -81,7 +81,8 @@ impl Replayer {
         let mut entries = Vec::new();
         for spec in &plan.network.traffic {
             let at = |vertex: u16| {
-                let unknown = || RunError::new(format!("traffic.{}: no place for vertex {vertex}", spec.name));
+                let unknown =
+                    || RunError::new(format!("traffic.{}: no place for vertex {vertex}", spec.name));
                 number.get(&vertex).copied().ok_or_else(unknown)
             };
             let mut entry = Entry {
@@ -203,7 +204,8 @@ mod tests {
             Err(e) if e.to_string().contains("needs root") => return eprintln!("skipped: {e}"),
             Err(e) => panic!("{e}"),
         };
-        let report = serde_json::to_value(replayer.run(&plan, monotonic_ns(), &AtomicBool::new(false))).unwrap();
+        let report =
+            serde_json::to_value(replayer.run(&plan, monotonic_ns(), &AtomicBool::new(false))).unwrap();
         for traffic in report["traffic"].as_array().unwrap() {
             // 100 B at 400 kbit/s: one every 2 ms.
             assert_eq!((&traffic["packets"], &traffic["bytes"]), (&json!(50), &json!(5000)));

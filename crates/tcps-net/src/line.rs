@@ -81,9 +81,7 @@ impl Line {
         let again_ns = self.harq.as_mut().map_or(Some(0), Harq::delay);
         let lost = if !up || self.in_outage(start) {
             Some(DropReason::Outage)
-        } else if again_ns.is_none() {
-            Some(DropReason::Loss)
-        } else if self.loss.as_mut().is_some_and(|l| l.lose(start)) {
+        } else if again_ns.is_none() || self.loss.as_mut().is_some_and(|l| l.lose(start)) {
             Some(DropReason::Loss)
         } else {
             None

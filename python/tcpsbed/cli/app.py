@@ -11,6 +11,7 @@ from tcpsbed.cli import (
     calibrate,
     check_qos,
     doctor,
+    image,
     latency,
     predict,
     proxy,
@@ -74,6 +75,7 @@ for module in (
     calibrate,
     proxy,
     doctor,
+    image,
     xlsx,
     reproduce,
 ):

@@ -19,7 +19,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import ClassVar
 
-import tcpsbed
 from tcpsbed.errors import DataError, WorldError
 from tcpsbed.worlds.local import Namespaces
 from tcpsbed.worlds.process import Process, Talk
@@ -141,7 +140,7 @@ def make_image(base: Path) -> str:
 
 def _add_package(base: Path, whole: Path) -> None:
     """Copies a tar and puts this package at its end."""
-    package = Path(tcpsbed.__file__).parent
+    package = Path(__file__).parents[1]
     try:
         with tarfile.open(base) as old, tarfile.open(whole, "w") as new:
             for member in old:

@@ -38,8 +38,10 @@ class Ns3(Network):
 
     @classmethod
     def unfit(cls, hosting: str) -> str | None:
-        """Mininet's hosts are joined by its own switches."""
-        return "Mininet hosts have switches between them; take process+ns3" if hosting == "mininet" else None
+        """Mininet's hosts are joined by its own switches, and other computers by what is between them."""
+        if hosting == "mininet":
+            return "Mininet hosts have switches between them; take mininet, or ns3"
+        return "ns-3 runs on this computer; take hosts+emulator, or ns3" if hosting == "hosts" else None
 
     def refuse(self) -> None:
         """What ns-3 is not told to do."""

@@ -21,6 +21,7 @@ from tables import as_text, write_document
 
 BENCHES = [
     "against_ns3",
+    "over_worlds",
     "memory",
     "determinism",
     "relay",

@@ -146,8 +146,8 @@ def _add_package(base: Path, whole: Path) -> None:
             for member in old:
                 new.addfile(member, old.extractfile(member) if member.isreg() else None)
             new.add(package, f"{HOME}/tcpsbed", filter=_without_caches)
-    except (tarfile.TarError, EOFError) as error:
-        raise DataError(f"found {error}", file=base, allowed="a tar of a root file system") from None
+    except (tarfile.TarError, EOFError):
+        raise DataError("found no tar", file=base, allowed="a tar of a root file system") from None
 
 
 def _without_caches(member: tarfile.TarInfo) -> tarfile.TarInfo | None:

@@ -27,6 +27,7 @@ BENCHES = [
     "rate",
     "latency",
     "emulator",
+    "proxy",
     "hook_calls",
     "node_cost",
     "step_batch",

@@ -76,7 +76,8 @@ def compile_network(scenario: Scenario, inputs_dir: str | Path) -> dict[str, Any
     """
     book = Book(scenario, Path(inputs_dir))
     network = Network(book)
-    return _network(network, traffic(book, network))
+    background, recordings = traffic(book, network)
+    return _network(network, background) | {"recordings": recordings}
 
 
 def check(scenario: Scenario) -> dict[str, Any]:

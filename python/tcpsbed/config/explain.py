@@ -61,7 +61,7 @@ def _sentences(detail: ErrorDetails) -> tuple[str, str]:
         return found, _choice(
             str(context.get("tag", detail["input"])), context.get("expected") or context["expected_tags"]
         )
-    if kind == "missing":
+    if kind == "missing" and isinstance(detail["input"], list):
         return f"found {counted(len(detail['input']), 'value')}", "all values, as in docs/scenario.md"
     if kind == "union_tag_not_found":
         return "found no kind", "a table with a kind"

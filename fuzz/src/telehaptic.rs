@@ -44,7 +44,22 @@ pub fn telehaptic(data: &[u8]) {
 /// Datagrams from anybody, samples, time-outs and jumps of time, for each controller: nothing is delivered from a
 /// refused datagram, and no deadline lies in the past.
 pub fn telehaptic_any(data: &[u8]) {
-    const NAMES: [&str; 6] = ["no-merge", "fixed-k", "dpm", "dpm-holdup", "dpm-g", "rtcp-report"];
+    const NAMES: [&str; 14] = [
+        "no-merge",
+        "fixed-k",
+        "dpm",
+        "dpm-holdup",
+        "dpm-g",
+        "rtcp-report",
+        "dpm-q",
+        "loss-triggered",
+        "nafcah",
+        "napas",
+        "etp",
+        "pahcp",
+        "scream",
+        "gcc",
+    ];
     let (mut script, mut buf, mut now) = (Script(data), Vec::new(), 0);
     let name = NAMES[script.number::<1>() as usize % NAMES.len()];
     let mut end = make(name, &Value::Null, Side::B);

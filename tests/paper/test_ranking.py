@@ -69,4 +69,4 @@ def test_merging_keeps_the_limit_where_no_merging_does_not(tool: ModuleType) -> 
 
 def test_every_transport_has_its_row_on_the_page(tool: ModuleType) -> None:
     page = tool.PAGE.read_text(encoding="utf-8")
-    assert [name for name in tool.CANDIDATES if page.count(f"| {name} |") != len(tool.SCENARIOS)] == []
+    assert [name for name in tool.candidates() if page.count(f"| {name} |") != len(tool.SCENARIOS)] == []

@@ -1,0 +1,149 @@
+//! A deadband that follows the network (after the abstract of PAHCP, a perception-based adaptive haptic protocol).
+//!
+//! ```text
+//! sample ─► differs from the one sent last by delta of it, or 100 ms after that ─► goes, else it is left out
+//! report ─► over 1 % lost, or queue above 5 ms ─► next larger delta      queue below 1 ms, nothing lost ─► next smaller
+//! ```
+//! delta is one of 5, 8, 12, 20 %. The queue is the mean delay of a report above the least of 60 s. Nothing is merged.
+//! Samples are taken as 4-byte floats in network order; others all go.
+
+use super::extreme::Extreme;
+use crate::params::{Params, TransportError};
+use tcps_core::{
+    rate::{Feedback, RateController, Report},
+    time::{Time, MS, SECOND},
+};
+
+const BASE_NS: Time = 60 * SECOND;
+// [PROTOCOLS 9.4]
+const DELTAS: [f64; 4] = [0.05, 0.08, 0.12, 0.20];
+/// The least length of a vector that a change is compared with, in the unit of the values.
+const SMALL: f64 = 1e-5;
+
+/// The controller.
+#[derive(Debug)]
+struct Perception {
+    level: usize,
+    loss: f64,
+    congested_ns: f64,
+    clear_ns: f64,
+    keep_ns: Time,
+    base: Extreme,
+    last: Vec<f32>,
+    sent_ns: Time,
+}
+
+impl Perception {
+    // [PROTOCOLS 3.12] [PROTOCOLS 9.4]
+    fn report(&mut self, now: Time, report: &Report) {
+        let delay_ns = report.mean_delay_ns as f64;
+        let queue_ns = delay_ns - self.base.add(now, delay_ns);
+        if report.loss > self.loss || queue_ns > self.congested_ns {
+            self.level = (self.level + 1).min(DELTAS.len() - 1);
+        } else if queue_ns < self.clear_ns {
+            self.level = self.level.saturating_sub(1);
+        }
+    }
+
+    // [PROTOCOLS 3.3]
+    fn differs(&self, sample: &[u8]) -> bool {
+        let squares = |sum: f64, v: f64| sum + v * v;
+        let off = floats(sample).zip(&self.last).map(|(new, old)| f64::from(new) - f64::from(*old));
+        let long = self.last.iter().map(|v| f64::from(*v)).fold(0.0, squares).sqrt();
+        off.fold(0.0, squares).sqrt() >= DELTAS[self.level] * (long + SMALL)
+    }
+}
+
+fn floats(sample: &[u8]) -> impl Iterator<Item = f32> + '_ {
+    sample.chunks_exact(4).map(|b| f32::from_be_bytes([b[0], b[1], b[2], b[3]]))
+}
+
+impl RateController for Perception {
+    fn feedback(&mut self, now: Time, feedback: &Feedback) {
+        if let Feedback::Report(report) = feedback {
+            self.report(now, report);
+        }
+    }
+
+    fn fragments(&mut self, _now: Time) -> u8 {
+        1
+    }
+
+    fn admits(&mut self, now: Time, sample: &[u8], must: bool) -> bool {
+        let comparable = sample.len() % 4 == 0 && self.last.len() * 4 == sample.len();
+        let kept_ns = now.saturating_sub(self.sent_ns);
+        let goes = must || !comparable || kept_ns >= self.keep_ns || self.differs(sample);
+        if goes {
+            self.sent_ns = now;
+            self.last.clear();
+            self.last.extend(floats(sample));
+        }
+        goes
+    }
+}
+
+/// `pahcp`.
+pub(super) fn pahcp(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
+    let span_ns = |key, default: Time| params.span_ns(key, 0..=60 * SECOND).map(|t| t.unwrap_or(default));
+    Ok(Box::new(Perception {
+        level: 0,
+        loss: params.number("loss", 0.0..=1.0)?.unwrap_or(0.01),
+        congested_ns: span_ns("congested_above_ns", 5 * MS)? as f64,
+        clear_ns: span_ns("clear_below_ns", MS)? as f64,
+        keep_ns: span_ns("keep_ns", 100 * MS)?,
+        base: Extreme::new(BASE_NS, 0.0, 1.0),
+        last: Vec::new(),
+        sent_ns: 0,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn controller() -> Box<dyn RateController> {
+        pahcp(&Params::new("pahcp", &json!({})), MS).unwrap()
+    }
+
+    fn force(n: f32) -> Vec<u8> {
+        [0.0f32, 0.0, n].map(f32::to_be_bytes).concat()
+    }
+
+    /// The least step from 1 that passes, in per cent.
+    fn threshold(c: &mut dyn RateController) -> u32 {
+        let passes = |percent: &u32| {
+            c.admits(MS, &force(1.0), true);
+            c.admits(MS, &force(1.0 + *percent as f32 / 100.0 + 0.001), false)
+        };
+        (1..40).find(passes).unwrap_or(0)
+    }
+
+    // [PROTOCOLS 3.12] [PROTOCOLS 9.4]
+    #[test]
+    fn the_deadband_grows_with_a_queue_or_losses_and_shrinks_without() {
+        let mut c = controller();
+        let mut got = Vec::new();
+        for (i, (delay_ms, loss)) in
+            [(20, 0.0), (26, 0.0), (40, 0.0), (20, 0.1), (20, 0.1), (23, 0.0), (20, 0.0), (20, 0.0)].iter().enumerate()
+        {
+            let report = Report { mean_delay_ns: delay_ms * MS, loss: *loss, jitter_ns: 0 };
+            c.feedback(i as Time * 500 * MS, &Feedback::Report(report));
+            got.push(threshold(c.as_mut()));
+        }
+        assert_eq!(got, [5, 8, 12, 20, 20, 20, 12, 8]);
+    }
+
+    // [PROTOCOLS 3.3] [PROTOCOLS 9.1]
+    #[test]
+    fn a_sample_goes_when_it_differs_after_100_ms_and_when_it_must() {
+        let mut c = controller();
+        assert!(c.admits(0, &force(1.0), false), "the first");
+        assert!(!c.admits(MS, &force(1.04), false));
+        assert!(c.admits(2 * MS, &force(1.06), false));
+        assert!(!c.admits(3 * MS, &force(1.1), false), "compared with what was sent last");
+        assert!(c.admits(102 * MS, &force(1.06), false));
+        assert!(c.admits(103 * MS, &force(1.06), true));
+        assert!(c.admits(104 * MS, &[1, 2, 3], false) && c.admits(105 * MS, &[1, 2, 3], false));
+    }
+}

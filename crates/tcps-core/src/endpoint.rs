@@ -88,6 +88,8 @@ pub struct EndpointStats {
     pub refused: u64,
     /// Datagrams that carry again what was sent before.
     pub retransmits: u64,
+    /// Datagrams, or samples sent one at a time, whose acknowledgement was waited for in vain.
+    pub unanswered: u64,
 }
 
 /// A sans-IO transport endpoint: one side of a channel.

@@ -4,10 +4,11 @@
 //! ```text
 //! window   +1 packet a round trip, halved at a loss, at most once a round trip       rate = window / round trip
 //! sample   crucial ──► at once        other ──► at once if the rate allows, else it waits and the next one replaces it
-//! receiver acknowledges crucial datagrams, reports every 20 ms how many it has had
+//! receiver acknowledges crucial datagrams, reports every 20 ms how many it has had: each once, and none that was
+//! sent again, which would hide that the first was lost
 //! ```
 
-use super::keys::{KeyRule, Pending, KEY, NORMAL};
+use super::keys::{is_key, KeyRule, Pending, AGAIN, KEY, NORMAL};
 use crate::{
     numbered::{Heard, Numbered},
     params::{Params, TransportError},
@@ -37,7 +38,7 @@ pub(crate) struct Irtp {
     rate: Aimd,
     waiting: Vec<Sample>,
     had: u32,
-    newest: Option<u16>,
+    arrivals: Arrivals,
     report_ns: Time,
     next_report_ns: Option<Time>,
 }
@@ -68,7 +69,7 @@ impl Irtp {
             rate: Aimd::new(nominal),
             waiting: Vec::new(),
             had: 0,
-            newest: None,
+            arrivals: Arrivals::default(),
             report_ns: params.integer("report_ns", 1_000_000..=1_000_000_000)?.unwrap_or(20_000_000).into(),
             next_report_ns: None,
         })
@@ -138,8 +139,8 @@ impl Irtp {
     fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
         match self.stream.hear(now, bytes, |_| 0)? {
             Heard::Data { class, sequence, whole } => {
-                self.count(now, sequence);
-                if class == KEY {
+                self.count(now, sequence, class);
+                if is_key(class) {
                     self.stream.say(Repr::Ack { sequence }, &[]);
                 }
                 if let Some(meta) = whole {
@@ -156,19 +157,43 @@ impl Irtp {
         Ok(())
     }
 
-    fn count(&mut self, now: Time, sequence: u16) {
-        self.had = self.had.wrapping_add(1);
-        if self.newest.is_none_or(|n| sequence.wrapping_sub(n) as i16 > 0) {
-            self.newest = Some(sequence);
+    fn count(&mut self, now: Time, sequence: u16, class: u8) {
+        if class & AGAIN == 0 && self.arrivals.is_new(sequence) {
+            self.had = self.had.wrapping_add(1);
         }
         self.next_report_ns.get_or_insert(now + self.report_ns);
     }
 
     fn report(&mut self, now: Time) {
-        if let Some(newest) = self.newest.filter(|_| self.next_report_ns.is_some_and(|t| t <= now)) {
+        if let Some(newest) = self.arrivals.newest.filter(|_| self.next_report_ns.is_some_and(|t| t <= now)) {
             self.next_report_ns = None;
             self.stream.say(Repr::Report { newest, had: self.had }, &[]);
         }
+    }
+}
+
+/// Which of the newest datagrams have come: a copy counts once.
+#[derive(Debug, Default)]
+struct Arrivals {
+    newest: Option<u16>,
+    /// Bit i: the datagram i before the newest has come.
+    had: u128,
+}
+
+impl Arrivals {
+    /// Whether a datagram comes for the first time; one too old to tell counts as a copy.
+    fn is_new(&mut self, sequence: u16) -> bool {
+        let newest = *self.newest.get_or_insert(sequence.wrapping_sub(1));
+        let ahead = i32::from(sequence.wrapping_sub(newest) as i16);
+        if ahead > 0 {
+            self.newest = Some(sequence);
+            self.had = self.had.checked_shl(ahead.unsigned_abs()).unwrap_or(0) | 1;
+            return true;
+        }
+        let bit = 1u128.checked_shl(ahead.unsigned_abs()).unwrap_or(0);
+        let new = bit != 0 && self.had & bit == 0;
+        self.had |= bit;
+        new
     }
 }
 
@@ -285,6 +310,20 @@ impl Endpoint for Irtp {
     }
 
     fn stats(&self) -> EndpointStats {
-        self.stream.stats()
+        EndpointStats { unanswered: self.pending.given_up(), ..self.stream.stats() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // [PROTOCOLS 3.10]
+    #[test]
+    fn a_copy_does_not_count_as_an_arrival_and_a_late_one_does() {
+        let mut arrivals = Arrivals::default();
+        let new = [65_534u16, 65_534, 1, 65_535, 65_535, 0, 0, 400, 1, 390].map(|n| arrivals.is_new(n));
+        assert_eq!(new, [true, false, true, true, false, true, false, true, false, true]);
+        assert_eq!(arrivals.newest, Some(400));
     }
 }

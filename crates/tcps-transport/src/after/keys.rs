@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! key      every n-th sample of a flow by its number, and the first after a pause (a state change that passed a sampler)
-//! again    after max(1.25 round trips, 20 ms) without an acknowledgement, at most `tries` times; 200 ms at first
+//! again    after max(1.25 round trips, 20 ms) without an acknowledgement, at most `tries` times; 200 ms at first;
+//!          marked as sent again, so that its arrival does not hide the loss of the first
 //! ```
 
 use crate::numbered::Numbered;
@@ -11,11 +12,14 @@ use tcps_core::{
     sample::Meta,
     time::{Time, MS},
 };
+use tcps_wire::stream::CLASS_AT;
 
 /// Class of a datagram that is to be acknowledged.
 pub(crate) const KEY: u8 = 1;
 /// Class of all others.
 pub(crate) const NORMAL: u8 = 0;
+/// Beside the class: it was sent before.
+pub(crate) const AGAIN: u8 = 2;
 const LEAST_WAIT_NS: Time = 20 * MS;
 const FIRST_WAIT_NS: Time = 200 * MS;
 /// Key datagrams that wait for an acknowledgement at most; the oldest gives way.
@@ -55,6 +59,7 @@ pub(crate) struct Pending {
     waiting: Vec<Waiting>,
     spare: Vec<Vec<u8>>,
     round_trip_ns: Option<Time>,
+    given_up: u64,
 }
 
 #[derive(Debug)]
@@ -70,7 +75,7 @@ struct Waiting {
 impl Pending {
     /// A datagram is sent again `tries` times at most.
     pub(crate) fn new(tries: u32) -> Self {
-        Self { tries, waiting: Vec::new(), spare: Vec::new(), round_trip_ns: None }
+        Self { tries, waiting: Vec::new(), spare: Vec::new(), round_trip_ns: None, given_up: 0 }
     }
 
     /// The smoothed round trip, once there has been an acknowledgement.
@@ -82,6 +87,7 @@ impl Pending {
     pub(crate) fn keep(&mut self, now: Time, sequence: u16, transmit: &Transmit, datagram: &[u8]) {
         if self.waiting.len() == MOST_PENDING {
             self.spare.push(self.waiting.remove(0).bytes);
+            self.given_up += 1;
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.clear();
@@ -109,11 +115,19 @@ impl Pending {
         let tries = self.tries;
         for w in self.waiting.iter_mut().filter(|w| w.sent_ns + patience_ns <= now) {
             if w.repeats < tries {
+                mark_again(&mut w.bytes);
                 stream.send_again(w.transmit, &w.bytes);
             }
             (w.sent_ns, w.repeats) = (now, w.repeats + 1);
         }
+        let waiting = self.waiting.len();
         self.waiting.retain(|w| w.repeats <= tries);
+        self.given_up += (waiting - self.waiting.len()) as u64;
+    }
+
+    /// Datagrams that were never acknowledged.
+    pub(crate) fn given_up(&self) -> u64 {
+        self.given_up
     }
 
     /// When `expire` is wanted.
@@ -123,5 +137,17 @@ impl Pending {
 
     fn patience_ns(&self) -> Time {
         self.round_trip_ns.map_or(FIRST_WAIT_NS, |t| (t + t / 4).max(LEAST_WAIT_NS))
+    }
+}
+
+/// Whether a datagram of this class is to be acknowledged.
+pub(crate) fn is_key(class: u8) -> bool {
+    class & KEY != 0
+}
+
+/// Says in the class of a datagram that it was sent before.
+fn mark_again(datagram: &mut [u8]) {
+    if let Some(class) = datagram.get_mut(CLASS_AT) {
+        *class |= AGAIN;
     }
 }

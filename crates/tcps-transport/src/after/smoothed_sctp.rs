@@ -8,7 +8,7 @@
 //! What comes after its moment is delivered at once if it is a key or newer than what was played out last, else it counts
 //! as superseded. The smallest transit takes up the difference of the clocks.
 
-use super::keys::{KeyRule, Pending, KEY, NORMAL};
+use super::keys::{is_key, KeyRule, Pending, KEY, NORMAL};
 use crate::{
     numbered::{Heard, Numbered},
     params::{Params, TransportError},
@@ -77,11 +77,11 @@ impl SmoothedSctp {
     fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
         match self.stream.hear(now, bytes, |_| 0)? {
             Heard::Data { class, sequence, whole } => {
-                if class == KEY {
+                if is_key(class) {
                     self.stream.say(Repr::Ack { sequence }, &[]);
                 }
                 if let Some(meta) = whole {
-                    self.take(now, meta, class == KEY, received_ns);
+                    self.take(now, meta, is_key(class), received_ns);
                 }
             }
             Heard::Ack { sequence } => self.pending.acknowledge(now, sequence),
@@ -156,6 +156,6 @@ impl Endpoint for SmoothedSctp {
     }
 
     fn stats(&self) -> EndpointStats {
-        self.stream.stats()
+        EndpointStats { unanswered: self.pending.given_up(), ..self.stream.stats() }
     }
 }

@@ -50,6 +50,7 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
     "napas, weber": ("'napas'", WEBER),
     "etp": ("'etp'",),
     "pahcp": ("'pahcp'",),
+    "admux": ("'admux'",),
     "scream, 100 ms": ("'scream'",),
     "scream, 10 ms": ("{ kind = 'scream', target = '10 ms' }",),
     "gcc": ("'gcc'",),
@@ -71,6 +72,8 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
     "quic": ("'quic'",),
 }
 """By name in the table: the transport of the channel, and further overrides. Others run with their defaults."""
+WAYS = ("'udp'", "{ kind = 'multipath' }", "{ kind = 'multipath', mode = 'split' }")
+"""What `scenarios/two-ways.toml` compares: one way, every datagram both ways, each datagram one of them."""
 UNRANKED = ("timetable-k",)
 """Transports that cannot run without parameters."""
 
@@ -100,6 +103,13 @@ TITLES = {
 
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """97.5 % points of Student's t for 1, 2, ... degrees of freedom."""
+
+
+TWO_WAYS = """## Two ways: each link loses 5 % of packets in bursts of two
+
+`scenarios/two-ways.toml`: the session of the others over two links, of which the second is for packets with code point 3.
+The rate is that of the first link.
+"""
 
 
 @dataclass(frozen=True)
@@ -140,8 +150,10 @@ class Mean:
 
 
 def ratio_db(row: Row) -> float:
-    """The ratio of signal to noise, that of a signal without noise where there is none."""
-    return EXACT_DB if row.snr_db is None else min(row.snr_db, EXACT_DB)
+    """The ratio of signal to noise: that of a signal without noise where there is none, no signal where nothing came."""
+    if row.snr_db is None:
+        return EXACT_DB
+    return 0.0 if row.snr_db != row.snr_db else min(row.snr_db, EXACT_DB)
 
 
 def cells(rows: list[Row]) -> list[str]:
@@ -207,9 +219,20 @@ def variation(scenario: str, seed: int) -> list[str]:
 def one(scenario: str, name: str, seconds: float, seed: int = 1) -> Row:
     """Runs a transport on a scenario."""
     transport, *more = candidates()[name]
-    own = [f'duration="{seconds} s"', f"channels.session.transport={transport}", *more]
-    settings = [*own, *variation(scenario, seed)]
-    loaded = config.load(ROOT / "scenarios" / f"ranking-{scenario}.toml", settings)
+    settings = [f"channels.session.transport={transport}", *more, *variation(scenario, seed)]
+    return execute(f"ranking-{scenario}", name, seconds, settings)
+
+
+def two_ways(transport: str, seconds: float, seed: int = 1) -> Row:
+    """Runs one of `WAYS` over two links, each of which loses packets. The rate is that of the first one."""
+    settings = [f"channels.session.transport={transport}", f"seed={seed}"]
+    return execute("two-ways", transport, seconds, settings)
+
+
+def execute(scenario: str, name: str, seconds: float, settings: list[str]) -> Row:
+    """Runs a scenario with some overrides."""
+    settings = [f'duration="{seconds} s"', *settings]
+    loaded = config.load(ROOT / "scenarios" / f"{scenario}.toml", settings)
     folder = Path(tempfile.mkdtemp(prefix="tcpsbed-ranking-"))
     try:
         session.execute(loaded, world="virtual", out=folder, samples=False)
@@ -235,6 +258,11 @@ def table(groups: list[list[Row]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def grouped(rows: list[Row], seeds: int) -> list[list[Row]]:
+    """The rows of each transport."""
+    return [rows[i : i + seeds] for i in range(0, len(rows), seeds)]
+
+
 def main() -> None:
     """Runs all and writes the page, or prints the tables of some."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -248,8 +276,10 @@ def main() -> None:
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for scenario in SCENARIOS:
             rows = list(pool.map(lambda job, s=scenario: one(s, job[0], options.seconds, job[1]), jobs))
-            groups = [rows[i : i + options.seeds] for i in range(0, len(rows), options.seeds)]
-            text += f"\n## {TITLES[scenario]}\n\n{table(groups)}"
+            text += f"\n## {TITLES[scenario]}\n\n{table(grouped(rows, options.seeds))}"
+        ways = [(way, seed) for way in WAYS for seed in range(1, options.seeds + 1)]
+        rows = list(pool.map(lambda job: two_ways(job[0], options.seconds, job[1]), ways))
+        text += f"\n{TWO_WAYS}\n{table(grouped(rows, options.seeds))}"
     if options.only:
         print(text)
     else:

@@ -44,7 +44,7 @@ pub fn telehaptic(data: &[u8]) {
 /// Datagrams from anybody, samples, time-outs and jumps of time, for each controller: nothing is delivered from a
 /// refused datagram, and no deadline lies in the past.
 pub fn telehaptic_any(data: &[u8]) {
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 15] = [
         "no-merge",
         "fixed-k",
         "dpm",
@@ -57,6 +57,7 @@ pub fn telehaptic_any(data: &[u8]) {
         "napas",
         "etp",
         "pahcp",
+        "admux",
         "scream",
         "gcc",
     ];

@@ -96,6 +96,10 @@ pub trait RateController: Send {
     fn admits(&mut self, _now: Time, _sample: &[u8], _must: bool) -> bool {
         true
     }
+    /// Bytes of sound and picture that the fragment made at `now` may hold; absent if as many as there is room for.
+    fn media_bytes(&mut self, _now: Time) -> Option<usize> {
+        None
+    }
     /// The longest time that a sample waits for others to be merged with; absent if it waits as long as it takes.
     fn hold_ns(&self) -> Option<Time> {
         None

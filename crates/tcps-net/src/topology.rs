@@ -12,6 +12,8 @@ use tcps_core::time::Time;
 
 /// No link.
 pub const NO_LINK: u16 = u16::MAX;
+/// Bit of a link's rank: it is for other packets too, and comes after those that are for this code point alone.
+const SHARED: u16 = 0x8000;
 /// Size of the packet that the delay policy thinks of.
 const DELAY_PACKET_BYTES: u32 = 100;
 
@@ -107,7 +109,9 @@ impl Routes {
             let open = |i: usize| up[i] && spec.links[i].dscp.is_none_or(|dscp| Some(dscp) == mark);
             let mut into = vec![Vec::new(); vertices];
             for (i, link) in links.iter().enumerate().filter(|(i, _)| open(*i)) {
-                into[usize::from(link.to)].push((i, usize::from(link.from), policy.cost(&views[i])));
+                let own = mark.is_some() && spec.links[i].dscp == mark;
+                let rank = i as u16 | if own { 0 } else { SHARED };
+                into[usize::from(link.to)].push((rank, usize::from(link.from), policy.cost(&views[i])));
             }
             let mut next = vec![NO_LINK; vertices * vertices];
             (0..vertices).for_each(|dst| towards(&mut next, vertices, dst, &into));
@@ -147,8 +151,8 @@ impl Routes {
     }
 }
 
-/// Shortest paths from everywhere to one vertex (Dijkstra), by (cost, hops, number of the link).
-fn towards(next: &mut [u16], vertices: usize, dst: usize, into: &[Vec<(usize, usize, u64)>]) {
+/// Shortest paths from everywhere to one vertex (Dijkstra), by (cost, hops, rank of the link).
+fn towards(next: &mut [u16], vertices: usize, dst: usize, into: &[Vec<(u16, usize, u64)>]) {
     let mut best = vec![(u64::MAX, u32::MAX, NO_LINK); vertices];
     let mut open = BinaryHeap::from([Reverse((0u64, 0u32, dst))]);
     best[dst] = (0, 0, NO_LINK);
@@ -156,8 +160,8 @@ fn towards(next: &mut [u16], vertices: usize, dst: usize, into: &[Vec<(usize, us
         if (cost, hops) != (best[v].0, best[v].1) {
             continue;
         }
-        for &(link, from, link_cost) in &into[v] {
-            let way = (cost.saturating_add(link_cost), hops + 1, link as u16);
+        for &(rank, from, link_cost) in &into[v] {
+            let way = (cost.saturating_add(link_cost), hops + 1, rank);
             if from != dst && way < best[from] {
                 best[from] = way;
                 open.push(Reverse((way.0, way.1, from)));
@@ -165,7 +169,7 @@ fn towards(next: &mut [u16], vertices: usize, dst: usize, into: &[Vec<(usize, us
         }
     }
     for (v, b) in best.iter().enumerate() {
-        next[v * vertices + dst] = b.2;
+        next[v * vertices + dst] = if b.2 == NO_LINK { NO_LINK } else { b.2 & !SHARED };
     }
 }
 

@@ -10,7 +10,7 @@
 //! visual-haptic  force at once, sound and picture in what is left of a known capacity
 //! multipath      two ways at once: every datagram on both, or each on one of them
 //! ```
-//! `hoip`, `loss-triggered`, `nafcah`, `etp`, `napas` and `pahcp` are rate controllers of the telehaptic transport.
+//! `hoip`, `loss-triggered`, `nafcah`, `etp`, `napas`, `admux` and `pahcp` are rate controllers of the telehaptic transport.
 
 pub(crate) mod alphan;
 mod bundling;

@@ -194,7 +194,7 @@ impl Telehaptic {
         }
         self.pending.add_sample(meta, bytes);
         if self.pending.payload_bytes() + self.multiplexer.media_bytes() <= MTU_BYTES {
-            self.multiplexer.fill(&mut self.pending);
+            self.fill(now);
         }
         let urgent = self.controller.urgent(bytes);
         if urgent || self.pending.fragments() >= usize::from(fragments) {
@@ -206,7 +206,13 @@ impl Telehaptic {
     fn leave_out(&mut self, now: Time, meta: &Meta) {
         let row = Record { flow: meta.flow, index: meta.index, ..Record::new(now, Kind::Suppressed) };
         self.outbox.push(Output::Record(row), |_| {});
-        self.multiplexer.fill(&mut self.pending);
+        self.fill(now);
+    }
+
+    /// Adds the sound and picture of a fragment.
+    fn fill(&mut self, now: Time) {
+        let room = self.controller.media_bytes(now).unwrap_or(usize::MAX);
+        self.multiplexer.fill(room, &mut self.pending);
     }
 
     /// Rows tell when a controller merges otherwise than before.

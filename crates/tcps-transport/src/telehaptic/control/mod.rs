@@ -1,6 +1,7 @@
 //! Rate controllers: one file each, one line each in [`MEMBERS`].
 
 mod arrival_filter;
+mod contact;
 mod dpm;
 mod etp;
 mod extreme;
@@ -18,9 +19,10 @@ mod rates;
 mod report;
 mod scream;
 mod scream_queue;
+mod shares;
 mod trend;
 
-use super::multiplexer::Order;
+use super::{multiplexer::Order, options::MEDIA_BYTES};
 use crate::params::{Params, TransportError};
 use tcps_core::{rate::RateController, time::Time};
 
@@ -73,7 +75,7 @@ const DPM: Member = Member {
 };
 
 /// The telehaptic transports.
-pub(crate) const MEMBERS: [Member; 17] = [
+pub(crate) const MEMBERS: [Member; 18] = [
     Member { name: "no-merge", ..PLAIN },
     // [PROTOCOLS 3.8] first come, first served; adaptive sampling is a hook (`weber`)
     Member { name: "hoip", order: Order::FirstCome, ..PLAIN },
@@ -131,6 +133,13 @@ pub(crate) const MEMBERS: [Member; 17] = [
         ),
         needs_way_back: true,
         make: queue::by_queue,
+        ..PLAIN
+    },
+    Member {
+        name: "admux",
+        keys: keys!("step_bytes", "loss", "congested_above_ns", "event", "event_span_ns"),
+        reports: true,
+        make: shares::admux,
         ..PLAIN
     },
     Member {

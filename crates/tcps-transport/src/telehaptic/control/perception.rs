@@ -7,7 +7,7 @@
 //! delta is one of 5, 8, 12, 20 %. The queue is the mean delay of a report above the least of 60 s. Nothing is merged.
 //! Samples are taken as 4-byte floats in network order; others all go.
 
-use super::extreme::Extreme;
+use super::{contact::Contact, extreme::Extreme};
 use crate::params::{Params, TransportError};
 use tcps_core::{
     rate::{Feedback, RateController, Report},
@@ -17,8 +17,6 @@ use tcps_core::{
 const BASE_NS: Time = 60 * SECOND;
 // [PROTOCOLS 9.4]
 const DELTAS: [f64; 4] = [0.05, 0.08, 0.12, 0.20];
-/// The least length of a vector that a change is compared with, in the unit of the values.
-const SMALL: f64 = 1e-5;
 
 /// The controller.
 #[derive(Debug)]
@@ -29,7 +27,7 @@ struct Perception {
     clear_ns: f64,
     keep_ns: Time,
     base: Extreme,
-    last: Vec<f32>,
+    sent: Contact,
     sent_ns: Time,
 }
 
@@ -44,18 +42,6 @@ impl Perception {
             self.level = self.level.saturating_sub(1);
         }
     }
-
-    // [PROTOCOLS 3.3]
-    fn differs(&self, sample: &[u8]) -> bool {
-        let squares = |sum: f64, v: f64| sum + v * v;
-        let off = floats(sample).zip(&self.last).map(|(new, old)| f64::from(new) - f64::from(*old));
-        let long = self.last.iter().map(|v| f64::from(*v)).fold(0.0, squares).sqrt();
-        off.fold(0.0, squares).sqrt() >= DELTAS[self.level] * (long + SMALL)
-    }
-}
-
-fn floats(sample: &[u8]) -> impl Iterator<Item = f32> + '_ {
-    sample.chunks_exact(4).map(|b| f32::from_be_bytes([b[0], b[1], b[2], b[3]]))
 }
 
 impl RateController for Perception {
@@ -69,14 +55,14 @@ impl RateController for Perception {
         1
     }
 
+    // [PROTOCOLS 3.3]
     fn admits(&mut self, now: Time, sample: &[u8], must: bool) -> bool {
-        let comparable = sample.len() % 4 == 0 && self.last.len() * 4 == sample.len();
         let kept_ns = now.saturating_sub(self.sent_ns);
-        let goes = must || !comparable || kept_ns >= self.keep_ns || self.differs(sample);
+        let differs = !self.sent.is_comparable(sample) || self.sent.differs_by(sample, DELTAS[self.level]);
+        let goes = must || kept_ns >= self.keep_ns || differs;
         if goes {
             self.sent_ns = now;
-            self.last.clear();
-            self.last.extend(floats(sample));
+            self.sent.keep(sample);
         }
         goes
     }
@@ -92,7 +78,7 @@ pub(super) fn pahcp(params: &Params<'_>, _: Time) -> Result<Box<dyn RateControll
         clear_ns: span_ns("clear_below_ns", MS)? as f64,
         keep_ns: span_ns("keep_ns", 100 * MS)?,
         base: Extreme::new(BASE_NS, 0.0, 1.0),
-        last: Vec::new(),
+        sent: Contact::new(DELTAS[0]),
         sent_ns: 0,
     }))
 }

@@ -45,7 +45,10 @@ pub enum Crossing {
 enum Event {
     Cross(Crossing),
     /// The card of node `at` interrupts, unless it has done so since for another reason.
-    Interrupt { at: u16, number: u64 },
+    Interrupt {
+        at: u16,
+        number: u64,
+    },
 }
 
 /// All boundaries of a run.

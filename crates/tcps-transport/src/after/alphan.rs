@@ -118,7 +118,8 @@ impl Alphan {
     // [PROTOCOLS 3.7] priority queues at the sender, highest first
     fn serve(&mut self, now: Time) {
         while self.free_ns <= now {
-            let Some(Queued { transmit, bytes, .. }) = self.queues.iter_mut().find_map(VecDeque::pop_front) else {
+            let Some(Queued { transmit, bytes, .. }) = self.queues.iter_mut().find_map(VecDeque::pop_front)
+            else {
                 return;
             };
             self.outbox.push(Output::Transmit(transmit), |out| out.extend_from_slice(&bytes));

@@ -94,6 +94,10 @@ mod tests {
             hold.arrive(arrival, &mut acts);
         });
         hold.tick(13 * MS + 200, &mut acts);
-        assert_eq!((acts.len(), hold.next()), (1, Some(14 * MS)), "one a tick, also after a pause of the loop");
+        assert_eq!(
+            (acts.len(), hold.next()),
+            (1, Some(14 * MS)),
+            "one a tick, also after a pause of the loop"
+        );
     }
 }

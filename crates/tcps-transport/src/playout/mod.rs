@@ -237,7 +237,10 @@ mod tests {
             for i in 0..5000u32 {
                 let origin_ns = [Time::MAX, Time::MIN, 0, Time::from(i) * MS][i as usize % 4];
                 let at_ns = Time::from(i);
-                policy.arrive(Arrival { at_ns, origin_ns, index: i * 7, key: u64::from(i), token: i }, &mut acts);
+                policy.arrive(
+                    Arrival { at_ns, origin_ns, index: i * 7, key: u64::from(i), token: i },
+                    &mut acts,
+                );
             }
             let waiting = 5000 - acts.iter().filter(|a| !matches!(a, Act::Gap { .. })).count();
             assert!(waiting <= MOST_WAITING, "{kind}: {waiting}");

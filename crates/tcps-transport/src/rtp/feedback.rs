@@ -151,7 +151,8 @@ mod tests {
     // [RFC 8888 §3.1]
     #[test]
     fn one_number_far_ahead_does_not_make_a_long_report() {
-        let packets = fed((0..50).map(|i| (i, 0)).chain([(20_000, 0)]).chain((50..100).map(|i| (i, 0))), 1200);
+        let packets =
+            fed((0..50).map(|i| (i, 0)).chain([(20_000, 0)]).chain((50..100).map(|i| (i, 0))), 1200);
         assert_eq!(packets.len(), 1);
         let lengths: Vec<_> = packets[0].streams.iter().map(|s| (s.begin, s.arrivals.len())).collect();
         assert_eq!(lengths, [(0, 100), (20_000, 1)]);

@@ -120,8 +120,13 @@ impl Waiting {
     ) {
         let Some(open) = self.open.filter(|open| open.sequence == sequence) else { return };
         let row = Record::new(now, Kind::Receive);
-        let row =
-            Record { flow: self.flow, index: open.index, size: bytes as u32, value: now - open.sent_ns, ..row };
+        let row = Record {
+            flow: self.flow,
+            index: open.index,
+            size: bytes as u32,
+            value: now - open.sent_ns,
+            ..row
+        };
         out.outbox.push(Output::Record(row), |_| {});
         self.open = None;
         self.next(now, flow, settings, out);

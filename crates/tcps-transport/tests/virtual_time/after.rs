@@ -224,7 +224,7 @@ fn keys_that_are_given_up_are_counted() {
     for name in ["smoothed-sctp", "irtp"] {
         let silent = run(name, json!({"key_every": 10}), Conditions { loss: 1.0, ..RTT });
         let stats = silent.pair.client.endpoint.stats();
-        assert!(stats.unanswered >= 290, "{name}: {stats:?}");
+        assert!(stats.unanswered >= 270, "{name}, of 300, 30 of which still wait: {stats:?}");
     }
 }
 

@@ -260,7 +260,11 @@ fn stop_and_wait_sends_one_packet_of_a_sample_at_a_time() {
     assert_eq!(pair.client.transmitted.iter().filter(|t| t.wire_bytes > 500).count(), 1);
     pair.run_until(SECOND);
     let [(delivery, bytes)] = &pair.server.delivered[..] else { panic!("{:?}", pair.server.delivered.len()) };
-    assert_eq!((delivery.received_ns, &bytes[..]), (45 * MS, &content(0, 3000)[..]), "two answers before the third part");
+    assert_eq!(
+        (delivery.received_ns, &bytes[..]),
+        (45 * MS, &content(0, 3000)[..]),
+        "two answers before the third part"
+    );
     assert_eq!(pair.client.records.iter().filter(|r| r.kind == Kind::Receive).count(), 3);
 }
 

@@ -17,7 +17,7 @@ mod wire;
 
 use tcps_net::spec::NetworkSpec;
 
-pub use after::{alphan, coarse_copy, irtp, merge_span, nack, smoothed_sctp, visual_haptic};
+pub use after::{alphan, coarse_copy, irtp, merge_span, multipath, nack, smoothed_sctp, visual_haptic};
 pub use rtp::{fec, rtcp, rtp};
 pub use streams::{quic, tcp};
 pub use sync::clocksync;
@@ -29,7 +29,7 @@ pub use wire::{clock, echo, header, ip};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 23] = [
+pub const TARGETS: [(&str, Target); 24] = [
     ("header", header),
     ("echo", echo),
     ("clock", clock),
@@ -50,6 +50,7 @@ pub const TARGETS: [(&str, Target); 23] = [
     ("coarse_copy", coarse_copy),
     ("irtp", irtp),
     ("merge_span", merge_span),
+    ("multipath", multipath),
     ("nack", nack),
     ("smoothed_sctp", smoothed_sctp),
     ("visual_haptic", visual_haptic),

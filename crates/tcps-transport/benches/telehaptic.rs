@@ -143,6 +143,8 @@ fn main() {
     println!("telehaptic nafcah: an answer to a probe takes {:.1} ns, reading included", median - deaf);
     for name in ["scream", "gcc"] {
         let (median, _) = rounds(|| with_arrivals(name));
-        println!("telehaptic {name}: {median:.1} ns a packet that is told of, reading of the feedback included");
+        println!(
+            "telehaptic {name}: {median:.1} ns a packet that is told of, reading of the feedback included"
+        );
     }
 }

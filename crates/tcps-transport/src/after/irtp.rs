@@ -291,8 +291,7 @@ impl Endpoint for Irtp {
 
     fn poll_timeout(&self) -> Option<Time> {
         let release = self.waiting.iter().any(|w| w.waits).then(|| self.rate.next());
-        let all =
-            [self.keyed.poll_timeout(), self.next_report_ns, release];
+        let all = [self.keyed.poll_timeout(), self.next_report_ns, release];
         all.into_iter().flatten().min()
     }
 

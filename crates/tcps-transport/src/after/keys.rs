@@ -49,7 +49,10 @@ impl Keyed {
     ) -> Result<Self, TransportError> {
         Ok(Self {
             stream: Numbered::from_params(params, side, ctx, 0)?,
-            rule: KeyRule { every: params.integer("key_every", 1..=1_000_000)?.unwrap_or(10), last: Vec::new() },
+            rule: KeyRule {
+                every: params.integer("key_every", 1..=1_000_000)?.unwrap_or(10),
+                last: Vec::new(),
+            },
             pending: Pending::new(params.integer("tries", 0..=10)?.unwrap_or(2)),
         })
     }
@@ -76,7 +79,9 @@ impl Keyed {
     pub(crate) fn hear(&mut self, now: Time, bytes: &[u8]) -> Result<Heard, Error> {
         let heard = self.stream.hear(now, bytes, |_| 0)?;
         match heard {
-            Heard::Data { class, sequence, .. } if is_key(class) => self.stream.say(Repr::Ack { sequence }, &[]),
+            Heard::Data { class, sequence, .. } if is_key(class) => {
+                self.stream.say(Repr::Ack { sequence }, &[])
+            }
             Heard::Ack { sequence } => self.pending.acknowledge(now, sequence),
             _ => {}
         }
@@ -113,7 +118,6 @@ struct KeyRule {
 }
 
 impl KeyRule {
-
     /// Whether a sample is one.
     // [PROTOCOLS 3.9]
     fn is_key(&mut self, meta: &Meta) -> bool {

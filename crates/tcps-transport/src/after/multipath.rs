@@ -130,7 +130,8 @@ mod tests {
     fn ways(params: Value) -> (Vec<Option<u8>>, usize, u64) {
         let ctx = ChannelContext::of(&[(1, Side::B, "haptic")]);
         let make = |side| Multipath::from_params(&Params::new("multipath", &params), side, &ctx).unwrap();
-        let (mut a, mut b, mut buf, mut ways, mut new) = (make(Side::A), make(Side::B), Vec::new(), Vec::new(), 0);
+        let (mut a, mut b, mut buf, mut ways, mut new) =
+            (make(Side::A), make(Side::B), Vec::new(), Vec::new(), 0);
         for index in 0..5 {
             let meta = Meta { flow: 1, index, origin_ns: 0, echo: None };
             a.handle_input(0, Input::Sample { meta, bytes: &[7; 12] });

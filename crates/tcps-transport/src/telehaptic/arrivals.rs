@@ -138,7 +138,8 @@ impl Ledger {
         datagram: &[u8],
         mut tell: impl FnMut(rate::Arrival),
     ) -> Result<(), Error> {
-        let packet = Packets::reduced(datagram)?.next().filter(|p| p.kind == TRANSPORT).ok_or(Error::Unknown)?;
+        let packet =
+            Packets::reduced(datagram)?.next().filter(|p| p.kind == TRANSPORT).ok_or(Error::Unknown)?;
         let ccfb = Ccfb::parse(&packet)?;
         let [stream] = ccfb.streams.as_slice() else { return Err(Error::Contradiction) };
         if stream.arrivals.len() > MOST_TOLD as usize {
@@ -237,7 +238,8 @@ mod tests {
     #[test]
     fn a_packet_that_two_reports_miss_is_lost_and_one_report_may_be() {
         let told = session(200, &[50, 51, 120], &[], 0);
-        let lost: Vec<Time> = told.iter().filter(|a| a.arrived_ns.is_none()).map(|a| a.sent_ns / MS / 2).collect();
+        let lost: Vec<Time> =
+            told.iter().filter(|a| a.arrived_ns.is_none()).map(|a| a.sent_ns / MS / 2).collect();
         assert_eq!((told.len(), lost), (200, vec![50, 51, 120]));
         let told = session(200, &[], &[7], 0);
         assert_eq!(told.iter().filter(|a| a.arrived_ns.is_some()).count(), 200, "a lost report is made good");

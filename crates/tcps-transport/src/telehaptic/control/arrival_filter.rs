@@ -89,7 +89,13 @@ mod tests {
     use super::*;
 
     /// What the filter says of packets 1 ms apart whose delay grows by `slope` ms a ms.
-    fn after(filter: &mut Filter, from_ms: Time, to_ms: Time, slope: f64, delay_ms: &mut f64) -> Option<Group> {
+    fn after(
+        filter: &mut Filter,
+        from_ms: Time,
+        to_ms: Time,
+        slope: f64,
+        delay_ms: &mut f64,
+    ) -> Option<Group> {
         let mut newest = None;
         for ms in from_ms..to_ms {
             *delay_ms += slope;
@@ -103,7 +109,11 @@ mod tests {
     fn groups_are_5_ms_of_packets_and_m_goes_to_their_growth() {
         let (mut filter, mut delay_ms) = (Filter::default(), 15.0);
         let calm = after(&mut filter, 0, 1000, 0.0, &mut delay_ms).unwrap();
-        assert_eq!((calm.groups, calm.gone_ns), (198, 5 * MS), "the first opens, the second begins, the last is open");
+        assert_eq!(
+            (calm.groups, calm.gone_ns),
+            (198, 5 * MS),
+            "the first opens, the second begins, the last is open"
+        );
         assert!(calm.m_ms.abs() < 1e-9);
         let m_ms = after(&mut filter, 1000, 3000, 0.264, &mut delay_ms).unwrap().m_ms;
         assert!((m_ms - 1.32).abs() < 0.05, "{m_ms}: 5 ms at 0.264 ms a ms");

@@ -150,12 +150,18 @@ mod tests {
     fn the_gap_doubles_to_16_ms_and_shrinks_by_1_ms() {
         let mut c = etp(&Params::new("etp", &json!({})), MS).unwrap();
         let mut now = 0;
-        assert!(passed(c.as_mut(), &mut now, 200, 30).iter().all(|p| *p), "nothing is left out without congestion");
+        assert!(
+            passed(c.as_mut(), &mut now, 200, 30).iter().all(|p| *p),
+            "nothing is left out without congestion"
+        );
         let congested = passed(c.as_mut(), &mut now, 600, 60);
         let share = congested[400..].iter().filter(|p| **p).count();
-        assert_eq!(share, 200 / 16 + 1, "one sample in 16 ms");
+        assert!((12..=13).contains(&share), "{share}: one sample in 16 ms");
         let first = congested.iter().position(|p| !p).unwrap();
-        assert!((2..10).contains(&first), "{first}: the smoothed round trip has to pass 1.25 of its base, twice");
+        assert!(
+            (2..10).contains(&first),
+            "{first}: the smoothed round trip has to pass 1.25 of its base, twice"
+        );
         let after = passed(c.as_mut(), &mut now, 1200, 30);
         assert!(after[1000..].iter().all(|p| *p), "15 steps of 8 headers and a round trip each");
         assert!(after[..300].iter().filter(|p| **p).count() < 100);

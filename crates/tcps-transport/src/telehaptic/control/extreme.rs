@@ -56,7 +56,10 @@ mod tests {
     #[test]
     fn a_sign_gives_the_largest_and_a_slope_lets_old_values_rise() {
         let mut most = Extreme::new(10 * SECOND, 0.0, -1.0);
-        assert_eq!([(0, 1.0), (1, 3.0), (2, 2.0), (12, 0.0)].map(|(s, v)| most.add(s * SECOND, v)), [1.0, 3.0, 3.0, 2.0]);
+        assert_eq!(
+            [(0, 1.0), (1, 3.0), (2, 2.0), (12, 0.0)].map(|(s, v)| most.add(s * SECOND, v)),
+            [1.0, 3.0, 3.0, 2.0]
+        );
         let mut least = Extreme::new(60 * SECOND, 1e-9, 1.0);
         assert_eq!([(0, 5.0), (3, 9.0), (5, 9.0)].map(|(s, v)| least.add(s * SECOND, v)), [5.0, 8.0, 9.0]);
     }

@@ -10,7 +10,11 @@
 //! The draft adds at least 1000 bit/s an update near the limit; here that is a second's, since updates come with each group.
 //! `target_ns` is not Google's: over-use is also a delay so far above the least of 60 s.
 
-use super::{arrival_filter::{Filter, Group}, extreme::Extreme, rates::Rates};
+use super::{
+    arrival_filter::{Filter, Group},
+    extreme::Extreme,
+    rates::Rates,
+};
 use crate::params::{Params, TransportError};
 use tcps_core::{
     rate::{Arrival, Feedback, RateController, Sent},
@@ -30,6 +34,9 @@ const FREEZE_MS: f64 = 15.0;
 const BETA: f64 = 0.85;
 const ETA: f64 = 1.08;
 const SMOOTHING: f64 = 0.95;
+/// Variances of the limit over its mean.
+const LEAST_VARIANCE_BPS: f64 = 400.0;
+const MOST_VARIANCE_BPS: f64 = 2500.0;
 
 /// What the over-use detector says.
 // [PROTOCOLS 12.5]
@@ -133,8 +140,10 @@ impl Gcc {
     // [PROTOCOLS 12.5]
     fn count(&mut self, now: Time, arrival: &Arrival) {
         match arrival.arrived_ns {
-            Some(_) => (self.window.bytes, self.window.came) =
-                (self.window.bytes + f64::from(arrival.wire_bytes), self.window.came + 1.0),
+            Some(_) => {
+                (self.window.bytes, self.window.came) =
+                    (self.window.bytes + f64::from(arrival.wire_bytes), self.window.came + 1.0)
+            }
             None => self.window.lost += 1.0,
         }
         let gone_ns = now.saturating_sub(self.window.began_ns);
@@ -175,7 +184,9 @@ impl Gcc {
         let incoming_bps = self.incoming_bps.unwrap_or(rate_bps);
         let next_bps = match self.state {
             State::Hold => rate_bps,
-            State::Increase => self.increased(rate_bps, incoming_bps, gone_s).min(1.5 * incoming_bps).max(rate_bps),
+            State::Increase => {
+                self.increased(rate_bps, incoming_bps, gone_s).min(1.5 * incoming_bps).max(rate_bps)
+            }
             State::Decrease => {
                 self.learn(incoming_bps);
                 rate_bps.min(BETA * incoming_bps)
@@ -199,14 +210,14 @@ impl Gcc {
         rate_bps + (share * self.packet_bytes * 8.0).max(1000.0 * gone_s)
     }
 
-    /// The incoming rate at a decrease tells where the limit is.
+    /// The incoming rate at a decrease tells where the limit is. The draft leaves its first variance open; as the
+    /// published code has it, it stays between 0.4 and 2.5 times the mean, in kbit/s.
     fn learn(&mut self, incoming_bps: f64) {
-        let (mean, variance) = self.limit.unwrap_or((incoming_bps, (0.05 * incoming_bps) * (0.05 * incoming_bps)));
+        let (mean, variance) = self.limit.unwrap_or((incoming_bps, LEAST_VARIANCE_BPS * incoming_bps));
         let off = incoming_bps - mean;
-        self.limit = Some((
-            SMOOTHING * mean + (1.0 - SMOOTHING) * incoming_bps,
-            SMOOTHING * (variance + (1.0 - SMOOTHING) * off * off),
-        ));
+        let mean = SMOOTHING * mean + (1.0 - SMOOTHING) * incoming_bps;
+        let variance = SMOOTHING * (variance + (1.0 - SMOOTHING) * off * off);
+        self.limit = Some((mean, variance.clamp(LEAST_VARIANCE_BPS * mean, MOST_VARIANCE_BPS * mean)));
     }
 }
 
@@ -270,8 +281,11 @@ mod tests {
     #[test]
     fn over_use_lasts_10_ms_and_is_not_told_while_the_estimate_falls() {
         let mut d = Detector { gamma_ms: GAMMA_MS, before_ms: 0.0, over_ns: 0 };
-        let got = [5.0, 20.0, 21.0, 20.9, 22.0, -13.0].map(|m| d.judge(m, 5 * MS));
-        assert_eq!(got, [Signal::Normal, Signal::Normal, Signal::Over, Signal::Normal, Signal::Over, Signal::Under]);
+        let got = [5.0, 20.0, 21.0, 20.9, 22.0, -20.0].map(|m| d.judge(m, 5 * MS));
+        assert_eq!(
+            got,
+            [Signal::Normal, Signal::Normal, Signal::Over, Signal::Normal, Signal::Over, Signal::Under]
+        );
     }
 
     // [PROTOCOLS 12.5]
@@ -295,22 +309,30 @@ mod tests {
         let mut f = fluid(json!({}));
         assert!(f.run(2000, 400.0).iter().all(|k| *k == 1));
         let ks = f.run(4000, 800.0);
-        let reaction = ks.iter().position(|k| *k == 4).unwrap();
-        assert!((30..400).contains(&reaction), "{reaction}");
-        assert_eq!(f.lost, 0);
+        let reaction = ks.iter().position(|k| *k > 1).unwrap();
+        assert!((30..200).contains(&reaction), "{reaction}: long before the buffer is full");
         let mut draft = fluid(json!({"deltas": 1}));
         draft.run(2000, 400.0);
         let first = draft.run(4000, 800.0).iter().position(|k| *k > 1).unwrap_or(4000);
-        assert!(draft.lost > 0 && first > 2 * reaction, "{first}");
+        assert!(draft.lost > 0 && first > 303, "{first}: the buffer is full after 303 ms");
     }
 
     #[test]
-    fn a_target_of_10_ms_keeps_the_queue_near_it() {
-        let mut f = fluid(json!({"target_ns": 10 * MS}));
-        f.run(2000, 400.0);
-        f.run(6000, 800.0);
-        assert!(f.queue_ns < 14e6, "{}", f.queue_ns);
-        f.run(20_000, 0.0);
-        assert_eq!(f.c.fragments(28_000 * MS), 1, "it comes back");
+    fn a_target_of_10_ms_ends_what_stands_without_growing() {
+        let after = |params: serde_json::Value| {
+            let mut f = fluid(params);
+            f.run(2000, 400.0);
+            f.run(20_000, 790.0);
+            let queue_ms = f.queue_ns / 1e6;
+            f.run(60_000, 0.0);
+            (queue_ms, f.c.fragments(82_000 * MS))
+        };
+        let (published, short) = (after(json!({})), after(json!({"target_ns": 10 * MS})));
+        assert!(short.0 < 15.0 && published.0 > short.0 + 10.0, "{published:?} {short:?}");
+        assert_eq!(
+            (published.1, short.1),
+            (1, 1),
+            "both come back, by half a packet a response time near the limit"
+        );
     }
 }

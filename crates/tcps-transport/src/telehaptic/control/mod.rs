@@ -20,6 +20,7 @@ mod report;
 mod scream;
 mod scream_queue;
 mod shares;
+mod tally;
 mod trend;
 
 use super::{multiplexer::Order, options::MEDIA_BYTES};
@@ -137,8 +138,8 @@ pub(crate) const MEMBERS: [Member; 18] = [
     },
     Member {
         name: "admux",
-        keys: keys!("step_bytes", "loss", "congested_above_ns", "event", "event_span_ns"),
-        reports: true,
+        keys: keys!("step_bytes", "loss", "congested_above_ns", "event", "event_span_ns", "feedback_ns"),
+        arrivals: true,
         make: shares::admux,
         ..PLAIN
     },
@@ -155,11 +156,17 @@ pub(crate) const MEMBERS: [Member; 18] = [
         make: napas::napas,
         ..DPM
     },
-    Member { name: "etp", keys: keys!("gap_ns", "congested", "clear"), needs_way_back: true, make: etp::etp, ..PLAIN },
+    Member {
+        name: "etp",
+        keys: keys!("gap_ns", "congested", "clear"),
+        needs_way_back: true,
+        make: etp::etp,
+        ..PLAIN
+    },
     Member {
         name: "pahcp",
-        keys: keys!("loss", "congested_above_ns", "clear_below_ns", "keep_ns"),
-        reports: true,
+        keys: keys!("loss", "congested_above_ns", "clear_below_ns", "keep_ns", "feedback_ns"),
+        arrivals: true,
         make: perception::pahcp,
         ..PLAIN
     },

@@ -42,7 +42,10 @@ impl RateController for Nafcah {
 }
 
 /// `nafcah`.
-pub(super) fn nafcah(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
+pub(super) fn nafcah(
+    params: &Params<'_>,
+    period_ns: Time,
+) -> Result<Box<dyn RateController>, TransportError> {
     Ok(Box::new(Nafcah(dpm::multistep(params, period_ns)?)))
 }
 

@@ -2,15 +2,19 @@
 //!
 //! ```text
 //! sample ─► differs from the one sent last by delta of it, or 100 ms after that ─► goes, else it is left out
-//! report ─► over 1 % lost, or queue above 5 ms ─► next larger delta      queue below 1 ms, nothing lost ─► next smaller
+//! 500 ms ─► over 1 % lost, or queue above 5 ms ─► next larger delta      queue below 1 ms ─► next smaller
 //! ```
-//! delta is one of 5, 8, 12, 20 %. The queue is the mean delay of a report above the least of 60 s. Nothing is merged.
+//! delta is one of 5, 8, 12, 20 %. The queue is the mean delay of 500 ms above the least of 60 s. Nothing is merged.
 //! Samples are taken as 4-byte floats in network order; others all go.
 
-use super::{contact::Contact, extreme::Extreme};
+use super::{
+    contact::Contact,
+    extreme::Extreme,
+    tally::{Met, Tally},
+};
 use crate::params::{Params, TransportError};
 use tcps_core::{
-    rate::{Feedback, RateController, Report},
+    rate::{Feedback, RateController},
     time::{Time, MS, SECOND},
 };
 
@@ -26,6 +30,7 @@ struct Perception {
     congested_ns: f64,
     clear_ns: f64,
     keep_ns: Time,
+    tally: Tally,
     base: Extreme,
     sent: Contact,
     sent_ns: Time,
@@ -33,10 +38,9 @@ struct Perception {
 
 impl Perception {
     // [PROTOCOLS 3.12] [PROTOCOLS 9.4]
-    fn report(&mut self, now: Time, report: &Report) {
-        let delay_ns = report.mean_delay_ns as f64;
-        let queue_ns = delay_ns - self.base.add(now, delay_ns);
-        if report.loss > self.loss || queue_ns > self.congested_ns {
+    fn adapt(&mut self, now: Time, met: &Met) {
+        let queue_ns = met.delay_ns - self.base.add(now, met.delay_ns);
+        if met.loss > self.loss || queue_ns > self.congested_ns {
             self.level = (self.level + 1).min(DELTAS.len() - 1);
         } else if queue_ns < self.clear_ns {
             self.level = self.level.saturating_sub(1);
@@ -46,8 +50,9 @@ impl Perception {
 
 impl RateController for Perception {
     fn feedback(&mut self, now: Time, feedback: &Feedback) {
-        if let Feedback::Report(report) = feedback {
-            self.report(now, report);
+        let Feedback::Arrival(arrival) = feedback else { return };
+        if let Some(met) = self.tally.add(now, arrival) {
+            self.adapt(now, &met);
         }
     }
 
@@ -70,17 +75,22 @@ impl RateController for Perception {
 
 /// `pahcp`.
 pub(super) fn pahcp(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
+    Ok(Box::new(perception(params)?))
+}
+
+fn perception(params: &Params<'_>) -> Result<Perception, TransportError> {
     let span_ns = |key, default: Time| params.span_ns(key, 0..=60 * SECOND).map(|t| t.unwrap_or(default));
-    Ok(Box::new(Perception {
+    Ok(Perception {
         level: 0,
         loss: params.number("loss", 0.0..=1.0)?.unwrap_or(0.01),
         congested_ns: span_ns("congested_above_ns", 5 * MS)? as f64,
         clear_ns: span_ns("clear_below_ns", MS)? as f64,
         keep_ns: span_ns("keep_ns", 100 * MS)?,
+        tally: Tally::default(),
         base: Extreme::new(BASE_NS, 0.0, 1.0),
         sent: Contact::new(DELTAS[0]),
         sent_ns: 0,
-    }))
+    })
 }
 
 #[cfg(test)]
@@ -88,8 +98,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn controller() -> Box<dyn RateController> {
-        pahcp(&Params::new("pahcp", &json!({})), MS).unwrap()
+    fn controller() -> Perception {
+        perception(&Params::new("pahcp", &json!({}))).unwrap()
     }
 
     fn force(n: f32) -> Vec<u8> {
@@ -97,7 +107,7 @@ mod tests {
     }
 
     /// The least step from 1 that passes, in per cent.
-    fn threshold(c: &mut dyn RateController) -> u32 {
+    fn threshold(c: &mut Perception) -> u32 {
         let passes = |percent: &u32| {
             c.admits(MS, &force(1.0), true);
             c.admits(MS, &force(1.0 + *percent as f32 / 100.0 + 0.001), false)
@@ -111,11 +121,13 @@ mod tests {
         let mut c = controller();
         let mut got = Vec::new();
         for (i, (delay_ms, loss)) in
-            [(20, 0.0), (26, 0.0), (40, 0.0), (20, 0.1), (20, 0.1), (23, 0.0), (20, 0.0), (20, 0.0)].iter().enumerate()
+            [(20, 0.0), (26, 0.0), (40, 0.0), (20, 0.1), (20, 0.1), (23, 0.0), (20, 0.0), (20, 0.0)]
+                .iter()
+                .enumerate()
         {
-            let report = Report { mean_delay_ns: delay_ms * MS, loss: *loss, jitter_ns: 0 };
-            c.feedback(i as Time * 500 * MS, &Feedback::Report(report));
-            got.push(threshold(c.as_mut()));
+            let met = Met { delay_ns: f64::from(*delay_ms) * 1e6, loss: *loss };
+            c.adapt(i as Time * 500 * MS, &met);
+            got.push(threshold(&mut c));
         }
         assert_eq!(got, [5, 8, 12, 20, 20, 20, 12, 8]);
     }

@@ -54,7 +54,11 @@ impl QueueDelay {
         let off = || self.history.iter().map(|v| v - mean);
         let own: f64 = off().map(|v| v * v).sum();
         let next: f64 = off().zip(off().skip(1)).map(|(a, b)| a * b).sum();
-        if own > 0.0 { next / own } else { 0.0 }
+        if own > 0.0 {
+            next / own
+        } else {
+            0.0
+        }
     }
 
     /// The queue that the newest packet met, as a fraction of the target.
@@ -89,7 +93,14 @@ pub(super) struct Target {
 impl Target {
     /// A target of at least `least_ns`.
     pub(super) fn new(least_ns: f64) -> Self {
-        Self { least_ns, now_ns: least_ns, norms: VecDeque::new(), noted_ns: 0, loss_events: 0.0, lost: false }
+        Self {
+            least_ns,
+            now_ns: least_ns,
+            norms: VecDeque::new(),
+            noted_ns: 0,
+            loss_events: 0.0,
+            lost: false,
+        }
     }
 
     /// The target now, in nanoseconds.

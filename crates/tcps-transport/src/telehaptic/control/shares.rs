@@ -1,16 +1,20 @@
 //! Shares of the bandwidth that follow the network and haptic events (after the abstract of Eid et al. 2011, AdMux).
 //!
 //! ```text
-//! report ─► over 1 % lost, or queue above 5 ms ─► half as many bytes of media a fragment      else ─► 2 B more
+//! 500 ms ─► over 1 % lost, or queue above 5 ms ─► half as many bytes of media a fragment      else ─► 2 B more
 //! sample ─► differs from the one before by half of it ─► 100 ms without media
 //! ```
 //! Force always has what it needs; sound goes before the picture in what is left, so it is the picture that gives way. The
-//! queue is the mean delay of a report above the least of 60 s. Nothing is merged.
+//! queue is the mean delay of 500 ms above the least of 60 s. Nothing is merged.
 
-use super::{contact::Contact, extreme::Extreme};
+use super::{
+    contact::Contact,
+    extreme::Extreme,
+    tally::{Met, Tally},
+};
 use crate::params::{Params, TransportError};
 use tcps_core::{
-    rate::{Feedback, RateController, Report},
+    rate::{Feedback, RateController},
     time::{Time, MS, SECOND},
 };
 
@@ -24,6 +28,7 @@ struct Shares {
     loss: f64,
     congested_ns: f64,
     event_ns: Time,
+    tally: Tally,
     base: Extreme,
     contact: Contact,
     /// Bytes of media a fragment, and what is left of them from fragments before.
@@ -34,10 +39,9 @@ struct Shares {
 
 impl Shares {
     // [PROTOCOLS 3.12]
-    fn report(&mut self, now: Time, report: &Report) {
-        let delay_ns = report.mean_delay_ns as f64;
-        let queue_ns = delay_ns - self.base.add(now, delay_ns);
-        self.share_bytes = if report.loss > self.loss || queue_ns > self.congested_ns {
+    fn adapt(&mut self, now: Time, met: &Met) {
+        let queue_ns = met.delay_ns - self.base.add(now, met.delay_ns);
+        self.share_bytes = if met.loss > self.loss || queue_ns > self.congested_ns {
             self.share_bytes / 2.0
         } else {
             (self.share_bytes + self.step_bytes).min(self.most_bytes)
@@ -47,8 +51,9 @@ impl Shares {
 
 impl RateController for Shares {
     fn feedback(&mut self, now: Time, feedback: &Feedback) {
-        if let Feedback::Report(report) = feedback {
-            self.report(now, report);
+        let Feedback::Arrival(arrival) = feedback else { return };
+        if let Some(met) = self.tally.add(now, arrival) {
+            self.adapt(now, &met);
         }
     }
 
@@ -77,20 +82,26 @@ impl RateController for Shares {
 
 /// `admux`.
 pub(super) fn admux(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
-    let most_bytes = params.integer("media_bytes", 1..=1000)?.map_or(super::MEDIA_BYTES, |n| n as usize) as f64;
+    Ok(Box::new(shares(params)?))
+}
+
+fn shares(params: &Params<'_>) -> Result<Shares, TransportError> {
+    let most_bytes =
+        params.integer("media_bytes", 1..=1000)?.map_or(super::MEDIA_BYTES, |n| n as usize) as f64;
     let span_ns = |key, default: Time| params.span_ns(key, 0..=60 * SECOND).map(|t| t.unwrap_or(default));
-    Ok(Box::new(Shares {
+    Ok(Shares {
         most_bytes,
         step_bytes: params.number("step_bytes", 0.0..=1000.0)?.unwrap_or(2.0),
         loss: params.number("loss", 0.0..=1.0)?.unwrap_or(0.01),
         congested_ns: span_ns("congested_above_ns", 5 * MS)? as f64,
         event_ns: span_ns("event_span_ns", 100 * MS)?,
+        tally: Tally::default(),
         base: Extreme::new(BASE_NS, 0.0, 1.0),
         contact: Contact::new(params.number("event", 0.0..=1e6)?.unwrap_or(0.5)),
         share_bytes: most_bytes,
         owed_bytes: 0.0,
         quiet_until_ns: 0,
-    }))
+    })
 }
 
 #[cfg(test)]
@@ -101,11 +112,13 @@ mod tests {
     // [PROTOCOLS 3.12]
     #[test]
     fn the_share_of_media_halves_with_a_queue_or_losses_and_grows_by_2_bytes() {
-        let mut c = admux(&Params::new("admux", &json!({})), MS).unwrap();
+        let mut c = shares(&Params::new("admux", &json!({}))).unwrap();
         let mut bytes = Vec::new();
-        for (i, (delay_ms, loss)) in [(20, 0.0), (26, 0.0), (26, 0.0), (20, 0.1), (24, 0.0)].iter().enumerate() {
-            let report = Report { mean_delay_ns: delay_ms * MS, loss: *loss, jitter_ns: 0 };
-            c.feedback(i as Time * 500 * MS, &Feedback::Report(report));
+        for (i, (delay_ms, loss)) in
+            [(20, 0.0), (26, 0.0), (26, 0.0), (20, 0.1), (24, 0.0)].iter().enumerate()
+        {
+            let met = Met { delay_ns: f64::from(*delay_ms) * 1e6, loss: *loss };
+            c.adapt(i as Time * 500 * MS, &met);
             bytes.push((0..100).filter_map(|_| c.media_bytes(0)).sum::<usize>());
         }
         assert_eq!(bytes, [5800, 2900, 1450, 725, 925], "of a hundred fragments");
@@ -114,7 +127,7 @@ mod tests {
     // [PROTOCOLS 3.12]
     #[test]
     fn an_event_silences_media_for_100_ms() {
-        let mut c = admux(&Params::new("admux", &json!({})), MS).unwrap();
+        let mut c = shares(&Params::new("admux", &json!({}))).unwrap();
         let force = |n: f32| n.to_be_bytes();
         assert!(c.admits(0, &force(1.0), false) && c.admits(MS, &force(2.0), false));
         assert_eq!([2, 100, 101].map(|ms| c.media_bytes(ms * MS)), [Some(0), Some(0), Some(58)]);

@@ -28,7 +28,7 @@ from tcpsbed.config.compile.builtins import known
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "ranking.md"
-SCENARIOS = ("calm", "congested", "lossy", "jitter")
+SCENARIOS = ("calm", "busy", "congested", "lossy", "jitter")
 LATE_NS = 30_000_000
 EXACT_DB = 120.0
 """Above it only the rounding to 4-byte floats is left."""
@@ -72,7 +72,11 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
     "quic": ("'quic'",),
 }
 """By name in the table: the transport of the channel, and further overrides. Others run with their defaults."""
-WAYS = ("'udp'", "{ kind = 'multipath' }", "{ kind = 'multipath', mode = 'split' }")
+WAYS: dict[str, str] = {
+    "udp, one way": "'udp'",
+    "multipath, duplicate": "'multipath'",
+    "multipath, split": "{ kind = 'multipath', mode = 'split' }",
+}
 """What `scenarios/two-ways.toml` compares: one way, every datagram both ways, each datagram one of them."""
 UNRANKED = ("timetable-k",)
 """Transports that cannot run without parameters."""
@@ -95,6 +99,7 @@ shown. **Rows whose intervals overlap are not told apart by this table.**
 """
 TITLES = {
     "calm": "Calm: 5 Mbit/s, nothing else on the link",
+    "busy": "Busy: 1.5 Mbit/s with 600 kbit/s of noisy traffic in packets of 540 B",
     "congested": "Congested: 1.5 Mbit/s with 800 kbit/s of other traffic",
     "lossy": "Lossy: 5 % of packets lost in bursts of two",
     "jitter": "Jitter: up to 10 ms more for each packet, in order",
@@ -211,7 +216,7 @@ def measure(run: Run, name: str) -> Row:
 def variation(scenario: str, seed: int) -> list[str]:
     """The overrides of a seed: losses and jitter, the stretch of the recording, the start of other traffic."""
     settings = [f"seed={seed}", f'flows.haptic.source.start="{3.0 + 0.7 * (seed - 1):.1f} s"']
-    if scenario == "congested":
+    if scenario in ("busy", "congested"):
         settings.append(f'traffic.cbr.start="{2.0 + 0.00037 * (seed - 1):.5f} s"')
     return settings
 
@@ -223,10 +228,9 @@ def one(scenario: str, name: str, seconds: float, seed: int = 1) -> Row:
     return execute(f"ranking-{scenario}", name, seconds, settings)
 
 
-def two_ways(transport: str, seconds: float, seed: int = 1) -> Row:
+def two_ways(name: str, seconds: float, seed: int = 1) -> Row:
     """Runs one of `WAYS` over two links, each of which loses packets. The rate is that of the first one."""
-    settings = [f"channels.session.transport={transport}", f"seed={seed}"]
-    return execute("two-ways", transport, seconds, settings)
+    return execute("two-ways", name, seconds, [f"channels.session.transport={WAYS[name]}", f"seed={seed}"])
 
 
 def execute(scenario: str, name: str, seconds: float, settings: list[str]) -> Row:

@@ -154,16 +154,10 @@ impl Gcc {
         self.incoming_bps = Some(w.bytes * 8e9 / gone_ns as f64);
         let share = w.lost / (w.came + w.lost).max(1.0);
         self.by_loss_bps = self.by_loss_bps.map(|bps| match () {
-            () if share < 0.02 => self.within(1.05 * bps),
-            () if share > 0.1 => self.within(bps * (1.0 - 0.5 * share)),
+            () if share < 0.02 => self.rates.within(1.05 * bps, BETA),
+            () if share > 0.1 => self.rates.within(bps * (1.0 - 0.5 * share), BETA),
             () => bps,
         });
-    }
-
-    /// Between no merging and a little less than what the largest packets take, from where it comes back soon.
-    fn within(&self, rate_bps: f64) -> f64 {
-        let least_bps = BETA * self.rates.at_bps(self.rates.k_max());
-        rate_bps.clamp(least_bps, self.rates.at_bps(1).max(least_bps))
     }
 
     // [PROTOCOLS 12.5]
@@ -192,7 +186,7 @@ impl Gcc {
                 rate_bps.min(BETA * incoming_bps)
             }
         };
-        self.by_delay_bps = Some(self.within(next_bps));
+        self.by_delay_bps = Some(self.rates.within(next_bps, BETA));
     }
 
     /// By 8 % a second; near the rate at which over-use came, by half a packet a response time.
@@ -232,7 +226,7 @@ impl RateController for Gcc {
         self.rates.sent(packet);
         self.packet_bytes = f64::from(packet.wire_bytes);
         if self.by_delay_bps.is_none() {
-            let most_bps = self.rates.at_bps(1);
+            let most_bps = self.rates.most_bps();
             (self.by_delay_bps, self.by_loss_bps) = (Some(most_bps), Some(most_bps));
             (self.window.began_ns, self.changed_ns) = (now, now);
         }

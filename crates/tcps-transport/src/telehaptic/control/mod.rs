@@ -138,8 +138,8 @@ pub(crate) const MEMBERS: [Member; 18] = [
     },
     Member {
         name: "admux",
-        keys: keys!("step_bytes", "loss", "congested_above_ns", "event", "event_span_ns", "feedback_ns"),
-        arrivals: true,
+        keys: keys!("step_bytes", "congested_above_ns", "event", "event_span_ns"),
+        needs_way_back: true,
         make: shares::admux,
         ..PLAIN
     },
@@ -165,8 +165,8 @@ pub(crate) const MEMBERS: [Member; 18] = [
     },
     Member {
         name: "pahcp",
-        keys: keys!("loss", "congested_above_ns", "clear_below_ns", "keep_ns", "feedback_ns"),
-        arrivals: true,
+        keys: keys!("congested_above_ns", "clear_below_ns", "keep_ns"),
+        needs_way_back: true,
         make: perception::pahcp,
         ..PLAIN
     },

@@ -2,23 +2,18 @@
 //!
 //! ```text
 //! sample ─► differs from the one sent last by delta of it, or 100 ms after that ─► goes, else it is left out
-//! 500 ms ─► over 1 % lost, or queue above 5 ms ─► next larger delta      queue below 1 ms ─► next smaller
+//! 500 ms ─► queue above 5 ms ─► next larger delta      below 1 ms ─► next smaller
 //! ```
 //! delta is one of 5, 8, 12, 20 %. The queue is the mean delay of 500 ms above the least of 60 s. Nothing is merged.
 //! Samples are taken as 4-byte floats in network order; others all go.
 
-use super::{
-    contact::Contact,
-    extreme::Extreme,
-    tally::{Met, Tally},
-};
+use super::{contact::Contact, tally::Tally};
 use crate::params::{Params, TransportError};
 use tcps_core::{
     rate::{Feedback, RateController},
     time::{Time, MS, SECOND},
 };
 
-const BASE_NS: Time = 60 * SECOND;
 // [PROTOCOLS 9.4]
 const DELTAS: [f64; 4] = [0.05, 0.08, 0.12, 0.20];
 
@@ -26,21 +21,18 @@ const DELTAS: [f64; 4] = [0.05, 0.08, 0.12, 0.20];
 #[derive(Debug)]
 struct Perception {
     level: usize,
-    loss: f64,
     congested_ns: f64,
     clear_ns: f64,
     keep_ns: Time,
     tally: Tally,
-    base: Extreme,
     sent: Contact,
     sent_ns: Time,
 }
 
 impl Perception {
     // [PROTOCOLS 3.12] [PROTOCOLS 9.4]
-    fn adapt(&mut self, now: Time, met: &Met) {
-        let queue_ns = met.delay_ns - self.base.add(now, met.delay_ns);
-        if met.loss > self.loss || queue_ns > self.congested_ns {
+    fn adapt(&mut self, queue_ns: f64) {
+        if queue_ns > self.congested_ns {
             self.level = (self.level + 1).min(DELTAS.len() - 1);
         } else if queue_ns < self.clear_ns {
             self.level = self.level.saturating_sub(1);
@@ -50,9 +42,9 @@ impl Perception {
 
 impl RateController for Perception {
     fn feedback(&mut self, now: Time, feedback: &Feedback) {
-        let Feedback::Arrival(arrival) = feedback else { return };
-        if let Some(met) = self.tally.add(now, arrival) {
-            self.adapt(now, &met);
+        let Feedback::Delay(notice) = feedback else { return };
+        if let Some(queue_ns) = self.tally.add(now, notice) {
+            self.adapt(queue_ns);
         }
     }
 
@@ -82,12 +74,10 @@ fn perception(params: &Params<'_>) -> Result<Perception, TransportError> {
     let span_ns = |key, default: Time| params.span_ns(key, 0..=60 * SECOND).map(|t| t.unwrap_or(default));
     Ok(Perception {
         level: 0,
-        loss: params.number("loss", 0.0..=1.0)?.unwrap_or(0.01),
         congested_ns: span_ns("congested_above_ns", 5 * MS)? as f64,
         clear_ns: span_ns("clear_below_ns", MS)? as f64,
         keep_ns: span_ns("keep_ns", 100 * MS)?,
-        tally: Tally::default(),
-        base: Extreme::new(BASE_NS, 0.0, 1.0),
+        tally: Tally::new(),
         sent: Contact::new(DELTAS[0]),
         sent_ns: 0,
     })
@@ -117,18 +107,12 @@ mod tests {
 
     // [PROTOCOLS 3.12] [PROTOCOLS 9.4]
     #[test]
-    fn the_deadband_grows_with_a_queue_or_losses_and_shrinks_without() {
+    fn the_deadband_grows_with_a_queue_and_shrinks_without() {
         let mut c = controller();
-        let mut got = Vec::new();
-        for (i, (delay_ms, loss)) in
-            [(20, 0.0), (26, 0.0), (40, 0.0), (20, 0.1), (20, 0.1), (23, 0.0), (20, 0.0), (20, 0.0)]
-                .iter()
-                .enumerate()
-        {
-            let met = Met { delay_ns: f64::from(*delay_ms) * 1e6, loss: *loss };
-            c.adapt(i as Time * 500 * MS, &met);
-            got.push(threshold(&mut c));
-        }
+        let got = [0.0, 6e6, 20e6, 5.1e6, 9e6, 3e6, 0.0, 0.9e6].map(|queue_ns| {
+            c.adapt(queue_ns);
+            threshold(&mut c)
+        });
         assert_eq!(got, [5, 8, 12, 20, 20, 20, 12, 8]);
     }
 

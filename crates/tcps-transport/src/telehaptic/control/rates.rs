@@ -6,7 +6,12 @@
 
 use tcps_core::{rate::Sent, time::Time};
 
-/// Sizes as the newest packet shows them.
+/// Weight of the newest packet: fragments without sound and picture come between those with them.
+const WEIGHT: f64 = 1.0 / 64.0;
+/// How far a rate may be above that of no merging: sizes vary, and a rate that is just enough would not be.
+const HEAD_ROOM: f64 = 1.2;
+
+/// Sizes, averaged over packets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rates {
     period_ns: Time,
@@ -23,8 +28,22 @@ impl Rates {
 
     /// A packet has left.
     pub(super) fn sent(&mut self, packet: &Sent) {
-        self.fragment_bytes = f64::from(packet.payload_bytes) / f64::from(packet.fragments.max(1));
-        self.overhead_bytes = f64::from(packet.wire_bytes) - f64::from(packet.payload_bytes);
+        let fragment_bytes = f64::from(packet.payload_bytes) / f64::from(packet.fragments.max(1));
+        let overhead_bytes = f64::from(packet.wire_bytes) - f64::from(packet.payload_bytes);
+        let weight = if self.overhead_bytes == 0.0 { 1.0 } else { WEIGHT };
+        self.fragment_bytes += weight * (fragment_bytes - self.fragment_bytes);
+        self.overhead_bytes += weight * (overhead_bytes - self.overhead_bytes);
+    }
+
+    /// A rate kept between `share` of that with the largest packets and a little more than that of no merging.
+    pub(super) fn within(&self, rate_bps: f64, share: f64) -> f64 {
+        let (least_bps, most_bps) = (share * self.at_bps(self.k_max), HEAD_ROOM * self.at_bps(1));
+        rate_bps.clamp(least_bps, most_bps.max(least_bps))
+    }
+
+    /// The rate to begin with.
+    pub(super) fn most_bps(&self) -> f64 {
+        HEAD_ROOM * self.at_bps(1)
     }
 
     /// Most fragments of a packet.
@@ -57,6 +76,7 @@ mod tests {
         rates.sent(&Sent { generated_ns: 0, fragments: 4, payload_bytes: 280, wire_bytes: 347 });
         let kbps = [1, 2, 3, 4].map(|k| (rates.at_bps(k) / 10.0).round() / 100.0);
         assert_eq!(kbps, [1096.0, 828.0, 738.67, 694.0]);
+        assert_eq!([2e6, 5e5].map(|r| rates.within(r, 1.0).round()), [1.2 * 1.096e6, 694e3]);
         assert_eq!([2e6, 1.096e6, 1.09e6, 8e5, 7e5, 6e5].map(|r| rates.fragments(r)), [1, 1, 2, 3, 4, 4]);
     }
 }

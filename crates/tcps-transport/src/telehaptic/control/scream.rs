@@ -8,7 +8,7 @@
 //! ```
 //! There is no queue of packets at the sender: what the window does not let leave waits in the packet that is being filled,
 //! to `k_max`, and then leaves. So the rules for that queue (RTP_QDELAY_TH, TX_QUEUE_SIZE_FACTOR) have nothing to act on. The
-//! rate is kept between those of `k_max` and of no merging, where it begins. The base is the least delay of 60 s.
+//! rate is kept between that of `k_max` and 1.2 times that of no merging, where it begins. The base is the least delay of 60 s.
 
 use super::{
     extreme::Extreme,
@@ -92,21 +92,16 @@ impl Media {
             (current_bps * (1.0 - PRE_CONGESTION_GUARD * queue.trend()) * scale).min(ramp_bps)
         };
         let limit_bps = current_bps * (2.0 - queue.trend_memory());
-        self.target_bps = Some(within((target_bps + step_bps).min(limit_bps), rates));
+        self.target_bps = Some(rates.within((target_bps + step_bps).min(limit_bps), 1.0));
     }
 
     fn lost(&mut self, now: Time, rates: &Rates) {
         if let Some(target_bps) = self.target_bps {
             self.last_max_bps = target_bps;
-            self.target_bps = Some(within(BETA_R * target_bps, rates));
+            self.target_bps = Some(rates.within(BETA_R * target_bps, 1.0));
             (self.sent, self.acked, self.adjusted_ns) = (0.0, 0.0, now);
         }
     }
-}
-
-fn within(rate_bps: f64, rates: &Rates) -> f64 {
-    let least_bps = rates.at_bps(rates.k_max());
-    rate_bps.clamp(least_bps, rates.at_bps(1).max(least_bps))
 }
 
 /// The controller.
@@ -203,7 +198,7 @@ impl RateController for Scream {
         self.flight.sent(now, self.packet_bytes);
         self.media.sent += self.packet_bytes;
         if self.media.target_bps.is_none() {
-            (self.media.target_bps, self.media.adjusted_ns) = (Some(self.rates.at_bps(1)), now);
+            (self.media.target_bps, self.media.adjusted_ns) = (Some(self.rates.most_bps()), now);
         }
     }
 
@@ -297,7 +292,7 @@ mod tests {
             c.window
         });
         assert_eq!(windows, [8000.0, 8000.0, 8000.0, 6400.0]);
-        assert!((c.media.target_bps.unwrap() - 0.81 * 1.096e6).abs() < 1.0);
+        assert!((c.media.target_bps.unwrap() - 0.81 * 1.2 * 1.096e6).abs() < 1.0);
         assert!(!c.fast);
     }
 }

@@ -1,35 +1,27 @@
 //! Shares of the bandwidth that follow the network and haptic events (after the abstract of Eid et al. 2011, AdMux).
 //!
 //! ```text
-//! 500 ms ─► over 1 % lost, or queue above 5 ms ─► half as many bytes of media a fragment      else ─► 2 B more
+//! 500 ms ─► queue above 5 ms ─► half as many bytes of media a fragment      else ─► 2 B more
 //! sample ─► differs from the one before by half of it ─► 100 ms without media
 //! ```
 //! Force always has what it needs; sound goes before the picture in what is left, so it is the picture that gives way. The
 //! queue is the mean delay of 500 ms above the least of 60 s. Nothing is merged.
 
-use super::{
-    contact::Contact,
-    extreme::Extreme,
-    tally::{Met, Tally},
-};
+use super::{contact::Contact, tally::Tally};
 use crate::params::{Params, TransportError};
 use tcps_core::{
     rate::{Feedback, RateController},
     time::{Time, MS, SECOND},
 };
 
-const BASE_NS: Time = 60 * SECOND;
-
 /// The controller.
 #[derive(Debug)]
 struct Shares {
     most_bytes: f64,
     step_bytes: f64,
-    loss: f64,
     congested_ns: f64,
     event_ns: Time,
     tally: Tally,
-    base: Extreme,
     contact: Contact,
     /// Bytes of media a fragment, and what is left of them from fragments before.
     share_bytes: f64,
@@ -39,9 +31,8 @@ struct Shares {
 
 impl Shares {
     // [PROTOCOLS 3.12]
-    fn adapt(&mut self, now: Time, met: &Met) {
-        let queue_ns = met.delay_ns - self.base.add(now, met.delay_ns);
-        self.share_bytes = if met.loss > self.loss || queue_ns > self.congested_ns {
+    fn adapt(&mut self, queue_ns: f64) {
+        self.share_bytes = if queue_ns > self.congested_ns {
             self.share_bytes / 2.0
         } else {
             (self.share_bytes + self.step_bytes).min(self.most_bytes)
@@ -51,9 +42,9 @@ impl Shares {
 
 impl RateController for Shares {
     fn feedback(&mut self, now: Time, feedback: &Feedback) {
-        let Feedback::Arrival(arrival) = feedback else { return };
-        if let Some(met) = self.tally.add(now, arrival) {
-            self.adapt(now, &met);
+        let Feedback::Delay(notice) = feedback else { return };
+        if let Some(queue_ns) = self.tally.add(now, notice) {
+            self.adapt(queue_ns);
         }
     }
 
@@ -92,11 +83,9 @@ fn shares(params: &Params<'_>) -> Result<Shares, TransportError> {
     Ok(Shares {
         most_bytes,
         step_bytes: params.number("step_bytes", 0.0..=1000.0)?.unwrap_or(2.0),
-        loss: params.number("loss", 0.0..=1.0)?.unwrap_or(0.01),
         congested_ns: span_ns("congested_above_ns", 5 * MS)? as f64,
         event_ns: span_ns("event_span_ns", 100 * MS)?,
-        tally: Tally::default(),
-        base: Extreme::new(BASE_NS, 0.0, 1.0),
+        tally: Tally::new(),
         contact: Contact::new(params.number("event", 0.0..=1e6)?.unwrap_or(0.5)),
         share_bytes: most_bytes,
         owed_bytes: 0.0,
@@ -111,16 +100,12 @@ mod tests {
 
     // [PROTOCOLS 3.12]
     #[test]
-    fn the_share_of_media_halves_with_a_queue_or_losses_and_grows_by_2_bytes() {
+    fn the_share_of_media_halves_with_a_queue_and_grows_by_2_bytes() {
         let mut c = shares(&Params::new("admux", &json!({}))).unwrap();
-        let mut bytes = Vec::new();
-        for (i, (delay_ms, loss)) in
-            [(20, 0.0), (26, 0.0), (26, 0.0), (20, 0.1), (24, 0.0)].iter().enumerate()
-        {
-            let met = Met { delay_ns: f64::from(*delay_ms) * 1e6, loss: *loss };
-            c.adapt(i as Time * 500 * MS, &met);
-            bytes.push((0..100).filter_map(|_| c.media_bytes(0)).sum::<usize>());
-        }
+        let bytes = [0.0, 6e6, 6e6, 30e6, 4e6].map(|queue_ns| {
+            c.adapt(queue_ns);
+            (0..100).filter_map(|_| c.media_bytes(0)).sum::<usize>()
+        });
         assert_eq!(bytes, [5800, 2900, 1450, 725, 925], "of a hundred fragments");
     }
 

@@ -1,56 +1,48 @@
-//! Means over half a second out of arrivals: what a receiver report says, also where samples are left out.
+//! Mean delays over half a second, told in headers of the way back.
 //!
 //! ```text
-//! arrivals of 500 ms ─► mean delay, share lost
+//! notices of 500 ms ─► mean delay ─► above the least mean of 60 s: the queue
 //! ```
-//! A receiver that sees only numbers of samples takes those that were left out for lost; the sender knows its packets.
+//! Losses are not in it: of samples that were left out a receiver does not know that they were no loss.
 
+use super::extreme::Extreme;
 use tcps_core::{
-    rate::Arrival,
-    time::{Time, MS},
+    rate::DelayNotice,
+    time::{Time, MS, SECOND},
 };
 
+const BASE_NS: Time = 60 * SECOND;
 const INTERVAL_NS: Time = 500 * MS;
 
-/// What packets met on their way.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Met {
-    /// Mean one-way delay in nanoseconds, with the clocks' offset.
-    pub(super) delay_ns: f64,
-    /// Share of packets lost, 0 to 1.
-    pub(super) loss: f64,
-}
-
-/// Packets since the last report.
-#[derive(Debug, Default)]
+/// Delays since the last mean.
+#[derive(Debug)]
 pub(super) struct Tally {
+    base: Extreme,
     began_ns: Option<Time>,
-    delays_ns: f64,
-    came: f64,
-    lost: f64,
+    sum_ns: f64,
+    count: f64,
 }
 
 impl Tally {
-    /// Adds a packet; the means of the interval, if that is over and anything came.
-    // [PROTOCOLS 3.2]
-    pub(super) fn add(&mut self, now: Time, arrival: &Arrival) -> Option<Met> {
+    pub(super) fn new() -> Self {
+        Self { base: Extreme::new(BASE_NS, 0.0, 1.0), began_ns: None, sum_ns: 0.0, count: 0.0 }
+    }
+
+    /// Adds a notice; the queue in nanoseconds, if half a second is over and anything new was told.
+    pub(super) fn add(&mut self, now: Time, notice: &DelayNotice) -> Option<f64> {
+        if !notice.fresh {
+            return None;
+        }
         let began_ns = *self.began_ns.get_or_insert(now);
-        let over = now.saturating_sub(began_ns) >= INTERVAL_NS && self.came > 0.0;
-        let met = Met {
-            delay_ns: self.delays_ns / self.came.max(1.0),
-            loss: self.lost / (self.came + self.lost).max(1.0),
-        };
-        if over {
-            *self = Self { began_ns: Some(now), ..Self::default() };
+        let mut queue_ns = None;
+        if now.saturating_sub(began_ns) >= INTERVAL_NS {
+            let mean_ns = self.sum_ns / self.count;
+            queue_ns = Some(mean_ns - self.base.add(now, mean_ns));
+            (self.began_ns, self.sum_ns, self.count) = (Some(now), 0.0, 0.0);
         }
-        match arrival.arrived_ns {
-            Some(arrived_ns) => {
-                self.delays_ns += arrived_ns.saturating_sub(arrival.sent_ns) as f64;
-                self.came += 1.0;
-            }
-            None => self.lost += 1.0,
-        }
-        over.then_some(met)
+        self.sum_ns += notice.delay_ns as f64;
+        self.count += 1.0;
+        queue_ns
     }
 }
 
@@ -58,18 +50,24 @@ impl Tally {
 mod tests {
     use super::*;
 
-    // [PROTOCOLS 3.2]
     #[test]
-    fn half_a_second_of_packets_gives_their_mean_delay_and_loss() {
-        let mut tally = Tally::default();
-        let mut hears = |ms: Time, delay_ms: Option<Time>| {
-            let arrived_ns = delay_ms.map(|d| (ms + d) * MS);
-            tally.add(ms * MS, &Arrival { sent_ns: ms * MS, wire_bytes: 137, arrived_ns, round_trip_ns: 0 })
+    fn half_a_second_of_delays_gives_their_mean_above_the_least() {
+        let mut tally = Tally::new();
+        let mut hears = |ms: Time, delay_ms: Time, fresh: bool| {
+            let notice = DelayNotice {
+                delay_ns: delay_ms * MS,
+                fresh,
+                generated_ns: 0,
+                fragments: 1,
+                wire_bytes: 137,
+                certain: true,
+                reverse_ns: 0,
+            };
+            tally.add(ms * MS, &notice)
         };
-        assert_eq!([hears(0, Some(15)), hears(100, None), hears(200, None), hears(499, Some(25))], [None; 4]);
-        assert_eq!(hears(500, Some(90)), Some(Met { delay_ns: 20e6, loss: 0.5 }));
-        assert_eq!([hears(600, None), hears(999, None)], [None; 2]);
-        assert_eq!(hears(1000, None), Some(Met { delay_ns: 90e6, loss: 2.0 / 3.0 }));
-        assert_eq!([hears(1600, None), hears(2200, None)], [None; 2], "nothing has come");
+        assert_eq!([hears(0, 15, true), hears(100, 25, true), hears(499, 900, false)], [None; 3]);
+        assert_eq!(hears(500, 30, true), Some(0.0), "the first mean is the base");
+        assert_eq!([hears(600, 40, true), hears(999, 35, true)], [None; 2]);
+        assert_eq!(hears(1000, 15, true), Some(15e6), "35 ms above 20 ms");
     }
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tcpsbed.report import bars, charts, markup, paths
+from tcpsbed.report import bars, charts, markup, paths, playout
 from tcpsbed.report.charts import Chart, Line, Sheet
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, Html, bar, words
@@ -115,6 +115,8 @@ def per_flow(run: RunFolder) -> Html:
         "A sample that is sent as several packets may count several times here, and once above."
     )
     made = [paths.renumbered(name, flow) for name, flow in run.summary.get("flows", {}).items()]
+    columns_shown, rows_shown = playout.table(run.summary)
+    shown = markup.heading("Playout") + markup.table(columns_shown, rows_shown) + markup.note(playout.REMARK)
     return (
         markup.section(
             "flows",
@@ -122,6 +124,7 @@ def per_flow(run: RunFolder) -> Html:
             markup.table(columns, rows, css="dense"),
             *map(markup.note, made),
             where if lost else "",
+            shown if rows_shown else "",
             remark="Delay from source to sink of the samples that arrived; a frame counts when its last byte is there. "
             "Under way: sent so shortly before the end that they do not count as lost.",
         )

@@ -1,7 +1,7 @@
 """NAFCAH beside DPM in the forward direction at R_cbr = 780 kbit/s, as Gokhale 2017 compares them. [PROTOCOLS 2.10]
 
-The paper says that NAFCAH violates the limit of 30 ms there and DPM does not; it prints no numbers. The independent reference
-check has 19.0 ms for fixed k = 4 and 30.7 ms for DPM-G, with noise in the traffic that this profile does not have.
+The paper says that NAFCAH violates the limit of 30 ms there and DPM does not; it prints no numbers. The independent
+reference check has 19.0 ms for fixed k = 4, and 30.7 ms for DPM-G where the traffic has noise, which this profile has not.
 """
 
 from __future__ import annotations
@@ -51,5 +51,5 @@ def test_nafcah_violates_the_limit_and_guarded_dpm_does_not() -> None:
 # [PROTOCOLS 2.10]
 def test_four_fragments_a_packet_keep_19_ms() -> None:
     fixed = forward("{ kind = 'fixed-k', k = 4 }")
-    # 0.1 ms: the digest prints one decimal, and the phase of the sources moves the queue by up to a packet of 50 B (0.27 ms / 4).
-    assert fixed["delay_ms"]["max"] == pytest.approx(19.0, abs=0.1)
+    # The value is printed with one decimal; a packet of 50 B, by which phases of sources may differ, takes 0.27 ms.
+    assert fixed["delay_ms"]["max"] == pytest.approx(19.0, abs=0.3)

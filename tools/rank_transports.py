@@ -46,7 +46,6 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
     "dpm-q": ("{ kind = 'dpm-q', bottleneck = '1.5 Mbit/s' }",),
     "rtcp-report": ("'rtcp-report'",),
     "nafcah": ("'nafcah'",),
-    "napas": ("'napas'",),
     "napas, weber": ("'napas'", WEBER),
     "etp": ("'etp'",),
     "pahcp": ("'pahcp'",),

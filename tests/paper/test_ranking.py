@@ -52,12 +52,11 @@ DIFFERENCES: list[tuple[str, str, str, Callable[[Any, Any], bool]]] = [
         "no-merge",
         lambda own, none: own.late < 0.1 * none.late and own.rate_kbps < 0.8 * none.rate_kbps,
     ),
-    ("napas", "busy", "no-merge", lambda own, none: own.late < 0.5 * none.late and own.lost < none.lost),
     (
         "napas, weber",
-        "calm",
+        "busy",
         "no-merge",
-        lambda own, none: own.rate_kbps < 0.7 * none.rate_kbps and own.delay_ms[2] < none.delay_ms[2] + 5,
+        lambda own, none: own.late < 0.1 * none.late and own.lost < none.lost,
     ),
     (
         "pahcp",

@@ -10,7 +10,7 @@ from tcpsbed.reproduce.works import find
 
 NOT_WITHIN: set[str] = set()
 """What comes out otherwise."""
-NEEDS_DATA = "needs the recordings in ../shared/data"
+NEEDS_DATA = "needs recordings (set TCPSBED_DATA)"
 
 
 @pytest.fixture(scope="module")

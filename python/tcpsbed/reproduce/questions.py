@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpsbed.analysis.records import KINDS, plan_of
-from tcpsbed.reproduce.expected import TREE
+from tcpsbed.reproduce.recordings import DATA, absent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 SCENARIO = "dumbbell-dpm"
 QUIET = ("traffic.cbr.rate='0 bit/s'", "traffic.vbr.rate='0 bit/s'")
-TRACES = TREE.parent / "shared" / "data" / "network" / "mahimahi"
-"""Delivery traces that are not part of the project."""
+TRACES = DATA / "network" / "mahimahi"
 TRANSMIT = 1 + KINDS.index("transmit")
 
 
@@ -166,7 +165,7 @@ def lte(study: Study) -> None:
     up, down = (TRACES / f"Verizon-LTE-short.{way}" for way in ("up", "down"))
     if not (up.exists() and down.exists()):
         for transport in transports:
-            study.cannot(f"lte-{transport}", "needs the delivery traces in ../shared/data")
+            study.cannot(f"lte-{transport}", absent("the delivery traces"))
         return
     seconds = 60 if study.full else 15
     access = (

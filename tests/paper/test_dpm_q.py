@@ -7,7 +7,6 @@ import pytest
 from tcpsbed.reproduce.study import Row, Study
 from tcpsbed.reproduce.works import find
 
-
 NOT_WITHIN = {"low-rates", "late-1054", "oracle-1054", "return-1054", "oracle-held", "return-held"}
 """Lone packets of 540 B cost 2 % of the rate of no merging; of packets of 1054 B one hides the first of a step; of the
 cases that it was not tuned on some miss an aim."""

@@ -102,6 +102,10 @@ pub trait Endpoint: Send {
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
+    /// Code point of the datagram that was polled last, where the endpoint chooses its way by it; none: that of its flow.
+    fn dscp(&self) -> Option<u8> {
+        None
+    }
     /// Samples of a flow that it merges into a packet now.
     fn merging(&self) -> u16 {
         1

@@ -8,9 +8,9 @@
 //! sent again, which would hide that the first was lost
 //! ```
 
-use super::keys::{is_key, KeyRule, Pending, AGAIN, KEY, NORMAL};
+use super::keys::{Keyed, AGAIN};
 use crate::{
-    numbered::{Heard, Numbered},
+    numbered::Heard,
     params::{Params, TransportError},
     registry::{ChannelContext, Side},
 };
@@ -32,9 +32,7 @@ const DEPTH: f64 = 4.0;
 /// An endpoint of the transport.
 #[derive(Debug)]
 pub(crate) struct Irtp {
-    stream: Numbered,
-    rule: KeyRule,
-    pending: Pending,
+    keyed: Keyed,
     rate: Aimd,
     waiting: Vec<Sample>,
     had: u32,
@@ -63,9 +61,7 @@ impl Irtp {
         let nominal =
             ctx.flows.iter().filter(|f| f.to != side).map(|f| 1.0 / f.period_ns.max(1) as f64).sum();
         Ok(Self {
-            stream: Numbered::from_params(params, side, ctx, 0)?,
-            rule: KeyRule::new(params.integer("key_every", 1..=1_000_000)?.unwrap_or(10)),
-            pending: Pending::new(params.integer("tries", 0..=10)?.unwrap_or(2)),
+            keyed: Keyed::from_params(params, side, ctx)?,
             rate: Aimd::new(nominal),
             waiting: Vec::new(),
             had: 0,
@@ -76,13 +72,13 @@ impl Irtp {
     }
 
     fn send(&mut self, now: Time, meta: &Meta, sample: &[u8]) {
-        let crucial = self.rule.is_key(meta);
+        let crucial = self.keyed.is_key(meta);
         self.rate.refill(now);
         if crucial {
             self.supersede(now, meta.flow);
-            self.transmit(now, meta, sample, KEY);
+            self.transmit(now, meta, sample, true);
         } else if self.rate.allows() && !self.waiting.iter().any(|w| w.waits && w.meta.flow == meta.flow) {
-            self.transmit(now, meta, sample, NORMAL);
+            self.transmit(now, meta, sample, false);
         } else {
             self.supersede(now, meta.flow);
             self.wait(meta, sample);
@@ -90,14 +86,9 @@ impl Irtp {
         }
     }
 
-    fn transmit(&mut self, now: Time, meta: &Meta, sample: &[u8], class: u8) {
-        let Self { stream, pending, rate, .. } = self;
-        stream.send(meta, sample, class, &[], |sequence, transmit, datagram| {
-            rate.spend();
-            if class == KEY {
-                pending.keep(now, sequence, transmit, datagram);
-            }
-        });
+    fn transmit(&mut self, now: Time, meta: &Meta, sample: &[u8], crucial: bool) {
+        let Self { keyed, rate, .. } = self;
+        keyed.send(now, meta, sample, crucial, || rate.spend());
     }
 
     /// What waits of a flow is out of date.
@@ -105,7 +96,7 @@ impl Irtp {
     fn supersede(&mut self, now: Time, flow: u16) {
         for old in self.waiting.iter_mut().filter(|w| w.waits && w.meta.flow == flow) {
             old.waits = false;
-            self.stream.given_up(now, Kind::Suppressed, &old.meta);
+            self.keyed.stream.given_up(now, Kind::Suppressed, &old.meta);
         }
     }
 
@@ -131,25 +122,22 @@ impl Irtp {
             let Some(at) = oldest.min_by_key(|&i| self.waiting[i].meta.origin_ns) else { return };
             self.waiting[at].waits = false;
             let (meta, bytes) = (self.waiting[at].meta, std::mem::take(&mut self.waiting[at].bytes));
-            self.transmit(now, &meta, &bytes, NORMAL);
+            self.transmit(now, &meta, &bytes, false);
             self.waiting[at].bytes = bytes;
         }
     }
 
     fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
-        match self.stream.hear(now, bytes, |_| 0)? {
+        match self.keyed.hear(now, bytes)? {
             Heard::Data { class, sequence, whole } => {
                 self.count(now, sequence, class);
-                if is_key(class) {
-                    self.stream.say(Repr::Ack { sequence }, &[]);
-                }
                 if let Some(meta) = whole {
-                    self.stream.deliver(meta, received_ns);
+                    self.keyed.stream.deliver(meta, received_ns);
                 }
             }
-            Heard::Ack { sequence } => self.pending.acknowledge(now, sequence),
+            Heard::Ack { .. } => {}
             Heard::Report { newest, had } => {
-                self.rate.report(now, newest, had, self.pending.round_trip_ns());
+                self.rate.report(now, newest, had, self.keyed.round_trip_ns());
                 self.release(now);
             }
             Heard::Request { .. } => return Err(Error::Unknown),
@@ -167,7 +155,7 @@ impl Irtp {
     fn report(&mut self, now: Time) {
         if let Some(newest) = self.arrivals.newest.filter(|_| self.next_report_ns.is_some_and(|t| t <= now)) {
             self.next_report_ns = None;
-            self.stream.say(Repr::Report { newest, had: self.had }, &[]);
+            self.keyed.stream.say(Repr::Report { newest, had: self.had }, &[]);
         }
     }
 }
@@ -286,12 +274,11 @@ impl Endpoint for Irtp {
             Input::Sample { meta, bytes } => self.send(now, &meta, bytes),
             Input::Datagram { bytes, received_ns } => {
                 if self.receive(now, bytes, received_ns).is_err() {
-                    self.stream.stats.malformed += 1;
+                    self.keyed.stream.stats.malformed += 1;
                 }
             }
             Input::Timeout => {
-                self.stream.expire(now);
-                self.pending.expire(now, &mut self.stream);
+                self.keyed.expire(now);
                 self.report(now);
                 self.release(now);
             }
@@ -299,18 +286,17 @@ impl Endpoint for Irtp {
     }
 
     fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
-        self.stream.outbox.pop(buf)
+        self.keyed.stream.outbox.pop(buf)
     }
 
     fn poll_timeout(&self) -> Option<Time> {
         let release = self.waiting.iter().any(|w| w.waits).then(|| self.rate.next());
-        let all =
-            [self.stream.inbox.poll_timeout(), self.pending.poll_timeout(), self.next_report_ns, release];
+        let all = [self.keyed.poll_timeout(), self.next_report_ns, release];
         all.into_iter().flatten().min()
     }
 
     fn stats(&self) -> EndpointStats {
-        EndpointStats { unanswered: self.pending.given_up(), ..self.stream.stats() }
+        self.keyed.stats()
     }
 }
 

@@ -10,7 +10,7 @@
 //! the timestamp, the sender's reports and the flow's period. In `stop_and_wait` every packet is answered with its
 //! payload and one byte more, and the next one waits for that (PROTOCOLS 5).
 
-mod clock;
+pub(crate) mod clock;
 mod feedback;
 mod format;
 mod frames;

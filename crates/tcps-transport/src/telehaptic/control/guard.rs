@@ -6,33 +6,13 @@
 //! `T` is the time between samples; `k` and `bytes` are those of the very packet whose delay was measured, whatever is
 //! sent by now. What the headers take is in `own` and in the base, and so in neither's difference.
 
-use std::collections::VecDeque;
+use super::extreme::Extreme;
 use tcps_core::{
     rate::DelayNotice,
     time::{Time, SECOND},
 };
 
 const BASE_NS: Time = 60 * SECOND;
-
-/// The least value of the last 60 s: values in ascending order, each newer than the one before.
-#[derive(Debug, Default)]
-pub(super) struct Least {
-    rising: VecDeque<(Time, f64)>,
-}
-
-impl Least {
-    /// Adds a value and gives the least that is not too old.
-    pub(super) fn add(&mut self, now: Time, value: f64) -> f64 {
-        while self.rising.back().is_some_and(|(_, v)| *v >= value) {
-            self.rising.pop_back();
-        }
-        self.rising.push_back((now, value));
-        while self.rising.front().is_some_and(|(t, _)| *t < now.saturating_sub(BASE_NS)) {
-            self.rising.pop_front();
-        }
-        self.rising.front().map_or(value, |(_, v)| *v)
-    }
-}
 
 /// When a queue counts as empty, and when as congested.
 // [PROTOCOLS 2.8]
@@ -43,7 +23,7 @@ pub(super) struct Guard {
     period_ns: f64,
     /// Nanoseconds a byte on the bottleneck, times hops.
     byte_ns: f64,
-    least: Least,
+    least: Extreme,
     base_ns: Option<f64>,
 }
 
@@ -55,7 +35,7 @@ impl Guard {
             congested_above_ns: congested_ns,
             period_ns: period_ns as f64,
             byte_ns,
-            least: Least::default(),
+            least: Extreme::new(BASE_NS, 0.0, 1.0),
             base_ns: None,
         }
     }
@@ -85,16 +65,6 @@ impl Guard {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    // [PROTOCOLS 2.8]
-    #[test]
-    fn the_least_value_is_forgotten_after_60_s() {
-        let mut least = Least::default();
-        let got: Vec<f64> = [(0, 5.0), (1, 3.0), (2, 4.0), (61, 9.0), (62, 8.0), (63, 9.0)]
-            .map(|(s, v)| least.add(s * SECOND, v))
-            .to_vec();
-        assert_eq!(got, [5.0, 3.0, 3.0, 3.0, 4.0, 8.0]);
-    }
 
     // [PROTOCOLS 2.8]
     #[test]

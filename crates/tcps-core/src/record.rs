@@ -68,6 +68,9 @@ pub enum Kind {
     EchoSuperseded = 23,
     /// A sampler or an endpoint kept a sample back on purpose. `point` the component, or `NONE` of an endpoint.
     Suppressed = 24,
+    /// A hook that watches over a flow went into another state. `detail` that state's number, `size` the former one's,
+    /// `value` the age of the newest good sample, `point` the component.
+    State = 38,
 }
 
 /// Why a packet was lost.
@@ -195,7 +198,7 @@ impl Record {
 
 impl Kind {
     /// All kinds in the order of their numbers.
-    pub const ALL: [Kind; 24] = [
+    pub const ALL: [Kind; 25] = [
         Kind::Sent,
         Kind::Delivered,
         Kind::Dropped,
@@ -220,12 +223,23 @@ impl Kind {
         Kind::Renumbered,
         Kind::EchoSuperseded,
         Kind::Suppressed,
+        Kind::State,
     ];
+
+    /// Kinds by number; numbers in between belong to nobody.
+    const BY_NUMBER: [Option<Kind>; 256] = {
+        let (mut table, mut i) = ([None; 256], 0);
+        while i < Kind::ALL.len() {
+            table[Kind::ALL[i] as usize] = Some(Kind::ALL[i]);
+            i += 1;
+        }
+        table
+    };
 
     /// The kind with this number.
     #[inline]
     pub fn from_u8(n: u8) -> Option<Kind> {
-        Kind::ALL.get((n as usize).checked_sub(1)?).copied()
+        Kind::BY_NUMBER[n as usize]
     }
 }
 
@@ -253,7 +267,7 @@ mod tests {
     #[test]
     fn unknown_kinds_are_refused() {
         let mut b = Record::new(0, Kind::Sent).to_bytes();
-        for bad in [0, 25, 255] {
+        for bad in [0, 37, 255] {
             b[30] = bad;
             assert_eq!(Record::from_bytes(&b), None);
         }

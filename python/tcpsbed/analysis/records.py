@@ -32,6 +32,8 @@ KINDS = (
     "event", "sync", "verified", "gap", "superseded", "transmit", "receive", "late", "duplicate",
     "merging", "signal", "renumbered", "echo_superseded",
     "suppressed",
+    *(f"kind-{number}" for number in range(25, 38)),  # numbers that no kind has
+    "state",
 )  # fmt: skip
 """Names of kinds; a row's `kind` is 1 more than the place in this list."""
 HELD = 0x8000
@@ -53,7 +55,7 @@ _PLACES = {
         "signal",
     ),
     "links": ("dropped", "queue"),
-    "components": ("stage", "verified", "superseded", "renumbered", "suppressed"),
+    "components": ("stage", "verified", "superseded", "renumbered", "suppressed", "state"),
     "nodes": ("sync",),
     "channels": ("transmit", "receive"),
 }

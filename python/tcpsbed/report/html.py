@@ -47,6 +47,7 @@ def render(run: RunFolder) -> str:
         echoes.ages(run),
         places.network(run),
         places.processing(run),
+        states.section(run),
         places.emulator(run),
         places.clocks(run),
         places.endpoints(run),
@@ -84,7 +85,7 @@ def _asset(name: str) -> str:
 def _marks(run: RunFolder) -> dict[str, Any]:
     events = [
         {"t": finite(event.get("t_s")), "name": str(event.get("name", ""))}
-        for event in run.summary.get("events") or ()
+        for event in [*(run.summary.get("events") or ()), *states.marks(run.summary)]
     ]
     windows = [
         {

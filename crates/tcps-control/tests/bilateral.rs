@@ -227,8 +227,7 @@ fn a_deadband_saves_messages_and_keeps_the_bound() {
                 let found = seen(&setup, wanted);
                 let least = least_energy(&found);
                 assert!(least >= -1e-3, "{scheme}, {rtt_ms} ms: {least} J");
-                let share =
-                    found.iter().map(|s| f64::from(s.sent)).sum::<f64>() / (2.0 * found.len() as f64);
+                let share = found.iter().map(|s| f64::from(s.sent)).sum::<f64>() / (2.0 * found.len() as f64);
                 assert!(share < 0.7, "{scheme}, {rtt_ms} ms: {share} of the messages went");
             }
         }

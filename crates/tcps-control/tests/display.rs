@@ -49,7 +49,11 @@ fn the_force_of_the_model_is_shown_while_nothing_comes() {
         let predicted = (3_305..4_000).contains(&ms);
         assert_eq!(y.len(), 3);
         assert_eq!(y[2] == 1.0, predicted, "{ms}");
-        assert_eq!(hook.told().unwrap().state, if predicted { State::Predicted } else { State::Live }, "{ms}");
+        assert_eq!(
+            hook.told().unwrap().state,
+            if predicted { State::Predicted } else { State::Live },
+            "{ms}"
+        );
         if (3_500..4_000).contains(&ms) {
             worst = worst.max((y[0] - force(at(ms))).abs());
             assert_eq!(y[1], at(ms), "where the operator is");
@@ -82,7 +86,9 @@ fn without_a_model_the_last_force_fades() {
 
 #[test]
 fn axes_must_fit_together() {
-    for params in [json!({"force": []}), json!({"force": [0, 1]}), json!({"stale_ms": 0}), json!({"form": "jelly"})] {
+    for params in
+        [json!({"force": []}), json!({"force": [0, 1]}), json!({"stale_ms": 0}), json!({"form": "jelly"})]
+    {
         assert!(hook("environment", &params).is_err(), "{params}");
     }
 }

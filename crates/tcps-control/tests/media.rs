@@ -52,7 +52,10 @@ fn lost_sound_goes_on_at_its_pitch_and_fades() {
     let (verdict, _, concealed) = call(conceal.as_mut(), Given::default());
     assert!(verdict == Verdict::Emit && concealed.len() == 320);
     let error = |of: &[f64]| of.iter().zip(&truth).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
-    assert!(error(&samples(&concealed)) < 0.02 * error(&vec![0.0; 160]), "a fiftieth of the power of silence");
+    assert!(
+        error(&samples(&concealed)) < 0.02 * error(&vec![0.0; 160]),
+        "a fiftieth of the power of silence"
+    );
     let loudest = |frame: &[u8]| samples(frame).iter().fold(0.0f64, |most, s| most.max(s.abs()));
     let later = (0..8).map(|_| loudest(&call(conceal.as_mut(), Given::default()).2)).collect::<Vec<_>>();
     assert!(later.windows(2).all(|w| w[1] < w[0]), "{later:?}");
@@ -82,7 +85,10 @@ fn any_frames_do_no_harm() {
         call(conceal.as_mut(), Given { bytes: &frame, ..Given::default() });
         call(conceal.as_mut(), Given::default());
     }
-    assert!(hook("conceal", &json!({"medium": "sound", "pitch_hz": [1, 400]})).is_err(), "longer than what is kept");
+    assert!(
+        hook("conceal", &json!({"medium": "sound", "pitch_hz": [1, 400]})).is_err(),
+        "longer than what is kept"
+    );
     assert!(hook("conceal", &json!({"pitch_hz": [400, 66]})).is_err());
 }
 

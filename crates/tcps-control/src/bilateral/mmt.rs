@@ -170,6 +170,10 @@ impl Fit {
 
     fn model(&self) -> Option<Model> {
         let [stiffness, offset, damping] = self.squares.theta(ENOUGH)?;
-        (stiffness > 1.0).then(|| Model { stiffness, surface: -offset / stiffness, damping: damping.max(0.0) })
+        (stiffness > 1.0).then(|| Model {
+            stiffness,
+            surface: -offset / stiffness,
+            damping: damping.max(0.0),
+        })
     }
 }

@@ -57,6 +57,9 @@ impl Grey {
 
 impl Hook for Grey {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
+        if input.present == 0 {
+            return Verdict::Nothing;
+        }
         let Some(&value) = input.x().first().filter(|v| v.is_finite()) else {
             return too_few("a value", input.x());
         };
@@ -86,6 +89,9 @@ impl Brightness {
 
 impl Hook for Brightness {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
+        if input.present == 0 {
+            return Verdict::Nothing;
+        }
         let pixels = input.bytes().len();
         if pixels == 0 {
             return Verdict::Failed("needs a picture; found none".into());

@@ -75,7 +75,8 @@ impl Conceal {
             positive(key, value)?;
         }
         let longest = p.rate_hz / p.pitch_hz[0];
-        if p.pitch_hz[0] >= p.pitch_hz[1] || 2.0 * longest > HISTORY as f64 || p.rate_hz / p.pitch_hz[1] < 2.0 {
+        if p.pitch_hz[0] >= p.pitch_hz[1] || 2.0 * longest > HISTORY as f64 || p.rate_hz / p.pitch_hz[1] < 2.0
+        {
             return Err(format!(
                 "pitch_hz = {:?} at rate_hz = {}: rising, 2 to {} samples long",
                 p.pitch_hz,

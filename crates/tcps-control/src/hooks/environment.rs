@@ -160,7 +160,9 @@ impl EnvironmentHook {
         let (p, axis) = (&self.params, &mut self.axes[i]);
         let (force, x) = (self.newest[p.force[i]], self.newest[p.position[i]]);
         let fade = (1.0 - (age as f64 / MS as f64 - p.stale_ms) / p.fade_ms).clamp(0.0, 1.0);
-        let Some(&there) = other.get(p.command[i]).filter(|v| v.is_finite()) else { return (force * fade, x) };
+        let Some(&there) = other.get(p.command[i]).filter(|v| v.is_finite()) else {
+            return (force * fade, x);
+        };
         let at = axis.operator.follow(now, there);
         (axis.environment.force(at).unwrap_or(force * fade), there)
     }

@@ -65,6 +65,9 @@ impl Tone {
 
 impl Hook for Tone {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
+        if input.present == 0 {
+            return Verdict::Nothing;
+        }
         let Some(&value) = input.x().first().filter(|v| v.is_finite()) else {
             return too_few("a value", input.x());
         };
@@ -96,6 +99,9 @@ impl Loudness {
 
 impl Hook for Loudness {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
+        if input.present == 0 {
+            return Verdict::Nothing;
+        }
         let samples = input.bytes().len() / SAMPLE;
         if samples == 0 {
             return Verdict::Failed("needs a frame of sound; found none".into());

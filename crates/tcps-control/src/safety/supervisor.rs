@@ -134,7 +134,8 @@ impl Supervisor {
         let sound = |g: &&[f64]| g.len() == self.taken.len() && g.iter().all(|v| v.is_finite());
         let reach = self.settings.reach;
         if let Some(goal) = goal.filter(sound) {
-            self.goal.extend(goal.iter().zip(&self.taken).map(|(g, from)| g.clamp(from - reach, from + reach)));
+            self.goal
+                .extend(goal.iter().zip(&self.taken).map(|(g, from)| g.clamp(from - reach, from + reach)));
         }
     }
 
@@ -198,7 +199,8 @@ impl Supervisor {
     fn judge(&mut self, sound: bool, passed: Time) {
         let (age, t) = (self.health.age_ns(), self.settings.timing);
         let share = if self.state == State::Normal { 1.0 } else { self.settings.ease };
-        let poor = age as f64 > share * t.degraded as f64 || self.health.poor(&self.settings.thresholds, share);
+        let poor =
+            age as f64 > share * t.degraded as f64 || self.health.poor(&self.settings.thresholds, share);
         self.good_ns = if poor { 0 } else { self.good_ns.saturating_add(passed) };
         let trusted = sound && self.good_ns >= t.recover;
         let near = self.mover.distance(&self.command) <= self.settings.near;

@@ -77,7 +77,8 @@ impl Deadband {
         }
         let chosen = &self.params.values;
         if !chosen.is_empty() {
-            let pick = |of: &[f64]| -> Vec<f64> { chosen.iter().filter_map(|i| of.get(*i).copied()).collect() };
+            let pick =
+                |of: &[f64]| -> Vec<f64> { chosen.iter().filter_map(|i| of.get(*i).copied()).collect() };
             return self.beyond(&pick(x), &pick(&self.guess));
         }
         self.beyond(x, &self.guess)

@@ -73,7 +73,11 @@ impl Step {
             }
         }
         if let Some(p) = &mut self.periodic {
-            *p = Periodic { index: p.index, waiting: p.waiting.take(), ..Periodic::new(p.period_ns, p.on_arrival) };
+            *p = Periodic {
+                index: p.index,
+                waiting: p.waiting.take(),
+                ..Periodic::new(p.period_ns, p.on_arrival)
+            };
         }
     }
 }

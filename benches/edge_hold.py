@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from measure import HERE, Result, Row, compile_c, median, run_program, spread, summary_of, tcpsbed
 
 TITLE = "Zero-order hold at the edge, by echo points on loopback"

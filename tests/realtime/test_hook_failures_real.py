@@ -1,4 +1,4 @@
-"""Hooks that give nonsense, raise or block, on the machine's clock: the follower at the other node goes to its safe state."""
+"""Hooks that give nonsense, raise or block, on the machine's clock: the follower at the other node is safe."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ impl Environment {
         }
     }
 
-    // [Hunt Crossley 1975]
+    // [Hunt and Crossley 1975]
     /// d^n, and the speed into the surface; none in front of it.
     fn bent(&self, surface: f64, at: Motion) -> Option<(f64, f64)> {
         let depth = self.side * (at.x - surface);
@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    /// [Hunt Crossley 1975] What stiffens with depth is learned within 5 %, and by a spring less well.
+    /// [Hunt and Crossley 1975] What stiffens with depth is learned within 5 %, and by a spring less well.
     #[test]
     fn what_stiffens_with_depth_is_learned() {
         let soft = |d: f64, v: f64| libm::pow(d, 1.5) * (8_000.0 + 6_000.0 * v);

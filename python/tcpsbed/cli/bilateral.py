@@ -26,8 +26,8 @@ Examples:
   tcpsbed bilateral --schemes wave,tdpa --rtt "0 ms,100 ms" --loss 10% --bursts 5 --figure transparency.svg
   tcpsbed bilateral --rtt "50 ms" --deadband 0.1
 
-A modelled arm swings a device by a millimetre at several frequencies at once, before a wall of 500 N/m and in free space; the
-Z-width is the difference of the impedances that it feels. Both sides tick at 1 kHz, without packets.
+A modelled arm swings a device by a millimetre at several frequencies at once, before a wall of 500 N/m and in free space;
+the Z-width is the difference of the impedances that it feels. Both sides tick at 1 kHz, without packets.
 """
 
 SCHEMES = "pd,position,wave,tdpa,mmt"
@@ -68,7 +68,9 @@ def bilateral(
     if share >= 1:
         raise ConfigError(f'found "{loss}"', key="--loss", allowed="below 100 %")
     settings = [
-        transparency.Setting(name, round(values.duration_ns(text, "--rtt") / 1e6), share, bursts, deadband, seed)
+        transparency.Setting(
+            name, round(values.duration_ns(text, "--rtt") / 1e6), share, bursts, deadband, seed
+        )
         for name in values.parts(schemes)
         for text in values.parts(rtt)
     ]
@@ -85,7 +87,9 @@ def bilateral(
         bilateral_figure.draw(found, figure)
     if as_json:
         head = {"frequencies_hz": transparency.FREQUENCIES_HZ, "stiffness_n_m": transparency.STIFFNESS_N_M}
-        print(json.dumps(head | {"measured": [asdict(one) | {"width": one.width} for one in found]}, indent=1))
+        print(
+            json.dumps(head | {"measured": [asdict(one) | {"width": one.width} for one in found]}, indent=1)
+        )
     elif not quiet:
         print(_table(found))
         if figure is not None:

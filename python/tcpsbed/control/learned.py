@@ -34,7 +34,9 @@ class Learned:
     def __init__(self, model: str, provider: str = "CPUExecutionProvider", ahead_ms: float = 0.0) -> None:
         self.model = Model(model, provider)
         if not 0 <= ahead_ms <= self.model.horizons_ms[-1]:
-            raise HookError(f"ahead_ms = {ahead_ms}: from 0 to {self.model.horizons_ms[-1]:g}, the farthest horizon")
+            raise HookError(
+                f"ahead_ms = {ahead_ms}: from 0 to {self.model.horizons_ms[-1]:g}, the farthest horizon"
+            )
         self.ahead_ms = ahead_ms
         self.knots_ms = np.array([0.0, *self.model.horizons_ms])
         self.window: NDArray[np.float64] = np.zeros((0, self.model.window))

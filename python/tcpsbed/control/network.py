@@ -180,7 +180,9 @@ class Model:
     def __init__(self, file: Path | str, provider: str = "CPUExecutionProvider") -> None:
         runtime = _package("onnxruntime")
         if not Path(file).is_file():
-            raise DataError("found no such file", file=Path(file), allowed="a model of `tcpsbed predict train`")
+            raise DataError(
+                "found no such file", file=Path(file), allowed="a model of `tcpsbed predict train`"
+            )
         known = runtime.get_available_providers()
         if provider not in known:
             raise DataError(f'found "{provider}"', key="provider", allowed=", ".join(known))

@@ -95,9 +95,7 @@ def disturbed(experiments: Sequence[tuple[str, Experiment]]) -> str:
     for name, experiment in experiments:
         hit = [curve for curve in experiment.curves if curve.disturbed]
         if hit:
-            calm = [
-                statistics(experiment.undisturbed, figure)["mean"] for figure in ("rise_ms", "overshoot")
-            ]
+            calm = [statistics(experiment.undisturbed, figure)["mean"] for figure in ("rise_ms", "overshoot")]
             rest = (
                 ""
                 if calm[0] is None or calm[1] is None

@@ -1,7 +1,8 @@
 """Training of a small network on recorded motion, with numpy alone.
 
 ```text
-windows of all recordings and values ─► A by least squares ─► B, b, C by Adam on what is left ─► the best on the last fifth
+windows of all recordings and values, some with gaps ─► A by least squares ─► B, b, C by Adam on what is left
+                                                                         ─► the best on the last fifth
 ```
 The squared error counts in the unit of the recording, each recording divided by its own spread, so that none outweighs the
 others by its unit.
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 HELD_BACK = 0.2
 """Share of each recording, at its end, that only says when to stop."""
+GAPPED = 2
+"""Every so many windows there is one more with a gap in it, bridged as the hook bridges it."""
 BATCH, RATE, RIDGE = 512, 2e-3, 1e-6
 MOST_WINDOWS = 200_000
 """Windows that are trained on at most; of longer recordings every n-th."""
@@ -108,6 +111,7 @@ def _joined(recordings: Sequence[Recorded], plan: Plan, steps: Sequence[int], *,
 def _examples(found: Recorded, plan: Plan, steps: Sequence[int], *, late: bool) -> _Examples:
     import numpy as np
 
+    draw = np.random.default_rng(plan.seed)
     cut = int(len(found.values) * (1 - HELD_BACK))
     values = found.values[cut:] if late else found.values[:cut]
     if len(values) < plan.window + steps[-1] + 100:
@@ -115,9 +119,11 @@ def _examples(found: Recorded, plan: Plan, steps: Sequence[int], *, late: bool) 
         raise DataError(f"found {seconds:.1f} s in {found.name}", allowed="a longer recording")
     z, way, weight = [], [], []
     for column in np.ascontiguousarray(values.T):
-        windows = np.lib.stride_tricks.sliding_window_view(column, plan.window)[: -steps[-1]]
+        every = np.lib.stride_tricks.sliding_window_view(column, plan.window)[: -steps[-1]]
+        gaps = np.arange(0, len(every), GAPPED)
+        windows = np.concatenate([every, _bridged(every[gaps], draw)])
         here, scale = scaled(windows)
-        last = plan.window - 1 + np.arange(len(windows))
+        last = plan.window - 1 + np.concatenate([np.arange(len(every)), gaps])
         ahead = np.stack([column[last + step] for step in steps], axis=1)
         moved = (ahead - column[last][:, None]) / scale
         spread = np.std(ahead[:, -1] - column[last]) + 1e-12
@@ -126,6 +132,19 @@ def _examples(found: Recorded, plan: Plan, steps: Sequence[int], *, late: bool) 
         way.append(moved[still])
         weight.append((scale[still] / spread) ** 2)
     return _Examples(*map(np.concatenate, (z, way, weight)))
+
+
+def _bridged(windows: NDArray[np.float64], draw: Any) -> NDArray[np.float64]:
+    """Windows in which some samples were lost: as the hook has them, with a line between the neighbours of a gap."""
+    import numpy as np
+
+    count, w = windows.shape
+    begin = draw.integers(0, w - 2, count)[:, None]
+    end = np.minimum(begin + draw.integers(2, w, count)[:, None], w - 1)
+    at, row = np.arange(w)[None, :], np.arange(count)[:, None]
+    left, right = windows[row, begin], windows[row, end]
+    line = left + (right - left) * (at - begin) / (end - begin)
+    return np.where((at > begin) & (at < end), line, windows)
 
 
 def _least_squares(of: _Examples) -> NDArray[np.float64]:

@@ -96,9 +96,7 @@ def there(frequency_hz: float) -> float:
     return STIFFNESS_N_M / (2 * pi * frequency_hz)
 
 
-def measure(
-    settings: Iterable[Setting], progress: Callable[[float], object] | None = None
-) -> list[Measured]:
+def measure(settings: Iterable[Setting], progress: Callable[[float], object] | None = None) -> list[Measured]:
     """Measures settings, in their order.
 
     Raises
@@ -120,7 +118,8 @@ def _measured(setting: Setting) -> Measured:
 
     press = _run(setting, WALL_M, _approach(WALL_M + 0.01))
     rest = float(np.abs(press[-1000:, 1]).max())
-    wall, free = (), ()
+    wall: tuple[float, ...] = ()
+    free: tuple[float, ...] = ()
     if rest < REST_M_S:
         wall = _felt(_run(setting, WALL_M, _swing(WALL_M + DEEP_M)))
         free = _felt(_run(setting, FREE_M, _swing(0.0)))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.report import echoes, flows, markup, places, spread
+from tcpsbed.report import echoes, flows, markup, places, spread, states
 from tcpsbed.report.charts import Sheet, plotted
 from tcpsbed.report.folder import RunFolder, open_folder
 from tcpsbed.report.markup import Html, escaped

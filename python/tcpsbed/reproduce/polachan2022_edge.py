@@ -169,7 +169,8 @@ def _response(figure: Figure) -> None:
     axes.axhline(1 + curve.response.overshoot / 100 * step.height, color="0.5", linestyle="--")
     axes.annotate(f"rise time {curve.response.rise_ms:.0f} ms", (curve.response.rise_ms, 0.6))
     axes.annotate(
-        f"overshoot {curve.response.overshoot:.1f} %", (60, 1.01 + curve.response.overshoot / 100 * step.height)
+        f"overshoot {curve.response.overshoot:.1f} %",
+        (60, 1.01 + curve.response.overshoot / 100 * step.height),
     )
     axes.set(xlabel="time from the step (ms)", ylabel="h", xlim=(-20, 150))
 
@@ -193,7 +194,9 @@ def _curves(figure: Figure, found: dict[str, Toggles]) -> None:
 
 def _grid(figure: Figure, grid: NDArray[np.float64]) -> None:
     """Overshoot and rise time, a line for each share of drops."""
-    for axes, number, name in zip(figure.subplots(1, 2), (0, 1), ("overshoot (%)", "rise time (ms)"), strict=True):
+    for axes, number, name in zip(
+        figure.subplots(1, 2), (0, 1), ("overshoot (%)", "rise time (ms)"), strict=True
+    ):
         for column, drops in enumerate(GRID_DROPS):
             axes.plot(GRID_RTT_MS, grid[:, column, number], marker=".", label=f"{100 * drops:.0f} % drops")
         axes.set(xlabel="RTT (ms)", ylabel=name)

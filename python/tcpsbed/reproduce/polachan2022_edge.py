@@ -99,7 +99,11 @@ def toggles(run: Run) -> Toggles:
 def gripper(study: Study, found: dict[str, Toggles]) -> None:
     """The rows of figure 15."""
     held = found["with"]
-    study.compare("lost-without", found["without"].lost, "each command is sent once, so that half are lost")
+    study.compare(
+        "lost-without",
+        found["without"].lost,
+        "half of the commands are lost, and of the others one that repeats the last to come toggles nothing",
+    )
     study.compare("lost-with", held.lost)
     study.compare("lost-behind", found["behind"].lost, "behind the last mile there is nothing left to hold")
     for n in range(1, SHARES + 1):

@@ -70,7 +70,12 @@ def compare(
     columns: Annotated[
         str | None, typer.Option("--columns", metavar="NAME,...", help="Its columns.", show_default=False)
     ] = None,
-    rate: Annotated[str, typer.Option("--rate", metavar="FREQUENCY", help="Samples a second.")] = "1 kHz",
+    rate: Annotated[
+        str | None,
+        typer.Option(
+            "--rate", metavar="FREQUENCY", help="Samples a second [default: 1 kHz].", show_default=False
+        ),
+    ] = None,
     horizons: Annotated[
         str, typer.Option("--horizons", metavar="TIME,...", help="How far ahead.")
     ] = "5 ms,10 ms,20 ms,50 ms",
@@ -89,11 +94,15 @@ def compare(
     from tcpsbed import _tcps
     from tcpsbed.control import prediction, values
 
+    for option, given in (("--columns", columns), ("--rate", rate)):
+        if given is not None and recording == prediction.HAND:
+            allowed = "with a recording of your own: the built-in one is the wrist's position at 1 kHz"
+            raise ConfigError(f'found "{given}"', key=option, allowed=allowed)
     ahead = [values.positive_ns(text, "--horizons") / 1e6 for text in values.parts(horizons)]
     if not ahead:
         raise ConfigError('--horizons: found no horizon; allowed: spans such as "5 ms,20 ms"')
     names = values.parts(predictors) or _tcps.builtins()["predictors"]
-    found = prediction.recorded(_spec(recording, columns), values.frequency_hz(rate, "--rate"))
+    found = prediction.recorded(_spec(recording, columns), values.frequency_hz(rate or "1 kHz", "--rate"))
     scores = prediction.compare(found, ahead, names)
     if figure is not None:
         from tcpsbed.control import figure as drawing

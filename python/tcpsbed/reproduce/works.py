@@ -26,9 +26,11 @@ class Work:
     def reproduce(
         self, out: Path | None, *, full: bool = True, tell: Callable[[str], None] = lambda _: None
     ) -> Study:
-        """Runs all its experiments."""
-        from tcpsbed.reproduce.study import Study
+        """Runs all its experiments; figures go to `out`, where it is looked first whether they can be drawn."""
+        from tcpsbed.reproduce.study import Study, drawing
 
+        if out is not None:
+            drawing()
         study = Study(self.name, out, full, tell)
         import_module(self.module).reproduce(study)
         return study
@@ -58,12 +60,19 @@ WORKS = (
         "tcpsbed.reproduce.abdullah2023",
     ),
     Work(
+        "polachan2022",
+        "Polachan, Pal, Singh, Prabhakar, Albert: TCPSbed: a modular testbed for tactile internet-based cyber-physical "
+        "systems. IEEE/ACM ToN 30(2), 2022",
+        "tcpsbed.reproduce.polachan2022",
+    ),
+    Work(
         "polachan2022-edge",
         "Polachan, Pal, Singh, Prabhakar, Kuipers: TCPSbed. IEEE/ACM ToN 30(2), 2022: prediction at the edge and the step "
         "experiment (figures 5, 15, 16)",
         "tcpsbed.reproduce.polachan2022_edge",
     ),
     Work("dpm-q", "our own controller (docs/dpm-q.md), measured by its aims", "tcpsbed.reproduce.dpm_q"),
+    Work("questions", "what the papers leave open, answered with figures", "tcpsbed.reproduce.questions"),
 )
 
 

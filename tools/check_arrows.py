@@ -42,7 +42,7 @@ PACKAGES = {
     "session": ["analysis"],
     "tcpsbed": ["session"],
     "sweep": ["tcpsbed", "report"],
-    "reproduce": ["tcpsbed", "report"],
+    "reproduce": ["tcpsbed", "report", "control"],
     "control": ["tcpsbed", "report"],
     "qos": ["tcpsbed", "report"],
     "cli": ["sweep", "reproduce", "control", "qos"],

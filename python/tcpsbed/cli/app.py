@@ -8,6 +8,7 @@ import sys
 import typer
 
 from tcpsbed.cli import (
+    bilateral,
     calibrate,
     check_qos,
     latency,
@@ -63,6 +64,7 @@ for module in (
     step,
     stability,
     tune,
+    bilateral,
     predict,
     check_qos,
     runs,

@@ -1,11 +1,15 @@
 //! Built-in hooks: one file each.
 
 pub mod arm3;
+pub mod brightness;
+pub mod conceal;
+pub mod environment;
 pub mod force;
 pub mod hand;
 pub mod imu_wrist;
 pub mod leader;
 pub mod limit;
+pub mod loudness;
 pub mod mouse_xy;
 pub mod pi;
 pub mod pose;

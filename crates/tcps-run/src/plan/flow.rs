@@ -163,6 +163,9 @@ pub struct StepPlan {
     /// Output period of a periodic stage (`predict`).
     #[serde(default)]
     pub period_ns: Option<Time>,
+    /// Whether a periodic stage hands a sample on when it comes, and ticks only where none does.
+    #[serde(default)]
+    pub on_arrival: bool,
 }
 
 /// Kinds of stages.

@@ -37,7 +37,8 @@ impl Plan {
             let c = &self.components[c as usize];
             c.node == node && sessions.contains(&c.session)
         };
-        let python = |code: &CodePlan| code.kind == CodeKind::Python;
+        let agent = |code: &CodePlan| code.params.get("agent")?.get("kind").map(|kind| kind == "python");
+        let python = |code: &CodePlan| code.kind == CodeKind::Python || agent(code).unwrap_or(false);
         let visits = self.flows.iter().flat_map(|f| &f.path).filter(|v| here(v.component));
         let mut robots = self.components.iter().filter(|c| c.node == node && sessions.contains(&c.session));
         let transport = |c: &ChannelPlan| CodePlan::named(&c.transport, Value::Null);

@@ -35,6 +35,7 @@ PACKAGES = {
     "hooks": ["errors"],
     "documents": ["errors"],
     "datasets": ["documents"],
+    "media": ["datasets", "hooks"],
     "config": ["datasets", "_tcps"],
     "worlds": ["config", "hooks", "_tcps"],
     "analysis": ["worlds"],
@@ -45,7 +46,8 @@ PACKAGES = {
     "reproduce": ["tcpsbed", "report"],
     "control": ["tcpsbed", "report"],
     "qos": ["tcpsbed", "report"],
-    "cli": ["sweep", "reproduce", "control", "qos"],
+    "console": ["media"],
+    "cli": ["sweep", "reproduce", "control", "qos", "console"],
 }
 
 Arrows = dict[str, dict[str, str]]

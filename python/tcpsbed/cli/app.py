@@ -10,6 +10,7 @@ import typer
 from tcpsbed.cli import (
     calibrate,
     check_qos,
+    console,
     latency,
     predict,
     reproduce,
@@ -68,6 +69,7 @@ for module in (
     runs,
     calibrate,
     reproduce,
+    console,
 ):
     module.register(app)
 

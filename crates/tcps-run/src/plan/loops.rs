@@ -28,25 +28,44 @@ impl Plan {
 
     /// Whether any node runs Python code.
     pub fn runs_python(&self) -> bool {
-        (0..self.nodes.len() as u16).any(|n| self.loops(n).iter().any(|s| self.needs_python(n, s)))
+        let needs = |n: u16| self.loops(n).into_iter().any(move |s| self.needs_python(n, &s) > Need::None);
+        (0..self.nodes.len() as u16).any(needs)
     }
 
-    /// Whether a loop at a node runs Python code.
-    pub fn needs_python(&self, node: u16, sessions: &[u16]) -> bool {
+    /// What of a loop at a node is Python code.
+    pub fn needs_python(&self, node: u16, sessions: &[u16]) -> Need {
         let here = |c: u16| {
             let c = &self.components[c as usize];
             c.node == node && sessions.contains(&c.session)
         };
         let python = |code: &CodePlan| code.kind == CodeKind::Python;
         let visits = self.flows.iter().flat_map(|f| &f.path).filter(|v| here(v.component));
+        let steps = visits.flat_map(|v| &v.steps).filter(|s| s.run.as_ref().is_some_and(python));
+        let (aside, inside): (Vec<_>, Vec<_>) = steps.partition(|s| s.worker.is_some());
         let mut robots = self.components.iter().filter(|c| c.node == node && sessions.contains(&c.session));
         let transport = |c: &ChannelPlan| CodePlan::named(&c.transport, Value::Null);
         let mut channels =
             self.channels.iter().filter(|c| (c.a == node || c.b == node) && sessions.contains(&c.session));
-        channels.any(|c| python(&transport(c)))
-            || visits.flat_map(|v| &v.steps).any(|s| s.run.as_ref().is_some_and(python))
-            || robots.any(|c| c.robot.as_ref().is_some_and(|r| python(&r.run)))
+        let inside = channels.any(|c| python(&transport(c)))
+            || !inside.is_empty()
+            || robots.any(|c| c.robot.as_ref().is_some_and(|r| python(&r.run)));
+        match (inside, aside.is_empty()) {
+            (true, _) => Need::Loop,
+            (false, false) => Need::Workers,
+            (false, true) => Need::None,
+        }
     }
+}
+
+/// What of a loop is Python code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// Nothing.
+    None,
+    /// Stages in threads of their own only: the loop itself never waits for the interpreter.
+    Workers,
+    /// Something that the loop calls itself.
+    Loop,
 }
 
 #[cfg(test)]

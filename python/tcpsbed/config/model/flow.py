@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Discriminator, Field, FiniteFloat, StrictBool, StrictInt
 
 from tcpsbed.config.model.code import Transport
+from tcpsbed.config.model.media import Picture, Sound
 from tcpsbed.config.model.table import AnyNames, Table
 from tcpsbed.config.units import (
     Dscp,
@@ -138,6 +139,10 @@ class Flow(Table):
     """Size of a generated sample."""
     source: Source | None = None
     """Where samples come from; absent: the robot for a haptic flow from one, else generated."""
+    picture: Picture | None = None
+    """Pictures of a camera in place of samples."""
+    sound: Sound | None = None
+    """Sound of a microphone in place of samples."""
     sink: Literal["count", "robot", "verify"] | None = None
     """Where they go; absent: the robot for values that reach one, a checksum for frames, else a counter."""
     codec: Literal["f32", "f64", "raw"] | None = None

@@ -1,0 +1,48 @@
+"""How much of a picture is left: PSNR, and SSIM (Wang, Bovik, Sheikh, Simoncelli 2004)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+PEAK = 255.0
+WINDOW = 8
+"""Side of the window of SSIM: 8 x 8 without weights, as in the authors' section III.C before the Gaussian one."""
+LUMA = (0.299, 0.587, 0.114)
+"""Weights of red, green and blue (ITU-R BT.601)."""
+
+
+def psnr_db(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
+    """Peak signal-to-noise ratio over all colours of two frames of the same shape; infinite where they are equal."""
+    error = float(np.mean((a.astype(np.float32) - b.astype(np.float32)) ** 2))
+    return float("inf") if error == 0.0 else 10.0 * float(np.log10(PEAK**2 / error))
+
+
+# [Wang 2004]
+def ssim(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
+    """Structural similarity of the brightness of two frames, the mean over windows that slide by one; 1 where equal."""
+    x, y = _luma(a), _luma(b)
+    c1, c2 = (0.01 * PEAK) ** 2, (0.03 * PEAK) ** 2
+    mean_x, mean_y = _sliding(x), _sliding(y)
+    n = WINDOW * WINDOW
+    unbiased = n / (n - 1.0)
+    var_x = (_sliding(x * x) - mean_x * mean_x) * unbiased
+    var_y = (_sliding(y * y) - mean_y * mean_y) * unbiased
+    both = (_sliding(x * y) - mean_x * mean_y) * unbiased
+    top = (2.0 * mean_x * mean_y + c1) * (2.0 * both + c2)
+    below = (mean_x**2 + mean_y**2 + c1) * (var_x + var_y + c2)
+    return float(np.mean(top / below))
+
+
+def _luma(frame: NDArray[np.uint8]) -> NDArray[np.float64]:
+    brightness: NDArray[np.float64] = sum(w * frame[..., i] for i, w in enumerate(LUMA))  # type: ignore[assignment]
+    return brightness
+
+
+def _sliding(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Means over all windows that lie within."""
+    sums = np.zeros((x.shape[0] + 1, x.shape[1] + 1))
+    sums[1:, 1:] = x.cumsum(0).cumsum(1)
+    w = WINDOW
+    part: NDArray[np.float64] = (sums[w:, w:] - sums[:-w, w:] - sums[w:, :-w] + sums[:-w, :-w]) / (w * w)
+    return part

@@ -43,7 +43,7 @@ PACKAGES = {
     "session": ["analysis"],
     "tcpsbed": ["session"],
     "sweep": ["tcpsbed", "report"],
-    "reproduce": ["tcpsbed", "report"],
+    "reproduce": ["tcpsbed", "report", "media"],
     "control": ["tcpsbed", "report"],
     "qos": ["tcpsbed", "report"],
     "console": ["media"],

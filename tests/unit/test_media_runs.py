@@ -107,7 +107,8 @@ def test_a_stage_that_cannot_keep_up_drops_pictures_and_the_rest_goes_on(tmp_pat
         SCENARIO, out=tmp_path / "slow", set=['flows.video.picture.encode_cost="100 ms"']
     ).summary
     drops = found["flows"]["video"]["drops"]
-    assert drops["ss-embsys overload"] > 10
+    # One core: what waits for it waits in front of the encoder or of the camera.
+    assert sum(count for place, count in drops.items() if place.endswith(" overload")) > 20
     # Of 25 pictures a second 10 are coded; at the end up to four of them are under way.
     assert 15 <= found["media"]["video"]["shown"] <= 20
     assert found["flows"]["audio"]["lost"] == 0

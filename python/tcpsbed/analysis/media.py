@@ -48,6 +48,8 @@ def _has(flow: Mapping[str, Any], place: int, kind: str) -> bool:
 
 
 def _flow(rows: NDArray[np.void], flow: Mapping[str, Any]) -> dict[str, Any]:
+    import numpy as np
+
     shown = rows[(rows["kind"] == SIGNAL) & (rows["point"] == 2 * flow["path"][-1]["component"] + 1)]
     age_ns, number = _values(shown, AGE), _values(shown, NUMBER)
     pictures = _pictures(flow)
@@ -59,13 +61,16 @@ def _flow(rows: NDArray[np.void], flow: Mapping[str, Any]) -> dict[str, Any]:
     }
     if not pictures:
         return found | {"loudness_db": _mean(number)}
-    read = number[number == number]
+    read = number[~np.isnan(number)]
+    ssim = _values(shown, SSIM)
+    # Comparing holds the display up: a picture that was compared says nothing about age, unless all were.
+    seen = age_ns[np.isnan(ssim)] if np.isnan(ssim).any() else age_ns
     return found | {
         "unread": len(number) - len(read),
         "repeated": len(read) - len(set(read.tolist())),
-        "glass_to_glass_ms": _distribution(age_ns[age_ns == age_ns] / NS_PER_MS),
+        "glass_to_glass_ms": _distribution(seen[~np.isnan(seen)] / NS_PER_MS),
         "psnr_db": _mean(_values(shown, PSNR)),
-        "ssim": _mean(_values(shown, SSIM)),
+        "ssim": _mean(ssim),
     }
 
 

@@ -5,7 +5,7 @@ display can compare what it shows with what was taken.
 
 | `camera` | frames |
 |---|---|
-| `"test"` | a walk over a landscape whose spectrum falls with 1/f, as that of natural pictures does |
+| `"test"` | a walk over a landscape whose spectrum falls with 1/f, seen through a lens |
 | a video file | its pictures, in a circle (package `av`) |
 | `module:Class` | the user's: `frame(t_ns, index)`, `render(camera, width, height)`, or an iterable of `(t_ns, frame)` |
 """
@@ -28,6 +28,8 @@ Frame = NDArray[np.uint8]
 
 LANDSCAPE = 512
 """Side of the landscape of the test camera, in picture elements; it goes on at its edges."""
+LENS = 0.08
+"""Cycles in a picture element at which the lens of the test camera lets through 1/e of the contrast."""
 STEP = 3
 """Picture elements that the test camera walks from frame to frame."""
 DISPARITY = 12
@@ -81,11 +83,11 @@ class TestCamera:
     """A walk over a landscape of noise with a 1/f amplitude spectrum (Field 1987, of natural pictures)."""
 
     repeatable = True
-    taken_ns = None
+    taken_ns: int | None = None
 
     def __init__(self, width: int, height: int, stereo: bool) -> None:
         self.width, self.height, self.stereo = width, height, stereo
-        self.land = _landscape()
+        self.land = np.pad(_landscape(), ((0, height), (0, width), (0, 0)), mode="wrap")
 
     def frame(self, t_ns: int, index: int) -> Frame:
         """The frame with a number; the moment does not matter."""
@@ -94,9 +96,8 @@ class TestCamera:
         return np.concatenate([self._eye(index, 0), self._eye(index, DISPARITY)], axis=1)
 
     def _eye(self, index: int, shift: int) -> Frame:
-        rows = (np.arange(self.height) + STEP * index // 2) % LANDSCAPE
-        columns = (np.arange(self.width) + STEP * index + shift) % LANDSCAPE
-        return self.land[rows[:, None], columns[None, :]]
+        top, left = STEP * index // 2 % LANDSCAPE, (STEP * index + shift) % LANDSCAPE
+        return self.land[top : top + self.height, left : left + self.width]
 
 
 @cache
@@ -104,21 +105,22 @@ def _landscape() -> Frame:
     """A square of three colours that repeats itself."""
     random = np.random.default_rng(1987)
     f = np.fft.fftfreq(LANDSCAPE)
-    fall = 1.0 / np.maximum(np.hypot(f[:, None], f[None, :]), 1.0 / LANDSCAPE)
+    radius = np.hypot(f[:, None], f[None, :])
+    fall = np.exp(-((radius / LENS) ** 2)) / np.maximum(radius, 1.0 / LANDSCAPE)
     shared = random.standard_normal((LANDSCAPE, LANDSCAPE))
     planes = []
     for _ in range(3):
-        noise = shared + 0.3 * random.standard_normal((LANDSCAPE, LANDSCAPE))
+        noise = shared + 0.2 * random.standard_normal((LANDSCAPE, LANDSCAPE))
         plane = np.fft.ifft2(np.fft.fft2(noise) * fall).real
         planes.append((plane - plane.mean()) / plane.std())
-    return np.clip(np.stack(planes, axis=-1) * 48.0 + 128.0, 0.0, 255.0).astype(np.uint8)
+    return np.clip(np.stack(planes, axis=-1) * 36.0 + 128.0, 0.0, 255.0).astype(np.uint8)
 
 
 class Clip:
     """The pictures of a video file, from the first on and in a circle."""
 
     repeatable = True
-    taken_ns = None
+    taken_ns: int | None = None
 
     def __init__(self, path: Path, width: int, height: int, stereo: bool) -> None:
         av = need("av", f"the video file {path.name}", "av")

@@ -4,7 +4,7 @@
 |---|---|---|
 | `raw` | nothing | |
 | `jpeg` | libjpeg-turbo, each picture by itself | `simplejpeg` (extra `media`) |
-| `h264`, `vp8`, `vp9`, `av1` | x264, libvpx, SVT-AV1 through FFmpeg, no picture waiting | `av` (extra `av`) |
+| `h264`, `vp8`, `vp9` | x264, libvpx through FFmpeg, no picture waiting | `av` (extra `av`) |
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ ENCODERS = {
         {"deadline": "realtime", "cpu-used": "8", "lag-in-frames": "0", "error-resilient": "1"},
     ),
     "vp9": ("libvpx-vp9", {"deadline": "realtime", "cpu-used": "8", "lag-in-frames": "0"}),
-    "av1": ("libsvtav1", {"preset": "12", "svtav1-params": "pred-struct=1:rtc=1"}),
 }
 """Encoder and its options by codec."""
-DECODERS = {"h264": "h264", "vp8": "vp8", "vp9": "vp9", "av1": "libdav1d"}
+DECODERS = {"h264": "h264", "vp8": "vp8", "vp9": "vp9"}
 LEAST_QUALITY, MOST_QUALITY = 5, 95
 """Bounds of the quality of JPEG where it follows a bit rate."""
 

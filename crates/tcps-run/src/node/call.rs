@@ -67,12 +67,12 @@ impl Node {
         mut job: Box<Job>,
         out: &mut O,
     ) -> (Option<Box<Job>>, After) {
+        if let Some(worker) = self.worker_of(&job) {
+            return self.delegate(now, job, worker, out);
+        }
         if self.only_delays(&job) {
             job.stage = Stage::Delay;
             return (Some(job), After::Goes(now));
-        }
-        if let Some(worker) = self.worker_of(&job) {
-            return self.delegate(now, job, worker, out);
         }
         let started = out.start(now);
         let verdict = self.call_hook(now, &mut job, true);

@@ -27,7 +27,8 @@ impl Node {
         let mut hired = Vec::new();
         let visits = self.flows.iter_mut().flat_map(|f| f.visits.iter_mut().flatten());
         for step in visits.flat_map(|v| &mut v.steps) {
-            if let (Some(worker), Some(hook)) = (step.worker.as_mut(), step.hook.take()) {
+            let Some(worker) = step.worker.as_mut() else { continue };
+            if let Some(hook) = step.hook.take() {
                 worker.number = Some(hired.len() as u16);
                 hired.push((hook, worker.plan));
             }

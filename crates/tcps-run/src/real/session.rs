@@ -152,7 +152,7 @@ impl SessionLoop {
         detach: &mut dyn Detach,
     ) -> Report {
         let Self { id, mut node, sockets, ring, capture, crew, notes_events } = self;
-        let fds: Vec<_> = sockets.all.iter().map(Socket::fd).chain([crew.fd()]).collect();
+        let fds: Vec<_> = sockets.all.iter().map(Socket::fd).chain(crew.fd()).collect();
         let mut waiter = Waiter::new(&fds, plan.real.waiting, plan.real.spin_ns);
         let mut routes = vec![None; plan.channels.len()];
         for (i, &c) in sockets.channels.iter().enumerate().filter(|(_, c)| **c != NONE) {

@@ -31,8 +31,8 @@ const LAST: Duration = Duration::from_secs(2);
 /// The workers of a loop, by number.
 pub struct Crew {
     workers: Vec<Worker>,
-    /// A byte for every outcome.
-    woken: UnixStream,
+    /// A byte for every outcome, and the end that bytes come from, so that it never reads as closed; `None` without workers.
+    bell: Option<(UnixStream, UnixStream)>,
 }
 
 /// A worker as its loop sees it.
@@ -61,12 +61,13 @@ impl Crew {
             let thread = thread::Builder::new().name("worker".into()).spawn(body).map_err(fail)?;
             workers.push(Worker { tasks, outcomes, thread });
         }
-        Ok(Self { workers, woken })
+        let bell = (!workers.is_empty()).then_some((woken, wakes));
+        Ok(Self { workers, bell })
     }
 
-    /// What becomes readable when there are outcomes.
-    pub fn fd(&self) -> RawFd {
-        self.woken.as_raw_fd()
+    /// What becomes readable when there are outcomes; `None` without workers.
+    pub fn fd(&self) -> Option<RawFd> {
+        self.bell.as_ref().map(|(woken, _)| woken.as_raw_fd())
     }
 
     /// Gives a task to a worker; gives it back if its queue is full.
@@ -82,7 +83,9 @@ impl Crew {
     /// Puts what has been done since the last call into `found`.
     pub fn collect(&mut self, found: &mut Vec<Outcome>) {
         let mut bytes = [0; 64];
-        while self.woken.read(&mut bytes).is_ok_and(|n| n == bytes.len()) {}
+        if let Some((woken, _)) = &mut self.bell {
+            while woken.read(&mut bytes).is_ok_and(|n| n == bytes.len()) {}
+        }
         for w in &self.workers {
             found.extend(w.outcomes.try_iter());
         }
@@ -177,7 +180,7 @@ mod tests {
             crew.give(0, task(job)).unwrap();
             gate.send(()).unwrap();
         }
-        let mut waiter = Waiter::new(&[crew.fd()], Waiting::Timer, 0);
+        let mut waiter = Waiter::new(&[crew.fd().unwrap()], Waiting::Timer, 0);
         let (mut found, limit) = (Vec::new(), monotonic_ns() + 10 * SECOND);
         while found.len() < 4 && monotonic_ns() < limit {
             waiter.wait(limit);
@@ -189,6 +192,11 @@ mod tests {
         waiter.wait(0);
         assert_eq!(waiter.ready().count(), 0, "every byte has been read");
         crew.end();
+    }
+
+    #[test]
+    fn a_loop_without_workers_is_never_woken() {
+        assert_eq!(Crew::new(Vec::new()).unwrap().fd(), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ from tcpsbed.config.compile.book import Book, Instance, Way
 from tcpsbed.config.compile.builtins import rehearse
 from tcpsbed.config.compile.chain import on_path
 from tcpsbed.config.compile.spans import dist
-from tcpsbed.config.model.media import Media, Picture
+from tcpsbed.config.model.media import Picture, Sound
 from tcpsbed.config.origin import Key
 from tcpsbed.config.units import SAMPLE_BYTES, parameters
 
@@ -27,7 +27,7 @@ _SLACK_BYTES = 65_536
 Step = dict[str, Any]
 
 
-def media(way: Way) -> tuple[str, Media] | None:
+def media(way: Way) -> tuple[str, Picture | Sound] | None:
     """The key and the table of what a flow carries, if that is pictures or sound."""
     if way.model.picture is not None:
         return "picture", way.model.picture
@@ -137,7 +137,7 @@ def _is_board(instance: Instance) -> bool:
     return instance.kind in BOARDS
 
 
-def _step(book: Book, way: Way, name: str, table: Media, kind: str, symbol: str) -> Step:
+def _step(book: Book, way: Way, name: str, table: Picture | Sound, kind: str, symbol: str) -> Step:
     params = _params(book, way, table)
     key: Key = (*way.key, name)
     if book.rehearsal:
@@ -159,7 +159,7 @@ def _bytes(way: Way) -> int:
     return 2 * sound.channels * max(round(sound.sampling_hz / way.model.rate_hz), 1)
 
 
-def _params(book: Book, way: Way, table: Media) -> dict[str, Any]:
+def _params(book: Book, way: Way, table: Picture | Sound) -> dict[str, Any]:
     """What the stages are told: the table, its files found, and the rate of the flow."""
     skipped = {"encode_at", "decode_at", "queue", "capture_cost", "encode_cost", "decode_cost", "show_cost"}
     params = table.model_dump(exclude=skipped, exclude_none=True) | {"rate_hz": way.model.rate_hz}

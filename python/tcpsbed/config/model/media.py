@@ -10,14 +10,14 @@ from tcpsbed.config.model.span import Span
 from tcpsbed.config.model.table import Table
 from tcpsbed.config.units import Frequency, Parameters, PositiveRate
 
-PICTURE_CODECS = Literal["raw", "jpeg", "h264", "vp8", "vp9", "av1"]
+PICTURE_CODECS = Literal["raw", "jpeg", "h264", "vp8", "vp9"]
 """Codecs of pictures: all but the first need a package, which a message names."""
 SOUND_CODECS = Literal["pcm", "opus"]
 """Codecs of sound."""
 _Side = Annotated[StrictInt, Field(ge=16, le=4096)]
 
 
-class Media(Table):
+class _Media(Table):
     """What pictures and sound have in common: the places of their stages, and what those cost."""
 
     encode_at: str | None = None
@@ -55,7 +55,7 @@ class Region(Table):
     """The background is sent with every so many pictures."""
 
 
-class Picture(Media):
+class Picture(_Media):
     """Pictures of a camera."""
 
     camera: str = "test"
@@ -88,7 +88,7 @@ class Picture(Media):
     """Who is shown them: "none", "window", "console", or `module:Class`."""
 
 
-class Sound(Media):
+class Sound(_Media):
     """Sound of a microphone."""
 
     microphone: str = "test"

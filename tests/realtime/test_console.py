@@ -88,7 +88,7 @@ def test_an_operator_at_the_browser(served: Any) -> None:
     process, address, out = served
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1000, "height": 600})
+        page = browser.new_page(viewport={"width": 1000, "height": 600}, bypass_csp=True)
         page.goto(address)
         page.wait_for_function(
             "window.seen && seen.pictures.length > 10 && seen.trip !== null", timeout=30_000

@@ -41,6 +41,7 @@ class Hand:
             raise HookError(f"Hand: found {len(self.rest)} values of rest; allowed: x, y, z")
         self.reach = float(reach)
         self.console = FromConsole()
+        self.seen_ns, self.when_s = 0, 0.0
 
     def __call__(self, t_ns: int, index: int, x: Floats | None, other: Floats, y: Floats) -> int:
         """The newest state of the hand."""
@@ -49,7 +50,10 @@ class Hand:
         for i, moved in enumerate((further, -right, up)):
             y[i] = self.rest[i] + self.reach * moved
         y[3], y[4] = state[3], state[4]
-        y[5] = (t_ns - (time.monotonic_ns() - self.console.at_ns)) / 1e9 if self.console.at_ns else 0.0
+        if self.console.at_ns != self.seen_ns:
+            self.seen_ns = self.console.at_ns
+            self.when_s = (t_ns - (time.monotonic_ns() - self.seen_ns)) / 1e9
+        y[5] = self.when_s
         return 6
 
 

@@ -14,8 +14,9 @@ import pytest
 from command import scenario, start, tcpsbed
 
 from tcpsbed.errors import ConfigError
-from tcpsbed.sweep import grid
+from tcpsbed.sweep import grid, survey
 from tcpsbed.sweep.results import Group
+from tcpsbed.sweep.survey import Survey
 
 OVER = ("--over", "delay_ms=1,4", "--over", 'label="a","b"')
 
@@ -71,6 +72,36 @@ def test_a_cell_is_named_by_all_that_its_result_depends_on() -> None:
         grid.key("text", ["a=1"], "virtual", "0.2.0"),
     ]
     assert len({base, *others}) == 5 and base == grid.key("text", ["a=1"], "virtual", "0.1.0")
+
+
+@pytest.mark.parametrize(
+    "named, file",
+    [("./hold.py:Hold", "hold.py"), ("my.hold:Hold", "my/hold.py"), ("hold:Hold", "hold/__init__.py")],
+)
+def test_code_that_was_edited_makes_other_cells(tmp_path: Path, named: str, file: str) -> None:
+    def keys() -> list[str]:
+        found = Survey(tmp_path / "short.toml", (), (1, 2), (), "virtual", tmp_path / "out")
+        return [job.key for job in found.jobs()]
+
+    text = '[components]\nms-com = "a"\nss-com = "b"\n[flows.kinematic]\n[hooks.hold]\nkind = "predict"\n'
+    scenario(tmp_path, text + f'run = "{named}"\nat = "ss-com"\n')
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text("class Hold: ...\n")
+    before = keys()
+    assert before == keys()
+    (tmp_path / file).write_text("class Hold:\n    edited = True\n")
+    assert not set(before) & set(keys())
+
+
+def test_a_rebuilt_native_module_makes_other_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "_tcps.so").write_bytes(b"one build")
+    monkeypatch.setattr("tcpsbed._tcps.__file__", str(tmp_path / "_tcps.so"))
+    survey._build.cache_clear()
+    first = survey._build()
+    (tmp_path / "_tcps.so").write_bytes(b"another build")
+    survey._build.cache_clear()
+    assert survey._build() != first
+    survey._build.cache_clear()
 
 
 def test_intervals_across_seeds_and_paired_differences() -> None:

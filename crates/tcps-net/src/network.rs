@@ -56,7 +56,7 @@ impl Network {
             pipe_of: vec![Vec::new(); spec.links.len()],
             routes: Routes::default(),
             agenda: Agenda::default(),
-            sources: spec.traffic.iter().enumerate().map(|(i, t)| Source::new(t, i, seed)).collect(),
+            sources: (0..spec.traffic.len()).map(|i| Source::new(spec, i, seed)).collect(),
             source_agenda: Agenda::default(),
             traffic: spec
                 .traffic

@@ -82,7 +82,7 @@ impl Routes {
             let plain = Self::by(&Hops, spec.vertices.len(), links, &views, &up);
             for t in &spec.traffic {
                 for l in plain.path(t.from, t.to, links).unwrap_or_default() {
-                    views[usize::from(l)].load_bps += mean_rate_bps(&t.model);
+                    views[usize::from(l)].load_bps += mean_rate_bps(spec, &t.model);
                 }
             }
         }
@@ -160,7 +160,7 @@ fn view(link: &Link) -> LinkView {
 }
 
 /// Mean rate of a traffic model.
-pub fn mean_rate_bps(model: &TrafficModel) -> f64 {
+pub fn mean_rate_bps(spec: &NetworkSpec, model: &TrafficModel) -> f64 {
     match model {
         TrafficModel::Cbr { rate_bps, .. } | TrafficModel::Poisson { rate_bps, .. } => *rate_bps,
         TrafficModel::Vbr { low_bps, high_bps, vary: VbrModel::PerPacket, .. } if high_bps > low_bps => {
@@ -169,7 +169,8 @@ pub fn mean_rate_bps(model: &TrafficModel) -> f64 {
         TrafficModel::Vbr { low_bps, high_bps, .. } => (low_bps + high_bps) / 2.0,
         // What users over TCP will take is not known beforehand.
         TrafficModel::Tcp(_) => 0.0,
-        TrafficModel::Replay { packets, loop_ns } | TrafficModel::Frames { frames: packets, loop_ns, .. } => {
+        TrafficModel::Replay { recording, loop_ns } | TrafficModel::Frames { recording, loop_ns, .. } => {
+            let packets = spec.recordings.get(usize::from(*recording)).map_or(&[][..], |r| r);
             let span = loop_ns.unwrap_or_else(|| packets.last().map_or(0, |p| p.0)).max(1);
             packets.iter().map(|p| f64::from(p.1)).sum::<f64>() * 8e9 / span as f64
         }

@@ -277,9 +277,9 @@ def links(summary: Mapping[str, Any]) -> str:
 
 
 def stages(summary: Mapping[str, Any]) -> str:
-    """Processor time of hooks and codecs, in microseconds a call."""
-    columns, rows = places.staged(summary)
-    return table(columns, rows) if rows else ""
+    """Processor time of hooks and codecs, in microseconds a call, and of all that each component has."""
+    parts = [places.staged(summary), places.shared(summary)]
+    return "\n".join(table(columns, rows) for columns, rows in parts if rows)
 
 
 def nodes(summary: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tcpsbed.errors import DataError
 from tcpsbed.reproduce.expected import TREE, Expected, load
@@ -21,6 +21,24 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Case = TypeVar("Case")
+
+
+def drawing() -> tuple[Any, Any]:
+    """What figures are drawn with: the classes of matplotlib's canvas and figure.
+
+    Raises
+    ------
+    DataError
+        If matplotlib is not there.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise DataError(
+            "found no matplotlib, which the figures need", allowed="pip install tcpsbed[plot]"
+        ) from None
+    return FigureCanvasAgg, Figure
 
 
 @dataclass(frozen=True)
@@ -138,13 +156,11 @@ class Study:
         """Draws a figure into `NAME.png`; without a folder nothing is drawn."""
         if self.out is None:
             return
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
         from tcpsbed import __version__
 
-        figure = Figure(figsize=(8, 4.5), layout="constrained")
-        FigureCanvasAgg(figure)
+        canvas, blank = drawing()
+        figure = blank(figsize=(8, 4.5), layout="constrained")
+        canvas(figure)
         draw(figure)
         figure.suptitle(title)
         figure.text(0.995, 0.005, f"tcpsbed {__version__}, virtual time", ha="right", size=6, color="gray")

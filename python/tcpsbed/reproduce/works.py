@@ -26,9 +26,11 @@ class Work:
     def reproduce(
         self, out: Path | None, *, full: bool = True, tell: Callable[[str], None] = lambda _: None
     ) -> Study:
-        """Runs all its experiments."""
-        from tcpsbed.reproduce.study import Study
+        """Runs all its experiments; figures go to `out`, where it is looked first whether they can be drawn."""
+        from tcpsbed.reproduce.study import Study, drawing
 
+        if out is not None:
+            drawing()
         study = Study(self.name, out, full, tell)
         import_module(self.module).reproduce(study)
         return study

@@ -53,11 +53,11 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool 
     network = Network(book)
     channels = Channels(book)
     flows = _flows(book, channels)
-    background = traffic(book, network)
+    background, recordings = traffic(book, network)
     plan = _head(book) | {
         "flows": flows,
         "channels": channels.plan,
-        "network": _network(network, background),
+        "network": _network(network, background) | {"recordings": recordings},
         "events": events(book, network, background),
         "probes": probes(book, flows),
         "sync": sync(book),

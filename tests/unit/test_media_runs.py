@@ -114,6 +114,61 @@ def test_a_stage_that_cannot_keep_up_drops_pictures_and_the_rest_goes_on(tmp_pat
     assert found["flows"]["audio"]["lost"] == 0
 
 
+FOLLOWED = """
+name = "followed"
+duration = "6 s"
+warmup = "3 s"
+[components]
+tactile-operator = "home"
+ms-com = "home"
+ss-com = "field"
+tactile-teleoperator = "field"
+[flows.haptic]
+sample = "12 B"
+[flows.video]
+rate = "25 Hz"
+[flows.video.picture]
+width = 320
+height = 240
+follow = true
+quality = 98
+bitrate = "10 Mbit/s"
+[channels.all]
+flows = ["haptic", "video"]
+transport = { kind = "visual-haptic", capacity = "3 Mbit/s", overhead = "67 B" }
+[links.line]
+from = "home"
+to = "field"
+rate = "3 Mbit/s"
+delay = "10 ms"
+"""
+
+
+def test_an_encoder_follows_what_force_leaves_of_the_line(tmp_path):
+    """3 Mbit/s less 1000 packets of 79 B a second, and nine tenths of that; force stays on time."""
+    pytest.importorskip("simplejpeg")
+    found = tcpsbed.run(FOLLOWED, out=tmp_path / "follows").summary
+    assert found["media"]["video"]["coded_bps"] == pytest.approx(0.9 * (3e6 - 632e3), rel=0.15)
+    assert found["flows"]["haptic"]["lost"] == found["flows"]["video"]["lost"] == 0
+    blind = tcpsbed.run(FOLLOWED, out=tmp_path / "blind", set=["flows.video.picture.follow=false"]).summary
+    assert blind["flows"]["video"]["lost"] > 0, "more than the line carries: frames are dropped whole"
+    for summary in (found, blind):
+        assert summary["flows"]["haptic"]["delay_ms"]["max"] < 16.0, "the picture yields"
+
+
+def test_pictures_answer_echo_commands_at_every_stage(run, tmp_path):
+    echo = 'measure.echo={ points = "all", flow = "video", period = "40 ms" }'
+    found = tcpsbed.run(SCENARIO, out=tmp_path / "echo", set=[echo]).summary["echo"]["video"]
+    forward = {p["point"]: p["forward_ms"]["mean"] for p in found["points"]}
+    order = ["ss-embsys.entry", "ss-embsys.exit", "ms-embsys.entry", "ms-embsys.exit", "tactile-operator.exit"]
+    reached = [forward[point] for point in order]
+    # Capture 2 ms, coding 3 ms, line 10 ms and the frame, decoding 1 ms, showing 4 ms.
+    assert reached == sorted(reached)
+    assert forward["ss-embsys.entry"] == pytest.approx(2.0, abs=0.01)
+    assert forward["ss-embsys.exit"] == pytest.approx(5.0, abs=0.01)
+    assert forward["tactile-operator.exit"] - forward["ms-embsys.entry"] == pytest.approx(5.0, abs=0.01)
+
+
 def test_a_camera_that_fails_is_told_and_the_rest_goes_on(tmp_path):
     (tmp_path / "cam.py").write_text(
         "import numpy as np\n"

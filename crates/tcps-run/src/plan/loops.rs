@@ -74,6 +74,28 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn a_loop_needs_the_interpreter_only_for_what_it_calls_itself() {
+        let need = |worker: Value, robot: Value| {
+            let plan: Plan = serde_json::from_value(json!({
+                "name": "p", "seed": 1, "duration_ns": 1, "sessions": ["a"], "nodes": [{"name": "left"}],
+                "components": [{"name": "eye", "kind": "x", "session": 0, "node": 0, "robot": robot}],
+                "flows": [{"name": "f", "session": 0, "direction": "backward", "period_ns": 1, "codec": "raw",
+                           "source": {"kind": "generated", "bytes": 0}, "sink": {"kind": "count"},
+                           "path": [{"component": 0, "steps": [
+                               {"kind": "capture", "run": {"kind": "python", "name": "m", "symbol": "C"}, "worker": worker}]}]}],
+            }))
+            .expect("a plan");
+            plan.needs_python(0, &[0])
+        };
+        let worker = json!({"queue": 2, "most_bytes": 100});
+        let robot =
+            json!({"run": {"kind": "python", "name": "m", "symbol": "R"}, "period_ns": 1, "senses": 1});
+        assert_eq!(need(worker.clone(), Value::Null), Need::Workers);
+        assert_eq!(need(Value::Null, Value::Null), Need::Loop);
+        assert_eq!(need(worker, robot), Need::Loop);
+    }
+
+    #[test]
     fn sessions_that_share_a_robot_share_its_loop() {
         let component = |name: &str, session: u16, node: u16| json!({"name": name, "kind": "x", "session": session, "node": node});
         let flow = |session: u16, from: u16, to: u16| {
@@ -88,6 +110,7 @@ mod tests {
             "flows": [flow(0, 0, 2), flow(1, 1, 2)],
         }))
         .expect("a plan");
+        assert!(!plan.runs_python());
         assert_eq!(plan.loops(0), [[0], [1]]);
         assert_eq!(plan.loops(1), [vec![0, 1], vec![2]]);
     }

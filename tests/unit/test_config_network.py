@@ -133,7 +133,12 @@ def test_slots_and_a_measured_histogram_reach_the_plan(plan, tmp_path):
     edges_ns = [100_000, 200_000, 500_000, 900_000]
     delay = {"kind": "histogram", "edges_ns": edges_ns, "counts": [5, 0, 2]}
     assert link["jitter"] == {"delay": delay, "reorder": True}
-    for wrong in ("from_us,count\n100,5\n200,3\n", "from_us,count\n100,5\n90,0\n", "from_us,count\n1,0\n"):
+    for wrong in (
+        "from_us,count\n100,5\n200,3\n",
+        "from_us,count\n100,5\n90,0\n",
+        "from_us,count\n1,0\n",
+        "from_us,count\n1,inf\n2,0\n",
+    ):
         (tmp_path / "delays.csv").write_text(wrong)
         with pytest.raises(
             ConfigError, match=r"links\.l1\.jitter\.histogram: found delays\.csv, which is no"

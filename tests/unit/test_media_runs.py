@@ -160,7 +160,13 @@ def test_pictures_answer_echo_commands_at_every_stage(run, tmp_path):
     echo = 'measure.echo={ points = "all", flow = "video", period = "40 ms" }'
     found = tcpsbed.run(SCENARIO, out=tmp_path / "echo", set=[echo]).summary["echo"]["video"]
     forward = {p["point"]: p["forward_ms"]["mean"] for p in found["points"]}
-    order = ["ss-embsys.entry", "ss-embsys.exit", "ms-embsys.entry", "ms-embsys.exit", "tactile-operator.exit"]
+    order = [
+        "ss-embsys.entry",
+        "ss-embsys.exit",
+        "ms-embsys.entry",
+        "ms-embsys.exit",
+        "tactile-operator.exit",
+    ]
     reached = [forward[point] for point in order]
     # Capture 2 ms, coding 3 ms, line 10 ms and the frame, decoding 1 ms, showing 4 ms.
     assert reached == sorted(reached)

@@ -8,7 +8,7 @@ use tcps_run::{
     code::{self, Shape},
     plan::{CodePlan, StepKind},
 };
-use tcps_transport::{ChannelContext, Side};
+use tcps_transport::{playout, ChannelContext, Side};
 
 fn refused(e: impl Display) -> PyErr {
     PyValueError::new_err(e.to_string())
@@ -47,4 +47,14 @@ pub fn check_hook(name: &str, params_json: &str, kind: &str) -> PyResult<()> {
 pub fn check_robot(name: &str, params_json: &str) -> PyResult<()> {
     let plan = CodePlan::named(name, params_of(params_json)?);
     code::robot(&plan, &mut PythonHooks).map(drop).map_err(refused)
+}
+
+/// Refuses a playout policy that a run would refuse.
+#[pyfunction]
+pub fn check_playout(kind: &str, params_json: &str) -> PyResult<()> {
+    let Value::Object(mut params) = params_of(params_json)? else {
+        return Err(refused("parameters: found no object"));
+    };
+    params.insert("kind".into(), kind.into());
+    playout::policy(&Value::Object(params)).map(drop).map_err(refused)
 }

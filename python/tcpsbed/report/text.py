@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tcpsbed.report import media, paths, places, spread
+from tcpsbed.report import media, paths, places, playout, spread
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, words
 from tcpsbed.report.numbers import (
@@ -61,7 +61,14 @@ def span(start: float, length: float, top: float) -> str:
 def overview(run: RunFolder) -> str:
     """A run in short: conditions, flows, where the time went."""
     summary = run.summary
-    parts = (headline(run), across_seeds(summary), flows(summary), ways(summary), pictures(summary))
+    parts = (
+        headline(run),
+        across_seeds(summary),
+        flows(summary),
+        shown(summary),
+        ways(summary),
+        pictures(summary),
+    )
     return "\n".join(part for part in parts if part)
 
 
@@ -72,6 +79,7 @@ def everything(run: RunFolder) -> str:
         headline(run),
         across_seeds(summary),
         flows(summary),
+        shown(summary),
         ways(summary),
         jitter(summary),
         echo(summary),
@@ -139,6 +147,12 @@ def flows(summary: Mapping[str, Any]) -> str:
     ]
     said = [paths.renumbered(name, flow) for name, flow in summary.get("flows", {}).items()]
     return table(columns, rows) + "".join(f"{line}\n" for line in said if line) if rows else ""
+
+
+def shown(summary: Mapping[str, Any]) -> str:
+    """What was shown, and when, of flows that play out."""
+    columns, rows = playout.table(summary)
+    return table(columns, rows) if rows else ""
 
 
 def ways(summary: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ use crate::{
 use tcps_wire::telehaptic;
 
 /// Bytes of sound and picture in a fragment. [PROTOCOLS 2.1]
-const MEDIA_BYTES: u32 = 58;
+pub(super) const MEDIA_BYTES: usize = 58;
 
 /// What links account for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Options {
                 overhead_bytes: params.integer("overhead_bytes", 0..=65_535)?,
                 strict: params.boolean("strict_two_subheaders")?.unwrap_or(false),
             },
-            media_bytes: params.integer("media_bytes", 1..=1000)?.unwrap_or(MEDIA_BYTES) as usize,
+            media_bytes: params.integer("media_bytes", 1..=1000)?.map_or(MEDIA_BYTES, |n| n as usize),
             order,
         })
     }

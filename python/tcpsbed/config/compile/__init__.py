@@ -13,6 +13,7 @@ from tcpsbed.config.compile.chain import derive
 from tcpsbed.config.compile.channels import Channels
 from tcpsbed.config.compile.events import events
 from tcpsbed.config.compile.network import Network
+from tcpsbed.config.compile.playout import playout
 from tcpsbed.config.compile.probes import probes, sync
 from tcpsbed.config.compile.robots import robot
 from tcpsbed.config.compile.routes import Need
@@ -102,6 +103,7 @@ def _node(name: str, node: Node, boundary: dict[str, Any]) -> dict[str, Any]:
         "cores": node.cores,
         "scheduling": {"kind": kind} | quantum,
         "clock": node.clock.model_dump(),
+        "interrupts": node.interrupts and node.interrupts.model_dump(),
     } | measured
 
 
@@ -136,6 +138,7 @@ def _flows(book: Book, channels: Channels) -> list[dict[str, Any]]:
                 "codec": codec(flow),
                 "source": source,
                 "sink": sources.sink(way, source),
+                "playout": playout(book, way),
                 "path": [
                     {
                         "component": here.number,

@@ -45,12 +45,7 @@ DIFFERENCES: list[tuple[str, str, str, Callable[[Any, Any], bool]]] = [
         lambda own, none: own.rate_kbps < 0.7 * none.rate_kbps and own.lost < none.lost / 5,
     ),
     ("smoothed-sctp, 20 ms", "jitter", "udp", lambda own, none: own.snr_db > none.snr_db + 10),
-    (
-        "nafcah",
-        "congested",
-        "no-merge",
-        lambda own, none: own.late < 0.7 * none.late and own.lost < none.lost,
-    ),
+    ("nafcah", "congested", "no-merge", lambda own, none: own.late < 0.7 * none.late and own.lost < none.lost),
     ("etp", "congested", "no-merge", lambda own, none: own.late < 0.5 * none.late and own.lost < none.lost),
     (
         "napas, weber",

@@ -62,13 +62,7 @@ class Setting:
         """The run."""
         packets = [f'traffic.{name}.packet="{self.bytes} B"' for name in ("cbr", "vbr")]
         apart = ['nodes.op.clock.offset="250 ms"', 'nodes.op.clock.drift="50 ppm"'] if self.clocks else []
-        settings = (
-            *packets,
-            f'traffic.vbr.vary="{self.model}"',
-            f'traffic.cbr.stop="{END_S} s"',
-            f"seed={self.seed}",
-            *apart,
-        )
+        settings = (*packets, f'traffic.vbr.vary="{self.model}"', f'traffic.cbr.stop="{END_S} s"', f"seed={self.seed}", *apart)
         return Case(self.kind, self.cbr_kbps, 8.0, self.parameters, settings)
 
 

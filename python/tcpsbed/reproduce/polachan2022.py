@@ -121,9 +121,7 @@ def replay(study: Study) -> None:
         for key in [*keys, "figure11"]:
             study.cannot(key, "needs the suturing recording and captures in ../shared/data")
         return
-    found = study.each(
-        REPLAYS, lambda case: study.run("polachan-replay", replay_settings(study, case), spread)
-    )
+    found = study.each(REPLAYS, lambda case: study.run("polachan-replay", replay_settings(study, case), spread))
     for case, seen in found.items():
         note = f"deviation {seen.deviation:.2f} ms; mean packet of our captures {seen.packet_bytes:.0f} B"
         half = seen.half_ms
@@ -248,9 +246,7 @@ def placement(study: Study) -> None:
         at = np.arange(len(places))
         for i, (alone, name) in enumerate(((False, "one core a host"), (True, "a core for each stage"))):
             axes.bar(at + 0.4 * i - 0.2, [found[p, alone] for p in places], 0.4, label=name)
-        axes.set(
-            xticks=at, xticklabels=places, xlabel="srv at", ylabel="round trip to the exit of ss-com (ms)"
-        )
+        axes.set(xticks=at, xticklabels=places, xlabel="srv at", ylabel="round trip to the exit of ss-com (ms)")
         axes.legend()
 
     study.figure("figure17", "Figure 17: where srv stands", draw)
@@ -279,9 +275,7 @@ def video(study: Study) -> None:
             name = "with video" if shown else "without video"
             axes.bar(np.arange(2) + 0.4 * i - 0.2, heights, 0.4, label=name)
         labels = ["8 packets or 72 us", "every packet"]
-        axes.set(
-            xticks=(0, 1), xticklabels=labels, xlabel="an interrupt after", ylabel="mean round trip (us)"
-        )
+        axes.set(xticks=(0, 1), xticklabels=labels, xlabel="an interrupt after", ylabel="mean round trip (us)")
         axes.legend()
 
     study.figure("figure18", "Figure 18: video and the latency of commands (model of a network card)", draw)
@@ -311,9 +305,7 @@ def external(study: Study) -> None:
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         axes.plot(list(found), list(found.values()), "o-")
-        axes.set(
-            xlabel="external packets of 1 kB (thousand a second)", ylabel="mean round trip (us)", yscale="log"
-        )
+        axes.set(xlabel="external packets of 1 kB (thousand a second)", ylabel="mean round trip (us)", yscale="log")
 
     study.figure("figure19", "Figure 19: external packets and latency (model of a network card)", draw)
 
@@ -342,9 +334,7 @@ def buffers(study: Study) -> None:
 
     def run(case: tuple[str, int]) -> Buffered:
         queue, interval_ms = case
-        return study.run(
-            "polachan-buffers", [queue, f"flows.kinematic.rate='{1000 / interval_ms} Hz'"], buffered
-        )
+        return study.run("polachan-buffers", [queue, f"flows.kinematic.rate='{1000 / interval_ms} Hz'"], buffered)
 
     found = study.each(cases, run)
     small, deep = (found[f"links.shared.queue='{size} packets'", 1] for size in (2, deepest))
@@ -366,9 +356,7 @@ def buffers(study: Study) -> None:
         right.set(xlabel="buffer (packets)", ylabel="samples lost (%)", xscale="log")
         left.legend()
 
-    study.figure(
-        "figure20", "Figure 20: buffers, transmit interval, and two packets for this flow only (dotted)", draw
-    )
+    study.figure("figure20", "Figure 20: buffers, transmit interval, and two packets for this flow only (dotted)", draw)
 
 
 def buffered(run: Run) -> Buffered:

@@ -59,9 +59,7 @@ def against_tcp(study: Study) -> None:
         settings = [chosen(transport), f"traffic.bulk.congestion='{kind}'", f"duration='{seconds} s'"]
         if transport == "udp":
             settings += ["flows.audio.stop='1 ms'", "flows.video.stop='1 ms'", "flows.haptic.sample='70 B'"]
-        return study.run(
-            "dumbbell-bulk", settings, lambda run: (tail_ms(run), 100.0 * run.flows["haptic"]["loss"])
-        )
+        return study.run("dumbbell-bulk", settings, lambda run: (tail_ms(run), 100.0 * run.flows["haptic"]["loss"]))
 
     found = study.each([(kind, transport) for kind in kinds for transport in transports], run)
     for (kind, transport), (tail, loss) in found.items():
@@ -74,10 +72,7 @@ def against_tcp(study: Study) -> None:
             rows = [found[kind, transport] for transport in transports]
             left.bar(at + 0.4 * i - 0.2, [tail for tail, _ in rows], 0.4, label=kind)
             right.bar(at + 0.4 * i - 0.2, [loss for _, loss in rows], 0.4, label=kind)
-        for axes, label in (
-            (left, "99th percentile of haptic delay (ms)"),
-            (right, "haptic samples lost (%)"),
-        ):
+        for axes, label in ((left, "99th percentile of haptic delay (ms)"), (right, "haptic samples lost (%)")):
             axes.set(xticks=at, ylabel=label)
             axes.set_xticklabels(transports, rotation=30)
         left.legend()

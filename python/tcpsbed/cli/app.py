@@ -11,6 +11,7 @@ from tcpsbed.cli import (
     bilateral,
     calibrate,
     check_qos,
+    console,
     latency,
     predict,
     reproduce,
@@ -70,6 +71,7 @@ for module in (
     runs,
     calibrate,
     reproduce,
+    console,
 ):
     module.register(app)
 

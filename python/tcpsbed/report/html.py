@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.report import echoes, flows, markup, places, spread, states
+from tcpsbed.report import echoes, flows, markup, media, places, spread, states
 from tcpsbed.report.charts import Sheet, plotted
 from tcpsbed.report.folder import RunFolder, open_folder
 from tcpsbed.report.markup import Html, escaped
@@ -45,6 +45,7 @@ def render(run: RunFolder) -> str:
         flows.distributions(run, sheet),
         echoes.echo(run, sheet),
         echoes.ages(run),
+        media.media(run),
         places.network(run),
         places.processing(run),
         states.section(run),

@@ -1,0 +1,101 @@
+"""The shipped scenarios with robots do what their pages say, headless, in virtual time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tcpsbed import session
+from tcpsbed.analysis import Run, signals
+
+SENSE = "tactile-teleoperator.sense"
+
+
+def ran(scenarios: Path, out: Path, name: str, *settings: str) -> Run:
+    """A scenario's run, without an error and without a failure of a stage."""
+    run = session.run(scenarios / f"{name}.toml", out=out, set=settings)
+    assert run.summary["errors"] == []
+    assert [stage for stage in run.summary["stages"] if stage["failures"]] == []
+    return run
+
+
+def sensed(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Moments (s) and what the robot senses."""
+    found = signals.read(run.folder, SENSE)
+    return found.t_s, found.values
+
+
+@pytest.fixture
+def simulator():
+    """MuJoCo, where a scenario needs it."""
+    return pytest.importorskip("mujoco")
+
+
+@pytest.mark.parametrize("name", ["pick-and-place", "glove"])
+def test_the_object_is_carried_to_the_tray_and_both_wings_feel_it(scenarios, tmp_path, simulator, name):
+    run = ran(scenarios, tmp_path, name)
+    t, sense = sensed(run)
+    left, right, place = sense[:, 3], sense[:, 4], sense[:, 9:12]
+    held, before, after = (t > 5.5) & (t < 6.5), t < 2.0, t > 11.0
+    assert left[held].min() > 0.5 and right[held].min() > 0.5, "it is soft: 3 mm a side are about 3 N"
+    assert left[held].mean() == pytest.approx(right[held].mean(), rel=0.25)
+    assert left[before].max() == 0.0 and left[after].max() == 0.0
+    assert place[held][:, 2].min() > 0.05, "in the air"
+    assert place[-1][:2] == pytest.approx([0.155, -0.155], abs=0.03) and place[-1][2] < 0.03
+    motors = signals.read(run.folder, "ms-embsys.exit", "haptic").values
+    assert motors[:, 0].max() > 50, "the motor of the left wing turns, in Hz"
+
+
+def test_actuation_is_what_held_echoes_say(scenarios, tmp_path, simulator):
+    run = ran(scenarios, tmp_path, "pick-and-place", 'duration="8 s"')
+    assert run.summary["echo"]["kinematic"]["actuation_ms"]["mean"] > 1
+
+
+def test_the_mouse_lifts_the_object(scenarios, tmp_path, simulator):
+    t, sense = sensed(ran(scenarios, tmp_path, "mouse-arm"))
+    assert sense[t < 3, 11].max() < 0.017
+    assert sense[t > 6.5, 11].min() > 0.04, "lifted with the left button held"
+    assert sense[-1, 6] < -0.05, "and carried to the right"
+
+
+def test_the_wheel_steers_the_belt(scenarios, tmp_path, simulator):
+    t, sense = sensed(ran(scenarios, tmp_path, "conveyor"))
+    belt, glass = sense[:, 7], sense[:, 3]
+    assert belt[(t > 1) & (t < 2.9)] == pytest.approx(0.1, abs=1e-3)
+    assert belt[(t > 3.5) & (t < 3.9)] == pytest.approx(0.0, abs=1e-3)
+    assert belt[(t > 4.5) & (t < 7.9)] == pytest.approx(-0.1, abs=1e-3)
+    assert glass[np.searchsorted(t, 3.0)] > 0.2 and glass[-1] < glass[np.searchsorted(t, 4.0)] - 0.3
+
+
+def test_pottery_by_dpm_and_without_merging(scenarios, tmp_path):
+    """[PROTOCOLS 2.12] The line is nearly full: without merging the headers of 1000 packets a second do not fit."""
+    delay, loss = {}, {}
+    for kind in ("dpm", "no-merge"):
+        setting = f'channels.telehaptic.transport.kind="{kind}"'
+        run = ran(scenarios, tmp_path / kind, "pottery", setting, 'duration="8 s"')
+        delay[kind] = run.flows["haptic"]["delay_ms"]["p99"]
+        loss[kind] = run.flows["haptic"]["loss"]
+        sound = run.flows["audio"]
+        assert 0 < sound["suppressed"] < sound["sent"], "sound only in contact"
+    assert delay["dpm"] < delay["no-merge"]
+    assert loss["dpm"] <= loss["no-merge"]
+
+
+def test_the_microscope_answers_and_its_plane_is_felt_at_1_khz(scenarios, tmp_path):
+    """[PROTOCOLS 4.1] 30 answers of 56 B a second; the force is computed where the hand is."""
+    run = ran(scenarios, tmp_path, "microscope")
+    response = run.flows["response"]
+    assert response["sent"] == pytest.approx(300, abs=2) and response["delay_ms"]["p50"] > 30
+    felt = signals.read(run.folder, "tactile-operator.exit", "response")
+    assert np.median(np.diff(felt.t_s)) == pytest.approx(0.001, abs=1e-6)
+    assert (felt.values[:, 2] > 0).mean() > 0.1
+
+
+def test_two_operators_share_a_robot_each_with_delays_of_its_own(scenarios, tmp_path):
+    run = ran(scenarios, tmp_path, "two-operators")
+    near, far = (run.flows[f"{who}/haptic"]["delay_ms"]["mean"] for who in ("near", "far"))
+    assert far > near + 20
+    _, sense = sensed(run)
+    assert np.isfinite(sense).all()

@@ -18,7 +18,7 @@ from tcpsbed.robots import ROBOTS
 
 MS = 1_000_000
 NAMES = ("getObject", "getJointPosition", "setJointTargetPosition", "readForceSensor", "setStepping", "step")
-NAMES += ("startSimulation", "getSimulationTimeStep")
+NAMES += ("startSimulation", "stopSimulation", "getSimulationTimeStep")
 
 
 class Simulator(threading.Thread):
@@ -83,6 +83,9 @@ class Simulator(threading.Thread):
             case "startSimulation":
                 self.running = True
                 return [1]
+            case "stopSimulation":
+                self.running = False
+                return [1]
             case "getSimulationTimeStep":
                 return [0.005]
             case "step":
@@ -111,6 +114,8 @@ def made(simulator: Simulator, **params):
 
 def test_the_client_speaks_the_protocol(simulator):
     robot = made(simulator)
+    assert not simulator.running, "to make a robot starts nothing"
+    robot.step(0, np.zeros(0), np.zeros(5))
     first = simulator.requests[0]
     assert first["ver"] == 2 and first["lang"] == "python" and first["timeout"] > 0
     assert all({"func", "args", "argsL", "uuid"} <= set(request) for request in simulator.requests)
@@ -130,6 +135,8 @@ def test_joints_go_where_they_are_sent_in_lock_step(simulator):
     robot.step(101 * MS, np.array([np.nan, 0.0]), sense)
     robot.step(110 * MS, np.zeros(0), sense)
     assert simulator.targets == {"/arm/a": 0.6, "/arm/b": -0.3}
+    robot.close()
+    assert not simulator.running
 
 
 def test_an_object_that_is_not_there_is_told_in_the_simulators_words(simulator):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -28,7 +29,8 @@ def turned(rad: float) -> np.ndarray:
 @pytest.fixture(autouse=True)
 def simulator():
     """MuJoCo, without which nothing here runs."""
-    pytest.importorskip("mujoco")
+    if importlib.util.find_spec("mujoco") is None:
+        pytest.skip("needs mujoco")
 
 
 def made(name: str, **params):

@@ -69,6 +69,11 @@ class Arm:
         state = self.scene.state()
         self._cell = Cell.create(publish, len(state)) if publish else None
 
+    @property
+    def tick_ns(self) -> int:
+        """The step of its physics."""
+        return self.scene.timestep_ns
+
     def step(self, t_ns: int, command: Values, sense: Values) -> int:
         """Moves to `t_ns`; writes what is sensed and says how many values these are."""
         n = min(len(command), 6)

@@ -12,6 +12,7 @@ the line and a run in real time shows how late it is.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed.errors import HookError
@@ -58,8 +59,6 @@ class CoppeliaSim:
         self._sim = self._asked(lambda: _connected(host, port, patience_s))
         self._joints = [self._handle(path) for path in joints]
         self._sensors = [self._handle(path) for path in sensors or []]
-        self._asked(lambda: self._sim.setStepping(True))
-        self._asked(self._sim.startSimulation)
         self._step_s = float(self._asked(self._sim.getSimulationTimeStep))
         if not (math.isfinite(self._step_s) and self._step_s > 0):
             raise HookError(f"CoppeliaSim at {self._place} says that a step takes {self._step_s} s")
@@ -69,13 +68,14 @@ class CoppeliaSim:
         self._told: list[float] = []
         self._begin_ns: int | None = None
         self._steps = 0
-        self._positions = self._read_joints()
-        self._forces = self._read_sensors()
+        self._positions = [0.0] * len(self._joints)
+        self._forces = [0.0] * 3 * len(self._sensors)
 
     def step(self, t_ns: int, command: Values, sense: Values) -> int:
         """Steps the simulator up to `t_ns`; writes what is sensed and says how many values these are."""
         if self._begin_ns is None:
             self._begin_ns = t_ns
+            self._begin()
         wanted = [float(value) for value in command[: len(self._joints)]]
         if all(map(math.isfinite, wanted)):
             self._goal = wanted
@@ -92,6 +92,22 @@ class CoppeliaSim:
         """Whether all joints are where they were sent."""
         pairs = zip(self._positions, self._goal, strict=False)
         return all(abs(at - goal) <= self.tolerance for at, goal in pairs)
+
+    def close(self) -> None:
+        """Stops the simulation that it started."""
+        if self._begin_ns is not None:
+            self._begin_ns = None
+            with suppress(HookError):
+                self._asked(self._sim.stopSimulation)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_begin_ns"):
+            self.close()
+
+    def _begin(self) -> None:
+        self._asked(lambda: self._sim.setStepping(True))
+        self._asked(self._sim.startSimulation)
+        self._positions, self._forces = self._read_joints(), self._read_sensors()
 
     def _go(self) -> None:
         """One step of the simulator, with the newest goal."""
@@ -131,7 +147,6 @@ class CoppeliaSim:
 def _connected(host: str, port: int, patience_s: float) -> Any:
     """The simulator's own interface `sim`."""
     try:
-        import zmq
         from coppeliasim_zmqremoteapi_client import RemoteAPIClient
     except ImportError as error:
         raise HookError(
@@ -139,7 +154,6 @@ def _connected(host: str, port: int, patience_s: float) -> Any:
             allowed="pip install 'tcpsbed[coppeliasim]' first",
         ) from None
     client = RemoteAPIClient(host, port)
-    for option in (zmq.SocketOption.RCVTIMEO, zmq.SocketOption.SNDTIMEO):
-        client.socket.setsockopt(option, round(1e3 * patience_s))
-    client.socket.setsockopt(zmq.SocketOption.LINGER, 0)
+    client.socket.rcvtimeo = client.socket.sndtimeo = round(1e3 * patience_s)
+    client.socket.linger = 0
     return client.require("sim")

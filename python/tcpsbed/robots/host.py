@@ -72,18 +72,22 @@ class Hosted:
             self.close()
             raise HookError(said["error"])
         self._arrived = True
+        self._command: Values = np.zeros(0)
+        self._changed = 0
 
     def step(self, t_ns: int, command: Values, sense: Values) -> int:
         """Hands the newest command over; writes what the host sensed last and says how many values these are."""
         self._commands.write(t_ns - time.monotonic_ns(), command)
+        if not np.array_equal(command, self._command):
+            self._command, self._changed = command.copy(), self._commands.sequence
+        if self._child.poll() is not None:
+            raise HookError(self._hear(0.0)["error"])
         newest = self._senses.read()
         if newest is None:
             return 0
         _, _, values = newest
-        # An answer to an older command says nothing about this one.
-        self._arrived = bool(values[0]) and self._commands.sequence - int(values[1]) <= 1
-        if not self._arrived and self._child.poll() is not None:
-            raise HookError(f"the process of the robot ended (status {self._child.returncode})")
+        # To be where an older command sent it says nothing about this one.
+        self._arrived = bool(values[0]) and values[1] >= self._changed
         n = min(len(values) - _ABOUT, len(sense))
         sense[:n] = values[_ABOUT : _ABOUT + n]
         return n
@@ -160,14 +164,13 @@ def _spread(late_us: NDArray[np.int64]) -> dict[str, int]:
 
 
 def prompt() -> None:
-    """Asks for prompt wake-ups: no timer slack, SCHED_FIFO where it may be had, no garbage collection."""
+    """Asks for prompt wake-ups: no timer slack, SCHED_FIFO where it may be had, no garbage of what is there already."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_TIMER_SLACK, 1, 0, 0, 0)
     with suppress(OSError, AttributeError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     gc.collect()
     gc.freeze()
-    gc.disable()
 
 
 def main() -> None:
@@ -183,9 +186,13 @@ def main() -> None:
         return
     prompt()
     print(json.dumps({"ready": True}), flush=True)
-    told = serve(
-        robot, Cell(commands, ROOM), Cell(senses, _ABOUT + ROOM), int(getattr(robot, "tick_ns", PERIOD_NS))
-    )
+    period_ns = int(getattr(robot, "tick_ns", PERIOD_NS))
+    try:
+        told = serve(robot, Cell(commands, ROOM), Cell(senses, _ABOUT + ROOM), period_ns)
+    except Exception as error:  # the user's robot may fail in any way
+        told = {"error": f"the robot failed in its process: {type(error).__name__}: {error}"}
+    if hasattr(robot, "close"):
+        robot.close()
     print(json.dumps(told), flush=True)
 
 

@@ -53,7 +53,7 @@ impl Options {
                 overhead_bytes: params.integer("overhead_bytes", 0..=65_535)?,
                 strict: params.boolean("strict_two_subheaders")?.unwrap_or(false),
             },
-            media_bytes: params.integer("media_bytes", 1..=1000)?.unwrap_or(MEDIA_BYTES) as usize,
+            media_bytes: params.integer("media_bytes", 1..=1500)?.unwrap_or(MEDIA_BYTES) as usize,
             order,
         })
     }

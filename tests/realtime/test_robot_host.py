@@ -13,6 +13,7 @@ from tcpsbed.errors import HookError
 from tcpsbed.robots.camera import CameraSource
 from tcpsbed.robots.host import Hosted
 
+BEGUN = time.monotonic()
 ARM = ("tcpsbed.robots.arm", "Arm")
 START = np.array([0.0, 0.207, -0.305, 1.669, 0.0, 0.032])
 
@@ -31,10 +32,9 @@ def simulator():
 
 def driven(robot: Hosted, seconds: float, command: np.ndarray) -> np.ndarray:
     """What is sensed after commanding for a while."""
-    sense, begun = np.zeros(32), time.monotonic()
-    n = 0
-    while (now := time.monotonic()) < begun + seconds:
-        n = robot.step(round((now - begun) * 1e9), command, sense)
+    sense, n, end = np.zeros(32), 0, time.monotonic() + seconds
+    while (now := time.monotonic()) < end:
+        n = robot.step(round((now - BEGUN) * 1e9), command, sense)
         time.sleep(0.002)
     return sense[:n]
 

@@ -25,6 +25,7 @@ import numpy as np
 from tcpsbed.errors import HookError, TcpsbedError
 from tcpsbed.robots import ROBOTS
 from tcpsbed.robots.cell import Cell
+from tcpsbed.robots.host import tell
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -156,7 +157,7 @@ def serve(robot: Any, asked: dict[str, Any], pictures: mmap.mmap) -> None:
             robot.show(state)
             start = number % RING * size
             pictures[start : start + size] = draw(robot, cameras, width, height).tobytes()
-            print(json.dumps({"picture": number, "t_ns": t_ns}), flush=True)
+            tell(picture=number, t_ns=t_ns)
             number += 1
         now = time.monotonic_ns()
         due += max((now - due) // period_ns + 1, 1) * period_ns
@@ -188,12 +189,11 @@ def main() -> None:
         draw(robot, asked["cameras"], asked["width"], asked["height"])
         Cell.open(asked["state"])
     except TcpsbedError as error:
-        print(json.dumps({"error": str(error)}), flush=True)
+        tell(error=str(error))
         return
-    print(json.dumps({"ready": True}), flush=True)
+    tell(ready=True)
     size = len(asked["cameras"]) * asked["width"] * asked["height"] * 3
-    with suppress(BrokenPipeError):
-        serve(robot, asked, mmap.mmap(int(sys.argv[1]), RING * size))
+    serve(robot, asked, mmap.mmap(int(sys.argv[1]), RING * size))
 
 
 if __name__ == "__main__":

@@ -127,7 +127,7 @@ class Hosted:
 
 
 def serve(robot: Any, commands: Cell, senses: Cell, period_ns: int) -> dict[str, Any]:
-    """Steps a robot at its tick until standard input ends.
+    """Steps a robot at its tick, from the beginning of the run on, until standard input ends.
 
     Returns
     -------
@@ -136,6 +136,8 @@ def serve(robot: Any, commands: Cell, senses: Cell, period_ns: int) -> dict[str,
     """
     late_us = np.zeros(100_000, np.int64)
     sense, ticks = np.zeros(ROOM), 0
+    senses.write(0, np.concatenate(([1.0, 0.0], sense[: robot.step(0, np.zeros(0), sense)])))
+    tell(ready=True)
     due = time.monotonic_ns()
     while not select.select([sys.stdin], [], [], 0)[0]:
         due += period_ns
@@ -163,6 +165,12 @@ def _spread(late_us: NDArray[np.int64]) -> dict[str, int]:
     return {key: us * 1000 for key, us in (at | {"max": int(late_us.nonzero()[0][-1])}).items()}
 
 
+def tell(**message: Any) -> None:
+    """A line of JSON for the process that started this one, which may be gone."""
+    with suppress(BrokenPipeError):
+        os.write(1, (json.dumps(message) + "\n").encode())
+
+
 def prompt() -> None:
     """Asks for prompt wake-ups: no timer slack, SCHED_FIFO where it may be had, no garbage of what is there already."""
     with suppress(OSError, AttributeError):
@@ -182,10 +190,9 @@ def main() -> None:
     try:
         robot = hooks.make_robot(asked["module"], asked["name"], asked["params"])
     except TcpsbedError as error:
-        print(json.dumps({"error": str(error)}), flush=True)
+        tell(error=str(error))
         return
     prompt()
-    print(json.dumps({"ready": True}), flush=True)
     period_ns = int(getattr(robot, "tick_ns", PERIOD_NS))
     try:
         told = serve(robot, Cell(commands, ROOM), Cell(senses, _ABOUT + ROOM), period_ns)
@@ -193,7 +200,7 @@ def main() -> None:
         told = {"error": f"the robot failed in its process: {type(error).__name__}: {error}"}
     if hasattr(robot, "close"):
         robot.close()
-    print(json.dumps(told), flush=True)
+    tell(**told)
 
 
 if __name__ == "__main__":

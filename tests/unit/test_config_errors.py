@@ -30,7 +30,7 @@ CASES = {
     "unknown key": (
         FLOW + 'rte = "1 kHz"\n',
         "bad.toml:5: flows.kinematic.rte: unknown key; allowed: direction, rate, sample, source, sink, codec, transport, "
-        "overhead, start, stop, dscp, priority, blocking_send, buffers, session, via, from, to, path (did you mean rate?)",
+        "overhead, start, stop, dscp, priority, authority, blocking_send, buffers, session, via, from, to, path (did you mean rate?)",
     ),
     "unknown section": (
         'duraton = "5 s"\n' + FLOW,

@@ -44,9 +44,6 @@ use tcps_wire::{report, telehaptic, Error};
 
 pub(crate) use control::MEMBERS;
 
-/// Payload of a datagram above which a packet is sent before it is full.
-const MTU_BYTES: usize = 1200;
-
 /// The flows that leave or arrive here, by what they hold.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Roles {
@@ -92,6 +89,8 @@ pub(crate) struct Telehaptic {
     accounting: Accounting,
     controller: Box<dyn RateController>,
     multiplexer: Multiplexer,
+    /// Payload of a datagram above which a packet is sent before it is full.
+    mtu_bytes: usize,
     pending: Pending,
     notifier: Notifier,
     log: Log,
@@ -131,6 +130,7 @@ impl Telehaptic {
             leaving,
             accounting: options.accounting,
             multiplexer: Multiplexer::new(media_bytes, options.order),
+            mtu_bytes: options.mtu_bytes,
             pending: Pending::new(period_ns),
             notifier: Notifier::default(),
             log: Log::default(),
@@ -151,7 +151,7 @@ impl Telehaptic {
                 }
             }
             None if meta.flow == roles.haptic
-                && bytes.len() + self.multiplexer.media_bytes() <= MTU_BYTES =>
+                && bytes.len() + self.multiplexer.media_bytes() <= self.mtu_bytes =>
             {
                 self.haptic(now, meta, bytes);
             }
@@ -164,7 +164,8 @@ impl Telehaptic {
     fn haptic(&mut self, now: Time, meta: Meta, bytes: &[u8]) {
         let fragments = self.controller.fragments(now).clamp(1, telehaptic::MOST_FRAGMENTS);
         self.note_change(now, fragments);
-        let larger = self.pending.payload_bytes() + bytes.len() + self.multiplexer.media_bytes() > MTU_BYTES;
+        let larger =
+            self.pending.payload_bytes() + bytes.len() + self.multiplexer.media_bytes() > self.mtu_bytes;
         if self.pending.fragments() > 0 && (larger || !self.pending.fits(bytes.len())) {
             self.flush(now);
         }

@@ -23,6 +23,8 @@ use crate::{
 
 /// A longer gap between samples lets the joints turn as far as in this time, in s.
 const LONGEST_GAP_S: f64 = 0.1;
+/// More than any arm reaches (m) and any tool turns (rad).
+const MOST: f64 = 100.0;
 /// Most values that go through behind the pose.
 const REST: usize = 16;
 
@@ -86,8 +88,9 @@ impl Hook for Arm5 {
             return Verdict::Nothing;
         }
         let x = input.x();
-        let (Some(at), true) = (three(x), x.iter().all(|v| v.is_finite())) else {
-            return too_few("a pose of 3 to 5 values", x);
+        let sane = x.iter().take(JOINTS).all(|v| v.abs() < MOST) && x.iter().all(|v| v.is_finite());
+        let (Some(at), true) = (three(x), sane) else {
+            return too_few("a pose of 3 to 5 values below 100", x);
         };
         let pitch = x.get(3).copied().unwrap_or(self.params.pitch_rad);
         let roll = x.get(4).copied().unwrap_or(self.params.start_rad[4]);

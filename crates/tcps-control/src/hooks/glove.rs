@@ -41,6 +41,9 @@ const APART_M: f64 = 0.05;
 const SPREAD_RAD: f64 = 0.5;
 /// Values of a sensor.
 const SIX: usize = 6;
+/// More than any sensor of hands shows: rad/s, m/s².
+const MOST_RATE: f64 = 100.0;
+const MOST_FORCE: f64 = 1_000.0;
 
 /// Parameters.
 #[derive(Debug, Clone, Deserialize)]
@@ -130,7 +133,10 @@ impl Hook for Glove {
 
 /// Rates and force of both sensors, and the bends, if they are there.
 fn measured(x: &[f64]) -> Option<([[V3; 2]; 2], [f64; 2])> {
-    let sensor = |at: usize| Some([three(x.get(at..)?)?, three(x.get(at + 3..)?)?]);
+    let sensor = |at: usize| {
+        let (rate, force) = (three(x.get(at..)?)?, three(x.get(at + 3..)?)?);
+        (norm(rate) < MOST_RATE && norm(force) < MOST_FORCE).then_some([rate, force])
+    };
     let bends: &[f64; 2] = x.get(2 * SIX..)?.first_chunk()?;
     if bends.iter().any(|b| !b.is_finite()) {
         return None;

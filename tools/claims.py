@@ -4,6 +4,9 @@ A comment that cites a source in the form ``[RFC 8289 §5]``, ``[PROTOCOLS 2.10]
 claims that the code beside it does what the source says. This prints the table claim -> code -> test,
 and fails where a claim in the code is cited by no test. A test may cite the claim itself or a part of it
 (``[RFC 8289]`` is proved by a test of ``[RFC 8289 §5.3]``), never something wider.
+
+Numbers of ``PROTOCOLS`` and ``DECISIONS`` mean nothing by themselves: each that any file cites, in whatever form, must
+have its line in ``docs/protocols.md``.
 """
 
 from __future__ import annotations
@@ -23,6 +26,9 @@ AUTHOR = r"[A-Z][\w'’-]+(?:(?: and|,) [A-Z][\w'’-]+| et al\.)* \d{4}[a-z]?"
 SECTION = r"(?: §\s?[\w.]+| (?:eq|fig|table|sec)\. ?[\w.]+)?"
 CLAIM = re.compile(rf"\[((?:RFC \d{{3,5}}|{AUTHOR}){SECTION}|PROTOCOLS [\dA-Z][\w.]*)\]")
 TEST_MODULE = re.compile(r"^\s*#\[cfg\((?:all\()?test\b")
+
+NUMBER = re.compile(r"\b(PROTOCOLS|DECISIONS) (A?\d+(?:\.\d+)?)")
+EXPLAINED = Path("docs/protocols.md")
 
 Place = tuple[Path, int]
 Row = tuple[str, list[Place], list[Place]]
@@ -102,13 +108,37 @@ def table(code: dict[str, list[Place]], tests: dict[str, list[Place]]) -> list[R
     return rows
 
 
+def explained(root: Path) -> set[str]:
+    """The numbers that docs/protocols.md has a line for, such as `PROTOCOLS 2.10`."""
+    page, found, heading = root / EXPLAINED, set(), ""
+    for line in page.read_text(encoding="utf-8").splitlines() if page.is_file() else ():
+        heading = line.removeprefix("## ") if line.startswith("## ") else heading
+        if row := re.match(r"\| (A?\d+(?:\.\d+)?) \|", line):
+            found.add(f"{heading} {row[1]}")
+    return found
+
+
+def unexplained(root: Path) -> list[tuple[str, Place]]:
+    """Numbers without a line in docs/protocols.md, with the first place that cites each."""
+    known, found = explained(root), {}
+    for folder in ("crates", "python", "tests", "benches", "tools", "scenarios", "examples", "docs"):
+        for path in sorted(root.glob(f"{folder}/**/*")):
+            if path.suffix not in (".rs", ".py", ".toml", ".md", ".json", ".c", ".cc", ".sh"):
+                continue
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                for match in NUMBER.finditer(line):
+                    if match[0] not in known:
+                        found.setdefault(match[0], (path.relative_to(root), number))
+    return sorted(found.items(), key=lambda item: natural(item[0]))
+
+
 def show(places: list[Place]) -> str:
     """Places in one line."""
     return ", ".join(f"{path}:{line}" for path, line in places) or "NO TEST"
 
 
 def main() -> int:
-    """Print the table; exit 1 where a claim has no test."""
+    """Print the table; exit 1 where a claim has no test, or a number no line that explains it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quiet", action="store_true", help="print only claims without a test")
     quiet = parser.parse_args().quiet
@@ -117,7 +147,10 @@ def main() -> int:
     for claim, places, proofs in without if quiet else rows:
         print(f"[{claim}]\n  code  {show(places)}\n  test  {show(proofs)}")
     print(f"{len(rows)} claims, {len(without)} of them without a test")
-    return 1 if without else 0
+    unknown = unexplained(ROOT)
+    for name, place in unknown:
+        print(f"{show([place])}: {name} is not explained in {EXPLAINED}")
+    return 1 if without or unknown else 0
 
 
 if __name__ == "__main__":

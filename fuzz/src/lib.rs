@@ -15,21 +15,23 @@ mod telehaptic;
 mod transport;
 mod wire;
 
-use tcps_net::spec::NetworkSpec;
+use tcps_net::{spec::NetworkSpec, Network};
 
-pub use after::{alphan, coarse_copy, irtp, merge_span, nack, smoothed_sctp, visual_haptic};
+pub use after::{alphan, coarse_copy, irtp, merge_span, multipath, nack, smoothed_sctp, visual_haptic};
 pub use rtp::{fec, rtcp, rtp};
 pub use streams::{quic, tcp};
 pub use sync::clocksync;
 pub use telehaptic::{telehaptic, telehaptic_any, telehaptic_pair};
 pub use transport::{udp, udp_pair};
-pub use wire::{clock, echo, header, ip};
+pub use wire::{bundle, clock, echo, header, ip, stream};
 
 /// A fuzz target: panics if something is wrong with what the bytes lead to.
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 23] = [
+pub const TARGETS: [(&str, Target); 26] = [
+    ("bundle", bundle),
+    ("stream", stream),
     ("header", header),
     ("echo", echo),
     ("clock", clock),
@@ -50,6 +52,7 @@ pub const TARGETS: [(&str, Target); 23] = [
     ("coarse_copy", coarse_copy),
     ("irtp", irtp),
     ("merge_span", merge_span),
+    ("multipath", multipath),
     ("nack", nack),
     ("smoothed_sctp", smoothed_sctp),
     ("visual_haptic", visual_haptic),
@@ -57,5 +60,6 @@ pub const TARGETS: [(&str, Target); 23] = [
 
 /// The network of a plan, as JSON: refused or read, never a panic.
 pub fn network(data: &[u8]) {
-    let _ = serde_json::from_slice::<NetworkSpec>(data);
+    let Ok(spec) = serde_json::from_slice::<NetworkSpec>(data) else { return };
+    let _ = Network::new(&spec, &["kinematic".into()], 1);
 }

@@ -1,8 +1,8 @@
 //! Parsers: what is accepted comes out again as the same bytes, or has all its parts inside them.
 
 use tcps_wire::{
-    clock as clock_format, echo as echo_format, format, header as header_format, ip as ip_format, reply,
-    Format,
+    bundle as bundle_format, clock as clock_format, echo as echo_format, format, header as header_format,
+    ip as ip_format, reply, stream as stream_format, Format,
 };
 
 /// The sample header.
@@ -52,4 +52,37 @@ pub fn ip(data: &[u8]) {
     assert_eq!(packet.source().is_ipv4(), packet.destination().is_ipv4());
     assert!(packet.dscp() < 64);
     assert!(packet.udp().is_none_or(|udp| udp.payload.end <= data.len()));
+}
+
+/// Numbered datagrams.
+pub fn stream(data: &[u8]) {
+    let Ok(packet) = stream_format::Packet::new_checked(data) else { return };
+    let Ok(repr) = stream_format::Repr::parse(&packet) else { return };
+    let mut out = Vec::new();
+    repr.emit(&mut out);
+    match repr {
+        stream_format::Repr::Data { .. } => out.extend_from_slice(packet.body()),
+        stream_format::Repr::Request { count } => {
+            (0..count.into()).for_each(|i| out.extend_from_slice(&packet.requested(i).to_be_bytes()));
+        }
+        _ => {}
+    }
+    assert_eq!(out, data);
+}
+
+/// Datagrams of runs.
+pub fn bundle(data: &[u8]) {
+    let Ok(runs) = bundle_format::Runs::new_checked(data) else { return };
+    let mut out = data[..bundle_format::PREFIX_BYTES].to_vec();
+    for run in runs {
+        let Ok(run) = run else { return };
+        let samples: Vec<_> = (0..run.repr.count).map(|i| run.sample(i)).collect();
+        // Moments at the end of time are all the same, and a tag may name another sample than the first.
+        if run.repr.echo.is_some() || samples.iter().any(|s| s.0 == i64::MAX) {
+            return;
+        }
+        run.repr.emit(samples.iter().skip(1).map(|s| s.0), &mut out);
+        samples.iter().for_each(|s| out.extend_from_slice(s.1));
+    }
+    assert_eq!(out, data);
 }

@@ -43,6 +43,9 @@ def check_hook(name: str, params_json: str, *, kind: str = "work") -> None:
 def check_robot(name: str, params_json: str) -> None:
     """Raises `ValueError` where a run would refuse the robot. Paths must be resolved."""
 
+def check_playout(kind: str, params_json: str) -> None:
+    """Raises `ValueError` where a run would refuse the playout policy with these parameters."""
+
 def version() -> str:
     """Version of the native module."""
 

@@ -120,3 +120,27 @@ def links_carry_alike(virtual: dict[str, Any], real: dict[str, Any]) -> None:
         assert link["dropped_packets"] == simulated["dropped_packets"] == 0
         if name.startswith("l1."):
             assert link["utilisation"] == pytest.approx(simulated["utilisation"], rel=0.05)
+
+
+MERGED = """
+[channels.tele]
+flows = ["kinematic", "haptic"]
+transport = "no-merge"
+[links.access]
+from = "ms"
+to = "edge"
+delay = "2 ms"
+loss = "10 %"
+[links.egress]
+from = "edge"
+to = "ss"
+"""
+
+
+def test_what_the_network_drops_of_merged_packets_leaves_the_same_rows(tmp_path: Path) -> None:
+    virtual, real = both(tmp_path, chain("3 s", more=MERGED))
+    for name, flow in virtual["flows"].items():
+        (place,) = flow["drops"]
+        assert place == ("access.forward loss" if name == "kinematic" else "access.backward loss")
+        assert real["flows"][name]["drops"] == {place: pytest.approx(flow["drops"][place], rel=0.3)}
+        assert flow["drops"][place] == pytest.approx(300, rel=0.3)

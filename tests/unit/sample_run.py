@@ -188,6 +188,8 @@ def summary(
             "path": "op -> cloud",
             "set_delay_ms": 5.0,
             "delivered_delay_ms": spread(5.03, 0.05),
+            "set_rate_bps": 688_000.0,
+            "delivered_rate_bps": 687_990.0,
             "set_loss": 0.0,
             "delivered_loss": 0.0,
         }
@@ -204,7 +206,7 @@ def summary(
         "promise": "same scenario and seed give the same records on any machine",
         "wall": {"simulate_s": 0.31, "total_s": 0.9},
         "records": {"rows": 812_331, "level": "samples"},
-        "across_seeds": {"seeds": [seed], "failed": [], "flows": {}},
+        "across_seeds": {"seeds": [seed], "failed": [], "disturbed": [], "flows": {}},
         "records_sha256": "9f" * 32,
         "flows": flows,
         "path": {flow: path_of(i) for i, flow in enumerate(FLOWS)},
@@ -254,6 +256,7 @@ def summary(
                 "cpu_ns": {"mean": 1340.0, "p50": 1290, "p99": 2100, "max": 18_400},
             }
         ],
+        "components": [{"component": "srv", "busy_s": 0.134, "core_share": 0.00134}],
         "nodes": nodes,
         "emulator": emulated if real else [],
         "queues": [{"link": "bottleneck.forward", "bytes": {}, "packets": {}, "delay_ms": spread(21.0)}],

@@ -92,7 +92,11 @@ def test_what_disturbs_a_real_run_is_told(tmp_path: Path) -> None:
     told = result() | {
         "interrupted": True,
         "nodes": [{"name": "n0", "missed_ticks": 3, "ring_overflows": 2, "late_ns": {"p99": 2_500_000}}],
-        "emulator": [{"path": "n0 -> n1", "error_ns": late, "set_loss": 0.0, "delivered_loss": 0.02}],
+        "emulator": [
+            {"path": "n0 -> n1", "error_ns": late, "set_loss": 0.0, "delivered_loss": 0.02},
+            {"path": "n1 -> n0", "set_rate_bps": 1e6, "delivered_rate_bps": 0.98e6},
+            {"path": "n1 -> n2", "set_rate_bps": 1e6, "delivered_rate_bps": 0.995e6},
+        ],
     }
     told["stages"][0]["cpu_ns"]["p99"] = 600_000
     write(tmp_path, world="real", told=told)
@@ -105,9 +109,23 @@ def test_what_disturbs_a_real_run_is_told(tmp_path: Path) -> None:
         "0.060 ms later than set (p50",
         "0.400 ms later than set (p99",
         "lost 2.00%, set 0.00%",
+        "n1 -> n0: delivered 980.0 kbit/s, set 1000.0 kbit/s (margin 1%)",
         "took 0.60 ms (p99) of the 1 ms between samples of kinematic: give it a node of its own",
     ):
         assert part in found
+    assert "n1 -> n2" not in found, "within the margin"
+
+
+def test_the_stages_of_a_component_add_up_to_a_share_of_a_core(tmp_path: Path) -> None:
+    told = result()
+    stage = told["stages"][0] | {"calls": 1000, "cpu_ns": {"mean": 40_000.0}}
+    told["stages"] = [stage, stage | {"flow": "haptic", "cpu_ns": {"mean": 10_000.0}}]
+    write(tmp_path, world="real", told=told)
+    found = json.loads((tmp_path / "summary.json").read_text())
+    (component,) = found["components"]
+    assert component["component"] == stage["component"]
+    assert component["busy_s"] == pytest.approx(0.05)
+    assert component["core_share"] == pytest.approx(0.05 / found["ran_s"])
 
 
 # [DECISIONS 13]

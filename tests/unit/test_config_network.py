@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import pytest
@@ -9,6 +10,7 @@ from config_tools import PAIR, ROOT, compiled, links
 
 from tcpsbed.config import compile_plan, load
 from tcpsbed.config.compile.graphs import GRAPHS
+from tcpsbed.errors import ConfigError
 
 LINE = (
     PAIR
@@ -95,6 +97,11 @@ QUEUES = {
         "kind": "priority",
         "classes": [[46, 40], [34]],
     },
+    '{ discipline = "gates", classes = [["EF"], []], gates = [["0.25 ms", [0]], ["0.75 ms", [0, 1]]] }': {
+        "kind": "gates",
+        "classes": [[46], []],
+        "list": [[250_000, [0]], [750_000, [0, 1]]],
+    },
     '{ discipline = "round-robin", quantum = "500 B", flow_limits = { kinematic = "2 packets", "traffic.cbr" = "9 packets" } }': {  # noqa: E501
         "kind": "round_robin",
         "quantum_bytes": 500,
@@ -114,7 +121,46 @@ QUEUES = {
 @pytest.mark.parametrize("text", QUEUES)
 def test_each_queue_discipline_has_its_settings(plan, text):
     link = f'[links.l1]\nfrom = "a"\nto = "b"\nqueue = {text}\n[traffic.cbr]\non = "l1"\nrate = "1 kbit/s"\n'
-    assert links(plan(PAIR + link))["l1.forward"]["queue"]["discipline"] == QUEUES[text]
+    found = links(plan(PAIR + link))["l1.forward"]["queue"]["discipline"]
+    assert json.loads(json.dumps(found)) == QUEUES[text]
+
+
+def test_slots_and_a_measured_histogram_reach_the_plan(plan, tmp_path):
+    (tmp_path / "delays.csv").write_text("from_us,count\n100,5\n200,0\n500,2\n900,0\n")
+    text = PAIR + '[links.l1]\nfrom = "a"\nto = "b"\njitter = { histogram = "delays.csv", reorder = true }\n'
+    link = links(plan(text + 'slots = { cycle = "2 ms", open = [["0 ms", "0.5 ms"]] }\n'))["l1.backward"]
+    assert json.loads(json.dumps(link["slots"])) == {"cycle_ns": 2_000_000, "open": [[0, 500_000]]}
+    edges_ns = [100_000, 200_000, 500_000, 900_000]
+    delay = {"kind": "histogram", "edges_ns": edges_ns, "counts": [5, 0, 2]}
+    assert link["jitter"] == {"delay": delay, "reorder": True}
+    for wrong in (
+        "from_us,count\n100,5\n200,3\n",
+        "from_us,count\n100,5\n90,0\n",
+        "from_us,count\n1,0\n",
+        "from_us,count\n1,inf\n2,0\n",
+    ):
+        (tmp_path / "delays.csv").write_text(wrong)
+        with pytest.raises(
+            ConfigError, match=r"links\.l1\.jitter\.histogram: found delays\.csv, which is no"
+        ):
+            plan(text)
+
+
+WRONG_WINDOWS = {
+    'slots = { cycle = "2 ms", open = [["1 ms", "3 ms"]] }': "slots.open: found windows out of order or beyond",
+    'slots = { cycle = "2 ms", open = [["0 ms", "1 ms"]] }\nmedium = "hub"': "slots: found slots and medium",
+    'queue = { discipline = "gates", classes = [["EF"], []], gates = [["1 ms", [0]]] }': (
+        r"queue.gates: found gates of the classes \[0\]; allowed: each of the classes 0 to 1"
+    ),
+    'queue = { discipline = "gates", classes = [["EF"], []] }': "queue.gates: found no open gate",
+    'queue = { discipline = "drop-tail", gates = [["1 ms", [0]]] }': "queue.gates: unknown key of a drop-tail",
+}
+
+
+@pytest.mark.parametrize("text", WRONG_WINDOWS)
+def test_windows_that_cannot_work_are_refused(plan, text):
+    with pytest.raises(ConfigError, match=WRONG_WINDOWS[text]):
+        plan(PAIR + f'[links.l1]\nfrom = "a"\nto = "b"\n{text}\n')
 
 
 # [PROTOCOLS 6.5] usnet9: nine switches, the edges of the published experiment; usnet24: 24 nodes and 43 links.
@@ -209,11 +255,28 @@ def test_captures_play_side_by_side_sped_up_and_scaled_to_a_rate(plan, tmp_path)
     (tmp_path / "two.csv").write_text("time,bytes\n0.0,250\n")
     text = LINE + '[traffic.mix]\non = "l2"\nfile = ["one.csv", { file = "two.csv", offset = "250 ms" }]\n'
     one, two = entries(plan(text))["mix.l2.1"], entries(plan(text))["mix.l2.2"]
+
+    def played(found, entry):
+        return found["network"]["recordings"][entry["model"]["recording"]]
+
     assert (one["start_ns"], two["start_ns"]) == (0, 250_000_000)
-    assert one["model"]["packets"] == [[0, 100], [500_000_000, 300], [1_000_000_000, 100]]
+    assert played(plan(text), one) == [[0, 100], [500_000_000, 300], [1_000_000_000, 100]]
     assert one["model"]["loop_ns"] == 1_500_000_000, "a round ends a mean gap after its last packet"
-    fast = entries(plan(text, "traffic.mix.speed=2.0", "traffic.mix.loop=false"))["mix.l2.1"]["model"]
-    assert (fast["packets"][-1], "loop_ns" in fast) == ([500_000_000, 100], False)
-    scaled = plan(text, "traffic.mix.rate=56 kbit/s")["network"]["traffic"]
-    rates = [8e9 * sum(size for _, size in e["model"]["packets"]) / e["model"]["loop_ns"] for e in scaled]
+    fast = plan(text, "traffic.mix.speed=2.0", "traffic.mix.loop=false")
+    quick = entries(fast)["mix.l2.1"]
+    assert (played(fast, quick)[-1], "loop_ns" in quick["model"]) == ([500_000_000, 100], False)
+    scaled = plan(text, "traffic.mix.rate=56 kbit/s")
+    bits = [8e9 * sum(size for _, size in played(scaled, e)) for e in scaled["network"]["traffic"]]
+    loops_ns = [e["model"]["loop_ns"] for e in scaled["network"]["traffic"]]
+    rates = [sent / loop_ns for sent, loop_ns in zip(bits, loops_ns, strict=True)]
     assert sum(rates) == pytest.approx(56_000, rel=1e-6)
+
+
+def test_all_pairs_share_what_they_play(plan, tmp_path):
+    (tmp_path / "one.csv").write_text("time,bytes\n0.0,100\n0.5,300\n")
+    both_ways = LINE.replace('duplex = "simplex"\n', "")
+    found = plan(both_ways + '[traffic.mix]\non = "all-to-all"\namong = ["a", "b", "c"]\nfile = "one.csv"\n')[
+        "network"
+    ]
+    assert [entry["model"]["recording"] for entry in found["traffic"]] == [0] * 6
+    assert found["recordings"] == [[[0, 100], [500_000_000, 300]]]

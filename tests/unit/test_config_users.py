@@ -65,10 +65,11 @@ def test_video_is_cut_to_the_run_and_scaled_to_its_rate(plan, tmp_path):
     (tmp_path / "frames.csv").write_text("bytes\n" + "1000\n3000\n" * 5000)
     text = '[traffic.video]\nfile = "frames.csv"\nrate = "800 kbit/s"\non = "l1.forward"\n'
     model = models(plan, text)["video.l1.forward"]
-    assert len(model["frames"]) == 252 and model["loop_ns"] == 400_000_000_000
-    wire = sum(size for _, size in model["frames"][:250]) * 1278 / 1200 * 8 / 10
+    (frames,) = plan(LINE + text)["network"]["recordings"]
+    assert len(frames) == 252 and model["loop_ns"] == 400_000_000_000
+    wire = sum(size for _, size in frames[:250]) * 1278 / 1200 * 8 / 10
     assert wire == pytest.approx(800e3, rel=0.002)
-    assert (model["frames"][1][0], model["overhead_bytes"]) == (40_000_000, 78)
+    assert (frames[1][0], model["recording"], model["overhead_bytes"]) == (40_000_000, 0, 78)
 
 
 @pytest.mark.parametrize(

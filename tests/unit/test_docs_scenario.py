@@ -52,6 +52,7 @@ def folder(tmp_path):
     (tmp_path / "motion.csv").write_text("t,x,y,z\n" + "".join(f"{i},{i},{-i},0\n" for i in range(12)))
     (tmp_path / "frames.csv").write_text("time bits\n".replace(" ", ",") + "0,8000\n0.04,16000\n")
     (tmp_path / "measured.csv").write_text("took_us\n11\n13\n12\n")
+    (tmp_path / "delays.csv").write_text("from_ms,count\n0.1,5\n0.2,0\n0.5,2\n0.9,0\n")
     (tmp_path / "sizes.csv").write_text("cdf,flow_bytes\n0.2,100\n0.9,5000\n1,100000\n")
     (tmp_path / "web.csv").write_text("0.0,1500\n0.1,400\n")
     (tmp_path / "cellular.up").write_text("1\n2\n2\n5\n")

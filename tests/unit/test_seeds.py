@@ -78,7 +78,12 @@ def test_a_later_run_in_the_folder_does_not_keep_the_interval(tmp_path: Path) ->
     tcpsbed(tmp_path, "run", file, "--seeds", "2", "--out", "here")
     tcpsbed(tmp_path, "run", file, "--out", "here")
     assert not (tmp_path / "here/seeds").exists()
-    assert summary(tmp_path / "here")["across_seeds"] == {"seeds": [1], "failed": [], "flows": {}}
+    assert summary(tmp_path / "here")["across_seeds"] == {
+        "seeds": [1],
+        "failed": [],
+        "disturbed": [],
+        "flows": {},
+    }
 
 
 def test_seeds_that_fail_are_counted_and_the_others_go_on(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ import pytest
 from command import scenario, start, tcpsbed
 
 from tcpsbed.errors import ConfigError
-from tcpsbed.sweep import grid
+from tcpsbed.sweep import grid, page, results, survey
 from tcpsbed.sweep.results import Group
+from tcpsbed.sweep.survey import Survey
 
 OVER = ("--over", "delay_ms=1,4", "--over", 'label="a","b"')
 
@@ -73,6 +74,36 @@ def test_a_cell_is_named_by_all_that_its_result_depends_on() -> None:
     assert len({base, *others}) == 5 and base == grid.key("text", ["a=1"], "virtual", "0.1.0")
 
 
+@pytest.mark.parametrize(
+    "named, file",
+    [("./hold.py:Hold", "hold.py"), ("my.hold:Hold", "my/hold.py"), ("hold:Hold", "hold/__init__.py")],
+)
+def test_code_that_was_edited_makes_other_cells(tmp_path: Path, named: str, file: str) -> None:
+    def keys() -> list[str]:
+        found = Survey(tmp_path / "short.toml", (), (1, 2), (), "virtual", tmp_path / "out")
+        return [job.key for job in found.jobs()]
+
+    text = '[components]\nms-com = "a"\nss-com = "b"\n[flows.kinematic]\n[hooks.hold]\nkind = "predict"\n'
+    scenario(tmp_path, text + f'run = "{named}"\nat = "ss-com"\n')
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text("class Hold: ...\n")
+    before = keys()
+    assert before == keys()
+    (tmp_path / file).write_text("class Hold:\n    edited = True\n")
+    assert not set(before) & set(keys())
+
+
+def test_a_rebuilt_native_module_makes_other_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "_tcps.so").write_bytes(b"one build")
+    monkeypatch.setattr("tcpsbed._tcps.__file__", str(tmp_path / "_tcps.so"))
+    survey._build.cache_clear()
+    first = survey._build()
+    (tmp_path / "_tcps.so").write_bytes(b"another build")
+    survey._build.cache_clear()
+    assert survey._build() != first
+    survey._build.cache_clear()
+
+
 def test_intervals_across_seeds_and_paired_differences() -> None:
     """t(0.975, 2) = 4.3027: three seeds; what they share cancels from the difference."""
     noise = {1: 0.0, 2: 1.5, 3: 2.0}
@@ -83,6 +114,21 @@ def test_intervals_across_seeds_and_paired_differences() -> None:
     difference = other.against(base, "x")
     assert (difference.n, difference.mean, difference.half) == (3, 10.0, 0.0)
     assert Group((), "haptic", {1: {"x": None}}).mean("x") is None
+
+
+def test_disturbed_runs_are_marked_in_table_and_page(tmp_path: Path) -> None:
+    numbers = {"delay_mean_ms": 1.0, "delay_p99_ms": 2.0, "loss": 0.0, "flow": "haptic"}
+    rows = [
+        numbers | {"a": value, "seed": seed, "disturbed": (value, seed) == ("2", 5)}
+        for value in ("1", "2")
+        for seed in (4, 5)
+    ]
+    axes = (grid.axis("a=1,2"),)
+    lines = [line.split() for line in results.tables(rows, axes).splitlines() if line[:1] in "12"]
+    assert [line[:3] for line in lines] == [["1", "2", "–"], ["2", "2", "1"]]
+    found = Survey(tmp_path / "short.toml", axes, (4, 5), (), "real", tmp_path)
+    assert "1 run disturbed" in page.render(found, rows, 0)
+    assert "disturbed</strong>" not in page.render(found, [row | {"disturbed": False} for row in rows], 0)
 
 
 def test_a_sweep_leaves_a_table(swept: tuple[Path, str]) -> None:

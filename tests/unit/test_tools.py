@@ -94,6 +94,22 @@ def test_a_claim_without_a_test_is_found_and_one_with_a_test_is_not(claims, tmp_
     }
 
 
+def test_a_number_that_the_page_does_not_explain_is_found(claims, tmp_path):
+    page = "## PROTOCOLS\n| 2.1 | rates | x |\n| A27 | queue | x |\n\n## DECISIONS\n| 5 | echoes |\n"
+    write(tmp_path, "docs/protocols.md", page)
+    write(
+        tmp_path,
+        "crates/x/src/lib.rs",
+        "// (PROTOCOLS 2.1) [PROTOCOLS A27] [DECISIONS 5]\n// [PROTOCOLS 2.10]\n",
+    )
+    write(tmp_path, "scenarios/a.toml", "# PROTOCOLS 5\n")
+    found = claims.unexplained(tmp_path)
+    assert [(name, str(path), line) for name, (path, line) in found] == [
+        ("PROTOCOLS 2.10", "crates/x/src/lib.rs", 2),
+        ("PROTOCOLS 5", "scenarios/a.toml", 1),
+    ]
+
+
 def test_a_wider_test_proves_no_part(claims):
     assert claims.proves("RFC 8289 §5.3", "RFC 8289")
     assert claims.proves("RFC 8289 §5.3", "RFC 8289 §5")

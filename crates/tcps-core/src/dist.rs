@@ -61,6 +61,13 @@ pub enum Dist {
         /// Quantiles at equally spaced probabilities from 0 to 1.
         quantiles_ns: Vec<i64>,
     },
+    /// Draws a bin of a measured histogram by its count, and uniformly within it.
+    Histogram {
+        /// Where bins begin, rising, and where the last one ends: one more than there are counts.
+        edges_ns: Vec<i64>,
+        /// Spans counted in each bin.
+        counts: Vec<u32>,
+    },
 }
 
 impl Dist {
@@ -82,12 +89,23 @@ pub struct Sampler {
     dist: Dist,
     stream: Stream,
     position: usize,
+    /// Of a histogram: how many spans are in each bin and those before it.
+    cumulated: Vec<u64>,
 }
 
 impl Sampler {
     /// A sampler of `dist` for the object `name`.
     pub fn new(dist: Dist, seed: u64, name: &str) -> Self {
-        Self { dist, stream: Stream::new(seed, name), position: 0 }
+        let mut sum = 0;
+        let counts = match &dist {
+            Dist::Histogram { counts, .. } => &counts[..],
+            _ => &[],
+        };
+        let cumulated = counts.iter().map(|&c| {
+            sum += u64::from(c);
+            sum
+        });
+        Self { cumulated: cumulated.collect(), stream: Stream::new(seed, name), position: 0, dist }
     }
 
     /// The next span, from 0 to an hour.
@@ -108,6 +126,12 @@ impl Sampler {
                 v
             }
             Dist::Empirical { quantiles_ns } => interpolate(quantiles_ns, s.unit()),
+            Dist::Histogram { edges_ns, .. } => {
+                let drawn = s.below(self.cumulated.last().copied().unwrap_or(0).max(1));
+                let bin = self.cumulated.partition_point(|&c| c <= drawn);
+                let edge = |i: usize| edges_ns.get(i).copied().unwrap_or(0);
+                edge(bin) + (s.unit() * (edge(bin + 1) - edge(bin)) as f64) as i64
+            }
         };
         ns.clamp(0, LONGEST)
     }
@@ -141,7 +165,20 @@ mod tests {
         close(mean(Dist::Exponential { mean_ns: 5e3, shift_ns: 1_000 }), 6e3);
         close(mean(Dist::Gumbel { mode_ns: 1e6, scale_ns: 1e5 }), 1e6 + 0.577_215_7e5);
         close(mean(Dist::Pareto { scale_ns: 1e6, shape: 3.0 }), 1.5e6);
+        let (edges_ns, counts) = (vec![0, 1_000, 10_000, 50_000], vec![1, 0, 3]);
+        close(mean(Dist::Histogram { edges_ns, counts }), 0.25 * 500.0 + 0.75 * 30_000.0);
         close(mean(Dist::Empirical { quantiles_ns: vec![0, 10_000, 40_000] }), 15_000.0);
+    }
+
+    #[test]
+    fn a_histogram_gives_bins_as_often_as_they_were_counted_and_nothing_between() {
+        let dist = Dist::Histogram { edges_ns: vec![100, 200, 300, 400], counts: vec![900, 0, 100] };
+        let mut s = Sampler::new(dist, 1, "t");
+        let drawn: Vec<_> = (0..100_000).map(|_| s.draw()).collect();
+        let within = |low, high| drawn.iter().filter(|d| (low..high).contains(*d)).count() as f64 / 1e5;
+        assert!((within(100, 200) - 0.9).abs() < 0.003 && (within(300, 400) - 0.1).abs() < 0.003);
+        assert!((within(100, 150) - 0.45).abs() < 0.005, "uniform within a bin");
+        assert_eq!(within(200, 300), 0.0);
     }
 
     #[test]

@@ -88,6 +88,8 @@ pub struct EndpointStats {
     pub refused: u64,
     /// Datagrams that carry again what was sent before.
     pub retransmits: u64,
+    /// Datagrams, or samples sent one at a time, whose acknowledgement was waited for in vain.
+    pub unanswered: u64,
 }
 
 /// A sans-IO transport endpoint: one side of a channel.
@@ -98,6 +100,10 @@ pub trait Endpoint: Send {
     fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output>;
     /// When `Input::Timeout` is wanted.
     fn poll_timeout(&self) -> Option<Time> {
+        None
+    }
+    /// Code point of the datagram that was polled last, where the endpoint chooses its way by it; none: that of its flow.
+    fn dscp(&self) -> Option<u8> {
         None
     }
     /// Samples of a flow that it merges into a packet now.

@@ -9,7 +9,7 @@
 use std::time::Instant;
 use tcps_core::time::{Time, MS, SECOND};
 use tcps_net::{
-    spec::{LinkSpec, NetworkSpec, QueueSpec, Routing, TrafficModel, TrafficSpec},
+    spec::{LinkSpec, NetworkSpec, QueueSpec, TrafficModel, TrafficSpec},
     NetEvent, Network, Packet,
 };
 
@@ -45,7 +45,7 @@ fn dumbbell() -> NetworkSpec {
         traffic("vbr.backward", 2, 1),
     ];
     let vertices = ["op", "n1", "n2", "top"].map(String::from).to_vec();
-    NetworkSpec { vertices, links, routing: Routing::Hops, traffic }
+    NetworkSpec { vertices, links, traffic, ..NetworkSpec::default() }
 }
 
 /// A packet each way every millisecond; returns (packets that arrived, sum of their delays).

@@ -6,7 +6,8 @@ use crate::{
     packet::TRAFFIC_BASE,
     queue::Flows,
     spec::{
-        Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, TcpSpec, TrafficModel, TrafficSpec, VbrModel,
+        Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, SlotSpec, TcpSpec, TrafficModel,
+        TrafficSpec, VbrModel,
     },
 };
 use std::{collections::BTreeSet, fmt::Display};
@@ -78,7 +79,7 @@ pub(crate) fn network(spec: &NetworkSpec, flows: &Flows) -> Result<(), NetError>
         at.need(names.insert(&l.name), "name", &l.name, "give every link a name of its own")?;
         link(&at, l, spec.vertices.len(), flows)?;
     }
-    spec.traffic.iter().try_for_each(|t| traffic(t, spec.vertices.len(), &spec.links))
+    spec.traffic.iter().try_for_each(|t| traffic(t, spec))
 }
 
 fn link(at: &At, l: &LinkSpec, vertices: usize, flows: &Flows) -> Result<(), NetError> {
@@ -88,6 +89,8 @@ fn link(at: &At, l: &LinkSpec, vertices: usize, flows: &Flows) -> Result<(), Net
     at.need(l.from != l.to, "to", l.to, "let the link end at another vertex")?;
     l.rate_bps.map_or(Ok(()), |r| at.line_rate(r))?;
     at.span("delay_ns", l.delay_ns)?;
+    let dscp = l.dscp.unwrap_or(0);
+    at.need(dscp < 64, "dscp", dscp, "give a code point from 0 to 63")?;
     at.probability("duplicate", l.duplicate)?;
     at.probability("corrupt", l.corrupt)?;
     for o in &l.outages {
@@ -101,6 +104,10 @@ fn link(at: &At, l: &LinkSpec, vertices: usize, flows: &Flows) -> Result<(), Net
     l.loss.as_ref().map_or(Ok(()), |m| loss(at, m))?;
     l.jitter.as_ref().map_or(Ok(()), |j| jitter(at, j))?;
     l.opportunities_ns.as_ref().map_or(Ok(()), |o| opportunities(at, l, o))?;
+    l.slots.as_ref().map_or(Ok(()), |s| slots(at, l, s))?;
+    if let Discipline::Gates { list, classes } = &l.queue.discipline {
+        gates(at, l, classes.len(), list)?;
+    }
     discipline(at, &l.queue.discipline, flows)
 }
 
@@ -122,6 +129,35 @@ fn opportunities(at: &At, l: &LinkSpec, moments: &[Time]) -> Result<(), NetError
         "a rate and a trace of opportunities",
         "remove the rate or the trace",
     )
+}
+
+/// What opens and closes needs a line of its own, which nothing else opens and closes.
+fn own_line(at: &At, l: &LinkSpec, key: &'static str) -> Result<(), NetError> {
+    let remedy = "use one of medium, trace, slots and gates";
+    at.need(l.medium.is_none() && l.opportunities_ns.is_none(), key, "a medium or a trace beside it", remedy)
+}
+
+fn slots(at: &At, l: &LinkSpec, slots: &SlotSpec) -> Result<(), NetError> {
+    own_line(at, l, "slots")?;
+    at.positive_span("slots.cycle_ns", slots.cycle_ns)?;
+    let mut last = 0;
+    for &(from, to) in &slots.open {
+        let ok = last <= from && from < to && to <= slots.cycle_ns;
+        at.need(ok, "slots.open", format!("{from} to {to} ns"), "give windows in order, within the cycle")?;
+        last = to;
+    }
+    at.need(!slots.open.is_empty(), "slots.open", "no window", "give at least one")
+}
+
+fn gates(at: &At, l: &LinkSpec, classes: usize, list: &[(Time, Vec<u8>)]) -> Result<(), NetError> {
+    own_line(at, l, "queue.gates")?;
+    at.need(l.slots.is_none(), "queue.gates", "slots beside it", "use one of slots and gates")?;
+    list.iter().try_for_each(|(span, _)| at.positive_span("queue.gates", *span))?;
+    let cycle = list.iter().fold(0, |sum: Time, (span, _)| sum.saturating_add(*span));
+    at.positive_span("queue.gates", cycle)?;
+    let open: BTreeSet<usize> = list.iter().flat_map(|(_, classes)| classes).map(|&c| c.into()).collect();
+    let remedy = "open the gate of every class at least once, and no others";
+    at.need(open.iter().copied().eq(0..classes), "queue.gates", format!("classes {open:?}"), remedy)
 }
 
 fn loss(at: &At, loss: &LossSpec) -> Result<(), NetError> {
@@ -149,6 +185,10 @@ fn jitter(at: &At, jitter: &JitterSpec) -> Result<(), NetError> {
         Dist::Pareto { scale_ns, shape } => span(*scale_ns) && *shape > 0.0,
         Dist::Trace { ns } => spans(ns),
         Dist::Empirical { quantiles_ns } => spans(quantiles_ns),
+        Dist::Histogram { edges_ns, counts } => {
+            let rising = edges_ns.windows(2).all(|w| w[0] < w[1]);
+            spans(edges_ns) && rising && edges_ns.len() == counts.len() + 1 && counts.iter().any(|&c| c > 0)
+        }
     };
     at.need(
         ok,
@@ -161,7 +201,7 @@ fn jitter(at: &At, jitter: &JitterSpec) -> Result<(), NetError> {
 fn discipline(at: &At, discipline: &Discipline, flows: &Flows) -> Result<(), NetError> {
     match discipline {
         Discipline::DropTail => Ok(()),
-        Discipline::Priority { classes } => priority(at, classes),
+        Discipline::Priority { classes } | Discipline::Gates { classes, .. } => priority(at, classes),
         Discipline::RoundRobin { quantum_bytes, flow_limits } => {
             at.need(*quantum_bytes > 0, "queue.quantum_bytes", quantum_bytes, "give at least 1 byte")?;
             flow_limits.iter().try_for_each(|(name, _)| {
@@ -228,9 +268,9 @@ fn users(at: &At, tcp: &TcpSpec, links: &[LinkSpec]) -> Result<(), NetError> {
     Ok(())
 }
 
-fn traffic(t: &TrafficSpec, vertices: usize, links: &[LinkSpec]) -> Result<(), NetError> {
+fn traffic(t: &TrafficSpec, spec: &NetworkSpec) -> Result<(), NetError> {
     let at = At(format!("traffic.{}", t.name));
-    let known = |v: u16| usize::from(v) < vertices;
+    let known = |v: u16| usize::from(v) < spec.vertices.len();
     at.need(known(t.from), "from", t.from, "give the number of a vertex")?;
     at.need(known(t.to), "to", t.to, "give the number of a vertex")?;
     at.span("start_ns", t.start_ns)?;
@@ -252,18 +292,21 @@ fn traffic(t: &TrafficSpec, vertices: usize, links: &[LinkSpec]) -> Result<(), N
             }
             size(*packet_bytes)
         }
-        TrafficModel::Replay { packets, loop_ns } => replay(&at, packets, *loop_ns),
-        TrafficModel::Frames { frames, loop_ns, packet_bytes, overhead_bytes } => {
+        TrafficModel::Replay { recording, loop_ns } => replay(&at, spec, *recording, *loop_ns),
+        TrafficModel::Frames { recording, loop_ns, packet_bytes, overhead_bytes } => {
             let remedy = "give more than the headers, up to 65535 bytes";
             let holds = packet_bytes > overhead_bytes && *packet_bytes <= 65535;
             at.need(holds, "packet_bytes", packet_bytes, remedy)?;
-            replay(&at, frames, *loop_ns)
+            replay(&at, spec, *recording, *loop_ns)
         }
-        TrafficModel::Tcp(tcp) => users(&at, tcp, links),
+        TrafficModel::Tcp(tcp) => users(&at, tcp, &spec.links),
     }
 }
 
-fn replay(at: &At, packets: &[(Time, u32)], loop_ns: Option<Time>) -> Result<(), NetError> {
+fn replay(at: &At, spec: &NetworkSpec, number: u16, loop_ns: Option<Time>) -> Result<(), NetError> {
+    let packets = spec.recordings.get(usize::from(number));
+    at.need(packets.is_some(), "recording", number, "give the number of a recording")?;
+    let packets = packets.map_or(&[][..], |r| r);
     let ordered = packets.windows(2).all(|w| w[0].0 <= w[1].0) && packets.first().is_none_or(|p| p.0 >= 0);
     at.need(ordered, "packets", "moments out of order", "sort the packets by time, from 0 on")?;
     let last = packets.last().map_or(0, |p| p.0);

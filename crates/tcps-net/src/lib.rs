@@ -37,6 +37,7 @@ pub mod spec;
 pub mod stats;
 pub mod topology;
 pub mod traffic;
+mod windows;
 
 pub use change::LinkChange;
 pub use error::NetError;

@@ -8,8 +8,12 @@ use crate::{
     queue::{self, Flows, Limit, QueueDiscipline, Refused},
     spec::{Discipline, LinkSpec},
     stats::{LinkStats, QueueState},
+    windows::Windows,
 };
-use tcps_core::time::{serialisation_ns, Time, NEVER};
+use tcps_core::{
+    record::DropReason,
+    time::{serialisation_ns, Time, NEVER},
+};
 
 /// A link with its counters.
 pub(crate) struct Link {
@@ -41,6 +45,8 @@ impl Link {
             && spec.duplicate == 0.0
             && spec.corrupt == 0.0
             && spec.outages.is_empty()
+            && spec.slots.is_none()
+            && !matches!(spec.queue.discipline, Discipline::Gates { .. })
             && spec.opportunities_ns.is_none();
         let mode = match &spec.queue.discipline {
             _ if calm && rate_bps.is_infinite() => Mode::Pure,
@@ -92,18 +98,20 @@ impl Link {
         if now < self.busy_until {
             return None;
         }
-        let parcel = served.queue.dequeue(now, refused)?;
+        let parcel = served.next_parcel(now, self.rate_bps, refused)?;
         let took = serialisation_ns(parcel.packet.wire_bytes, self.rate_bps);
         self.busy_until = now.saturating_add(took);
         self.busy_total = self.busy_total.saturating_add(took);
         Some(served.line.cross(now, self.busy_until, self.delay_ns, self.up, parcel))
     }
 
-    /// When `begin` should be called next; `NEVER` if nothing waits.
-    pub fn next_service(&self) -> Time {
+    /// When `begin` should be called next after `now`; `NEVER` if nothing waits.
+    pub fn next_service(&self, now: Time) -> Time {
         match &self.mode {
             Mode::Served(s) if s.opportunities.is_some() => s.next_opportunity(),
-            Mode::Served(s) if s.medium.is_none() && s.queue.packets() > 0 => self.busy_until,
+            Mode::Served(s) if s.medium.is_none() && s.has_waiting() => {
+                s.ready(self.busy_until.max(now), self.rate_bps)
+            }
             _ => NEVER,
         }
     }
@@ -154,6 +162,7 @@ pub(crate) struct Served {
     /// Number of the medium that it shares.
     pub medium: Option<u16>,
     pub opportunities: Option<Opportunities>,
+    slots: Option<Windows>,
     /// A packet that has been taken from the queue but not wholly sent, with the bytes that are left.
     transit: Option<(Parcel, u32)>,
 }
@@ -166,7 +175,47 @@ impl Served {
             line: Line::new(spec, seed),
             medium: None,
             opportunities: spec.opportunities_ns.as_deref().map(Opportunities::new),
+            slots: spec.slots.as_ref().map(|s| Windows::new(s.cycle_ns, &s.open)),
             transit: None,
+        }
+    }
+
+    fn has_waiting(&self) -> bool {
+        self.queue.packets() > 0 || self.transit.is_some()
+    }
+
+    /// Whether nothing is before a packet of `bytes` that arrives at `now`, and it may start.
+    pub fn is_free(&self, now: Time, bytes: u32, rate_bps: f64) -> bool {
+        let fits = |w: &Windows| w.start(now, serialisation_ns(bytes, rate_bps)) == Some(now);
+        !self.has_waiting() && self.opportunities.is_none() && self.slots.as_ref().is_none_or(fits)
+    }
+
+    /// When what waits may start, from `now` on.
+    fn ready(&self, now: Time, rate_bps: f64) -> Time {
+        let Some(slots) = &self.slots else { return self.queue.opens(now) };
+        let length_ns = self.transit.as_ref().map_or(0, |t| serialisation_ns(t.1, rate_bps));
+        slots.start(now, length_ns).unwrap_or(now)
+    }
+
+    /// The packet that starts at `now`. With slots, the next one is chosen when a slot is open; if it does not fit any
+    /// more, it waits for the next slot, and one that fits into none is dropped.
+    fn next_parcel(&mut self, now: Time, rate_bps: f64, refused: &mut Vec<Refused>) -> Option<Parcel> {
+        if self.ready(now, rate_bps) > now {
+            return None;
+        }
+        let Some(slots) = &self.slots else { return self.queue.dequeue(now, refused) };
+        loop {
+            let held = self.transit.take().map(|t| t.0);
+            let parcel = held.or_else(|| self.queue.dequeue(now, refused))?;
+            let bytes = parcel.packet.wire_bytes;
+            match slots.start(now, serialisation_ns(bytes, rate_bps)) {
+                Some(start) if start <= now => return Some(parcel),
+                Some(_) => {
+                    self.transit = Some((parcel, bytes));
+                    return None;
+                }
+                None => refused.push((parcel.packet, DropReason::Managed)),
+            }
         }
     }
 

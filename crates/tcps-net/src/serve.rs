@@ -11,7 +11,7 @@ use tcps_core::time::{Time, NEVER};
 impl Network {
     /// A packet comes to the queue of a served link. Returns when the link will have taken it, if anybody may ask.
     pub(crate) fn queue_up(&mut self, l: usize, parcel: Parcel) -> Time {
-        let (now, busy) = (parcel.at, self.links[l].busy_until);
+        let (now, busy, rate_bps) = (parcel.at, self.links[l].busy_until, self.links[l].rate_bps);
         let Some(medium) = self.links[l].served().map(|s| s.medium) else { return now };
         let caller = medium.map_or(l, |m| self.links.len() + usize::from(m));
         if self.agenda.time_of(caller) <= now {
@@ -21,7 +21,7 @@ impl Network {
         let Some(served) = self.links[l].served() else { return now };
         served.skip_opportunities(now);
         let waited = served.queue.packets();
-        let straight = waited == 0 && line_free && served.opportunities.is_none();
+        let straight = line_free && served.is_free(now, parcel.packet.wire_bytes, rate_bps);
         served.queue.enqueue(parcel, straight, &mut self.refused);
         let joined = served.queue.packets() > waited;
         self.report_refused(l, now);
@@ -45,7 +45,7 @@ impl Network {
             self.depart(l, departure);
         }
         self.report_refused(l, now);
-        match self.links[l].next_service() {
+        match self.links[l].next_service(now) {
             NEVER => self.agenda.clear(l),
             at => self.agenda.set(l, at),
         }

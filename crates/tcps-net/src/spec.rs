@@ -1,6 +1,6 @@
 //! What a network is made of, in SI units, as the scenario compiler hands it over.
 
-pub use crate::traffic::{law::Law, pages::PagesSpec};
+pub use crate::traffic::{law::Law, pages::PagesSpec, recording::Recording};
 use serde::Deserialize;
 use tcps_core::{dist::Dist, time::Time};
 
@@ -20,6 +20,9 @@ pub struct NetworkSpec {
     /// Background traffic.
     #[serde(default)]
     pub traffic: Vec<TrafficSpec>,
+    /// What background traffic plays, by number.
+    #[serde(default)]
+    pub recordings: Vec<Recording>,
 }
 
 /// A routing policy; ties go to the link that is named first.
@@ -51,6 +54,9 @@ pub struct LinkSpec {
     /// Propagation.
     #[serde(default)]
     pub delay_ns: Time,
+    /// Code point of the packets that it is for; absent: for all.
+    #[serde(default)]
+    pub dscp: Option<u8>,
     /// Half-duplex medium (hub) that this link shares with all links that name it.
     #[serde(default)]
     pub medium: Option<String>,
@@ -72,9 +78,22 @@ pub struct LinkSpec {
     /// Spans during which nothing passes: packets that would start then are lost.
     #[serde(default)]
     pub outages: Vec<(Time, Time)>,
+    /// Windows in which packets may start, as in a line that several take turns on; absent: at any time.
+    #[serde(default)]
+    pub slots: Option<SlotSpec>,
     /// Delivery opportunities of 1500 bytes each (mahimahi): moments, repeated after the last one; replaces the rate.
     #[serde(default)]
     pub opportunities_ns: Option<Vec<Time>>,
+}
+
+/// Windows that repeat from time 0 on. A packet starts where all of it fits; one that fits nowhere is dropped.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlotSpec {
+    /// Length of the cycle.
+    pub cycle_ns: Time,
+    /// From and to within the cycle, in order.
+    pub open: Vec<(Time, Time)>,
 }
 
 /// A queue with its limit and discipline.
@@ -103,6 +122,13 @@ pub enum Discipline {
     Priority {
         /// Code points per class, most urgent first.
         classes: Vec<Vec<u8>>,
+    },
+    /// Time-aware gates (IEEE 802.1Qbv): strict priority among the classes whose gates are open.
+    Gates {
+        /// Code points per class, most urgent first.
+        classes: Vec<Vec<u8>>,
+        /// The list that repeats from time 0 on: spans, and the classes whose gates are open meanwhile.
+        list: Vec<(Time, Vec<u8>)>,
     },
     /// A queue per flow, served by deficit round robin (Shreedhar and Varghese 1995).
     RoundRobin {
@@ -234,16 +260,16 @@ pub enum TrafficModel {
     },
     /// A recorded capture.
     Replay {
-        /// Packets as (moment, bytes on the wire), moments from 0, in order.
-        packets: Vec<(Time, u32)>,
+        /// Number of the recording of its packets, with their bytes on the wire.
+        recording: u16,
         /// Length of one round when it is repeated; absent: it plays once.
         #[serde(default)]
         loop_ns: Option<Time>,
     },
     /// Video as a trace of frame sizes.
     Frames {
-        /// Frames as (moment, bytes), moments from 0, in order.
-        frames: Vec<(Time, u32)>,
+        /// Number of the recording of its frames.
+        recording: u16,
         /// Length of one round when it is repeated; absent: it plays once.
         #[serde(default)]
         loop_ns: Option<Time>,

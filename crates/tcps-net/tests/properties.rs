@@ -215,7 +215,7 @@ proptest! {
 
     /// Whatever a specification says, it is refused with a message or gives a network.
     #[test]
-    fn no_specification_makes_it_panic(seed in any::<u64>(), x in any::<f64>(), t in any::<i64>(), n in any::<u32>(), what in 0u8..20) {
+    fn no_specification_makes_it_panic(seed in any::<u64>(), x in any::<f64>(), t in any::<i64>(), n in any::<u32>(), what in 0u8..22) {
         let mut spec = random_network(&mut Stream::new(seed, "specification"), false);
         spoil(&mut spec, what, x, t, n);
         match Network::new(&spec, &flow_names(), seed) {
@@ -230,7 +230,7 @@ proptest! {
 
 /// Puts a wild value somewhere.
 fn spoil(spec: &mut NetworkSpec, what: u8, x: f64, t: Time, n: u32) {
-    use tcps_net::spec::{JitterSpec, LossSpec, TrafficModel, VbrModel};
+    use tcps_net::spec::{JitterSpec, LossSpec, SlotSpec, TrafficModel, VbrModel};
     let l = &mut spec.links[0];
     match what {
         0 => l.rate_bps = Some(x),
@@ -266,6 +266,11 @@ fn spoil(spec: &mut NetworkSpec, what: u8, x: f64, t: Time, n: u32) {
         14 => l.to = n as u16,
         15 => l.queue.limit_bytes = Some(t as u64),
         16 => spec.vertices.clear(),
+        20 => l.slots = Some(SlotSpec { cycle_ns: t, open: vec![(0, t / 2), (Time::from(n), t)] }),
+        21 => {
+            let list = vec![(t, vec![0]), (Time::from(n), vec![n as u8 % 3])];
+            l.queue.discipline = Discipline::Gates { classes: vec![vec![46], vec![]], list };
+        }
         _ => {
             let Some(entry) = spec.traffic.first_mut() else { return };
             entry.start_ns = t;
@@ -273,7 +278,10 @@ fn spoil(spec: &mut NetworkSpec, what: u8, x: f64, t: Time, n: u32) {
             entry.model = match what {
                 17 => TrafficModel::Cbr { rate_bps: x % 1e8, packet_bytes: n % 70_000 },
                 18 => TrafficModel::Vbr { low_bps: x % 1e8, high_bps: 1e8, packet_bytes: n % 70_000, vary },
-                _ => TrafficModel::Replay { packets: vec![(t, n), (0, n)], loop_ns: Some(t) },
+                _ => {
+                    spec.recordings = vec![vec![(t, n), (0, n)].into()];
+                    TrafficModel::Replay { recording: n as u16 % 2, loop_ns: Some(t) }
+                }
             };
         }
     }

@@ -5,7 +5,7 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::Value;
 use std::fmt::Display;
 use tcps_run::{code, plan::CodePlan};
-use tcps_transport::{ChannelContext, Side};
+use tcps_transport::{playout, ChannelContext, Side};
 
 fn refused(e: impl Display) -> PyErr {
     PyValueError::new_err(e.to_string())
@@ -39,4 +39,14 @@ pub fn check_hook(name: &str, params_json: &str, kind: &str) -> PyResult<()> {
 pub fn check_robot(name: &str, params_json: &str) -> PyResult<()> {
     let plan = CodePlan::named(name, params_of(params_json)?);
     code::robot(&plan, &mut PythonHooks).map(drop).map_err(refused)
+}
+
+/// Refuses a playout policy that a run would refuse.
+#[pyfunction]
+pub fn check_playout(kind: &str, params_json: &str) -> PyResult<()> {
+    let Value::Object(mut params) = params_of(params_json)? else {
+        return Err(refused("parameters: found no object"));
+    };
+    params.insert("kind".into(), kind.into());
+    playout::policy(&Value::Object(params)).map(drop).map_err(refused)
 }

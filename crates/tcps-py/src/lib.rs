@@ -129,6 +129,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check::check_transport, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_hook, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_robot, m)?)?;
+    m.add_function(wrap_pyfunction!(check::check_playout, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::time_hook, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_batch, m)?)?;

@@ -13,6 +13,7 @@ pub mod code;
 pub mod cpu;
 pub mod error;
 pub mod library;
+mod network_rows;
 pub mod node;
 pub mod outside;
 pub mod pcapng;

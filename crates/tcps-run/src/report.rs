@@ -83,6 +83,7 @@ pub struct Endpoint {
     peer_loss: Option<f64>,
     refused: u64,
     retransmits: u64,
+    unanswered: u64,
 }
 
 /// A stage's calls.
@@ -197,6 +198,10 @@ pub struct Emulated {
     delivered_delay_ns: Spread,
     /// Delivered later than set.
     error_ns: Spread,
+    /// Bits on the wire between the first and the last packet, as the network let them out; none below 0.1 s.
+    set_rate_bps: Option<f64>,
+    /// The same as they were handed to the kernel.
+    delivered_rate_bps: Option<f64>,
     set_loss: f64,
     delivered_loss: f64,
     /// What says when packets entered.
@@ -204,22 +209,25 @@ pub struct Emulated {
 }
 
 impl Emulated {
-    /// From histograms of (set, delivered, error) and counts; `stamps` says what tells when packets entered.
+    /// From histograms of (set, delivered, error), rates (set, delivered) and counts; `stamps` says what tells when
+    /// packets entered.
     pub fn new(
         stamps: &'static str,
-        from: &str,
-        to: &str,
+        path: String,
         (set, delivered, error): (&Histogram<u64>, &Histogram<u64>, &Histogram<u64>),
+        (set_rate_bps, delivered_rate_bps): (Option<f64>, Option<f64>),
         entered: u64,
         lost: u64,
     ) -> Self {
         let share = |n: u64| n as f64 / entered.max(1) as f64;
         Self {
-            path: format!("{from} -> {to}"),
+            path,
             packets: entered,
             set_delay_ns: Spread::of(set),
             delivered_delay_ns: Spread::of(delivered),
             error_ns: Spread::of(error),
+            set_rate_bps,
+            delivered_rate_bps,
             set_loss: share(lost),
             delivered_loss: share(entered - delivered.len().min(entered)),
             stamps,
@@ -323,6 +331,7 @@ impl Report {
                 peer_loss: s.peer_fraction_lost.map(|f| f64::from(f) / 256.0),
                 refused: s.refused,
                 retransmits: s.retransmits,
+                unanswered: s.unanswered,
             });
         }
         if let (Some(e), Some(sync)) = (node.clock, plan.sync.as_ref()) {

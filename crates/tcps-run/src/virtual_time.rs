@@ -15,6 +15,7 @@ use crate::{
     code::PythonCode,
     cpu::Cpu,
     error::RunError,
+    network_rows,
     node::Node,
     outside::{Outside, Started, Work},
     pcapng::{Capture, Datagram},
@@ -29,7 +30,7 @@ use std::{
 };
 use tcps_core::{
     endpoint::Transmit,
-    record::{Kind, Record, NONE},
+    record::{DropReason, Kind, Record, NONE},
     time::{Time, NEVER},
 };
 use tcps_net::{LinkChange, NetEvent, Packet, ASIDE_CLASS};
@@ -222,7 +223,7 @@ impl<'p> Driver<'p> {
                     self.world.letters[packet.payload as usize].copies += 1
                 }
                 Some(NetEvent::Dropped { at, packet, link, reason }) => {
-                    self.world.drop_packet(at, &packet, link, reason as u8);
+                    self.world.drop_packet(at, &packet, link, reason);
                 }
             }
         }
@@ -292,19 +293,9 @@ impl<'p> Driver<'p> {
     }
 
     fn probe_queues(&mut self) {
-        for (id, link) in self.plan.network.links.iter().enumerate() {
-            if link.rate_bps.is_some() || link.opportunities_ns.is_some() {
-                let q = self.world.network.queue(self.now, id as u16);
-                let value = q.wait_ns;
-                let row = Record {
-                    value,
-                    index: q.packets as u32,
-                    size: q.bytes as u32,
-                    point: id as u16,
-                    ..Record::new(self.now, Kind::Queue)
-                };
-                self.world.recorder.push(&row);
-            }
+        for link in network_rows::queued_links(self.plan) {
+            let found = self.world.network.queue(self.now, link);
+            self.world.recorder.push(&network_rows::queue(self.now, link, found));
         }
         self.probe_at += self.plan.queue_probe_ns.unwrap_or(NEVER).max(1);
     }
@@ -367,18 +358,8 @@ impl World {
         self.network.send(now, self.at, packet)
     }
 
-    fn drop_packet(&mut self, at: Time, packet: &Packet, link: u16, reason: u8) {
-        if packet.class != ASIDE_CLASS {
-            self.recorder.push(&Record {
-                value: at - packet.sent_ns,
-                index: packet.index,
-                size: packet.wire_bytes,
-                flow: packet.class,
-                point: link,
-                detail: reason,
-                ..Record::new(at, Kind::Dropped)
-            });
-        }
+    fn drop_packet(&mut self, at: Time, packet: &Packet, link: u16, reason: DropReason) {
+        network_rows::dropped(at, packet, link, reason).iter().for_each(|row| self.recorder.push(row));
         self.let_go(packet.payload);
     }
 

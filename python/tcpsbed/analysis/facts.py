@@ -87,6 +87,8 @@ def _ignored(plan: Mapping[str, Any]) -> Iterator[str]:
         kind = node.get("scheduling", {}).get("kind", "run_to_completion").replace("_", "-")
         if kind != "run-to-completion":
             yield f'nodes.{node["name"]}.scheduling = "{kind}": the loop of a session runs its stages to completion'
+        if node.get("interrupts"):
+            yield f"nodes.{node['name']}.interrupts: the network card interrupts as its driver is set"
     for flow in plan["flows"]:
         if flow.get("priority"):
             yield f"flows.{flow['name']}.priority = {flow['priority']}: the loop of a session takes samples as they come"

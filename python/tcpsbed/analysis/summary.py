@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,7 @@ def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
         "promise": info["promise"],
         "wall": {key: result.get(key) for key in ("simulate_s", "total_s")},
         "records": {"rows": analysis["rows"], "level": info["level"], "digits": analysis["digits"]},
-        "across_seeds": {"seeds": [info["seed"]], "failed": [], "flows": {}},
+        "across_seeds": {"seeds": [info["seed"]], "failed": [], "disturbed": [], "flows": {}},
         "records_sha256": result.get("records_sha256", ""),
         "flows": {
             flow["name"]: flows.flow(flow, info["flows"].get(flow["name"], {})) for flow in analysis["flows"]
@@ -106,6 +106,7 @@ def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
         "traffic": list(result.get("traffic", ())),
         "channels": analysis["channels"],
         "stages": [_stage(stage, seconds) for stage in result.get("stages", ())],
+        "components": _components(result.get("stages", ()), seconds),
         "nodes": [_node(node) for node in result.get("nodes", ())],
         "emulator": [_emulated(path) for path in result.get("emulator", ())],
         "endpoints": list(result.get("endpoints", ())),
@@ -144,6 +145,18 @@ def _stage(stage: Found, seconds: float) -> dict[str, Any]:
     return {**kept, "core_share": busy_s / seconds if seconds > 0 else None}
 
 
+def _components(stages: Iterable[Found], seconds: float) -> list[dict[str, Any]]:
+    """Processor time of all stages at each component, in the order in which they were told."""
+    busy_s: dict[str, float] = {}
+    for stage in stages:
+        took_s = stage["calls"] * stage["cpu_ns"]["mean"] / 1e9
+        busy_s[stage["component"]] = busy_s.get(stage["component"], 0.0) + took_s
+    return [
+        {"component": name, "busy_s": took_s, "core_share": took_s / seconds if seconds > 0 else None}
+        for name, took_s in busy_s.items()
+    ]
+
+
 def _node(node: Found) -> dict[str, Any]:
     return {key: value for key, value in node.items() if key != HISTOGRAM}
 
@@ -155,6 +168,8 @@ def _emulated(path: Found) -> dict[str, Any]:
         "set_delay_ms": ms((path.get("set_delay_ns") or {}).get("mean")),
         "delivered_delay_ms": distribution_ms(path.get("delivered_delay_ns")),
         "error_ms": distribution_ms(path.get("error_ns")),
+        "set_rate_bps": path.get("set_rate_bps"),
+        "delivered_rate_bps": path.get("delivered_rate_bps"),
         "set_loss": path.get("set_loss"),
         "delivered_loss": path.get("delivered_loss"),
         "stamps": path.get("stamps"),

@@ -88,7 +88,9 @@ def latency(
     from tcpsbed.report import html, text
     from tcpsbed.report.folder import open_folder
 
-    rule = Confidence(share_of(confidence), floor, max(floor, cap))
+    if cap < floor:
+        raise ConfigError(f"found {cap}, below the floor of {floor}", key="--cap", allowed=f"{floor} or more")
+    rule = Confidence(share_of(confidence), floor, cap)
     echo = {"points": split_points(points), "period": period} | ({"flow": flow} if flow else {})
     sets_ = [*overrides(sets, seed), f"measure.echo=[{_inline(echo)}]"]
     folder, reached = _rounds(file, sets_, rule, world, out, quiet=quiet or as_json)

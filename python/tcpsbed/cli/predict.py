@@ -51,7 +51,12 @@ def compare(
     columns: Annotated[
         str | None, typer.Option("--columns", metavar="NAME,...", help="Its columns.", show_default=False)
     ] = None,
-    rate: Annotated[str, typer.Option("--rate", metavar="FREQUENCY", help="Samples a second.")] = "1 kHz",
+    rate: Annotated[
+        str | None,
+        typer.Option(
+            "--rate", metavar="FREQUENCY", help="Samples a second [default: 1 kHz].", show_default=False
+        ),
+    ] = None,
     horizons: Annotated[
         str, typer.Option("--horizons", metavar="TIME,...", help="How far ahead.")
     ] = "5 ms,10 ms,20 ms,50 ms",
@@ -70,6 +75,10 @@ def compare(
     from tcpsbed import _tcps
     from tcpsbed.control import prediction, values
 
+    for option, given in (("--columns", columns), ("--rate", rate)):
+        if given is not None and recording == prediction.HAND:
+            allowed = "with a recording of your own: the built-in one is the wrist's position at 1 kHz"
+            raise ConfigError(f'found "{given}"', key=option, allowed=allowed)
     spec: dict[str, Any] = {"recording": recording}
     if columns:
         spec["columns"] = [int(name) if name.isdigit() else name for name in values.parts(columns)]
@@ -77,7 +86,7 @@ def compare(
     if not ahead:
         raise ConfigError('--horizons: found no horizon; allowed: spans such as "5 ms,20 ms"')
     names = values.parts(predictors) or _tcps.builtins()["predictors"]
-    found = prediction.recorded(spec, values.frequency_hz(rate, "--rate"))
+    found = prediction.recorded(spec, values.frequency_hz(rate or "1 kHz", "--rate"))
     scores = prediction.compare(found, ahead, names)
     if figure is not None:
         from tcpsbed.control import figure as drawing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +17,7 @@ from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
     from tcpsbed.control.loop import Loop
-    from tcpsbed.control.stability import StabilityMap
+    from tcpsbed.control.stability import Grid, StabilityMap
 
 HELP = """Draw how much delay and loss a control loop bears, out of hundreds of runs in every cell of a grid.
 
@@ -31,6 +32,53 @@ computed from its difference equations, without packets: 10^9 ticks take seconds
 """
 
 
+Trips = Annotated[str, typer.Option("--rtt", metavar="LOW..HIGH", help="Round trips.")]
+Losses = Annotated[str, typer.Option("--loss", metavar="LOW..HIGH", help="Losses each way.")]
+Cells = Annotated[str, typer.Option("--cells", metavar="NxM", help="Round trips times losses.")]
+Runs = Annotated[int, typer.Option("--runs", min=1, help="Runs in each cell.")]
+Bursts = Annotated[float, typer.Option("--bursts", min=1, help="Mean length of a loss, in packets.")]
+Jitter = Annotated[
+    str | None,
+    typer.Option("--jitter", metavar="TIME", help="Mean extra delay, exponential.", show_default=False),
+]
+Gain = Annotated[
+    str | None, typer.Option("--gain", metavar="KP:KI", help="Other gains, Ki per ms.", show_default=False)
+]
+Period = Annotated[
+    str | None, typer.Option("--period", metavar="TIME", help="Another period.", show_default=False)
+]
+Overshoot = Annotated[float, typer.Option("--overshoot", help="Highest good overshoot, %.")]
+Rise = Annotated[
+    float | None,
+    typer.Option("--rise", help="Longest good rise time, ms; with --reliability.", show_default=False),
+]
+Reliability = Annotated[
+    str | None,
+    typer.Option(
+        "--reliability",
+        metavar="SHARE",
+        help="Share of runs that must be good [default: the mean overshoot counts].",
+        show_default=False,
+    ),
+]
+Which = Annotated[
+    str | None,
+    typer.Option(
+        "--loop", metavar="NAME", help="The loop by its robot [default: the only one].", show_default=False
+    ),
+]
+OnCommand = Annotated[
+    bool, typer.Option("--on-command", help="The far side answers commands, not at its own ticks.")
+]
+Aligned = Annotated[
+    bool, typer.Option("--aligned", help="Both sides tick together, not as two computers do.")
+]
+Figure = Annotated[
+    Path | None, typer.Option("--figure", metavar="FILE", help="Draw the map.", show_default=False)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the map as JSON, and nothing else.")]
+
+
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command("map", help=HELP)(guarded(stability_map))
@@ -38,49 +86,24 @@ def register(app: typer.Typer) -> None:
 
 def stability_map(
     file: File,
-    rtt: Annotated[str, typer.Option("--rtt", metavar="LOW..HIGH", help="Round trips.")] = "0 ms..50 ms",
-    loss: Annotated[str, typer.Option("--loss", metavar="LOW..HIGH", help="Losses each way.")] = "0..60%",
-    cells: Annotated[str, typer.Option("--cells", metavar="NxM", help="Round trips times losses.")] = "50x50",
-    runs: Annotated[int, typer.Option("--runs", min=1, help="Runs in each cell.")] = 200,
-    bursts: Annotated[
-        float, typer.Option("--bursts", min=1, help="Mean length of a loss, in packets.")
-    ] = 1.0,
-    jitter: Annotated[
-        str | None,
-        typer.Option("--jitter", metavar="TIME", help="Mean extra delay, exponential.", show_default=False),
-    ] = None,
-    gain: Annotated[
-        str | None,
-        typer.Option("--gain", metavar="KP:KI", help="Other gains, Ki per ms.", show_default=False),
-    ] = None,
-    period: Annotated[
-        str | None, typer.Option("--period", metavar="TIME", help="Another period.", show_default=False)
-    ] = None,
-    overshoot: Annotated[float, typer.Option("--overshoot", help="Highest good overshoot, %.")] = 20.0,
-    rise: Annotated[
-        float, typer.Option("--rise", help="Longest good rise time, ms.", show_default=False)
-    ] = float("inf"),
-    reliability: Annotated[
-        str | None,
-        typer.Option(
-            "--reliability",
-            metavar="SHARE",
-            help="Share of runs that must be good [default: the mean overshoot counts].",
-            show_default=False,
-        ),
-    ] = None,
-    on_command: Annotated[
-        bool, typer.Option("--on-command", help="The far side answers commands, not at its own ticks.")
-    ] = False,
-    aligned: Annotated[
-        bool, typer.Option("--aligned", help="Both sides tick together, not as two computers do.")
-    ] = False,
-    figure: Annotated[
-        Path | None, typer.Option("--figure", metavar="FILE", help="Draw the map.", show_default=False)
-    ] = None,
+    rtt: Trips = "0 ms..50 ms",
+    loss: Losses = "0..60%",
+    cells: Cells = "50x50",
+    runs: Runs = 200,
+    bursts: Bursts = 1.0,
+    jitter: Jitter = None,
+    gain: Gain = None,
+    period: Period = None,
+    overshoot: Overshoot = 20.0,
+    rise: Rise = None,
+    reliability: Reliability = None,
+    which: Which = None,
+    on_command: OnCommand = False,
+    aligned: Aligned = False,
+    figure: Figure = None,
     sets: Sets = None,
     seed: Seed = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the map as JSON, and nothing else.")] = False,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Draws the map; see HELP."""
@@ -89,11 +112,45 @@ def stability_map(
     from tcpsbed.control.batch import Bench
     from tcpsbed.control.verdict import Limits
 
+    if rise is not None and reliability is None:
+        allowed = "--reliability with it: without one the mean overshoot alone counts"
+        raise ConfigError(f"found {rise:g}", key="--rise", allowed=allowed)
+    share = values.share(reliability, "--reliability") if reliability else None
     scenario = config.load(file, overrides(sets, seed))
-    loop = _loop(scenario)
+    loop = _loop(scenario, which)
+    grid = _grid(loop, (rtt, loss, cells), (gain, period, jitter), bursts, aligned=aligned)
+    limits = Limits(math.inf if rise is None else rise, overshoot)
+    bench = Bench(
+        loop.step,
+        runs,
+        scenario.duration_ns / 1e6,
+        scenario.seed,
+        limits,
+        "commands" if on_command else "ticks",
+    )
+    bar = Progress(f"{scenario.name}, {runs} runs a cell", quiet=quiet or as_json)
+    try:
+        found = stability.compute(grid, bench, bar)
+    finally:
+        bar.clear()
+    _tell(found, scenario.name, share, figure, as_json=as_json, quiet=quiet)
+
+
+def _grid(
+    loop: Loop,
+    spans: tuple[str, str, str],
+    other: tuple[str | None, str | None, str | None],
+    bursts: float,
+    *,
+    aligned: bool,
+) -> Grid:
+    """Spans are those of RTT and loss and the number of cells; other gains, another period, jitter."""
+    from tcpsbed.control import stability, values
+
+    (rtt, loss, cells), (gain, period, jitter) = spans, other
     columns, rows = _size(cells)
     kp, ki = values.gains(gain, "--gain") if gain else _known_gains(loop)
-    grid = stability.Grid(
+    return stability.Grid(
         [ns / 1e6 for ns in values.span(rtt, columns, values.duration_ns, "--rtt")],
         values.span(loss, rows, values.share, "--loss"),
         values.positive_ns(period, "--period") / 1e6 if period else loop.period_ms,
@@ -103,31 +160,23 @@ def stability_map(
         values.duration_ns(jitter, "--jitter") / 1e6 if jitter else 0.0,
         phases=not aligned,
     )
-    bench = Bench(
-        loop.step,
-        runs,
-        scenario.duration_ns / 1e6,
-        scenario.seed,
-        Limits(rise, overshoot),
-        "commands" if on_command else "ticks",
-    )
-    share = values.share(reliability, "--reliability") if reliability else None
-    bar = Progress(f"{scenario.name}, {runs} runs a cell", quiet=quiet or as_json)
-    try:
-        found = stability.compute(grid, bench, bar)
-    finally:
-        bar.clear()
-    _tell(found, scenario.name, share, figure, as_json=as_json, quiet=quiet)
 
 
-def _loop(scenario: Any) -> Loop:
+def _loop(scenario: Any, which: str | None) -> Loop:
+    """The loop with this name, or the only one."""
     import tempfile
 
     from tcpsbed import config
     from tcpsbed.control.loop import loops
 
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        return loops(config.compile_plan(scenario, Path(folder)))[0]
+        found = {loop.name: loop for loop in loops(config.compile_plan(scenario, Path(folder)))}
+    only = next(iter(found)) if which is None and len(found) == 1 else which
+    loop = found.get(only or "")
+    if loop is None:
+        named = f'found "{which}"' if which else f"found {len(found)} loops"
+        raise ConfigError(named, key="--loop", allowed=", ".join(found))
+    return loop
 
 
 def _known_gains(loop: Loop) -> tuple[float, float]:

@@ -87,7 +87,8 @@ def tune(
     finally:
         bar.clear()
     if found is None:
-        print("no gains keep these limits in 95 % of runs")
+        reason = "no gains keep these limits in 95 % of runs"
+        print(json.dumps({"kp": None, "ki_per_ms": None, "reason": reason}) if as_json else reason)
         raise typer.Exit(FAILED)
     loop = theory.LoopModel(found.kp, found.ki_per_ms, period_ms, rtt_ms, c)
     spare = theory.margins(loop)

@@ -8,7 +8,19 @@ from typing import Any
 from tcpsbed.report import bars, markup
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, Html, bar, words
-from tcpsbed.report.numbers import count, finite, general, ms, percent, place, size, statistic, us
+from tcpsbed.report.numbers import (
+    count,
+    finite,
+    general,
+    ms,
+    percent,
+    place,
+    rate,
+    seconds,
+    size,
+    statistic,
+    us,
+)
 
 
 def network(run: RunFolder) -> Html:
@@ -67,10 +79,12 @@ def network(run: RunFolder) -> Html:
 def processing(run: RunFolder) -> Html:
     """Processor time of stages and the nodes' report on themselves."""
     columns, rows = staged(run.summary)
+    share_columns, shares = shared(run.summary)
     return markup.section(
         "processing",
         "Processing",
         markup.heading("Processor time a call") + markup.table(columns, rows) if rows else "",
+        markup.heading("All stages of a component") + markup.table(share_columns, shares) if shares else "",
         _nodes(run),
     )
 
@@ -102,6 +116,15 @@ def staged(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
     ]
     columns += [Column(key, "µs") for key in ("mean", "p50", "p99", "max")] + [Column("of a core")]
     return columns, rows
+
+
+def shared(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
+    """Columns and rows of what share of a core the stages of each component take, for the page and the terminal."""
+    rows = [
+        [entry["component"], seconds(entry.get("busy_s")), percent(entry.get("core_share"))]
+        for entry in summary.get("components") or ()
+    ]
+    return [words("component"), Column("processor time"), Column("of a core")], rows
 
 
 def _nodes(run: RunFolder) -> str:
@@ -153,6 +176,8 @@ def emulated(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]
             ms(entry.get("set_delay_ms")),
             *(ms(statistic(entry.get("delivered_delay_ms"), key)) for key in ("mean", "p50", "p99")),
             *(ms(statistic(entry.get("error_ms"), key)) for key in ("p50", "p99")),
+            rate(entry.get("set_rate_bps")),
+            rate(entry.get("delivered_rate_bps")),
             percent(entry.get("set_loss")),
             percent(entry.get("delivered_loss")),
             count(entry.get("packets")),
@@ -169,6 +194,8 @@ def emulated(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]
     ]
     columns += [Column("error p50", "ms"), Column("error p99", "ms")]
     columns += [
+        Column("rate set"),
+        Column("delivered"),
         Column("loss set"),
         Column("delivered"),
         Column("packets"),
@@ -215,6 +242,7 @@ def endpoints(run: RunFolder) -> Html:
         "incomplete",
         "refused",
         "retransmits",
+        "unanswered",
         "recovered",
         "lost",
         "reports",
@@ -232,6 +260,7 @@ def endpoints(run: RunFolder) -> Html:
         Column("incomplete frames"),
         Column("samples without room"),
         Column("sent again"),
+        Column("unanswered"),
         Column("recovered"),
         Column("lost"),
         Column("reports"),

@@ -22,6 +22,8 @@ def sentence(summary: Mapping[str, Any]) -> str:
     seeds, failed = (list(across.get(key) or ()) for key in ("seeds", "failed"))
     if len(seeds) > 1:
         lost = f"; {len(failed)} seeds failed and are missing" if failed else ""
+        disturbed = ", ".join(map(str, across.get("disturbed") or ()))
+        lost += f"; DISTURBED: seeds {disturbed}" if disturbed else ""
         return (
             f"Means over {len(seeds)} seeds with the 95 % interval; all else is about seed {seeds[0]}{lost}."
         )

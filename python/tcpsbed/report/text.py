@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tcpsbed.report import paths, places, spread
+from tcpsbed.report import paths, places, playout, spread
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, words
 from tcpsbed.report.numbers import (
@@ -62,7 +62,9 @@ def overview(run: RunFolder) -> str:
     """A run in short: conditions, flows, where the time went."""
     summary = run.summary
     return "\n".join(
-        part for part in (headline(run), across_seeds(summary), flows(summary), ways(summary)) if part
+        part
+        for part in (headline(run), across_seeds(summary), flows(summary), shown(summary), ways(summary))
+        if part
     )
 
 
@@ -73,6 +75,7 @@ def everything(run: RunFolder) -> str:
         headline(run),
         across_seeds(summary),
         flows(summary),
+        shown(summary),
         ways(summary),
         jitter(summary),
         echo(summary),
@@ -133,6 +136,12 @@ def flows(summary: Mapping[str, Any]) -> str:
     ]
     said = [paths.renumbered(name, flow) for name, flow in summary.get("flows", {}).items()]
     return table(columns, rows) + "".join(f"{line}\n" for line in said if line) if rows else ""
+
+
+def shown(summary: Mapping[str, Any]) -> str:
+    """What was shown, and when, of flows that play out."""
+    columns, rows = playout.table(summary)
+    return table(columns, rows) if rows else ""
 
 
 def ways(summary: Mapping[str, Any]) -> str:
@@ -271,9 +280,9 @@ def links(summary: Mapping[str, Any]) -> str:
 
 
 def stages(summary: Mapping[str, Any]) -> str:
-    """Processor time of hooks and codecs, in microseconds a call."""
-    columns, rows = places.staged(summary)
-    return table(columns, rows) if rows else ""
+    """Processor time of hooks and codecs, in microseconds a call, and of all that each component has."""
+    parts = [places.staged(summary), places.shared(summary)]
+    return "\n".join(table(columns, rows) for columns, rows in parts if rows)
 
 
 def nodes(summary: Mapping[str, Any]) -> str:

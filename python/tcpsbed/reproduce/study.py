@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tcpsbed.errors import DataError
 from tcpsbed.reproduce.expected import TREE, Expected, load
@@ -23,13 +23,32 @@ T = TypeVar("T")
 Case = TypeVar("Case")
 
 
+def drawing() -> tuple[Any, Any]:
+    """What figures are drawn with: the classes of matplotlib's canvas and figure.
+
+    Raises
+    ------
+    DataError
+        If matplotlib is not there.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise DataError(
+            "found no matplotlib, which the figures need", allowed="pip install tcpsbed[plot]"
+        ) from None
+    return FigureCanvasAgg, Figure
+
+
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: an item, what is published, what came out, and whether that is near enough."""
+    """One line of the table: an item, what is known of it and from where, what came out, and whether that is near enough."""
 
     key: str
     item: str
     published: float | None
+    basis: str
     ours: float | None
     tolerance: float
     within: bool | None
@@ -37,8 +56,10 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """`true`, `false` or `not reproducible`."""
-        return "not reproducible" if self.within is None else str(self.within).lower()
+        """`true`, `false`, `not reproducible`, or `nothing published` to compare ours with."""
+        if self.within is None:
+            return "not reproducible" if self.ours is None else "nothing published"
+        return str(self.within).lower()
 
     def to_json(self) -> dict[str, object]:
         """The row as `tcpsbed reproduce --json` prints it."""
@@ -46,9 +67,10 @@ class Row:
             "item": self.item,
             "key": self.key,
             "published": self.published,
+            "basis": self.basis,
             "ours": self.ours,
             "tolerance": self.tolerance,
-            "within": "not reproducible" if self.within is None else self.within,
+            "within": self.verdict if self.within is None else self.within,
             "reason": self.reason,
         }
 
@@ -83,14 +105,14 @@ class Study:
         """Adds the row of an item that came out as `ours`; where nothing is published, `note` says why."""
         e = self._item(key)
         value = float(ours)
-        row = Row(key, e.item, e.published, value, e.tolerance, e.holds(value), note or e.why)
+        row = Row(key, e.item, e.published, e.basis, value, e.tolerance, e.holds(value), note or e.why)
         self.rows.append(row)
         return row
 
     def cannot(self, key: str, reason: str) -> Row:
         """Adds the row of an item that cannot be reproduced, with the reason."""
         e = self._item(key)
-        row = Row(key, e.item, e.published, None, e.tolerance, None, reason)
+        row = Row(key, e.item, e.published, e.basis, None, e.tolerance, None, reason)
         self.rows.append(row)
         return row
 
@@ -138,13 +160,11 @@ class Study:
         """Draws a figure into `NAME.png`; without a folder nothing is drawn."""
         if self.out is None:
             return
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
         from tcpsbed import __version__
 
-        figure = Figure(figsize=(8, 4.5), layout="constrained")
-        FigureCanvasAgg(figure)
+        canvas, blank = drawing()
+        figure = blank(figsize=(8, 4.5), layout="constrained")
+        canvas(figure)
         draw(figure)
         figure.suptitle(title)
         figure.text(0.995, 0.005, f"tcpsbed {__version__}, virtual time", ha="right", size=6, color="gray")

@@ -26,9 +26,11 @@ class Work:
     def reproduce(
         self, out: Path | None, *, full: bool = True, tell: Callable[[str], None] = lambda _: None
     ) -> Study:
-        """Runs all its experiments."""
-        from tcpsbed.reproduce.study import Study
+        """Runs all its experiments; figures go to `out`, where it is looked first whether they can be drawn."""
+        from tcpsbed.reproduce.study import Study, drawing
 
+        if out is not None:
+            drawing()
         study = Study(self.name, out, full, tell)
         import_module(self.module).reproduce(study)
         return study
@@ -57,7 +59,14 @@ WORKS = (
         "Int. J. Online Biomed. Eng. 19(7), 2023",
         "tcpsbed.reproduce.abdullah2023",
     ),
+    Work(
+        "polachan2022",
+        "Polachan, Pal, Singh, Prabhakar, Albert: TCPSbed: a modular testbed for tactile internet-based cyber-physical "
+        "systems. IEEE/ACM ToN 30(2), 2022",
+        "tcpsbed.reproduce.polachan2022",
+    ),
     Work("dpm-q", "our own controller (docs/dpm-q.md), measured by its aims", "tcpsbed.reproduce.dpm_q"),
+    Work("questions", "what the papers leave open, answered with figures", "tcpsbed.reproduce.questions"),
 )
 
 

@@ -88,7 +88,7 @@ def overrides(axes: Sequence[Axis], cell: Cell) -> list[str]:
     return [*pairs, f"seed={cell.seed}"]
 
 
-def key(content: str, settings: Sequence[str], world: str, version: str) -> str:
-    """Names a cell by all that its result depends on: scenario text, overrides, world, version of tcpsbed."""
-    described = json.dumps([content, list(settings), world, version])
+def key(content: str, settings: Sequence[str], world: str, build: str) -> str:
+    """Names a cell by all that its result depends on: scenario text, overrides, world, build of tcpsbed."""
+    described = json.dumps([content, list(settings), world, build])
     return hashlib.sha256(described.encode()).hexdigest()[:20]

@@ -32,13 +32,20 @@ def render(survey: Survey, rows: Sequence[Row], failures: int) -> str:
     """The page as text."""
     sheet = Sheet()
     sections = [_flow(flow, found, survey.axes, sheet) for flow, found in groups(rows, survey.axes).items()]
-    body = _header(survey, failures) + "".join(sections)
+    disturbed = len(
+        {
+            tuple(row[key] for key in ("seed", *(a.key for a in survey.axes)))
+            for row in rows
+            if row["disturbed"]
+        }
+    )
+    body = _header(survey, failures, disturbed) + "".join(sections)
     return html.document(
         f"{survey.file.stem} sweep · tcpsbed", body, sheet, {"events": [], "windows": [], "warmup": None}
     )
 
 
-def _header(survey: Survey, failures: int) -> Html:
+def _header(survey: Survey, failures: int, disturbed: int) -> Html:
     from tcpsbed import __version__
 
     count = len(survey.seeds)
@@ -57,6 +64,9 @@ def _header(survey: Survey, failures: int) -> Html:
     if failures:
         said = f"<strong>{counted(failures, 'cell')} failed</strong>, missing here; see the folder failed."
         banner = f'<div class="banner error">{said}</div>'
+    if disturbed:
+        said = f"<strong>{counted(disturbed, 'run')} disturbed</strong>: see the column; check before trusting the numbers."
+        banner += f'<div class="banner warning">{said}</div>'
     note = "Points are means over seeds; whiskers are 95 % confidence intervals (Student's t)."
     return Html(
         f'<header><p class="kind">sweep</p><h1>{markup.escaped(survey.file.stem)}</h1>{shown}{banner}'

@@ -23,6 +23,11 @@ class Group:
     flow: str
     by_seed: Mapping[int, Row]
 
+    @property
+    def disturbed(self) -> int:
+        """Seeds whose runs were disturbed."""
+        return sum(bool(row.get("disturbed")) for row in self.by_seed.values())
+
     def mean(self, column: str) -> Interval | None:
         """Mean over seeds with its interval; None without a number."""
         values = [row[column] for row in self.by_seed.values() if row[column] is not None]
@@ -59,8 +64,8 @@ COLUMNS = (
 
 
 def cells_of(group: Group, first: Group) -> list[str]:
-    """A group's line of a table: number of seeds, means with intervals, paired difference of the p99."""
-    shown = [str(len(group.by_seed))]
+    """A group's line of a table: seeds, how many of them were disturbed, means with intervals, paired difference."""
+    shown = [str(len(group.by_seed)), str(group.disturbed or NONE)]
     for column, _, _, number in COLUMNS:
         shown += _pair(group.mean(column), number)
     return shown + (_pair(group.against(first, "delay_p99_ms"), ms) if group is not first else [NONE, NONE])
@@ -72,7 +77,7 @@ def _pair(found: Interval | None, shown: Callable[[Any], str]) -> list[str]:
 
 def headings(axes: Sequence[Axis]) -> list[Column]:
     """Columns that fit `cells_of`, after one for each axis."""
-    columns = [words(a.key) for a in axes] + [Column("seeds")]
+    columns = [words(a.key) for a in axes] + [Column("seeds"), Column("disturbed")]
     for _, title, unit, _ in COLUMNS:
         columns += [Column(title, unit), Column("±", unit)]
     return [*columns, Column("p99 against first", "ms"), Column("±", "ms")]

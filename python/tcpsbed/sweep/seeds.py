@@ -41,7 +41,8 @@ def spread(
         for flow, (group,) in groups(rows, ()).items()
     }
     failed = [seed for seed in survey.seeds if seed not in done]
-    return {"seeds": done, "failed": failed, "flows": flows}, failures
+    disturbed = list(dict.fromkeys(row["seed"] for row in rows if row["disturbed"]))
+    return {"seeds": done, "failed": failed, "disturbed": disturbed, "flows": flows}, failures
 
 
 def _written(found: Interval | None) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +48,13 @@ class Survey:
 
     def jobs(self) -> list[Job]:
         """All cells as jobs. A cell whose scenario cannot be loaded is one too: it fails when it is its turn."""
-        from tcpsbed import __version__
-
+        build = _build()
         found, content = [], ""
         for cell in grid.cells(self.axes, self.seeds):
             settings = (*self.settings, *grid.overrides(self.axes, cell))
             if cell.seed == self.seeds[0]:
                 content = self._content(settings[:-1])
-            found.append(Job(grid.key(content, settings, self.world, __version__), cell, settings))
+            found.append(Job(grid.key(content, settings, self.world, build), cell, settings))
         return found
 
     def _content(self, settings: Sequence[str]) -> str:
@@ -120,13 +120,26 @@ class Survey:
         ]
 
 
+@cache
+def _build() -> str:
+    """The version of tcpsbed, and a hash over its own files: one that was built or edited anew computes anew."""
+    from tcpsbed import __version__, _tcps
+
+    root = Path(__file__).parents[1]
+    files = sorted({*root.rglob("*.py"), Path(_tcps.__file__ or root)})
+    hashes = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()]
+    return f"{__version__} {hashlib.sha256(''.join(hashes).encode()).hexdigest()}"
+
+
 def _digests(folder: Path, named: Any) -> Iterator[str]:
-    """Hashes of the files among the texts of a scenario: code (`./hold.py:Hold`), recordings, traces."""
+    """Hashes of the files among the texts of a scenario: code (`./hold.py:Hold`, `hold:Hold`), recordings, traces."""
     if isinstance(named, dict | list):
         for item in named.values() if isinstance(named, dict) else named:
             yield from _digests(folder, item)
     elif isinstance(named, str):
-        for name in {named, named.rpartition(":")[0]} - {""}:
+        place = named.rpartition(":")[0]
+        module = place.replace(".", "/")
+        for name in sorted({named, place, f"{module}.py", f"{module}/__init__.py"} - {""}):
             with suppress(OSError, ValueError):
                 yield hashlib.sha256((folder / name).read_bytes()).hexdigest()
 

@@ -4,6 +4,7 @@ pub mod codel;
 pub mod drop_tail;
 pub mod fifo;
 pub mod fq_codel;
+pub mod gates;
 pub mod priority;
 pub mod red;
 pub mod round_robin;
@@ -22,8 +23,12 @@ pub trait QueueDiscipline: Send {
     /// Takes a packet that arrives at `parcel.at`. `straight` tells that the line is free, so that the packet will
     /// not wait and no limit applies. Packets that are dropped for it go to `refused`.
     fn enqueue(&mut self, parcel: Parcel, straight: bool, refused: &mut Vec<Refused>);
-    /// The packet that starts at `now`; `None` if and only if nothing waits any more.
+    /// The packet that starts at `now`; `None` if and only if nothing waits any more, or may start (`opens`).
     fn dequeue(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<Parcel>;
+    /// The first moment from `now` on at which something that waits may start.
+    fn opens(&self, now: Time) -> Time {
+        now
+    }
     /// Packets that wait.
     fn packets(&self) -> u64;
     /// Their bytes.
@@ -57,6 +62,17 @@ impl Limit {
     pub fn admits(&self, waiting_packets: u64, waiting_bytes: u64, packet_bytes: u32) -> bool {
         waiting_packets < self.packets && waiting_bytes + u64::from(packet_bytes) <= self.bytes
     }
+}
+
+/// Class by code point: `classes[i]` lists the code points of class i, the last class takes the rest.
+pub fn by_code_point(classes: &[Vec<u8>]) -> [u8; 256] {
+    let mut class_of = [classes.len().saturating_sub(1).min(255) as u8; 256];
+    for (class, code_points) in classes.iter().enumerate() {
+        for &dscp in code_points {
+            class_of[usize::from(dscp)] = class as u8;
+        }
+    }
+    class_of
 }
 
 /// Names of flows and traffic, so that a discipline can have a queue for each.
@@ -105,6 +121,7 @@ pub fn build(link: &LinkSpec, flows: &Flows, seed: u64) -> Box<dyn QueueDiscipli
     let mut queue: Box<dyn QueueDiscipline> = match &link.queue.discipline {
         Discipline::DropTail => Box::new(drop_tail::DropTail::new(limit)),
         Discipline::Priority { classes } => Box::new(priority::Priority::new(limit, classes)),
+        Discipline::Gates { classes, list } => Box::new(gates::Gates::new(limit, classes, list)),
         Discipline::RoundRobin { quantum_bytes, flow_limits } => {
             Box::new(round_robin::RoundRobin::new(limit, *quantum_bytes, flow_limits, flows))
         }

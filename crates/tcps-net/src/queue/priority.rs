@@ -3,7 +3,7 @@
 //! The limit is shared. An arrival that does not fit throws out the newest packets of less urgent classes, so that
 //! a full queue of bulk data never costs an urgent packet; if that cannot make room, the arrival is dropped.
 
-use super::{fifo::Fifo, Limit, QueueDiscipline, Refused};
+use super::{by_code_point, fifo::Fifo, Limit, QueueDiscipline, Refused};
 use crate::packet::Parcel;
 use tcps_core::{record::DropReason, time::Time};
 
@@ -19,14 +19,8 @@ pub struct Priority {
 impl Priority {
     /// Classes by their code points; the last one takes the rest.
     pub fn new(limit: Limit, classes: &[Vec<u8>]) -> Self {
-        let mut class_of = [classes.len().saturating_sub(1).min(255) as u8; 256];
-        for (class, code_points) in classes.iter().enumerate() {
-            for &dscp in code_points {
-                class_of[usize::from(dscp)] = class as u8;
-            }
-        }
         let queues = classes.iter().map(|_| Fifo::default()).collect();
-        Self { queues, class_of, limit, packets: 0, bytes: 0 }
+        Self { queues, class_of: by_code_point(classes), limit, packets: 0, bytes: 0 }
     }
 
     /// Packets and bytes of the classes less urgent than `class`.

@@ -1,12 +1,12 @@
 //! Video as the sizes of its frames: each is sent at its moment, cut into packets one right behind the other.
 
-use super::Arrivals;
+use super::{recording::Recording, Arrivals};
 use tcps_core::time::Time;
 
 /// A trace of frames and the place in it.
 pub struct Frames {
     /// Moment and bytes of each frame.
-    frames: Vec<(Time, u32)>,
+    frames: Recording,
     loop_ns: Option<Time>,
     packet_bytes: u32,
     overhead_bytes: u32,
@@ -19,12 +19,7 @@ pub struct Frames {
 impl Frames {
     /// Frames in order of time in packets of at most `packet_bytes` on the wire, of which `overhead_bytes` are
     /// headers; `loop_ns` is the length of a round.
-    pub fn new(
-        frames: Vec<(Time, u32)>,
-        loop_ns: Option<Time>,
-        packet_bytes: u32,
-        overhead_bytes: u32,
-    ) -> Self {
+    pub fn new(frames: Recording, loop_ns: Option<Time>, packet_bytes: u32, overhead_bytes: u32) -> Self {
         Self { frames, loop_ns, packet_bytes, overhead_bytes, place: 0, base: 0, sent: 0 }
     }
 }
@@ -51,10 +46,10 @@ mod tests {
 
     #[test]
     fn frames_are_cut_into_packets_and_repeated() {
-        let mut film = Frames::new(vec![(0, 250), (40, 100), (80, 0)], Some(120), 150, 50);
+        let mut film = Frames::new(vec![(0, 250), (40, 100), (80, 0)].into(), Some(120), 150, 50);
         let packets: Vec<_> = (0..6).filter_map(|_| film.next()).collect();
         assert_eq!(packets, [(0, 150), (0, 150), (0, 100), (40, 150), (80, 50), (120, 150)]);
-        let mut once = Frames::new(vec![(0, 10)], None, 150, 50);
+        let mut once = Frames::new(vec![(0, 10)].into(), None, 150, 50);
         assert_eq!([once.next(), once.next()], [Some((0, 60)), None]);
     }
 }

@@ -5,12 +5,13 @@ pub mod frames;
 pub mod law;
 pub mod pages;
 pub mod poisson;
+pub mod recording;
 pub mod replay;
 pub mod vbr;
 
 use crate::{
     packet::{Packet, BACKGROUND, TRAFFIC_BASE},
-    spec::{TrafficModel, TrafficSpec},
+    spec::{NetworkSpec, TrafficModel, TrafficSpec},
 };
 use tcps_core::{
     seed::Stream,
@@ -23,9 +24,10 @@ pub trait Arrivals: Send {
     fn next(&mut self) -> Option<(Time, u32)>;
 }
 
-/// The model of a traffic entry.
-pub fn build(spec: &TrafficSpec, seed: u64) -> Box<dyn Arrivals> {
+/// The model of a traffic entry of a network.
+pub fn build(network: &NetworkSpec, spec: &TrafficSpec, seed: u64) -> Box<dyn Arrivals> {
     let stream = || Stream::new(seed, &format!("traffic.{}", spec.name));
+    let played = |number: u16| network.recordings.get(usize::from(number)).cloned().unwrap_or_default();
     match &spec.model {
         TrafficModel::Cbr { rate_bps, packet_bytes } => Box::new(cbr::Cbr::new(*rate_bps, *packet_bytes)),
         TrafficModel::Poisson { rate_bps, packet_bytes, exponential_size } => {
@@ -34,11 +36,13 @@ pub fn build(spec: &TrafficSpec, seed: u64) -> Box<dyn Arrivals> {
         TrafficModel::Vbr { low_bps, high_bps, packet_bytes, vary } => {
             vbr::build((*low_bps, *high_bps), *packet_bytes, vary, stream())
         }
-        TrafficModel::Frames { frames, loop_ns, packet_bytes, overhead_bytes } => {
-            Box::new(frames::Frames::new(frames.clone(), *loop_ns, *packet_bytes, *overhead_bytes))
+        TrafficModel::Frames { recording, loop_ns, packet_bytes, overhead_bytes } => {
+            Box::new(frames::Frames::new(played(*recording), *loop_ns, *packet_bytes, *overhead_bytes))
         }
         TrafficModel::Tcp(_) => Box::new(cbr::Cbr::new(0.0, 1)),
-        TrafficModel::Replay { packets, loop_ns } => Box::new(replay::Replay::new(packets.clone(), *loop_ns)),
+        TrafficModel::Replay { recording, loop_ns } => {
+            Box::new(replay::Replay::new(played(*recording), *loop_ns))
+        }
     }
 }
 
@@ -64,8 +68,9 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Entry number `i` at its start.
-    pub fn new(spec: &TrafficSpec, i: usize, seed: u64) -> Self {
+    /// Entry number `i` of a network at its start.
+    pub fn new(network: &NetworkSpec, i: usize, seed: u64) -> Self {
+        let spec = &network.traffic[i];
         let template = Packet {
             payload: BACKGROUND,
             class: TRAFFIC_BASE + i as u16,
@@ -77,7 +82,7 @@ impl Source {
         };
         let mut source = Self {
             from: spec.from,
-            arrivals: build(spec, seed),
+            arrivals: build(network, spec, seed),
             start_ns: spec.start_ns,
             stop_ns: spec.stop_ns.unwrap_or(NEVER),
             template,

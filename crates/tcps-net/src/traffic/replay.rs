@@ -1,11 +1,11 @@
 //! A recorded capture: its packets at their moments, once or in a loop.
 
-use super::Arrivals;
+use super::{recording::Recording, Arrivals};
 use tcps_core::time::Time;
 
 /// A recording and the place in it.
 pub struct Replay {
-    packets: Vec<(Time, u32)>,
+    packets: Recording,
     loop_ns: Option<Time>,
     place: usize,
     base: Time,
@@ -13,7 +13,7 @@ pub struct Replay {
 
 impl Replay {
     /// Packets in order of time; `loop_ns` is the length of a round.
-    pub fn new(packets: Vec<(Time, u32)>, loop_ns: Option<Time>) -> Self {
+    pub fn new(packets: Recording, loop_ns: Option<Time>) -> Self {
         Self { packets, loop_ns, place: 0, base: 0 }
     }
 }
@@ -36,11 +36,11 @@ mod tests {
 
     #[test]
     fn a_round_follows_the_other() {
-        let mut once = Replay::new(vec![(1, 10), (4, 20)], None);
+        let mut once = Replay::new(vec![(1, 10), (4, 20)].into(), None);
         assert_eq!([once.next(), once.next(), once.next()], [Some((1, 10)), Some((4, 20)), None]);
-        let mut round = Replay::new(vec![(1, 10), (4, 20)], Some(5));
+        let mut round = Replay::new(vec![(1, 10), (4, 20)].into(), Some(5));
         let times: Vec<_> = (0..5).filter_map(|_| round.next()).collect();
         assert_eq!(times, [(1, 10), (4, 20), (6, 10), (9, 20), (11, 10)]);
-        assert_eq!(Replay::new(vec![], Some(5)).next(), None);
+        assert_eq!(Replay::new(Recording::default(), Some(5)).next(), None);
     }
 }

@@ -8,7 +8,7 @@ use tcps_core::{
 };
 use tcps_net::{
     spec::{
-        Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, QueueSpec, Routing, TrafficModel,
+        Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, QueueSpec, Routing, SlotSpec, TrafficModel,
         TrafficSpec, VbrModel,
     },
     LinkChange, NetEvent, Network, Packet, TRAFFIC_BASE,
@@ -21,7 +21,7 @@ pub fn flow_names() -> Vec<String> {
 
 fn discipline(s: &mut Stream) -> Discipline {
     let (target_ns, interval_ns, quantum_bytes) = (5 * MS, 50 * MS, between(s, 50, 1514) as u32);
-    match s.below(6) {
+    match s.below(7) {
         0 => Discipline::DropTail,
         1 => Discipline::Priority { classes: vec![vec![46], vec![10, 34], vec![]] },
         2 => Discipline::RoundRobin {
@@ -30,13 +30,21 @@ fn discipline(s: &mut Stream) -> Discipline {
         },
         3 => Discipline::Red { min_bytes: 500.0, max_bytes: 3000.0, max_p: 0.2, weight: 0.2 },
         4 => Discipline::Codel { target_ns, interval_ns },
+        5 => gates(s),
         _ => Discipline::FqCodel { target_ns, interval_ns, quantum_bytes, flows: between(s, 1, 8) as u32 },
     }
 }
 
+fn gates(s: &mut Stream) -> Discipline {
+    let mut span = |classes: &[u8]| (between(s, 1, 9_000_000) as Time, classes.to_vec());
+    let list = vec![span(&[0]), span(&[]), span(&[1, 2]), span(&[0, 2])];
+    Discipline::Gates { classes: vec![vec![46], vec![10, 34], vec![]], list }
+}
+
 fn disturb(s: &mut Stream, l: &mut LinkSpec) {
     l.queue.discipline = discipline(s);
-    match s.below(8) {
+    let opens = matches!(l.queue.discipline, Discipline::Gates { .. });
+    match s.below(if opens { 6 } else { 9 }) {
         0 => l.loss = Some(LossSpec::Random { p: 0.1 }),
         1 => l.loss = Some(LossSpec::GilbertElliott { p: 0.1, r: 0.3, loss_good: 0.0, loss_bad: 0.9 }),
         2 => {
@@ -47,6 +55,7 @@ fn disturb(s: &mut Stream, l: &mut LinkSpec) {
         4 => l.corrupt = 0.2,
         5 => l.outages = vec![(20 * MS, 40 * MS), (100 * MS, 101 * MS)],
         6 => l.medium = Some(format!("hub{}", s.below(2))),
+        7 => l.slots = Some(SlotSpec { cycle_ns: 20 * MS, open: vec![(MS, 3 * MS), (7 * MS, 19 * MS)] }),
         _ => {
             let mut at = 0;
             let mut step = || {
@@ -70,6 +79,7 @@ fn plain_link(s: &mut Stream, i: usize, vertices: u64) -> LinkSpec {
         limit_packets: s.chance(0.3).then(|| between(s, 0, 30)),
         discipline: Discipline::DropTail,
     };
+    l.dscp = s.chance(0.1).then_some(46);
     l
 }
 
@@ -87,15 +97,12 @@ fn traffic(s: &mut Stream, i: usize, vertices: u64) -> TrafficSpec {
         1 => TrafficModel::Poisson { rate_bps, packet_bytes, exponential_size: s.chance(0.5) },
         2 => TrafficModel::Vbr { low_bps: rate_bps, high_bps: 2.0 * rate_bps, packet_bytes, vary },
         3 => TrafficModel::Frames {
-            frames: vec![(0, 4000), (3 * MS, 0), (4 * MS, 900)],
+            recording: 0,
             loop_ns: Some(9 * MS),
             packet_bytes: 78 + packet_bytes,
             overhead_bytes: 78,
         },
-        _ => TrafficModel::Replay {
-            packets: vec![(0, 40), (3 * MS, 1500), (3 * MS, 9)],
-            loop_ns: Some(7 * MS + 1),
-        },
+        _ => TrafficModel::Replay { recording: 1, loop_ns: Some(7 * MS + 1) },
     };
     TrafficSpec {
         name: format!("t{i}.forward"),
@@ -121,6 +128,10 @@ pub fn random_network(s: &mut Stream, plain: bool) -> NetworkSpec {
     }
     let mut spec = network(links);
     spec.vertices = (0..vertices).map(|i| format!("v{i}")).collect();
+    spec.recordings = vec![
+        vec![(0, 4000), (3 * MS, 0), (4 * MS, 900)].into(),
+        vec![(0, 40), (3 * MS, 1500), (3 * MS, 9)].into(),
+    ];
     spec.routing = [Routing::Hops, Routing::Delay, Routing::Load][s.below(3) as usize];
     spec.traffic = (0..s.below(4) as usize).map(|i| traffic(s, i, vertices)).collect();
     spec

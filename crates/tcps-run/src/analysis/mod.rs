@@ -25,6 +25,7 @@ pub mod path;
 pub mod queue;
 pub mod rows;
 pub mod series;
+pub mod shown;
 pub mod snr;
 pub mod stretch;
 pub mod tally;
@@ -199,7 +200,11 @@ impl<'a> Analyser<'a> {
             | Kind::Suppressed
             | Kind::Duplicate
             | Kind::Verified
-            | Kind::Merging => {
+            | Kind::Merging
+            | Kind::Played
+            | Kind::Overdue
+            | Kind::Skipped
+            | Kind::Starved => {
                 let number = row.flow as usize;
                 if let Some(flow) = self.flows.get_mut(number) {
                     let around =

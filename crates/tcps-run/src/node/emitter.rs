@@ -14,8 +14,12 @@ use tcps_core::{
     record::{Kind, Record},
     sample::{Echo, Meta},
     seed::Stream,
-    time::{Time, NEVER},
+    time::{Time, MS, NEVER},
 };
+
+/// A loop that is late makes up for its ticks, one right after the other, if it is less late than this; after a longer
+/// pause it leaves them out.
+const MOST_LATE_NS: Time = MS;
 
 /// A source at its node, with its tick.
 pub(super) struct Emitter {
@@ -151,7 +155,8 @@ impl Node {
             let e = &mut self.emitters[i];
             let late = now - e.next();
             // A loop that is late at the end makes the last sample of the plan, not one after it.
-            let behind = late.min(e.stop_ns - 1 - e.next()) / e.period_ns;
+            let behind =
+                if late < MOST_LATE_NS { 0 } else { late.min(e.stop_ns - 1 - e.next()) / e.period_ns };
             self.missed_ticks += behind as u64;
             e.tick += 1 + behind as u64;
             let echo = e.probe.as_mut().and_then(|p| p.command(now, here));

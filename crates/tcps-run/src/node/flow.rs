@@ -21,6 +21,8 @@ pub(super) struct Visit {
     pub(super) exit: PointId,
     pub(super) first: bool,
     pub(super) last: bool,
+    /// What arrives is shown when playout says so.
+    pub(super) plays_out: bool,
     pub(super) steps: Vec<Step>,
     /// Channel to the next component, or `NONE`.
     pub(super) channel: u16,
@@ -76,6 +78,7 @@ impl FlowAt {
                 exit: exit(v.component),
                 first: i == 0,
                 last: i == last,
+                plays_out: i == last && flow.playout.is_some(),
                 steps,
                 channel: v.channel.unwrap_or(NONE),
                 serial,

@@ -15,6 +15,7 @@ mod job;
 mod marks;
 mod path;
 mod periodic;
+mod playout;
 mod port;
 mod robot;
 mod signals;
@@ -32,6 +33,7 @@ use crate::{
 use emitter::Emitter;
 use flow::FlowAt;
 use job::Job;
+use playout::Display;
 use port::Port;
 use robot::RobotAt;
 use serde_json::Value;
@@ -65,6 +67,8 @@ pub struct Node {
     port_of: Vec<u16>,
     /// Periodic steps as (flow, visit, step).
     periodic: Vec<(u16, u16, u16)>,
+    /// Flows that play out here.
+    displays: Vec<Display>,
     /// Per component, how often it died or was restarted: dead while that is odd.
     life: Vec<u32>,
     /// Makes Python code again at restarts.
@@ -139,6 +143,7 @@ impl Node {
             ports: Vec::new(),
             port_of: vec![NONE; plan.channels.len()],
             periodic: Vec::new(),
+            displays: playout::displays(plan, here)?,
             life: vec![0; plan.components.len()],
             python: python.again(),
             latest: plan.components.iter().map(|_| None).collect(),
@@ -241,6 +246,9 @@ impl Node {
             let step = self.flows[f as usize].visits[v as usize].as_ref().map(|v| &v.steps[s as usize]);
             next = next.min(step.and_then(|s| s.periodic.as_ref()).map_or(NEVER, |p| p.next));
         }
+        for d in &self.displays {
+            next = next.min(self.next_display(d));
+        }
         for p in &self.ports {
             next = next.min(self.true_time(p.endpoint.poll_timeout()));
         }
@@ -265,6 +273,9 @@ impl Node {
         }
         for i in 0..self.periodic.len() {
             self.tick_periodic(i, out.now(now), out);
+        }
+        for i in 0..self.displays.len() {
+            self.tick_display(i, out.now(now), out);
         }
         for i in 0..self.emitters.len() {
             self.tick_emitter(i, out.now(now), out);

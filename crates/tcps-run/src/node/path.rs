@@ -32,6 +32,10 @@ impl Node {
                     Some(j) => job = j,
                     None => return,
                 },
+                Stage::Begin => match self.begin(now, job, out) {
+                    Some(j) => job = j,
+                    None => return,
+                },
                 Stage::Release => return self.sent(now, job, out),
                 Stage::Next => {
                     job.step += 1;
@@ -72,6 +76,18 @@ impl Node {
         self.remember(component, &mut job);
         self.show_sample(now, point, &mut job, out);
         self.check_echo(now, point, &mut job, out);
+        job.stage = Stage::Begin;
+        match self.display_of(&job) {
+            Some(display) => {
+                self.wait_for_display(display, now, job, out);
+                None
+            }
+            None => Some(job),
+        }
+    }
+
+    /// The first step. `None`: the job is over or waits for its turn.
+    fn begin<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) -> Option<Box<Job>> {
         job.stage = Stage::Call;
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut()?;
         if visit.serial {
@@ -126,7 +142,7 @@ impl Node {
     fn pass_on<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
         let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_ref() else { return };
         let (component, exit, channel, last) = (visit.component, visit.exit, visit.channel, visit.last);
-        let silent = visit.steps.is_empty() && (visit.first || visit.last);
+        let silent = visit.steps.is_empty() && (visit.first || visit.last && !visit.plays_out);
         if job.life != self.life[component as usize] {
             return self.end(now, job, DropReason::Dead, out);
         }

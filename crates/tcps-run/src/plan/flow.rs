@@ -2,6 +2,7 @@
 
 use super::CodePlan;
 use serde::Deserialize;
+use serde_json::Value;
 use tcps_core::{dist::Dist, time::Time};
 
 /// A stream of samples in one direction.
@@ -44,6 +45,9 @@ pub struct FlowPlan {
     pub source: SourcePlan,
     /// Where they go.
     pub sink: SinkPlan,
+    /// When the last component shows what has arrived: `kind` and parameters; absent: at once.
+    #[serde(default)]
+    pub playout: Option<Value>,
     /// The components on the way, source first.
     pub path: Vec<VisitPlan>,
 }

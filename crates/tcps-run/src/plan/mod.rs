@@ -20,7 +20,7 @@ mod real;
 pub use code::{CodeKind, CodePlan};
 pub use flow::{Codec, Direction, FlowPlan, Repeat, SinkPlan, SourcePlan, StepKind, StepPlan, VisitPlan};
 pub use network::{Action, ChannelPlan, EventPlan, ProbePlan, SyncPlan};
-pub use place::{Authority, ComponentPlan, NodePlan, RobotPlan, Scheduling};
+pub use place::{Authority, ComponentPlan, Interrupts, NodePlan, RobotPlan, Scheduling};
 pub use real::{Isolation, RealPlan, Waiting};
 
 use serde::Deserialize;

@@ -31,6 +31,19 @@ pub struct NodePlan {
     /// How long a datagram waits in its socket.
     #[serde(default)]
     pub receive: Option<Dist>,
+    /// How its network card gathers arrivals (virtual time).
+    #[serde(default)]
+    pub interrupts: Option<Interrupts>,
+}
+
+/// A model of interrupt coalescing: arrivals wait until there are so many, or until the first has waited so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interrupts {
+    /// Datagrams that raise an interrupt at once.
+    pub packets: u32,
+    /// Time after which one alone does.
+    pub after_ns: Time,
 }
 
 fn one() -> u16 {

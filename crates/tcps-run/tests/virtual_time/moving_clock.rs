@@ -136,3 +136,18 @@ fn a_sample_has_arrived_when_the_kernel_had_it() {
     assert_eq!(delivered.value, 7 * MS - origin);
     assert!(delivered.time_ns >= 9 * MS);
 }
+
+#[test]
+fn a_loop_makes_up_for_its_ticks_unless_it_stood_still_for_a_millisecond() {
+    let mut plan = chain();
+    plan["flows"][0]["period_ns"] = json!(MS / 8);
+    let woken_at = |late: Time| {
+        let (mut world, mut node) = (World::default(), node(&plan, 0));
+        world.clock.set(late);
+        node.handle_timeout(late, &mut world);
+        let sent = world.rows.iter().filter(|r| r.kind == Kind::Sent).map(|r| r.index);
+        (sent.collect::<Vec<_>>(), node.report().missed_ticks)
+    };
+    assert_eq!(woken_at(6 * MS / 10), ((0..5).collect(), 0), "late, but all of them");
+    assert_eq!(woken_at(12 * MS / 10), (vec![9], 9), "the newest one; the others are left out and counted");
+}

@@ -8,7 +8,7 @@
 //! The flows called `audio` and `video` are media; all others are haptic samples and always go, so that a sampler (`weber`)
 //! decides what is left for the picture. When more than two frames of a medium wait, the oldest is dropped whole.
 
-use super::bundling::{Bundler, MTU_BYTES};
+use super::bundling::{Bundler, MTU_BYTES, PART_BYTES};
 use crate::{
     params::{Params, TransportError},
     registry::{ChannelContext, Side},
@@ -102,7 +102,7 @@ impl VisualHaptic {
     /// Bytes of media that the budget allows in one more run of the datagram.
     fn room(&self) -> usize {
         let allowed = (self.budget / (8 * SECOND)).max(0) as usize;
-        let most = (MTU_BYTES - 64).saturating_sub(self.bundler.payload_bytes());
+        let most = PART_BYTES.saturating_sub(self.bundler.payload_bytes());
         allowed.saturating_sub(self.bundler.charged(0)).min(most)
     }
 
@@ -140,11 +140,7 @@ impl Endpoint for VisualHaptic {
     fn handle_input(&mut self, now: Time, input: Input<'_>) {
         match input {
             Input::Sample { meta, bytes } => self.send(now, &meta, bytes),
-            Input::Datagram { bytes, received_ns } => {
-                if self.bundler.receive(now, bytes, received_ns).is_err() {
-                    self.bundler.stats.malformed += 1;
-                }
-            }
+            Input::Datagram { bytes, received_ns } => self.bundler.datagram(now, bytes, received_ns),
             Input::Timeout if self.next_slot_ns.is_some_and(|t| t <= now) => self.slot(now),
             Input::Timeout => {}
         }

@@ -8,7 +8,7 @@ use crate::{
 use tcps_wire::telehaptic;
 
 /// Bytes of sound and picture in a fragment. [PROTOCOLS 2.1]
-const MEDIA_BYTES: u32 = 58;
+pub(super) const MEDIA_BYTES: usize = 58;
 /// Payload of a datagram that no path cuts.
 const MTU_BYTES: u32 = 1200;
 /// Room that sound and picture leave for a haptic sample.
@@ -60,8 +60,9 @@ impl Options {
                 overhead_bytes: params.integer("overhead_bytes", 0..=65_535)?,
                 strict: params.boolean("strict_two_subheaders")?.unwrap_or(false),
             },
-            media_bytes: params.integer("media_bytes", 1..=mtu_bytes - HAPTIC_BYTES)?.unwrap_or(MEDIA_BYTES)
-                as usize,
+            media_bytes: params
+                .integer("media_bytes", 1..=mtu_bytes - HAPTIC_BYTES)?
+                .map_or(MEDIA_BYTES, |n| n as usize),
             mtu_bytes: mtu_bytes as usize,
             order,
         })

@@ -6,7 +6,7 @@ use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output},
-    record::Kind,
+    record::{DropReason, Kind},
     sample::{Echo, Meta},
     seed::Stream,
     time::{Time, MS, SECOND},
@@ -208,6 +208,35 @@ fn irtp_slows_down_at_losses_and_keeps_its_crucial_samples() {
     assert!(irtp.bytes < plain.bytes * 3 / 4, "{} {}", irtp.bytes, plain.bytes);
     let crucial = irtp.delays_ns.keys().filter(|i| *i % 10 == 0).count();
     assert!(crucial >= 299, "{crucial}");
+}
+
+/// [PROTOCOLS 3.10] The network's copies of datagrams, and keys that were sent again, do not hide that others were lost.
+#[test]
+fn irtp_sees_losses_behind_copies() {
+    let copied = Conditions { loss: 0.05, duplication: 1.0, ..RTT };
+    let irtp = run("irtp", json!({"key_every": 2, "tries": 10}), copied);
+    assert!(irtp.given_up() > 1000, "{}", irtp.given_up());
+}
+
+/// [PROTOCOLS 3.9] A key that is never acknowledged is given up, and counted.
+#[test]
+fn keys_that_are_given_up_are_counted() {
+    for name in ["smoothed-sctp", "irtp"] {
+        let silent = run(name, json!({"key_every": 10}), Conditions { loss: 1.0, ..RTT });
+        let stats = silent.pair.client.endpoint.stats();
+        assert!(stats.unanswered >= 270, "{name}, of 300, 30 of which still wait: {stats:?}");
+    }
+}
+
+/// [PROTOCOLS 3.7] What a full queue drops leaves a row.
+#[test]
+fn alphan_tells_what_its_queues_drop() {
+    let mut pair = pair("alphan", json!({"rate_bps": 10_000}), RTT);
+    (0..400).for_each(|index| pair.send(meta(1, index, 0), &force(index)));
+    let dropped: Vec<_> = pair.client.records.iter().filter(|r| r.kind == Kind::Dropped).collect();
+    assert_eq!(dropped.len(), 400 - 256 - 1, "256 wait, one has left");
+    assert!(dropped.iter().all(|r| r.flow == 1 && r.detail == DropReason::Overload as u8));
+    assert!(dropped.iter().map(|r| r.index).eq(1..144), "the oldest give way");
 }
 
 /// [PROTOCOLS 3.7] ALPHAN: behind a frame of 20 kB at 4 Mbit/s a haptic sample waits for one datagram at most, with

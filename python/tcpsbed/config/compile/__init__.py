@@ -13,6 +13,7 @@ from tcpsbed.config.compile.chain import derive
 from tcpsbed.config.compile.channels import Channels
 from tcpsbed.config.compile.events import events
 from tcpsbed.config.compile.network import Network
+from tcpsbed.config.compile.playout import playout
 from tcpsbed.config.compile.probes import probes, sync
 from tcpsbed.config.compile.robots import robot
 from tcpsbed.config.compile.routes import Need
@@ -52,11 +53,11 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool 
     network = Network(book)
     channels = Channels(book)
     flows = _flows(book, channels)
-    background = traffic(book, network)
+    background, recordings = traffic(book, network)
     plan = _head(book) | {
         "flows": flows,
         "channels": channels.plan,
-        "network": _network(network, background),
+        "network": _network(network, background) | {"recordings": recordings},
         "events": events(book, network, background),
         "probes": probes(book, flows),
         "sync": sync(book),
@@ -101,6 +102,7 @@ def _node(name: str, node: Node, boundary: dict[str, Any]) -> dict[str, Any]:
         "cores": node.cores,
         "scheduling": {"kind": kind} | quantum,
         "clock": node.clock.model_dump(),
+        "interrupts": node.interrupts and node.interrupts.model_dump(),
     } | measured
 
 
@@ -136,6 +138,7 @@ def _flows(book: Book, channels: Channels) -> list[dict[str, Any]]:
                 "codec": codec(flow),
                 "source": source,
                 "sink": sources.sink(way, source),
+                "playout": playout(book, way),
                 "path": [
                     {
                         "component": here.number,

@@ -157,10 +157,12 @@ class Network:
     def _settings(self, found: dict[str, Any], key: Key) -> dict[str, Any]:
         scenario = self.book.scenario
         plan: dict[str, Any] = {
-            k: found[k] for k in ("rate_bps", "delay_ns", "medium", "duplicate", "corrupt") if k in found
+            k: found[k] for k in ("rate_bps", "delay_ns", "medium", "dscp", "duplicate", "corrupt") if k in found
         }
         if "queue" in found:
             plan["queue"] = self._queue(found["queue"], (*key, "queue"))
+            if found["queue"].discipline == "gates":
+                self._own_line(found, (*key, "queue", "gates"), "gates")
         if "loss" in found:
             plan["loss"] = _loss(found["loss"])
         if "jitter" in found:
@@ -168,6 +170,8 @@ class Network:
             plan["jitter"] = {"delay": span, "reorder": found["jitter"].reorder}
         if "outages" in found:
             plan["outages"] = self._outages(found["outages"], (*key, "outages"))
+        if "slots" in found:
+            plan["slots"] = self._slots(found, key)
         if "trace" in found:
             plan["opportunities_ns"] = self._opportunities(found, key)
         return plan
@@ -187,6 +191,8 @@ class Network:
                     "kind": kind,
                     "classes": queue.classes,
                 }
+            case "gates":
+                return {"kind": kind, "classes": queue.classes, "list": queue.gates}
             case "round-robin":
                 limits = [
                     [flow, self._packets(flow, limit, key)] for flow, limit in queue.flow_limits.items()
@@ -220,6 +226,17 @@ class Network:
                 )
             last = end
         return [list(span) for span in spans]
+
+    def _slots(self, found: dict[str, Any], key: Key) -> dict[str, Any]:
+        self._own_line(found, (*key, "slots"), "slots")
+        slots = found["slots"]
+        return {"cycle_ns": slots.cycle_ns, "open": slots.open}
+
+    def _own_line(self, found: dict[str, Any], key: Key, name: str) -> None:
+        """What opens and closes needs a line of its own, which nothing else opens and closes."""
+        for other in ("medium", "trace", "slots"):
+            if other in found and other != name:
+                raise self.book.scenario.error(key, f"found {name} and {other}", "one of them")
 
     def _opportunities(self, found: dict[str, Any], key: Key) -> list[int]:
         """Moments of delivery: a line is a millisecond, several opportunities in one are several lines (mahimahi)."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from tcpsbed.config.compile.files import column, existing
 from tcpsbed.config.model.scenario import Scenario
-from tcpsbed.config.model.span import Constant, Span, Trace
+from tcpsbed.config.model.span import Constant, Histogram, Span, Trace
 from tcpsbed.config.origin import Key
 
 _MOST_NS = 1e15
+_MOST_COUNT = 2**32
 _FACTORS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
@@ -19,6 +21,8 @@ def dist(scenario: Scenario, key: Key, span: Span) -> dict[str, Any]:
         return {"kind": "constant", "ns": span.span_ns}
     if isinstance(span, Trace):
         return {"kind": "trace", "ns": _trace(scenario, key, span)}
+    if isinstance(span, Histogram):
+        return _histogram(scenario, key, span)
     if span.kind == "uniform" and span.low_ns > span.high_ns:
         raise scenario.error((*key, "low"), "found a low above the high", "low at most high")
     if span.kind == "empirical" and span.quantiles_ns != sorted(span.quantiles_ns):
@@ -29,7 +33,25 @@ def dist(scenario: Scenario, key: Key, span: Span) -> dict[str, Any]:
 def _trace(scenario: Scenario, key: Key, span: Trace) -> list[int]:
     path = existing(scenario, (*key, "trace"), span.trace)
     title, values = column(scenario, key, path, span.column)
-    unit = span.unit or title.rpartition("_")[2]
+    return _spans(scenario, key, path, values, span.unit or title.rpartition("_")[2])
+
+
+def _histogram(scenario: Scenario, key: Key, span: Histogram) -> dict[str, Any]:
+    """The edges of the bins, one more than there are bins, and the counts of the bins."""
+    path = existing(scenario, (*key, "histogram"), span.histogram)
+    title, values = column(scenario, key, path, 0)
+    _, counts = column(scenario, key, path, 1)
+    edges = _spans(scenario, key, path, values, span.unit or title.rpartition("_")[2])
+    whole = all(0 <= count < _MOST_COUNT and count == int(count) for count in counts)
+    if edges != sorted(set(edges)) or not whole or counts[-1] != 0 or not any(counts):
+        found = f"found {path.name}, which is no histogram"
+        allowed = "a line a bin: where it begins, rising, and its count; a last line with count 0"
+        raise scenario.error((*key, "histogram"), found, allowed)
+    return {"kind": "histogram", "edges_ns": edges, "counts": [int(count) for count in counts[:-1]]}
+
+
+def _spans(scenario: Scenario, key: Key, path: Path, values: list[float], unit: str) -> list[int]:
+    """Spans in nanoseconds."""
     if unit not in _FACTORS:
         raise scenario.error(
             (*key, "unit"), f"found no unit for {path.name}", "ns, us, ms, s, or a column named like delay_ms"

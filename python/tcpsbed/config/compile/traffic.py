@@ -17,9 +17,16 @@ from tcpsbed.errors import counted
 _Pair = tuple[str, int, int]
 
 
-def traffic(book: Book, network: Network) -> list[dict[str, Any]]:
-    """The entries of background traffic as the plan has them, one for each direction or pair."""
+_Recording = list[list[int]]
+
+
+def traffic(book: Book, network: Network) -> tuple[list[dict[str, Any]], list[_Recording]]:
+    """The entries of background traffic as the plan has them, one for each direction or pair, and what they play.
+
+    A recording is a list of (moment in ns, bytes); entries name theirs by its number, so that all pairs share one.
+    """
     plans: list[dict[str, Any]] = []
+    recordings: list[_Recording] = []
     for name, entry in book.scenario.traffic.items():
         key: Key = ("traffic", name)
         if not network.links:
@@ -32,7 +39,7 @@ def traffic(book: Book, network: Network) -> list[dict[str, Any]]:
         if isinstance(entry, Tcp):
             plans += users(book, network, name, entry, pairs)
             continue
-        models = _models(book, entry, key)
+        models = _models(book, entry, key, recordings)
         base: dict[str, Any] = {"dscp": entry.dscp} | (
             {} if entry.stop_ns is None else {"stop_ns": entry.stop_ns}
         )
@@ -41,7 +48,7 @@ def traffic(book: Book, network: Network) -> list[dict[str, Any]]:
                 one = f"{name}.{suffix}" + (f".{number}" if len(models) > 1 else "")
                 start = {"name": one, "from": a, "to": b, "start_ns": entry.start_ns + offset_ns}
                 plans.append(start | base | {"model": model})
-    return plans
+    return plans, recordings
 
 
 def _pairs(book: Book, network: Network, entry: Traffic, key: Key) -> list[_Pair]:
@@ -97,13 +104,13 @@ def _check_alone(book: Book, network: Network, number: int, key: Key) -> None:
 
 
 def _models(
-    book: Book, entry: Cbr | Poisson | Vbr | Replay | Video, key: Key
+    book: Book, entry: Cbr | Poisson | Vbr | Replay | Video, key: Key, recordings: list[_Recording]
 ) -> list[tuple[int, dict[str, Any]]]:
     """What flows between each pair: models, each with the span after the start at which it begins."""
     if isinstance(entry, Replay):
-        return _replays(book, entry, key)
+        return _replays(book, entry, key, recordings)
     if isinstance(entry, Video):
-        return [(0, _video(book, entry, key))]
+        return [(0, _video(book, entry, key, recordings))]
     if isinstance(entry, Cbr):
         return [(0, {"kind": "cbr", "rate_bps": entry.rate_bps, "packet_bytes": entry.packet_bytes})]
     if isinstance(entry, Poisson):
@@ -120,7 +127,9 @@ def _vary(vary: Vary) -> dict[str, Any]:
     return plan | ({"period_ns": vary.piecewise_ns} if vary.kind == "piecewise" else {})
 
 
-def _replays(book: Book, entry: Replay, key: Key) -> list[tuple[int, dict[str, Any]]]:
+def _replays(
+    book: Book, entry: Replay, key: Key, recordings: list[_Recording]
+) -> list[tuple[int, dict[str, Any]]]:
     """Captures side by side, each repeated on its own, sped up together so that their mean rates add up."""
     if entry.rate_bps is not None and entry.speed != 1.0:
         raise book.scenario.error((*key, "speed"), "found a speed and a rate", "one of them")
@@ -130,9 +139,9 @@ def _replays(book: Book, entry: Replay, key: Key) -> list[tuple[int, dict[str, A
         speed = entry.rate_bps / sum(8e9 * sum(sizes) / length_ns for _, sizes, length_ns in captures)
     models = []
     for (times, sizes, length_ns), capture in zip(captures, entry.file, strict=True):
-        packets = [[round(time / speed), size] for time, size in zip(times, sizes, strict=True)]
+        recordings.append([[round(time / speed), size] for time, size in zip(times, sizes, strict=True)])
         loop = {"loop_ns": max(1, round(length_ns / speed))} if entry.loop else {}
-        models.append((capture.offset_ns, {"kind": "replay", "packets": packets} | loop))
+        models.append((capture.offset_ns, {"kind": "replay", "recording": len(recordings) - 1} | loop))
     return models
 
 
@@ -150,7 +159,7 @@ _VIDEO_HEADERS_BYTES = 78
 """Header of the plain `udp` transport, UDP, IPv4 and Ethernet."""
 
 
-def _video(book: Book, entry: Video, key: Key) -> dict[str, Any]:
+def _video(book: Book, entry: Video, key: Key, recordings: list[_Recording]) -> dict[str, Any]:
     """Frames at their moments, no more of them than the run needs."""
     from tcpsbed.datasets import traces
 
@@ -167,7 +176,7 @@ def _video(book: Book, entry: Video, key: Key) -> dict[str, Any]:
         wire_bps = 8e9 * sum(sizes) * entry.packet_bytes / content / (len(sizes) * period_ns)
         sizes = [max(1, round(size * entry.rate_bps / wire_bps)) for size in sizes]
     needed = int(book.scenario.duration_ns / period_ns) + 2
-    frames = [[round(i * period_ns), size] for i, size in enumerate(sizes[:needed])]
+    recordings.append([[round(i * period_ns), size] for i, size in enumerate(sizes[:needed])])
     loop = {"loop_ns": round(len(sizes) * period_ns)} if entry.loop else {}
     size = {"packet_bytes": entry.packet_bytes, "overhead_bytes": _VIDEO_HEADERS_BYTES}
-    return {"kind": "frames", "frames": frames} | loop | size
+    return {"kind": "frames", "recording": len(recordings) - 1} | loop | size

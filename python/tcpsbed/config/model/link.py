@@ -10,9 +10,9 @@ from pydantic_core import PydanticCustomError
 from tcpsbed.config.model.span import Span
 from tcpsbed.config.model.table import Table
 from tcpsbed.config.units import (
-    PACKETS,
     Dscp,
     Duration,
+    PACKETS,
     PositiveDuration,
     PositiveRate,
     PositiveSize,
@@ -40,10 +40,11 @@ Limit = Annotated[
 ]
 """Room in a queue: `"15000 B"` or `"20 packets"`."""
 
-Discipline = Literal["drop-tail", "priority", "round-robin", "red", "codel", "fq-codel"]
+Discipline = Literal["drop-tail", "priority", "gates", "round-robin", "red", "codel", "fq-codel"]
 DISCIPLINE_KEYS: dict[str, tuple[str, ...]] = {
     "drop-tail": (),
     "priority": ("classes",),
+    "gates": ("classes", "gates"),
     "round-robin": ("quantum_bytes", "flow_limits"),
     "red": ("min_bytes", "max_bytes", "max_p", "weight"),
     "codel": ("target_ns", "interval_ns"),
@@ -61,7 +62,9 @@ class Queue(Table):
     discipline: Discipline = "drop-tail"
     """Who goes first and who is dropped."""
     classes: list[list[Dscp]] = Field([])
-    """priority: code points (numbers or names such as "EF") per class, most urgent first."""
+    """priority, gates: code points (numbers or names such as "EF") per class, most urgent first."""
+    gates: list[tuple[PositiveDuration, list[StrictInt]]] = Field([])
+    """gates: spans, and the classes (numbers from 0) whose gates are open meanwhile; repeated from 0 s on."""
     quantum_bytes: PositiveSize = Field(1514, alias="quantum")
     """round-robin, fq-codel: bytes that a flow may send in its turn."""
     flow_limits: dict[str, Limit] = Field({})
@@ -89,8 +92,10 @@ class Queue(Table):
         for name in sorted(self.model_fields_set - {"limit", "discipline", *settings}):
             allowed = ", ".join(["limit", "discipline", *(fields[setting] for setting in settings)])
             raise _refuse(fields[name], f"unknown key of a {self.discipline} queue", allowed)
-        if self.discipline == "priority":
+        if self.discipline in ("priority", "gates"):
             self._check_classes()
+        if self.discipline == "gates":
+            self._check_gates()
         if self.discipline == "red":
             self._check_red()
         return self
@@ -102,6 +107,14 @@ class Queue(Table):
             raise _refuse("classes", f"found {len(self.classes)} classes", allowed)
         if len(set(points)) < len(points):
             raise _refuse("classes", "found a code point twice", "each code point once")
+
+    def _check_gates(self) -> None:
+        """Every class has its gate open at some time, or its packets would wait for ever."""
+        opened = {number for _, numbers in self.gates for number in numbers}
+        if opened != set(range(len(self.classes))):
+            found = f"found gates of the classes {sorted(opened)}" if opened else "found no open gate"
+            allowed = f"each of the classes 0 to {len(self.classes) - 1} at least once, and no others"
+            raise _refuse("gates", found, allowed)
 
     def _check_red(self) -> None:
         if self.min_bytes is None or self.max_bytes is None:
@@ -165,7 +178,7 @@ class Jitter(Table):
 
 
 def _jitter(value: Any) -> Any:
-    if isinstance(value, dict) and ("kind" in value or "trace" in value):
+    if isinstance(value, dict) and ({"kind", "trace", "histogram"} & value.keys()):
         return {"delay": {k: v for k, v in value.items() if k != "reorder"}} | (
             {"reorder": value["reorder"]} if "reorder" in value else {}
         )
@@ -174,6 +187,25 @@ def _jitter(value: Any) -> Any:
     raise refuse(
         f"found {shown(value)}", '{ kind = "uniform", low = "0 ms", high = "2 ms" } or another distribution'
     )
+
+
+class Slots(Table):
+    """Windows that repeat, in which packets may start."""
+
+    cycle_ns: PositiveDuration = Field(alias="cycle")
+    """Length of the cycle, which begins at 0 s."""
+    open: list[tuple[Duration, Duration]] = Field(min_length=1)
+    """From and to within the cycle, in order."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        last = 0
+        for start, end in self.open:
+            if start < last or end <= start or end > self.cycle_ns:
+                allowed = '[["0 ms", "0.5 ms"]]: from, to, in order and within the cycle'
+                raise _refuse("open", "found windows out of order or beyond the cycle", allowed)
+            last = end
+        return self
 
 
 class LinkSettings(Table):
@@ -197,12 +229,16 @@ class LinkSettings(Table):
     """Probability that a packet is damaged: it travels on, and its receiver drops it."""
     outages: list[tuple[Duration, Duration]] | None = None
     """Spans, from and to, during which nothing passes."""
+    slots: Slots | None = None
+    """Windows of a cycle in which packets may start; absent: at any time."""
     trace: str | None = None
     """File of delivery opportunities (mahimahi: a line is the millisecond of one 1500-byte delivery)."""
     duplex: Literal["full", "half", "simplex"] | None = None
     """Two links, two that share a medium, or only one from `from` to `to`; full if absent."""
     medium: str | None = None
     """The half-duplex medium (hub) that this link shares with all links that name it."""
+    dscp: Dscp | None = None
+    """Code point of the packets that it is for; absent: for all."""
 
 
 class Link(LinkSettings):

@@ -42,7 +42,7 @@ class Event(Table):
 
 
 class Echo(Table):
-    """Echo commands on one flow, interleaved over points (Polachan 2022; PROTOCOLS 6.1)."""
+    """Echo commands on one flow, interleaved over points (Polachan 2022)."""
 
     shorthand: ClassVar[str | None] = "points"
     flow: str | None = None
@@ -64,7 +64,7 @@ class Sync(Table):
 
     shorthand: ClassVar[str | None] = "period"
     period_ns: Period = Field(125_000_000, alias="period")
-    """The time between exchanges with a node (DECISIONS 11)."""
+    """The time between exchanges with a node."""
     reference: str | None = None
     """The reference node; absent: that of the test-pc, else the first."""
 

@@ -90,16 +90,28 @@ class Trace(Table):
     """The unit of the values; absent: the end of the column's name (`_ns`, `_us`, `_ms`, `_s`)."""
 
 
+class Histogram(Table):
+    """Draws from a measured histogram: a bin by its count, and any span within it."""
+
+    kind: Literal["histogram"] = "histogram"
+    histogram: str
+    """A csv file with a line a bin: where it begins, and its count; the last line, with count 0, ends the last bin."""
+    unit: Literal["ns", "us", "ms", "s"] | None = None
+    """The unit of the spans; absent: the end of the first column's name (`_ns`, `_us`, `_ms`, `_s`)."""
+
+
 def _span(value: Any) -> Any:
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return {"kind": "constant", "span": value}
     if isinstance(value, dict) and "trace" in value:
         return {"kind": "trace"} | value
+    if isinstance(value, dict) and "histogram" in value:
+        return {"kind": "histogram"} | value
     if not isinstance(value, dict) or "kind" not in value:
         raise refuse(f"found {shown(value)}", _EXAMPLES)
     return value
 
 
-_Any = Constant | Uniform | Normal | Exponential | Gumbel | Pareto | Empirical | Trace
+_Any = Constant | Uniform | Normal | Exponential | Gumbel | Pareto | Empirical | Trace | Histogram
 Span = Annotated[_Any, Discriminator("kind"), BeforeValidator(_span, json_schema_input_type=str | _Any)]
 """A span of time: a constant, a distribution or a trace."""

@@ -113,7 +113,7 @@ impl Ports for Gates {
         let now = clock.now();
         let arrived = got.stamp_ns.map_or(now, |s| clock.of_stamp(s, now));
         let bytes = &buffer[..got.len];
-        let (class, index, wire_bytes) = account(plan, channel, bytes, got.len as u32 + OVERHEAD_BYTES);
+        let (class, index, wire_bytes) = account(plan, channel, from, bytes, got.len as u32 + OVERHEAD_BYTES);
         let (len, dscp) = (got.len, got.dscp);
         Taken::Packet(Entered { from, to, exit, arrived, len, class, index, dscp, wire_bytes })
     }

@@ -9,6 +9,7 @@
 //! for every packet: set against delivered.
 
 mod gates;
+mod journey;
 mod relay;
 mod taps;
 
@@ -139,26 +140,40 @@ impl Emulator {
     }
 }
 
-/// Flow, sample and accounted size of a UDP datagram that takes `wire_bytes` on the wire.
-fn account(plan: &Plan, channel: Option<u16>, datagram: &[u8], wire_bytes: u32) -> (u16, u32, u32) {
+/// Flow, sample and accounted size of a UDP datagram of node `from` that takes `wire_bytes` on the wire.
+fn account(
+    plan: &Plan,
+    channel: Option<u16>,
+    from: u16,
+    datagram: &[u8],
+    wire_bytes: u32,
+) -> (u16, u32, u32) {
     let merged = channel.filter(|c| tcps_transport::is_telehaptic(&plan.channels[usize::from(*c)].transport));
     if let (Some(c), Ok(packet)) = (merged, telehaptic::Packet::new_checked(datagram)) {
-        return (ASIDE_CLASS, 0, plan.accounted_telehaptic(c, &packet));
+        let oldest = packet.trailer().and_then(|t| t.position(0)).map_or(0, |p| p.index);
+        return (carried(plan, c, from), oldest, plan.accounted_telehaptic(c, &packet));
     }
     let parsed = header::Packet::new_checked(datagram).ok().and_then(|p| header::Repr::parse(&p).ok());
     match (channel, parsed) {
         (Some(c), Some(h)) if usize::from(h.flow) < plan.flows.len() => {
             (h.flow, h.index, plan.accounted_bytes(c, wire_bytes, h.payload_bytes()))
         }
-        (Some(c), None) => (carried(plan, c), 0, wire_bytes - encapsulation_bytes(plan, c)),
+        (Some(c), None) => (carried(plan, c, from), 0, wire_bytes - encapsulation_bytes(plan, c)),
         _ => (ASIDE_CLASS, 0, wire_bytes),
     }
 }
 
-/// The first flow of a channel, which stands for datagrams that do not name their own.
-fn carried(plan: &Plan, channel: u16) -> u16 {
-    let on = |f: &FlowPlan| f.path.iter().any(|v| v.channel == Some(channel));
-    plan.flows.iter().position(on).map_or(ASIDE_CLASS, |f| f as u16)
+/// The flow that stands for datagrams of a channel that do not name their own: the first from their node, of those that
+/// are neither sound nor picture if there are any; where none comes from there, the first of the channel.
+fn carried(plan: &Plan, channel: u16, from: u16) -> u16 {
+    let rank = |f: &FlowPlan| {
+        let mut on = f.path.iter().filter(|v| v.channel == Some(channel)).peekable();
+        on.peek()?;
+        let leaves = on.any(|v| plan.components[usize::from(v.component)].node == from);
+        Some((!leaves, matches!(f.name.rsplit('/').next(), Some("audio" | "video"))))
+    };
+    let ranked = plan.flows.iter().zip(0..).filter_map(|(f, number)| Some((rank(f)?, number)));
+    ranked.min().map_or(ASIDE_CLASS, |(_, number)| number)
 }
 
 /// Headers that are there only because the transport's own IP packets ride in UDP on sockets (DECISIONS 16).
@@ -167,5 +182,54 @@ fn encapsulation_bytes(plan: &Plan, channel: u16) -> u32 {
         8 + 20
     } else {
         0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{json, Value};
+    use tcps_wire::telehaptic::{
+        trailer::{self, Position},
+        Repr,
+    };
+
+    fn plan(transport: &str) -> Plan {
+        let flow = |name: &str, direction: &str, ends: [u16; 2]| {
+            let path = json!([{"component": ends[0], "channel": 0}, {"component": ends[1]}]);
+            json!({"name": name, "session": 0, "direction": direction, "period_ns": 1_000_000, "codec": "raw",
+                   "source": {"kind": "generated", "bytes": 12}, "sink": {"kind": "count"}, "path": path})
+        };
+        let component = |n: u16| json!({"name": format!("c{n}"), "kind": "srv", "session": 0, "node": n});
+        let plan: Value = json!({
+            "name": "p", "seed": 1, "duration_ns": 1, "sessions": ["a"], "nodes": [{"name": "n0"}, {"name": "n1"}],
+            "channels": [{"name": "c", "session": 0, "a": 0, "b": 1, "transport": transport}],
+            "components": [component(0), component(1)],
+            "flows": [flow("kinematic", "forward", [0, 1]), flow("a/video", "backward", [1, 0]),
+                      flow("a/haptic", "backward", [1, 0])],
+        });
+        serde_json::from_value(plan).unwrap()
+    }
+
+    #[test]
+    fn a_merged_packet_is_accounted_to_its_flow_and_oldest_sample_as_in_virtual_time() {
+        let (mut packet, plan) = (Vec::new(), plan("dpm"));
+        let (audio, video, delay_us) = (None, None, None);
+        let head = Repr {
+            fragments: 2,
+            repeated: false,
+            delay_us,
+            timestamp_ms: 0,
+            audio,
+            video,
+            has_trailer: true,
+        };
+        head.emit(&mut packet);
+        packet.extend_from_slice(&[0; 24]);
+        trailer::emit(&[], &[Position { sample: 0, index: 515, origin_ns: 0 }], &[], &mut packet);
+        assert_eq!(account(&plan, Some(0), 1, &packet, 999), (2, 515, 8 + 24 + 54), "haptic, not video");
+        assert_eq!(account(&plan, Some(0), 0, &packet, 999), (0, 515, 8 + 24 + 54));
+        assert_eq!(account(&plan, Some(0), 1, b"a report", 99), (2, 0, 99));
+        assert_eq!(account(&plan, None, 1, &packet, 99), (ASIDE_CLASS, 0, 99));
     }
 }

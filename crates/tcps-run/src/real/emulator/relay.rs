@@ -1,8 +1,9 @@
 //! The loop of the emulator: from ports into the network, and out again when the network says so.
 
-use super::{Entered, Ports, Taken};
+use super::{journey::Journey, Entered, Ports, Taken};
 use crate::{
     background::BusyNetwork,
+    network_rows,
     node::histogram,
     plan::{Action, Plan},
     real::{
@@ -12,7 +13,7 @@ use crate::{
         socket::MAX_DATAGRAM,
         wait::{privileges, Waiter},
     },
-    report::{Emulated, NodeSelf, RealSelf, Report, Spread},
+    report::{NodeSelf, RealSelf, Report, Spread},
 };
 use hdrhistogram::Histogram;
 use std::{
@@ -23,7 +24,7 @@ use tcps_core::{
     record::{Kind, Record},
     time::{Time, NEVER},
 };
-use tcps_net::{LinkChange, NetEvent, Packet, ASIDE_CLASS};
+use tcps_net::{LinkChange, NetEvent, Packet};
 
 /// Datagrams taken from a port before the others have their turn.
 const BATCH: usize = 64;
@@ -38,16 +39,6 @@ struct Letter {
     entered: Time,
     bytes: Vec<u8>,
     copies: u16,
-}
-
-/// Set against delivered, for one ordered pair of nodes.
-struct Journey {
-    set: Histogram<u64>,
-    delivered: Histogram<u64>,
-    error: Histogram<u64>,
-    lost: u64,
-    /// Packets that the network delivered and the kernel would not take.
-    unsent: u64,
 }
 
 /// The emulator with its nodes joined, ready to start.
@@ -222,19 +213,9 @@ impl Relay {
                 NetEvent::Duplicated { packet, .. } => self.letters[packet.payload as usize].copies += 1,
                 NetEvent::Dropped { at, packet, link, reason } => {
                     let from = self.letters[packet.payload as usize].from;
-                    self.paths.entry((from, packet.dst)).or_insert_with(Journey::new).lost += 1;
-                    if packet.class != ASIDE_CLASS {
-                        let row = Record {
-                            value: at - packet.sent_ns,
-                            index: packet.index,
-                            size: packet.wire_bytes,
-                            flow: packet.class,
-                            point: link,
-                            detail: reason as u8,
-                            ..Record::new(at, Kind::Dropped)
-                        };
-                        self.ring.push(&row);
-                    }
+                    self.paths.entry((from, packet.dst)).or_insert_with(Journey::new).lose();
+                    let row = network_rows::dropped(at, &packet, link, reason);
+                    row.iter().for_each(|row| self.ring.push(row));
                     self.let_go(packet.payload);
                 }
             }
@@ -246,15 +227,10 @@ impl Relay {
         let (arrived, from, exit) = (letter.arrived, letter.from, letter.exit);
         let set = (at - letter.entered).max(0);
         let went = self.ports.deliver(exit, packet.dst, packet.dscp, &letter.bytes);
-        let sent = self.clock.now();
+        let sent = went.then(|| self.clock.now());
         let path = self.paths.entry((from, packet.dst)).or_insert_with(Journey::new);
-        if went {
-            let _ = path.set.record(set as u64);
-            let _ = path.delivered.record((sent - arrived).max(0) as u64);
-            let _ = path.error.record((sent - arrived - set).max(0) as u64);
-        } else {
-            path.unsent += 1;
-        }
+        path.leaves(at, packet.wire_bytes);
+        path.left(set, arrived, sent, packet.wire_bytes);
         self.let_go(packet.payload);
     }
 
@@ -291,13 +267,9 @@ impl Relay {
         if now < self.probe_at {
             return;
         }
-        for (id, link) in plan.network.links.iter().enumerate() {
-            if link.rate_bps.is_some() || link.opportunities_ns.is_some() {
-                let q = self.network.queue(now, id as u16);
-                let value = q.wait_ns;
-                let (index, size, point) = (q.packets as u32, q.bytes as u32, id as u16);
-                self.ring.push(&Record { value, index, size, point, ..Record::new(now, Kind::Queue) });
-            }
+        for link in network_rows::queued_links(plan) {
+            let found = self.network.queue(now, link);
+            self.ring.push(&network_rows::queue(now, link, found));
         }
         let period = plan.queue_probe_ns.unwrap_or(NEVER).max(1);
         self.probe_at += period * ((now - self.probe_at) / period + 1);
@@ -311,8 +283,7 @@ impl Relay {
         let name = |n: u16| plan.nodes[n as usize].name.as_str();
         let stamps = self.ports.stamps();
         for ((from, to), p) in self.paths.iter().filter(|(_, p)| p.decided() > 0) {
-            let times = (&p.set, &p.delivered, &p.error);
-            report.emulator.push(Emulated::new(stamps, name(*from), name(*to), times, p.decided(), p.lost));
+            report.emulator.push(p.report(stamps, name(*from), name(*to)));
         }
         report.nodes.push(NodeSelf {
             name: "emulator".into(),
@@ -334,16 +305,5 @@ impl Relay {
             ..NodeSelf::default()
         });
         report
-    }
-}
-
-impl Journey {
-    /// Packets whose fate is known; those under way at the end are neither lost nor delivered.
-    fn decided(&self) -> u64 {
-        self.lost + self.unsent + self.delivered.len()
-    }
-
-    fn new() -> Self {
-        Self { set: histogram(), delivered: histogram(), error: histogram(), lost: 0, unsent: 0 }
     }
 }

@@ -81,7 +81,8 @@ impl Taps {
         let udp = packet.udp();
         let channel = udp.as_ref().and_then(|u| self.channels.get(&(to, u.port)).copied());
         let payload = udp.map_or(&[][..], |u| &bytes[u.payload]);
-        let (class, index, wire_bytes) = account(plan, channel, payload, bytes.len() as u32 + LINK_BYTES);
+        let (class, index, wire_bytes) =
+            account(plan, channel, from, payload, bytes.len() as u32 + LINK_BYTES);
         let (exit, len, dscp) = (usize::from(to), bytes.len(), packet.dscp());
         Some(Entered { from, to, exit, arrived, len, class, index, dscp, wire_bytes })
     }

@@ -1,0 +1,106 @@
+//! Time-aware gates in front of classes of packets. [IEEE 2015 §8.6.8.4]
+//!
+//! ```text
+//! list     |<-- 250 us: class 0 -->|<------ 750 us: class 1 ------>| and again from time 0
+//! class 0 --/ --+
+//!               +-- most urgent class whose gate is open long enough for its first packet --> line
+//! class 1 --/ --+
+//! ```
+//! A packet starts only if its gate stays open until its last byte has left, so that what the list keeps free for a
+//! class is free when its gate opens. Each class has a queue of its own, with the limit of the link.
+
+use super::{by_code_point, fifo::Fifo, Limit, QueueDiscipline, Refused};
+use crate::{packet::Parcel, windows::Windows};
+use tcps_core::{
+    record::DropReason,
+    time::{serialisation_ns, Time, NEVER},
+};
+
+/// Spans of a list, each with the classes whose gates are open during it.
+pub type GateList = [(Time, Vec<u8>)];
+
+/// A queue and a gate per class, most urgent first.
+pub struct Gates {
+    queues: Vec<(Fifo, Windows)>,
+    class_of: [u8; 256],
+    limit: Limit,
+    rate_bps: f64,
+}
+
+impl Gates {
+    /// Classes by their code points, the last one taking the rest, behind the gates of a list.
+    pub fn new(limit: Limit, classes: &[Vec<u8>], list: &GateList) -> Self {
+        let queue = |class: usize| (Fifo::default(), windows(list, class));
+        let queues = (0..classes.len()).map(queue).collect();
+        Self { queues, class_of: by_code_point(classes), limit, rate_bps: f64::INFINITY }
+    }
+
+    /// When the first packet of a class may start; `None` if it fits into no window.
+    fn start(&self, class: usize, now: Time, bytes: u32) -> Option<Time> {
+        self.queues[class].1.start(now, serialisation_ns(bytes, self.rate_bps))
+    }
+}
+
+/// When the gate of a class is open.
+fn windows(list: &GateList, class: usize) -> Windows {
+    let (mut open, mut at) = (Vec::new(), 0);
+    for (span, classes) in list {
+        if classes.iter().any(|&c| usize::from(c) == class) {
+            open.push((at, at + span));
+        }
+        at += span;
+    }
+    Windows::new(at, &open)
+}
+
+impl QueueDiscipline for Gates {
+    fn enqueue(&mut self, parcel: Parcel, straight: bool, refused: &mut Vec<Refused>) {
+        let bytes = parcel.packet.wire_bytes;
+        let class = usize::from(self.class_of[usize::from(parcel.packet.dscp)]);
+        let start = self.start(class, parcel.at, bytes);
+        let queue = &mut self.queues[class].0;
+        let straight = straight && start == Some(parcel.at);
+        if start.is_none() {
+            refused.push((parcel.packet, DropReason::Managed));
+        } else if straight || self.limit.admits(queue.packets(), queue.bytes(), bytes) {
+            queue.push(parcel);
+        } else {
+            refused.push((parcel.packet, DropReason::Full));
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<Parcel> {
+        for class in 0..self.queues.len() {
+            while let Some(bytes) = self.queues[class].0.head_bytes() {
+                match self.start(class, now, bytes) {
+                    Some(start) if start <= now => return self.queues[class].0.pop(),
+                    Some(_) => break,
+                    // It came when the line was faster.
+                    None => {
+                        refused.extend(self.queues[class].0.pop().map(|p| (p.packet, DropReason::Managed)))
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn opens(&self, now: Time) -> Time {
+        let start = |(class, (queue, _)): (usize, &(Fifo, Windows))| {
+            queue.head_bytes().map(|bytes| self.start(class, now, bytes).unwrap_or(now))
+        };
+        self.queues.iter().enumerate().filter_map(start).min().unwrap_or(NEVER)
+    }
+
+    fn packets(&self) -> u64 {
+        self.queues.iter().map(|q| q.0.packets()).sum()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.queues.iter().map(|q| q.0.bytes()).sum()
+    }
+
+    fn set_rate(&mut self, rate_bps: f64) {
+        self.rate_bps = rate_bps;
+    }
+}

@@ -1,0 +1,120 @@
+//! Set against delivered, for one ordered pair of nodes: what the network said, and what was done.
+
+use crate::{node::histogram, report::Emulated};
+use hdrhistogram::Histogram;
+use tcps_core::time::{Time, MS};
+
+/// The shortest span of which a rate is told.
+const SHORTEST_NS: Time = 100 * MS;
+
+/// Packets from one node to another.
+pub(super) struct Journey {
+    set: Histogram<u64>,
+    delivered: Histogram<u64>,
+    error: Histogram<u64>,
+    set_rate: Rate,
+    delivered_rate: Rate,
+    lost: u64,
+    /// Packets that the network delivered and the kernel would not take.
+    unsent: u64,
+}
+
+/// Bytes between the first and the last moment.
+#[derive(Debug, Default)]
+struct Rate {
+    span: Option<(Time, Time)>,
+    /// Those behind the first packet.
+    bytes: u64,
+}
+
+impl Rate {
+    fn note(&mut self, at: Time, bytes: u32) {
+        match &mut self.span {
+            None => self.span = Some((at, at)),
+            Some((first, last)) => {
+                (*first, *last) = ((*first).min(at), (*last).max(at));
+                self.bytes += u64::from(bytes);
+            }
+        }
+    }
+
+    /// In bit/s; none over less than the shortest span.
+    fn bps(&self) -> Option<f64> {
+        let span_ns = self.span.map(|(first, last)| last - first).filter(|ns| *ns >= SHORTEST_NS)?;
+        Some(self.bytes as f64 * 8e9 / span_ns as f64)
+    }
+}
+
+impl Journey {
+    pub(super) fn new() -> Self {
+        Self {
+            set: histogram(),
+            delivered: histogram(),
+            error: histogram(),
+            set_rate: Rate::default(),
+            delivered_rate: Rate::default(),
+            lost: 0,
+            unsent: 0,
+        }
+    }
+
+    /// The network has dropped a packet.
+    pub(super) fn lose(&mut self) {
+        self.lost += 1;
+    }
+
+    /// The network says that a packet of `bytes` on the wire leaves at `at`, `set` after it came in.
+    pub(super) fn leaves(&mut self, at: Time, bytes: u32) {
+        self.set_rate.note(at, bytes);
+    }
+
+    /// It has left at `sent`, or the kernel would not take it.
+    pub(super) fn left(&mut self, set: Time, arrived: Time, sent: Option<Time>, bytes: u32) {
+        let Some(sent) = sent else { return self.unsent += 1 };
+        self.delivered_rate.note(sent, bytes);
+        let _ = self.set.record(set.max(0) as u64);
+        let _ = self.delivered.record((sent - arrived).max(0) as u64);
+        let _ = self.error.record((sent - arrived - set).max(0) as u64);
+    }
+
+    /// Packets whose fate is known; those under way at the end are neither lost nor delivered.
+    pub(super) fn decided(&self) -> u64 {
+        self.lost + self.unsent + self.delivered.len()
+    }
+
+    /// Its line in the report; `stamps` says what tells when packets entered.
+    pub(super) fn report(&self, stamps: &'static str, from: &str, to: &str) -> Emulated {
+        let delays = (&self.set, &self.delivered, &self.error);
+        let rates = (self.set_rate.bps(), self.delivered_rate.bps());
+        Emulated::new(stamps, format!("{from} -> {to}"), delays, rates, self.decided(), self.lost)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_bytes_over_the_span_between_the_first_and_the_last() {
+        let mut rate = Rate::default();
+        (0..=100).for_each(|n| rate.note(5 * MS + n * 10 * MS, 1250));
+        assert_eq!(rate.bps(), Some(1e6), "1250 bytes every 10 ms");
+        let mut short = Rate::default();
+        (0..10).for_each(|n| short.note(n * 10 * MS, 1250));
+        assert_eq!((short.bps(), Rate::default().bps()), (None, None), "too short to tell");
+    }
+
+    #[test]
+    fn an_emulator_that_falls_behind_delivers_less_than_is_set() {
+        let mut journey = Journey::new();
+        for n in 0..1000 {
+            let at = n * MS;
+            journey.leaves(at + 10 * MS, 125);
+            journey.left(10 * MS, at, Some(at + 10 * MS + n * MS / 10), 125);
+        }
+        let told = serde_json::to_value(journey.report("kernel", "a", "b")).unwrap();
+        let rate = |key: &str| told[key].as_f64().unwrap();
+        assert!((rate("set_rate_bps") - 1e6).abs() < 1.0, "{told}");
+        assert!((rate("delivered_rate_bps") - 1e6 / 1.1).abs() < 1.0, "{told}");
+    }
+}

@@ -1,0 +1,92 @@
+"""Options that would have no effect, or cannot be kept, are refused; what is printed for programs is JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import sample_run
+from typer.testing import CliRunner
+
+from tcpsbed.cli.app import app
+
+REFUSED = {
+    "a column of the built-in hand": (
+        ["predict", "compare", "--columns", "x,y"],
+        '--columns: found "x,y"; allowed: with a recording of your own',
+    ),
+    "a rate of the built-in hand": (
+        ["predict", "compare", "--rate", "500 Hz"],
+        '--rate: found "500 Hz"; allowed: with a recording of your own',
+    ),
+    "a rise time that nothing counts": (
+        ["map", "{step}", "--rise", "50"],
+        "--rise: found 50; allowed: --reliability with it",
+    ),
+    "a loop that is not there": (
+        ["map", "{step}", "--loop", "left"],
+        '--loop: found "left"; allowed: tactile-teleoperator',
+    ),
+    "a cap below the floor": (
+        ["latency", "{step}", "--floor", "50", "--cap", "20"],
+        "--cap: found 20, below the floor of 50; allowed: 50 or more",
+    ),
+}
+
+
+def run(scenarios: Path, words: list[str]) -> tuple[int, str, str]:
+    """Status, output and messages of a command."""
+    done = CliRunner().invoke(app, [word.format(step=scenarios / "step.toml") for word in words])
+    return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_options_without_effect_are_refused(scenarios: Path, case: str) -> None:
+    words, message = REFUSED[case]
+    status, printed, said = run(scenarios, words)
+    assert (status, printed) == (2, "") and said.startswith(f"tcpsbed: {message}")
+
+
+def test_a_scenario_with_two_loops_asks_which(scenarios: Path, tmp_path: Path) -> None:
+    text = (scenarios / "step.toml").read_text().replace('name = "step"', 'sessions = ["a", "b"]')
+    robot = next(line for line in text.splitlines() if line.startswith("tactile-teleoperator"))
+    robots = (
+        robot.replace(
+            "tactile-teleoperator = {", f'{name} = {{ kind = "tactile-teleoperator", session = "{session}",'
+        )
+        for name, session in (("left", "a"), ("right", "b"))
+    )
+    two = tmp_path / "two.toml"
+    two.write_text(text.replace(robot, "\n".join(robots)).partition("[measure]")[0])
+    few = ["--cells", "2x2", "--runs", "1", "--rtt", "0 ms..2 ms"]
+    status, printed, said = run(scenarios, ["map", str(two), *few])
+    assert (status, printed) == (2, "") and "--loop: found 2 loops; allowed: " in said
+    names = said.partition("allowed: ")[2].strip().split(", ")
+    assert len(names) == 2 and "right" in names[1]
+    status, printed, said = run(scenarios, ["map", str(two), *few, "--loop", names[1]])
+    assert status == 0 and "RTT" in printed, said
+
+
+def test_no_gains_are_json_too(scenarios: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tcpsbed.control.tuning.tune", lambda *_, **__: None)
+    status, printed, _ = run(scenarios, ["tune", "--rtt", "400 ms", "--json"])
+    assert status == 1 and json.loads(printed)["kp"] is None
+
+
+def test_figures_without_matplotlib_are_refused_before_anything_runs(
+    scenarios: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    status, printed, said = run(scenarios, ["reproduce", "hudson2001", "--short", "--out", str(tmp_path)])
+    assert (status, printed) == (2, "") and "found no matplotlib" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_summary_that_is_no_summary_is_told_by_check_qos(scenarios: Path, tmp_path: Path) -> None:
+    sample_run.write(tmp_path, name="x", world="virtual", seed=1, seconds=10.0)
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    (tmp_path / "summary.json").write_text(json.dumps(summary | {"flows": 3}))
+    status, _, said = run(scenarios, ["check-qos", str(tmp_path), "--profile", "telehaptics"])
+    assert status == 2 and "holds something else than tcpsbed writes" in said

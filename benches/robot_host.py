@@ -31,7 +31,9 @@ def round_of(seconds: float, drawn: bool) -> tuple[dict[str, int], int, int]:
         if drawn:
             size = {"width": 360, "height": 288, "rate_hz": 25.0}
             camera = CameraSource("mujoco-arm", {}, state, cameras=("left", "right"), **size)
-            threading.Thread(target=lambda: [pairs.__setitem__(0, pairs[0] + 1) for _ in camera], daemon=True).start()
+            threading.Thread(
+                target=lambda: [pairs.__setitem__(0, pairs[0] + 1) for _ in camera], daemon=True
+            ).start()
         begun = time.monotonic()
         while (now := time.monotonic()) < begun + seconds:
             robot.step(round((now - begun) * 1e9), START + 0.1 * np.sin(now), sense)
@@ -51,7 +53,8 @@ def main() -> None:
     for drawn, rounds in found.items():
         late = {p: np.median([late[p] for late, _, _ in rounds]) / 1000 for p in ("p50", "p99")}
         pairs = sum(n for _, _, n in rounds) / (3 * seconds)
-        print(f"{'drawing' if drawn else 'alone':8} late p50 {late['p50']:5.0f} us, p99 {late['p99']:5.0f} us; {pairs:.1f} pairs/s")
+        figures = f"late p50 {late['p50']:5.0f} us, p99 {late['p99']:5.0f} us; {pairs:.1f} pairs/s"
+        print(f"{'drawing' if drawn else 'alone':8} {figures}")
 
 
 if __name__ == "__main__":

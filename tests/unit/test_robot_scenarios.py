@@ -10,6 +10,8 @@ import pytest
 
 from tcpsbed import session
 from tcpsbed.analysis import Run, signals
+from tcpsbed.errors import ConfigError
+from tcpsbed.robots.microscope import ROW
 
 SENSE = "tactile-teleoperator.sense"
 
@@ -102,3 +104,23 @@ def test_two_operators_share_a_robot_each_with_delays_of_its_own(scenarios, tmp_
     assert far > near + 20
     _, sense = sensed(run)
     assert np.isfinite(sense).all()
+
+
+def test_a_file_of_a_robot_is_looked_for_beside_the_scenario(scenarios, tmp_path):
+    text = (scenarios / "microscope.toml").read_text().replace("stroke.csv", str(scenarios / "stroke.csv"))
+    (tmp_path / "mine.toml").write_text(text)
+    np.save(tmp_path / "flat.npy", np.full((64, 64), 12.0) + np.eye(64))
+    params = "components.tactile-teleoperator.robot.params"
+    sets = ['duration="0.5 s"', f'{params}.surface="flat.npy"', f'{params}.archive="kept.bin"']
+    run = session.run(tmp_path / "mine.toml", out=tmp_path / "out", set=sets)
+    assert run.summary["errors"] == []
+    rows = np.fromfile(tmp_path / "kept.bin", ROW)
+    assert 10 <= len(rows) <= 16 and rows["height"].max() < 5
+    with pytest.raises(ConfigError, match=r"other\.npy cannot be read.*allowed: a height map"):
+        session.run(tmp_path / "mine.toml", out=tmp_path / "out", set=[f'{params}.surface="other.npy"'])
+
+
+def test_an_unknown_robot_is_answered_with_those_there_are(scenarios, tmp_path):
+    sets = ['components.tactile-teleoperator.robot.run="microskope"']
+    with pytest.raises(ConfigError, match=r'found "microskope"; allowed: .*microscope'):
+        session.run(scenarios / "microscope.toml", out=tmp_path, set=sets)

@@ -29,6 +29,9 @@ pub struct FlowPlan {
     /// Larger is more urgent (priority scheduling of cores).
     #[serde(default)]
     pub priority: i32,
+    /// Its weight in a robot that several operators command.
+    #[serde(default = "one")]
+    pub authority: f64,
     /// A send holds the flow's next sample at that component until the first link has taken the packet.
     #[serde(default)]
     pub blocking_send: bool,
@@ -47,6 +50,10 @@ pub struct FlowPlan {
     pub playout: Option<Value>,
     /// The components on the way, source first.
     pub path: Vec<VisitPlan>,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 /// Directions.

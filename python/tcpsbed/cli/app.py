@@ -8,8 +8,10 @@ import sys
 import typer
 
 from tcpsbed.cli import (
+    bilateral,
     calibrate,
     check_qos,
+    console,
     doctor,
     latency,
     predict,
@@ -68,6 +70,7 @@ for module in (
     step,
     stability,
     tune,
+    bilateral,
     predict,
     check_qos,
     runs,
@@ -76,6 +79,7 @@ for module in (
     doctor,
     xlsx,
     reproduce,
+    console,
 ):
     module.register(app)
 

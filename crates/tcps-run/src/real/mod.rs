@@ -19,3 +19,4 @@ pub mod ring;
 pub mod session;
 pub mod socket;
 pub mod wait;
+mod worker;

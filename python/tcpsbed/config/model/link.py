@@ -237,6 +237,8 @@ class LinkSettings(Table):
     """Two links, two that share a medium, or only one from `from` to `to`; full if absent."""
     medium: str | None = None
     """The half-duplex medium (hub) that this link shares with all links that name it."""
+    dscp: Dscp | None = None
+    """Code point of the packets that it is for; absent: for all."""
 
 
 class Link(LinkSettings):

@@ -28,9 +28,12 @@ BENCHES = [
     "rate",
     "latency",
     "emulator",
+    "proxy",
     "hook_calls",
     "node_cost",
     "step_batch",
+    "step_real",
+    "edge_hold",
 ]
 
 

@@ -35,7 +35,9 @@ PACKAGES = {
     "hooks": ["errors"],
     "documents": ["errors"],
     "datasets": ["documents"],
-    "config": ["datasets", "_tcps"],
+    "media": ["datasets", "hooks"],
+    "robots": ["hooks"],
+    "config": ["datasets", "robots", "_tcps"],
     "worlds": ["config", "hooks", "_tcps"],
     "doctor": ["worlds"],
     "analysis": ["worlds"],
@@ -43,11 +45,12 @@ PACKAGES = {
     "session": ["analysis", "doctor"],
     "tcpsbed": ["session"],
     "sweep": ["tcpsbed", "report"],
-    "reproduce": ["tcpsbed", "report"],
+    "reproduce": ["tcpsbed", "report", "control", "media"],
     "control": ["tcpsbed", "report"],
     "qos": ["tcpsbed", "report"],
     "proxy": ["analysis", "report"],
-    "cli": ["sweep", "reproduce", "control", "qos", "proxy"],
+    "console": ["media"],
+    "cli": ["sweep", "reproduce", "control", "qos", "console", "proxy"],
 }
 
 Arrows = dict[str, dict[str, str]]

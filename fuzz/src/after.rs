@@ -99,6 +99,11 @@ pub fn merge_span(data: &[u8]) {
     script("merge-span", data);
 }
 
+/// `multipath`.
+pub fn multipath(data: &[u8]) {
+    script("multipath", data);
+}
+
 /// `nack`.
 pub fn nack(data: &[u8]) {
     script("nack", data);

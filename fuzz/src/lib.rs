@@ -17,7 +17,7 @@ mod wire;
 
 use tcps_net::{spec::NetworkSpec, Network};
 
-pub use after::{alphan, coarse_copy, irtp, merge_span, nack, smoothed_sctp, visual_haptic};
+pub use after::{alphan, coarse_copy, irtp, merge_span, multipath, nack, smoothed_sctp, visual_haptic};
 pub use rtp::{fec, rtcp, rtp};
 pub use streams::{quic, tcp};
 pub use sync::clocksync;
@@ -29,7 +29,7 @@ pub use wire::{bundle, clock, echo, header, ip, stream};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 25] = [
+pub const TARGETS: [(&str, Target); 26] = [
     ("bundle", bundle),
     ("stream", stream),
     ("header", header),
@@ -52,6 +52,7 @@ pub const TARGETS: [(&str, Target); 25] = [
     ("coarse_copy", coarse_copy),
     ("irtp", irtp),
     ("merge_span", merge_span),
+    ("multipath", multipath),
     ("nack", nack),
     ("smoothed_sctp", smoothed_sctp),
     ("visual_haptic", visual_haptic),

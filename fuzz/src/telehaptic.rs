@@ -9,7 +9,7 @@ use tcps_core::{
     time::{Time, MS},
 };
 use tcps_transport::{endpoint, ChannelContext, Side};
-use tcps_wire::{format, report, telehaptic as wire, Format};
+use tcps_wire::{format, probe, report, telehaptic as wire, Format};
 
 fn make(name: &str, params: &Value, side: Side) -> Box<dyn Endpoint> {
     let flows =
@@ -17,8 +17,13 @@ fn make(name: &str, params: &Value, side: Side) -> Box<dyn Endpoint> {
     endpoint(name, params, side, &ChannelContext::of(&flows)).expect("good parameters")
 }
 
-/// The packet: parts lie inside it, and header and trailer come out as they were. The report: as it was.
+/// The packet: parts lie inside it, and header and trailer come out as they were. The report and the probe: as they were.
 pub fn telehaptic(data: &[u8]) {
+    if let Ok(packet) = probe::Packet::new_checked(data) {
+        let mut out = Vec::new();
+        probe::Repr::parse(&packet).emit(&mut out);
+        assert_eq!(out, data);
+    }
     if let Ok(packet) = report::Packet::new_checked(data) {
         let _ = report::Repr::parse(&packet).map(|r| r.emit(&mut Vec::new()));
     }
@@ -44,7 +49,23 @@ pub fn telehaptic(data: &[u8]) {
 /// Datagrams from anybody, samples, time-outs and jumps of time, for each controller: nothing is delivered from a
 /// refused datagram, and no deadline lies in the past.
 pub fn telehaptic_any(data: &[u8]) {
-    const NAMES: [&str; 6] = ["no-merge", "fixed-k", "dpm", "dpm-holdup", "dpm-g", "rtcp-report"];
+    const NAMES: [&str; 15] = [
+        "no-merge",
+        "fixed-k",
+        "dpm",
+        "dpm-holdup",
+        "dpm-g",
+        "rtcp-report",
+        "dpm-q",
+        "loss-triggered",
+        "nafcah",
+        "napas",
+        "etp",
+        "pahcp",
+        "admux",
+        "scream",
+        "gcc",
+    ];
     let (mut script, mut buf, mut now) = (Script(data), Vec::new(), 0);
     let name = NAMES[script.number::<1>() as usize % NAMES.len()];
     let mut end = make(name, &Value::Null, Side::B);

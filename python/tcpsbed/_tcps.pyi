@@ -50,6 +50,9 @@ def check_hook(name: str, params_json: str, *, kind: str = "work") -> None:
 def check_robot(name: str, params_json: str) -> None:
     """Raises `ValueError` where a run would refuse the robot. Paths must be resolved."""
 
+def check_playout(kind: str, params_json: str) -> None:
+    """Raises `ValueError` where a run would refuse the playout policy with these parameters."""
+
 def version() -> str:
     """Version of the native module."""
 
@@ -58,6 +61,9 @@ def time_hook(code_json: str, rounds: int) -> list[float]:
 
 def step_batch(spec_json: str) -> str:
     """The step experiment in every cell of a grid, on all cores; returns the cells' figures as JSON."""
+
+def bilateral(spec_json: str, wanted: Sequence[float]) -> list[list[float]]:
+    """A bilateral scheme at 1 kHz; for each tick x, v of the device, x of the slave, force, contact, energy, messages."""
 
 def replay_predictor(
     name: str, params_json: str, rows: Sequence[float], columns: int, period_ns: int, horizons: Sequence[int]

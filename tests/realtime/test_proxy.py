@@ -275,7 +275,8 @@ def test_beyond_the_margin_it_is_marked_and_ends_with_1():
             "3 s",
         ]
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(1.5)
+        assert child.stderr is not None
+        assert "7321/udp" in child.stderr.readline(), "it listens"
         with client(7321) as talk:
             for _ in range(150):
                 talk.send(b"hand")

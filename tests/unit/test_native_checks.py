@@ -37,6 +37,7 @@ def test_what_a_run_takes_is_taken(predictor):
     _tcps.check_hook("linear", json.dumps({"over": 3}))
     _tcps.check_hook(f"{predictor}:Zoh", json.dumps({"horizon_ns": 5}), kind="predict")
     _tcps.check_robot("wall_mass", "null")
+    _tcps.check_playout("moon", json.dumps({"percentile": 99.9}))
     _tcps.check_robot(f"{predictor}:Arm", "{}")
 
 
@@ -49,6 +50,13 @@ def test_what_a_run_takes_is_taken(predictor):
         ("hook", "linear", {"colour": 1}, "colour"),
         ("hook", "zho", {}, "zoh"),
         ("hook", "/nowhere/lib.so:hold", {}, "cannot be loaded"),
+        (
+            "playout",
+            "fixed",
+            {"window_ns": 5},
+            'playout has no parameter "window_ns"; allowed: kind, delay_ns',
+        ),
+        ("playout", "later", {}, "hold, fixed"),
         ("robot", "wall_mass", {"mass_kg": -1}, "mass_kg"),
         ("robot", "/nowhere/robot.py:Arm", {}, "does not exist"),
     ],

@@ -27,7 +27,7 @@ def test_every_work_has_expected_values_and_every_value_a_reason() -> None:
     [("near", 30.3, True), ("near", 30.4, False), ("above", 29.8, True), ("below", 30.4, False)],
 )
 def test_a_tolerance_is_judged_as_it_says(compare: str, ours: float, holds: bool) -> None:
-    entry = expected.Expected("delay (ms)", 30.0, 0.35, compare, "a reason")
+    entry = expected.Expected("delay (ms)", 30.0, "published", 0.35, compare, "a reason")
     assert entry.holds(ours) is holds
 
 
@@ -37,12 +37,22 @@ def test_entries_that_make_no_sense_are_refused_with_their_place(tmp_path: Path)
         'item = "x"\nwhy = "y"\ntolerence = 3',
         'item = "x"',
         'item = "x"\nwhy = "y"\ncompare = "like"',
+        'item = "x"\nwhy = "y"\npublished = 1\nbasis = "hearsay"',
     ):
         file.write_text(f"[a.b]\n{text}\n", encoding="utf-8")
         with pytest.raises(DataError, match=r"a\.b"):
             expected.load("a", file)
     with pytest.raises(DataError, match="source tree"):
         expected.load("a", tmp_path / "none.toml")
+
+
+def test_a_value_says_where_it_comes_from() -> None:
+    gokhale = expected.load("gokhale2017")
+    keys = ("peak-haptic", "bound-460", "phase-2-260")
+    assert [gokhale[key].basis for key in keys] == ["published", "theory", "own reference"]
+    assert {entry.basis for entry in expected.load("dpm-q").values()} == {"aim"}
+    row = Study("abdullah2023", None).compare("stream-mean", 15.0)
+    assert (row.basis, row.verdict, row.to_json()["within"]) == ("", "nothing published", "nothing published")
 
 
 def test_an_item_without_an_entry_cannot_be_compared() -> None:

@@ -9,7 +9,11 @@
 //!
 //! A driver calls `handle_input` once, then `poll_output` until it gives `None`, then waits for `poll_timeout`.
 
-use crate::{record::Record, sample::Meta, time::Time};
+use crate::{
+    record::Record,
+    sample::{FlowId, Meta},
+    time::Time,
+};
 
 /// What can happen to an endpoint.
 #[derive(Debug)]
@@ -88,6 +92,8 @@ pub struct EndpointStats {
     pub refused: u64,
     /// Datagrams that carry again what was sent before.
     pub retransmits: u64,
+    /// Datagrams, or samples sent one at a time, whose acknowledgement was waited for in vain.
+    pub unanswered: u64,
 }
 
 /// A sans-IO transport endpoint: one side of a channel.
@@ -100,9 +106,17 @@ pub trait Endpoint: Send {
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
+    /// Code point of the datagram that was polled last, where the endpoint chooses its way by it; none: that of its flow.
+    fn dscp(&self) -> Option<u8> {
+        None
+    }
     /// Samples of a flow that it merges into a packet now.
     fn merging(&self) -> u16 {
         1
+    }
+    /// What the network lets it send of a flow, in bit/s; `None` where it does not know.
+    fn allowance_bps(&self, _flow: FlowId) -> Option<f64> {
+        None
     }
     /// What was refused or given up so far.
     fn stats(&self) -> EndpointStats {

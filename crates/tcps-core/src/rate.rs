@@ -1,9 +1,9 @@
 //! Rate control: what a sender learns of its packets, and what a controller makes of it.
 //!
 //! ```text
-//!   packets ──► network ──► receiver ──► delay, report, round trip ──► RateController ──► fragments, gap
+//!   packets ──► network ──► receiver ──► delay, report, round trip, arrivals ──► RateController ──► fragments
 //! ```
-//! A controller decides how many fragments a packet holds; it never sees bytes.
+//! A controller decides how many fragments a packet holds, and which samples are left out.
 
 use crate::time::Time;
 
@@ -16,6 +16,8 @@ pub enum Feedback {
     Report(Report),
     /// A probe has come back after this many nanoseconds.
     RoundTrip(Time),
+    /// What the receiver has told of one packet, the oldest packet first.
+    Arrival(Arrival),
 }
 
 /// The delay of one of the sender's packets.
@@ -50,6 +52,20 @@ pub struct Report {
     pub jitter_ns: Time,
 }
 
+/// What became of one packet.
+// [RFC 8888 §3.1]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// When it left, on the sender's clock.
+    pub sent_ns: Time,
+    /// Its size as links account for it.
+    pub wire_bytes: u32,
+    /// When it arrived, on the receiver's clock from a moment that nobody knows; absent if it never came.
+    pub arrived_ns: Option<Time>,
+    /// From its leaving to the arrival of what tells of it, without what that waited at the receiver; 0 if it never came.
+    pub round_trip_ns: Time,
+}
+
 /// A packet that has just left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sent {
@@ -75,8 +91,17 @@ pub trait RateController: Send {
     fn urgent(&mut self, _sample: &[u8]) -> bool {
         false
     }
-    /// Least time between packets; samples that come sooner are left out. 0 leaves none out.
-    fn gap_ns(&self) -> Time {
-        0
+    /// Whether a haptic sample that is made at `now` goes into a packet; those that do not are left out for good. One
+    /// with `must` goes whatever the answer is.
+    fn admits(&mut self, _now: Time, _sample: &[u8], _must: bool) -> bool {
+        true
+    }
+    /// Bytes of sound and picture that the fragment made at `now` may hold; absent if as many as there is room for.
+    fn media_bytes(&mut self, _now: Time) -> Option<usize> {
+        None
+    }
+    /// The longest time that a sample waits for others to be merged with; absent if it waits as long as it takes.
+    fn hold_ns(&self) -> Option<Time> {
+        None
     }
 }

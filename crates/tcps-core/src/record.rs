@@ -68,6 +68,17 @@ pub enum Kind {
     EchoSuperseded = 23,
     /// A sampler or an endpoint kept a sample back on purpose. `point` the component, or `NONE` of an endpoint.
     Suppressed = 24,
+    /// Playout has shown a sample. `point` the component, `value` its age, `size` its bytes.
+    Played = 33,
+    /// A sample came after the moment at which playout would have shown it. `point` the component, `value` its age.
+    Overdue = 34,
+    /// Playout left a sample out: to keep its queue short, or for a newer one. `point` the component, `value` its age.
+    Skipped = 35,
+    /// A tick of playout with nothing new: `index`, the sample shown last, stays. `point` the component.
+    Starved = 36,
+    /// A hook that watches over a flow went into another state. `detail` that state's number, `size` the former one's,
+    /// `value` the age of the newest good sample, `point` the component.
+    State = 38,
 }
 
 /// Why a packet was lost.
@@ -195,7 +206,7 @@ impl Record {
 
 impl Kind {
     /// All kinds in the order of their numbers.
-    pub const ALL: [Kind; 24] = [
+    pub const ALL: [Kind; 29] = [
         Kind::Sent,
         Kind::Delivered,
         Kind::Dropped,
@@ -220,14 +231,30 @@ impl Kind {
         Kind::Renumbered,
         Kind::EchoSuperseded,
         Kind::Suppressed,
+        Kind::Played,
+        Kind::Overdue,
+        Kind::Skipped,
+        Kind::Starved,
+        Kind::State,
     ];
 
     /// The kind with this number.
     #[inline]
     pub fn from_u8(n: u8) -> Option<Kind> {
-        Kind::ALL.get((n as usize).checked_sub(1)?).copied()
+        BY_NUMBER.get(n as usize).copied().flatten()
     }
 }
+
+/// Kinds by their numbers, some of which are not given.
+const BY_NUMBER: [Option<Kind>; 64] = {
+    let mut table = [None; 64];
+    let mut i = 0;
+    while i < Kind::ALL.len() {
+        table[Kind::ALL[i] as usize] = Some(Kind::ALL[i]);
+        i += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {
@@ -253,7 +280,7 @@ mod tests {
     #[test]
     fn unknown_kinds_are_refused() {
         let mut b = Record::new(0, Kind::Sent).to_bytes();
-        for bad in [0, 25, 255] {
+        for bad in [0, 25, 63, 64, 255] {
             b[30] = bad;
             assert_eq!(Record::from_bytes(&b), None);
         }

@@ -89,6 +89,8 @@ fn link(at: &At, l: &LinkSpec, vertices: usize, flows: &Flows) -> Result<(), Net
     at.need(l.from != l.to, "to", l.to, "let the link end at another vertex")?;
     l.rate_bps.map_or(Ok(()), |r| at.line_rate(r))?;
     at.span("delay_ns", l.delay_ns)?;
+    let dscp = l.dscp.unwrap_or(0);
+    at.need(dscp < 64, "dscp", dscp, "give a code point from 0 to 63")?;
     at.probability("duplicate", l.duplicate)?;
     at.probability("corrupt", l.corrupt)?;
     for o in &l.outages {

@@ -74,8 +74,8 @@ impl Network {
     /// The pure links that a packet at `v` for `dst` passes without stopping, their delay, and where it stops.
     fn fold(&self, mut v: u16, dst: u16) -> (Vec<u16>, Time, u16) {
         let (mut path, mut extra) = (Vec::new(), 0);
-        while v != dst && path.len() < self.links.len() {
-            let next = self.routes.next(v, dst);
+        while v != dst && self.routes.are_alike() && path.len() < self.links.len() {
+            let next = self.routes.next(v, dst, 0);
             match self.links.get(usize::from(next)) {
                 Some(link) if link.is_pure() => {
                     path.push(next);

@@ -167,9 +167,9 @@ impl Network {
         all
     }
 
-    /// The links from one vertex to another, as packets are routed now.
+    /// The links from one vertex to another, as packets without a mark are routed now.
     pub fn route(&self, from: u16, to: u16) -> Option<Vec<u16>> {
-        self.routes.path(from, to, &self.links)
+        self.routes.path(from, to, 0, &self.links)
     }
 
     /// Does everything before `now`, and returns `now`, or the latest moment seen if that is later.
@@ -235,7 +235,7 @@ impl Network {
             self.deliver(now, packet, damaged_by);
             return now;
         }
-        match self.routes.next(v, packet.dst) {
+        match self.routes.next(v, packet.dst, packet.dscp) {
             NO_LINK => {
                 self.report_drop(now, packet, NO_LINK, DropReason::NoRoute);
                 now

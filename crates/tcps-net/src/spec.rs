@@ -54,6 +54,9 @@ pub struct LinkSpec {
     /// Propagation.
     #[serde(default)]
     pub delay_ns: Time,
+    /// Code point of the packets that it is for; absent: for all.
+    #[serde(default)]
+    pub dscp: Option<u8>,
     /// Half-duplex medium (hub) that this link shares with all links that name it.
     #[serde(default)]
     pub medium: Option<String>,

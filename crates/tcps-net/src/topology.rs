@@ -4,11 +4,16 @@ use crate::{
     link::Link,
     spec::{NetworkSpec, Routing, TrafficModel, VbrModel},
 };
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, BinaryHeap},
+};
 use tcps_core::time::Time;
 
 /// No link.
 pub const NO_LINK: u16 = u16::MAX;
+/// Bit of a link's rank: it is for other packets too, and comes after those that are for this code point alone.
+const SHARED: u16 = 0x8000;
 /// Size of the packet that the delay policy thinks of.
 const DELAY_PACKET_BYTES: u32 = 100;
 
@@ -70,7 +75,8 @@ pub fn policy(routing: Routing) -> &'static dyn RoutingPolicy {
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
     vertices: usize,
-    next: Vec<u16>,
+    /// For all packets, then for those of each code point that some link is for.
+    tables: Vec<(Option<u8>, Vec<u16>)>,
 }
 
 impl Routes {
@@ -79,72 +85,62 @@ impl Routes {
         let up: Vec<bool> = links.iter().map(|l| l.is_up(now)).collect();
         let mut views: Vec<LinkView> = links.iter().map(view).collect();
         if spec.routing == Routing::Load {
-            let plain = Self::by(&Hops, spec.vertices.len(), links, &views, &up);
+            let plain = Self::by(&Hops, spec, links, &views, &up);
             for t in &spec.traffic {
-                for l in plain.path(t.from, t.to, links).unwrap_or_default() {
+                for l in plain.path(t.from, t.to, t.dscp, links).unwrap_or_default() {
                     views[usize::from(l)].load_bps += mean_rate_bps(spec, &t.model);
                 }
             }
         }
-        Self::by(policy(spec.routing), spec.vertices.len(), links, &views, &up)
+        Self::by(policy(spec.routing), spec, links, &views, &up)
     }
 
     fn by(
         policy: &dyn RoutingPolicy,
-        vertices: usize,
+        spec: &NetworkSpec,
         links: &[Link],
         views: &[LinkView],
         up: &[bool],
     ) -> Self {
-        let mut into = vec![Vec::new(); vertices];
-        for (i, link) in links.iter().enumerate().filter(|(i, _)| up[*i]) {
-            into[usize::from(link.to)].push((i, usize::from(link.from), policy.cost(&views[i])));
-        }
-        let mut routes = Self { vertices, next: vec![NO_LINK; vertices * vertices] };
-        for dst in 0..vertices {
-            routes.towards(dst, &into);
+        let vertices = spec.vertices.len();
+        let marks: BTreeSet<u8> = spec.links.iter().filter_map(|l| l.dscp).collect();
+        let mut routes = Self { vertices, tables: Vec::new() };
+        for mark in std::iter::once(None).chain(marks.into_iter().map(Some)) {
+            let open = |i: usize| up[i] && spec.links[i].dscp.is_none_or(|dscp| Some(dscp) == mark);
+            let mut into = vec![Vec::new(); vertices];
+            for (i, link) in links.iter().enumerate().filter(|(i, _)| open(*i)) {
+                let own = mark.is_some() && spec.links[i].dscp == mark;
+                let rank = i as u16 | if own { 0 } else { SHARED };
+                into[usize::from(link.to)].push((rank, usize::from(link.from), policy.cost(&views[i])));
+            }
+            let mut next = vec![NO_LINK; vertices * vertices];
+            (0..vertices).for_each(|dst| towards(&mut next, vertices, dst, &into));
+            routes.tables.push((mark, next));
         }
         routes
     }
 
-    /// Shortest paths from everywhere to one vertex (Dijkstra), by (cost, hops, number of the link).
-    fn towards(&mut self, dst: usize, into: &[Vec<(usize, usize, u64)>]) {
-        let mut best = vec![(u64::MAX, u32::MAX, NO_LINK); self.vertices];
-        let mut open = BinaryHeap::from([Reverse((0u64, 0u32, dst))]);
-        best[dst] = (0, 0, NO_LINK);
-        while let Some(Reverse((cost, hops, v))) = open.pop() {
-            if (cost, hops) != (best[v].0, best[v].1) {
-                continue;
-            }
-            for &(link, from, link_cost) in &into[v] {
-                let way = (cost.saturating_add(link_cost), hops + 1, link as u16);
-                if from != dst && way < best[from] {
-                    best[from] = way;
-                    open.push(Reverse((way.0, way.1, from)));
-                }
-            }
-        }
-        for (v, b) in best.iter().enumerate() {
-            self.next[v * self.vertices + dst] = b.2;
-        }
+    /// Whether all packets for a vertex go the same way.
+    pub fn are_alike(&self) -> bool {
+        self.tables.len() <= 1
     }
 
-    /// The link that leads from `v` towards `dst`, or `NO_LINK`.
+    /// The link that leads packets with this code point from `v` towards `dst`, or `NO_LINK`.
     #[inline]
-    pub fn next(&self, v: u16, dst: u16) -> u16 {
+    pub fn next(&self, v: u16, dst: u16, dscp: u8) -> u16 {
         let (v, dst) = (usize::from(v), usize::from(dst));
-        if v < self.vertices && dst < self.vertices {
-            self.next[v * self.vertices + dst]
-        } else {
-            NO_LINK
+        let marked = self.tables.iter().skip(1).find(|(mark, _)| *mark == Some(dscp));
+        match marked.or(self.tables.first()) {
+            Some((_, next)) if v < self.vertices && dst < self.vertices => next[v * self.vertices + dst],
+            _ => NO_LINK,
         }
     }
 
-    /// All links from one vertex to another.
-    pub fn path(&self, from: u16, to: u16, links: &[Link]) -> Option<Vec<u16>> {
+    /// All links of packets with this code point from one vertex to another.
+    pub fn path(&self, from: u16, to: u16, dscp: u8, links: &[Link]) -> Option<Vec<u16>> {
         let (mut path, mut v) = (Vec::new(), from);
         while v != to {
-            let link = self.next(v, to);
+            let link = self.next(v, to, dscp);
             if link == NO_LINK || path.len() > links.len() {
                 return None;
             }
@@ -152,6 +148,28 @@ impl Routes {
             v = links[usize::from(link)].to;
         }
         Some(path)
+    }
+}
+
+/// Shortest paths from everywhere to one vertex (Dijkstra), by (cost, hops, rank of the link).
+fn towards(next: &mut [u16], vertices: usize, dst: usize, into: &[Vec<(u16, usize, u64)>]) {
+    let mut best = vec![(u64::MAX, u32::MAX, NO_LINK); vertices];
+    let mut open = BinaryHeap::from([Reverse((0u64, 0u32, dst))]);
+    best[dst] = (0, 0, NO_LINK);
+    while let Some(Reverse((cost, hops, v))) = open.pop() {
+        if (cost, hops) != (best[v].0, best[v].1) {
+            continue;
+        }
+        for &(rank, from, link_cost) in &into[v] {
+            let way = (cost.saturating_add(link_cost), hops + 1, rank);
+            if from != dst && way < best[from] {
+                best[from] = way;
+                open.push(Reverse((way.0, way.1, from)));
+            }
+        }
+    }
+    for (v, b) in best.iter().enumerate() {
+        next[v * vertices + dst] = if b.2 == NO_LINK { NO_LINK } else { b.2 & !SHARED };
     }
 }
 

@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::{arrivals, call_until, drops, link, network, packet};
+use common::{arrivals, call_until, drops, link, network, packet, run};
 use tcps_core::time::{MS, SECOND};
 use tcps_net::{
     spec::{NetworkSpec, Routing, TrafficModel, TrafficSpec},
-    LinkChange, Network,
+    LinkChange, Network, Packet,
 };
 
 /// ```text
@@ -53,6 +53,29 @@ fn each_policy_takes_its_own_path() {
         });
     }
     assert_eq!(route(&loaded), Some(vec![3, 4]), "the direct link and a2 are loaded");
+}
+
+/// A link for one code point carries those packets alone; they go where all go when it is no way for them.
+#[test]
+fn marked_packets_go_over_the_links_that_are_for_them() {
+    let mut spec = fork(Routing::Hops);
+    spec.links[0].dscp = Some(9);
+    let mut net = Network::new(&spec, &[], 1).expect("valid");
+    let marked = |n: u32, dscp: u8, at: i64| Packet { dscp, ..packet(n, 3, 125, at) };
+    let sent = (0u32..).zip([0, 9, 9, 46]).map(|(n, dscp)| marked(n, dscp, 0));
+    let events = run(&mut net, sent, SECOND);
+    let mut got: Vec<(u32, i64)> = arrivals(&events).into_iter().map(|(p, at)| (p.payload, at)).collect();
+    got.sort_unstable();
+    // 1 ms a packet: 0 and 3 over a1 and a2, 1 and 2 over the direct link.
+    assert_eq!(got, [(0, 6 * MS), (1, 10 * MS), (2, 11 * MS), (3, 7 * MS)]);
+    assert_eq!(net.route(0, 3), Some(vec![1, 2]));
+    net.change_link(SECOND, 0, &LinkChange { up: Some(false), ..LinkChange::default() }).expect("a link");
+    net.reroute(SECOND);
+    let events = run(&mut net, [marked(4, 9, SECOND)], 2 * SECOND);
+    assert_eq!(arrivals(&events).len(), 1, "without it, the way of all");
+    spec.links[0].dscp = Some(64);
+    let refused = Network::new(&spec, &[], 1).err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(refused.contains("from 0 to 63"), "{refused}");
 }
 
 #[test]

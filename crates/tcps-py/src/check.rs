@@ -4,8 +4,11 @@ use crate::hooks::PythonHooks;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::Value;
 use std::fmt::Display;
-use tcps_run::{code, plan::CodePlan};
-use tcps_transport::{ChannelContext, Side};
+use tcps_run::{
+    code::{self, Shape},
+    plan::{CodePlan, StepKind},
+};
+use tcps_transport::{playout, ChannelContext, Side};
 
 fn refused(e: impl Display) -> PyErr {
     PyValueError::new_err(e.to_string())
@@ -31,7 +34,12 @@ pub fn check_transport(name: &str, params_json: &str) -> PyResult<()> {
 #[pyo3(signature = (name, params_json, *, kind="work"))]
 pub fn check_hook(name: &str, params_json: &str, kind: &str) -> PyResult<()> {
     let plan = CodePlan::named(name, params_of(params_json)?);
-    code::hook(&plan, kind == "decode", kind == "code", &mut PythonHooks).map(drop).map_err(refused)
+    let kind = match kind {
+        "decode" => StepKind::Decode,
+        "code" => StepKind::Code,
+        _ => StepKind::Work,
+    };
+    code::hook(&plan, Shape::of(kind), &mut PythonHooks).map(drop).map_err(refused)
 }
 
 /// Refuses a robot that a run would refuse.
@@ -39,4 +47,14 @@ pub fn check_hook(name: &str, params_json: &str, kind: &str) -> PyResult<()> {
 pub fn check_robot(name: &str, params_json: &str) -> PyResult<()> {
     let plan = CodePlan::named(name, params_of(params_json)?);
     code::robot(&plan, &mut PythonHooks).map(drop).map_err(refused)
+}
+
+/// Refuses a playout policy that a run would refuse.
+#[pyfunction]
+pub fn check_playout(kind: &str, params_json: &str) -> PyResult<()> {
+    let Value::Object(mut params) = params_of(params_json)? else {
+        return Err(refused("parameters: found no object"));
+    };
+    params.insert("kind".into(), kind.into());
+    playout::policy(&Value::Object(params)).map(drop).map_err(refused)
 }

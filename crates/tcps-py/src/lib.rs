@@ -10,6 +10,7 @@
 
 mod attach;
 mod batch;
+mod bilateral;
 mod check;
 mod hooks;
 mod playout;
@@ -154,9 +155,11 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check::check_transport, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_hook, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_robot, m)?)?;
+    m.add_function(wrap_pyfunction!(check::check_playout, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::time_hook, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_batch, m)?)?;
+    m.add_function(wrap_pyfunction!(bilateral::bilateral, m)?)?;
     m.add_function(wrap_pyfunction!(playout::playout, m)?)?;
     m.add_function(wrap_pyfunction!(predict::replay_predictor, m)?)?;
     m.add_function(wrap_pyfunction!(proxy::run_isolated, m)?)?;

@@ -19,8 +19,9 @@ pub(crate) fn playout(
     let params = serde_json::from_str(params_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
     let mut policy = policy(&params).map_err(|e| PyValueError::new_err(e.to_string()))?;
     let times = arrivals_ns.into_iter().zip(origins_ns).zip(indices);
-    let arrivals: Vec<_> =
-        times.map(|((at_ns, origin_ns), index)| Arrival { at_ns, origin_ns, index }).collect();
+    let arrivals: Vec<_> = times
+        .map(|((at_ns, origin_ns), index)| Arrival { at_ns, origin_ns, index, key: 0, token: 0 })
+        .collect();
     let acts = py.detach(|| play(policy.as_mut(), &arrivals, end_ns));
     let row = |act: Act| match act {
         Act::Played { at_ns, sample } => ("played", at_ns, i64::from(sample.index)),

@@ -1,13 +1,14 @@
 //! What lies between the loops of nodes and the network in virtual time, as `tcpsbed calibrate` measures it.
 //!
 //! ```text
-//! timer ── wake-up ──► loop ── send ──► network ── receive ──► loop
+//! timer ── wake-up ──► loop ── send ──► network ── [interrupt] ── receive ──► loop
 //! ```
 //! A loop goes on a wake-up later than a timer was set for; a datagram enters the network a send call after it was handed
 //! over, and the loop has it a receive after it arrived. Datagrams of a node keep their order. Without measured costs
-//! nothing here takes time, and nothing is drawn.
+//! nothing here takes time, and nothing is drawn. A card that gathers arrivals holds them until there are enough, or the
+//! first has waited long enough: then the kernel has all of them at once.
 
-use crate::plan::Plan;
+use crate::plan::{Interrupts, Plan};
 use std::{
     cmp::{Ordering, Reverse},
     collections::BinaryHeap,
@@ -39,6 +40,17 @@ pub enum Crossing {
     },
 }
 
+/// What is to come.
+#[derive(Debug)]
+enum Event {
+    Cross(Crossing),
+    /// The card of node `at` interrupts, unless it has done so since for another reason.
+    Interrupt {
+        at: u16,
+        number: u64,
+    },
+}
+
 /// All boundaries of a run.
 #[derive(Debug, Default)]
 pub struct Boundary {
@@ -53,6 +65,10 @@ struct Side {
     wakeup: Option<Sampler>,
     send: Option<Sampler>,
     receive: Option<Sampler>,
+    interrupts: Option<Interrupts>,
+    /// Datagrams that the card has and the kernel has not.
+    held: Vec<u32>,
+    interrupted: u64,
     /// The deadline that `late` was drawn for.
     deadline: Time,
     late: Time,
@@ -65,7 +81,7 @@ struct Side {
 struct Pending {
     at: Time,
     order: u64,
-    what: Crossing,
+    what: Event,
 }
 
 impl Boundary {
@@ -79,6 +95,9 @@ impl Boundary {
                 wakeup: sampler(&node.wakeup, "wakeup"),
                 send: sampler(&node.send, "send"),
                 receive: sampler(&node.receive, "receive"),
+                interrupts: node.interrupts,
+                held: Vec::new(),
+                interrupted: 0,
                 deadline: NEVER,
                 late: 0,
                 out: 0,
@@ -103,21 +122,48 @@ impl Boundary {
         let side = &mut self.nodes[usize::from(from)];
         let at = (now + side.send.as_mut()?.draw()).max(side.out);
         side.out = at;
-        self.push(at, Crossing::Out { from, packet: *packet });
+        self.push(at, Event::Cross(Crossing::Out { from, packet: *packet }));
         Some(at)
     }
 
     /// Whether a datagram that arrives now waits in the socket of its node.
     pub fn waits(&mut self, now: Time, to: u16, letter: u32) -> bool {
         let side = &mut self.nodes[usize::from(to)];
-        let Some(receive) = side.receive.as_mut() else { return false };
-        let at = (now + receive.draw()).max(side.inward);
-        side.inward = at;
-        self.push(at, Crossing::In { to, letter, arrived: now });
+        let Some(Interrupts { packets, after_ns }) = side.interrupts else {
+            return self.receives(now, to, letter);
+        };
+        side.held.push(letter);
+        if side.held.len() >= packets as usize {
+            self.interrupt(now, to);
+        } else if side.held.len() == 1 {
+            let number = side.interrupted;
+            self.push(now + after_ns, Event::Interrupt { at: to, number });
+        }
         true
     }
 
-    fn push(&mut self, at: Time, what: Crossing) {
+    /// Whether a datagram that the kernel has now waits for its loop.
+    fn receives(&mut self, now: Time, to: u16, letter: u32) -> bool {
+        let side = &mut self.nodes[usize::from(to)];
+        let Some(receive) = side.receive.as_mut() else { return false };
+        let at = (now + receive.draw()).max(side.inward);
+        side.inward = at;
+        self.push(at, Event::Cross(Crossing::In { to, letter, arrived: now }));
+        true
+    }
+
+    /// The kernel of a node gets all that its card holds.
+    fn interrupt(&mut self, now: Time, at: u16) {
+        let side = &mut self.nodes[usize::from(at)];
+        side.interrupted += 1;
+        for letter in std::mem::take(&mut side.held) {
+            if !self.receives(now, at, letter) {
+                self.push(now, Event::Cross(Crossing::In { to: at, letter, arrived: now }));
+            }
+        }
+    }
+
+    fn push(&mut self, at: Time, what: Event) {
         self.order += 1;
         self.crossing.push(Reverse(Pending { at, order: self.order, what }));
     }
@@ -129,8 +175,16 @@ impl Boundary {
 
     /// The next datagram that is across at `now`.
     pub fn across(&mut self, now: Time) -> Option<Crossing> {
-        self.crossing.peek().filter(|Reverse(p)| p.at <= now)?;
-        self.crossing.pop().map(|Reverse(p)| p.what)
+        loop {
+            self.crossing.peek().filter(|Reverse(p)| p.at <= now)?;
+            match self.crossing.pop().map(|Reverse(p)| p.what)? {
+                Event::Interrupt { at, number } if self.nodes[usize::from(at)].interrupted == number => {
+                    self.interrupt(now, at);
+                }
+                Event::Interrupt { .. } => {}
+                Event::Cross(crossing) => return Some(crossing),
+            }
+        }
     }
 }
 

@@ -83,6 +83,7 @@ pub struct Endpoint {
     peer_loss: Option<f64>,
     refused: u64,
     retransmits: u64,
+    unanswered: u64,
 }
 
 /// A stage's calls.
@@ -335,6 +336,7 @@ impl Report {
                 peer_loss: s.peer_fraction_lost.map(|f| f64::from(f) / 256.0),
                 refused: s.refused,
                 retransmits: s.retransmits,
+                unanswered: s.unanswered,
             });
         }
         if let (Some(e), Some(sync)) = (node.clock, plan.sync.as_ref()) {
@@ -387,5 +389,7 @@ fn kind_name(kind: StepKind) -> &'static str {
         StepKind::Feedback => "feedback",
         StepKind::Code => "code",
         StepKind::Work => "work",
+        StepKind::Capture => "capture",
+        StepKind::Show => "show",
     }
 }

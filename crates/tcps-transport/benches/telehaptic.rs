@@ -75,6 +75,53 @@ fn with_news(name: &str) -> f64 {
     begin.elapsed().as_nanos() as f64 / f64::from(PACKETS)
 }
 
+/// Nanoseconds for each answer to a probe; without a name those of the empty loop.
+#[allow(clippy::disallowed_methods)] // a benchmark measures
+fn with_probes(name: Option<&str>) -> f64 {
+    let mut a = side(name.unwrap_or("no-merge"), Side::A);
+    let mut buf = Vec::new();
+    send(a.as_mut(), 1, 0, &mut buf);
+    let answer = |index: u32| {
+        let left_us = index * 10_000;
+        [&[0xc1, 0][..], &(index as u16).to_be_bytes(), &left_us.to_be_bytes()].concat()
+    };
+    let answers: Vec<Vec<u8>> = (0..PACKETS).map(answer).collect();
+    let begin = Instant::now();
+    for (index, datagram) in (0i64..).zip(&answers) {
+        let noise = index * 7919 % 13 * 50_000;
+        if name.is_some() {
+            take(a.as_mut(), index * 10 * MS + 30 * MS + noise, datagram, &mut buf);
+        }
+    }
+    begin.elapsed().as_nanos() as f64 / f64::from(PACKETS)
+}
+
+/// Nanoseconds for each packet that feedback tells of, at the endpoint that sent it.
+#[allow(clippy::disallowed_methods)] // a benchmark measures
+fn with_arrivals(name: &str) -> f64 {
+    let (mut a, mut b) = (side(name, Side::A), side(name, Side::B));
+    let (mut there, mut buf) = (Vec::new(), Vec::new());
+    let mut feedback: Vec<(Time, Vec<u8>)> = Vec::new();
+    let mut nanoseconds = 0;
+    for index in 0..PACKETS {
+        let now = Time::from(index) * MS;
+        send(a.as_mut(), 1, index, &mut there);
+        take(b.as_mut(), now + 15 * MS, &there, &mut buf);
+        b.handle_input(now + 15 * MS, Input::Timeout);
+        while let Some(output) = b.poll_output(&mut buf) {
+            if matches!(output, Output::Transmit(_)) {
+                feedback.push((now + 30 * MS, buf.clone()));
+            }
+        }
+        let begin = Instant::now();
+        if let Some((at, datagram)) = feedback.pop() {
+            take(a.as_mut(), at, &datagram, &mut buf);
+            nanoseconds += begin.elapsed().as_nanos();
+        }
+    }
+    nanoseconds as f64 / f64::from(PACKETS)
+}
+
 /// Median and least of many rounds.
 fn rounds(run: impl Fn() -> f64) -> (f64, f64) {
     let mut ns: Vec<f64> = (0..ROUNDS).map(|_| run()).collect();
@@ -87,8 +134,17 @@ fn main() {
     let rate = 1e3 / median;
     println!("telehaptic pair: {median:.1} ns a packet (median of {ROUNDS}, least {least:.1}), {rate:.2} M packets/s");
     let (deaf, _) = rounds(|| with_news("no-merge"));
-    for name in ["dpm", "dpm-holdup", "dpm-g", "dpm-q"] {
+    for name in ["dpm", "dpm-holdup", "dpm-g", "dpm-q", "napas", "etp"] {
         let (median, _) = rounds(|| with_news(name));
         println!("telehaptic {name}: a decision takes {:.1} ns", median - deaf);
+    }
+    let (deaf, _) = rounds(|| with_probes(None));
+    let (median, _) = rounds(|| with_probes(Some("nafcah")));
+    println!("telehaptic nafcah: an answer to a probe takes {:.1} ns, reading included", median - deaf);
+    for name in ["scream", "gcc"] {
+        let (median, _) = rounds(|| with_arrivals(name));
+        println!(
+            "telehaptic {name}: {median:.1} ns a packet that is told of, reading of the feedback included"
+        );
     }
 }

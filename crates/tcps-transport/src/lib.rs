@@ -17,6 +17,7 @@ pub mod clocksync;
 mod fec;
 mod framing;
 mod inbox;
+mod missing;
 mod numbered;
 mod outbox;
 mod params;

@@ -54,14 +54,15 @@ impl fmt::Display for TransportError {
                 write!(f, "transport {found:?} is not known; known: {}", known.join(", "))
             }
             Self::UnknownParameter { transport, found, allowed } => {
-                write!(f, "transport {transport} has no parameter {found:?}; allowed: {}", allowed.join(", "))
+                let owner = Owner(transport);
+                write!(f, "{owner} has no parameter {found:?}; allowed: {}", allowed.join(", "))
             }
             Self::Channel { transport, channel, found, needed } => {
                 write!(f, "transport {transport} on channel {channel}: found {found}; allowed: {needed}")
             }
             Self::BadParameter { transport, key, found, allowed } => {
                 let verb = if *key == ALL { "are" } else { "is" };
-                write!(f, "transport {transport}: {key} {verb} {found}; allowed: {allowed}")
+                write!(f, "{}: {key} {verb} {found}; allowed: {allowed}", Owner(transport))
             }
         }
     }
@@ -69,7 +70,21 @@ impl fmt::Display for TransportError {
 
 impl std::error::Error for TransportError {}
 
+/// Who has parameters: a transport, or playout.
+struct Owner<'a>(&'a str);
+
+impl fmt::Display for Owner<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            PLAYOUT => f.write_str(PLAYOUT),
+            transport => write!(f, "transport {transport}"),
+        }
+    }
+}
+
 const ALL: &str = "parameters";
+/// What owns the parameters of a playout policy.
+pub(crate) const PLAYOUT: &str = "playout";
 
 /// The parameters as the plan gives them: an object, or null for none.
 #[derive(Debug)]

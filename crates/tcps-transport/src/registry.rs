@@ -79,12 +79,13 @@ impl ChannelContext {
 
 type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
 
-const MEMBERS: [(&str, Make); 13] = [
+const MEMBERS: [(&str, Make); 14] = [
     ("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?))),
     ("alphan", |params, side, ctx| Ok(Box::new(after::alphan::Alphan::from_params(params, side, ctx)?))),
     ("coarse-copy", |p, side, ctx| Ok(Box::new(after::coarse_copy::CoarseCopy::from_params(p, side, ctx)?))),
     ("irtp", |params, side, ctx| Ok(Box::new(after::irtp::Irtp::from_params(params, side, ctx)?))),
     ("merge-span", |p, side, ctx| Ok(Box::new(after::merge_span::MergeSpan::from_params(p, side, ctx)?))),
+    ("multipath", |p, side, ctx| Ok(Box::new(after::multipath::Multipath::from_params(p, side, ctx)?))),
     ("nack", |params, side, ctx| Ok(Box::new(after::nack::Nack::from_params(params, side, ctx)?))),
     ("smoothed-sctp", |p, s, ctx| Ok(Box::new(after::smoothed_sctp::SmoothedSctp::from_params(p, s, ctx)?))),
     ("visual-haptic", |p, s, ctx| Ok(Box::new(after::visual_haptic::VisualHaptic::from_params(p, s, ctx)?))),

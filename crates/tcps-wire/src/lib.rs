@@ -6,12 +6,13 @@
 //!   0xEC  reply    answer to an echo command, 32 bytes
 //!   0xCC  clock    exchange of clock stamps, 36 bytes
 //!   0xFE  fec      place in a block ──► a datagram, or parity
+//!   0xC0  probe    question for a round trip, 8 bytes; 0xC1 its answer
 //!   0x04..  telehaptic  merged samples and media ──► [ payload ] [ trailer ]
 //! ```
 //! Some transports have formats of their own on their own channels: `stream` (numbered datagrams, acknowledgements,
 //! requests), `alphan`, `bundle` (runs of samples of several flows).
 //!
-//! The first bytes of replies and clock exchanges can begin neither an RTP packet (version 2: 0x80 to 0xBF)
+//! The first bytes of replies, clock exchanges and probes can begin neither an RTP packet (version 2: 0x80 to 0xBF)
 //! nor a telehaptic header (0x00 to 0x7F; 0 fragments do not exist), so that all of them may share a port.
 //!
 //! Each format is a file with a `Packet` view, whose accessors cannot panic, and a `Repr` that is parsed and
@@ -28,6 +29,7 @@ pub mod fec;
 pub mod header;
 pub mod ip;
 pub mod pcapng;
+pub mod probe;
 pub mod reply;
 pub mod report;
 pub mod rtcp;

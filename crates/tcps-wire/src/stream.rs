@@ -22,6 +22,8 @@ use crate::{
 
 /// Bytes before a sample's header.
 pub const PREFIX_BYTES: usize = 4;
+/// Where the class of data stands.
+pub const CLASS_AT: usize = 1;
 /// Length of an acknowledgement.
 pub const ACK_BYTES: usize = 4;
 /// Length of a report.

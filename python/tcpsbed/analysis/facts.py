@@ -94,6 +94,8 @@ def _ignored(plan: Mapping[str, Any], world: str) -> Iterator[str]:
         kind = node.get("scheduling", {}).get("kind", "run_to_completion").replace("_", "-")
         if kind != "run-to-completion":
             yield f'nodes.{node["name"]}.scheduling = "{kind}": the loop of a session runs its stages to completion'
+        if node.get("interrupts"):
+            yield f"nodes.{node['name']}.interrupts: the network card interrupts as its driver is set"
     for flow in plan["flows"]:
         if flow.get("priority"):
             yield f"flows.{flow['name']}.priority = {flow['priority']}: the loop of a session takes samples as they come"
@@ -109,6 +111,7 @@ def _promise(plan: Mapping[str, Any], world: str) -> str:
         return "machine"
     codes = [step["run"] for _, _, step in _steps(plan) if step.get("run")]
     codes += [component["robot"]["run"] for component in plan["components"] if component.get("robot")]
+    codes += [agent for code in codes if (agent := (code.get("params") or {}).get("agent", {})).get("kind")]
     if any(":" in channel["transport"] for channel in plan.get("channels", ())):
         return "machine"
     return "anywhere" if all(code["kind"] == "builtin" for code in codes) else "machine"

@@ -48,6 +48,18 @@ def flow(found: Found, info: Found) -> dict[str, Any]:
         "payload_bytes": found["payload_bytes"],
         "rate_bps": found["rate_bps"],
         "verified": found["verified"],
+        "playout": _playout(found["playout"]),
+    }
+
+
+# [PROTOCOLS 11.4]
+def _playout(shown: Found | None) -> dict[str, Any] | None:
+    if shown is None:
+        return None
+    return {
+        **{key: shown[key] for key in ("played", "late", "skipped", "starved")},
+        "age_ms": distribution_ms(shown["age_ns"]),
+        "interval_ms": distribution_ms(shown["interval_ns"]),
     }
 
 

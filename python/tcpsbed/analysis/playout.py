@@ -65,7 +65,7 @@ def playout(run: Run, flow: str, policy: dict[str, Any]) -> Played:
     flow
         Name of the flow.
     policy
-        `kind` (`hold`, `fixed`, `ramjee`, `moon`, `queue`, `overwrite`) and its parameters, as in a scenario:
+        `kind` and parameters as in a scenario (docs/playout.md), where samples have no keys:
         `{"kind": "fixed", "delay": "20 ms"}`, `{"kind": "queue", "threshold": 30, "length": 2}`.
 
     Returns

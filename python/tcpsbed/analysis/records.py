@@ -31,9 +31,11 @@ KINDS = (
     "sent", "delivered", "dropped", "enter", "exit", "echo", "echo_forward", "echo_return", "stage", "queue",
     "event", "sync", "verified", "gap", "superseded", "transmit", "receive", "late", "duplicate",
     "merging", "signal", "renumbered", "echo_superseded",
-    "suppressed",
+    "suppressed", *(f"kind {number}" for number in range(25, 33)),
+    "played", "overdue", "skipped", "starved",
+    "kind 37", "state",
 )  # fmt: skip
-"""Names of kinds; a row's `kind` is 1 more than the place in this list."""
+"""Names of kinds; a row's `kind` is 1 more than the place in this list. Numbers that are not given have no name."""
 HELD = 0x8000
 """Added to a component's number: its hold-until-done point."""
 _AT_COMPONENTS = (6, 7, 8, 9)
@@ -53,7 +55,18 @@ _PLACES = {
         "signal",
     ),
     "links": ("dropped", "queue"),
-    "components": ("stage", "verified", "superseded", "renumbered", "suppressed"),
+    "components": (
+        "stage",
+        "verified",
+        "superseded",
+        "renumbered",
+        "suppressed",
+        "played",
+        "overdue",
+        "skipped",
+        "starved",
+        "state",
+    ),
     "nodes": ("sync",),
     "channels": ("transmit", "receive"),
 }

@@ -8,8 +8,10 @@ import sys
 import typer
 
 from tcpsbed.cli import (
+    bilateral,
     calibrate,
     check_qos,
+    console,
     doctor,
     image,
     latency,
@@ -69,6 +71,7 @@ for module in (
     step,
     stability,
     tune,
+    bilateral,
     predict,
     check_qos,
     runs,
@@ -78,6 +81,7 @@ for module in (
     image,
     xlsx,
     reproduce,
+    console,
 ):
     module.register(app)
 

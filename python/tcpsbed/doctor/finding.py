@@ -59,5 +59,5 @@ def ran(command: Sequence[str], *, env: dict[str, str] | None = None) -> str:
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines()
         raise RuntimeError(said[-1] if said else f"{command[0]} ended with {done.returncode}")
-    lines = done.stdout.strip().splitlines()
+    lines = (done.stdout.strip() or done.stderr.strip()).splitlines()  # some tell their version as an error
     return lines[0] if lines else ""

@@ -27,14 +27,16 @@ DISCIPLINES = {
     "taprio": "taprio num_tc 1 map 0 queues 1@0 base-time 0 sched-entry S 1 1000000 clockid CLOCK_TAI",
 }
 """Queue disciplines and how each is set up for a try."""
+PARENT = "ip link add p0 type veth peer name q0"
+"""A device that others stand on."""
 DEVICES = {
-    "veth": "veth peer name b0",
-    "bridge": "bridge",
-    "macvlan": "macvlan link p0",
-    "vlan 802.1Q": "vlan link p0 id 7",
-    "ifb": "ifb",
-    "tun": "",
-    "vxlan": "vxlan id 7 dstport 4789 dev p0",
+    "veth": "ip link add a0 type veth peer name b0",
+    "bridge": "ip link add a0 type bridge",
+    "macvlan": f"{PARENT} && ip link add a0 link p0 type macvlan",
+    "vlan 802.1Q": f"{PARENT} && ip link add a0 link p0 type vlan id 7",
+    "ifb": "ip link add a0 type ifb",
+    "tun": "ip tuntap add a0 mode tun",
+    "vxlan": f"{PARENT} && ip link add a0 type vxlan id 7 dstport 4789 dev p0",
 }
 """Network devices and how each is added for a try."""
 _NR_IO_URING_SETUP, _NR_BPF = 425, {"x86_64": 321, "aarch64": 280}
@@ -48,10 +50,7 @@ def examine() -> Iterator[Finding]:
     for name, words in DISCIPLINES.items():
         script = f"ip link add a0 type veth peer name b0 && tc qdisc add dev a0 root {words}"
         yield attempt(f"queue discipline {name}", partial(_sh, alone, script), MODULES)
-    for name, words in DEVICES.items():
-        script = "ip tuntap add a0 mode tun" if name == "tun" else f"ip link add a0 type {words}"
-        if "p0" in words:
-            script = f"ip link add p0 type veth peer name q0 && {script}"
+    for name, script in DEVICES.items():
         yield attempt(f"device {name}", partial(_sh, alone, script), MODULES)
     yield attempt("io_uring", _io_uring, "sysctl -w kernel.io_uring_disabled=0")
     yield attempt("BPF", _bpf, "run as root, or sysctl -w kernel.unprivileged_bpf_disabled=0")

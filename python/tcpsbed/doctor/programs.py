@@ -24,8 +24,9 @@ PROGRAMS = {
 """Command that shows a version, and how to have it."""
 RENDERERS = ("egl", "osmesa")
 RENDER = "import mujoco; c = mujoco.GLContext(64, 64); c.make_current(); c.free(); print('mujoco', mujoco.__version__)"
-LIBRARIES = "pip install 'tcpsbed[all]' mujoco; apt install libegl1 libgl1-mesa-dri libosmesa6"
-CODECS = ("h264", "vp8", "libvpx-vp9", "libaom-av1", "opus", "mjpeg")
+LIBRARIES = "pip install 'tcpsbed[robot]'; apt install libegl1 libgl1-mesa-dri libosmesa6"
+CODECS = ("h264", "vp8", "libvpx-vp9", "libaom-av1", "opus")
+"""Codecs of PyAV."""
 
 
 def programs() -> Iterator[Finding]:
@@ -41,8 +42,9 @@ def media() -> Iterator[Finding]:
         yield attempt(
             f"renderer {name}", partial(ran, [sys.executable, "-c", RENDER], env=environment), LIBRARIES
         )
+    yield attempt("codec jpeg", _jpeg, "pip install 'tcpsbed[media]'")
     for name in CODECS:
-        yield attempt(f"codec {name}", partial(_codec, name), "pip install av")
+        yield attempt(f"codec {name}", partial(_codec, name), "pip install 'tcpsbed[av]'")
     yield attempt(
         "sound card",
         partial(_opened, "/dev/snd/pcm*p"),
@@ -52,6 +54,14 @@ def media() -> Iterator[Finding]:
         "camera", partial(_opened, "/dev/video*"), "a camera; without one, files and robots' cameras serve"
     )
     yield attempt("input devices (uinput)", partial(_opened, "/dev/uinput"), "modprobe uinput, as root")
+
+
+def _jpeg() -> str:
+    import numpy as np
+    import simplejpeg
+
+    coded = simplejpeg.encode_jpeg(np.zeros((16, 16, 3), np.uint8))
+    return f"libjpeg-turbo, {len(simplejpeg.decode_jpeg(coded))} lines there and back"
 
 
 def _codec(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tcpsbed.report import bars, charts, markup, paths
+from tcpsbed.report import bars, charts, markup, paths, playout
 from tcpsbed.report.charts import Chart, Line, Sheet
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, Html, bar, words
@@ -115,6 +115,8 @@ def per_flow(run: RunFolder) -> Html:
         "A sample that is sent as several packets may count several times here, and once above."
     )
     made = [paths.renumbered(name, flow) for name, flow in run.summary.get("flows", {}).items()]
+    columns_shown, rows_shown = playout.table(run.summary)
+    shown = markup.heading("Playout") + markup.table(columns_shown, rows_shown) + markup.note(playout.REMARK)
     return (
         markup.section(
             "flows",
@@ -122,6 +124,7 @@ def per_flow(run: RunFolder) -> Html:
             markup.table(columns, rows, css="dense"),
             *map(markup.note, made),
             where if lost else "",
+            shown if rows_shown else "",
             remark="Delay from source to sink of the samples that arrived; a frame counts when its last byte is there. "
             "Under way: sent so shortly before the end that they do not count as lost.",
         )
@@ -287,6 +290,7 @@ def _jitter(run: RunFolder) -> str:
         Column("PDV mean", "ms"),
         Column("PDV p99", "ms"),
     ]
+    columns += [Column("IPDV p50", "ms"), Column("IPDV p99", "ms")]
     columns += [Column("gap of arrivals p50", "ms"), Column("p99", "ms"), Column("max", "ms")]
     columns += [Column("age of data mean", "ms"), Column("p99", "ms"), Column("max", "ms")]
     rows = []
@@ -300,6 +304,7 @@ def _jitter(run: RunFolder) -> str:
             statistic(jitter.get("pdv")),
             statistic(jitter.get("pdv"), "p99"),
         ]
+        numbers += [statistic(flow.get("ipdv_ms"), key) for key in ("p50", "p99")]
         numbers += [statistic(gaps, key) for key in ("p50", "p99", "max")]
         numbers += [statistic(flow.get("age_ms"), key) for key in ("mean", "p99", "max")]
         if any(number is not None for number in numbers):
@@ -308,7 +313,8 @@ def _jitter(run: RunFolder) -> str:
         return ""
     note = (
         "Step: change of delay from one packet to the next. Displayed: instant shown against instant expected from the "
-        "delay held before. RFC 3550: smoothed. PDV: delay above the smallest. "
+        "delay held before. RFC 3550: smoothed. PDV: delay above the smallest. IPDV: delay minus that of the sample "
+        "before it (RFC 3393). "
         "Age: of the newest data at the sink, at every moment."
     )
     return (

@@ -56,12 +56,19 @@ class Setting:
     bytes: int
     model: str
     clocks: bool = False
+    seed: int = 1
 
     def case(self) -> Case:
         """The run."""
         packets = [f'traffic.{name}.packet="{self.bytes} B"' for name in ("cbr", "vbr")]
         apart = ['nodes.op.clock.offset="250 ms"', 'nodes.op.clock.drift="50 ppm"'] if self.clocks else []
-        settings = (*packets, f'traffic.vbr.vary="{self.model}"', f'traffic.cbr.stop="{END_S} s"', *apart)
+        settings = (
+            *packets,
+            f'traffic.vbr.vary="{self.model}"',
+            f'traffic.cbr.stop="{END_S} s"',
+            f"seed={self.seed}",
+            *apart,
+        )
         return Case(self.kind, self.cbr_kbps, 8.0, self.parameters, settings)
 
 
@@ -109,6 +116,7 @@ def reproduce(study: Study) -> None:
     judge(study, by, "-1054", [1054])
     study.compare("loss", max(s.loss for s in by[OWN].values()))
     clocks(study)
+    held_out(study)
     study.figure("trade", "Peak, time to k = 1 and false alarms", _trade(by))
     readings(study)
 
@@ -139,6 +147,52 @@ def clocks(study: Study) -> None:
     pair = [Setting(*OWN, 400.0, 50, "constant", clocks=apart) for apart in (False, True)]
     together, apart = study.each(pair, lambda setting: score(study, setting)).values()
     study.compare("clocks", max(abs(together.peak - apart.peak), abs(together.later - apart.later)))
+    study.compare("clocks-return", 1e3 * abs(together.back - apart.back))
+
+
+def held_out(study: Study) -> None:
+    """The same aims on backgrounds that no constant was chosen on."""
+    sizes = (80, 250, 400, 800) if study.full else (250, 800)
+    rates = (150.0, 300.0, 380.0) if study.full else (380.0,)
+    seeds = (2, 3) if study.full else (2,)
+    places = [(r, b, m, s) for r in rates for b in sizes for m in ("piecewise", "size") for s in seeds]
+    kinds = (OWN, FIXED, ORACLE)
+    settings = {
+        (kind, place): Setting(*kind, place[0], place[1], place[2], seed=place[3])
+        for kind in kinds
+        for place in places
+    }
+    found = study.each(settings.values(), lambda setting: score(study, setting))
+
+    def of(kind: tuple[str, str], place: tuple[float, int, str, int]) -> Score:
+        return found[settings[kind, place]]
+
+    late = [p for p in places if of(FIXED, p).later <= LIMIT_MS < of(OWN, p).later]
+    study.compare("late-held", len(late))
+    excess = [of(OWN, p).peak - max(of(ORACLE, p).peak, LIMIT_MS) for p in places]
+    study.compare("oracle-held", max(excess))
+    study.compare("return-held", max(of(OWN, p).back for p in places))
+    study.compare("loss-held", max(of(OWN, p).loss for p in places))
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        for name, mark in (("piecewise", "o"), ("size", "s")):
+            chosen = [(p, e) for p, e in zip(places, excess, strict=True) if p[2] == name]
+            left.plot([p[1] for p, _ in chosen], [e for _, e in chosen], mark, label=name, alpha=0.6)
+            right.plot(
+                [p[1] for p, _ in chosen],
+                [min(of(OWN, p).back, 1.5) for p, _ in chosen],
+                mark,
+                label=name,
+                alpha=0.6,
+            )
+        left.axhline(2.0, color="gray", linestyle=":")
+        left.set(xlabel="packets of the background (B)", ylabel="peak above oracle or 30 ms (ms)")
+        right.axhline(0.5, color="gray", linestyle=":")
+        right.set(xlabel="packets of the background (B)", ylabel="time to k = 1 (s)")
+        left.legend()
+
+    study.figure("held-out", "dpm-q where it was not tuned", draw)
 
 
 def readings(study: Study) -> None:

@@ -13,9 +13,11 @@ TREE = Path(__file__).resolve().parents[3]
 """The source tree: expected values and scenarios are part of it, not of the installed package."""
 FILE = TREE / "tests" / "paper" / "expected.toml"
 
-KEYS = {"item", "published", "tolerance", "share", "compare", "why"}
+KEYS = {"item", "published", "basis", "tolerance", "share", "compare", "why"}
 COMPARISONS = ("near", "above", "below")
 """Ours within the tolerance of the published value; above it; below it."""
+BASES = ("published", "theory", "aim", "own reference")
+"""Where a value comes from: the work itself; arithmetic or a bound; what we ask of our own work; a simulation of our own."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,9 @@ class Expected:
     item
         What is compared, with its unit.
     published
-        The published value; `None` where a paper gives a figure without numbers.
+        The value that ours is compared with; `None` where a paper gives a figure without numbers, or nothing.
+    basis
+        Where that value comes from: one of `BASES`; empty where there is none.
     tolerance
         How far ours may be off, in the unit of the value.
     compare
@@ -38,6 +42,7 @@ class Expected:
 
     item: str
     published: float | None
+    basis: str
     tolerance: float
     compare: str
     why: str
@@ -70,13 +75,20 @@ def load(work: str, file: Path = FILE) -> dict[str, Expected]:
 
 def _read(entry: dict[str, Any], key: str, file: Path) -> Expected:
     unknown = sorted(set(entry) - KEYS)
-    compare = entry.get("compare", "near")
-    if unknown or compare not in COMPARISONS or not entry.get("item") or not entry.get("why"):
-        found = f"found {', '.join(unknown) or compare or 'no item or no why'}"
-        allowed = f"item, why, and {', '.join(sorted(KEYS))}; compare is one of {', '.join(COMPARISONS)}"
+    compare, basis = entry.get("compare", "near"), entry.get("basis", "published")
+    known = compare in COMPARISONS and basis in BASES
+    if unknown or not known or not entry.get("item") or not entry.get("why"):
+        found = f"found {', '.join(unknown) or ('no item or no why' if known else f'{compare}, {basis}')}"
+        allowed = f"item, why, and {', '.join(sorted(KEYS))}; compare is one of {', '.join(COMPARISONS)}, "
+        allowed += f"basis one of {', '.join(BASES)}"
         raise DataError(found, file=file, key=key, allowed=allowed)
     published = entry.get("published")
     tolerance = float(entry.get("tolerance", 0.0)) + float(entry.get("share", 0.0)) * abs(published or 0.0)
     return Expected(
-        entry["item"], None if published is None else float(published), tolerance, compare, entry["why"]
+        item=entry["item"],
+        published=None if published is None else float(published),
+        basis="" if published is None else basis,
+        tolerance=tolerance,
+        compare=compare,
+        why=entry["why"],
     )

@@ -12,6 +12,7 @@ from tcpsbed.reproduce.study import Row, Study
 COLUMNS = (
     words("item"),
     Column("published"),
+    words("basis"),
     Column("ours"),
     Column("tolerance"),
     words("within"),
@@ -25,7 +26,14 @@ def number(value: float | None) -> str:
 
 def cells(row: Row) -> list[str]:
     """A row as texts."""
-    return [row.item, number(row.published), number(row.ours), number(row.tolerance), row.verdict]
+    return [
+        row.item,
+        number(row.published),
+        row.basis,
+        number(row.ours),
+        number(row.tolerance),
+        row.verdict,
+    ]
 
 
 def text(study: Study) -> str:

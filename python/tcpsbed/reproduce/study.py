@@ -43,11 +43,12 @@ def drawing() -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: an item, what is published, what came out, and whether that is near enough."""
+    """One line of the table: an item, what is known of it and from where, what came out, and whether that is near enough."""
 
     key: str
     item: str
     published: float | None
+    basis: str
     ours: float | None
     tolerance: float
     within: bool | None
@@ -55,8 +56,10 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """`true`, `false` or `not reproducible`."""
-        return "not reproducible" if self.within is None else str(self.within).lower()
+        """`true`, `false`, `not reproducible`, or `nothing published` to compare ours with."""
+        if self.within is None:
+            return "not reproducible" if self.ours is None else "nothing published"
+        return str(self.within).lower()
 
     def to_json(self) -> dict[str, object]:
         """The row as `tcpsbed reproduce --json` prints it."""
@@ -64,9 +67,10 @@ class Row:
             "item": self.item,
             "key": self.key,
             "published": self.published,
+            "basis": self.basis,
             "ours": self.ours,
             "tolerance": self.tolerance,
-            "within": "not reproducible" if self.within is None else self.within,
+            "within": self.verdict if self.within is None else self.within,
             "reason": self.reason,
         }
 
@@ -101,14 +105,14 @@ class Study:
         """Adds the row of an item that came out as `ours`; where nothing is published, `note` says why."""
         e = self._item(key)
         value = float(ours)
-        row = Row(key, e.item, e.published, value, e.tolerance, e.holds(value), note or e.why)
+        row = Row(key, e.item, e.published, e.basis, value, e.tolerance, e.holds(value), note or e.why)
         self.rows.append(row)
         return row
 
     def cannot(self, key: str, reason: str) -> Row:
         """Adds the row of an item that cannot be reproduced, with the reason."""
         e = self._item(key)
-        row = Row(key, e.item, e.published, None, e.tolerance, None, reason)
+        row = Row(key, e.item, e.published, e.basis, None, e.tolerance, None, reason)
         self.rows.append(row)
         return row
 

@@ -303,6 +303,8 @@ def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         ):
             if link.get(key):
                 yield f"links.{link['name']}", key.removesuffix("_ns"), built_in
+        if link.get("dscp") is not None:
+            yield f"links.{link['name']}.dscp", "a code point", built_in
         if link.get("queue", {}).get("discipline", {}).get("kind", "drop_tail") != "drop_tail":
             yield f"links.{link['name']}.queue", "a discipline", f"drop-tail, or {built_in}"
         if not link["name"].endswith((".forward", ".backward")):

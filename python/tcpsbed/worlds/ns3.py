@@ -166,6 +166,8 @@ def _unfit_link(link: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield key, built_in
     if link.get("opportunities_ns") is not None:
         yield "a trace", built_in
+    if link.get("dscp") is not None:
+        yield "a link for one code point", built_in
     if (link.get("loss") or {}).get("kind", "random") != "random":
         yield "loss in bursts", f"loss as a share, or {built_in}"
     discipline = link.get("queue", {}).get("discipline", {}).get("kind", "drop_tail")

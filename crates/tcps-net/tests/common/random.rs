@@ -79,6 +79,7 @@ fn plain_link(s: &mut Stream, i: usize, vertices: u64) -> LinkSpec {
         limit_packets: s.chance(0.3).then(|| between(s, 0, 30)),
         discipline: Discipline::DropTail,
     };
+    l.dscp = s.chance(0.1).then_some(46);
     l
 }
 

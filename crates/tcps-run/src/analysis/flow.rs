@@ -8,6 +8,7 @@ use super::names;
 use super::order::{Order, Reordering};
 use super::path::{self, PathReport, PointAges};
 use super::series::Series;
+use super::shown::{Shown, ShownReport};
 use super::snr;
 use super::tally::{Distribution, Tally};
 use super::Options;
@@ -106,6 +107,8 @@ pub struct FlowReport {
     pub rate_bps: f64,
     /// Checksums.
     pub verified: Verified,
+    /// What playout did, where the flow has one.
+    pub playout: Option<ShownReport>,
     /// Ages at the echo points.
     pub points: Vec<PointAges>,
     /// Where the time went.
@@ -132,6 +135,7 @@ pub struct Flow {
     values: Option<(snr::Log, [PointId; 2])>,
     /// Since when packets hold how many fragments.
     merging: Option<(Time, i64)>,
+    shown: Option<Box<Shown>>,
 }
 
 #[derive(Debug, Default)]
@@ -178,6 +182,7 @@ impl Flow {
             last_arrival_ns: None,
             values: ends(plan, flow).map(|points| (snr::Log::default(), points)),
             merging: None,
+            shown: flow.playout.as_ref().map(|_| Box::default()),
         }
     }
 
@@ -277,6 +282,9 @@ impl Flow {
             Kind::Duplicate => self.counts.duplicates_dropped += 1,
             Kind::Verified if row.detail == 0 => self.counts.verified.bad += 1,
             Kind::Verified => self.counts.verified.good += 1,
+            Kind::Played | Kind::Overdue | Kind::Skipped | Kind::Starved => {
+                self.shown.iter_mut().for_each(|shown| shown.take(row));
+            }
             _ => {}
         }
     }
@@ -367,6 +375,7 @@ impl Flow {
             payload_bytes: c.bytes,
             rate_bps: rate_bps(c.bytes, flow, end_ns, options),
             verified: c.verified,
+            playout: self.shown.as_ref().map(|shown| shown.report()),
             points: self.legs.iter().flat_map(|leg| leg.join.points(plan)).collect(),
             path: path::report(plan, flow, &self.legs.iter().map(|leg| &leg.join).collect::<Vec<_>>()),
             cdf: FlowCdf { delay_ns: delay.curve(p), interarrival_ns: self.interarrival.curve(p) },
@@ -399,7 +408,8 @@ impl Flow {
 
     /// Bytes held on the heap.
     pub fn heap_bytes(&self) -> usize {
-        let tallies = self.ipdv.heap_bytes() + self.interarrival.heap_bytes();
+        let shown = self.shown.as_ref().map_or(0, |shown| shown.heap_bytes());
+        let tallies = self.ipdv.heap_bytes() + self.interarrival.heap_bytes() + shown;
         tallies + self.legs.iter().map(Leg::heap_bytes).sum::<usize>()
     }
 }

@@ -55,6 +55,8 @@ impl Job {
 pub(super) enum Stage {
     /// Before the entry point of its visit.
     Enter,
+    /// Behind the entry point, and playout has its turn over.
+    Begin,
     /// Before the code of its step.
     Call,
     /// The step's core time is over; its delay comes next.

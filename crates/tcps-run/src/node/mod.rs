@@ -9,12 +9,14 @@
 //! is) is asked of `Outside`.
 
 mod call;
+mod delegate;
 mod emitter;
 mod flow;
 mod job;
 mod marks;
 mod path;
 mod periodic;
+mod playout;
 mod port;
 mod robot;
 mod signals;
@@ -32,6 +34,7 @@ use crate::{
 use emitter::Emitter;
 use flow::FlowAt;
 use job::Job;
+use playout::Display;
 use port::Port;
 use robot::RobotAt;
 use serde_json::Value;
@@ -50,8 +53,6 @@ use tcps_wire::Format;
 
 /// Most values a hook may write.
 const MAX_VALUES: usize = 256;
-/// Most bytes a hook may write.
-const MAX_BYTES: usize = 1 << 16;
 
 /// A node with everything that runs on it.
 pub struct Node {
@@ -65,6 +66,8 @@ pub struct Node {
     port_of: Vec<u16>,
     /// Periodic steps as (flow, visit, step).
     periodic: Vec<(u16, u16, u16)>,
+    /// Flows that play out here.
+    displays: Vec<Display>,
     /// Per component, how often it died or was restarted: dead while that is odd.
     life: Vec<u32>,
     /// Makes Python code again at restarts.
@@ -139,6 +142,7 @@ impl Node {
             ports: Vec::new(),
             port_of: vec![NONE; plan.channels.len()],
             periodic: Vec::new(),
+            displays: playout::displays(plan, here)?,
             life: vec![0; plan.components.len()],
             python: python.again(),
             latest: plan.components.iter().map(|_| None).collect(),
@@ -150,7 +154,7 @@ impl Node {
             delayed: BinaryHeap::new(),
             order: 0,
             datagram: Vec::with_capacity(2048),
-            scratch: Scratch { values: vec![0.0; MAX_VALUES], bytes: vec![0; MAX_BYTES] },
+            scratch: Scratch { values: vec![0.0; MAX_VALUES], bytes: vec![0; code::MOST_BYTES] },
             missed_ticks: 0,
             asides_refused: 0,
             signals: plan.signals.clone(),
@@ -241,6 +245,9 @@ impl Node {
             let step = self.flows[f as usize].visits[v as usize].as_ref().map(|v| &v.steps[s as usize]);
             next = next.min(step.and_then(|s| s.periodic.as_ref()).map_or(NEVER, |p| p.next));
         }
+        for d in &self.displays {
+            next = next.min(self.next_display(d));
+        }
         for p in &self.ports {
             next = next.min(self.true_time(p.endpoint.poll_timeout()));
         }
@@ -265,6 +272,9 @@ impl Node {
         }
         for i in 0..self.periodic.len() {
             self.tick_periodic(i, out.now(now), out);
+        }
+        for i in 0..self.displays.len() {
+            self.tick_display(i, out.now(now), out);
         }
         for i in 0..self.emitters.len() {
             self.tick_emitter(i, out.now(now), out);

@@ -13,8 +13,8 @@ use tcps_core::{
     time::Time,
 };
 
-/// Samples that may wait for a busy stage, as in a socket's buffer; more are dropped.
-const MOST_WAITING: usize = 4096;
+/// Samples that may wait for a busy stage without a worker, as in a socket's buffer; more are dropped.
+pub(super) const MOST_WAITING: usize = 4096;
 
 impl Node {
     /// Moves every job in `todo` as far as it goes.
@@ -29,6 +29,10 @@ impl Node {
         loop {
             match job.stage {
                 Stage::Enter => match self.enter(now, job, out) {
+                    Some(j) => job = j,
+                    None => return,
+                },
+                Stage::Begin => match self.begin(now, job, out) {
                     Some(j) => job = j,
                     None => return,
                 },
@@ -72,10 +76,22 @@ impl Node {
         self.remember(component, &mut job);
         self.show_sample(now, point, &mut job, out);
         self.check_echo(now, point, &mut job, out);
+        job.stage = Stage::Begin;
+        match self.display_of(&job) {
+            Some(display) => {
+                self.wait_for_display(display, now, job, out);
+                None
+            }
+            None => Some(job),
+        }
+    }
+
+    /// The first step. `None`: the job is over or waits for its turn.
+    fn begin<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) -> Option<Box<Job>> {
         job.stage = Stage::Call;
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut()?;
         if visit.serial {
-            if visit.busy && visit.waiting.len() >= MOST_WAITING {
+            if visit.busy && visit.waiting.len() >= visit.most_waiting {
                 self.end(now, job, DropReason::Overload, out);
                 return None;
             }
@@ -126,7 +142,7 @@ impl Node {
     fn pass_on<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
         let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_ref() else { return };
         let (component, exit, channel, last) = (visit.component, visit.exit, visit.channel, visit.last);
-        let silent = visit.steps.is_empty() && (visit.first || visit.last);
+        let silent = visit.steps.is_empty() && (visit.first || visit.last && !visit.plays_out);
         if job.life != self.life[component as usize] {
             return self.end(now, job, DropReason::Dead, out);
         }
@@ -137,6 +153,7 @@ impl Node {
         self.check_echo(now, exit, &mut job, out);
         let mut taken = now;
         if last {
+            self.show_shown(now, exit, &job, out);
             self.sink(now, &mut job, out);
         } else if channel == NONE {
             self.release(&mut job);
@@ -199,7 +216,7 @@ impl Node {
         let flow = &self.flows[job.flow as usize];
         decoded(flow.codec, job);
         let Some(r) = self.robots.iter_mut().find(|r| r.component == component) else { return };
-        r.command(now, job.flow, flow.period_ns, &job.values);
+        r.command(now, job.flow, flow.period_ns, flow.authority, &job.values);
         let echo = job.meta.echo.filter(|e| e.target == HELD | component);
         if let Some(old) = echo.and_then(|e| r.hold(job.flow, e)) {
             self.echo_superseded(now, job.flow, job.visit, old, out);

@@ -96,7 +96,8 @@ impl Node {
             let p = &self.ports[port];
             match output {
                 Output::Transmit(t) => {
-                    let dscp = self.flows.get(t.flow as usize).map_or(0, |f| f.dscp);
+                    let of_flow = self.flows.get(t.flow as usize).map_or(0, |f| f.dscp);
+                    let dscp = p.endpoint.dscp().unwrap_or(of_flow);
                     if self.level >= Level::Packets {
                         let row = self.packet_row(now, Kind::Transmit, port, t.flow, t.index, t.wire_bytes);
                         out.record(row);

@@ -31,6 +31,19 @@ pub struct NodePlan {
     /// How long a datagram waits in its socket.
     #[serde(default)]
     pub receive: Option<Dist>,
+    /// How its network card gathers arrivals (virtual time).
+    #[serde(default)]
+    pub interrupts: Option<Interrupts>,
+}
+
+/// A model of interrupt coalescing: arrivals wait until there are so many, or until the first has waited so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interrupts {
+    /// Datagrams that raise an interrupt at once.
+    pub packets: u32,
+    /// Time after which one alone does.
+    pub after_ns: Time,
 }
 
 fn one() -> u16 {
@@ -80,4 +93,18 @@ pub struct RobotPlan {
     pub period_ns: Time,
     /// Room for sensed values.
     pub senses: u16,
+    /// Whom it obeys, where several operators command it.
+    #[serde(default)]
+    pub authority: Authority,
+}
+
+/// Whom a robot with several operators obeys.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Authority {
+    /// The mean of all, by the weights of their flows.
+    #[default]
+    Weight,
+    /// The one that holds the token: it passes on when its holder is silent, or rests while another moves.
+    Token,
 }

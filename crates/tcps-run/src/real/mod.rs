@@ -20,3 +20,4 @@ pub mod ring;
 pub mod session;
 pub mod socket;
 pub mod wait;
+mod worker;

@@ -2,6 +2,8 @@
 
 mod chain;
 mod common;
+mod interrupts;
 mod moving_clock;
+mod playout;
 mod sampling;
 mod stages;

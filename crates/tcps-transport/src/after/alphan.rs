@@ -17,6 +17,7 @@ use crate::{
 use std::collections::VecDeque;
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output, Transmit},
+    record::{DropReason, Kind, Record},
     sample::Meta,
     time::Time,
 };
@@ -36,13 +37,21 @@ pub(crate) struct Alphan {
     mtu_bytes: usize,
     rate_bps: Option<u32>,
     priorities: Vec<(u16, u8)>,
-    queues: Vec<VecDeque<(Transmit, Vec<u8>)>>,
+    queues: Vec<VecDeque<Queued>>,
     spare: Vec<Vec<u8>>,
     /// Until then the line is taken by what was sent.
     free_ns: Time,
     inbox: Inbox,
     outbox: Outbox,
     stats: EndpointStats,
+}
+
+/// A datagram that waits for its turn.
+#[derive(Debug)]
+struct Queued {
+    transmit: Transmit,
+    origin_ns: Time,
+    bytes: Vec<u8>,
 }
 
 impl Alphan {
@@ -69,7 +78,7 @@ impl Alphan {
         })
     }
 
-    fn send(&mut self, meta: &Meta, sample: &[u8]) {
+    fn send(&mut self, now: Time, meta: &Meta, sample: &[u8]) {
         if sample.len() > MAX_SAMPLE_BYTES {
             self.stats.malformed += 1;
             return;
@@ -88,18 +97,29 @@ impl Alphan {
             };
             let transmit = Transmit { wire_bytes, flow: part.flow, index: part.index };
             let queue = &mut self.queues[usize::from(priority)];
-            if queue.len() == MOST_QUEUED {
-                self.spare.extend(queue.pop_front().map(|old| old.1));
+            let oldest = if queue.len() == MOST_QUEUED { queue.pop_front() } else { None };
+            queue.push_back(Queued { transmit, origin_ns: meta.origin_ns, bytes });
+            if let Some(oldest) = oldest {
+                self.overloaded(now, oldest);
             }
-            queue.push_back((transmit, bytes));
         }
+    }
+
+    /// A datagram had to make room for a newer one.
+    fn overloaded(&mut self, now: Time, dropped: Queued) {
+        let Transmit { flow, index, .. } = dropped.transmit;
+        let (value, detail) = (now.saturating_sub(dropped.origin_ns), DropReason::Overload as u8);
+        let row = Record { flow, index, value, detail, ..Record::new(now, Kind::Dropped) };
+        self.outbox.push(Output::Record(row), |_| {});
+        self.spare.push(dropped.bytes);
     }
 
     /// Lets datagrams go as far as the rate allows.
     // [PROTOCOLS 3.7] priority queues at the sender, highest first
     fn serve(&mut self, now: Time) {
         while self.free_ns <= now {
-            let Some((transmit, bytes)) = self.queues.iter_mut().find_map(VecDeque::pop_front) else {
+            let Some(Queued { transmit, bytes, .. }) = self.queues.iter_mut().find_map(VecDeque::pop_front)
+            else {
                 return;
             };
             self.outbox.push(Output::Transmit(transmit), |out| out.extend_from_slice(&bytes));
@@ -136,7 +156,7 @@ fn priority_of(name: &str) -> u8 {
 impl Endpoint for Alphan {
     fn handle_input(&mut self, now: Time, input: Input<'_>) {
         match input {
-            Input::Sample { meta, bytes } => self.send(&meta, bytes),
+            Input::Sample { meta, bytes } => self.send(now, &meta, bytes),
             Input::Datagram { bytes, received_ns } => {
                 if self.receive(now, bytes, received_ns).is_err() {
                     self.stats.malformed += 1;

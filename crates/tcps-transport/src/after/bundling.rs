@@ -25,6 +25,8 @@ use tcps_wire::{
 
 /// Bytes of a datagram at most.
 pub(crate) const MTU_BYTES: usize = 1200;
+/// Bytes of a frame in a datagram that holds a part of one.
+pub(crate) const PART_BYTES: usize = MTU_BYTES - 64;
 /// Samples of a run are made within this time.
 const LONGEST_RUN_NS: Time = 60 * MS;
 const MOST_RUNS: usize = 255;
@@ -185,8 +187,15 @@ impl Bundler {
         self.outbox.push(Output::Record(row), |_| {});
     }
 
+    /// Takes a datagram, or counts that it is malformed.
+    pub(crate) fn datagram(&mut self, now: Time, bytes: &[u8], received_ns: Time) {
+        if self.receive(now, bytes, received_ns).is_err() {
+            self.stats.malformed += 1;
+        }
+    }
+
     /// Takes a datagram; nothing of one that is wrong in any place.
-    pub(crate) fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
+    fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
         for run in Runs::new_checked(bytes)? {
             let run = run?;
             if run.repr.length as usize > MAX_SAMPLE_BYTES {

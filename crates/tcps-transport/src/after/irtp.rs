@@ -4,12 +4,13 @@
 //! ```text
 //! window   +1 packet a round trip, halved at a loss, at most once a round trip       rate = window / round trip
 //! sample   crucial ──► at once        other ──► at once if the rate allows, else it waits and the next one replaces it
-//! receiver acknowledges crucial datagrams, reports every 20 ms how many it has had
+//! receiver acknowledges crucial datagrams, reports every 20 ms how many it has had: each once, and none that was
+//! sent again, which would hide that the first was lost
 //! ```
 
-use super::keys::{KeyRule, Pending, KEY, NORMAL};
+use super::keys::{Keyed, AGAIN};
 use crate::{
-    numbered::{Heard, Numbered},
+    numbered::Heard,
     params::{Params, TransportError},
     registry::{ChannelContext, Side},
 };
@@ -31,13 +32,11 @@ const DEPTH: f64 = 4.0;
 /// An endpoint of the transport.
 #[derive(Debug)]
 pub(crate) struct Irtp {
-    stream: Numbered,
-    rule: KeyRule,
-    pending: Pending,
+    keyed: Keyed,
     rate: Aimd,
     waiting: Vec<Sample>,
     had: u32,
-    newest: Option<u16>,
+    arrivals: Arrivals,
     report_ns: Time,
     next_report_ns: Option<Time>,
 }
@@ -62,26 +61,24 @@ impl Irtp {
         let nominal =
             ctx.flows.iter().filter(|f| f.to != side).map(|f| 1.0 / f.period_ns.max(1) as f64).sum();
         Ok(Self {
-            stream: Numbered::from_params(params, side, ctx, 0)?,
-            rule: KeyRule::new(params.integer("key_every", 1..=1_000_000)?.unwrap_or(10)),
-            pending: Pending::new(params.integer("tries", 0..=10)?.unwrap_or(2)),
+            keyed: Keyed::from_params(params, side, ctx)?,
             rate: Aimd::new(nominal),
             waiting: Vec::new(),
             had: 0,
-            newest: None,
+            arrivals: Arrivals::default(),
             report_ns: params.integer("report_ns", 1_000_000..=1_000_000_000)?.unwrap_or(20_000_000).into(),
             next_report_ns: None,
         })
     }
 
     fn send(&mut self, now: Time, meta: &Meta, sample: &[u8]) {
-        let crucial = self.rule.is_key(meta);
+        let crucial = self.keyed.is_key(meta);
         self.rate.refill(now);
         if crucial {
             self.supersede(now, meta.flow);
-            self.transmit(now, meta, sample, KEY);
+            self.transmit(now, meta, sample, true);
         } else if self.rate.allows() && !self.waiting.iter().any(|w| w.waits && w.meta.flow == meta.flow) {
-            self.transmit(now, meta, sample, NORMAL);
+            self.transmit(now, meta, sample, false);
         } else {
             self.supersede(now, meta.flow);
             self.wait(meta, sample);
@@ -89,14 +86,9 @@ impl Irtp {
         }
     }
 
-    fn transmit(&mut self, now: Time, meta: &Meta, sample: &[u8], class: u8) {
-        let Self { stream, pending, rate, .. } = self;
-        stream.send(meta, sample, class, &[], |sequence, transmit, datagram| {
-            rate.spend();
-            if class == KEY {
-                pending.keep(now, sequence, transmit, datagram);
-            }
-        });
+    fn transmit(&mut self, now: Time, meta: &Meta, sample: &[u8], crucial: bool) {
+        let Self { keyed, rate, .. } = self;
+        keyed.send(now, meta, sample, crucial, || rate.spend());
     }
 
     /// What waits of a flow is out of date.
@@ -104,7 +96,7 @@ impl Irtp {
     fn supersede(&mut self, now: Time, flow: u16) {
         for old in self.waiting.iter_mut().filter(|w| w.waits && w.meta.flow == flow) {
             old.waits = false;
-            self.stream.given_up(now, Kind::Suppressed, &old.meta);
+            self.keyed.stream.given_up(now, Kind::Suppressed, &old.meta);
         }
     }
 
@@ -130,25 +122,22 @@ impl Irtp {
             let Some(at) = oldest.min_by_key(|&i| self.waiting[i].meta.origin_ns) else { return };
             self.waiting[at].waits = false;
             let (meta, bytes) = (self.waiting[at].meta, std::mem::take(&mut self.waiting[at].bytes));
-            self.transmit(now, &meta, &bytes, NORMAL);
+            self.transmit(now, &meta, &bytes, false);
             self.waiting[at].bytes = bytes;
         }
     }
 
     fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
-        match self.stream.hear(now, bytes, |_| 0)? {
+        match self.keyed.hear(now, bytes)? {
             Heard::Data { class, sequence, whole } => {
-                self.count(now, sequence);
-                if class == KEY {
-                    self.stream.say(Repr::Ack { sequence }, &[]);
-                }
+                self.count(now, sequence, class);
                 if let Some(meta) = whole {
-                    self.stream.deliver(meta, received_ns);
+                    self.keyed.stream.deliver(meta, received_ns);
                 }
             }
-            Heard::Ack { sequence } => self.pending.acknowledge(now, sequence),
+            Heard::Ack { .. } => {}
             Heard::Report { newest, had } => {
-                self.rate.report(now, newest, had, self.pending.round_trip_ns());
+                self.rate.report(now, newest, had, self.keyed.round_trip_ns());
                 self.release(now);
             }
             Heard::Request { .. } => return Err(Error::Unknown),
@@ -156,19 +145,46 @@ impl Irtp {
         Ok(())
     }
 
-    fn count(&mut self, now: Time, sequence: u16) {
-        self.had = self.had.wrapping_add(1);
-        if self.newest.is_none_or(|n| sequence.wrapping_sub(n) as i16 > 0) {
-            self.newest = Some(sequence);
+    fn count(&mut self, now: Time, sequence: u16, class: u8) {
+        if class & AGAIN == 0 && self.arrivals.is_new(sequence) {
+            self.had = self.had.wrapping_add(1);
         }
-        self.next_report_ns.get_or_insert(now + self.report_ns);
+        // There is nothing to report as long as all that came was sent again.
+        if self.arrivals.newest.is_some() {
+            self.next_report_ns.get_or_insert(now + self.report_ns);
+        }
     }
 
     fn report(&mut self, now: Time) {
-        if let Some(newest) = self.newest.filter(|_| self.next_report_ns.is_some_and(|t| t <= now)) {
+        if let Some(newest) = self.arrivals.newest.filter(|_| self.next_report_ns.is_some_and(|t| t <= now)) {
             self.next_report_ns = None;
-            self.stream.say(Repr::Report { newest, had: self.had }, &[]);
+            self.keyed.stream.say(Repr::Report { newest, had: self.had }, &[]);
         }
+    }
+}
+
+/// Which of the newest datagrams have come: a copy counts once.
+#[derive(Debug, Default)]
+struct Arrivals {
+    newest: Option<u16>,
+    /// Bit i: the datagram i before the newest has come.
+    had: u128,
+}
+
+impl Arrivals {
+    /// Whether a datagram comes for the first time; one too old to tell counts as a copy.
+    fn is_new(&mut self, sequence: u16) -> bool {
+        let newest = *self.newest.get_or_insert(sequence.wrapping_sub(1));
+        let ahead = i32::from(sequence.wrapping_sub(newest) as i16);
+        if ahead > 0 {
+            self.newest = Some(sequence);
+            self.had = self.had.checked_shl(ahead.unsigned_abs()).unwrap_or(0) | 1;
+            return true;
+        }
+        let bit = 1u128.checked_shl(ahead.unsigned_abs()).unwrap_or(0);
+        let new = bit != 0 && self.had & bit == 0;
+        self.had |= bit;
+        new
     }
 }
 
@@ -261,12 +277,11 @@ impl Endpoint for Irtp {
             Input::Sample { meta, bytes } => self.send(now, &meta, bytes),
             Input::Datagram { bytes, received_ns } => {
                 if self.receive(now, bytes, received_ns).is_err() {
-                    self.stream.stats.malformed += 1;
+                    self.keyed.stream.stats.malformed += 1;
                 }
             }
             Input::Timeout => {
-                self.stream.expire(now);
-                self.pending.expire(now, &mut self.stream);
+                self.keyed.expire(now);
                 self.report(now);
                 self.release(now);
             }
@@ -274,17 +289,30 @@ impl Endpoint for Irtp {
     }
 
     fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
-        self.stream.outbox.pop(buf)
+        self.keyed.stream.outbox.pop(buf)
     }
 
     fn poll_timeout(&self) -> Option<Time> {
         let release = self.waiting.iter().any(|w| w.waits).then(|| self.rate.next());
-        let all =
-            [self.stream.inbox.poll_timeout(), self.pending.poll_timeout(), self.next_report_ns, release];
+        let all = [self.keyed.poll_timeout(), self.next_report_ns, release];
         all.into_iter().flatten().min()
     }
 
     fn stats(&self) -> EndpointStats {
-        self.stream.stats()
+        self.keyed.stats()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // [PROTOCOLS 3.10]
+    #[test]
+    fn a_copy_does_not_count_as_an_arrival_and_a_late_one_does() {
+        let mut arrivals = Arrivals::default();
+        let new = [65_534u16, 65_534, 1, 65_535, 65_535, 0, 0, 400, 1, 390].map(|n| arrivals.is_new(n));
+        assert_eq!(new, [true, false, true, true, false, true, false, true, false, true]);
+        assert_eq!(arrivals.newest, Some(400));
     }
 }

@@ -6,7 +6,7 @@
 //! Eight samples at 1 kHz do not fit the 3 bits that the telehaptic header has for their number; a bundle counts to 255.
 //! Samples over 256 B (frames of a picture) do not wait for others.
 
-use super::bundling::{Bundler, MTU_BYTES};
+use super::bundling::{Bundler, PART_BYTES};
 use crate::{
     params::{Params, TransportError},
     registry::{ChannelContext, Side},
@@ -20,8 +20,6 @@ use tcps_core::{
 
 /// A sample that is longer does not wait.
 const LONGEST_BYTES: usize = 256;
-/// Bytes of a frame in a datagram.
-const PART_BYTES: usize = MTU_BYTES - 64;
 
 /// An endpoint of the transport.
 #[derive(Debug)]
@@ -92,11 +90,7 @@ impl Endpoint for MergeSpan {
     fn handle_input(&mut self, now: Time, input: Input<'_>) {
         match input {
             Input::Sample { meta, bytes } => self.send(now, &meta, bytes),
-            Input::Datagram { bytes, received_ns } => {
-                if self.bundler.receive(now, bytes, received_ns).is_err() {
-                    self.bundler.stats.malformed += 1;
-                }
-            }
+            Input::Datagram { bytes, received_ns } => self.bundler.datagram(now, bytes, received_ns),
             Input::Timeout if self.poll_timeout().is_some_and(|t| t <= now) => self.flush(),
             Input::Timeout => {}
         }

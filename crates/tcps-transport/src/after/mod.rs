@@ -8,8 +8,9 @@
 //! irtp           key samples likewise; the rate follows losses, and the newest sample replaces those that wait
 //! merge-span     the samples of 8 ms in a datagram, whatever the network does
 //! visual-haptic  force at once, sound and picture in what is left of a known capacity
+//! multipath      two ways at once: every datagram on both, or each on one of them
 //! ```
-//! `hoip` and `loss-triggered` are rate controllers of the telehaptic transport.
+//! `hoip`, `loss-triggered`, `nafcah`, `etp`, `napas`, `admux` and `pahcp` are rate controllers of the telehaptic transport.
 
 pub(crate) mod alphan;
 mod bundling;
@@ -17,6 +18,7 @@ pub(crate) mod coarse_copy;
 pub(crate) mod irtp;
 mod keys;
 pub(crate) mod merge_span;
+pub(crate) mod multipath;
 pub(crate) mod nack;
 pub(crate) mod smoothed_sctp;
 pub(crate) mod visual_haptic;

@@ -7,13 +7,14 @@
 //! What is asked for comes 1.5 to 2 round trips after it was first sent; a sample that comes late is delivered late.
 
 use crate::{
+    missing::Missing,
     numbered::{Heard, Numbered},
     params::{Params, TransportError},
     registry::{ChannelContext, Side},
 };
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output, Transmit},
-    time::{Time, MS},
+    time::Time,
 };
 use tcps_wire::{
     stream::{Packet, Repr, MOST_REQUESTED},
@@ -21,20 +22,13 @@ use tcps_wire::{
 };
 
 const KEPT: usize = 512;
-/// A gap that is longer than this is a new start, not a loss.
-const LONGEST_GAP: i16 = 256;
-const LEAST_WAIT_NS: Time = 20 * MS;
 
 /// An endpoint of the transport.
 #[derive(Debug)]
 pub(crate) struct Nack {
     stream: Numbered,
     kept: Vec<Kept>,
-    newest: Option<u16>,
-    missing: Vec<Missing>,
-    reorder_ns: Time,
-    tries: u32,
-    round_trip_ns: Time,
+    missing: Missing,
 }
 
 #[derive(Debug, Clone)]
@@ -42,14 +36,6 @@ struct Kept {
     sequence: u16,
     transmit: Transmit,
     bytes: Vec<u8>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Missing {
-    sequence: u16,
-    due_ns: Time,
-    asked_ns: Time,
-    asked: u32,
 }
 
 impl Nack {
@@ -60,14 +46,12 @@ impl Nack {
         ctx: &ChannelContext,
     ) -> Result<Self, TransportError> {
         params.allow(&["mtu_bytes", "overhead_bytes", "reorder_ns", "tries"])?;
+        let reorder_ns = params.integer("reorder_ns", 0..=1_000_000_000)?.unwrap_or(1_000_000).into();
+        let tries = params.integer("tries", 1..=10)?.unwrap_or(2);
         Ok(Self {
             stream: Numbered::from_params(params, side, ctx, 0)?,
             kept: Vec::new(),
-            newest: None,
-            missing: Vec::new(),
-            reorder_ns: params.integer("reorder_ns", 0..=1_000_000_000)?.unwrap_or(1_000_000).into(),
-            tries: params.integer("tries", 1..=10)?.unwrap_or(2),
-            round_trip_ns: LEAST_WAIT_NS,
+            missing: Missing::new(reorder_ns, tries),
         })
     }
 
@@ -77,7 +61,7 @@ impl Nack {
                 if let Some(meta) = whole {
                     self.stream.deliver(meta, received_ns);
                 }
-                self.note(now, sequence);
+                self.missing.note(now, sequence);
             }
             Heard::Request { count } => {
                 let request = Packet::new_checked(bytes)?;
@@ -88,46 +72,14 @@ impl Nack {
         Ok(())
     }
 
-    /// Notes an arrival and the gap before it.
-    fn note(&mut self, now: Time, sequence: u16) {
-        let newest = *self.newest.get_or_insert(sequence);
-        let ahead = sequence.wrapping_sub(newest) as i16;
-        if ahead <= 0 {
-            return self.found(now, sequence);
-        }
-        self.newest = Some(sequence);
-        if ahead > LONGEST_GAP || self.missing.len() > usize::from(LONGEST_GAP.unsigned_abs()) {
-            return self.missing.clear();
-        }
-        let due_ns = now + self.reorder_ns;
-        let gap = (1..ahead as u16).map(|i| newest.wrapping_add(i));
-        self.missing.extend(gap.map(|sequence| Missing { sequence, due_ns, asked_ns: 0, asked: 0 }));
-    }
-
-    /// A missing one is here: if it was asked for once, that took a round trip.
-    fn found(&mut self, now: Time, sequence: u16) {
-        if let Some(at) = self.missing.iter().position(|m| m.sequence == sequence) {
-            let missing = self.missing.remove(at);
-            if missing.asked == 1 {
-                self.round_trip_ns = (now - missing.asked_ns).max(0);
-            }
-        }
-    }
-
     // [PROTOCOLS 3.12] retransmission on request
     fn ask(&mut self, now: Time) {
-        let again_ns = now + self.round_trip_ns.max(LEAST_WAIT_NS);
-        let tries = self.tries;
-        self.missing.retain(|m| m.due_ns > now || m.asked < tries);
-        let mut due = self.missing.iter_mut().filter(|m| m.due_ns <= now).peekable();
-        while due.peek().is_some() {
-            let (mut sequences, mut count) = ([0; MOST_REQUESTED], 0);
-            for (place, m) in sequences.iter_mut().zip(&mut due) {
-                *place = m.sequence;
-                count += 1;
-                *m = Missing { due_ns: again_ns, asked_ns: now, asked: m.asked + 1, ..*m };
+        loop {
+            let numbers = self.missing.due(now, MOST_REQUESTED);
+            if numbers.is_empty() {
+                return;
             }
-            self.stream.say(Repr::Request { count }, &sequences[..count.into()]);
+            self.stream.say(Repr::Request { count: numbers.len() as u8 }, &numbers);
         }
     }
 
@@ -176,8 +128,7 @@ impl Endpoint for Nack {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        let due = self.missing.iter().map(|m| m.due_ns).min();
-        self.stream.inbox.poll_timeout().into_iter().chain(due).min()
+        self.stream.inbox.poll_timeout().into_iter().chain(self.missing.poll_timeout()).min()
     }
 
     fn stats(&self) -> EndpointStats {

@@ -8,9 +8,9 @@
 //! What comes after its moment is delivered at once if it is a key or newer than what was played out last, else it counts
 //! as superseded. The smallest transit takes up the difference of the clocks.
 
-use super::keys::{KeyRule, Pending, KEY, NORMAL};
+use super::keys::{is_key, Keyed};
 use crate::{
-    numbered::{Heard, Numbered},
+    numbered::Heard,
     params::{Params, TransportError},
     registry::{ChannelContext, Side},
 };
@@ -21,7 +21,7 @@ use tcps_core::{
     sample::Meta,
     time::Time,
 };
-use tcps_wire::{stream::Repr, Error};
+use tcps_wire::Error;
 
 /// Samples that wait for their moment at most; more are played out at once.
 const MOST_WAITING: usize = 1024;
@@ -29,9 +29,7 @@ const MOST_WAITING: usize = 1024;
 /// An endpoint of the transport.
 #[derive(Debug)]
 pub(crate) struct SmoothedSctp {
-    stream: Numbered,
-    rule: KeyRule,
-    pending: Pending,
+    keyed: Keyed,
     playout_ns: Time,
     flows: Vec<Playing>,
     waiting: BTreeMap<(Time, u16, u32), (Delivery, Vec<u8>)>,
@@ -55,9 +53,7 @@ impl SmoothedSctp {
     ) -> Result<Self, TransportError> {
         params.allow(&["mtu_bytes", "overhead_bytes", "playout_ns", "key_every", "tries"])?;
         Ok(Self {
-            stream: Numbered::from_params(params, side, ctx, 0)?,
-            rule: KeyRule::new(params.integer("key_every", 1..=1_000_000)?.unwrap_or(10)),
-            pending: Pending::new(params.integer("tries", 0..=10)?.unwrap_or(2)),
+            keyed: Keyed::from_params(params, side, ctx)?,
             playout_ns: params.integer("playout_ns", 0..=100_000_000)?.unwrap_or(20_000_000).into(),
             flows: Vec::new(),
             waiting: BTreeMap::new(),
@@ -65,26 +61,14 @@ impl SmoothedSctp {
     }
 
     fn send(&mut self, now: Time, meta: &Meta, sample: &[u8]) {
-        let class = if self.rule.is_key(meta) { KEY } else { NORMAL };
-        let Self { stream, pending, .. } = self;
-        stream.send(meta, sample, class, &[], |sequence, transmit, datagram| {
-            if class == KEY {
-                pending.keep(now, sequence, transmit, datagram);
-            }
-        });
+        let key = self.keyed.is_key(meta);
+        self.keyed.send(now, meta, sample, key, || {});
     }
 
     fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
-        match self.stream.hear(now, bytes, |_| 0)? {
-            Heard::Data { class, sequence, whole } => {
-                if class == KEY {
-                    self.stream.say(Repr::Ack { sequence }, &[]);
-                }
-                if let Some(meta) = whole {
-                    self.take(now, meta, class == KEY, received_ns);
-                }
-            }
-            Heard::Ack { sequence } => self.pending.acknowledge(now, sequence),
+        match self.keyed.hear(now, bytes)? {
+            Heard::Data { class, whole: Some(meta), .. } => self.take(now, meta, is_key(class), received_ns),
+            Heard::Data { .. } | Heard::Ack { .. } => {}
             Heard::Report { .. } | Heard::Request { .. } => return Err(Error::Unknown),
         }
         Ok(())
@@ -106,13 +90,13 @@ impl SmoothedSctp {
         flow.least_transit_ns = flow.least_transit_ns.min(transit_ns);
         let due = meta.origin_ns.saturating_add(flow.least_transit_ns).saturating_add(self.playout_ns);
         if due > now && self.waiting.len() < MOST_WAITING {
-            let entry = (Delivery { meta, received_ns }, self.stream.sample.clone());
+            let entry = (Delivery { meta, received_ns }, self.keyed.stream.sample.clone());
             self.waiting.insert((due, meta.flow, meta.index), entry);
         } else if is_key || meta.origin_ns > flow.newest_origin_ns {
             flow.newest_origin_ns = flow.newest_origin_ns.max(meta.origin_ns);
-            self.stream.deliver(meta, received_ns);
+            self.keyed.stream.deliver(meta, received_ns);
         } else {
-            self.stream.given_up(now, Kind::Superseded, &meta);
+            self.keyed.stream.given_up(now, Kind::Superseded, &meta);
         }
     }
 
@@ -123,7 +107,7 @@ impl SmoothedSctp {
             if let Some(flow) = self.flows.iter_mut().find(|f| f.flow == delivery.meta.flow) {
                 flow.newest_origin_ns = flow.newest_origin_ns.max(origin_ns);
             }
-            self.stream.outbox.push(Output::Deliver(delivery), |out| out.extend_from_slice(&bytes));
+            self.keyed.stream.outbox.push(Output::Deliver(delivery), |out| out.extend_from_slice(&bytes));
         }
     }
 }
@@ -134,28 +118,26 @@ impl Endpoint for SmoothedSctp {
             Input::Sample { meta, bytes } => self.send(now, &meta, bytes),
             Input::Datagram { bytes, received_ns } => {
                 if self.receive(now, bytes, received_ns).is_err() {
-                    self.stream.stats.malformed += 1;
+                    self.keyed.stream.stats.malformed += 1;
                 }
             }
             Input::Timeout => {
-                self.stream.expire(now);
-                self.pending.expire(now, &mut self.stream);
+                self.keyed.expire(now);
             }
         }
         self.play_out(now);
     }
 
     fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
-        self.stream.outbox.pop(buf)
+        self.keyed.stream.outbox.pop(buf)
     }
 
     fn poll_timeout(&self) -> Option<Time> {
         let due = self.waiting.first_key_value().map(|(key, _)| key.0);
-        let all = [self.stream.inbox.poll_timeout(), self.pending.poll_timeout(), due];
-        all.into_iter().flatten().min()
+        self.keyed.poll_timeout().into_iter().chain(due).min()
     }
 
     fn stats(&self) -> EndpointStats {
-        self.stream.stats()
+        self.keyed.stats()
     }
 }

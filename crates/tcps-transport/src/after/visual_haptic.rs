@@ -8,7 +8,7 @@
 //! The flows called `audio` and `video` are media; all others are haptic samples and always go, so that a sampler (`weber`)
 //! decides what is left for the picture. When more than two frames of a medium wait, the oldest is dropped whole.
 
-use super::bundling::{Bundler, MTU_BYTES};
+use super::bundling::{Bundler, MTU_BYTES, PART_BYTES};
 use crate::{
     params::{Params, TransportError},
     registry::{ChannelContext, Side},
@@ -28,6 +28,32 @@ const LEAST_BYTES: usize = 16;
 /// The longest haptic sample.
 const MOST_SAMPLE_BYTES: usize = 1000;
 
+/// Time constant of the mean of what is not picture.
+const MEAN_NS: Time = 200 * MS;
+/// Share of what is left for pictures that they may take: frames differ in size.
+const SHARE: f64 = 0.9;
+
+/// Bits a second of what goes before pictures: a mean that forgets exponentially, in steps of a slot.
+#[derive(Debug, Default)]
+struct Urgent {
+    bits: f64,
+    mean_bps: f64,
+    counted_ns: Time,
+}
+
+impl Urgent {
+    fn add(&mut self, now: Time, bytes: usize) {
+        let gone_ns = now - self.counted_ns;
+        if gone_ns >= SLOT_NS {
+            let weight = gone_ns as f64 / (MEAN_NS + gone_ns) as f64;
+            let rate_bps = self.bits * SECOND as f64 / gone_ns as f64;
+            self.mean_bps += weight * (rate_bps - self.mean_bps);
+            (self.bits, self.counted_ns) = (0.0, now);
+        }
+        self.bits += 8.0 * bytes as f64;
+    }
+}
+
 /// An endpoint of the transport.
 #[derive(Debug)]
 pub(crate) struct VisualHaptic {
@@ -35,6 +61,7 @@ pub(crate) struct VisualHaptic {
     multiplexer: Multiplexer,
     media: Vec<(u16, Medium)>,
     capacity_bps: i64,
+    urgent: Urgent,
     /// Bits times a second over nanoseconds: what may still be sent.
     budget: i64,
     filled_ns: Time,
@@ -59,6 +86,7 @@ impl VisualHaptic {
             multiplexer: Multiplexer::new(MTU_BYTES, Order::Strict),
             media: ctx.flows.iter().filter_map(medium).collect(),
             capacity_bps: params.integer("capacity_bps", 10_000..=u32::MAX)?.unwrap_or(1_000_000).into(),
+            urgent: Urgent::default(),
             budget: 0,
             filled_ns: 0,
             next_slot_ns: None,
@@ -69,6 +97,9 @@ impl VisualHaptic {
         let medium = self.media.iter().find(|m| m.0 == meta.flow).map(|m| m.1);
         match medium {
             Some(medium) if (1..=MOST_FRAME_BYTES).contains(&sample.len()) => {
+                if medium == Medium::Audio {
+                    self.urgent.add(now, sample.len());
+                }
                 if let Some(dropped) = self.multiplexer.offer(medium, *meta, sample) {
                     self.bundler.overloaded(now, &dropped);
                 }
@@ -76,6 +107,7 @@ impl VisualHaptic {
             }
             None if sample.len() <= MOST_SAMPLE_BYTES => {
                 self.refill(now);
+                self.urgent.add(now, self.bundler.charged(sample.len()));
                 self.bundler.add(meta, sample);
                 self.fill_and_flush();
             }
@@ -86,6 +118,7 @@ impl VisualHaptic {
     /// A slot begins: sound and picture go alone if no sample has taken its budget.
     // [PROTOCOLS 3.4]
     fn slot(&mut self, now: Time) {
+        self.urgent.add(now, 0);
         self.refill(now);
         self.fill_and_flush();
         let next_ns = (now.div_euclid(SLOT_NS) + 1) * SLOT_NS;
@@ -102,7 +135,7 @@ impl VisualHaptic {
     /// Bytes of media that the budget allows in one more run of the datagram.
     fn room(&self) -> usize {
         let allowed = (self.budget / (8 * SECOND)).max(0) as usize;
-        let most = (MTU_BYTES - 64).saturating_sub(self.bundler.payload_bytes());
+        let most = PART_BYTES.saturating_sub(self.bundler.payload_bytes());
         allowed.saturating_sub(self.bundler.charged(0)).min(most)
     }
 
@@ -140,11 +173,7 @@ impl Endpoint for VisualHaptic {
     fn handle_input(&mut self, now: Time, input: Input<'_>) {
         match input {
             Input::Sample { meta, bytes } => self.send(now, &meta, bytes),
-            Input::Datagram { bytes, received_ns } => {
-                if self.bundler.receive(now, bytes, received_ns).is_err() {
-                    self.bundler.stats.malformed += 1;
-                }
-            }
+            Input::Datagram { bytes, received_ns } => self.bundler.datagram(now, bytes, received_ns),
             Input::Timeout if self.next_slot_ns.is_some_and(|t| t <= now) => self.slot(now),
             Input::Timeout => {}
         }
@@ -156,6 +185,12 @@ impl Endpoint for VisualHaptic {
 
     fn poll_timeout(&self) -> Option<Time> {
         self.next_slot_ns
+    }
+
+    /// What force and sound leave of the capacity for pictures.
+    fn allowance_bps(&self, flow: u16) -> Option<f64> {
+        let video = self.media.contains(&(flow, Medium::Video));
+        video.then(|| SHARE * (self.capacity_bps as f64 - self.urgent.mean_bps).max(0.0))
     }
 
     fn stats(&self) -> EndpointStats {

@@ -22,7 +22,7 @@ use crate::{
 use serde_json::{Map, Value};
 
 /// The `udp` endpoint inside, with the parameters that are its own.
-fn inner(params: &Params<'_>, side: Side, ctx: &ChannelContext) -> Result<Udp, TransportError> {
+pub(crate) fn inner(params: &Params<'_>, side: Side, ctx: &ChannelContext) -> Result<Udp, TransportError> {
     let own = |key: &'static str| Ok(params.integer(key, 0..=65_535)?.map(|n| (key.to_string(), n.into())));
     let keys = [own("mtu_bytes")?, own("overhead_bytes")?];
     let map: Map<String, Value> = keys.into_iter().flatten().collect();

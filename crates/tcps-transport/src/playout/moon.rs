@@ -57,9 +57,9 @@ impl Estimator for Moon {
     fn observe(&mut self, at_ns: Time, delay_ns: Time) {
         self.delays.push_back((at_ns, delay_ns));
         *self.counts.entry(delay_ns).or_default() += 1;
-        self.forget(at_ns - self.window_ns);
+        self.forget(at_ns.saturating_sub(self.window_ns));
         self.spike_ns = match self.spike_ns {
-            None if delay_ns > 2 * self.played_ns => Some(delay_ns),
+            None if delay_ns > self.played_ns.saturating_mul(2) => Some(delay_ns),
             Some(_) if delay_ns <= self.played_ns => None,
             other => other,
         };

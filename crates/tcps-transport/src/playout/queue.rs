@@ -3,18 +3,19 @@
 //! ```text
 //! arrival  n = length before     c[j] += 1 for j <= n, 0 for j > n
 //!          some c[j] > T[j]:     the arriving (or the oldest) sample is dropped, all c = 0
-//! period   P = EWMA (1/16) of the time between arrivals a number, between 1/60 and 1/5 s, anew after a gap over 8 P
+//! period   P = EWMA (1/16) of the time between arrivals a number, between 1/60 and 1/5 s unless set otherwise, anew
+//!          after a gap over 8 P
 //! ```
 //! QM(T, L): T[j] = T for j >= L, else infinite. The decay form: T[j] = base / factor^(j - from) for j >= from.
 
-use super::{Act, Arrival, Playout};
+use super::{Act, Arrival, Playout, MOST_WAITING};
 use std::collections::VecDeque;
 use tcps_core::time::{Time, SECOND};
 
-const SHORTEST_NS: Time = SECOND / 60;
-const LONGEST_NS: Time = SECOND / 5;
-/// More samples than this never wait.
-const MOST: usize = 1024;
+/// Least period.
+pub(super) const SHORTEST_NS: Time = SECOND / 60;
+/// Largest period.
+pub(super) const LONGEST_NS: Time = SECOND / 5;
 
 /// Thresholds by length of the queue, in periods.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +60,7 @@ impl Table {
 pub(super) struct Queue {
     table: Table,
     drop_oldest: bool,
+    bounds_ns: [Time; 2],
     queue: VecDeque<Arrival>,
     counts: Vec<u32>,
     period_ns: Option<Time>,
@@ -67,13 +69,14 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn new(table: Table, drop_oldest: bool) -> Self {
+    /// `bounds_ns`: least and largest period.
+    pub(super) fn new(table: Table, drop_oldest: bool, bounds_ns: [Time; 2]) -> Self {
         let (queue, counts) = (VecDeque::new(), Vec::new());
-        Self { table, drop_oldest, queue, counts, period_ns: None, last: None, next_ns: None }
+        Self { table, drop_oldest, bounds_ns, queue, counts, period_ns: None, last: None, next_ns: None }
     }
 
-    pub(super) fn overwriting() -> Self {
-        Self::new(Table::Overwrite, true)
+    pub(super) fn overwriting(bounds_ns: [Time; 2]) -> Self {
+        Self::new(Table::Overwrite, true, bounds_ns)
     }
 
     /// Lost samples are counted in by their numbers, so that a loss becomes a gap and not a longer period.
@@ -83,10 +86,11 @@ impl Queue {
         }
         let Some((last_ns, last)) = self.last.replace((at_ns, index)) else { return };
         let between = (at_ns - last_ns) / Time::from(index.wrapping_sub(last));
+        let [shortest_ns, longest_ns] = self.bounds_ns;
         self.period_ns = match self.period_ns {
             Some(p) if between > 8 * p => None,
-            Some(p) => Some((p + (between - p) / 16).clamp(SHORTEST_NS, LONGEST_NS)),
-            None => Some(between.clamp(SHORTEST_NS, LONGEST_NS)),
+            Some(p) => Some((p + (between - p) / 16).clamp(shortest_ns, longest_ns)),
+            None => Some(between.clamp(shortest_ns, longest_ns)),
         };
     }
 
@@ -98,7 +102,7 @@ impl Queue {
         if exceeded {
             self.counts.clear();
         }
-        exceeded || n >= MOST
+        exceeded || n >= MOST_WAITING
     }
 }
 
@@ -122,7 +126,9 @@ impl Playout for Queue {
     }
 
     fn tick(&mut self, now: Time, acts: &mut Vec<Act>) {
-        self.next_ns = Some(now + self.period_ns.unwrap_or(SHORTEST_NS));
+        let period_ns = self.period_ns.unwrap_or(self.bounds_ns[0]);
+        let due_ns = self.next_ns.unwrap_or(now) + period_ns;
+        self.next_ns = Some(if due_ns > now { due_ns } else { now + period_ns });
         match self.queue.pop_front() {
             Some(sample) => acts.push(Act::Played { at_ns: now, sample }),
             None => acts.push(Act::Gap { at_ns: now }),
@@ -135,14 +141,16 @@ impl Playout for Queue {
 mod tests {
     use super::*;
 
+    const USUAL: [Time; 2] = [SHORTEST_NS, LONGEST_NS];
+
     fn at(i: u32) -> Arrival {
         let at_ns = Time::from(i) * SECOND / 30;
-        Arrival { at_ns, origin_ns: at_ns, index: i }
+        Arrival { at_ns, origin_ns: at_ns, index: i, key: 0, token: i }
     }
 
     /// Arrivals without a tick: how many until one is dropped.
     fn until_drop(table: Table) -> usize {
-        let (mut q, mut acts) = (Queue::new(table, false), Vec::new());
+        let (mut q, mut acts) = (Queue::new(table, false, USUAL), Vec::new());
         for i in 0..10_000 {
             q.arrive(at(i), &mut acts);
             if !acts.is_empty() {
@@ -168,7 +176,7 @@ mod tests {
     // [PROTOCOLS 4.3]
     #[test]
     fn without_monitoring_a_new_sample_overwrites_the_one_that_waits() {
-        let (mut q, mut acts) = (Queue::overwriting(), Vec::new());
+        let (mut q, mut acts) = (Queue::overwriting(USUAL), Vec::new());
         (0..3).for_each(|i| q.arrive(at(i), &mut acts));
         assert_eq!(acts, [Act::Dropped(at(0)), Act::Dropped(at(1))]);
         q.tick(SECOND, &mut acts);
@@ -180,7 +188,7 @@ mod tests {
     // [PROTOCOLS 4.3]
     #[test]
     fn the_period_is_the_mean_time_between_arrivals() {
-        let mut q = Queue::new(Table::Step { threshold: 30, length: 2 }, true);
+        let mut q = Queue::new(Table::Step { threshold: 30, length: 2 }, true, USUAL);
         let mut acts = Vec::new();
         (0..200).for_each(|i| q.arrive(at(i), &mut acts));
         assert!((q.period_ns.unwrap() - SECOND / 30).abs() < SECOND / 3000);

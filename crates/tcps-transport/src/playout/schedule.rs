@@ -1,7 +1,7 @@
 //! Playout at origin time plus a delay that an estimator gives.
 
-use super::{Act, Arrival, Playout};
-use std::{cmp::Reverse, collections::BinaryHeap};
+use super::{Act, Arrival, Playout, MOST_WAITING};
+use std::collections::BTreeSet;
 use tcps_core::time::Time;
 
 /// Says how long after its making a sample is to be shown.
@@ -32,38 +32,41 @@ pub(super) struct Schedule<E> {
     update_ns: Time,
     updated_ns: Option<Time>,
     delay_ns: Time,
-    waiting: BinaryHeap<Reverse<(Time, u32, Time, Time)>>,
+    waiting: BTreeSet<(Time, u32, Arrival)>,
 }
 
 impl<E: Estimator> Schedule<E> {
     pub(super) fn new(estimator: E, update_ns: Time) -> Self {
-        Self { estimator, update_ns, updated_ns: None, delay_ns: 0, waiting: BinaryHeap::new() }
+        Self { estimator, update_ns, updated_ns: None, delay_ns: 0, waiting: BTreeSet::new() }
     }
 }
 
 // [PROTOCOLS 11.4]
 impl<E: Estimator> Playout for Schedule<E> {
     fn arrive(&mut self, a: Arrival, acts: &mut Vec<Act>) {
-        self.estimator.observe(a.at_ns, a.at_ns - a.origin_ns);
+        self.estimator.observe(a.at_ns, a.delay_ns());
         if self.updated_ns.is_none_or(|t| a.at_ns - t >= self.update_ns) {
             self.updated_ns = Some(a.at_ns);
             self.delay_ns = self.estimator.delay_ns();
         }
-        let moment = a.origin_ns + self.delay_ns;
-        match moment < a.at_ns {
-            true => acts.push(Act::Late(a)),
-            false => self.waiting.push(Reverse((moment, a.index, a.at_ns, a.origin_ns))),
+        let moment = a.origin_ns.saturating_add(self.delay_ns);
+        if moment < a.at_ns {
+            return acts.push(Act::Late(a));
+        }
+        self.waiting.insert((moment, a.index, a));
+        if self.waiting.len() > MOST_WAITING {
+            acts.extend(self.waiting.pop_last().map(|(_, _, latest)| Act::Dropped(latest)));
         }
     }
 
     fn next(&self) -> Option<Time> {
-        self.waiting.peek().map(|Reverse(w)| w.0)
+        self.waiting.first().map(|w| w.0)
     }
 
     fn tick(&mut self, now: Time, acts: &mut Vec<Act>) {
         while self.next().is_some_and(|t| t <= now) {
-            if let Some(Reverse((at_ns, index, arrived_ns, origin_ns))) = self.waiting.pop() {
-                acts.push(Act::Played { at_ns, sample: Arrival { at_ns: arrived_ns, origin_ns, index } });
+            if let Some((at_ns, _, sample)) = self.waiting.pop_first() {
+                acts.push(Act::Played { at_ns, sample });
             }
         }
     }
@@ -80,7 +83,7 @@ mod tests {
     fn a_fixed_delay_takes_the_jitter_and_loses_the_late() {
         let arrival = |(i, delay): (u32, Time)| {
             let origin_ns = Time::from(i) * 10 * MS;
-            Arrival { at_ns: origin_ns + delay * MS, origin_ns, index: i }
+            Arrival { at_ns: origin_ns + delay * MS, origin_ns, index: i, key: 0, token: i }
         };
         let arrivals: Vec<_> = (0..).zip([5, 20, 21, 9]).map(arrival).collect();
         let mut sorted = arrivals.clone();

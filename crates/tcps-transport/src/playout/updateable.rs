@@ -4,45 +4,38 @@ use std::collections::VecDeque;
 
 /// The queue, for requests to a device that is slower than they come.
 #[derive(Debug)]
-pub struct Updateable<K, V> {
+pub(super) struct Updateable<K, V> {
     entries: VecDeque<(K, V)>,
-    superseded: u64,
 }
 
 impl<K, V> Default for Updateable<K, V> {
     fn default() -> Self {
-        Self { entries: VecDeque::new(), superseded: 0 }
+        Self { entries: VecDeque::new() }
     }
 }
 
 // [PROTOCOLS 4.4]
 impl<K: PartialEq, V> Updateable<K, V> {
-    /// Appends an entry; one with the same key that still waits is taken out.
-    pub fn push(&mut self, key: K, value: V) -> Option<V> {
+    /// Appends an entry; one with the same key that still waits is taken out and returned.
+    pub(super) fn push(&mut self, key: K, value: V) -> Option<V> {
         let at = self.entries.iter().position(|(k, _)| *k == key);
         let old = at.and_then(|at| self.entries.remove(at)).map(|(_, v)| v);
-        self.superseded += u64::from(old.is_some());
         self.entries.push_back((key, value));
         old
     }
 
     /// Takes the oldest entry.
-    pub fn pop(&mut self) -> Option<(K, V)> {
+    pub(super) fn pop(&mut self) -> Option<(K, V)> {
         self.entries.pop_front()
     }
 
-    /// Entries that were replaced before they were taken.
-    pub fn superseded(&self) -> u64 {
-        self.superseded
-    }
-
     /// Entries that wait.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Whether none waits.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 }
@@ -55,10 +48,8 @@ mod tests {
     #[test]
     fn a_newer_entry_of_the_same_key_takes_the_place_of_the_older_at_the_tail() {
         let mut q = Updateable::default();
-        for (key, value) in [("move", 1), ("scan", 2), ("move", 3)] {
-            q.push(key, value);
-        }
-        assert_eq!((q.len(), q.superseded()), (2, 1));
+        let replaced = [("move", 1), ("scan", 2), ("move", 3)].map(|(key, value)| q.push(key, value));
+        assert_eq!((q.len(), replaced), (2, [None, None, Some(1)]));
         assert_eq!([q.pop(), q.pop(), q.pop()], [Some(("scan", 2)), Some(("move", 3)), None]);
         assert!(q.is_empty());
     }

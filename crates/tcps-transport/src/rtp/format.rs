@@ -22,6 +22,8 @@ pub(crate) struct Format {
     pub(crate) framing: Framing,
 }
 
+/// Payload type of retransmissions.
+pub(crate) const RTX: u8 = 124;
 /// Payload type of redundant payloads.
 pub(crate) const RED: u8 = 125;
 /// Payload type of ULPFEC packets.
@@ -29,7 +31,7 @@ pub(crate) const ULPFEC: u8 = 126;
 /// Payload type of FlexFEC packets.
 pub(crate) const FLEXFEC: u8 = 127;
 /// Payload types for flows of other names.
-const OTHERS: std::ops::Range<u8> = 99..125;
+const OTHERS: std::ops::Range<u8> = 99..124;
 
 /// The formats of a channel's flows, in their order: two flows share a payload type only if there are too many.
 // [RFC 3551 §6] [PROTOCOLS 5]

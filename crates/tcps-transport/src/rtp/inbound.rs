@@ -6,10 +6,12 @@ use super::{
     frames::Frames,
     outbound::MOTION_BYTES,
     repair::Repair,
-    settings::{Redundancy, Settings},
+    rtx,
+    settings::{Nack, Redundancy, Settings},
     source::{Source, Verdict},
 };
 use crate::{
+    missing::Missing,
     reassembly::{Outcome, Reassembly},
     udp::MAX_SAMPLE_BYTES,
     window::Window,
@@ -30,6 +32,9 @@ use tcps_wire::{
 
 /// The last motion of multimodal samples that came.
 pub(crate) type Motion = [u8; MOTION_BYTES];
+
+/// Packets that are asked for at once.
+const MOST_ASKED: usize = 64;
 
 /// Where samples go, and what is counted.
 pub(crate) trait Deliver {
@@ -57,6 +62,8 @@ pub(crate) struct Inbound {
     parts: Reassembly,
     frames: Frames,
     repair: Repair,
+    /// The source of retransmissions, and what they are asked for.
+    asks: Option<(u32, Missing)>,
     motion: Motion,
 }
 
@@ -75,8 +82,59 @@ impl Inbound {
             parts: Reassembly::new(),
             frames: Frames::new(),
             repair: Repair::new(),
+            asks: None,
             motion: [0; MOTION_BYTES],
         }
+    }
+
+    /// Asks for what is missing; it comes from the source `ssrc`.
+    pub(crate) fn asking(mut self, ssrc: u32, nack: Nack) -> Self {
+        self.asks = Some((ssrc, Missing::new(nack.reorder_ns, nack.tries)));
+        self
+    }
+
+    /// What to ask for now: the source, and the numbers of its packets.
+    // [RFC 4585 §6.2.1]
+    pub(crate) fn missing(&mut self, now: Time) -> Option<(u32, Vec<u16>)> {
+        let media = self.source.as_ref()?.ssrc;
+        let numbers = self.asks.as_mut()?.1.due(now, MOST_ASKED);
+        (!numbers.is_empty()).then_some((media, numbers))
+    }
+
+    /// When to ask.
+    pub(crate) fn asks_at(&self) -> Option<Time> {
+        self.source.as_ref()?;
+        self.asks.as_ref()?.1.poll_timeout()
+    }
+
+    /// Whether retransmissions of this source are for it.
+    pub(crate) fn is_again(&self, ssrc: u32) -> bool {
+        self.asks.as_ref().is_some_and(|(own, _)| *own == ssrc)
+    }
+
+    /// A retransmission came: it is taken if its original is still missing.
+    // [RFC 4588 §4]
+    pub(crate) fn again(
+        &mut self,
+        now: Time,
+        received_ns: Time,
+        bytes: &[u8],
+        settings: &Settings,
+        to: &mut dyn Deliver,
+    ) -> Result<(), Error> {
+        let (Some(source), Some((_, missing))) = (&self.source, &mut self.asks) else { return Ok(()) };
+        let payload_type = match settings.redundancy {
+            Redundancy::Red { .. } => RED,
+            _ => self.format.payload_type,
+        };
+        let (sequence, original) = rtx::original(bytes, payload_type, source.ssrc)?;
+        let number = source.near(sequence);
+        if !missing.found(now, sequence) {
+            to.repeated(self.flow, number, original.len());
+            return Ok(());
+        }
+        to.recovered();
+        self.media(now, received_ns, number, &Packet::new_checked(&original[..])?, to)
     }
 
     /// Whether packets of this source are its own.
@@ -122,7 +180,8 @@ impl Inbound {
         }
     }
 
-    /// An RTP packet came. The second of an unknown source brings the first with it.
+    /// An RTP packet came; whether its source is known and it counts. The second of an unknown source brings the first
+    /// with it.
     // [RFC 3550 §A.1] [RFC 3550 §6.2.1]
     pub(crate) fn packet(
         &mut self,
@@ -131,18 +190,18 @@ impl Inbound {
         bytes: &[u8],
         settings: &Settings,
         to: &mut dyn Deliver,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let packet = Packet::new_checked(bytes)?;
         let (ssrc, seq) = (packet.ssrc(), packet.sequence());
         if self.source.as_ref().is_none_or(|s| s.ssrc != ssrc) {
             return self.stranger(now, received_ns, bytes, settings, to);
         }
-        let Some(source) = self.source.as_mut() else { return Ok(()) };
+        let Some(source) = self.source.as_mut() else { return Ok(false) };
         match source.update(seq) {
-            Verdict::Probation | Verdict::Bad => Ok(()),
+            Verdict::Probation | Verdict::Bad => Ok(false),
             Verdict::Valid(number) => {
                 source.arrived(received_ns, packet.timestamp());
-                self.valid(now, received_ns, number, bytes, settings, to)
+                self.valid(now, received_ns, number, bytes, settings, to).map(|()| true)
             }
         }
     }
@@ -155,7 +214,7 @@ impl Inbound {
         bytes: &[u8],
         settings: &Settings,
         to: &mut dyn Deliver,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let packet = Packet::new_checked(bytes)?;
         let (ssrc, seq) = (packet.ssrc(), packet.sequence());
         let known = ssrc == self.expected_ssrc;
@@ -170,7 +229,7 @@ impl Inbound {
         let Verdict::Valid(number) = verdict else {
             self.held = Some((received_ns, bytes.to_vec()));
             self.rival = Some(rival);
-            return Ok(());
+            return Ok(false);
         };
         rival.arrived(received_ns, packet.timestamp());
         if let Some((_, at, ntp, timestamp)) = self.early.filter(|e| e.0 == ssrc) {
@@ -181,7 +240,7 @@ impl Inbound {
         if let Some((held_ns, first)) = self.held.take().filter(|_| !known) {
             self.valid(now, held_ns, number.wrapping_sub(1), &first, settings, to)?;
         }
-        self.valid(now, received_ns, number, bytes, settings, to)
+        self.valid(now, received_ns, number, bytes, settings, to).map(|()| true)
     }
 
     fn valid(
@@ -194,6 +253,9 @@ impl Inbound {
         to: &mut dyn Deliver,
     ) -> Result<(), Error> {
         let packet = Packet::new_checked(bytes)?;
+        if let Some((_, missing)) = &mut self.asks {
+            missing.note(now, packet.sequence());
+        }
         let protects = matches!(settings.redundancy, Redundancy::Ulpfec { .. } | Redundancy::Flexfec { .. });
         match packet.payload_type() {
             ULPFEC => self.repair.ulpfec(packet.payload())?,
@@ -339,12 +401,12 @@ impl Inbound {
             return Err(Error::Contradiction);
         }
         if !self.window.is_new(index, origin_ns) {
-            self.again(index, payload.len(), to);
+            self.had(index, payload.len(), to);
             return Ok(());
         }
         match self.parts.add(now, &repr, payload, echo)? {
             Outcome::Kept | Outcome::TooLate => {}
-            Outcome::Repeated => self.again(index, payload.len(), to),
+            Outcome::Repeated => self.had(index, payload.len(), to),
             Outcome::Complete(meta, sample) => {
                 self.window.mark(index, origin_ns);
                 to.deliver(meta, received_ns, sample, &mut self.motion);
@@ -355,13 +417,13 @@ impl Inbound {
 
     fn whole(&mut self, received_ns: Time, meta: Meta, sample: &[u8], to: &mut dyn Deliver) {
         if !self.window.is_new(meta.index, meta.origin_ns) {
-            return self.again(meta.index, sample.len(), to);
+            return self.had(meta.index, sample.len(), to);
         }
         self.window.mark(meta.index, meta.origin_ns);
         to.deliver(meta, received_ns, sample, &mut self.motion);
     }
 
-    fn again(&mut self, index: u32, bytes: usize, to: &mut dyn Deliver) {
+    fn had(&mut self, index: u32, bytes: usize, to: &mut dyn Deliver) {
         self.source.iter_mut().for_each(Source::repeated);
         to.repeated(self.flow, index, bytes);
     }

@@ -3,19 +3,22 @@
 //! ```text
 //! sample ──► outbound: cut to the MTU, numbered, stamped [+ older payload | parity] ──► RTP
 //! RTP ──► source: valid? lost? jitter ──► inbound: [repair] ──► parts together ──► sample
+//! a gap ──► NACK ──► the packet again, in a stream of its own (RFC 4588), where `nack` is set
 //! timing ──► SR or RR, SDES [, XR] [, feedback RFC 8888] ──► RTCP ──► round trip, what the peer lost
 //! ```
 //! Index and origin time of a sample ride in an RFC 8285 extension unless `identity` is off: then they come from
 //! the timestamp, the sender's reports and the flow's period. In `stop_and_wait` every packet is answered with its
 //! payload and one byte more, and the next one waits for that (PROTOCOLS 5).
 
-mod clock;
+pub(crate) mod clock;
+mod feedback;
 mod format;
 mod frames;
 mod inbound;
 mod outbound;
 mod repair;
 mod reports;
+mod rtx;
 mod settings;
 mod source;
 mod timing;
@@ -136,11 +139,18 @@ impl Rtp {
                 let answers = chance(&format!("answers.{}", f.flow)).bits() as u32;
                 waiting.push(Waiting::new(f.flow, answers));
             }
+            let mut again = chance(&format!("again.{}", f.flow));
+            let (again, first) = (again.bits() as u32, again.bits() as u16);
             if f.to == side {
-                inbound.push(Inbound::new(f.flow, format, f.period_ns, ssrc(f.flow)));
+                let flow = Inbound::new(f.flow, format, f.period_ns, ssrc(f.flow));
+                inbound.push(match settings.nack {
+                    Some(nack) => flow.asking(again, nack),
+                    None => flow,
+                });
             } else {
                 let stream = chance(&format!("numbers.{}", f.flow));
-                outbound.push(Outbound::new(f.flow, format, ssrc(f.flow), stream));
+                let flow = Outbound::new(f.flow, format, ssrc(f.flow), stream);
+                outbound.push(if settings.nack.is_some() { flow.keeping(again, first) } else { flow });
             }
         }
         let place = if side == Side::A { "a" } else { "b" };
@@ -178,14 +188,14 @@ impl Rtp {
 
     fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
         if is_rtcp(bytes) {
-            let Self { reports, outbound, inbound, .. } = self;
-            return reports.receive(received_ns, bytes, outbound, inbound);
+            let Self { reports, outbound, inbound, out, .. } = self;
+            return reports.receive(received_ns, bytes, outbound, inbound, out);
         }
         let packet = Packet::new_checked(bytes)?;
         let Self { settings, inbound, outbound, waiting, reports, out, .. } = self;
         if let Some(w) = waiting.iter_mut().find(|w| w.answers == packet.ssrc()) {
             let flow = outbound.iter_mut().find(|o| o.flow == w.flow).ok_or(Error::Unknown)?;
-            w.answered(now, packet.timestamp(), bytes.len(), flow, settings, out);
+            w.answered(now, packet.sequence(), bytes.len(), flow, settings, out);
             return Ok(());
         }
         if packet.payload_type() == format::FLEXFEC {
@@ -193,11 +203,16 @@ impl Rtp {
             let flow = inbound.iter_mut().find(|i| i.is_source(media)).ok_or(Error::Unknown)?;
             return flow.flexfec(now, received_ns, &packet, out);
         }
+        if packet.payload_type() == format::RTX {
+            let flow = inbound.iter_mut().find(|i| i.is_again(packet.ssrc())).ok_or(Error::Unknown)?;
+            return flow.again(now, received_ns, bytes, settings, out);
+        }
         let exact = inbound.iter().position(|i| i.owns_source(packet.ssrc()));
         let by_type = || inbound.iter().position(|i| i.format.payload_type == packet.payload_type());
         let at = exact.or_else(by_type).ok_or(Error::Unknown)?;
-        reports.arrived(received_ns, packet.ssrc(), packet.sequence());
-        inbound[at].packet(now, received_ns, bytes, settings, out)?;
+        if inbound[at].packet(now, received_ns, bytes, settings, out)? {
+            reports.arrived(received_ns, packet.ssrc(), packet.sequence());
+        }
         if let Some(w) = waiting.iter().find(|w| w.flow == inbound[at].flow) {
             w.answer(&packet, out);
         }
@@ -221,6 +236,11 @@ impl Rtp {
         for w in waiting.iter_mut() {
             if let Some(flow) = outbound.iter_mut().find(|o| o.flow == w.flow) {
                 w.expire(now, flow, settings, out);
+            }
+        }
+        for flow in inbound.iter_mut() {
+            if let Some((media, missing)) = flow.missing(now) {
+                reports.ask(media, &missing, outbound, out);
             }
         }
         reports.timeout(now, outbound, inbound, out);
@@ -249,7 +269,8 @@ impl Endpoint for Rtp {
 
     fn poll_timeout(&self) -> Option<Time> {
         let waits = self.waiting.iter().filter_map(Waiting::deadline);
-        waits.chain(self.wake_ns).chain(self.reports.next()).min()
+        let asks = self.inbound.iter().filter_map(Inbound::asks_at);
+        waits.chain(self.wake_ns).chain(asks).chain(self.reports.next()).min()
     }
 
     fn stats(&self) -> EndpointStats {

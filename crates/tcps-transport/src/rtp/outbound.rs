@@ -3,7 +3,9 @@
 use super::{
     clock,
     format::{Format, Framing, FLEXFEC, RED, ULPFEC},
+    rtx::Kept,
     settings::{Redundancy, Settings},
+    Out,
 };
 use std::collections::VecDeque;
 use tcps_core::{sample::Meta, seed::Stream, time::Time};
@@ -46,6 +48,7 @@ pub(crate) struct Outbound {
     pub(crate) sent_ns: Option<Time>,
     older: VecDeque<(Meta, Vec<u8>)>,
     shield: Shield,
+    kept: Option<Kept>,
     packet: Vec<u8>,
     repair: Vec<u8>,
 }
@@ -74,8 +77,24 @@ impl Outbound {
             sent_ns: None,
             older: VecDeque::new(),
             shield: Shield::default(),
+            kept: None,
             packet: Vec::new(),
             repair: Vec::new(),
+        }
+    }
+
+    /// Keeps what it sends, to be sent again by the source `ssrc` when somebody asks for it.
+    pub(crate) fn keeping(mut self, ssrc: u32, sequence: u16) -> Self {
+        self.kept = Some(Kept::new(ssrc, sequence));
+        self
+    }
+
+    /// Sends a packet again, if it is still kept.
+    // [RFC 4588 §4]
+    pub(crate) fn send_again(&mut self, sequence: u16, out: &mut Out) {
+        if let Some(again) = self.kept.as_mut().and_then(|k| k.again(sequence)) {
+            out.stats.retransmits += 1;
+            out.transmit(self.flow, again.index, again.payload_bytes, &again.bytes);
         }
     }
 
@@ -174,6 +193,9 @@ impl Outbound {
         self.sent.packets = self.sent.packets.wrapping_add(1);
         self.sent.bytes = self.sent.bytes.wrapping_add(payload.len() as u32);
         let (flow, index) = (self.flow, meta.index);
+        if let Some(kept) = &mut self.kept {
+            kept.keep(repr.sequence, index, payload.len(), &self.packet);
+        }
         send(Ready { bytes: &self.packet, payload_bytes: payload.len(), flow, index });
         self.protect(repr.sequence, meta.index, settings, send);
     }

@@ -2,19 +2,20 @@
 
 use super::{
     clock,
+    feedback::ArrivalFeedback,
     inbound::Inbound,
     outbound::Outbound,
     settings::Settings,
     timing::{Group, Timing},
     Out,
 };
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use tcps_core::{endpoint::EndpointStats, seed::Stream, time::Time};
 use tcps_wire::{
     rtcp::{
         bye::{Bye, BYE},
-        ccfb::{self, Arrival, Ccfb},
-        feedback::{Feedback, NACK, PAYLOAD, TRANSPORT},
+        ccfb::{self, Ccfb},
+        feedback::{emit_nack, Feedback, NACK, PAYLOAD, TRANSPORT},
         report::{Block, Report, RR, SR},
         sdes::{self, Chunk, Item},
         xr::{self, Dlrr},
@@ -25,8 +26,8 @@ use tcps_wire::{
 
 /// Intervals of silence after which a source counts no more.
 const SILENT_INTERVALS: i64 = 5;
-/// Arrivals of a source that feedback may tell of at once.
-const MOST_ARRIVALS: usize = 512;
+/// Packets that one NACK brings at most, so that a small datagram from anybody causes no flood.
+const MOST_ASKED: usize = 64;
 
 /// RTCP of an endpoint.
 #[derive(Debug)]
@@ -35,8 +36,7 @@ pub(crate) struct Reports {
     cname: String,
     receiver_ssrc: u32,
     extended: bool,
-    feedback: Option<(Time, Time)>,
-    arrivals: BTreeMap<u32, VecDeque<(u16, Time)>>,
+    feedback: Option<ArrivalFeedback>,
     references: BTreeMap<u32, (u32, Time)>,
     members: BTreeMap<u32, Time>,
     understood: u64,
@@ -54,8 +54,7 @@ impl Reports {
             cname,
             receiver_ssrc,
             extended: settings.extended,
-            feedback: settings.feedback_ns.map(|period_ns| (period_ns, Time::MIN)),
-            arrivals: BTreeMap::new(),
+            feedback: settings.feedback_ns.map(|ns| ArrivalFeedback::new(ns, settings.mtu_bytes)),
             references: BTreeMap::new(),
             members: BTreeMap::new(),
             understood: 0,
@@ -79,7 +78,7 @@ impl Reports {
 
     /// When to come back.
     pub(crate) fn next(&self) -> Option<Time> {
-        let feedback = self.feedback.map(|(_, next)| next).filter(|t| *t > Time::MIN);
+        let feedback = self.feedback.as_ref().and_then(ArrivalFeedback::next);
         self.timing.next().into_iter().chain(feedback).min()
     }
 
@@ -97,9 +96,7 @@ impl Reports {
             return;
         }
         self.timing.start(now, self.group(now, outbound, inbound));
-        if let Some((period_ns, next)) = &mut self.feedback {
-            *next = now + *period_ns;
-        }
+        self.feedback.iter_mut().for_each(|f| f.start(now));
         if !outbound.is_empty() {
             outbound.iter_mut().for_each(|o| o.sent_ns = Some(now));
             self.send(now, outbound, inbound, &[], out);
@@ -130,10 +127,7 @@ impl Reports {
         if self.timing.is_due(now, group) {
             self.send(now, outbound, inbound, &[], out);
         }
-        if let Some((period_ns, next)) = self.feedback.filter(|(_, next)| *next <= now) {
-            self.feedback = Some((period_ns, next + period_ns * ((now - next) / period_ns + 1)));
-            self.send_feedback(now, outbound, out);
-        }
+        self.send_feedback(now, outbound, out);
     }
 
     /// Sends a compound: report, names, and what else there is.
@@ -212,41 +206,37 @@ impl Reports {
         xr::emit(ssrc, &blocks, bytes);
     }
 
-    /// Notes an arrival for feedback.
+    /// A packet of a known source has come.
     pub(crate) fn arrived(&mut self, at: Time, ssrc: u32, sequence: u16) {
-        if self.feedback.is_some() && (self.arrivals.len() < 32 || self.arrivals.contains_key(&ssrc)) {
-            let of = self.arrivals.entry(ssrc).or_default();
-            of.push_back((sequence, at));
-            if of.len() > MOST_ARRIVALS {
-                of.pop_front();
-            }
+        if let Some(feedback) = &mut self.feedback {
+            feedback.arrived(at, ssrc, sequence);
         }
     }
 
     /// Sends when each packet since the last feedback arrived.
-    // [RFC 8888 §3.1] [PROTOCOLS 12.3]
     fn send_feedback(&mut self, now: Time, outbound: &[Outbound], out: &mut Out) {
-        let sender = outbound.first().map_or(self.receiver_ssrc, |o| o.ssrc);
-        let mut streams = Vec::new();
-        for (ssrc, of) in &mut self.arrivals {
-            let Some(&(first, _)) = of.front() else { continue };
-            let ahead = |seq: u16| seq.wrapping_sub(first) as i16;
-            let begin = of.iter().map(|(seq, _)| ahead(*seq)).min().unwrap_or(0);
-            let end = of.iter().map(|(seq, _)| ahead(*seq)).max().unwrap_or(0);
-            let mut arrivals = vec![None; (i32::from(end) - i32::from(begin) + 1) as usize];
-            for (seq, at) in of.drain(..) {
-                let offset = (clock::short(now - at) >> 6).min(ccfb::OVER_RANGE.into()) as u16;
-                arrivals[(i32::from(ahead(seq)) - i32::from(begin)) as usize] =
-                    Some(Arrival { ecn: 0, offset });
-            }
-            let begin = first.wrapping_add_signed(begin);
-            streams.push(ccfb::Stream { ssrc: *ssrc, begin, arrivals });
-        }
-        if !streams.is_empty() {
+        let sender = self.voice(outbound);
+        let Some(feedback) = &mut self.feedback else { return };
+        for packet in feedback.due(now, sender) {
             let mut bytes = Vec::new();
-            Ccfb { sender, streams, timestamp: clock::middle(clock::ntp(now)) }.emit(&mut bytes);
+            packet.emit(&mut bytes);
             out.control(outbound.first().map_or(out.fallback_flow, |o| o.flow), &bytes);
         }
+    }
+
+    /// Asks for packets of a source that are missing.
+    // [RFC 4585 §6.2.1] [RFC 5506 §3.4]
+    pub(crate) fn ask(&self, media: u32, missing: &[u16], outbound: &[Outbound], out: &mut Out) {
+        let (mut information, mut bytes) = (Vec::new(), Vec::new());
+        emit_nack(missing, &mut information);
+        let (kind, format, sender) = (TRANSPORT, NACK, self.voice(outbound));
+        Feedback { kind, format, sender, media, information: &information }.emit(&mut bytes);
+        out.control(outbound.first().map_or(out.fallback_flow, |o| o.flow), &bytes);
+    }
+
+    /// Who speaks for this side.
+    fn voice(&self, outbound: &[Outbound]) -> u32 {
+        outbound.first().map_or(self.receiver_ssrc, |o| o.ssrc)
     }
 
     /// Says good-bye.
@@ -271,8 +261,9 @@ impl Reports {
         &mut self,
         at: Time,
         bytes: &[u8],
-        outbound: &[Outbound],
+        outbound: &mut [Outbound],
         inbound: &mut [Inbound],
+        out: &mut Out,
     ) -> Result<(), Error> {
         let packets = Packets::reduced(bytes)?;
         for packet in packets.clone() {
@@ -280,7 +271,7 @@ impl Reports {
         }
         self.timing.heard(bytes.len());
         for packet in packets {
-            self.understand(at, &packet, outbound, inbound)?;
+            self.understand(at, &packet, outbound, inbound, out)?;
         }
         Ok(())
     }
@@ -289,8 +280,9 @@ impl Reports {
         &mut self,
         at: Time,
         packet: &Packet<'_>,
-        outbound: &[Outbound],
+        outbound: &mut [Outbound],
         inbound: &mut [Inbound],
+        out: &mut Out,
     ) -> Result<(), Error> {
         match packet.kind {
             SR | RR => self.report(at, &Report::parse(packet)?, outbound, inbound),
@@ -314,6 +306,9 @@ impl Reports {
             TRANSPORT | PAYLOAD => {
                 let feedback = Feedback::parse(packet)?;
                 self.feedbacks += u64::from(packet.count == NACK && feedback.kind == TRANSPORT);
+                if let Some(flow) = outbound.iter_mut().find(|o| o.ssrc == feedback.media) {
+                    feedback.nacked().take(MOST_ASKED).for_each(|lost| flow.send_again(lost, out));
+                }
             }
             xr::XR => self.extended(at, packet, outbound)?,
             _ => {}

@@ -42,6 +42,16 @@ pub(crate) struct Settings {
     pub(crate) bandwidth_bps: u32,
     pub(crate) feedback_ns: Option<Time>,
     pub(crate) extended: bool,
+    pub(crate) nack: Option<Nack>,
+}
+
+/// Asking for what is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Nack {
+    /// How often a packet is asked for at most.
+    pub(crate) tries: u32,
+    /// How long a gap may come from reordering.
+    pub(crate) reorder_ns: Time,
 }
 
 impl Settings {
@@ -62,18 +72,26 @@ impl Settings {
             "bandwidth_bps",
             "feedback_ns",
             "extended",
+            "nack",
+            "reorder_ns",
         ])?;
+        let stop_and_wait = params.choice("mode", &["stream", "stop_and_wait"])? == Some("stop_and_wait");
+        let redundancy = redundancy(params)?;
+        if stop_and_wait && matches!(redundancy, Redundancy::Ulpfec { .. } | Redundancy::Flexfec { .. }) {
+            return Err(params.refuse("redundancy", "none or rfc2198 with mode stop_and_wait"));
+        }
         Ok(Self {
             mtu_bytes: params.integer("mtu_bytes", 300..=65_507)?.unwrap_or(1200) as usize,
             overhead_bytes: params.integer("overhead_bytes", 0..=65_535)?,
             identity: params.boolean("identity")?.unwrap_or(true),
-            stop_and_wait: params.choice("mode", &["stream", "stop_and_wait"])? == Some("stop_and_wait"),
+            stop_and_wait,
             motion_every: params.integer("motion_every", 1..=8_000)?,
-            redundancy: redundancy(params)?,
+            redundancy,
             profile: profile(params)?,
             bandwidth_bps: params.integer("bandwidth_bps", 8_000..=4_000_000_000)?.unwrap_or(1_000_000),
             feedback_ns: params.span_ns("feedback_ns", MS..=10 * SECOND)?,
             extended: params.boolean("extended")?.unwrap_or(false),
+            nack: nack(params)?,
         })
     }
 }
@@ -93,6 +111,16 @@ fn redundancy(params: &Params<'_>) -> Result<Redundancy, TransportError> {
         }
         _ => Redundancy::None,
     })
+}
+
+// [PROTOCOLS 3.12] retransmission on request
+fn nack(params: &Params<'_>) -> Result<Option<Nack>, TransportError> {
+    let reorder_ns = params.span_ns("reorder_ns", 0..=SECOND)?;
+    let tries = params.integer("nack", 0..=10)?.filter(|n| *n > 0);
+    match (tries, reorder_ns) {
+        (None, Some(_)) => Err(params.refuse("reorder_ns", "with nack, which asks for what is missing")),
+        (tries, _) => Ok(tries.map(|tries| Nack { tries, reorder_ns: reorder_ns.unwrap_or(MS) })),
+    }
 }
 
 fn profile(params: &Params<'_>) -> Result<Profile, TransportError> {

@@ -1,6 +1,11 @@
-//! Stop and wait: one packet at a time, the next when its echo is back (PROTOCOLS 5).
+//! Stop and wait: one packet at a time, the next when its echo is back (PROTOCOLS 5). A sample that needs several packets
+//! has arrived when the last is answered; of one that is given up the rest is not sent.
 
-use super::{outbound::Outbound, settings::Settings, Out};
+use super::{
+    outbound::{Outbound, Ready},
+    settings::Settings,
+    Out,
+};
 use std::collections::VecDeque;
 use tcps_core::{
     endpoint::Output,
@@ -24,17 +29,35 @@ pub(crate) struct Waiting {
     /// The source of answers.
     pub(crate) answers: u32,
     queue: VecDeque<(Meta, Vec<u8>)>,
-    open: Option<(Meta, Time)>,
+    /// The packets of the sample that is being sent.
+    packets: VecDeque<Sealed>,
+    open: Option<Open>,
+}
+
+/// A packet that waits for its turn.
+#[derive(Debug)]
+struct Sealed {
+    index: u32,
+    payload_bytes: usize,
+    bytes: Vec<u8>,
+}
+
+/// A packet that waits for its answer.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    index: u32,
+    sequence: u16,
+    sent_ns: Time,
 }
 
 impl Waiting {
     pub(crate) fn new(flow: u16, answers: u32) -> Self {
-        Self { flow, answers, queue: VecDeque::new(), open: None }
+        Self { flow, answers, queue: VecDeque::new(), packets: VecDeque::new(), open: None }
     }
 
     /// When the open packet is given up.
     pub(crate) fn deadline(&self) -> Option<Time> {
-        self.open.map(|(_, sent_ns)| sent_ns + PATIENCE_NS)
+        self.open.map(|open| open.sent_ns + PATIENCE_NS)
     }
 
     /// A sample is to be sent: now, or when its turn comes.
@@ -49,19 +72,29 @@ impl Waiting {
     ) {
         if self.queue.len() == MOST_WAITING {
             self.queue.pop_front();
-            out.stats.incomplete += 1;
+            out.stats.refused += 1;
         }
         self.queue.push_back((meta, sample.to_vec()));
         self.next(now, flow, settings, out);
     }
 
     fn next(&mut self, now: Time, flow: &mut Outbound, settings: &Settings, out: &mut Out) {
-        if self.open.is_some() {
-            return;
+        while self.open.is_none() {
+            if let Some(packet) = self.packets.pop_front() {
+                let sequence = Packet::new_checked(&packet.bytes).map_or(0, |p| p.sequence());
+                self.open = Some(Open { index: packet.index, sequence, sent_ns: now });
+                return out.transmit(self.flow, packet.index, packet.payload_bytes, &packet.bytes);
+            }
+            let Some((meta, sample)) = self.queue.pop_front() else { return };
+            let packets = &mut self.packets;
+            let mut seal = |r: Ready<'_>| {
+                let (index, payload_bytes, bytes) = (r.index, r.payload_bytes, r.bytes.to_vec());
+                packets.push_back(Sealed { index, payload_bytes, bytes });
+            };
+            if !flow.sample(now, meta, &sample, settings, &mut seal) {
+                out.stats.malformed += 1;
+            }
         }
-        let Some((meta, sample)) = self.queue.pop_front() else { return };
-        self.open = Some((meta, now));
-        out.sample(now, flow, meta, &sample, settings);
     }
 
     /// Answers a packet with its payload and one byte more.
@@ -75,30 +108,36 @@ impl Waiting {
         out.transmit(self.flow, index, packet.payload().len() + 1, &bytes);
     }
 
-    /// An answer came: the row tells the round trip, and the next sample goes.
+    /// An answer came: the row tells the round trip, and the next packet goes.
     pub(crate) fn answered(
         &mut self,
         now: Time,
-        timestamp: u32,
+        sequence: u16,
         bytes: usize,
         flow: &mut Outbound,
         settings: &Settings,
         out: &mut Out,
     ) {
-        let open = self.open.filter(|(meta, _)| flow.timestamp(meta.origin_ns) == timestamp);
-        let Some((meta, sent_ns)) = open else { return };
+        let Some(open) = self.open.filter(|open| open.sequence == sequence) else { return };
         let row = Record::new(now, Kind::Receive);
-        let row =
-            Record { flow: self.flow, index: meta.index, size: bytes as u32, value: now - sent_ns, ..row };
+        let row = Record {
+            flow: self.flow,
+            index: open.index,
+            size: bytes as u32,
+            value: now - open.sent_ns,
+            ..row
+        };
         out.outbox.push(Output::Record(row), |_| {});
         self.open = None;
         self.next(now, flow, settings, out);
     }
 
-    /// Gives up an answer that does not come.
+    /// Gives up an answer that does not come, and with it the sample.
     pub(crate) fn expire(&mut self, now: Time, flow: &mut Outbound, settings: &Settings, out: &mut Out) {
         if self.deadline().is_some_and(|t| t <= now) {
             self.open = None;
+            self.packets.clear();
+            out.stats.unanswered += 1;
             self.next(now, flow, settings, out);
         }
     }

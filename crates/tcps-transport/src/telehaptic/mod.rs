@@ -12,12 +12,14 @@
 //! Of the flows of a channel those called `audio` and `video` are frames; the one other flow in each direction
 //! is the stream of haptic samples that clocks the packets.
 
+mod arrivals;
 mod control;
 mod feedback;
 mod frames;
 pub(crate) mod multiplexer;
 mod options;
 mod packetizer;
+mod prober;
 mod receiver;
 mod reporter;
 
@@ -27,10 +29,12 @@ use crate::{
     registry::{ChannelContext, Side},
     udp::STACK_BYTES,
 };
+use arrivals::{Arrivals, Ledger};
 use feedback::{Log, Notifier};
 use multiplexer::{Medium, Multiplexer, MOST_FRAME_BYTES};
 use options::{Accounting, Options};
 use packetizer::Pending;
+use prober::Prober;
 use receiver::Receiver;
 use reporter::Reporter;
 use tcps_core::{
@@ -38,14 +42,11 @@ use tcps_core::{
     rate::{Feedback, RateController, Sent},
     record::{DropReason, Kind, Record},
     sample::Meta,
-    time::{Time, MS},
+    time::{Time, MS, SECOND},
 };
-use tcps_wire::{report, telehaptic, Error};
+use tcps_wire::{probe, report, telehaptic, Error};
 
 pub(crate) use control::MEMBERS;
-
-/// Payload of a datagram above which a packet is sent before it is full.
-const MTU_BYTES: usize = 1200;
 
 /// The flows that leave or arrive here, by what they hold.
 #[derive(Debug, Clone, Copy)]
@@ -92,11 +93,18 @@ pub(crate) struct Telehaptic {
     accounting: Accounting,
     controller: Box<dyn RateController>,
     multiplexer: Multiplexer,
+    /// Payload of a datagram above which a packet is sent before it is full.
+    mtu_bytes: usize,
     pending: Pending,
     notifier: Notifier,
     log: Log,
     receiver: Option<Receiver>,
     reporter: Option<Reporter>,
+    arrivals: Option<Arrivals>,
+    ledger: Option<Ledger>,
+    prober: Option<Prober>,
+    /// When the packet that is being filled leaves at the latest.
+    held_ns: Option<Time>,
     outbox: Outbox,
     /// Fragments a packet held last; 0 before the first.
     fragments: u8,
@@ -126,16 +134,24 @@ impl Telehaptic {
         let period_ns = leaving.map_or(MS, |r| r.period_ns);
         let has_media = leaving.is_some_and(|r| r.media.iter().any(Option::is_some));
         let media_bytes = if has_media { options.media_bytes } else { 0 };
+        let arrivals = member.arrivals && arriving.is_some();
+        let feedback_ns = params.span_ns("feedback_ns", MS..=SECOND)?.unwrap_or(20 * MS);
+        let probe_ns = params.span_ns("probe_ns", MS..=10 * SECOND)?.unwrap_or(10 * MS);
         Ok(Self {
             controller: (member.make)(params, period_ns)?,
             leaving,
             accounting: options.accounting,
             multiplexer: Multiplexer::new(media_bytes, options.order),
+            mtu_bytes: options.mtu_bytes,
             pending: Pending::new(period_ns),
             notifier: Notifier::default(),
             log: Log::default(),
             receiver: arriving.map(Receiver::new),
             reporter: member.reports.then(Reporter::default),
+            arrivals: arrivals.then(|| Arrivals::new(feedback_ns)),
+            ledger: (member.arrivals && leaving.is_some()).then(Ledger::default),
+            prober: member.probes.then(|| Prober::new(leaving.is_some().then_some(probe_ns))),
+            held_ns: None,
             outbox: Outbox::default(),
             fragments: 0,
             stats: EndpointStats::default(),
@@ -151,7 +167,7 @@ impl Telehaptic {
                 }
             }
             None if meta.flow == roles.haptic
-                && bytes.len() + self.multiplexer.media_bytes() <= MTU_BYTES =>
+                && bytes.len() + self.multiplexer.media_bytes() <= self.mtu_bytes =>
             {
                 self.haptic(now, meta, bytes);
             }
@@ -164,16 +180,40 @@ impl Telehaptic {
     fn haptic(&mut self, now: Time, meta: Meta, bytes: &[u8]) {
         let fragments = self.controller.fragments(now).clamp(1, telehaptic::MOST_FRAGMENTS);
         self.note_change(now, fragments);
-        let larger = self.pending.payload_bytes() + bytes.len() + self.multiplexer.media_bytes() > MTU_BYTES;
+        let larger =
+            self.pending.payload_bytes() + bytes.len() + self.multiplexer.media_bytes() > self.mtu_bytes;
+        // What carries an echo command, or the media of left-out samples to the MTU, goes.
+        let must = larger || meta.echo.is_some();
+        if !self.controller.admits(now, bytes, must) && !must {
+            return self.leave_out(now, &meta);
+        }
         if self.pending.fragments() > 0 && (larger || !self.pending.fits(bytes.len())) {
             self.flush(now);
         }
+        if self.pending.fragments() == 0 {
+            self.held_ns = self.controller.hold_ns().map(|hold_ns| now.saturating_add(hold_ns));
+        }
         self.pending.add_sample(meta, bytes);
-        self.multiplexer.fill(&mut self.pending);
+        if self.pending.payload_bytes() + self.multiplexer.media_bytes() <= self.mtu_bytes {
+            self.fill(now);
+        }
         let urgent = self.controller.urgent(bytes);
         if urgent || self.pending.fragments() >= usize::from(fragments) {
             self.flush(now);
         }
+    }
+
+    /// A sample does not go; sound and picture of its fragment do, with the next one.
+    fn leave_out(&mut self, now: Time, meta: &Meta) {
+        let row = Record { flow: meta.flow, index: meta.index, ..Record::new(now, Kind::Suppressed) };
+        self.outbox.push(Output::Record(row), |_| {});
+        self.fill(now);
+    }
+
+    /// Adds the sound and picture of a fragment.
+    fn fill(&mut self, now: Time) {
+        let room = self.controller.media_bytes(now).unwrap_or(usize::MAX);
+        self.multiplexer.fill(room, &mut self.pending);
     }
 
     /// Rows tell when a controller merges otherwise than before.
@@ -202,7 +242,11 @@ impl Telehaptic {
             wire_bytes,
         };
         pending.clear();
+        self.held_ns = None;
         self.log.add(&packet);
+        if let Some(ledger) = &mut self.ledger {
+            ledger.add(now, first.index, wire_bytes);
+        }
         self.controller.sent(now, &packet);
     }
 
@@ -214,11 +258,41 @@ impl Telehaptic {
     }
 
     fn datagram(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
-        if bytes.first().is_some_and(|b| *b >= report::FIRST_BYTE) {
-            let report = report::Repr::parse(&report::Packet::new_checked(bytes)?)?;
-            self.controller.feedback(now, &Feedback::Report(report.0));
-            return Ok(());
+        match bytes.first() {
+            Some(&(probe::ASKS | probe::ANSWERS)) => self.probe(now, bytes),
+            Some(&arrivals::FIRST_BYTE) => self.told(now, bytes),
+            Some(&first) if first >= report::FIRST_BYTE => {
+                let report = report::Repr::parse(&report::Packet::new_checked(bytes)?)?;
+                self.controller.feedback(now, &Feedback::Report(report.0));
+                Ok(())
+            }
+            _ => self.packet(now, bytes, received_ns),
         }
+    }
+
+    /// A probe is sent back; an answer is a round trip.
+    // [PROTOCOLS 3.5]
+    fn probe(&mut self, now: Time, bytes: &[u8]) -> Result<(), Error> {
+        let prober = self.prober.as_mut().ok_or(Error::Unknown)?;
+        let probe = probe::Repr::parse(&probe::Packet::new_checked(bytes)?);
+        if probe.answers {
+            let round_trip_ns = prober.answered(now, &probe).ok_or(Error::Contradiction)?;
+            self.controller.feedback(now, &Feedback::RoundTrip(round_trip_ns));
+        } else {
+            self.say(probe::PROBE_BYTES, |out| probe::Repr { answers: true, ..probe }.emit(out));
+        }
+        Ok(())
+    }
+
+    /// The receiver has told of arrivals.
+    // [RFC 8888 §3.1]
+    fn told(&mut self, now: Time, bytes: &[u8]) -> Result<(), Error> {
+        let Self { ledger, controller, .. } = self;
+        let ledger = ledger.as_mut().ok_or(Error::Unknown)?;
+        ledger.told(now, bytes, |arrival| controller.feedback(now, &Feedback::Arrival(arrival)))
+    }
+
+    fn packet(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
         let packet = telehaptic::Packet::new_checked(bytes)?;
         let receiver = self.receiver.as_mut().ok_or(Error::Unknown)?;
         let Some(arrival) = receiver.receive(now, &packet, received_ns, &mut self.outbox)? else {
@@ -232,6 +306,9 @@ impl Telehaptic {
         if let Some(reporter) = &mut self.reporter {
             reporter.arrived(&arrival);
         }
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.arrived(arrival.index, arrival.fragments, received_ns);
+        }
         if let Some(field_us) = packet.delay_us() {
             let notice = self.log.notice(field_us, packet.repeated(), arrival.left_ns, arrival.delay_ns);
             self.controller.feedback(now, &Feedback::Delay(notice));
@@ -239,20 +316,37 @@ impl Telehaptic {
         Ok(())
     }
 
+    /// Sends a report, feedback and a probe, each if it is time for it.
     fn report(&mut self, now: Time) {
-        let Some(report) = self.reporter.as_mut().and_then(|r| r.due(now)) else { return };
+        if let Some(report) = self.reporter.as_mut().and_then(|r| r.due(now)) {
+            self.say(report::REPORT_BYTES, |out| report::Repr(report).emit(out));
+        }
+        if let Some(ccfb) = self.arrivals.as_mut().and_then(|a| a.due(now)) {
+            self.say(arrivals::bytes(&ccfb), |out| ccfb.emit(out));
+        }
+        if let Some(probe) = self.prober.as_mut().and_then(|p| p.due(now)) {
+            self.say(probe::PROBE_BYTES, |out| probe.emit(out));
+        }
+    }
+
+    /// Sends a datagram without a sample, of so many bytes.
+    fn say(&mut self, bytes: usize, write: impl FnOnce(&mut Vec<u8>)) {
         let flow = self.leaving.map_or(0, |r| r.haptic);
-        let wire_bytes = report::REPORT_BYTES as u32 + STACK_BYTES;
-        let output = Output::Transmit(Transmit { wire_bytes, flow, index: 0 });
-        self.outbox.push(output, |out| report::Repr(report).emit(out));
+        let wire_bytes = bytes as u32 + STACK_BYTES;
+        self.outbox.push(Output::Transmit(Transmit { wire_bytes, flow, index: 0 }), write);
+    }
+
+    fn begin(&mut self, now: Time) {
+        let Self { reporter, arrivals, prober, .. } = self;
+        reporter.iter_mut().for_each(|r| r.begin(now));
+        arrivals.iter_mut().for_each(|a| a.begin(now));
+        prober.iter_mut().for_each(|p| p.begin(now));
     }
 }
 
 impl Endpoint for Telehaptic {
     fn handle_input(&mut self, now: Time, input: Input<'_>) {
-        if let Some(reporter) = &mut self.reporter {
-            reporter.begin(now);
-        }
+        self.begin(now);
         match input {
             Input::Sample { meta, bytes } => self.sample(now, meta, bytes),
             Input::Datagram { bytes, received_ns } => {
@@ -263,6 +357,9 @@ impl Endpoint for Telehaptic {
             Input::Timeout => {
                 if let Some(receiver) = &mut self.receiver {
                     receiver.expire(now);
+                }
+                if self.held_ns.is_some_and(|held_ns| held_ns <= now) {
+                    self.flush(now);
                 }
                 self.report(now);
             }
@@ -276,7 +373,9 @@ impl Endpoint for Telehaptic {
     fn poll_timeout(&self) -> Option<Time> {
         let frames = self.receiver.as_ref().and_then(Receiver::deadline);
         let report = self.reporter.as_ref().and_then(Reporter::deadline);
-        frames.into_iter().chain(report).min()
+        let arrivals = self.arrivals.as_ref().and_then(Arrivals::deadline);
+        let probe = self.prober.as_ref().and_then(Prober::deadline);
+        [frames, report, arrivals, probe, self.held_ns].into_iter().flatten().min()
     }
 
     fn merging(&self) -> u16 {

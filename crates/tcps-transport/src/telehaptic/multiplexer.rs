@@ -87,9 +87,9 @@ impl Multiplexer {
         Some(dropped.meta)
     }
 
-    /// Moves the bytes of one fragment into the packet that is being filled.
-    pub(super) fn fill(&mut self, pending: &mut Pending) {
-        self.take(self.media_bytes, |medium, frame, room| pending.add_media(medium, frame, room));
+    /// Moves the bytes of one fragment, at most `room`, into the packet that is being filled.
+    pub(super) fn fill(&mut self, room: usize, pending: &mut Pending) {
+        self.take(room.min(self.media_bytes), |medium, frame, room| pending.add_media(medium, frame, room));
     }
 
     /// Gives at most `room` bytes to `add`, which tells how many it took, counts them in the frame, and takes some.
@@ -137,7 +137,7 @@ mod tests {
         let mut out = Vec::new();
         for _ in 0..count {
             let mut pending = Pending::default();
-            mux.fill(&mut pending);
+            mux.fill(usize::MAX, &mut pending);
             out.push((pending.media_bytes(Medium::Audio), pending.media_bytes(Medium::Video)));
         }
         out

@@ -6,7 +6,7 @@ use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output},
-    record::Kind,
+    record::{DropReason, Kind},
     sample::{Echo, Meta},
     seed::Stream,
     time::{Time, MS, SECOND},
@@ -210,6 +210,35 @@ fn irtp_slows_down_at_losses_and_keeps_its_crucial_samples() {
     assert!(crucial >= 299, "{crucial}");
 }
 
+/// [PROTOCOLS 3.10] The network's copies of datagrams, and keys that were sent again, do not hide that others were lost.
+#[test]
+fn irtp_sees_losses_behind_copies() {
+    let copied = Conditions { loss: 0.05, duplication: 1.0, ..RTT };
+    let irtp = run("irtp", json!({"key_every": 2, "tries": 10}), copied);
+    assert!(irtp.given_up() > 1000, "{}", irtp.given_up());
+}
+
+/// [PROTOCOLS 3.9] A key that is never acknowledged is given up, and counted.
+#[test]
+fn keys_that_are_given_up_are_counted() {
+    for name in ["smoothed-sctp", "irtp"] {
+        let silent = run(name, json!({"key_every": 10}), Conditions { loss: 1.0, ..RTT });
+        let stats = silent.pair.client.endpoint.stats();
+        assert!(stats.unanswered >= 270, "{name}, of 300, 30 of which still wait: {stats:?}");
+    }
+}
+
+/// [PROTOCOLS 3.7] What a full queue drops leaves a row.
+#[test]
+fn alphan_tells_what_its_queues_drop() {
+    let mut pair = pair("alphan", json!({"rate_bps": 10_000}), RTT);
+    (0..400).for_each(|index| pair.send(meta(1, index, 0), &force(index)));
+    let dropped: Vec<_> = pair.client.records.iter().filter(|r| r.kind == Kind::Dropped).collect();
+    assert_eq!(dropped.len(), 400 - 256 - 1, "256 wait, one has left");
+    assert!(dropped.iter().all(|r| r.flow == 1 && r.detail == DropReason::Overload as u8));
+    assert!(dropped.iter().map(|r| r.index).eq(1..144), "the oldest give way");
+}
+
 /// [PROTOCOLS 3.7] ALPHAN: behind a frame of 20 kB at 4 Mbit/s a haptic sample waits for one datagram at most, with
 /// one queue (as with plain UDP, whose datagrams stand in line) for the whole frame.
 #[test]
@@ -285,6 +314,35 @@ fn visual_haptic_multiplexing_keeps_to_the_capacity() {
     plain.send(meta(2, 0, 0), &vec![0; 2000]);
     let burst: u32 = plain.client.transmitted.iter().map(|t| t.wire_bytes).sum();
     assert!(burst > 2000, "a whole frame at once");
+}
+
+/// [PROTOCOLS 3.4] What force leaves of the capacity is what an encoder may use: nine tenths of all of it in silence, of
+/// 368 kbit/s beside 1000 packets of 79 B a second, and of all of it again when force is silent.
+#[test]
+fn visual_haptic_multiplexing_tells_what_is_left_for_pictures() {
+    let params = json!({"capacity_bps": 1_000_000, "overhead_bytes": 67});
+    let mut pair = pair("visual-haptic", params, RTT);
+    let left_kbps = |pair: &Pair<Boxed, Boxed>| {
+        let bps = pair.client.endpoint.0.allowance_bps(2).unwrap();
+        (bps / 1e3).round()
+    };
+    assert_eq!((left_kbps(&pair), pair.client.endpoint.0.allowance_bps(1)), (900.0, None));
+    let mut second = |from: u32, force_too: bool| {
+        for index in from..from + 2000 {
+            pair.run_until(Time::from(index) * MS);
+            if index % 40 == 0 {
+                pair.send(meta(2, index / 40, pair.time), &[0; 200]);
+            }
+            if force_too {
+                pair.send(meta(1, index, pair.time), &force(index));
+            }
+        }
+        left_kbps(&pair)
+    };
+    let beside_force = second(0, true);
+    assert!((beside_force - 0.9 * 368.0).abs() < 5.0, "{beside_force}");
+    let alone = second(2000, false);
+    assert!(alone > 890.0, "{alone}");
 }
 
 /// A network that delivers most datagrams twice spoils no frame: a first part that comes again is nothing new.

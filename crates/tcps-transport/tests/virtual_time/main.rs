@@ -3,6 +3,7 @@
 mod after;
 mod boxed;
 mod clocksync;
+mod control;
 mod fec;
 mod pair;
 mod quic;

@@ -15,8 +15,8 @@ use tcps_core::{
 };
 use tcps_transport::{ChannelContext, Side};
 use tcps_wire::{
-    rtcp::Packets,
-    rtp::{is_rtcp, Packet},
+    rtcp::{ccfb, feedback::TRANSPORT, Packets},
+    rtp::{is_rtcp, Packet, Repr},
 };
 
 fn context() -> ChannelContext {
@@ -251,6 +251,80 @@ fn stop_and_wait_sends_the_next_when_the_echo_is_back() {
     assert!(pair.server.delivered.iter().all(|(_, b)| b[..12] == [1; 12]), "motion of the first is held");
 }
 
+// [PROTOCOLS 5]
+#[test]
+fn stop_and_wait_sends_one_packet_of_a_sample_at_a_time() {
+    let params = json!({"mode": "stop_and_wait"});
+    let mut pair = pair(1, params, latency(9 * MS));
+    pair.send(meta(3, 0, 0), &content(0, 3000));
+    assert_eq!(pair.client.transmitted.iter().filter(|t| t.wire_bytes > 500).count(), 1);
+    pair.run_until(SECOND);
+    let [(delivery, bytes)] = &pair.server.delivered[..] else { panic!("{:?}", pair.server.delivered.len()) };
+    assert_eq!(
+        (delivery.received_ns, &bytes[..]),
+        (45 * MS, &content(0, 3000)[..]),
+        "two answers before the third part"
+    );
+    assert_eq!(pair.client.records.iter().filter(|r| r.kind == Kind::Receive).count(), 3);
+}
+
+// [PROTOCOLS 5]
+#[test]
+fn a_sample_that_is_never_answered_is_given_up_and_counted() {
+    let params = json!({"mode": "stop_and_wait"});
+    let mut pair = pair(1, params, Conditions { loss: 1.0, ..latency(9 * MS) });
+    (0..3).for_each(|i| pair.send(meta(3, i, 0), &content(i, 3000)));
+    pair.run_until(2500 * MS);
+    assert_eq!(pair.client.endpoint.stats().unanswered, 2, "one a second");
+}
+
+// [RFC 4585 §6.2.1] [RFC 4588 §4] [PROTOCOLS 3.12]
+#[test]
+fn what_is_missing_is_asked_for_and_comes_in_a_stream_of_its_own() {
+    let lossy = Conditions { loss: 0.1, ..latency(15 * MS) };
+    let mut pair = pair(9, json!({"nack": 2}), lossy);
+    stream(&mut pair, 3000, 24);
+    let missing = 3000 - got(&pair).len();
+    assert!(missing < 60, "{missing}: asked for twice, a hundredth of losses stay");
+    let (sender, receiver) = (pair.client.endpoint.stats(), pair.server.endpoint.stats());
+    assert!(sender.retransmits > 250 && receiver.recovered > 250, "{sender:?} {receiver:?}");
+    assert!(receiver.lost > 250, "what came again does not hide that the network lost it: {receiver:?}");
+    assert_eq!((sender.malformed, receiver.malformed), (0, 0));
+    assert!(pair.server.delivered.iter().all(|(d, bytes)| bytes[..] == content(d.meta.index, 24)[..]));
+    let late = pair.server.delivered.iter().filter(|(d, _)| d.received_ns - d.meta.origin_ns > 16 * MS);
+    let least = late.map(|(d, _)| d.received_ns - d.meta.origin_ns).min().unwrap();
+    assert!((45 * MS..48 * MS).contains(&least), "{least}: one and a half round trips");
+}
+
+// [RFC 4585 §6.2.1]
+#[test]
+fn without_the_parameter_nothing_is_asked_for() {
+    let mut pair = pair(9, json!({}), Conditions { loss: 0.1, ..latency(15 * MS) });
+    stream(&mut pair, 1000, 24);
+    assert_eq!(pair.client.endpoint.stats().retransmits, 0);
+}
+
+// [RFC 8888 §3.1]
+#[test]
+fn forged_packets_are_not_told_of() {
+    let mut endpoint = boxed("rtp", &json!({"feedback_ns": 50 * MS}), Side::B, &context());
+    let (mut buf, mut told) = (Vec::new(), 0);
+    for i in 0..100u16 {
+        let now = Time::from(i) * MS;
+        let (sequence, ssrc) = (i.wrapping_mul(30_011), 0x5eed + u32::from(i));
+        let mut bytes = Vec::new();
+        let repr = Repr { marker: false, payload_type: 96, sequence, timestamp: 0, ssrc };
+        repr.emit(&[], &[], &mut bytes);
+        bytes.extend_from_slice(b"forged");
+        endpoint.handle_input(now, Input::Datagram { bytes: &bytes, received_ns: now });
+        endpoint.handle_input(now, Input::Timeout);
+        while endpoint.poll_output(&mut buf).is_some() {
+            told += usize::from(buf.get(..2) == Some(&[0x80 | ccfb::FORMAT, TRANSPORT]));
+        }
+    }
+    assert_eq!(told, 0);
+}
+
 #[test]
 fn parameters_are_checked() {
     let refuse = |params: Value| match tcps_transport::endpoint("rtp", &params, Side::A, &context()) {
@@ -263,6 +337,9 @@ fn parameters_are_checked() {
     let wide = json!({"redundancy": "flexfec", "columns": 48, "rows": 6});
     assert!(refuse(wide).contains("at most 256 packets in columns times rows"));
     assert!(refuse(json!({"report_ns": 5})).contains("a time from 10 ms to 60000 ms"));
+    assert!(refuse(json!({"reorder_ns": 5})).contains("with nack"));
+    let waiting = json!({"mode": "stop_and_wait", "redundancy": "ulpfec"});
+    assert!(refuse(waiting).contains("none or rfc2198"));
 }
 
 proptest! {
@@ -299,7 +376,7 @@ proptest! {
         inputs in proptest::collection::vec((0u8..8, proptest::collection::vec(any::<u8>(), 0..90)), 1..60),
         kind in prop_oneof![Just("none"), Just("rfc2198"), Just("ulpfec"), Just("flexfec")],
     ) {
-        let params = json!({"redundancy": kind, "extended": true, "feedback_ns": 50 * MS});
+        let params = json!({"redundancy": kind, "extended": true, "feedback_ns": 50 * MS, "nack": 2});
         let mut endpoint = boxed("rtp", &params, Side::B, &context());
         let (mut buf, mut now) = (Vec::new(), 0);
         for (how, mut bytes) in inputs {
@@ -308,7 +385,7 @@ proptest! {
                 *first = *first & 0x3f | 0x80;
             }
             if let (Some(second), true) = (bytes.get_mut(1), how > 3) {
-                *second = [96, 98, 125, 126, 127, 200, 205, 207][usize::from(*second % 8)];
+                *second = [96, 98, 124, 126, 127, 200, 205, 207][usize::from(*second % 8)];
             }
             endpoint.handle_input(now, Input::Datagram { bytes: &bytes, received_ns: now });
             endpoint.handle_input(now, Input::Timeout);

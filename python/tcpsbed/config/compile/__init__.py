@@ -7,12 +7,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.config.compile import builtins, moments
+from tcpsbed.config.compile import builtins, media, moments
 from tcpsbed.config.compile.book import Book, Instance
 from tcpsbed.config.compile.chain import derive
 from tcpsbed.config.compile.channels import Channels
 from tcpsbed.config.compile.events import events
 from tcpsbed.config.compile.network import Network
+from tcpsbed.config.compile.playout import playout
 from tcpsbed.config.compile.probes import probes, sync
 from tcpsbed.config.compile.robots import robot
 from tcpsbed.config.compile.routes import Need
@@ -47,6 +48,7 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool 
     book = Book(scenario, Path(inputs_dir), rehearsal=rehearsal)
     for way in book.ways:
         way.path = derive(book, way)
+        media.check(book, way)
     if not book.ways:
         raise scenario.error(("flows",), "found no flows", "one flow or more, such as [flows.kinematic]")
     network = Network(book)
@@ -115,6 +117,7 @@ def _node(name: str, node: Node, boundary: dict[str, Any]) -> dict[str, Any]:
         "cores": node.cores,
         "scheduling": {"kind": kind} | quantum,
         "clock": node.clock.model_dump(),
+        "interrupts": node.interrupts and node.interrupts.model_dump(),
     } | measured
 
 
@@ -144,11 +147,13 @@ def _flows(book: Book, channels: Channels) -> list[dict[str, Any]]:
                 "stop_ns": flow.stop_ns,
                 "dscp": flow.dscp,
                 "priority": flow.priority,
+                "authority": flow.authority,
                 "blocking_send": flow.blocking_send,
                 "buffers": flow.buffers,
                 "codec": codec(flow),
                 "source": source,
                 "sink": sources.sink(way, source),
+                "playout": playout(book, way),
                 "path": [
                     {
                         "component": here.number,

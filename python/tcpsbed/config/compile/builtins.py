@@ -11,10 +11,12 @@ from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
 from tcpsbed.config.units import DIMENSIONS, Dimension, parameters
 from tcpsbed.errors import ConfigError
+from tcpsbed.robots import ROBOTS
 
 _ALLOWED = {
     "transport": "parameters that the transport has (docs/scenario.md)",
     "hook": "code that can be loaded with these params (docs/hooks.md)",
+    "playout": "parameters that the policy has (docs/playout.md)",
     "robot": "a robot that can be made with these params (docs/scenario.md)",
 }
 
@@ -26,7 +28,7 @@ def known() -> dict[str, list[str]]:
     except ImportError:
         return {}
     names: dict[str, list[str]] = _tcps.builtins()
-    return names
+    return names | {"robots": [*names["robots"], *ROBOTS]}
 
 
 def check(scenario: Scenario, key: Key, name: str, kind: str, others: str = "") -> str:
@@ -40,7 +42,7 @@ def check(scenario: Scenario, key: Key, name: str, kind: str, others: str = "") 
 
 
 def rehearse(scenario: Scenario, key: Key, what: str, name: str, given: dict[str, Any], stage: str) -> None:
-    """Makes a `transport`, `hook` or `robot` as a run would, and drops it: raises what the run would refuse.
+    """Makes a `transport`, `hook`, `robot` or `playout` as a run would, and drops it: raises what the run would refuse.
 
     Parameters
     ----------
@@ -58,7 +60,12 @@ def rehearse(scenario: Scenario, key: Key, what: str, name: str, given: dict[str
         if what == "hook":
             _tcps.check_hook(name, params, kind=stage)
         else:
-            {"transport": _tcps.check_transport, "robot": _tcps.check_robot}[what](name, params)
+            checks = {
+                "transport": _tcps.check_transport,
+                "robot": _tcps.check_robot,
+                "playout": _tcps.check_playout,
+            }
+            checks[what](name, params)
     except ValueError as error:
         raise _refused(scenario, key, what, given, str(error)) from None
 

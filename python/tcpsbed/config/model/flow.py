@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, FiniteFloat, StrictBool, StrictInt
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    FiniteFloat,
+    StrictBool,
+    StrictInt,
+    model_validator,
+)
 
 from tcpsbed.config.model.code import Transport
+from tcpsbed.config.model.media import Picture, Sound
 from tcpsbed.config.model.table import AnyNames, Table
 from tcpsbed.config.units import (
     Dscp,
@@ -15,6 +25,7 @@ from tcpsbed.config.units import (
     PositiveDuration,
     SampleSize,
     Size,
+    free,
     refuse,
     shown,
 )
@@ -127,6 +138,25 @@ Source = Annotated[
 """Where samples come from."""
 
 
+class Playout(Table):
+    """When the last component shows what has arrived, with parameters; a string names it alone."""
+
+    model_config = ConfigDict(extra="allow")
+    shorthand: ClassVar[str | None] = "kind"
+    kind: Literal["hold", "fixed", "ramjee", "moon", "queue", "overwrite", "updateable"]
+    """The policy."""
+
+    @model_validator(mode="after")
+    def _free(self) -> Self:
+        """Parameters that can be handed on."""
+        free(self.parameters())
+        return self
+
+    def parameters(self) -> dict[str, Any]:
+        """What stands beside the kind."""
+        return dict(self.model_extra or {})
+
+
 class Flow(Table):
     """A stream of samples of one kind in one direction."""
 
@@ -138,8 +168,14 @@ class Flow(Table):
     """Size of a generated sample."""
     source: Source | None = None
     """Where samples come from; absent: the robot for a haptic flow from one, else generated."""
+    picture: Picture | None = None
+    """Pictures of a camera in place of samples."""
+    sound: Sound | None = None
+    """Sound of a microphone in place of samples."""
     sink: Literal["count", "robot", "verify"] | None = None
     """Where they go; absent: the robot for values that reach one, a checksum for frames, else a counter."""
+    playout: Playout | None = None
+    """When its last component shows what has arrived; absent: at once."""
     codec: Literal["f32", "f64", "raw"] | None = None
     """How values become bytes; absent: f32, raw for frames and for samples that are no multiple of 4 B."""
     transport: Transport | None = None
@@ -154,6 +190,8 @@ class Flow(Table):
     """Code point: a number or a name such as "EF"."""
     priority: StrictInt = 0
     """Larger is more urgent (priority scheduling of cores)."""
+    authority: FiniteFloat = Field(1.0, ge=0)
+    """Its weight in a robot that several operators command; 0 looks on."""
     blocking_send: StrictBool = False
     """Whether a send holds the flow's next sample until the first link has taken the packet."""
     buffers: StrictInt | None = Field(None, ge=1, le=1_000_000)

@@ -240,6 +240,8 @@ class LinkSettings(Table):
     """The half-duplex medium (hub) that this link shares with all links that name it."""
     radio: Radio | None = None
     """Radio access in place of a wire: `from` is the mobile side, `to` the side of the base station."""
+    dscp: Dscp | None = None
+    """Code point of the packets that it is for; absent: for all."""
 
 
 class Link(LinkSettings):

@@ -10,7 +10,7 @@ from tcpsbed.config.model.code import Robot
 from tcpsbed.config.model.link import LinkSettings
 from tcpsbed.config.model.span import Span
 from tcpsbed.config.model.table import AnyNames, Name, Table
-from tcpsbed.config.units import Drift, Duration, Offset, Period
+from tcpsbed.config.units import Drift, Duration, Offset, Period, PositiveDuration
 
 ComponentKind = Literal[
     "tactile-operator",
@@ -68,6 +68,15 @@ class Clock(Table):
     """Rate error; positive runs fast."""
 
 
+class Interrupts(Table):
+    """How a network card gathers arrivals before it interrupts: a model, for virtual time."""
+
+    packets: StrictInt = Field(ge=1, le=4096)
+    """Datagrams that raise an interrupt at once."""
+    after_ns: PositiveDuration = Field(alias="after")
+    """Time after which one alone does."""
+
+
 class Node(Table):
     """A computer."""
 
@@ -77,6 +86,8 @@ class Node(Table):
     """How they compete (virtual time)."""
     clock: Clock = Clock()
     """Its clock's error."""
+    interrupts: Interrupts | None = None
+    """How its network card gathers arrivals (virtual time); absent: each interrupts."""
     at: str | None = None
     """The router that an access link joins it to."""
     link: LinkSettings | None = None

@@ -10,7 +10,7 @@
 use super::{guard::Guard, trend::Trend};
 use crate::params::{Params, TransportError};
 use tcps_core::{
-    rate::{DelayNotice, Feedback, RateController, Sent},
+    rate::{DelayNotice, Feedback, RateController},
     time::{Time, MS},
 };
 use tcps_wire::telehaptic::MOST_FRAGMENTS;
@@ -89,8 +89,7 @@ impl Dpm {
             return;
         }
         let average_ns = self.filter(notice.delay_ns as f64);
-        let k = self.k;
-        let queue_ns = self.guard.as_mut().map(|g| g.queue_ns(now, k, notice.delay_ns as f64, average_ns));
+        let queue_ns = self.guard.as_mut().and_then(|g| g.queue_ns(now, notice, average_ns));
         let guarded =
             |judge: fn(&Guard, f64) -> bool| self.guard.as_ref().zip(queue_ns).map(|(g, q)| judge(g, q));
         if self.rises >= self.rule.differences || guarded(Guard::congested) == Some(true) {
@@ -161,12 +160,6 @@ impl RateController for Dpm {
     fn feedback(&mut self, now: Time, feedback: &Feedback) {
         if let Feedback::Delay(notice) = feedback {
             self.notice(now, notice);
-        }
-    }
-
-    fn sent(&mut self, _now: Time, packet: &Sent) {
-        if let Some(guard) = &mut self.guard {
-            guard.sent(packet);
         }
     }
 

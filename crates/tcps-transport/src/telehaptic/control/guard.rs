@@ -1,37 +1,18 @@
 //! Estimate of the queue behind a delay: what is above the least delay that has been seen.
 //!
 //! ```text
-//! base = min over 60 s of  d - (k - 1)(T + σ)        q = d_avg - (k - 1)(T + σ) - base
+//! own = (k - 1) T + 8 · bytes · hops / rate        base = min over 60 s of  d - own        q = d_avg - own - base
 //! ```
-//! `T` is the time between samples, `σ` the time that a fragment more takes on the bottleneck: 8 · bytes · hops / rate.
+//! `T` is the time between samples; `k` and `bytes` are those of the very packet whose delay was measured, whatever is
+//! sent by now. What the headers take is in `own` and in the base, and so in neither's difference.
 
-use std::collections::VecDeque;
+use super::extreme::Extreme;
 use tcps_core::{
-    rate::Sent,
+    rate::DelayNotice,
     time::{Time, SECOND},
 };
 
 const BASE_NS: Time = 60 * SECOND;
-
-/// The least value of the last 60 s: values in ascending order, each newer than the one before.
-#[derive(Debug, Default)]
-pub(super) struct Least {
-    rising: VecDeque<(Time, f64)>,
-}
-
-impl Least {
-    /// Adds a value and gives the least that is not too old.
-    pub(super) fn add(&mut self, now: Time, value: f64) -> f64 {
-        while self.rising.back().is_some_and(|(_, v)| *v >= value) {
-            self.rising.pop_back();
-        }
-        self.rising.push_back((now, value));
-        while self.rising.front().is_some_and(|(t, _)| *t < now.saturating_sub(BASE_NS)) {
-            self.rising.pop_front();
-        }
-        self.rising.front().map_or(value, |(_, v)| *v)
-    }
-}
 
 /// When a queue counts as empty, and when as congested.
 // [PROTOCOLS 2.8]
@@ -42,8 +23,8 @@ pub(super) struct Guard {
     period_ns: f64,
     /// Nanoseconds a byte on the bottleneck, times hops.
     byte_ns: f64,
-    sigma_ns: f64,
-    least: Least,
+    least: Extreme,
+    base_ns: Option<f64>,
 }
 
 impl Guard {
@@ -54,21 +35,20 @@ impl Guard {
             congested_above_ns: congested_ns,
             period_ns: period_ns as f64,
             byte_ns,
-            sigma_ns: 0.0,
-            least: Least::default(),
+            least: Extreme::new(BASE_NS, 0.0, 1.0),
+            base_ns: None,
         }
     }
 
-    /// A packet has left: what a fragment weighs.
-    pub(super) fn sent(&mut self, packet: &Sent) {
-        self.sigma_ns = f64::from(packet.payload_bytes) / f64::from(packet.fragments.max(1)) * self.byte_ns;
-    }
-
-    /// The queue behind a delay and its average, measured on packets of `k` fragments, in nanoseconds.
-    pub(super) fn queue_ns(&mut self, now: Time, k: u8, delay_ns: f64, average_ns: f64) -> f64 {
-        let own = f64::from(k - 1) * (self.period_ns + self.sigma_ns);
-        let base = self.least.add(now, delay_ns - own);
-        average_ns - own - base
+    /// The queue behind a measured delay and its average, in nanoseconds; `None` before the first measurement that is
+    /// certain. One that may be of a packet with another k does not enter the base: it would stay there for a minute.
+    pub(super) fn queue_ns(&mut self, now: Time, notice: &DelayNotice, average_ns: f64) -> Option<f64> {
+        let merging_ns = f64::from(notice.fragments.saturating_sub(1)) * self.period_ns;
+        let own_ns = merging_ns + f64::from(notice.wire_bytes) * self.byte_ns;
+        if notice.certain {
+            self.base_ns = Some(self.least.add(now, notice.delay_ns as f64 - own_ns));
+        }
+        Some(average_ns - own_ns - self.base_ns?)
     }
 
     /// Whether such a queue is one for a larger k.
@@ -88,26 +68,45 @@ mod tests {
 
     // [PROTOCOLS 2.8]
     #[test]
-    fn the_least_value_is_forgotten_after_60_s() {
-        let mut least = Least::default();
-        let got: Vec<f64> = [(0, 5.0), (1, 3.0), (2, 4.0), (61, 9.0), (62, 8.0), (63, 9.0)]
-            .map(|(s, v)| least.add(s * SECOND, v))
-            .to_vec();
-        assert_eq!(got, [5.0, 3.0, 3.0, 3.0, 4.0, 8.0]);
+    fn merging_by_itself_is_no_queue() {
+        let mut guard = Guard::new(1e6, 3e6, 1_000_000, 8e9 / 1.5e6);
+        for k in [1u8, 4, 2, 3] {
+            let n = measured(k, 0);
+            let q = guard.queue_ns(0, &n, n.delay_ns as f64).unwrap();
+            assert!(q.abs() < 2.0, "{k}: {q}");
+        }
+        let n = measured(4, 2_000_000);
+        let q = guard.queue_ns(0, &n, n.delay_ns as f64).unwrap();
+        assert!((q - 2e6).abs() < 2.0 && !guard.steady(q) && !guard.congested(q));
+    }
+
+    /// The delay of a packet of `k` fragments of 70 B behind a queue.
+    fn measured(k: u8, queue_ns: Time) -> DelayNotice {
+        let wire_bytes = 67 + 70 * u32::from(k);
+        let own_ns = Time::from(k - 1) * 1_000_000 + (f64::from(wire_bytes) * 8e9 / 1.5e6) as Time;
+        DelayNotice {
+            delay_ns: 15_000_000 + own_ns + queue_ns,
+            fresh: true,
+            generated_ns: 0,
+            fragments: k,
+            wire_bytes,
+            certain: true,
+            reverse_ns: 0,
+        }
     }
 
     // [PROTOCOLS 2.8]
     #[test]
-    fn merging_by_itself_is_no_queue() {
+    fn a_delay_is_judged_by_its_own_packet_and_a_doubtful_one_leaves_the_base_alone() {
         let mut guard = Guard::new(1e6, 3e6, 1_000_000, 8e9 / 1.5e6);
-        guard.sent(&Sent { generated_ns: 0, fragments: 4, payload_bytes: 280, wire_bytes: 347 });
-        let gamma = |k: f64| (67.0 + 70.0 * k) * 8e9 / 1.5e6;
-        let delay = |k: f64| 15e6 + (k - 1.0) * 1e6 + gamma(k);
-        for k in [1u8, 4, 2, 3] {
-            let d = delay(k.into());
-            assert!(guard.queue_ns(0, k, d, d).abs() < 1e-3, "{k}");
-        }
-        let q = guard.queue_ns(0, 4, delay(4.0) + 2e6, delay(4.0) + 2e6);
-        assert!((q - 2e6).abs() < 1.0 && !guard.steady(q) && !guard.congested(q));
+        let doubtful = DelayNotice { certain: false, ..measured(1, 0) };
+        assert_eq!(guard.queue_ns(0, &doubtful, 15e6), None, "nothing to compare with");
+        let one = measured(1, 0);
+        guard.queue_ns(0, &one, one.delay_ns as f64);
+        // A packet with k = 1 is taken for one with k = 4: its queue seems 4.1 ms below none.
+        let wrong = DelayNotice { delay_ns: one.delay_ns, certain: false, ..measured(4, 0) };
+        guard.queue_ns(1, &wrong, one.delay_ns as f64);
+        let q = guard.queue_ns(2, &one, one.delay_ns as f64).unwrap();
+        assert!(q.abs() < 2.0, "the base is that of before: {q}");
     }
 }

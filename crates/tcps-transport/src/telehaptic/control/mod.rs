@@ -1,14 +1,29 @@
 //! Rate controllers: one file each, one line each in [`MEMBERS`].
 
+mod arrival_filter;
+mod contact;
 mod dpm;
+mod etp;
+mod extreme;
 mod fixed;
+#[cfg(test)]
+mod fluid;
+mod gcc;
 mod guard;
 mod loss;
+mod nafcah;
+mod napas;
+mod perception;
 mod queue;
+mod rates;
 mod report;
+mod scream;
+mod scream_queue;
+mod shares;
+mod tally;
 mod trend;
 
-use super::multiplexer::Order;
+use super::{multiplexer::Order, options::MEDIA_BYTES};
 use crate::params::{Params, TransportError};
 use tcps_core::{rate::RateController, time::Time};
 
@@ -27,6 +42,10 @@ pub(crate) struct Member {
     pub(super) order: Order,
     /// Whether receivers send reports.
     pub(crate) reports: bool,
+    /// Whether senders probe the round trip.
+    pub(crate) probes: bool,
+    /// Whether receivers tell when each packet arrived.
+    pub(crate) arrivals: bool,
     /// Makes the controller.
     pub(crate) make: Make,
 }
@@ -34,7 +53,7 @@ pub(crate) struct Member {
 /// The keys that every member has, and some more.
 macro_rules! keys {
     ($($key:literal),*) => {
-        &["overhead_bytes", "strict_two_subheaders", "media_bytes", "multiplexer", $($key),*]
+        &["overhead_bytes", "strict_two_subheaders", "media_bytes", "mtu_bytes", "multiplexer", $($key),*]
     };
 }
 
@@ -44,6 +63,8 @@ const PLAIN: Member = Member {
     needs_way_back: false,
     order: Order::Strict,
     reports: false,
+    probes: false,
+    arrivals: false,
     make: fixed::no_merge,
 };
 
@@ -55,7 +76,7 @@ const DPM: Member = Member {
 };
 
 /// The telehaptic transports.
-pub(crate) const MEMBERS: [Member; 11] = [
+pub(crate) const MEMBERS: [Member; 18] = [
     Member { name: "no-merge", ..PLAIN },
     // [PROTOCOLS 3.8] first come, first served; adaptive sampling is a hook (`weber`)
     Member { name: "hoip", order: Order::FirstCome, ..PLAIN },
@@ -113,6 +134,54 @@ pub(crate) const MEMBERS: [Member; 11] = [
         ),
         needs_way_back: true,
         make: queue::by_queue,
+        ..PLAIN
+    },
+    Member {
+        name: "admux",
+        keys: keys!("step_bytes", "congested_above_ns", "event", "event_span_ns"),
+        needs_way_back: true,
+        make: shares::admux,
+        ..PLAIN
+    },
+    Member {
+        name: "nafcah",
+        keys: keys!("k_max", "differences", "alpha", "tolerance", "settle", "trend", "probe_ns"),
+        probes: true,
+        make: nafcah::nafcah,
+        ..PLAIN
+    },
+    Member {
+        name: "napas",
+        keys: keys!("k_max", "differences", "alpha", "tolerance", "settle", "trend", "repeats", "hold_ns"),
+        make: napas::napas,
+        ..DPM
+    },
+    Member {
+        name: "etp",
+        keys: keys!("gap_ns", "congested", "clear"),
+        needs_way_back: true,
+        make: etp::etp,
+        ..PLAIN
+    },
+    Member {
+        name: "pahcp",
+        keys: keys!("congested_above_ns", "clear_below_ns", "keep_ns"),
+        needs_way_back: true,
+        make: perception::pahcp,
+        ..PLAIN
+    },
+    Member {
+        name: "scream",
+        keys: keys!("k_max", "target_ns", "feedback_ns"),
+        arrivals: true,
+        make: scream::scream,
+        ..PLAIN
+    },
+    Member {
+        name: "gcc",
+        keys: keys!("k_max", "target_ns", "deltas", "feedback_ns"),
+        arrivals: true,
+        make: gcc::gcc,
         ..PLAIN
     },
     Member { name: "rtcp-report", reports: true, make: report::by_report, keys: keys!("k_max"), ..PLAIN },

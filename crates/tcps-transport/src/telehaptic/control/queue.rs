@@ -10,8 +10,8 @@
 //! has to settle, no average lags, and a clock's offset is in the base. `J` is what one packet of others does to the
 //! queue: a queue is congestion when it is more than that.
 
+use super::extreme::Extreme;
 use crate::params::{Params, TransportError};
-use std::collections::VecDeque;
 use tcps_core::{
     rate::{DelayNotice, Feedback, RateController, Sent},
     time::{Time, MS, SECOND},
@@ -26,34 +26,6 @@ const ALONE_NS: Time = 900 * MS;
 const DRIFT: f64 = 60e-6;
 /// Most that a jump counts for.
 const MOST_JUMP_NS: f64 = 8e6;
-
-/// The least (with a sign, the largest) value of a span of time, on a slope.
-#[derive(Debug)]
-struct Extreme {
-    span_ns: Time,
-    slope: f64,
-    sign: f64,
-    rising: VecDeque<(Time, f64)>,
-}
-
-impl Extreme {
-    fn new(span_ns: Time, slope: f64, sign: f64) -> Self {
-        Self { span_ns, slope, sign, rising: VecDeque::new() }
-    }
-
-    fn add(&mut self, now: Time, value: f64) -> f64 {
-        let tilted = self.sign * value - self.slope * now as f64;
-        while self.rising.back().is_some_and(|(_, v)| *v >= tilted) {
-            self.rising.pop_back();
-        }
-        self.rising.push_back((now, tilted));
-        while self.rising.front().is_some_and(|(t, _)| *t < now.saturating_sub(self.span_ns)) {
-            self.rising.pop_front();
-        }
-        let least = self.rising.front().map_or(tilted, |(_, v)| *v);
-        self.sign * (least + self.slope * now as f64)
-    }
-}
 
 /// What does not change while it runs.
 #[derive(Debug)]
@@ -246,6 +218,7 @@ pub(super) fn by_queue(
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::collections::VecDeque;
 
     /// A bottleneck of 1.5 Mbit/s as a fluid: a packet every `k` ms meets the queue, its notice comes 32 ms later.
     struct Path {

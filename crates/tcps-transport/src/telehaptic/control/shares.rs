@@ -1,0 +1,120 @@
+//! Shares of the bandwidth that follow the network and haptic events (after the abstract of Eid et al. 2011, AdMux).
+//!
+//! ```text
+//! 500 ms ─► queue above 5 ms ─► half as many bytes of media a fragment      else ─► 2 B more
+//! sample ─► differs from the one before by half of it ─► 100 ms without media
+//! ```
+//! Force always has what it needs; sound goes before the picture in what is left, so it is the picture that gives way. The
+//! queue is the mean delay of 500 ms above the least of 60 s. Nothing is merged.
+
+use super::{contact::Contact, tally::Tally};
+use crate::params::{Params, TransportError};
+use tcps_core::{
+    rate::{Feedback, RateController},
+    time::{Time, MS, SECOND},
+};
+
+/// The controller.
+#[derive(Debug)]
+struct Shares {
+    most_bytes: f64,
+    step_bytes: f64,
+    congested_ns: f64,
+    event_ns: Time,
+    tally: Tally,
+    contact: Contact,
+    /// Bytes of media a fragment, and what is left of them from fragments before.
+    share_bytes: f64,
+    owed_bytes: f64,
+    quiet_until_ns: Time,
+}
+
+impl Shares {
+    // [PROTOCOLS 3.12]
+    fn adapt(&mut self, queue_ns: f64) {
+        self.share_bytes = if queue_ns > self.congested_ns {
+            self.share_bytes / 2.0
+        } else {
+            (self.share_bytes + self.step_bytes).min(self.most_bytes)
+        };
+    }
+}
+
+impl RateController for Shares {
+    fn feedback(&mut self, now: Time, feedback: &Feedback) {
+        let Feedback::Delay(notice) = feedback else { return };
+        if let Some(queue_ns) = self.tally.add(now, notice) {
+            self.adapt(queue_ns);
+        }
+    }
+
+    fn fragments(&mut self, _now: Time) -> u8 {
+        1
+    }
+
+    fn admits(&mut self, now: Time, sample: &[u8], _must: bool) -> bool {
+        if self.contact.is_event(sample) {
+            self.quiet_until_ns = now.saturating_add(self.event_ns);
+        }
+        true
+    }
+
+    // [PROTOCOLS 3.12] bandwidth shares and priority by need, event and network state
+    fn media_bytes(&mut self, now: Time) -> Option<usize> {
+        if now < self.quiet_until_ns {
+            return Some(0);
+        }
+        self.owed_bytes += self.share_bytes;
+        let whole = self.owed_bytes.floor();
+        self.owed_bytes -= whole;
+        Some(whole as usize)
+    }
+}
+
+/// `admux`.
+pub(super) fn admux(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
+    Ok(Box::new(shares(params)?))
+}
+
+fn shares(params: &Params<'_>) -> Result<Shares, TransportError> {
+    let most_bytes =
+        params.integer("media_bytes", 1..=1000)?.map_or(super::MEDIA_BYTES, |n| n as usize) as f64;
+    let span_ns = |key, default: Time| params.span_ns(key, 0..=60 * SECOND).map(|t| t.unwrap_or(default));
+    Ok(Shares {
+        most_bytes,
+        step_bytes: params.number("step_bytes", 0.0..=1000.0)?.unwrap_or(2.0),
+        congested_ns: span_ns("congested_above_ns", 5 * MS)? as f64,
+        event_ns: span_ns("event_span_ns", 100 * MS)?,
+        tally: Tally::new(),
+        contact: Contact::new(params.number("event", 0.0..=1e6)?.unwrap_or(0.5)),
+        share_bytes: most_bytes,
+        owed_bytes: 0.0,
+        quiet_until_ns: 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    // [PROTOCOLS 3.12]
+    #[test]
+    fn the_share_of_media_halves_with_a_queue_and_grows_by_2_bytes() {
+        let mut c = shares(&Params::new("admux", &json!({}))).unwrap();
+        let bytes = [0.0, 6e6, 6e6, 30e6, 4e6].map(|queue_ns| {
+            c.adapt(queue_ns);
+            (0..100).filter_map(|_| c.media_bytes(0)).sum::<usize>()
+        });
+        assert_eq!(bytes, [5800, 2900, 1450, 725, 925], "of a hundred fragments");
+    }
+
+    // [PROTOCOLS 3.12]
+    #[test]
+    fn an_event_silences_media_for_100_ms() {
+        let mut c = shares(&Params::new("admux", &json!({}))).unwrap();
+        let force = |n: f32| n.to_be_bytes();
+        assert!(c.admits(0, &force(1.0), false) && c.admits(MS, &force(2.0), false));
+        assert_eq!([2, 100, 101].map(|ms| c.media_bytes(ms * MS)), [Some(0), Some(0), Some(58)]);
+    }
+}

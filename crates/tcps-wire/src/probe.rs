@@ -1,0 +1,119 @@
+//! Probe of a round trip: a datagram that the other side sends back at once.
+//!
+//! ```text
+//!  0       1               2               4                               8
+//! +---------------+---------------+---------------+-------------------------------+
+//! | 0xC0 or 0xC1  |       0       |   sequence    |  time at which it left, us    |
+//! +---------------+---------------+---------------+-------------------------------+
+//! ```
+//! 0xC0 asks, 0xC1 answers with the same sequence and time. With the headers below it takes 62 bytes on the wire.
+
+use crate::{
+    bytes::{u16_at, u32_at, u8_at},
+    Error,
+};
+
+/// Length of a probe or its answer.
+pub const PROBE_BYTES: usize = 8;
+/// First byte of a probe.
+pub const ASKS: u8 = 0xc0;
+/// First byte of an answer.
+pub const ANSWERS: u8 = 0xc1;
+
+/// A view of a datagram that has the length and the marks of a probe.
+#[derive(Debug, Clone, Copy)]
+pub struct Packet<T: AsRef<[u8]>> {
+    buffer: T,
+}
+
+impl<T: AsRef<[u8]>> Packet<T> {
+    /// The view, if length and marks are right.
+    pub fn new_checked(buffer: T) -> Result<Self, Error> {
+        let bytes = buffer.as_ref();
+        match bytes.len() {
+            n if n < PROBE_BYTES => Err(Error::Truncated),
+            n if n > PROBE_BYTES => Err(Error::TooLong),
+            _ if !matches!(u8_at(bytes, 0), ASKS | ANSWERS) || u8_at(bytes, 1) != 0 => Err(Error::Unknown),
+            _ => Ok(Self { buffer }),
+        }
+    }
+
+    /// Whether it is an answer.
+    pub fn answers(&self) -> bool {
+        u8_at(self.buffer.as_ref(), 0) == ANSWERS
+    }
+
+    /// Number of the probe, modulo 2^16.
+    pub fn sequence(&self) -> u16 {
+        u16_at(self.buffer.as_ref(), 2)
+    }
+
+    /// When the probe left, in microseconds of its sender's clock, modulo 2^32.
+    pub fn left_us(&self) -> u32 {
+        u32_at(self.buffer.as_ref(), 4)
+    }
+}
+
+/// The content of a probe.
+// [PROTOCOLS 3.5]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repr {
+    /// Whether it is an answer.
+    pub answers: bool,
+    /// Number of the probe, modulo 2^16.
+    pub sequence: u16,
+    /// When the probe left, in microseconds of its sender's clock, modulo 2^32.
+    pub left_us: u32,
+}
+
+impl Repr {
+    /// The content of a view.
+    pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Self {
+        Self { answers: packet.answers(), sequence: packet.sequence(), left_us: packet.left_us() }
+    }
+
+    /// Appends the probe to `out`.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[if self.answers { ANSWERS } else { ASKS }, 0]);
+        out.extend_from_slice(&self.sequence.to_be_bytes());
+        out.extend_from_slice(&self.left_us.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    // [PROTOCOLS 3.5]
+    #[test]
+    fn the_golden_probe_is_8_bytes_and_62_on_the_wire() {
+        let golden = [0xc0, 0, 0x12, 0x34, 0x00, 0x01, 0x86, 0xa0];
+        let probe = Repr { answers: false, sequence: 0x1234, left_us: 100_000 };
+        let mut out = Vec::new();
+        probe.emit(&mut out);
+        assert_eq!(out, golden);
+        assert_eq!(out.len() + 8 + 20 + 26, 62);
+        assert_eq!(Packet::new_checked(&golden).map(|p| Repr::parse(&p)), Ok(probe));
+        let refused = |bytes: &[u8]| Packet::new_checked(bytes).err();
+        assert_eq!(refused(&golden[..7]), Some(Error::Truncated));
+        assert_eq!(refused(&[0xc0, 0, 0, 0, 0, 0, 0, 0, 0]), Some(Error::TooLong));
+        assert_eq!(refused(&[0xc2, 0, 0, 0, 0, 0, 0, 0]), Some(Error::Unknown));
+        assert_eq!(refused(&[0xc1, 1, 0, 0, 0, 0, 0, 0]), Some(Error::Unknown));
+    }
+
+    proptest! {
+        #[test]
+        fn probes_survive_their_bytes(answers: bool, sequence: u16, left_us: u32) {
+            let probe = Repr { answers, sequence, left_us };
+            let mut out = Vec::new();
+            probe.emit(&mut out);
+            prop_assert_eq!(Packet::new_checked(&out).map(|p| Repr::parse(&p)), Ok(probe));
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..12)) {
+            let _ = Packet::new_checked(&bytes).map(|p| Repr::parse(&p));
+        }
+    }
+}

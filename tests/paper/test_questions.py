@@ -1,0 +1,52 @@
+"""Questions that the papers leave open, by the short sweep of `tcpsbed reproduce questions`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tcpsbed.reproduce.questions import TRACES, jain
+from tcpsbed.reproduce.study import Row, Study
+from tcpsbed.reproduce.works import find
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """All questions, short."""
+    return find("questions").reproduce(tmp_path_factory.mktemp("figures"), full=False)
+
+
+@pytest.fixture(scope="module")
+def rows(study: Study) -> dict[str, Row]:
+    """The rows by key."""
+    return {row.key: row for row in study.rows}
+
+
+def ours(rows: dict[str, Row], key: str) -> float:
+    """What came out."""
+    value = rows[key].ours
+    assert value is not None
+    return value
+
+
+def test_a_loss_based_tcp_fills_the_buffer_whatever_merging_does(rows: dict[str, Row]) -> None:
+    for kind in ("reno", "cubic"):
+        for transport in ("no-merge", "fixed-k", "dpm-g", "dpm-q"):
+            assert ours(rows, f"tcp-{kind}-{transport}") > 60.0, "the buffer is one of 80 ms"
+
+
+def test_sessions_share_a_link_evenly(rows: dict[str, Row]) -> None:
+    assert min(ours(rows, f"share-{count}-jain") for count in (2, 3, 4)) > 0.98
+    assert jain([1.0, 1.0]) == 1.0 and jain([1.0, 0.0]) == 0.5
+
+
+def test_traces_of_lte_give_rows_where_they_are_there(rows: dict[str, Row]) -> None:
+    if not TRACES.exists():
+        pytest.skip(f"needs {TRACES}")
+    assert all(
+        ours(rows, f"lte-{transport}") > 15.0 for transport in ("no-merge", "fixed-k", "dpm-g", "dpm-q")
+    )
+
+
+def test_nothing_is_judged_and_figures_are_drawn(study: Study) -> None:
+    assert {row.verdict for row in study.rows} <= {"nothing published", "not reproducible"}
+    assert {name for name, _ in study.figures} == {"tcp", "sharing"}

@@ -35,17 +35,20 @@ PACKAGES = {
     "hooks": ["errors"],
     "documents": ["errors"],
     "datasets": ["documents"],
-    "config": ["datasets", "_tcps"],
+    "media": ["datasets", "hooks"],
+    "robots": ["hooks"],
+    "config": ["datasets", "robots", "_tcps"],
     "worlds": ["config", "hooks", "_tcps"],
     "analysis": ["worlds"],
     "report": ["worlds"],
     "session": ["analysis"],
     "tcpsbed": ["session"],
     "sweep": ["tcpsbed", "report"],
-    "reproduce": ["tcpsbed", "report"],
+    "reproduce": ["tcpsbed", "report", "control", "media"],
     "control": ["tcpsbed", "report"],
     "qos": ["tcpsbed", "report"],
-    "cli": ["sweep", "reproduce", "control", "qos"],
+    "console": ["media"],
+    "cli": ["sweep", "reproduce", "control", "qos", "console"],
 }
 
 Arrows = dict[str, dict[str, str]]

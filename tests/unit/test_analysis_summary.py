@@ -116,6 +116,18 @@ def test_what_disturbs_a_real_run_is_told(tmp_path: Path) -> None:
     assert "n1 -> n2" not in found, "within the margin"
 
 
+def test_the_stages_of_a_component_add_up_to_a_share_of_a_core(tmp_path: Path) -> None:
+    told = result()
+    stage = told["stages"][0] | {"calls": 1000, "cpu_ns": {"mean": 40_000.0}}
+    told["stages"] = [stage, stage | {"flow": "haptic", "cpu_ns": {"mean": 10_000.0}}]
+    write(tmp_path, world="real", told=told)
+    found = json.loads((tmp_path / "summary.json").read_text())
+    (component,) = found["components"]
+    assert component["component"] == stage["component"]
+    assert component["busy_s"] == pytest.approx(0.05)
+    assert component["core_share"] == pytest.approx(0.05 / found["ran_s"])
+
+
 # [DECISIONS 13]
 def test_a_periodic_hook_is_measured_by_its_own_period() -> None:
     made = plan()

@@ -133,7 +133,12 @@ def test_slots_and_a_measured_histogram_reach_the_plan(plan, tmp_path):
     edges_ns = [100_000, 200_000, 500_000, 900_000]
     delay = {"kind": "histogram", "edges_ns": edges_ns, "counts": [5, 0, 2]}
     assert link["jitter"] == {"delay": delay, "reorder": True}
-    for wrong in ("from_us,count\n100,5\n200,3\n", "from_us,count\n100,5\n90,0\n", "from_us,count\n1,0\n"):
+    for wrong in (
+        "from_us,count\n100,5\n200,3\n",
+        "from_us,count\n100,5\n90,0\n",
+        "from_us,count\n1,0\n",
+        "from_us,count\n1,inf\n2,0\n",
+    ):
         (tmp_path / "delays.csv").write_text(wrong)
         with pytest.raises(
             ConfigError, match=r"links\.l1\.jitter\.histogram: found delays\.csv, which is no"
@@ -146,6 +151,9 @@ WRONG_WINDOWS = {
     'slots = { cycle = "2 ms", open = [["0 ms", "1 ms"]] }\nmedium = "hub"': "slots: found slots and medium",
     'queue = { discipline = "gates", classes = [["EF"], []], gates = [["1 ms", [0]]] }': (
         r"queue.gates: found gates of the classes \[0\]; allowed: each of the classes 0 to 1"
+    ),
+    'queue = { discipline = "gates", classes = [["EF"], []], gates = [["1 ms"]] }': (
+        r"queue.gates.0: found 1 value; allowed: all values, as in docs/scenario.md"
     ),
     'queue = { discipline = "gates", classes = [["EF"], []] }': "queue.gates: found no open gate",
     'queue = { discipline = "drop-tail", gates = [["1 ms", [0]]] }': "queue.gates: unknown key of a drop-tail",

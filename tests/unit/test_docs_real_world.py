@@ -29,7 +29,8 @@ STAGE = {
 def sentences():
     """What the analysis says of a run in which everything went wrong."""
     info = {"world": "real", "flows": {"kinematic": {"period_s": 1e-3}}}
-    emulator = [{"path": "home -> edge", "error_ns": {"p50": 0.08 * MS, "p99": MS}}]
+    rates = {"set_rate_bps": 500e3, "delivered_rate_bps": 480e3}
+    emulator = [{"path": "home -> edge", "error_ns": {"p50": 0.08 * MS, "p99": MS}} | rates]
     result = {"interrupted": True, "nodes": [NODE], "emulator": emulator, "stages": [STAGE]}
     analysis = {"end_ns": 3_200 * MS, "nodes": [GAP], "clocks": [], "flows": []}
     analysis |= dict.fromkeys(("torn_bytes", "strange_rows", "unordered_rows"), 0)
@@ -47,12 +48,14 @@ def test_sentences_are_those_of_the_analysis():
     found = sentences()
     for text in shown:
         assert any(bare(text) <= sentence for sentence in found), text
-    assert len(shown) == 10
+    assert len(shown) == 11
 
 
 def test_margins_are_those_of_the_analysis():
     assert disturbances.EMULATOR_P50_MS == 0.05 and disturbances.EMULATOR_P99_MS == 0.3
     assert "More than 50 µs at the median or 0.3 ms at\np99" in PAGE
+    assert (disturbances.EMULATOR_RATE, disturbances.EMULATOR_LOSS) == (0.01, 0.005)
+    assert "a rate that is more than 1 % off, or a loss that is more than 0.5 points off" in PAGE
     assert disturbances.HOOK_SHARE == 0.5 and disturbances.LATE_P99_MS == 1.0
 
 

@@ -14,7 +14,7 @@ import pytest
 from command import scenario, start, tcpsbed
 
 from tcpsbed.errors import ConfigError
-from tcpsbed.sweep import grid, survey
+from tcpsbed.sweep import grid, page, results, survey
 from tcpsbed.sweep.results import Group
 from tcpsbed.sweep.survey import Survey
 
@@ -114,6 +114,21 @@ def test_intervals_across_seeds_and_paired_differences() -> None:
     difference = other.against(base, "x")
     assert (difference.n, difference.mean, difference.half) == (3, 10.0, 0.0)
     assert Group((), "haptic", {1: {"x": None}}).mean("x") is None
+
+
+def test_disturbed_runs_are_marked_in_table_and_page(tmp_path: Path) -> None:
+    numbers = {"delay_mean_ms": 1.0, "delay_p99_ms": 2.0, "loss": 0.0, "flow": "haptic"}
+    rows = [
+        numbers | {"a": value, "seed": seed, "disturbed": (value, seed) == ("2", 5)}
+        for value in ("1", "2")
+        for seed in (4, 5)
+    ]
+    axes = (grid.axis("a=1,2"),)
+    lines = [line.split() for line in results.tables(rows, axes).splitlines() if line[:1] in "12"]
+    assert [line[:3] for line in lines] == [["1", "2", "–"], ["2", "2", "1"]]
+    found = Survey(tmp_path / "short.toml", axes, (4, 5), (), "real", tmp_path)
+    assert "1 run disturbed" in page.render(found, rows, 0)
+    assert "disturbed</strong>" not in page.render(found, [row | {"disturbed": False} for row in rows], 0)
 
 
 def test_a_sweep_leaves_a_table(swept: tuple[Path, str]) -> None:

@@ -290,6 +290,7 @@ def _jitter(run: RunFolder) -> str:
         Column("PDV mean", "ms"),
         Column("PDV p99", "ms"),
     ]
+    columns += [Column("IPDV p50", "ms"), Column("IPDV p99", "ms")]
     columns += [Column("gap of arrivals p50", "ms"), Column("p99", "ms"), Column("max", "ms")]
     columns += [Column("age of data mean", "ms"), Column("p99", "ms"), Column("max", "ms")]
     rows = []
@@ -303,6 +304,7 @@ def _jitter(run: RunFolder) -> str:
             statistic(jitter.get("pdv")),
             statistic(jitter.get("pdv"), "p99"),
         ]
+        numbers += [statistic(flow.get("ipdv_ms"), key) for key in ("p50", "p99")]
         numbers += [statistic(gaps, key) for key in ("p50", "p99", "max")]
         numbers += [statistic(flow.get("age_ms"), key) for key in ("mean", "p99", "max")]
         if any(number is not None for number in numbers):
@@ -311,7 +313,8 @@ def _jitter(run: RunFolder) -> str:
         return ""
     note = (
         "Step: change of delay from one packet to the next. Displayed: instant shown against instant expected from the "
-        "delay held before. RFC 3550: smoothed. PDV: delay above the smallest. "
+        "delay held before. RFC 3550: smoothed. PDV: delay above the smallest. IPDV: delay minus that of the sample "
+        "before it (RFC 3393). "
         "Age: of the newest data at the sink, at every moment."
     )
     return (

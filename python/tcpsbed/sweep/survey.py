@@ -123,13 +123,12 @@ class Survey:
 @cache
 def _build() -> str:
     """The version of tcpsbed, and a hash over its own files: one that was built or edited anew computes anew."""
-    import tcpsbed
-    from tcpsbed import _tcps
+    from tcpsbed import __version__, _tcps
 
-    root = Path(tcpsbed.__file__).parent
+    root = Path(__file__).parents[1]
     files = sorted({*root.rglob("*.py"), Path(_tcps.__file__ or root)})
     hashes = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()]
-    return f"{tcpsbed.__version__} {hashlib.sha256(''.join(hashes).encode()).hexdigest()}"
+    return f"{__version__} {hashlib.sha256(''.join(hashes).encode()).hexdigest()}"
 
 
 def _digests(folder: Path, named: Any) -> Iterator[str]:

@@ -47,9 +47,6 @@ use tcps_wire::{telehaptic, Error};
 
 pub(crate) use control::MEMBERS;
 
-/// Payload of a datagram above which a packet is sent before it is full.
-const MTU_BYTES: usize = 1200;
-
 /// The flows that leave or arrive here, by what they hold.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Roles {
@@ -95,6 +92,8 @@ pub(crate) struct Telehaptic {
     accounting: Accounting,
     controller: Box<dyn RateController>,
     multiplexer: Multiplexer,
+    /// Payload of a datagram above which a packet is sent before it is full.
+    mtu_bytes: usize,
     pending: Pending,
     notifier: Notifier,
     log: Log,
@@ -137,6 +136,7 @@ impl Telehaptic {
             leaving,
             accounting: options.accounting,
             multiplexer: Multiplexer::new(media_bytes, options.order),
+            mtu_bytes: options.mtu_bytes,
             pending: Pending::new(period_ns),
             notifier: Notifier::default(),
             log: Log::default(),
@@ -158,7 +158,7 @@ impl Telehaptic {
                 }
             }
             None if meta.flow == roles.haptic
-                && bytes.len() + self.multiplexer.media_bytes() <= MTU_BYTES =>
+                && bytes.len() + self.multiplexer.media_bytes() <= self.mtu_bytes =>
             {
                 self.haptic(now, meta, bytes);
             }
@@ -171,7 +171,8 @@ impl Telehaptic {
     fn haptic(&mut self, now: Time, meta: Meta, bytes: &[u8]) {
         let fragments = self.controller.fragments(now).clamp(1, telehaptic::MOST_FRAGMENTS);
         self.note_change(now, fragments);
-        let larger = self.pending.payload_bytes() + bytes.len() + self.multiplexer.media_bytes() > MTU_BYTES;
+        let larger =
+            self.pending.payload_bytes() + bytes.len() + self.multiplexer.media_bytes() > self.mtu_bytes;
         // What carries an echo command, or the media of left-out samples to the MTU, goes.
         let must = larger || meta.echo.is_some();
         if !self.controller.admits(now, bytes, must) && !must {
@@ -184,7 +185,7 @@ impl Telehaptic {
             self.held_ns = self.controller.hold_ns().map(|hold_ns| now.saturating_add(hold_ns));
         }
         self.pending.add_sample(meta, bytes);
-        if self.pending.payload_bytes() + self.multiplexer.media_bytes() <= MTU_BYTES {
+        if self.pending.payload_bytes() + self.multiplexer.media_bytes() <= self.mtu_bytes {
             self.fill(now);
         }
         let urgent = self.controller.urgent(bytes);

@@ -42,7 +42,7 @@ def _histogram(scenario: Scenario, key: Key, span: Histogram) -> dict[str, Any]:
     title, values = column(scenario, key, path, 0)
     _, counts = column(scenario, key, path, 1)
     edges = _spans(scenario, key, path, values, span.unit or title.rpartition("_")[2])
-    whole = all(count >= 0 and count == int(count) and count < _MOST_COUNT for count in counts)
+    whole = all(0 <= count < _MOST_COUNT and count == int(count) for count in counts)
     if edges != sorted(set(edges)) or not whole or counts[-1] != 0 or not any(counts):
         found = f"found {path.name}, which is no histogram"
         allowed = "a line a bin: where it begins, rising, and its count; a last line with count 0"

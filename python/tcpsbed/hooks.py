@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tcpsbed.errors import HookError
+from tcpsbed.errors import HookError, TcpsbedError
 
 VALUES = 256
 """Most values a hook is given or may write."""
@@ -27,6 +27,7 @@ BYTES = 1 << 16
 """Most bytes a coding hook is given or may write."""
 STATE = 64
 """Floats that a compiled hook keeps between calls."""
+_HOST = ("tcpsbed.robots.host", "Hosted")
 
 
 def find(module: str, name: str) -> Any:
@@ -67,13 +68,44 @@ def load_hook(
 
 
 def load_robot(module: str, name: str, params: str) -> dict[str, Any]:
-    """A robot: an object with ``step(t_ns, command, sense) -> values written`` and, if it can tell, ``arrived()``."""
-    robot = _instance(find(module, name), module, name, params)
+    """A robot: an object with ``step(t_ns, command, sense) -> values written`` and, if it can tell, ``arrived()``.
+
+    At a node of the real world a class that says ``own_process = True`` is run by a process of its own.
+    """
+    given = json.loads(params) or {}
+    code = find(module, name)
+    if getattr(code, "own_process", False) and sys.argv[1:2] == ["node"]:
+        robot = find(*_HOST)(module, name, given)
+    else:
+        robot = make_robot(module, name, given)
+    return {"robot": robot, **_array("x"), **_array("y")}
+
+
+def make(module: str, name: str, params: dict[str, Any]) -> Any:
+    """An object of a class with its parameters.
+
+    Raises
+    ------
+    HookError
+        If there is no such class, or it refuses its parameters.
+    """
+    return _instance(find(module, name), module, name, json.dumps(params))
+
+
+def make_robot(module: str, name: str, params: dict[str, Any]) -> Any:
+    """A robot in this process.
+
+    Raises
+    ------
+    HookError
+        If there is no such class, or it refuses its parameters, or what it makes is no robot.
+    """
+    robot = make(module, name, params)
     if not callable(getattr(robot, "step", None)):
         raise HookError(f"robot {module}:{name}: has no method step(t_ns, command, sense)")
     if not hasattr(robot, "arrived"):
         robot.arrived = lambda: True
-    return {"robot": robot, **_array("x"), **_array("y")}
+    return robot
 
 
 @dataclass(frozen=True)
@@ -139,6 +171,8 @@ def _instance(code: Any, module: str, name: str, params: str, *before: Any) -> A
     given = json.loads(params) or {}
     try:
         return code(*before, **given)
+    except TcpsbedError:
+        raise
     except Exception as error:
         raise HookError(f"{module}:{name}({given}): {type(error).__name__}: {error}") from error
 

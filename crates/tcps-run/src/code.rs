@@ -9,6 +9,9 @@ use serde_json::Value;
 use tcps_core::{endpoint::Endpoint, hook::Hook, robot::Robot};
 use tcps_transport::{ChannelContext, Side};
 
+/// The hook whose parameters may name further code.
+const SUPERVISOR: &str = "supervisor";
+
 /// Which sides of a hook are coded bytes, and how many bytes there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
@@ -87,12 +90,21 @@ fn no_python(code: &CodePlan) -> RunError {
 /// The hook of a step.
 pub fn hook(code: &CodePlan, shape: Shape, python: &mut dyn PythonCode) -> Result<Box<dyn Hook>, RunError> {
     match code.kind {
-        CodeKind::Builtin => {
-            tcps_control::hook(&code.name, &code.params).map_err(|e| RunError::new(e.to_string()))
-        }
+        CodeKind::Builtin => builtin(code, python),
         CodeKind::Library => library::hook(code),
         CodeKind::Python => python.hook(code, shape),
     }
+}
+
+/// A built-in hook; the emergency agent of a supervisor may be any code.
+fn builtin(code: &CodePlan, python: &mut dyn PythonCode) -> Result<Box<dyn Hook>, RunError> {
+    let refused = |e: tcps_control::ControlError| RunError::new(e.to_string());
+    let agent = code.params.get("agent").filter(|_| code.name == SUPERVISOR);
+    let Some(agent) = agent else { return tcps_control::hook(&code.name, &code.params).map_err(refused) };
+    let agent: CodePlan = serde_json::from_value(agent.clone())
+        .map_err(|e| RunError::new(format!("parameters of '{SUPERVISOR}': agent: {e}")))?;
+    let agent = hook(&agent, false, false, python)?;
+    tcps_control::supervised(&code.params, agent).map_err(refused)
 }
 
 /// The robot of a component.

@@ -114,6 +114,7 @@ def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
         "endpoints": list(result.get("endpoints", ())),
         "clocks": _clocks(info, result, analysis),
         "events": analysis["events"],
+        "states": list(analysis.get("states", ())),
         "assumed_free": list(info["assumed_free"]),
         "ignored": list(info["ignored"]),
         "disturbances": disturbances.disturbances(info, result, analysis),

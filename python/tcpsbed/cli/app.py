@@ -8,6 +8,7 @@ import sys
 import typer
 
 from tcpsbed.cli import (
+    bilateral,
     calibrate,
     check_qos,
     console,
@@ -64,6 +65,7 @@ for module in (
     step,
     stability,
     tune,
+    bilateral,
     predict,
     check_qos,
     runs,

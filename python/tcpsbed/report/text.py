@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tcpsbed.report import media, paths, places, playout, spread
+from tcpsbed.report import media, paths, places, playout, spread, states
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, words
 from tcpsbed.report.numbers import (
@@ -86,6 +86,7 @@ def everything(run: RunFolder) -> str:
         pictures(summary),
         links(summary),
         stages(summary),
+        watched(summary),
         nodes(summary),
         emulator(summary),
     ]
@@ -294,6 +295,12 @@ def stages(summary: Mapping[str, Any]) -> str:
     """Processor time of hooks and codecs, in microseconds a call, and of all that each component has."""
     parts = [places.staged(summary), places.shared(summary)]
     return "\n".join(table(columns, rows) for columns, rows in parts if rows)
+
+
+def watched(summary: Mapping[str, Any]) -> str:
+    """Changes of state of hooks that watch over a flow, and the time in each state."""
+    columns, rows = states.changed(summary)
+    return table(columns, rows) + "\n".join(states.spent(summary)) + "\n" if rows else ""
 
 
 def nodes(summary: Mapping[str, Any]) -> str:

@@ -117,22 +117,35 @@ impl Node {
         step.stats.note(used, verdict);
         let after = out.now(started.at);
         let (detail, node) = (step.kind as u8, self.id);
+        let (index, flow, point) = (job.meta.index, job.flow, component);
+        if let Some((former, told)) = step.turned() {
+            let (value, size, detail) = (told.age_ns, former as u32, told.state as u8);
+            out.record(Record {
+                value,
+                index,
+                size,
+                flow,
+                point,
+                node,
+                detail,
+                ..Record::new(after, Kind::State)
+            });
+        }
         // Time that was neither the hook's nor its cost's: it slept, or was kept from its core.
         let stood_still = after - started.at - own;
         if stood_still > STALL_NS {
             out.record(Record { value: stood_still, node, ..Record::new(after, Kind::Gap) });
         }
         if self.level >= Level::Events {
-            let row = Record {
+            out.record(Record {
                 value: used,
-                point: component,
-                detail,
+                index,
+                flow,
+                point,
                 node,
-                index: job.meta.index,
-                flow: job.flow,
+                detail,
                 ..Record::new(after, Kind::Stage)
-            };
-            out.record(row);
+            });
         }
         cost
     }

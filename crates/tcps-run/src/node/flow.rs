@@ -44,6 +44,7 @@ pub(super) struct FlowAt {
     pub(super) priority: i32,
     pub(super) dscp: u8,
     pub(super) period_ns: Time,
+    pub(super) authority: f64,
     pub(super) blocking_send: bool,
     pub(super) sink: SinkPlan,
     /// The source's twin at a verifying sink.
@@ -99,6 +100,7 @@ impl FlowAt {
             direction: flow.direction,
             priority: flow.priority,
             dscp: flow.dscp,
+            authority: flow.authority,
             period_ns: flow.period_ns,
             blocking_send: flow.blocking_send,
             sink: flow.sink.clone(),

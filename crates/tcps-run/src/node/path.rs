@@ -216,7 +216,7 @@ impl Node {
         let flow = &self.flows[job.flow as usize];
         decoded(flow.codec, job);
         let Some(r) = self.robots.iter_mut().find(|r| r.component == component) else { return };
-        r.command(now, job.flow, flow.period_ns, &job.values);
+        r.command(now, job.flow, flow.period_ns, flow.authority, &job.values);
         let echo = job.meta.echo.filter(|e| e.target == HELD | component);
         if let Some(old) = echo.and_then(|e| r.hold(job.flow, e)) {
             self.echo_superseded(now, job.flow, job.visit, old, out);

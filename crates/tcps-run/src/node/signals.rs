@@ -18,7 +18,7 @@ impl Node {
     /// Records the values of a sample at a point of its way, if the plan asks for them.
     pub(super) fn show_sample<O: Outside>(&mut self, now: Time, point: PointId, job: &mut Job, out: &mut O) {
         let codec = self.flows[job.flow as usize].codec;
-        if codec != Codec::Raw && self.signals.contains(&point) {
+        if (codec != Codec::Raw || job.decoded) && self.signals.contains(&point) {
             decoded(codec, job);
             let row = Record { index: job.meta.index, flow: job.flow, ..self.signal_row(now, point) };
             show(&row, &job.values, out);

@@ -9,7 +9,7 @@ use crate::{
 use hdrhistogram::Histogram;
 use tcps_core::{
     dist::Sampler,
-    hook::{Hook, Verdict},
+    hook::{Hook, State, Told, Verdict},
     sample::{Echo, Meta},
     time::{Time, NEVER},
 };
@@ -29,6 +29,8 @@ pub(super) struct Step {
     pub(super) last_exit: Time,
     pub(super) periodic: Option<Periodic>,
     pub(super) stats: StepStats,
+    /// State of its hook after the last call, if it has states.
+    state: Option<State>,
 }
 
 impl Step {
@@ -56,9 +58,17 @@ impl Step {
             cost: sampler(&plan.cost, "cost"),
             delay: sampler(&plan.delay, "delay"),
             last_exit: 0,
-            periodic: plan.period_ns.map(Periodic::new),
+            periodic: plan.period_ns.map(|period_ns| Periodic::new(period_ns, plan.on_arrival)),
             stats: StepStats::default(),
+            state: None,
         })
+    }
+
+    /// The former state and what the hook tells, if the last call has changed its state.
+    pub(super) fn turned(&mut self) -> Option<(State, Told)> {
+        let told = self.hook.as_ref()?.told()?;
+        let former = self.state.replace(told.state)?;
+        (former != told.state).then_some((former, told))
     }
 
     /// Its component has been restarted: its code begins anew. Costs, delays and numbers of outputs go on.
@@ -74,7 +84,11 @@ impl Step {
             }
         }
         if let Some(p) = &mut self.periodic {
-            *p = Periodic { index: p.index, waiting: p.waiting.take(), ..Periodic::new(p.period_ns) };
+            *p = Periodic {
+                index: p.index,
+                waiting: p.waiting.take(),
+                ..Periodic::new(p.period_ns, p.on_arrival)
+            };
         }
     }
 }
@@ -102,6 +116,8 @@ impl WorkerAt {
 /// The state of a stage that works at its own period.
 pub(super) struct Periodic {
     pub(super) period_ns: Time,
+    /// A sample goes on when it comes; ticks fill the gaps.
+    pub(super) on_arrival: bool,
     pub(super) next: Time,
     /// Number of its next output.
     pub(super) index: u32,
@@ -113,8 +129,8 @@ pub(super) struct Periodic {
 }
 
 impl Periodic {
-    fn new(period_ns: Time) -> Self {
-        Self { period_ns, next: NEVER, index: 0, waiting: None, newest: (0, 0), echo: None }
+    fn new(period_ns: Time, on_arrival: bool) -> Self {
+        Self { period_ns, on_arrival, next: NEVER, index: 0, waiting: None, newest: (0, 0), echo: None }
     }
 
     /// A sample is used. The command on it is for the first output made of it; one that still waits is superseded.

@@ -30,6 +30,9 @@ impl Plan {
                 below(&format!("flows.{}: component", flow.name), visit.component, components)?;
             }
             flow.path.windows(2).try_for_each(|w| self.check_step(flow, &w[0], &w[1]))?;
+            if !(flow.authority.is_finite() && flow.authority >= 0.0) {
+                return Err(RunError::new(format!("flows.{}.authority: it must be 0 or more", flow.name)));
+            }
             self.check_verify(flow)?;
             self.check_raw(flow)?;
         }

@@ -29,6 +29,9 @@ pub struct FlowPlan {
     /// Larger is more urgent (priority scheduling of cores).
     #[serde(default)]
     pub priority: i32,
+    /// Its weight in a robot that several operators command.
+    #[serde(default = "one")]
+    pub authority: f64,
     /// A send holds the flow's next sample at that component until the first link has taken the packet.
     #[serde(default)]
     pub blocking_send: bool,
@@ -47,6 +50,10 @@ pub struct FlowPlan {
     pub playout: Option<Value>,
     /// The components on the way, source first.
     pub path: Vec<VisitPlan>,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 /// Directions.
@@ -163,6 +170,9 @@ pub struct StepPlan {
     /// Output period of a periodic stage (`predict`).
     #[serde(default)]
     pub period_ns: Option<Time>,
+    /// Whether a periodic stage hands a sample on when it comes, and ticks only where none does.
+    #[serde(default)]
+    pub on_arrival: bool,
     /// It works in a thread of its own; absent: in the loop.
     #[serde(default)]
     pub worker: Option<WorkerPlan>,

@@ -38,7 +38,8 @@ impl Plan {
             let c = &self.components[c as usize];
             c.node == node && sessions.contains(&c.session)
         };
-        let python = |code: &CodePlan| code.kind == CodeKind::Python;
+        let agent = |code: &CodePlan| code.params.get("agent")?.get("kind").map(|kind| kind == "python");
+        let python = |code: &CodePlan| code.kind == CodeKind::Python || agent(code).unwrap_or(false);
         let visits = self.flows.iter().flat_map(|f| &f.path).filter(|v| here(v.component));
         let steps = visits.flat_map(|v| &v.steps).filter(|s| s.run.as_ref().is_some_and(python));
         let (aside, inside): (Vec<_>, Vec<_>) = steps.partition(|s| s.worker.is_some());

@@ -48,9 +48,6 @@ use tcps_wire::{probe, report, telehaptic, Error};
 
 pub(crate) use control::MEMBERS;
 
-/// Payload of a datagram above which a packet is sent before it is full.
-const MTU_BYTES: usize = 1200;
-
 /// The flows that leave or arrive here, by what they hold.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Roles {
@@ -96,6 +93,8 @@ pub(crate) struct Telehaptic {
     accounting: Accounting,
     controller: Box<dyn RateController>,
     multiplexer: Multiplexer,
+    /// Payload of a datagram above which a packet is sent before it is full.
+    mtu_bytes: usize,
     pending: Pending,
     notifier: Notifier,
     log: Log,
@@ -143,6 +142,7 @@ impl Telehaptic {
             leaving,
             accounting: options.accounting,
             multiplexer: Multiplexer::new(media_bytes, options.order),
+            mtu_bytes: options.mtu_bytes,
             pending: Pending::new(period_ns),
             notifier: Notifier::default(),
             log: Log::default(),
@@ -167,7 +167,7 @@ impl Telehaptic {
                 }
             }
             None if meta.flow == roles.haptic
-                && bytes.len() + self.multiplexer.media_bytes() <= MTU_BYTES =>
+                && bytes.len() + self.multiplexer.media_bytes() <= self.mtu_bytes =>
             {
                 self.haptic(now, meta, bytes);
             }
@@ -180,7 +180,8 @@ impl Telehaptic {
     fn haptic(&mut self, now: Time, meta: Meta, bytes: &[u8]) {
         let fragments = self.controller.fragments(now).clamp(1, telehaptic::MOST_FRAGMENTS);
         self.note_change(now, fragments);
-        let larger = self.pending.payload_bytes() + bytes.len() + self.multiplexer.media_bytes() > MTU_BYTES;
+        let larger =
+            self.pending.payload_bytes() + bytes.len() + self.multiplexer.media_bytes() > self.mtu_bytes;
         // What carries an echo command, or the media of left-out samples to the MTU, goes.
         let must = larger || meta.echo.is_some();
         if !self.controller.admits(now, bytes, must) && !must {
@@ -193,7 +194,7 @@ impl Telehaptic {
             self.held_ns = self.controller.hold_ns().map(|hold_ns| now.saturating_add(hold_ns));
         }
         self.pending.add_sample(meta, bytes);
-        if self.pending.payload_bytes() + self.multiplexer.media_bytes() <= MTU_BYTES {
+        if self.pending.payload_bytes() + self.multiplexer.media_bytes() <= self.mtu_bytes {
             self.fill(now);
         }
         let urgent = self.controller.urgent(bytes);

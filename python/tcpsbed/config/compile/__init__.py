@@ -133,6 +133,7 @@ def _flows(book: Book, channels: Channels) -> list[dict[str, Any]]:
                 "stop_ns": flow.stop_ns,
                 "dscp": flow.dscp,
                 "priority": flow.priority,
+                "authority": flow.authority,
                 "blocking_send": flow.blocking_send,
                 "buffers": flow.buffers,
                 "codec": codec(flow),

@@ -65,11 +65,21 @@ class Sources:
             raise self.book.scenario.error(
                 (*way.key, "source"), f'found "robot", but {first.id} has none', allowed
             )
-        if codec(way.model) == "raw":
+        if codec(way.model) == "raw" and not self._coded(way):
             raise self.book.scenario.error(
-                (*way.key, "codec"), 'found "raw" for what a robot senses', '"f32" or "f64"'
+                (*way.key, "codec"),
+                'found "raw" for what a robot senses',
+                f'"f32" or "f64", or a hook of kind "code" at {first.id} that makes bytes of it',
             )
         return {"kind": "robot"}
+
+    def _coded(self, way: Way) -> bool:
+        """Whether a hook at the robot makes bytes of what it senses."""
+        here = {way.path[0].id, way.path[0].kind}
+        return any(
+            hook.kind == "code" and here & set(hook.at or here) and way.id in (hook.flow or [way.id])
+            for hook in self.book.scenario.hooks.values()
+        )
 
     def _plan(self, way: Way) -> dict[str, Any]:
         source = way.model.source

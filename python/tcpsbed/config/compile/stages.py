@@ -94,6 +94,10 @@ class Stages:
                 raise self.book.scenario.error(
                     ("hooks", name, "period"), f"found a period of {hook.kind}", "a period of predict"
                 )
+            if hook.answers == "arrivals" and hook.period_ns is None:
+                raise self.book.scenario.error(
+                    ("hooks", name, "answers"), "found a stage that answers on arrival", "with a period"
+                )
 
     def _flows(self, hook: Hook) -> list[str]:
         """The ids of the flows that a hook handles."""
@@ -132,6 +136,8 @@ class Stages:
             step["run"] = self._code[name]
         if hook.period_ns is not None:
             step["period_ns"] = hook.period_ns
+        if hook.answers == "arrivals":
+            step["on_arrival"] = True
         return step | self._spans(key, hook)
 
     def _work(self, instance: Instance) -> Step:

@@ -190,6 +190,8 @@ class Flow(Table):
     """Code point: a number or a name such as "EF"."""
     priority: StrictInt = 0
     """Larger is more urgent (priority scheduling of cores)."""
+    authority: FiniteFloat = Field(1.0, ge=0)
+    """Its weight in a robot that several operators command; 0 looks on."""
     blocking_send: StrictBool = False
     """Whether a send holds the flow's next sample until the first link has taken the packet."""
     buffers: StrictInt | None = Field(None, ge=1, le=1_000_000)

@@ -27,6 +27,9 @@ pub struct Shape {
 pub const MOST_BYTES: usize = 1 << 16;
 
 impl Shape {
+    /// Values on both sides.
+    const VALUES: Self = Self { bytes_in: false, bytes_out: false, most_bytes: MOST_BYTES };
+
     /// A hook of this kind of stage that works in the loop.
     pub fn of(kind: StepKind) -> Self {
         Self { bytes_in: kind == StepKind::Decode, bytes_out: kind == StepKind::Code, most_bytes: MOST_BYTES }
@@ -103,7 +106,7 @@ fn builtin(code: &CodePlan, python: &mut dyn PythonCode) -> Result<Box<dyn Hook>
     let Some(agent) = agent else { return tcps_control::hook(&code.name, &code.params).map_err(refused) };
     let agent: CodePlan = serde_json::from_value(agent.clone())
         .map_err(|e| RunError::new(format!("parameters of '{SUPERVISOR}': agent: {e}")))?;
-    let agent = hook(&agent, false, false, python)?;
+    let agent = hook(&agent, Shape::VALUES, python)?;
     tcps_control::supervised(&code.params, agent).map_err(refused)
 }
 

@@ -57,6 +57,16 @@ def test_actuation_is_what_held_echoes_say(scenarios, tmp_path, simulator):
     assert run.summary["echo"]["kinematic"]["actuation_ms"]["mean"] > 1
 
 
+def test_a_wall_is_hard_and_a_body_is_soft(scenarios, tmp_path, simulator):
+    run = ran(scenarios, tmp_path, "explore")
+    t, sense = sensed(run)
+    force, tip = sense[:, 0], sense[:, 5]
+    free, wall, soft = (t > 4.6) & (t < 5.9), (t > 3) & (t < 3.4), (t > 7.5) & (t < 7.9)
+    assert (sense[free, :3] == 0).all()
+    assert force[wall].mean() < force[soft].mean() < -0.5, "both push back, towards the arm"
+    assert tip[wall].mean() < 0.322 and tip[soft].mean() > tip[wall].mean() + 0.003
+
+
 def test_the_mouse_lifts_the_object(scenarios, tmp_path, simulator):
     t, sense = sensed(ran(scenarios, tmp_path, "mouse-arm"))
     assert sense[t < 3, 11].max() < 0.017

@@ -81,6 +81,22 @@ def test_a_new_request_replaces_a_waiting_one_of_its_kind():
     assert bench.device.replaced == 7 and bench.device.arrived()
 
 
+def test_a_patch_is_answered_when_it_is_whole():
+    """[PROTOCOLS 4.5] Nine heights around the point, and never some of one patch and some of another."""
+    bench = Bench(noise_nm=0.0, settle_s=0.01, settle_sd_s=0.0)
+    sample = Sample.generated(10.0)
+    for number, x in ((1, 500.0), (2, 900.0)):
+        for _ in range(300):
+            sense = bench.run(1, number, PATCH, x, 700, 40)
+            if sense[4] > 0:
+                centre = sense[6]
+                heights = [
+                    sample.height(centre + i * 40, 700 + j * 40) for j in (-1, 0, 1) for i in (-1, 0, 1)
+                ]
+                assert sense[18:27] == pytest.approx(heights)
+        assert sense[4] == number and sense[6:9] == pytest.approx([x, 700, heights[4]])
+
+
 def test_a_path_is_followed_without_the_network():
     """[PROTOCOLS 4.1] 40 points in one command are all measured and archived."""
     bench = Bench(settle_s=0.001, settle_sd_s=0.0)

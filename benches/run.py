@@ -30,6 +30,8 @@ BENCHES = [
     "hook_calls",
     "node_cost",
     "step_batch",
+    "step_real",
+    "edge_hold",
 ]
 
 

@@ -35,6 +35,7 @@ PACKAGES = {
     "hooks": ["errors"],
     "documents": ["errors"],
     "datasets": ["documents"],
+    "media": ["datasets", "hooks"],
     "robots": ["hooks"],
     "config": ["datasets", "robots", "_tcps"],
     "worlds": ["config", "hooks", "_tcps"],
@@ -43,10 +44,11 @@ PACKAGES = {
     "session": ["analysis"],
     "tcpsbed": ["session"],
     "sweep": ["tcpsbed", "report"],
-    "reproduce": ["tcpsbed", "report"],
+    "reproduce": ["tcpsbed", "report", "control", "media"],
     "control": ["tcpsbed", "report"],
     "qos": ["tcpsbed", "report"],
-    "cli": ["sweep", "reproduce", "control", "qos"],
+    "console": ["media"],
+    "cli": ["sweep", "reproduce", "control", "qos", "console"],
 }
 
 Arrows = dict[str, dict[str, str]]

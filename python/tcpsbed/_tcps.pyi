@@ -55,6 +55,9 @@ def time_hook(code_json: str, rounds: int) -> list[float]:
 def step_batch(spec_json: str) -> str:
     """The step experiment in every cell of a grid, on all cores; returns the cells' figures as JSON."""
 
+def bilateral(spec_json: str, wanted: Sequence[float]) -> list[list[float]]:
+    """A bilateral scheme at 1 kHz; for each tick x, v of the device, x of the slave, force, contact, energy, messages."""
+
 def replay_predictor(
     name: str, params_json: str, rows: Sequence[float], columns: int, period_ns: int, horizons: Sequence[int]
 ) -> tuple[list[tuple[float, float]], float, list[float]]:

@@ -49,23 +49,25 @@ def find(module: str, name: str) -> Any:
         raise HookError(f"hook {module}:{name}: the module has no such name; it has {known}") from None
 
 
-def load_hook(module: str, name: str, params: str, bytes_in: bool, bytes_out: bool) -> dict[str, Any]:
+def load_hook(
+    module: str, name: str, params: str, bytes_in: bool, bytes_out: bool, most_bytes: int = BYTES
+) -> dict[str, Any]:
     """A hook as the native module wants it: a callable with its arrays, or an address with its state."""
     code = find(module, name)
     if inspect.isclass(code):
         hook = _instance(code, module, name, params)
         return {
             "call": hook.__call__,
-            **_array("x", bytes_in),
-            **_array("other", False),
-            **_array("y", bytes_out),
+            **_array("x", most_bytes if bytes_in else 0),
+            **_array("other"),
+            **_array("y", most_bytes if bytes_out else 0),
         }
     if not callable(code):
         raise HookError(f"hook {module}:{name}: neither a class nor a function")
     return _compile(code, module, name, params, bytes_in, bytes_out)
 
 
-def load_robot(module: str, name: str, params: str, _in: bool, _out: bool) -> dict[str, Any]:
+def load_robot(module: str, name: str, params: str) -> dict[str, Any]:
     """A robot: an object with ``step(t_ns, command, sense) -> values written`` and, if it can tell, ``arrived()``.
 
     At a node of the real world a class that says ``own_process = True`` is run by a process of its own.
@@ -76,7 +78,7 @@ def load_robot(module: str, name: str, params: str, _in: bool, _out: bool) -> di
         robot = find(*_HOST)(module, name, given)
     else:
         robot = make_robot(module, name, given)
-    return {"robot": robot, **_array("x", False), **_array("y", False)}
+    return {"robot": robot, **_array("x"), **_array("y")}
 
 
 def make(module: str, name: str, params: dict[str, Any]) -> Any:
@@ -175,8 +177,8 @@ def _instance(code: Any, module: str, name: str, params: str, *before: Any) -> A
         raise HookError(f"{module}:{name}({given}): {type(error).__name__}: {error}") from error
 
 
-def _array(name: str, of_bytes: bool) -> dict[str, Any]:
-    array = np.zeros(BYTES, np.uint8) if of_bytes else np.zeros(VALUES)
+def _array(name: str, most_bytes: int = 0) -> dict[str, Any]:
+    array = np.zeros(most_bytes, np.uint8) if most_bytes else np.zeros(VALUES)
     return {name: array, f"{name}_address": array.ctypes.data, f"{name}_room": len(array)}
 
 

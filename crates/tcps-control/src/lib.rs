@@ -1,9 +1,9 @@
 //! Operators' hooks and robots of tcpsbed, without I/O.
 //!
 //! ```text
-//! hooks       kinematics          imu_wrist, pose, mouse_xy, pi,  predict   zoh, supervisor, the predictors
-//!                                 leader
-//!             inverse kinematics  arm3                            code      quantise16, dequantise16
+//! hooks       kinematics          imu_wrist, pose, mouse_xy, pi,  predict   zoh, supervisor, environment, conceal,
+//!                                 leader                                    the predictors
+//!             inverse kinematics  arm3                            code      quantise16, dequantise16, loudness, brightness
 //!             sense, feedback     force, hand, limit
 //! sampling    uniform, weber, deadband, level_crossing, network_deadband (at code)
 //! robots      arm, follower, step, wall_mass
@@ -14,11 +14,13 @@
 
 pub mod bilateral;
 mod chain;
+pub mod environment;
 pub mod hooks;
 mod orientation;
 mod params;
 pub mod predictors;
 pub mod registry;
+mod rls;
 pub mod robots;
 pub mod safety;
 pub mod sampling;
@@ -26,4 +28,4 @@ mod skeleton;
 pub mod step;
 mod vector;
 
-pub use registry::{hook, names, predictor, predictors as predictor_names, robot, ControlError};
+pub use registry::{hook, names, predictor, predictors as predictor_names, robot, supervised, ControlError};

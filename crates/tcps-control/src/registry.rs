@@ -58,15 +58,20 @@ const HOOKS: &[(&str, Make<dyn Hook>)] = boxed!(dyn Hook,
     "arm3" => hooks::arm3::Arm3,
     "arm5" => hooks::arm5::Arm5,
     "arm5_pose" => hooks::arm5::Arm5Pose,
+    "brightness" => hooks::brightness::Brightness,
+    "conceal" => hooks::conceal::Conceal,
     "deadband" => sampling::deadband::Deadband,
     "dequantise16" => hooks::quantise16::Dequantise16,
+    "environment" => hooks::environment::EnvironmentHook,
     "force" => hooks::force::Force,
     "glove" => hooks::glove::Glove,
+    "grey" => hooks::brightness::Grey,
     "hand" => hooks::hand::Hand,
     "imu_wrist" => hooks::imu_wrist::ImuWrist,
     "leader" => hooks::leader::LeaderHook,
     "level_crossing" => sampling::level_crossing::LevelCrossing,
     "limit" => hooks::limit::Limit,
+    "loudness" => hooks::loudness::Loudness,
     "mouse" => hooks::mouse::Mouse,
     "mouse_xy" => hooks::mouse_xy::MouseXy,
     "network_deadband" => sampling::network_deadband::NetworkDeadband,
@@ -74,6 +79,7 @@ const HOOKS: &[(&str, Make<dyn Hook>)] = boxed!(dyn Hook,
     "pose" => hooks::pose::Pose,
     "quantise16" => hooks::quantise16::Quantise16,
     "supervisor" => hooks::supervisor::SupervisorHook,
+    "tone" => hooks::loudness::Tone,
     "uniform" => sampling::uniform::Uniform,
     "vibration" => hooks::vibration::Vibration,
     "weber" => sampling::weber::WeberSampler,
@@ -107,6 +113,14 @@ pub fn hook(name: &str, params: &Value) -> Result<Box<dyn Hook>, ControlError> {
     match members::hook::Predict::new(params, *predictor) {
         Ok(hook) => Ok(Box::new(hook)),
         Err(reason) => Err(ControlError::Params { name: name.to_owned(), reason }),
+    }
+}
+
+/// A supervisor whose emergency agent has been made elsewhere, from what its parameters name.
+pub fn supervised(params: &Value, agent: Box<dyn Hook>) -> Result<Box<dyn Hook>, ControlError> {
+    match hooks::supervisor::SupervisorHook::led(params, agent) {
+        Ok(hook) => Ok(Box::new(hook)),
+        Err(reason) => Err(ControlError::Params { name: "supervisor".to_owned(), reason }),
     }
 }
 

@@ -215,3 +215,21 @@ fn broken_input_to_hook_and_robot_does_no_harm() {
     }
     assert!(tcps_control::robot("follower", &json!({"scheme": "magic"})).is_err());
 }
+
+/// [PROTOCOLS 8.3] [PROTOCOLS 9.1] With a deadband of 10 % and bursts of loss fewer messages go, and the energy bound holds:
+/// energies travel with the messages that go.
+#[test]
+fn a_deadband_saves_messages_and_keeps_the_bound() {
+    for scheme in ["wave", "tdpa"] {
+        for rtt_ms in [0, 50, 200] {
+            let setup = Setup { loss: 0.1, burst: 5.0, deadband: 0.1, ..Setup::new(scheme, rtt_ms) };
+            for wanted in [to_and_fro, press] {
+                let found = seen(&setup, wanted);
+                let least = least_energy(&found);
+                assert!(least >= -1e-3, "{scheme}, {rtt_ms} ms: {least} J");
+                let share = found.iter().map(|s| f64::from(s.sent)).sum::<f64>() / (2.0 * found.len() as f64);
+                assert!(share < 0.7, "{scheme}, {rtt_ms} ms: {share} of the messages went");
+            }
+        }
+    }
+}

@@ -88,10 +88,10 @@ fn states_follow_the_age_of_the_newest_command() {
             states.push((ms, state));
         }
     }
-    // Last command at 100: degraded beyond 20 ms, hold beyond 50, stop beyond 500; good again for 50 ms from 901 on.
+    // Last command at 100: degraded beyond 20 ms, hold at 50, stop at 500; good again for 50 ms from 901 on.
     let found: Vec<u8> = states.iter().map(|(_, s)| *s).collect();
     assert_eq!(found, [0, 1, 2, 3, 4, 0], "{states:?}");
-    assert_eq!([states[1].0, states[2].0, states[3].0], [121, 151, 601]);
+    assert_eq!([states[1].0, states[2].0, states[3].0], [121, 150, 600]);
     assert!((945..=1_060).contains(&states[4].0), "{states:?}");
 }
 

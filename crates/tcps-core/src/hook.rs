@@ -183,10 +183,74 @@ pub enum Verdict {
     Failed(String),
 }
 
+/// States that a hook which watches over a flow may be in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum State {
+    /// Commands are followed.
+    Normal = 0,
+    /// Commands come badly: they are followed slowly.
+    Degraded = 1,
+    /// The newest command is too old: the action is taken.
+    Hold = 2,
+    /// It has been for so long that the follower stays where it is.
+    SafeStop = 3,
+    /// Commands have come back: the follower goes to where they are, slowly.
+    Recovering = 4,
+    /// What is shown is what came.
+    Live = 5,
+    /// What is shown is predicted.
+    Predicted = 6,
+}
+
+impl State {
+    /// All states in the order of their numbers.
+    pub const ALL: [State; 7] = [
+        State::Normal,
+        State::Degraded,
+        State::Hold,
+        State::SafeStop,
+        State::Recovering,
+        State::Live,
+        State::Predicted,
+    ];
+
+    /// What reports call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Normal => "normal",
+            State::Degraded => "degraded",
+            State::Hold => "hold",
+            State::SafeStop => "safe stop",
+            State::Recovering => "recovering",
+            State::Live => "live",
+            State::Predicted => "predicted",
+        }
+    }
+
+    /// The state with this number.
+    pub fn from_u8(n: u8) -> Option<State> {
+        State::ALL.get(n as usize).copied()
+    }
+}
+
+/// What a hook that watches over a flow says of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// The state that it is in.
+    pub state: State,
+    /// Age of the newest good sample, in ns.
+    pub age_ns: i64,
+}
+
 /// A piece of user code in the path of a sample.
 pub trait Hook: Send {
     /// Handles one sample.
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict;
+    /// The state after the last call, of a hook that has states: a change is a row of the record.
+    fn told(&self) -> Option<Told> {
+        None
+    }
 }
 
 #[cfg(test)]

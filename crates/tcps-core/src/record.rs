@@ -76,6 +76,9 @@ pub enum Kind {
     Skipped = 35,
     /// A tick of playout with nothing new: `index`, the sample shown last, stays. `point` the component.
     Starved = 36,
+    /// A hook that watches over a flow went into another state. `detail` that state's number, `size` the former one's,
+    /// `value` the age of the newest good sample, `point` the component.
+    State = 38,
 }
 
 /// Why a packet was lost.
@@ -203,7 +206,7 @@ impl Record {
 
 impl Kind {
     /// All kinds in the order of their numbers.
-    pub const ALL: [Kind; 28] = [
+    pub const ALL: [Kind; 29] = [
         Kind::Sent,
         Kind::Delivered,
         Kind::Dropped,
@@ -232,6 +235,7 @@ impl Kind {
         Kind::Overdue,
         Kind::Skipped,
         Kind::Starved,
+        Kind::State,
     ];
 
     /// The kind with this number.

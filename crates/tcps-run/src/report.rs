@@ -384,5 +384,7 @@ fn kind_name(kind: StepKind) -> &'static str {
         StepKind::Feedback => "feedback",
         StepKind::Code => "code",
         StepKind::Work => "work",
+        StepKind::Capture => "capture",
+        StepKind::Show => "show",
     }
 }

@@ -102,6 +102,7 @@ def _promise(plan: Mapping[str, Any], world: str) -> str:
         return "none"
     codes = [step["run"] for _, _, step in _steps(plan) if step.get("run")]
     codes += [component["robot"]["run"] for component in plan["components"] if component.get("robot")]
+    codes += [agent for code in codes if (agent := (code.get("params") or {}).get("agent", {})).get("kind")]
     if any(":" in channel["transport"] for channel in plan.get("channels", ())):
         return "machine"
     return "anywhere" if all(code["kind"] == "builtin" for code in codes) else "machine"

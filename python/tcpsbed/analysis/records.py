@@ -33,6 +33,7 @@ KINDS = (
     "merging", "signal", "renumbered", "echo_superseded",
     "suppressed", *(f"kind {number}" for number in range(25, 33)),
     "played", "overdue", "skipped", "starved",
+    "kind 37", "state",
 )  # fmt: skip
 """Names of kinds; a row's `kind` is 1 more than the place in this list. Numbers that are not given have no name."""
 HELD = 0x8000
@@ -64,6 +65,7 @@ _PLACES = {
         "overdue",
         "skipped",
         "starved",
+        "state",
     ),
     "nodes": ("sync",),
     "channels": ("transmit", "receive"),

@@ -8,8 +8,10 @@ import sys
 import typer
 
 from tcpsbed.cli import (
+    bilateral,
     calibrate,
     check_qos,
+    console,
     latency,
     predict,
     reproduce,
@@ -63,11 +65,13 @@ for module in (
     step,
     stability,
     tune,
+    bilateral,
     predict,
     check_qos,
     runs,
     calibrate,
     reproduce,
+    console,
 ):
     module.register(app)
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tcpsbed.cli.failures import guarded
+from tcpsbed.cli.options import Quiet
+from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,8 +29,24 @@ Without a recording it is the wrist of the built-in recording of a hand. Every s
 guesses for each horizon ahead; errors are lengths over all columns, in the recording's unit, after the first 0.5 s. The
 worst error is the jump when a sample comes after a gap as long as the horizon; blended in, it is spread over 3 ms.
 The defaults of kalman_velocity, kalman_acceleration and operator were chosen on that very recording: compare on one of
-your own.
+your own. A learned model (`tcpsbed predict train`) is compared by the name of its file, such as hand.onnx.
 """
+
+TRAIN_HELP = """Train a small network on recorded motion, and write it as an ONNX model that a `predict` hook runs.
+
+\b
+Examples:
+  tcpsbed predict train hand.onnx --on builtin:hand
+  tcpsbed predict train arm.onnx --on monday.csv --on tuesday.csv --columns x,y,z --test wednesday.csv
+
+The model is compared with the Kalman filter of constant velocity on the recordings of --test, which it was not trained on;
+without one, on its own, and the answer says so. In a scenario: run = "./hand.onnx". It needs the extra "learned".
+"""
+
+RIVAL = "kalman_velocity"
+"""What a learned model is to beat."""
+AT_MS = 20.0
+"""The horizon at which it is."""
 
 group = typer.Typer(
     help="Predictors at the edge.",
@@ -41,6 +59,7 @@ group = typer.Typer(
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
     group.command("compare", help=HELP)(guarded(compare))
+    group.command("train", help=TRAIN_HELP)(guarded(train))
     app.add_typer(group, name="predict")
 
 
@@ -79,14 +98,11 @@ def compare(
         if given is not None and recording == prediction.HAND:
             allowed = "with a recording of your own: the built-in one is the wrist's position at 1 kHz"
             raise ConfigError(f'found "{given}"', key=option, allowed=allowed)
-    spec: dict[str, Any] = {"recording": recording}
-    if columns:
-        spec["columns"] = [int(name) if name.isdigit() else name for name in values.parts(columns)]
     ahead = [values.positive_ns(text, "--horizons") / 1e6 for text in values.parts(horizons)]
     if not ahead:
         raise ConfigError('--horizons: found no horizon; allowed: spans such as "5 ms,20 ms"')
     names = values.parts(predictors) or _tcps.builtins()["predictors"]
-    found = prediction.recorded(spec, values.frequency_hz(rate or "1 kHz", "--rate"))
+    found = prediction.recorded(_spec(recording, columns), values.frequency_hz(rate or "1 kHz", "--rate"))
     scores = prediction.compare(found, ahead, names)
     if figure is not None:
         from tcpsbed.control import figure as drawing
@@ -98,6 +114,80 @@ def compare(
         print(_table(found, scores))
         if figure is not None:
             print(f"figure: {figure}")
+
+
+def train(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Where to, ending in .onnx.")],
+    on: Annotated[
+        list[str] | None,
+        typer.Option("--on", metavar="RECORDING", help="What it learns from [default: builtin:hand]."),
+    ] = None,
+    test: Annotated[
+        list[str] | None,
+        typer.Option("--test", metavar="RECORDING", help="What it is tried on.", show_default=False),
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="NAME,...", help="Their columns.", show_default=False)
+    ] = None,
+    rate: Annotated[str, typer.Option("--rate", metavar="FREQUENCY", help="Samples a second.")] = "1 kHz",
+    horizons: Annotated[
+        str, typer.Option("--horizons", metavar="TIME,...", help="How far ahead it guesses.")
+    ] = "5 ms,10 ms,20 ms,50 ms",
+    window: Annotated[int, typer.Option("--window", min=3, max=1000, help="Samples it looks at.")] = 32,
+    units: Annotated[int, typer.Option("--units", min=1, max=1000, help="Hidden units.")] = 32,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes over the recordings.")] = 20,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the first weights.")] = 1,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the scores as JSON, and nothing else.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Trains; see TRAIN_HELP."""
+    from tcpsbed.control import prediction, training, values
+
+    if model.suffix != prediction.MODEL:
+        raise ConfigError(f'found "{model}"', key="MODEL", allowed=f"a name ending in {prediction.MODEL}")
+    ahead = tuple(sorted(values.positive_ns(text, "--horizons") / 1e6 for text in values.parts(horizons)))
+    if not ahead:
+        raise ConfigError('--horizons: found no horizon; allowed: spans such as "5 ms,20 ms"')
+    hz = values.frequency_hz(rate, "--rate")
+    learned = [prediction.recorded(_spec(name, columns), hz) for name in on or [prediction.HAND]]
+    tried = [prediction.recorded(_spec(name, columns), hz) for name in test or []]
+    bar = Progress(f"training {model.name}", quiet=quiet or as_json)
+    try:
+        network = training.train(learned, training.Plan(window, units, ahead, epochs, seed), bar)
+    finally:
+        bar.clear()
+    network.save(model)
+    found = [(one, prediction.compare(one, ahead, [RIVAL, str(model)])) for one in tried or learned]
+    if as_json:
+        entries = [{"recording": one.name, "scores": [asdict(s) for s in scores]} for one, scores in found]
+        print(json.dumps({"model": str(model), "trained_on_it": not tried, "recordings": entries}, indent=1))
+    elif not quiet:
+        for one, scores in found:
+            print(_table(one, scores))
+            print(_verdict(scores, ahead, own=not tried))
+
+
+def _verdict(scores: Sequence[Score], ahead: Sequence[float], *, own: bool) -> str:
+    """Whether the model is better than its rival, at the horizon nearest to 20 ms."""
+    at = min(ahead, key=lambda ms: abs(ms - AT_MS))
+    theirs, mine = (
+        next(s.rms for s in scores if s.horizon_ms == at and (s.predictor == RIVAL) == rival)
+        for rival in (True, False)
+    )
+    what = f"{mine:.3g} against {theirs:.3g} of {RIVAL} at {at:g} ms"
+    said = f"the model {'is better' if mine < theirs else 'is NOT better'}: RMS {what}"
+    return said + (", on what it was trained on: name another recording with --test\n" if own else "\n")
+
+
+def _spec(recording: str, columns: str | None) -> dict[str, Any]:
+    from tcpsbed.control import values
+
+    spec: dict[str, Any] = {"recording": recording}
+    if columns:
+        spec["columns"] = [int(name) if name.isdigit() else name for name in values.parts(columns)]
+    return spec
 
 
 def _table(found: Recorded, scores: Sequence[Score]) -> str:

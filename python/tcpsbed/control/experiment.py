@@ -8,6 +8,7 @@ scenario ─► plan ─► seed 1, 2, .. (and tick phases) ─► world ─► 
 from __future__ import annotations
 
 import copy
+import json
 import random
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -28,17 +29,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Progress = Callable[[float], object]
+GRACE_NS = 1_000_000_000
+"""A sample may be so late before it counts as lost."""
 WARPED_MS = 500.0
 """Length of the signal whose offsets are found."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """What one loop did in one run: times in ms, h at these times, and its figures."""
+    """What one loop did in one run: times in ms, h at these times, its figures, and what disturbed the run."""
 
     t_ms: NDArray[np.float64]
     h: NDArray[np.float64]
     response: Response
+    disturbed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,11 @@ class Experiment:
     def responses(self) -> list[Response]:
         """The figures of all runs."""
         return [curve.response for curve in self.curves]
+
+    @property
+    def undisturbed(self) -> list[Response]:
+        """The figures of the runs that nothing disturbed."""
+        return [curve.response for curve in self.curves if not curve.disturbed]
 
 
 def run(
@@ -110,9 +119,9 @@ def run(
         seen: list[Offsets | None] = [None for _ in found]
         for number in range(runs):
             once = _prepared(plan, found, scenario.seed + number, phases=phases)
-            rows = _rows(once, Path(folder), world, crowded=scenario.real.crowded)
+            rows, disturbed = _rows(once, Path(folder), world, crowded=scenario.real.crowded)
             for loop, into in zip(found, curves, strict=True):
-                into.append(_curve(rows, once, loop))
+                into.append(_curve(rows, once, loop, disturbed))
             if warped and number == 0:
                 seen = [_seen(rows, once, loop, mine[0]) for loop, mine in zip(found, curves, strict=True)]
             if progress is not None:
@@ -152,9 +161,13 @@ def _prepared(
     return once
 
 
-def _rows(plan: Mapping[str, Any], folder: Path, world: str, *, crowded: bool) -> NDArray[np.void]:
+def _rows(
+    plan: Mapping[str, Any], folder: Path, world: str, *, crowded: bool
+) -> tuple[NDArray[np.void], tuple[str, ...]]:
+    """The rows of a run, and what disturbed it."""
     import numpy as np
 
+    disturbed: tuple[str, ...] = ()
     if world == "real":
         from tcpsbed.worlds import real
 
@@ -163,14 +176,27 @@ def _rows(plan: Mapping[str, Any], folder: Path, world: str, *, crowded: bool) -
             raise WorldError(str(told["errors"][0]))
         if told["interrupted"]:
             raise KeyboardInterrupt
+        disturbed = _disturbed(plan, folder, told)
     else:
         from tcpsbed.worlds import virtual
 
         virtual.run(dict(plan), folder, progress=None, pcapng=False)
-    return np.array(open_records(folder / "records.bin"))
+    return np.array(open_records(folder / "records.bin")), disturbed
 
 
-def _curve(rows: NDArray[np.void], plan: Mapping[str, Any], loop: Loop) -> Curve:
+def _disturbed(plan: Mapping[str, Any], folder: Path, told: Mapping[str, Any]) -> tuple[str, ...]:
+    """What disturbed a run on the machine's clock, in sentences."""
+    from tcpsbed import _tcps
+    from tcpsbed.analysis import disturbances, facts
+
+    found = json.loads(_tcps.analyse(str(folder / "records.bin"), json.dumps(plan), 0, GRACE_NS))
+    info = facts.scenario_info(plan, world="real", warmup_ns=0)
+    return tuple(disturbances.disturbances(info, told, found))
+
+
+def _curve(
+    rows: NDArray[np.void], plan: Mapping[str, Any], loop: Loop, disturbed: tuple[str, ...] = ()
+) -> Curve:
     found = signals.of_rows(rows, plan, loop.point)
     t_ms, h = found.t_ns / 1e6, found.values[:, 0]
-    return Curve(t_ms, h, characterise(t_ms, h, loop.step))
+    return Curve(t_ms, h, characterise(t_ms, h, loop.step), disturbed)

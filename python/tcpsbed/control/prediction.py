@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tcpsbed.control.network import Model
+
 HAND = "builtin:hand"
+MODEL = ".onnx"
+"""Ending of a learned model's file, which is compared like a predictor's name."""
+LEARNING_MS = 500.0
+"""Time at the beginning in which nothing counts."""
 BLEND_MS = 3.0
 """Time over which a correction is blended in: its jump is spread over so many ms."""
 WRIST = """
@@ -116,7 +122,13 @@ def compare(found: Recorded, horizons_ms: Sequence[float], predictors: Sequence[
     if not np.isfinite(found.values).all():
         raise DataError(f"found values that are no numbers in {found.name}", allowed="finite values")
     rows = np.ascontiguousarray(found.values, dtype=float).ravel().tolist()
-    return [score for name in predictors for score in _scores(found, name, rows, steps)]
+    return [
+        score
+        for name in predictors
+        for score in (
+            _learned(found, name, steps) if name.endswith(MODEL) else _scores(found, name, rows, steps)
+        )
+    ]
 
 
 def _scores(found: Recorded, name: str, rows: list[float], steps: Sequence[int]) -> list[Score]:
@@ -132,3 +144,63 @@ def _scores(found: Recorded, name: str, rows: list[float], steps: Sequence[int])
         Score(name, step * found.period_ms, rms, worst, update_ns, cost)
         for step, (rms, worst), cost in zip(steps, errors, predict_ns, strict=True)
     ]
+
+
+def _learned(found: Recorded, name: str, steps: Sequence[int]) -> list[Score]:
+    """The scores of a learned model; its cost is that of a call for one sample, which answers for all horizons."""
+    import numpy as np
+
+    from tcpsbed.control.network import Model
+
+    model = Model(name)
+    if abs(model.period_ms - found.period_ms) > 1e-6:
+        allowed = f"a recording at {1e3 / model.period_ms:g} Hz, which this model was trained for"
+        raise DataError(f"found samples every {found.period_ms:g} ms", file=Path(name), allowed=allowed)
+    if steps[-1] * found.period_ms > model.horizons_ms[-1]:
+        raise DataError(
+            f"found {steps[-1] * found.period_ms:g} ms",
+            key="--horizons",
+            allowed=f"up to {model.horizons_ms[-1]:g} ms, the model's farthest",
+        )
+    windows = np.lib.stride_tricks.sliding_window_view(found.values, model.window, axis=0)
+    n, columns, w = windows.shape
+    guessed = model.guess(np.ascontiguousarray(windows.reshape(n * columns, w)))
+    knots = np.concatenate([windows.reshape(-1, w)[:, -1:], guessed], axis=1).reshape(n, columns, -1)
+    spent_ns = _cost_ns(model, np.ascontiguousarray(windows[-1]))
+    scores = []
+    for step in steps:
+        error = _errors(found, model.horizons_ms, knots, step)
+        rms, worst = float(np.sqrt(np.mean(error**2))), float(np.max(error))
+        scores.append(Score(Path(name).name, step * found.period_ms, rms, worst, spent_ns, 0.0))
+    return scores
+
+
+def _errors(
+    found: Recorded, horizons_ms: Sequence[float], knots: NDArray[np.float64], step: int
+) -> NDArray[np.float64]:
+    """Lengths of the errors at a horizon, between whose neighbours a line is drawn."""
+    import numpy as np
+
+    at = np.array([0.0, *horizons_ms])
+    ms = step * found.period_ms
+    right = max(1, int(np.searchsorted(at, ms)))
+    share = (ms - at[right - 1]) / (at[right] - at[right - 1])
+    guess = knots[:, :, right - 1] * (1 - share) + knots[:, :, right] * share
+    first = len(found.values) - len(knots)
+    skipped = max(0, round(LEARNING_MS / found.period_ms) - first)
+    truth = found.values[first + skipped + step :]
+    lengths: NDArray[np.float64] = np.linalg.norm(guess[skipped:][: len(truth)] - truth, axis=1)
+    return lengths
+
+
+def _cost_ns(model: Model, sample: NDArray[np.float64]) -> float:
+    """Median time of a call, in ns."""
+    from statistics import median
+    from time import perf_counter_ns
+
+    spent = []
+    for _ in range(200):
+        begun = perf_counter_ns()
+        model.guess(sample)
+        spent.append(perf_counter_ns() - begun)
+    return float(median(spent))

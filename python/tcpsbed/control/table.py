@@ -49,7 +49,11 @@ def entry(name: str, experiment: Experiment, limits: Limits) -> dict[str, Any]:
             "ci95": [found.low, found.high],
         },
         "seen": None if experiment.seen is None else asdict(experiment.seen),
-        "runs": [asdict(response) for response in experiment.responses],
+        "runs": [asdict(c.response) | {"disturbed": list(c.disturbed)} for c in experiment.curves],
+        "undisturbed": {
+            "runs": len(experiment.undisturbed),
+            "figures": {name: statistics(experiment.undisturbed, name) for name in _FIGURES},
+        },
     }
 
 
@@ -81,7 +85,27 @@ def text(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
     ]
     columns += [Column("seen late by", "ms"), Column("off by", "")]
     rows = [_row(name, experiment, limits) for name, experiment in experiments]
-    return tables.table(columns, rows) + f"\ngood: {limits}\n" + _critical(experiments, limits)
+    said = f"\ngood: {limits}\n" + _critical(experiments, limits) + disturbed(experiments)
+    return tables.table(columns, rows) + said
+
+
+def disturbed(experiments: Sequence[tuple[str, Experiment]]) -> str:
+    """How many runs of each setting were disturbed, and by what first; nothing where none was."""
+    lines = []
+    for name, experiment in experiments:
+        hit = [curve for curve in experiment.curves if curve.disturbed]
+        if hit:
+            calm = [statistics(experiment.undisturbed, figure)["mean"] for figure in ("rise_ms", "overshoot")]
+            rest = (
+                ""
+                if calm[0] is None or calm[1] is None
+                else f"; the others rise in {calm[0]:.1f} ms and overshoot by {calm[1]:.1f} %"
+            )
+            lines.append(
+                f"DISTURBED: {len(hit)} of {len(experiment.curves)} runs{f' of {name}' if name else ''}, the first"
+                f" because {hit[0].disturbed[0]}{rest}\n"
+            )
+    return "".join(lines)
 
 
 def _row(name: str, experiment: Experiment, limits: Limits) -> list[str]:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.report import echoes, flows, markup, places, spread
+from tcpsbed.report import echoes, flows, markup, media, places, spread, states
 from tcpsbed.report.charts import Sheet, plotted
 from tcpsbed.report.folder import RunFolder, open_folder
 from tcpsbed.report.markup import Html, escaped
@@ -45,8 +45,10 @@ def render(run: RunFolder) -> str:
         flows.distributions(run, sheet),
         echoes.echo(run, sheet),
         echoes.ages(run),
+        media.media(run),
         places.network(run),
         places.processing(run),
+        states.section(run),
         places.emulator(run),
         places.clocks(run),
         places.endpoints(run),
@@ -84,7 +86,7 @@ def _asset(name: str) -> str:
 def _marks(run: RunFolder) -> dict[str, Any]:
     events = [
         {"t": finite(event.get("t_s")), "name": str(event.get("name", ""))}
-        for event in run.summary.get("events") or ()
+        for event in [*(run.summary.get("events") or ()), *states.marks(run.summary)]
     ]
     windows = [
         {

@@ -65,6 +65,12 @@ WORKS = (
         "systems. IEEE/ACM ToN 30(2), 2022",
         "tcpsbed.reproduce.polachan2022",
     ),
+    Work(
+        "polachan2022-edge",
+        "Polachan, Pal, Singh, Prabhakar, Kuipers: TCPSbed. IEEE/ACM ToN 30(2), 2022: prediction at the edge and the step "
+        "experiment (figures 5, 15, 16)",
+        "tcpsbed.reproduce.polachan2022_edge",
+    ),
     Work("dpm-q", "our own controller (docs/dpm-q.md), measured by its aims", "tcpsbed.reproduce.dpm_q"),
     Work("questions", "what the papers leave open, answered with figures", "tcpsbed.reproduce.questions"),
 )

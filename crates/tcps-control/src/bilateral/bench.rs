@@ -23,6 +23,8 @@ pub struct Setup {
     pub loss: f64,
     /// Mean length of a loss, in messages.
     pub burst: f64,
+    /// A message goes if its first value differs by this share from that of the last one that went; 0: all go.
+    pub deadband: f64,
     /// Operator and slave.
     pub arm: ArmParams,
     /// The slave with its wall.
@@ -40,6 +42,7 @@ impl Setup {
             rtt_ms,
             loss: 0.0,
             burst: 1.0,
+            deadband: 0.0,
             arm: ArmParams::default(),
             slave: SlaveParams::default(),
             seed: 1,
@@ -60,6 +63,8 @@ pub struct Seen {
     pub contact_n: f64,
     /// Energy that has gone into the channel at both ports, in J.
     pub energy_j: f64,
+    /// Messages that went at this tick, at most one each way.
+    pub sent: u8,
 }
 
 /// Runs a scheme for `ticks`; `wanted` says where the hand wants to be, by time in s.
@@ -71,23 +76,31 @@ pub fn run(setup: &Setup, ticks: usize, wanted: impl Fn(f64) -> Motion) -> Resul
     let mut seen = Vec::with_capacity(ticks);
     for n in 0..ticks {
         let message = leader.tick(TICK_S, wanted(n as f64 * TICK_S), back.newest(n));
-        there.send(n, message);
+        let went = there.send(n, message);
         let message = follower.tick(TICK_S, there.newest(n));
-        back.send(n, message);
+        let came = back.send(n, message);
         seen.push(Seen {
             leader: leader.at(),
             slave: follower.at(),
             force_n: leader.force_n,
             contact_n: follower.contact_n(),
             energy_j: leader.energy_j + follower.energy_j,
+            sent: u8::from(went) + u8::from(came),
         });
     }
     Ok(seen)
 }
 
-/// A line with delay and Gilbert's losses. [Gilbert 1960]
+/// Longest time without a message, in ticks, and the least difference that is worth one. [PROTOCOLS 9.1]
+const KEEP_ALIVE: usize = 100;
+const FLOOR: f64 = 1e-5;
+
+/// A line with delay, Gilbert's losses [Gilbert 1960], and a deadband before it.
 struct Line {
     delay: usize,
+    deadband: f64,
+    /// When the last message went, and its first value.
+    went: Option<(usize, f64)>,
     enter: f64,
     leave: f64,
     bad: bool,
@@ -101,6 +114,8 @@ impl Line {
         let leave = 1.0 / setup.burst.max(1.0);
         Self {
             delay,
+            deadband: setup.deadband,
+            went: None,
             enter: leave * setup.loss / (1.0 - setup.loss),
             leave,
             bad: false,
@@ -110,12 +125,23 @@ impl Line {
         }
     }
 
-    fn send(&mut self, now: usize, message: [f64; VALUES]) {
+    /// Whether the message goes; what goes may be lost.
+    // [PROTOCOLS 9.1] [PROTOCOLS 8.3] with a deadband, energies travel with the messages that go
+    fn send(&mut self, now: usize, message: [f64; VALUES]) -> bool {
+        let [_, value, ..] = message;
+        let same = |(at, last): (usize, f64)| {
+            now - at < KEEP_ALIVE && (value - last).abs() <= (self.deadband * last.abs()).max(FLOOR)
+        };
+        if self.deadband > 0.0 && self.went.is_some_and(same) {
+            return false;
+        }
+        self.went = Some((now, value));
         if !self.bad {
             self.flying.push_back((now + self.delay, message));
         }
         let turn = self.stream.unit() < if self.bad { self.leave } else { self.enter };
         self.bad ^= turn;
+        true
     }
 
     fn newest(&mut self, now: usize) -> &[f64] {

@@ -12,7 +12,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{pd, Content, Coupling, Drive, Motion, Received};
-use crate::params::{parse, positive};
+use crate::{
+    params::{parse, positive},
+    rls::Rls,
+};
 
 /// Contact begins at this force, in N.
 const TOUCH_N: f64 = 0.02;
@@ -148,16 +151,12 @@ impl super::Follower for Follower {
 /// F = K x - K p + B v, fitted by recursive least squares.
 struct Fit {
     learned_m: f64,
-    theta: [f64; 3],
-    p: [[f64; 3]; 3],
-    seen: u32,
+    squares: Rls<3>,
 }
 
 impl Fit {
     fn new() -> Self {
-        let mut p = [[0.0; 3]; 3];
-        (0..3).for_each(|i| p[i][i] = P0);
-        Self { learned_m: f64::NEG_INFINITY, theta: [0.0; 3], p, seen: 0 }
+        Self { learned_m: f64::NEG_INFINITY, squares: Rls::new(FORGETTING, P0) }
     }
 
     // [PROTOCOLS 8.5] recursive least squares with forgetting 0.99 on F = K (x - p) + B v
@@ -166,23 +165,15 @@ impl Fit {
             return;
         }
         self.learned_m = at.x;
-        let row = [at.x, 1.0, at.v];
-        let gain: [f64; 3] = std::array::from_fn(|i| (0..3).map(|j| self.p[i][j] * row[j]).sum());
-        let scale = FORGETTING + (0..3).map(|i| row[i] * gain[i]).sum::<f64>();
-        let error = force - (0..3).map(|i| self.theta[i] * row[i]).sum::<f64>();
-        (0..3).for_each(|i| self.theta[i] += gain[i] / scale * error);
-        for i in 0..3 {
-            for j in 0..=i {
-                let p = (self.p[i][j] - gain[i] * gain[j] / scale) / FORGETTING;
-                (self.p[i][j], self.p[j][i]) = (p, p);
-            }
-        }
-        self.seen = self.seen.saturating_add(1);
+        self.squares.learn([at.x, 1.0, at.v], force);
     }
 
     fn model(&self) -> Option<Model> {
-        let [stiffness, offset, damping] = self.theta;
-        let sound = self.seen >= ENOUGH && stiffness > 1.0 && self.theta.iter().all(|v| v.is_finite());
-        sound.then(|| Model { stiffness, surface: -offset / stiffness, damping: damping.max(0.0) })
+        let [stiffness, offset, damping] = self.squares.theta(ENOUGH)?;
+        (stiffness > 1.0).then(|| Model {
+            stiffness,
+            surface: -offset / stiffness,
+            damping: damping.max(0.0),
+        })
     }
 }

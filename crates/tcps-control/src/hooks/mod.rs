@@ -2,12 +2,16 @@
 
 pub mod arm3;
 pub mod arm5;
+pub mod brightness;
+pub mod conceal;
+pub mod environment;
 pub mod force;
 pub mod glove;
 pub mod hand;
 pub mod imu_wrist;
 pub mod leader;
 pub mod limit;
+pub mod loudness;
 pub mod mouse;
 pub mod mouse_xy;
 pub mod pi;

@@ -6,24 +6,53 @@
 //! ```
 //! The covariance knows times and not values: all values of a sample share it.
 
-use tcps_core::time::Time;
+use serde::Deserialize;
+use serde_json::Value;
+use tcps_core::{model::Predictor, time::Time};
 
 use super::{seconds, usable};
+use crate::params::{parse, positive};
 
 /// A square matrix.
-pub(super) type Square<const N: usize> = [[f64; N]; N];
+pub type Square<const N: usize> = [[f64; N]; N];
 
 /// How a signal moves: transition and process noise over `s` seconds.
-pub(super) trait Motion<const N: usize> {
+pub trait Motion<const N: usize>: Send {
     /// F.
     fn transition(&self, s: f64) -> Square<N>;
     /// Q.
     fn noise(&self, s: f64) -> Square<N>;
 }
 
+/// A motion of which white noise drives the highest derivative.
+pub trait Driven<const N: usize>: Motion<N> {
+    /// Density of the noise where none is given.
+    const PROCESS: f64;
+
+    /// The motion with this density.
+    fn with(density: f64) -> Self;
+}
+
+/// Parameters of a driven motion, in the unit of the signal (here m). Only process / sd^2 has an effect: larger follows
+/// faster and smooths less.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Params {
+    /// Spectral density of the noise, in (m/s^N)^2 s.
+    process: Option<f64>,
+    /// Standard deviation of a measurement, in m.
+    sd: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { process: None, sd: 1e-4 }
+    }
+}
+
 /// The filter.
 #[derive(Debug, Clone)]
-pub(super) struct Kalman<M, const N: usize> {
+pub struct Kalman<M, const N: usize> {
     motion: M,
     /// Variance of a measurement.
     r: f64,
@@ -35,21 +64,21 @@ pub(super) struct Kalman<M, const N: usize> {
 /// The derivatives' standard deviations at the first sample: that of the measurement in each millisecond.
 const FIRST_HZ: f64 = 1e3;
 
-// [PROTOCOLS 10] Kalman, constant velocity and its relatives
+impl<M: Driven<N>, const N: usize> Kalman<M, N> {
+    /// Reads the parameters of a driven motion.
+    pub fn new(params: &Value) -> Result<Self, String> {
+        let p: Params = parse(params)?;
+        let process = p.process.unwrap_or(M::PROCESS);
+        positive("process", process)?;
+        positive("sd", p.sd)?;
+        Ok(Self::of(M::with(process), p.sd))
+    }
+}
+
 impl<M: Motion<N>, const N: usize> Kalman<M, N> {
     /// A filter for measurements with standard deviation `sd`.
-    pub(super) fn new(motion: M, sd: f64) -> Self {
+    pub(super) fn of(motion: M, sd: f64) -> Self {
         Self { motion, r: sd * sd, at: None, states: Vec::new(), p: [[0.0; N]; N] }
-    }
-
-    /// A sample at `at`; a missing one leaves the filter as it is, and the next one finds a longer gap.
-    pub(super) fn update(&mut self, at: Time, sample: Option<&[f64]>) {
-        let Some(x) = usable(self.at, at, sample) else { return };
-        match self.at {
-            Some(last) if self.states.len() == x.len() => self.step(seconds(last, at), x),
-            _ => self.begin(x),
-        }
-        self.at = Some(at);
     }
 
     fn begin(&mut self, x: &[f64]) {
@@ -76,9 +105,21 @@ impl<M: Motion<N>, const N: usize> Kalman<M, N> {
             row.iter_mut().zip(first).for_each(|(p, p0)| *p -= k * p0);
         }
     }
+}
 
-    /// The signal at `at`.
-    pub(super) fn predict(&self, at: Time, out: &mut [f64]) -> bool {
+// [PROTOCOLS 10] Kalman, constant velocity and its relatives
+impl<M: Motion<N>, const N: usize> Predictor for Kalman<M, N> {
+    /// A missing sample leaves the filter as it is, and the next one finds a longer gap.
+    fn update(&mut self, at: Time, sample: Option<&[f64]>) {
+        let Some(x) = usable(self.at, at, sample) else { return };
+        match self.at {
+            Some(last) if self.states.len() == x.len() => self.step(seconds(last, at), x),
+            _ => self.begin(x),
+        }
+        self.at = Some(at);
+    }
+
+    fn predict(&self, at: Time, out: &mut [f64]) -> bool {
         let Some(last) = self.at else { return false };
         let f = self.motion.transition(seconds(last, at));
         for (y, state) in out.iter_mut().zip(&self.states) {

@@ -8,7 +8,7 @@
 
 pub mod ar;
 pub mod hook;
-mod kalman;
+pub mod kalman;
 pub mod kalman_acceleration;
 pub mod kalman_velocity;
 pub mod linear;

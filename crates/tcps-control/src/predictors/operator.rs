@@ -10,7 +10,6 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::{model::Predictor, time::Time};
 
 use super::{
     kalman::{Kalman, Motion, Square},
@@ -39,11 +38,11 @@ impl Default for Params {
 }
 
 /// The predictor.
-#[derive(Debug, Clone)]
-pub struct Operator(Kalman<Hand, 3>);
+pub type Operator = Kalman<Hand, 3>;
 
+/// A hand.
 #[derive(Debug, Clone)]
-struct Hand {
+pub struct Hand {
     tau_s: f64,
     rest_s: f64,
     density: f64,
@@ -68,7 +67,7 @@ impl Motion<3> for Hand {
     }
 }
 
-impl Operator {
+impl Kalman<Hand, 3> {
     /// Reads its parameters.
     pub fn new(params: &Value) -> Result<Self, String> {
         let p: Params = parse(params)?;
@@ -80,16 +79,6 @@ impl Operator {
         }
         let tau_s = p.tau_ms * 1e-3;
         let density = 2.0 * p.acceleration * p.acceleration / tau_s;
-        Ok(Self(Kalman::new(Hand { tau_s, rest_s: p.rest_ms * 1e-3, density }, p.sd)))
-    }
-}
-
-impl Predictor for Operator {
-    fn update(&mut self, at: Time, sample: Option<&[f64]>) {
-        self.0.update(at, sample);
-    }
-
-    fn predict(&self, at: Time, out: &mut [f64]) -> bool {
-        self.0.predict(at, out)
+        Ok(Self::of(Hand { tau_s, rest_s: p.rest_ms * 1e-3, density }, p.sd))
     }
 }

@@ -11,6 +11,7 @@ mod health;
 mod motion;
 mod supervisor;
 
-pub use health::{Health, Thresholds};
+pub use health::{Arrival, Health, Thresholds};
 pub use motion::{Action, Limits, Mover};
-pub use supervisor::{Engage, State, Supervisor, Timing};
+pub use supervisor::{Command, Engage, Settings, Supervisor, Timing};
+pub use tcps_core::hook::State;

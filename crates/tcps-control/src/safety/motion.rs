@@ -17,6 +17,8 @@ pub enum Action {
     Retreat,
     /// Gives out zeros: for forces.
     Zero,
+    /// Goes where the emergency agent says, slowly and within its reach; without a word from it, comes to rest.
+    Agent,
 }
 
 /// Limits of every value.
@@ -73,7 +75,7 @@ impl Mover {
                 self.at.fill(0.0);
                 self.velocity.fill(0.0);
             }
-            Action::Decelerate => {
+            Action::Decelerate | Action::Agent => {
                 for (at, v) in self.at.iter_mut().zip(&mut self.velocity) {
                     let change = limits.acceleration * dt;
                     *v -= v.clamp(-change, change);

@@ -32,6 +32,8 @@ pub struct Params {
     pub floor: f64,
     /// Longest time without a sample, in ns; 0: without end.
     pub keep_alive_ns: f64,
+    /// Which values are compared; empty: all. A message of a bilateral scheme bears a number, which always differs.
+    pub values: Vec<usize>,
     /// Name of the predictor.
     pub predictor: String,
     /// Its parameters.
@@ -42,7 +44,8 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         let predictor = "zoh".to_owned();
-        Self { delta: 0.10, floor: 0.01, keep_alive_ns: 100e6, predictor, prediction: Value::Null }
+        let values = Vec::new();
+        Self { delta: 0.10, floor: 0.01, keep_alive_ns: 100e6, values, predictor, prediction: Value::Null }
     }
 }
 
@@ -72,8 +75,17 @@ impl Deadband {
         if !self.predictor.predict(at, &mut self.guess) {
             return true;
         }
-        let least = (self.params.delta * norm(&self.guess)).max(self.params.floor);
-        distance(x, &self.guess) > least
+        let chosen = &self.params.values;
+        if !chosen.is_empty() {
+            let pick =
+                |of: &[f64]| -> Vec<f64> { chosen.iter().filter_map(|i| of.get(*i).copied()).collect() };
+            return self.beyond(&pick(x), &pick(&self.guess));
+        }
+        self.beyond(x, &self.guess)
+    }
+
+    fn beyond(&self, x: &[f64], guess: &[f64]) -> bool {
+        distance(x, guess) > (self.params.delta * norm(guess)).max(self.params.floor)
     }
 
     fn silent_for_too_long(&self, at: Time) -> bool {

@@ -27,6 +27,7 @@ pub mod rows;
 pub mod series;
 pub mod shown;
 pub mod snr;
+pub mod state;
 pub mod stretch;
 pub mod tally;
 pub mod window;
@@ -101,6 +102,8 @@ pub struct Analysis {
     pub nodes: Vec<node::NodeReport>,
     /// Events in the order in which they took place.
     pub events: Vec<EventReport>,
+    /// States of hooks that watch over a flow.
+    pub states: Vec<state::StateReport>,
     /// Curves over time.
     pub series: series::Curves,
     /// Probabilities of all cumulative curves.
@@ -129,6 +132,7 @@ pub struct Analyser<'a> {
     clocks: clock::Clocks,
     nodes: node::Nodes,
     events: Vec<EventReport>,
+    states: state::States,
     series: series::Series,
     rows: u64,
     strange: u64,
@@ -149,6 +153,7 @@ impl<'a> Analyser<'a> {
             clocks: clock::Clocks::default(),
             nodes: node::Nodes::new(plan.nodes.len()),
             events: Vec::new(),
+            states: state::States::default(),
             series,
             rows: 0,
             strange: 0,
@@ -195,6 +200,7 @@ impl<'a> Analyser<'a> {
                 self.queues.take(row, counts, &mut self.series.queues, bin);
             }
             Kind::Event => self.event(row),
+            Kind::State => self.strange += u64::from(!self.states.take(row)),
             Kind::Dropped
             | Kind::Superseded
             | Kind::Suppressed
@@ -278,6 +284,7 @@ impl<'a> Analyser<'a> {
             nodes: self.nodes.report(plan),
             series: self.series.curves(names, plan.network.links.iter().map(|l| l.name.as_str())),
             events: self.events,
+            states: self.states.report(plan, end_ns),
             p,
         }
     }

@@ -156,10 +156,9 @@ impl Node {
     /// Keeps the newest values seen at a component where a hook may want them.
     pub(super) fn remember(&mut self, component: u16, job: &mut Job) {
         let flow = &self.flows[job.flow as usize];
-        let Some(latest) = self.latest[component as usize].as_mut().filter(|_| flow.codec != Codec::Raw)
-        else {
-            return;
-        };
+        // Bytes of a raw flow are values once a hook has decoded them.
+        let known = flow.codec != Codec::Raw || job.decoded;
+        let Some(latest) = self.latest[component as usize].as_mut().filter(|_| known) else { return };
         decoded(flow.codec, job);
         let values = &mut latest[side(flow.direction)];
         values.clear();

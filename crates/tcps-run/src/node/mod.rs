@@ -9,6 +9,7 @@
 //! is) is asked of `Outside`.
 
 mod call;
+mod delegate;
 mod emitter;
 mod flow;
 mod job;
@@ -52,8 +53,6 @@ use tcps_wire::Format;
 
 /// Most values a hook may write.
 const MAX_VALUES: usize = 256;
-/// Most bytes a hook may write.
-const MAX_BYTES: usize = 1 << 16;
 
 /// A node with everything that runs on it.
 pub struct Node {
@@ -155,7 +154,7 @@ impl Node {
             delayed: BinaryHeap::new(),
             order: 0,
             datagram: Vec::with_capacity(2048),
-            scratch: Scratch { values: vec![0.0; MAX_VALUES], bytes: vec![0; MAX_BYTES] },
+            scratch: Scratch { values: vec![0.0; MAX_VALUES], bytes: vec![0; code::MOST_BYTES] },
             missed_ticks: 0,
             asides_refused: 0,
             signals: plan.signals.clone(),

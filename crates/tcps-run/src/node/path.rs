@@ -13,8 +13,8 @@ use tcps_core::{
     time::Time,
 };
 
-/// Samples that may wait for a busy stage, as in a socket's buffer; more are dropped.
-const MOST_WAITING: usize = 4096;
+/// Samples that may wait for a busy stage without a worker, as in a socket's buffer; more are dropped.
+pub(super) const MOST_WAITING: usize = 4096;
 
 impl Node {
     /// Moves every job in `todo` as far as it goes.
@@ -91,7 +91,7 @@ impl Node {
         job.stage = Stage::Call;
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut()?;
         if visit.serial {
-            if visit.busy && visit.waiting.len() >= MOST_WAITING {
+            if visit.busy && visit.waiting.len() >= visit.most_waiting {
                 self.end(now, job, DropReason::Overload, out);
                 return None;
             }
@@ -153,6 +153,7 @@ impl Node {
         self.check_echo(now, exit, &mut job, out);
         let mut taken = now;
         if last {
+            self.show_shown(now, exit, &job, out);
             self.sink(now, &mut job, out);
         } else if channel == NONE {
             self.release(&mut job);

@@ -4,6 +4,8 @@
 //! samples in ──► waiting, the newest one ──► tick ──► hook ──► sample out, with a row: number in ──► number out
 //!                  │ superseded                        ▲ also without a new sample
 //! ```
+//! A stage that answers on arrival ticks when a sample comes, and by its timer only where none has come for one and a
+//! half periods: a sample that is a little late is no gap.
 
 use super::{job::Job, Node};
 use crate::outside::Outside;
@@ -21,12 +23,19 @@ impl Node {
         let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return };
         let component = visit.component;
         let Some(p) = visit.steps[job.step as usize].periodic.as_mut() else { return };
-        if p.next == NEVER {
+        let (flow, at, step) = (job.flow, job.visit, job.step);
+        let answers = p.on_arrival;
+        if p.next == NEVER || answers {
             p.next = now;
         }
         if let Some(old) = p.waiting.replace(job) {
             self.superseded(now, component, &old, out);
             self.recycle(old);
+        }
+        if answers {
+            if let Some(i) = self.periodic.iter().position(|p| *p == (flow, at, step)) {
+                self.tick_periodic(i, now, out);
+            }
         }
     }
 
@@ -44,7 +53,10 @@ impl Node {
         let mut job = waiting.unwrap_or_else(|| self.pool.pop().unwrap_or_else(Job::empty));
         let source = self.number(i, &mut job, present, now, out);
         let started = out.start(now);
+        // The hook is told the number of the sample that it is given, which says what was lost on the way.
+        let own = std::mem::replace(&mut job.meta.index, source);
         let verdict = self.call_hook(now, &mut job, present);
+        job.meta.index = own;
         let cost = self.account(started, &job, &verdict, out);
         if verdict != Verdict::Emit {
             return self.recycle(job);
@@ -62,11 +74,15 @@ impl Node {
         let (f, v, s) = self.periodic[i];
         let visit = self.flows[f as usize].visits[v as usize].as_mut()?;
         let p = visit.steps[s as usize].periodic.as_mut().filter(|p| p.next <= now)?;
-        if now >= self.end {
+        // What is on its way at the end still goes on; nothing is made up any more.
+        if now >= self.end && !(p.on_arrival && p.waiting.is_some()) {
             p.next = NEVER;
             return None;
         }
         p.next += p.period_ns * ((now - p.next) / p.period_ns.max(1) + 1);
+        if p.on_arrival && p.waiting.is_some() {
+            p.next += p.period_ns / 2;
+        }
         Some((visit.component, p.waiting.take()))
     }
 

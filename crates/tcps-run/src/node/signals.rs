@@ -18,11 +18,25 @@ impl Node {
     /// Records the values of a sample at a point of its way, if the plan asks for them.
     pub(super) fn show_sample<O: Outside>(&mut self, now: Time, point: PointId, job: &mut Job, out: &mut O) {
         let codec = self.flows[job.flow as usize].codec;
-        if codec != Codec::Raw && self.signals.contains(&point) {
+        if (codec != Codec::Raw || job.decoded) && self.signals.contains(&point) {
             decoded(codec, job);
             let row = Record { index: job.meta.index, flow: job.flow, ..self.signal_row(now, point) };
             show(&row, &job.values, out);
         }
+    }
+
+    /// Records what was measured on a picture or a piece of sound when it was shown. The first value is when it was
+    /// taken, by the clock of the node that took it, and becomes its age.
+    pub(super) fn show_shown<O: Outside>(&mut self, now: Time, point: PointId, job: &Job, out: &mut O) {
+        if !job.decoded || !self.was_shown(job) {
+            return;
+        }
+        let row = Record { index: job.meta.index, flow: job.flow, ..self.signal_row(now, point) };
+        let mut values = job.values.clone();
+        if let Some(taken_ns) = values.first_mut() {
+            *taken_ns = self.clock.read(now) as f64 - *taken_ns;
+        }
+        show(&row, &values, out);
     }
 
     /// Records what a robot senses after a step, if the plan asks for it.

@@ -100,8 +100,10 @@ impl Plan {
     }
 }
 
-/// Whether a step's code writes values; a C function may write bytes anywhere.
+/// Whether a step's code writes values; a C function may write bytes anywhere, and what a worker measures goes nowhere.
 fn writes_values(step: &StepPlan) -> bool {
     let native = |kind| kind != CodeKind::Library;
-    step.kind != StepKind::Decode && step.run.as_ref().is_some_and(|run| native(run.kind))
+    step.worker.is_none()
+        && step.kind != StepKind::Decode
+        && step.run.as_ref().is_some_and(|run| native(run.kind))
 }

@@ -18,7 +18,12 @@ use super::{
     session::{Addresses, Files, SessionLoop},
     wait::Detach,
 };
-use crate::{code::PythonCode, error::RunError, plan::Plan, report::Report};
+use crate::{
+    code::PythonCode,
+    error::RunError,
+    plan::{Need, Plan},
+    report::Report,
+};
 use serde::Deserialize;
 use serde_json::{json, Value};
 use std::{
@@ -35,8 +40,8 @@ use std::{
 
 /// Gives a thread what it needs for Python code, or what is needed without it.
 pub trait Attach: Sync {
-    /// Runs `body` in the calling thread; if it needs `python`, attached to the interpreter.
-    fn attached(&self, python: bool, body: &mut dyn FnMut(&mut dyn PythonCode, &mut dyn Detach));
+    /// Runs `body` in the calling thread; if the loop itself needs `python`, attached to the interpreter.
+    fn attached(&self, python: Need, body: &mut dyn FnMut(&mut dyn PythonCode, &mut dyn Detach));
 }
 
 #[derive(Deserialize)]
@@ -336,7 +341,7 @@ mod tests {
     }
 
     impl Attach for Mortal {
-        fn attached(&self, _: bool, body: &mut dyn FnMut(&mut dyn PythonCode, &mut dyn Detach)) {
+        fn attached(&self, _: Need, body: &mut dyn FnMut(&mut dyn PythonCode, &mut dyn Detach)) {
             match self.0.fetch_add(1, Ordering::Relaxed) {
                 0 => body(&mut NoPython, &mut NothingToDetach),
                 _ => body(&mut NoPython, &mut Dying),

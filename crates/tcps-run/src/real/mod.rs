@@ -18,3 +18,4 @@ pub mod ring;
 pub mod session;
 pub mod socket;
 pub mod wait;
+mod worker;

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.config.compile import builtins, moments
+from tcpsbed.config.compile import builtins, media, moments
 from tcpsbed.config.compile.book import Book, Instance
 from tcpsbed.config.compile.chain import derive
 from tcpsbed.config.compile.channels import Channels
@@ -48,6 +48,7 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool 
     book = Book(scenario, Path(inputs_dir), rehearsal=rehearsal)
     for way in book.ways:
         way.path = derive(book, way)
+        media.check(book, way)
     if not book.ways:
         raise scenario.error(("flows",), "found no flows", "one flow or more, such as [flows.kinematic]")
     network = Network(book)

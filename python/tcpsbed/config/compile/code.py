@@ -5,6 +5,7 @@
 | `"zoh"` | a built-in, or a robot of `tcpsbed.robots` |
 | `"./libmine.so:predict"` | a C function in a shared library |
 | `"mymod:fast"`, `"./mymod.py:Zoh"` | a function or class in Python; the module may be a file beside the scenario |
+| `"./hand.onnx"` | a learned model, run by onnxruntime |
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ from tcpsbed.robots import ROBOTS
 
 _LIBRARY = re.compile(r".*\.(so(\.\d+)*|dylib|dll)")
 _FORMS = '"./lib.so:function" or "module:name"'
+_SUPERVISOR = "supervisor"
+"""The hook whose parameters may name further code: its emergency agent."""
+_LEARNED = "tcpsbed.control.learned:Learned"
+"""The hook that runs a learned model."""
 
 
 def code(
@@ -45,6 +50,10 @@ def code(
         What a hook does.
     """
     scenario = book.scenario
+    if text.endswith(".onnx"):
+        text, params = _learned(scenario, key, text, params)
+    if kind == "hook" and text == _SUPERVISOR and "agent" in params:
+        params = params | {"agent": _agent(book, (*key[:-1], "params", "agent"), params["agent"])}
     place, colon, symbol = text.rpartition(":")
     if not colon and kind == "robot" and text in ROBOTS:
         plan = {"kind": "python", "name": ROBOTS[text][0], "symbol": ROBOTS[text][1]}
@@ -62,6 +71,24 @@ def code(
 
 def _builtin(scenario: Scenario, key: Key, text: str, kind: str) -> dict[str, Any]:
     return {"kind": "builtin", "name": builtins.check(scenario, key, text, kind, f"; or {_FORMS}")}
+
+
+def _agent(book: Book, key: Key, agent: Any) -> dict[str, Any]:
+    """A supervisor's agent as code like any other."""
+    table = {"run": agent} if isinstance(agent, str) else agent
+    if not isinstance(table, dict) or not isinstance(table.get("run"), str) or set(table) - {"run", "params"}:
+        raise book.scenario.error(key, f"found {agent}", f'{_FORMS}, or {{ run = "…", params = {{…}} }}')
+    return code(book, key, table["run"], "hook", table.get("params", {}), "predict")
+
+
+def _learned(scenario: Scenario, key: Key, text: str, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The hook that runs a learned model, with the model's file among its parameters."""
+    path = (scenario.folder / text).resolve()
+    if not path.is_file():
+        raise scenario.error(
+            key, f'found "{text}", but there is no such file', f"a model, looked for at {path}"
+        )
+    return _LEARNED, params | {"model": str(path)}
 
 
 def _library(scenario: Scenario, key: Key, place: str, symbol: str) -> dict[str, Any]:

@@ -157,7 +157,9 @@ class Network:
     def _settings(self, found: dict[str, Any], key: Key) -> dict[str, Any]:
         scenario = self.book.scenario
         plan: dict[str, Any] = {
-            k: found[k] for k in ("rate_bps", "delay_ns", "medium", "dscp", "duplicate", "corrupt") if k in found
+            k: found[k]
+            for k in ("rate_bps", "delay_ns", "medium", "dscp", "duplicate", "corrupt")
+            if k in found
         }
         if "queue" in found:
             plan["queue"] = self._queue(found["queue"], (*key, "queue"))

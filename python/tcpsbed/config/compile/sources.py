@@ -7,6 +7,7 @@ from typing import Any
 
 from tcpsbed.config.compile.book import Book, Way
 from tcpsbed.config.compile.files import existing, read
+from tcpsbed.config.compile.media import media
 from tcpsbed.config.model.flow import Flow, Frames, Generated, Recording, RobotSource, Sizes
 
 _BYTES = {"f32": 4, "f64": 8}
@@ -16,7 +17,7 @@ def codec(flow: Flow) -> str:
     """How the values of a flow become bytes."""
     if flow.codec is not None:
         return flow.codec
-    if isinstance(flow.source, Frames | Sizes):
+    if isinstance(flow.source, Frames | Sizes) or flow.picture is not None or flow.sound is not None:
         return "raw"
     generated = flow.source is None or isinstance(flow.source, Generated)
     return "raw" if generated and (flow.sample_bytes or 0) % 4 else "f32"
@@ -64,14 +65,26 @@ class Sources:
             raise self.book.scenario.error(
                 (*way.key, "source"), f'found "robot", but {first.id} has none', allowed
             )
-        if codec(way.model) == "raw":
+        if codec(way.model) == "raw" and not self._coded(way):
             raise self.book.scenario.error(
-                (*way.key, "codec"), 'found "raw" for what a robot senses', '"f32" or "f64"'
+                (*way.key, "codec"),
+                'found "raw" for what a robot senses',
+                f'"f32" or "f64", or a hook of kind "code" at {first.id} that makes bytes of it',
             )
         return {"kind": "robot"}
 
+    def _coded(self, way: Way) -> bool:
+        """Whether a hook at the robot makes bytes of what it senses."""
+        here = {way.path[0].id, way.path[0].kind}
+        return any(
+            hook.kind == "code" and here & set(hook.at or here) and way.id in (hook.flow or [way.id])
+            for hook in self.book.scenario.hooks.values()
+        )
+
     def _plan(self, way: Way) -> dict[str, Any]:
         source = way.model.source
+        if media(way):
+            return {"kind": "generated", "bytes": 0}  # a tick; the capture makes a frame of it
         if isinstance(source, Recording):
             return self._values(way, source)
         if isinstance(source, Frames):

@@ -70,6 +70,8 @@ class Hook(Table):
     """Time that it takes without occupying a core."""
     period_ns: Period | None = Field(None, alias="period")
     """Output period of a periodic stage (`predict`)."""
+    answers: Literal["ticks", "arrivals"] = "ticks"
+    """Whether a periodic stage gives out a sample at its ticks, or when one arrives and at ticks only where none does."""
     params: Parameters = Field({})
     """Its parameters; quantities arrive in SI with the unit in their name."""
 

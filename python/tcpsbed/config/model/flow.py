@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from tcpsbed.config.model.code import Transport
+from tcpsbed.config.model.media import Picture, Sound
 from tcpsbed.config.model.table import AnyNames, Table
 from tcpsbed.config.units import (
     Dscp,
@@ -167,6 +168,10 @@ class Flow(Table):
     """Size of a generated sample."""
     source: Source | None = None
     """Where samples come from; absent: the robot for a haptic flow from one, else generated."""
+    picture: Picture | None = None
+    """Pictures of a camera in place of samples."""
+    sound: Sound | None = None
+    """Sound of a microphone in place of samples."""
     sink: Literal["count", "robot", "verify"] | None = None
     """Where they go; absent: the robot for values that reach one, a checksum for frames, else a counter."""
     playout: Playout | None = None

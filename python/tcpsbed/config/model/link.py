@@ -10,9 +10,9 @@ from pydantic_core import PydanticCustomError
 from tcpsbed.config.model.span import Span
 from tcpsbed.config.model.table import Table
 from tcpsbed.config.units import (
+    PACKETS,
     Dscp,
     Duration,
-    PACKETS,
     PositiveDuration,
     PositiveRate,
     PositiveSize,

@@ -1,0 +1,214 @@
+//! Predictor `environment`: the haptic side at the operator, live while it comes and from a model while it does not: a
+//! predictive display.
+//!
+//! ```text
+//! in     force, position of the follower      other   what the operator commands now
+//! live   as it came; every sample teaches the model of what is touched (`environment`)
+//! stale  force of the model where the operator is now; position: where the operator is     older than `stale_ms`
+//!        without a model: the last force, which fades over `fade_ms`
+//! out    force, position, and with `tell` 0 live or 1 predicted behind them
+//! ```
+//! Neither beginning nor end is a jump: the difference is taken back by at most `most_n_ms`.
+
+use serde::Deserialize;
+use serde_json::Value;
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, State, Told, Verdict},
+    time::{Time, MS},
+};
+
+use super::{emit, too_few};
+use crate::{
+    bilateral::Motion,
+    environment::{Environment, Form},
+    params::{parse, positive},
+};
+
+/// Fastest motion that is believed, in m/s.
+const FASTEST_M_S: f64 = 10.0;
+
+/// Parameters.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// The model's form.
+    pub form: Form,
+    /// Which values of the sample that comes are forces, one an axis.
+    pub force: Vec<usize>,
+    /// Which are positions of the follower, as many.
+    pub position: Vec<usize>,
+    /// Which values of the command are positions of the operator, as many.
+    pub command: Vec<usize>,
+    /// Age from which what came counts as stale, in ms.
+    pub stale_ms: f64,
+    /// Time in which a force without a model fades, in ms.
+    pub fade_ms: f64,
+    /// Largest change that going over to the model and back makes, in N per ms.
+    pub most_n_ms: f64,
+    /// Whether it is said behind the values that they are predicted.
+    pub tell: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            form: Form::Spring,
+            force: vec![0],
+            position: vec![1],
+            command: vec![0],
+            stale_ms: 5.0,
+            fade_ms: 100.0,
+            most_n_ms: 0.05,
+            tell: true,
+        }
+    }
+}
+
+/// The hook.
+pub struct EnvironmentHook {
+    params: Params,
+    axes: Vec<Axis>,
+    newest: Vec<f64>,
+    came_ns: Option<Time>,
+    now_ns: Time,
+    state: State,
+    out: Vec<f64>,
+}
+
+/// One axis: its model, how the follower moved, and what is still taken back of a jump.
+struct Axis {
+    environment: Environment,
+    follower: Track,
+    operator: Track,
+    shown: f64,
+    jump: f64,
+}
+
+/// A position with its velocity, as differences give it.
+#[derive(Default)]
+struct Track {
+    at: Option<(Time, f64)>,
+    v: f64,
+}
+
+impl Track {
+    fn follow(&mut self, now: Time, x: f64) -> Motion {
+        if let Some((before, last)) = self.at.filter(|(t, _)| now > *t) {
+            self.v = ((x - last) / ((now - before) as f64 * 1e-9)).clamp(-FASTEST_M_S, FASTEST_M_S);
+        }
+        self.at = Some((now, x));
+        Motion { x, v: self.v }
+    }
+}
+
+impl EnvironmentHook {
+    /// Reads its parameters.
+    pub fn new(params: &Value) -> Result<Self, String> {
+        let p: Params = parse(params)?;
+        positive("stale_ms", p.stale_ms)?;
+        positive("fade_ms", p.fade_ms)?;
+        positive("most_n_ms", p.most_n_ms)?;
+        let axes = p.force.len();
+        if axes == 0 || p.position.len() != axes || p.command.len() != axes {
+            return Err(format!(
+                "force, position and command: as many values each, at least one; found {axes}, {}, {}",
+                p.position.len(),
+                p.command.len()
+            ));
+        }
+        let axis = || Axis {
+            environment: Environment::new(p.form),
+            follower: Track::default(),
+            operator: Track::default(),
+            shown: 0.0,
+            jump: 0.0,
+        };
+        Ok(Self {
+            axes: (0..axes).map(|_| axis()).collect(),
+            params: p,
+            newest: Vec::new(),
+            came_ns: None,
+            now_ns: 0,
+            state: State::Live,
+            out: Vec::new(),
+        })
+    }
+
+    fn stale_ns(&self) -> Time {
+        (self.params.stale_ms * MS as f64) as Time
+    }
+
+    /// Takes what came, and lets it teach the models.
+    fn take(&mut self, now: Time, origin: Time, x: &[f64]) -> bool {
+        let p = &self.params;
+        let most = p.force.iter().chain(&p.position).max().copied().unwrap_or(0);
+        if x.len() <= most || x.iter().any(|v| !v.is_finite()) {
+            return false;
+        }
+        for (i, axis) in self.axes.iter_mut().enumerate() {
+            let at = axis.follower.follow(origin, x[p.position[i]]);
+            axis.environment.learn(at, x[p.force[i]]);
+        }
+        self.newest.clear();
+        self.newest.extend_from_slice(x);
+        self.came_ns = Some(now);
+        true
+    }
+
+    /// Force and position of an axis that is stale: of the model where the operator is, or the last, fading.
+    fn predicted(&mut self, i: usize, now: Time, other: &[f64], age: Time) -> (f64, f64) {
+        let (p, axis) = (&self.params, &mut self.axes[i]);
+        let (force, x) = (self.newest[p.force[i]], self.newest[p.position[i]]);
+        let fade = (1.0 - (age as f64 / MS as f64 - p.stale_ms) / p.fade_ms).clamp(0.0, 1.0);
+        let Some(&there) = other.get(p.command[i]).filter(|v| v.is_finite()) else {
+            return (force * fade, x);
+        };
+        let at = axis.operator.follow(now, there);
+        (axis.environment.force(at).unwrap_or(force * fade), there)
+    }
+
+    /// What is shown now.
+    fn show(&mut self, now: Time, other: &[f64], passed: Time) {
+        let age = now.saturating_sub(self.came_ns.unwrap_or(now));
+        let next = if age > self.stale_ns() { State::Predicted } else { State::Live };
+        let turned = std::mem::replace(&mut self.state, next) != next;
+        self.out.clear();
+        self.out.extend_from_slice(&self.newest);
+        let most = self.params.most_n_ms * passed as f64 / MS as f64;
+        for i in 0..self.axes.len() {
+            let (f, x) = (self.params.force[i], self.params.position[i]);
+            if next == State::Predicted {
+                (self.out[f], self.out[x]) = self.predicted(i, now, other, age);
+            }
+            let axis = &mut self.axes[i];
+            axis.jump = if turned { axis.shown - self.out[f] } else { axis.jump };
+            axis.jump -= axis.jump.clamp(-most, most);
+            self.out[f] += axis.jump;
+            axis.shown = self.out[f];
+        }
+        if self.params.tell {
+            self.out.push(f64::from(u8::from(next == State::Predicted)));
+        }
+    }
+}
+
+// [PROTOCOLS 10] model-based, for the haptic side: rendered where the operator is, without the delay around it
+impl Hook for EnvironmentHook {
+    fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
+        let now = input.now_ns;
+        let passed = now.saturating_sub(std::mem::replace(&mut self.now_ns, now)).max(0);
+        if input.present != 0 && !self.take(now, input.origin_ns, input.x()) {
+            return too_few("force and position", input.x());
+        }
+        if self.newest.is_empty() {
+            return Verdict::Nothing;
+        }
+        self.show(now, input.other(), passed);
+        emit(output, &self.out)
+    }
+
+    fn told(&self) -> Option<Told> {
+        let age_ns = self.came_ns.map_or(Time::MAX, |came| self.now_ns.saturating_sub(came));
+        Some(Told { state: self.state, age_ns })
+    }
+}

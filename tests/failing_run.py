@@ -1,0 +1,59 @@
+"""A follower whose commands pass a hook that fails, for the tests in both worlds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tcpsbed.analysis import signals
+
+HERE = Path(__file__).parent
+SPEED = 2.0
+SCENARIO = """
+name = "failing"
+duration = "1 s"
+[components]
+tactile-operator = "ms"
+ms-com = "ms"
+ss-com = "ss"
+[flows.kinematic]
+source = {{ recording = "motion.csv", columns = ["x"], repeat = "loop" }}
+codec = "f64"
+[hooks.model]
+kind = "kinematics"
+run = "{hook}"
+at = "ms-com"
+params = {params}
+[hooks.safety]
+kind = "predict"
+run = "supervisor"
+at = "ss-com"
+flow = "kinematic"
+period = "1 ms"
+params = {{ hold_ms = 30, stop_ms = 200, speed = 2, tell = true }}
+[measure]
+signals = ["ss-com.exit"]
+"""
+
+
+def scenario(folder: Path, name: str, params: str = "{}") -> Path:
+    """Writes the scenario with one of the failing hooks."""
+    motion = [f"{s:.3f},{0.05 * np.sin(2 * np.pi * s):.6f}" for s in np.arange(0, 1, 1e-3)]
+    (folder / "motion.csv").write_text("\n".join(["time,x", *motion]))
+    file = folder / "failing.toml"
+    file.write_text(SCENARIO.format(hook=f"{HERE / 'failing.py'}:{name}", params=params))
+    return file
+
+
+def stands_still(folder: Path, found: dict[str, Any]) -> None:
+    """The follower went to its safe state, never too fast, and the record says so."""
+    out = signals.read(folder, "ss-com.exit", "kinematic")
+    where, state = out.values[:, 0], out.values[:, 1]
+    assert np.isfinite(where).all()
+    assert np.abs(np.diff(where)).max() <= SPEED * 1e-3 + 1e-12
+    assert state[-1] == 3, "safe stop"
+    assert np.ptp(where[-100:]) < 1e-9, "at rest"
+    [watched] = found["states"]
+    assert [change["to"] for change in watched["changes"]][-2:] == ["hold", "safe stop"]

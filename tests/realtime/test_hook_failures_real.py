@@ -1,0 +1,49 @@
+"""Hooks that give nonsense, raise or block, on the machine's clock: the follower at the other node is safe."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import failing_run
+import pytest
+from real_run import summary
+
+import tcpsbed
+from tcpsbed.errors import TcpsbedError
+from tcpsbed.worlds import real
+
+pytestmark = pytest.mark.realtime
+
+
+@pytest.mark.parametrize("name", ["Nan", "Raises"])
+def test_nonsense_and_exceptions_lead_to_a_safe_stop(tmp_path: Path, name: str) -> None:
+    tcpsbed.run(failing_run.scenario(tmp_path, name), world="real", out=tmp_path / "out")
+    found = summary(tmp_path / "out")
+    failing_run.stands_still(tmp_path / "out", found)
+    assert name == "Nan" or "left its domain" in json.dumps(found)
+
+
+def test_a_hook_that_stands_still_for_a_while_is_told(tmp_path: Path) -> None:
+    """Commands are missing for 0.3 s: hold, safe stop, and back to normal; the gap is a row and a disturbance."""
+    file = failing_run.scenario(tmp_path, "Blocks", "{ seconds = 0.3 }")
+    tcpsbed.run(file, world="real", out=tmp_path / "out")
+    found = summary(tmp_path / "out")
+    [watched] = found["states"]
+    to = [change["to"] for change in watched["changes"]]
+    assert to.index("hold") < to.index("safe stop") < to.index("recovering")
+    assert any("stood still" in said for said in found["disturbances"])
+
+
+def test_a_hook_that_never_returns_ends_the_run_and_keeps_its_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(real, "END_S", 2.0)
+    out = tmp_path / "out"
+    try:
+        tcpsbed.run(failing_run.scenario(tmp_path, "Blocks"), world="real", out=out)
+    except TcpsbedError as error:
+        assert "ms" in str(error)
+    result = json.loads((out / "result.json").read_text())
+    assert any("node ms" in said for said in result["errors"]), result["errors"]
+    failing_run.stands_still(out, summary(out))

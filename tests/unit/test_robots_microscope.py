@@ -202,6 +202,14 @@ def test_a_warped_plane_is_felt_where_the_hand_is():
         assert force[2] == pytest.approx(0.1 * (height - 5) / 1.01, rel=1e-3), model
 
 
+def test_what_is_no_number_is_not_felt():
+    feel = Feel(damping_nn_s_nm=0.0)
+    felt(feel, 0, (0, 0, 0), (0, 0, 10))
+    felt(feel, 50, (0, 0, 0), (100, 0, 10))
+    assert felt(feel, 60, (np.nan, 0, 0)) is None
+    assert felt(feel, 61, (50, 0, 8), (np.inf, np.nan, 10))[2] == pytest.approx(2)
+
+
 @given(st.floats(-45, 45), st.floats(-45, 45))
 def test_a_patch_is_the_surface_between_its_nine_points(dx, dy):
     """[PROTOCOLS 4.5] Bilinear: exact on a twisted plane, level beyond its rim."""

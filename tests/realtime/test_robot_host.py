@@ -103,3 +103,26 @@ def test_pick_and_place_in_the_real_world(scenarios, tmp_path):
     assert run.summary["errors"] == []
     assert run.flows["kinematic"]["delivered"] > 4000
     assert run.flows["haptic"]["sent"] > 4000
+
+
+CHATTY = """
+class Chatty:
+    own_process = True
+
+    def step(self, t_ns, command, sense):
+        print("moving")
+        if len(command) and command[0] > 1:
+            raise ValueError("too far")
+        sense[0] = command[0] if len(command) else 0.0
+        return 1
+"""
+
+
+def test_a_robot_of_the_users_may_print_and_its_failure_is_told(tmp_path, capfd):
+    (tmp_path / "chatty.py").write_text(CHATTY)
+    robot = Hosted(str(tmp_path / "chatty.py"), "Chatty", {})
+    assert driven(robot, 0.3, np.array([0.5]))[0] == 0.5
+    with pytest.raises(HookError, match="the robot failed in its process: ValueError: too far"):
+        driven(robot, 2.0, np.array([1.5]))
+    robot.close()
+    assert "moving" in capfd.readouterr().err

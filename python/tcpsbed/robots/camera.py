@@ -25,7 +25,7 @@ import numpy as np
 from tcpsbed.errors import HookError, TcpsbedError
 from tcpsbed.robots import ROBOTS
 from tcpsbed.robots.cell import Cell
-from tcpsbed.robots.host import tell
+from tcpsbed.robots.host import own_line, tell
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -184,7 +184,7 @@ def draw(robot: Any, cameras: list[str], width: int, height: int) -> Picture:
     return np.concatenate([robot.render(camera, width, height) for camera in cameras], axis=1)
 
 
-def serve(robot: Any, asked: dict[str, Any], pictures: mmap.mmap) -> None:
+def serve(robot: Any, asked: dict[str, Any], pictures: mmap.mmap, line: int) -> None:
     """Draws the newest state every period, or whenever a line asks for it, until standard input ends."""
     cell = Cell.open(asked["state"])
     period_ns = round(1e9 / asked["rate_hz"]) if asked["rate_hz"] else None
@@ -200,7 +200,7 @@ def serve(robot: Any, asked: dict[str, Any], pictures: mmap.mmap) -> None:
             picture = draw(robot, asked["cameras"], asked["width"], asked["height"])
             start = number % RING * picture.size
             pictures[start : start + picture.size] = picture.tobytes()
-            tell(picture=number, t_ns=t_ns)
+            tell(line, picture=number, t_ns=t_ns)
             number += 1
         if period_ns is not None:
             now = time.monotonic_ns()
@@ -229,6 +229,7 @@ def main() -> None:
     """The process that draws: what and of whom in a line on standard input, its memory by the argument."""
     from tcpsbed import hooks
 
+    line = own_line()
     asked = json.loads(sys.stdin.readline())
     os.nice(5)  # loops come first
     try:
@@ -240,11 +241,11 @@ def main() -> None:
         draw(robot, asked["cameras"], asked["width"], asked["height"])
         Cell.open(asked["state"])
     except TcpsbedError as error:
-        tell(error=str(error))
+        tell(line, error=str(error))
         return
-    tell(ready=True)
+    tell(line, ready=True)
     size = len(asked["cameras"]) * asked["width"] * asked["height"] * 3
-    serve(robot, asked, mmap.mmap(int(sys.argv[1]), RING * size))
+    serve(robot, asked, mmap.mmap(int(sys.argv[1]), RING * size), line)
 
 
 if __name__ == "__main__":

@@ -198,7 +198,7 @@ pub struct Emulated {
     delivered_delay_ns: Spread,
     /// Delivered later than set.
     error_ns: Spread,
-    /// Bits on the wire between the first and the last packet, as the network let them out; none below 0.1 s.
+    /// Bits on the wire between the first and the last packet, as the network let them out; none below 1 s.
     set_rate_bps: Option<f64>,
     /// The same as they were handed to the kernel.
     delivered_rate_bps: Option<f64>,

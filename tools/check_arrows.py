@@ -31,6 +31,7 @@ CRATES = {
 }
 PACKAGES = {
     "errors": [],
+    "clocks": [],
     "_tcps": [],
     "hooks": ["errors"],
     "documents": ["errors"],
@@ -38,7 +39,7 @@ PACKAGES = {
     "media": ["datasets", "hooks"],
     "robots": ["hooks"],
     "config": ["datasets", "robots", "_tcps"],
-    "worlds": ["config", "hooks", "_tcps"],
+    "worlds": ["config", "hooks", "clocks", "_tcps"],
     "doctor": ["worlds"],
     "analysis": ["worlds"],
     "report": ["worlds"],

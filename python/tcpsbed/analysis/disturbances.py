@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tcpsbed.analysis.units import NS_PER_MS, ms
+from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import counted
-from tcpsbed.worlds.registry import SIMULATED
 
 EMULATOR_P50_MS = 0.05
 """Median delay beyond what was set that is passed over."""

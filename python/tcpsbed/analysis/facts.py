@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tcpsbed.worlds.registry import SIMULATED, VIRTUAL
+from tcpsbed.clocks import SIMULATED, VIRTUAL
 
 PROMISES = {
     "anywhere": "same scenario and seed give the same records on any machine",

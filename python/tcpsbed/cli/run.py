@@ -74,11 +74,11 @@ def run(
 ) -> None:
     """Runs a scenario; see HELP."""
     from tcpsbed import config, worlds
+    from tcpsbed.clocks import SIMULATED
     from tcpsbed.sweep.survey import Survey
-    from tcpsbed.worlds import registry
 
     worlds.check(world)
-    if live and world in registry.SIMULATED:
+    if live and world in SIMULATED:
         raise typer.BadParameter(
             "needs another --world, such as real: a virtual run is over before it can be watched",
             param_hint="--live",

@@ -57,9 +57,10 @@ def glance() -> dict[str, Any]:
 
 def worlds() -> Iterator[Finding]:
     """Whether each world is ready here."""
+    from tcpsbed.clocks import VIRTUAL
     from tcpsbed.worlds import registry
 
-    yield Finding(registry.VIRTUAL, True, "simulated clock and network")
+    yield Finding(VIRTUAL, True, "simulated clock and network")
     yield Finding(
         registry.REAL, True, "processes on loopback, with the emulator where the scenario has links"
     )

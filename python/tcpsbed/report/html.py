@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tcpsbed.clocks import SIMULATED
 from tcpsbed.report import echoes, flows, markup, media, places, spread, states
 from tcpsbed.report.charts import Sheet, plotted
 from tcpsbed.report.folder import RunFolder, open_folder
 from tcpsbed.report.markup import Html, escaped
 from tcpsbed.report.numbers import count, finite, seconds
-from tcpsbed.worlds.registry import SIMULATED
 
 HERE = Path(__file__).parent
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tcpsbed.clocks import SIMULATED
 from tcpsbed.report.markup import Column, words
 from tcpsbed.report.numbers import count, finite, ms, percent
-from tcpsbed.worlds.registry import SIMULATED
 
 METRICS = (
     ("delay_mean_ms", "delay mean", "ms", ms),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tcpsbed import config
+from tcpsbed import clocks, config
 from tcpsbed.worlds import registry
 
 PCAPNG_S = 60.0
@@ -70,10 +70,10 @@ def _run(
     live: Callable[[bytes, float], None] | None,
 ) -> dict[str, Any]:
     pcapng = _captures(scenario, plan)
-    if world in registry.SIMULATED:
+    if world in clocks.SIMULATED:
         from tcpsbed.worlds import virtual
 
-        foreign = _ns3(plan) if world == registry.NS3_VIRTUAL else None
+        foreign = _ns3(plan) if world == clocks.NS3_VIRTUAL else None
         return virtual.run(plan, out, progress=progress, pcapng=pcapng, foreign=foreign)
     from tcpsbed.worlds import real
 

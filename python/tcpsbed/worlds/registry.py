@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tcpsbed.clocks import SIMULATED
 from tcpsbed.config.model.table import close_match
 from tcpsbed.errors import WorldError
 from tcpsbed.worlds.contract import Hosting, Network
@@ -44,9 +45,7 @@ PAIRS: dict[str, tuple[str, str]] = {
 }
 """Pairs with names of their own, beside `virtual` (no pair: simulated) and `real` (see `resolve`)."""
 
-VIRTUAL, REAL, NS3_VIRTUAL = "virtual", "real", "ns3-virtual"
-SIMULATED = (VIRTUAL, NS3_VIRTUAL)
-"""Worlds whose clock is simulated: no pair of hosting and network."""
+REAL = "real"
 
 
 @dataclass(frozen=True)

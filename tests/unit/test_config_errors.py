@@ -36,7 +36,7 @@ CASES = {
     "unknown section": (
         'duraton = "5 s"\n' + FLOW,
         "bad.toml:1: duraton: unknown key; allowed: name, description, duration, seed, warmup, base, calibration, "
-        "sessions, nodes, components, flows, channels, hooks, topology, links, traffic, events, measure, real "
+        "sessions, nodes, components, flows, channels, hooks, topology, links, traffic, events, measure, real, hosts "
         "(did you mean duration?)",
     ),
     "missing unit": (

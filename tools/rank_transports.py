@@ -46,7 +46,6 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
     "dpm-q": ("{ kind = 'dpm-q', bottleneck = '1.5 Mbit/s' }",),
     "rtcp-report": ("'rtcp-report'",),
     "nafcah": ("'nafcah'",),
-    "napas": ("'napas'",),
     "napas, weber": ("'napas'", WEBER),
     "etp": ("'etp'",),
     "pahcp": ("'pahcp'",),
@@ -91,7 +90,7 @@ jitter of its own, another stretch of the recorded force, and other traffic that
 Numbers are means over the seeds, ± half the 95 % interval of the mean (Student's t) where that is not 0 to the digits
 shown. **Rows whose intervals overlap are not told apart by this table.**
 
-* **delay**: one way, of the force: mean, 99th percentile, and the longest of any seed. **late**: share of samples above 30 ms.
+* **delay**: one way, of the force: mean, 99th percentile, and the longest of any seed. **late**: share above 30 ms.
 * **lost**: share of force samples that never came; samples that a sampler or transport kept back do not count.
 * **SNR**: of the force that a zero-order hold displays once a period, against a network without losses and
   with the smallest delay seen.

@@ -4,6 +4,7 @@ use crate::script::Script;
 use serde_json::json;
 use tcps_core::{
     endpoint::{Input, Output},
+    sample::Meta,
     time::Time,
 };
 use tcps_transport::{endpoint, ChannelContext, Side};
@@ -35,8 +36,9 @@ pub fn rtcp(data: &[u8]) {
 /// Datagrams from anybody at an RTP endpoint.
 pub fn rtp(data: &[u8]) {
     let mut script = Script(data);
-    let kind = ["none", "rfc2198", "ulpfec", "flexfec"][script.number::<1>() as usize % 4];
-    let params = json!({"redundancy": kind, "extended": true, "feedback_ns": 50_000_000});
+    let choice = script.number::<1>() as usize;
+    let kind = ["none", "rfc2198", "ulpfec", "flexfec"][choice % 4];
+    let params = json!({"redundancy": kind, "extended": true, "feedback_ns": 50_000_000, "nack": choice / 4 % 3});
     bombard("rtp", &params, script);
 }
 
@@ -57,6 +59,10 @@ fn bombard(transport: &str, params: &serde_json::Value, mut script: Script<'_>) 
         match step % 4 {
             0 => now += script.number::<4>() as Time,
             1 => endpoint.handle_input(now, Input::Timeout),
+            _ if step >= 0xf0 => {
+                let meta = Meta { flow: 3, index: step.into(), origin_ns: now, echo: None };
+                endpoint.handle_input(now, Input::Sample { meta, bytes: b"force" });
+            }
             _ => {
                 let n = script.number::<1>() as usize;
                 endpoint.handle_input(now, Input::Datagram { bytes: script.take(n), received_ns: now });

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tcpsbed.errors import HookError
+from tcpsbed.errors import HookError, TcpsbedError
 
 VALUES = 256
 """Most values a hook is given or may write."""
@@ -27,6 +27,7 @@ BYTES = 1 << 16
 """Most bytes a coding hook is given or may write."""
 STATE = 64
 """Floats that a compiled hook keeps between calls."""
+_HOST = ("tcpsbed.robots.host", "Hosted")
 
 
 def find(module: str, name: str) -> Any:
@@ -48,30 +49,63 @@ def find(module: str, name: str) -> Any:
         raise HookError(f"hook {module}:{name}: the module has no such name; it has {known}") from None
 
 
-def load_hook(module: str, name: str, params: str, bytes_in: bool, bytes_out: bool) -> dict[str, Any]:
+def load_hook(
+    module: str, name: str, params: str, bytes_in: bool, bytes_out: bool, most_bytes: int = BYTES
+) -> dict[str, Any]:
     """A hook as the native module wants it: a callable with its arrays, or an address with its state."""
     code = find(module, name)
     if inspect.isclass(code):
         hook = _instance(code, module, name, params)
         return {
             "call": hook.__call__,
-            **_array("x", bytes_in),
-            **_array("other", False),
-            **_array("y", bytes_out),
+            **_array("x", most_bytes if bytes_in else 0),
+            **_array("other"),
+            **_array("y", most_bytes if bytes_out else 0),
         }
     if not callable(code):
         raise HookError(f"hook {module}:{name}: neither a class nor a function")
     return _compile(code, module, name, params, bytes_in, bytes_out)
 
 
-def load_robot(module: str, name: str, params: str, _in: bool, _out: bool) -> dict[str, Any]:
-    """A robot: an object with ``step(t_ns, command, sense) -> values written`` and, if it can tell, ``arrived()``."""
-    robot = _instance(find(module, name), module, name, params)
+def load_robot(module: str, name: str, params: str) -> dict[str, Any]:
+    """A robot: an object with ``step(t_ns, command, sense) -> values written`` and, if it can tell, ``arrived()``.
+
+    At a node of the real world a class that says ``own_process = True`` is run by a process of its own.
+    """
+    given = json.loads(params) or {}
+    code = find(module, name)
+    if getattr(code, "own_process", False) and sys.argv[1:2] == ["node"]:
+        robot = find(*_HOST)(module, name, given)
+    else:
+        robot = make_robot(module, name, given)
+    return {"robot": robot, **_array("x"), **_array("y")}
+
+
+def make(module: str, name: str, params: dict[str, Any]) -> Any:
+    """An object of a class with its parameters.
+
+    Raises
+    ------
+    HookError
+        If there is no such class, or it refuses its parameters.
+    """
+    return _instance(find(module, name), module, name, json.dumps(params))
+
+
+def make_robot(module: str, name: str, params: dict[str, Any]) -> Any:
+    """A robot in this process.
+
+    Raises
+    ------
+    HookError
+        If there is no such class, or it refuses its parameters, or what it makes is no robot.
+    """
+    robot = make(module, name, params)
     if not callable(getattr(robot, "step", None)):
         raise HookError(f"robot {module}:{name}: has no method step(t_ns, command, sense)")
     if not hasattr(robot, "arrived"):
         robot.arrived = lambda: True
-    return {"robot": robot, **_array("x", False), **_array("y", False)}
+    return robot
 
 
 @dataclass(frozen=True)
@@ -137,12 +171,14 @@ def _instance(code: Any, module: str, name: str, params: str, *before: Any) -> A
     given = json.loads(params) or {}
     try:
         return code(*before, **given)
+    except TcpsbedError:
+        raise
     except Exception as error:
         raise HookError(f"{module}:{name}({given}): {type(error).__name__}: {error}") from error
 
 
-def _array(name: str, of_bytes: bool) -> dict[str, Any]:
-    array = np.zeros(BYTES, np.uint8) if of_bytes else np.zeros(VALUES)
+def _array(name: str, most_bytes: int = 0) -> dict[str, Any]:
+    array = np.zeros(most_bytes, np.uint8) if most_bytes else np.zeros(VALUES)
     return {name: array, f"{name}_address": array.ctypes.data, f"{name}_room": len(array)}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tcpsbed.reproduce.almouhamed import crossing
 from tcpsbed.reproduce.study import Row, Study
 from tcpsbed.reproduce.works import find
 
@@ -47,3 +48,16 @@ def test_what_is_not_within_is_known(study: Study) -> None:
     assert {row.key for row in study.rows if row.within is not True} == NOT_WITHIN
     assert study.out is not None
     assert all((study.out / f"{name}.png").stat().st_size > 10_000 for name, _ in study.figures)
+
+
+# [PROTOCOLS 7]
+def test_real_pictures_arrive_as_they_were_taken(rows: dict[str, Row]) -> None:
+    assert rows["double-real-whole"].ours == pytest.approx(1.0)
+    assert rows["double-real"].ours == pytest.approx(rows["double"].ours, rel=0.02)
+
+
+# [PROTOCOLS 7]
+def test_raw_pictures_win_where_the_link_is_fast_enough() -> None:
+    rates, raw, coded = (10.0, 100.0, 1000.0), (500.0, 50.0, 5.0), (40.0, 8.0, 6.0)
+    assert crossing(rates, raw, coded) == pytest.approx(812.0, rel=0.005)
+    assert crossing(rates, raw, raw) is None

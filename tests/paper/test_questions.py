@@ -42,7 +42,9 @@ def test_sessions_share_a_link_evenly(rows: dict[str, Row]) -> None:
 def test_traces_of_lte_give_rows_where_they_are_there(rows: dict[str, Row]) -> None:
     if not TRACES.exists():
         pytest.skip(f"needs {TRACES}")
-    assert all(ours(rows, f"lte-{transport}") > 15.0 for transport in ("no-merge", "fixed-k", "dpm-g", "dpm-q"))
+    assert all(
+        ours(rows, f"lte-{transport}") > 15.0 for transport in ("no-merge", "fixed-k", "dpm-g", "dpm-q")
+    )
 
 
 def test_nothing_is_judged_and_figures_are_drawn(study: Study) -> None:

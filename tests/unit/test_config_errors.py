@@ -29,8 +29,9 @@ HOOK = FLOW + '[hooks.predict]\nat = "tactile-operator"\n'  # lines 5 and 6
 CASES = {
     "unknown key": (
         FLOW + 'rte = "1 kHz"\n',
-        "bad.toml:5: flows.kinematic.rte: unknown key; allowed: direction, rate, sample, source, sink, playout, codec, transport, "
-        "overhead, start, stop, dscp, priority, blocking_send, buffers, session, via, from, to, path (did you mean rate?)",
+        "bad.toml:5: flows.kinematic.rte: unknown key; allowed: direction, rate, sample, source, sink, playout, codec, "
+        "transport, overhead, start, stop, dscp, priority, authority, blocking_send, buffers, session, via, from, to, "
+        "path (did you mean rate?)",
     ),
     "unknown section": (
         'duraton = "5 s"\n' + FLOW,

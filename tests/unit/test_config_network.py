@@ -152,6 +152,9 @@ WRONG_WINDOWS = {
     'queue = { discipline = "gates", classes = [["EF"], []], gates = [["1 ms", [0]]] }': (
         r"queue.gates: found gates of the classes \[0\]; allowed: each of the classes 0 to 1"
     ),
+    'queue = { discipline = "gates", classes = [["EF"], []], gates = [["1 ms"]] }': (
+        r"queue.gates.0: found 1 value; allowed: all values, as in docs/scenario.md"
+    ),
     'queue = { discipline = "gates", classes = [["EF"], []] }': "queue.gates: found no open gate",
     'queue = { discipline = "drop-tail", gates = [["1 ms", [0]]] }': "queue.gates: unknown key of a drop-tail",
 }

@@ -50,7 +50,12 @@ def test_what_a_run_takes_is_taken(predictor):
         ("hook", "linear", {"colour": 1}, "colour"),
         ("hook", "zho", {}, "zoh"),
         ("hook", "/nowhere/lib.so:hold", {}, "cannot be loaded"),
-        ("playout", "fixed", {"window_ns": 5}, "playout has no parameter \"window_ns\"; allowed: kind, delay_ns"),
+        (
+            "playout",
+            "fixed",
+            {"window_ns": 5},
+            'playout has no parameter "window_ns"; allowed: kind, delay_ns',
+        ),
         ("playout", "later", {}, "hold, fixed"),
         ("robot", "wall_mass", {"mass_kg": -1}, "mass_kg"),
         ("robot", "/nowhere/robot.py:Arm", {}, "does not exist"),

@@ -13,7 +13,7 @@ from tcpsbed.analysis.playout import playout
 from tcpsbed.analysis.records import KINDS
 from tcpsbed.errors import ConfigError
 from tcpsbed.report import html, text
-from tcpsbed.report.folder import RunFolder
+from tcpsbed.report.folder import open_folder
 
 SCENARIO = """
 duration = "3 s"
@@ -47,9 +47,9 @@ def test_what_was_shown_and_when_is_in_summary_report_and_rows(tmp_path: Path) -
     rows = done.records
     counts = {kind: int((rows["kind"] == 1 + KINDS.index(kind)).sum()) for kind in ("played", "overdue")}
     assert counts == {"played": shown["played"], "overdue": shown["late"]}
-    folder = RunFolder.open(done.folder)
+    folder = open_folder(done.folder)
     assert "left out" in text.everything(folder) and "8.000" in text.overview(folder)
-    assert "Playout" in html.page(folder)
+    assert "Playout" in html.render(folder)
 
 
 # [PROTOCOLS 11.4]

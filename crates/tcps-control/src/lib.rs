@@ -13,6 +13,7 @@
 //! [`tcps_core::model::Predictor`]. Each is one file; the registry lists them. Transcendental functions come from `libm`, so that the bits are the same on every machine.
 
 pub mod bilateral;
+mod chain;
 pub mod environment;
 pub mod hooks;
 mod orientation;

@@ -285,8 +285,8 @@ fn quantise16_returns_within_half_a_step_and_cuts_beyond() {
 /// Whatever comes in, a hook answers; and one bad sample leaves no trace in what follows.
 #[test]
 fn bad_samples_are_refused_and_forgotten() {
-    let good = [0.1, 0.2, 0.3, 0.1, 0.2, G, 0.5];
-    let bad: [&[f64]; 5] = [&[], &[1.0], &[f64::NAN; 7], &[f64::INFINITY; 7], &[1e300; 7]];
+    let good = [0.1, 0.2, 0.3, 0.1, 0.2, G, 0.5, 0.1, 0.3, 0.1, 0.2, G, 0.5, 0.5];
+    let bad: [&[f64]; 5] = [&[], &[1.0], &[f64::NAN; 14], &[f64::INFINITY; 14], &[1e300; 14]];
     for name in names().0 {
         // Codecs of bytes and predictors that repeat what they get have nothing to refuse; samplers give nothing out.
         if ["uniform", "weber", "level_crossing", "network_deadband", "deadband"].contains(&name) {
@@ -305,7 +305,7 @@ fn bad_samples_are_refused_and_forgotten() {
         }
         for ms in 2..50 {
             let y = values(hook.as_mut(), ms * MS, &good);
-            assert!(y.iter().all(|v| v.is_finite() && v.abs() < 100.0), "{name}: {y:?}");
+            assert!(y.iter().all(|v| v.is_finite() && v.abs() < 250.0), "{name}: {y:?}");
         }
     }
 }

@@ -9,7 +9,11 @@
 //!
 //! A driver calls `handle_input` once, then `poll_output` until it gives `None`, then waits for `poll_timeout`.
 
-use crate::{record::Record, sample::Meta, time::Time};
+use crate::{
+    record::Record,
+    sample::{FlowId, Meta},
+    time::Time,
+};
 
 /// What can happen to an endpoint.
 #[derive(Debug)]
@@ -109,6 +113,10 @@ pub trait Endpoint: Send {
     /// Samples of a flow that it merges into a packet now.
     fn merging(&self) -> u16 {
         1
+    }
+    /// What the network lets it send of a flow, in bit/s; `None` where it does not know.
+    fn allowance_bps(&self, _flow: FlowId) -> Option<f64> {
+        None
     }
     /// What was refused or given up so far.
     fn stats(&self) -> EndpointStats {

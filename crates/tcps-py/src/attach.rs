@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use tcps_run::{
     code::{NoPython, PythonCode},
     node::histogram,
+    plan::Need,
     real::{
         clock::monotonic_ns,
         control::Attach,
@@ -13,15 +14,16 @@ use tcps_run::{
     },
 };
 
-/// Attaches loops that run Python code to the interpreter, and leaves the others alone.
+/// Attaches loops that run Python code themselves to the interpreter, and leaves the others alone.
 pub struct Interpreter;
 
 impl Attach for Interpreter {
-    fn attached(&self, python: bool, body: &mut dyn FnMut(&mut dyn PythonCode, &mut dyn Detach)) {
-        if python {
-            Python::attach(|_| body(&mut PythonHooks, &mut LetGo { waits: histogram() }));
-        } else {
-            body(&mut NoPython, &mut NothingToDetach);
+    fn attached(&self, python: Need, body: &mut dyn FnMut(&mut dyn PythonCode, &mut dyn Detach)) {
+        match python {
+            Need::Loop => Python::attach(|_| body(&mut PythonHooks, &mut LetGo { waits: histogram() })),
+            // Hooks attach by themselves, when they are made and in their threads.
+            Need::Workers => body(&mut PythonHooks, &mut NothingToDetach),
+            Need::None => body(&mut NoPython, &mut NothingToDetach),
         }
     }
 }

@@ -4,7 +4,10 @@ use crate::hooks::PythonHooks;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::Value;
 use std::fmt::Display;
-use tcps_run::{code, plan::CodePlan};
+use tcps_run::{
+    code::{self, Shape},
+    plan::{CodePlan, StepKind},
+};
 use tcps_transport::{playout, ChannelContext, Side};
 
 fn refused(e: impl Display) -> PyErr {
@@ -31,7 +34,12 @@ pub fn check_transport(name: &str, params_json: &str) -> PyResult<()> {
 #[pyo3(signature = (name, params_json, *, kind="work"))]
 pub fn check_hook(name: &str, params_json: &str, kind: &str) -> PyResult<()> {
     let plan = CodePlan::named(name, params_of(params_json)?);
-    code::hook(&plan, kind == "decode", kind == "code", &mut PythonHooks).map(drop).map_err(refused)
+    let kind = match kind {
+        "decode" => StepKind::Decode,
+        "code" => StepKind::Code,
+        _ => StepKind::Work,
+    };
+    code::hook(&plan, Shape::of(kind), &mut PythonHooks).map(drop).map_err(refused)
 }
 
 /// Refuses a robot that a run would refuse.

@@ -20,15 +20,19 @@ use tcps_core::{
     robot::Robot,
     time::Time,
 };
-use tcps_run::{code::PythonCode, error::RunError, plan::CodePlan};
+use tcps_run::{
+    code::{PythonCode, Shape},
+    error::RunError,
+    plan::{CodePlan, StepKind},
+};
 use tcps_transport::{ChannelContext, Side};
 
-/// Makes hooks of Python code; the thread must be attached.
+/// Makes hooks of Python code.
 pub struct PythonHooks;
 
 impl PythonCode for PythonHooks {
-    fn hook(&mut self, code: &CodePlan, bytes_in: bool, bytes_out: bool) -> Result<Box<dyn Hook>, RunError> {
-        Python::attach(|py| load_hook(py, code, bytes_in, bytes_out)).map_err(|e| failed(code, &e))
+    fn hook(&mut self, code: &CodePlan, shape: Shape) -> Result<Box<dyn Hook>, RunError> {
+        Python::attach(|py| load_hook(py, code, shape)).map_err(|e| failed(code, &e))
     }
 
     fn robot(&mut self, code: &CodePlan) -> Result<Box<dyn Robot>, RunError> {
@@ -79,16 +83,17 @@ fn load<'py>(
     py: Python<'py>,
     function: &str,
     code: &CodePlan,
-    flags: (bool, bool),
+    shape: Option<Shape>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let module = py.import("tcpsbed.hooks")?;
-    let loaded = module.getattr(function)?.call1((
-        &code.name,
-        &code.symbol,
-        code.params.to_string(),
-        flags.0,
-        flags.1,
-    ))?;
+    let function = module.getattr(function)?;
+    let params = code.params.to_string();
+    let loaded = match shape {
+        Some(s) => {
+            function.call1((&code.name, &code.symbol, params, s.bytes_in, s.bytes_out, s.most_bytes))?
+        }
+        None => function.call1((&code.name, &code.symbol, params))?,
+    };
     Ok(loaded.cast_into::<PyDict>()?)
 }
 
@@ -97,8 +102,9 @@ fn item<'py, T: for<'a> FromPyObject<'a, 'py>>(d: &Bound<'py, PyDict>, key: &str
     value.extract().map_err(Into::into)
 }
 
-fn load_hook(py: Python<'_>, code: &CodePlan, bytes_in: bool, bytes_out: bool) -> PyResult<Box<dyn Hook>> {
-    let d = load(py, "load_hook", code, (bytes_in, bytes_out))?;
+fn load_hook(py: Python<'_>, code: &CodePlan, shape: Shape) -> PyResult<Box<dyn Hook>> {
+    let Shape { bytes_in, bytes_out, .. } = shape;
+    let d = load(py, "load_hook", code, Some(shape))?;
     let owner: Py<PyAny> = d.clone().into_any().unbind();
     if d.contains("address")? {
         let address: usize = item(&d, "address")?;
@@ -273,7 +279,7 @@ struct PythonRobot {
 }
 
 fn load_robot(py: Python<'_>, code: &CodePlan) -> PyResult<Box<dyn Robot>> {
-    let d = load(py, "load_robot", code, (false, false))?;
+    let d = load(py, "load_robot", code, None)?;
     let object: Py<PyAny> = item(&d, "robot")?;
     let step = object.getattr(py, intern!(py, "step"))?;
     let (command, sense) = (Array::new(&d, "x", false)?, Array::new(&d, "y", false)?);
@@ -329,8 +335,8 @@ impl Robot for PythonRobot {
 pub fn time_hook(py: Python<'_>, code_json: &str, rounds: usize) -> PyResult<Vec<f64>> {
     let fail = |e: String| PyValueError::new_err(e);
     let code: CodePlan = serde_json::from_str(code_json).map_err(|e| fail(e.to_string()))?;
-    let mut hook =
-        tcps_run::code::hook(&code, false, false, &mut PythonHooks).map_err(|e| fail(e.to_string()))?;
+    let mut hook = tcps_run::code::hook(&code, Shape::of(StepKind::Work), &mut PythonHooks)
+        .map_err(|e| fail(e.to_string()))?;
     let (x, mut y, mut bytes) = ([0.5; 6], [0.0; 256], [0u8; 64]);
     let mut figures = Vec::with_capacity(rounds);
     for _ in 0..rounds {

@@ -3,7 +3,7 @@
 use crate::{
     error::RunError,
     library,
-    plan::{CodeKind, CodePlan},
+    plan::{CodeKind, CodePlan, StepKind, WorkerPlan},
 };
 use serde_json::Value;
 use tcps_core::{endpoint::Endpoint, hook::Hook, robot::Robot};
@@ -12,10 +12,43 @@ use tcps_transport::{ChannelContext, Side};
 /// The hook whose parameters may name further code.
 const SUPERVISOR: &str = "supervisor";
 
+/// Which sides of a hook are coded bytes, and how many bytes there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// It is given bytes, not values.
+    pub bytes_in: bool,
+    /// It gives out bytes, not values.
+    pub bytes_out: bool,
+    /// Most bytes on either side.
+    pub most_bytes: usize,
+}
+
+/// Most bytes of a sample that a hook in the loop is given or may write.
+pub const MOST_BYTES: usize = 1 << 16;
+
+impl Shape {
+    /// Values on both sides.
+    const VALUES: Self = Self { bytes_in: false, bytes_out: false, most_bytes: MOST_BYTES };
+
+    /// A hook of this kind of stage that works in the loop.
+    pub fn of(kind: StepKind) -> Self {
+        Self { bytes_in: kind == StepKind::Decode, bytes_out: kind == StepKind::Code, most_bytes: MOST_BYTES }
+    }
+
+    /// A hook of this kind of stage that works in a thread of its own: pictures and sound are bytes all the way.
+    pub fn of_worker(kind: StepKind, worker: &WorkerPlan) -> Self {
+        Self {
+            bytes_in: kind != StepKind::Capture,
+            bytes_out: kind != StepKind::Show,
+            most_bytes: worker.most_bytes as usize,
+        }
+    }
+}
+
 /// Makes hooks, robots and endpoints of Python code; only `tcps-py` can.
 pub trait PythonCode {
-    /// A hook from `module:name`; `bytes_in` and `bytes_out` say which sides are coded bytes.
-    fn hook(&mut self, code: &CodePlan, bytes_in: bool, bytes_out: bool) -> Result<Box<dyn Hook>, RunError>;
+    /// A hook from `module:name`.
+    fn hook(&mut self, code: &CodePlan, shape: Shape) -> Result<Box<dyn Hook>, RunError>;
     /// A robot from `module:Class`.
     fn robot(&mut self, code: &CodePlan) -> Result<Box<dyn Robot>, RunError>;
     /// An endpoint from `module:Class`.
@@ -34,7 +67,7 @@ pub trait PythonCode {
 pub struct NoPython;
 
 impl PythonCode for NoPython {
-    fn hook(&mut self, code: &CodePlan, _: bool, _: bool) -> Result<Box<dyn Hook>, RunError> {
+    fn hook(&mut self, code: &CodePlan, _: Shape) -> Result<Box<dyn Hook>, RunError> {
         Err(no_python(code))
     }
     fn robot(&mut self, code: &CodePlan) -> Result<Box<dyn Robot>, RunError> {
@@ -58,16 +91,11 @@ fn no_python(code: &CodePlan) -> RunError {
 }
 
 /// The hook of a step.
-pub fn hook(
-    code: &CodePlan,
-    bytes_in: bool,
-    bytes_out: bool,
-    python: &mut dyn PythonCode,
-) -> Result<Box<dyn Hook>, RunError> {
+pub fn hook(code: &CodePlan, shape: Shape, python: &mut dyn PythonCode) -> Result<Box<dyn Hook>, RunError> {
     match code.kind {
         CodeKind::Builtin => builtin(code, python),
         CodeKind::Library => library::hook(code),
-        CodeKind::Python => python.hook(code, bytes_in, bytes_out),
+        CodeKind::Python => python.hook(code, shape),
     }
 }
 
@@ -78,7 +106,7 @@ fn builtin(code: &CodePlan, python: &mut dyn PythonCode) -> Result<Box<dyn Hook>
     let Some(agent) = agent else { return tcps_control::hook(&code.name, &code.params).map_err(refused) };
     let agent: CodePlan = serde_json::from_value(agent.clone())
         .map_err(|e| RunError::new(format!("parameters of '{SUPERVISOR}': agent: {e}")))?;
-    let agent = hook(&agent, false, false, python)?;
+    let agent = hook(&agent, Shape::VALUES, python)?;
     tcps_control::supervised(&code.params, agent).map_err(refused)
 }
 

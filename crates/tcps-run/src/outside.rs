@@ -1,6 +1,6 @@
 //! What a node asks of its world; each driver answers in its own way.
 
-use tcps_core::{endpoint::Transmit, record::Record, time::Time};
+use tcps_core::{endpoint::Transmit, hook::Verdict, record::Record, time::Time};
 
 /// Whether work that occupies a core is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,10 +33,51 @@ pub trait Outside {
     fn start(&mut self, now: Time) -> Started;
     /// Processor time used since `started`; 0 in virtual time, where only modelled costs exist.
     fn used(&mut self, started: Started) -> Time;
+    /// Gives a sample to a worker, whose outcome comes back through `Node::finished`; gives it back if too many wait for
+    /// it. A world without workers leaves hooks where they are and is never asked.
+    fn delegate(&mut self, _worker: u16, task: Task) -> Result<(), Task> {
+        Err(task)
+    }
     /// The time now; in virtual time it does not move while a node works.
     fn now(&self, now: Time) -> Time {
         now
     }
+}
+
+/// A sample for the worker of a stage.
+#[derive(Debug)]
+pub struct Task {
+    /// The number under which it is parked.
+    pub job: u32,
+    /// The time at which it is given, on the node's clock.
+    pub now_ns: Time,
+    /// When the sample was made.
+    pub origin_ns: Time,
+    /// Its number.
+    pub index: u32,
+    /// Its flow.
+    pub flow: u16,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// What else the stage is told.
+    pub told: Vec<f64>,
+    /// Processor time that it takes at least.
+    pub cost_ns: Time,
+}
+
+/// What a worker has made of a sample.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The number of its task.
+    pub job: u32,
+    /// What the hook decided.
+    pub verdict: Verdict,
+    /// The values that it wrote.
+    pub values: Vec<f64>,
+    /// The bytes that it wrote.
+    pub bytes: Vec<u8>,
+    /// Processor time of the call.
+    pub used_ns: Time,
 }
 
 /// When a hook was started.

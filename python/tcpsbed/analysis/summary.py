@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import documents
-from tcpsbed.analysis import disturbances, echo, facts, flows, machine, series
+from tcpsbed.analysis import disturbances, echo, facts, flows, machine, media, series
 from tcpsbed.analysis.units import distribution_ms, ms
 from tcpsbed.errors import DataError
 
@@ -46,6 +46,7 @@ def summarise(folder: Path) -> dict[str, Any]:
     )
     world = result.get("world", "virtual")
     info = facts.scenario_info(plan, world=world, warmup_ns=scenario.warmup_ns)
+    info["media"] = media.media(folder, plan, scenario.warmup_ns)
     return build(folder, info, result, found)
 
 
@@ -101,6 +102,7 @@ def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
         "path": {flow["name"]: flows.path(flow) for flow in analysis["flows"]},
         "points": {flow["name"]: flows.points(flow) for flow in analysis["flows"]},
         "echo": {probe["flow"]: echo.echo(probe) for probe in analysis["echo"]},
+        "media": info.get("media", {}),
         "network": [_link(link, seconds) for link in result.get("links", ())],
         "queues": [_queue(queue) for queue in analysis["queues"]],
         "traffic": list(result.get("traffic", ())),
@@ -109,6 +111,7 @@ def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
         "components": _components(result.get("stages", ()), seconds),
         "nodes": [_node(node) for node in result.get("nodes", ())],
         "emulator": [_emulated(path) for path in result.get("emulator", ())],
+        "hosts": list(result.get("hosts", ())),
         "endpoints": list(result.get("endpoints", ())),
         "clocks": _clocks(info, result, analysis),
         "events": analysis["events"],

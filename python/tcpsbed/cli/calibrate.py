@@ -145,7 +145,9 @@ def _delayed(plan: Mapping[str, Any]) -> set[int]:
     }
 
 
-STAGE_KINDS = ("decode", "kinematics", "inverse_kinematics", "predict", "sense", "feedback", "code", "work")
+STAGE_KINDS = (
+    "decode", "kinematics", "inverse_kinematics", "predict", "sense", "feedback", "code", "work", "capture", "show"
+)  # fmt: skip
 """Kinds of stages by their number in rows (`tcps-run`, `StepKind`)."""
 
 

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from tcpsbed.config.origin import Key, Origin
 from tcpsbed.config.units import shown
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import ConfigError, counted
 
 _TYPES = {
     "string_type": "text in quotes",
@@ -61,6 +61,8 @@ def _sentences(detail: ErrorDetails) -> tuple[str, str]:
         return found, _choice(
             str(context.get("tag", detail["input"])), context.get("expected") or context["expected_tags"]
         )
+    if kind == "missing" and isinstance(detail["input"], list):
+        return f"found {counted(len(detail['input']), 'value')}", "all values, as in docs/scenario.md"
     if kind == "union_tag_not_found":
         return "found no kind", "a table with a kind"
     return found, _TYPES.get(kind) or _limit(kind, context) or detail["msg"]

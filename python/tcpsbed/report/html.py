@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.report import echoes, flows, markup, places, spread, states
+from tcpsbed.report import echoes, flows, markup, media, places, spread, states
 from tcpsbed.report.charts import Sheet, plotted
 from tcpsbed.report.folder import RunFolder, open_folder
 from tcpsbed.report.markup import Html, escaped
 from tcpsbed.report.numbers import count, finite, seconds
+from tcpsbed.worlds.registry import SIMULATED
 
 HERE = Path(__file__).parent
 
@@ -45,6 +46,7 @@ def render(run: RunFolder) -> str:
         flows.distributions(run, sheet),
         echoes.echo(run, sheet),
         echoes.ages(run),
+        media.media(run),
         places.network(run),
         places.processing(run),
         states.section(run),
@@ -112,7 +114,7 @@ def header(run: RunFolder) -> Html:
             ("world", summary.get("world", "")),
             ("duration", seconds(duration) + (f", first {seconds(warmup)} left out" if warmup else "")),
             ("seed", summary.get("seed", "")),
-            ("computed in", speed if summary.get("world") == "virtual" else ""),
+            ("computed in", speed if summary.get("world") in SIMULATED else ""),
             ("tcpsbed", (summary.get("versions") or {}).get("tcpsbed", "")),
             ("machine", _machine(summary.get("machine") or {})),
             ("promise", summary.get("promise", "")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tcpsbed.report import paths, places, playout, spread, states
+from tcpsbed.report import media, paths, places, playout, spread, states
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, words
 from tcpsbed.report.numbers import (
@@ -61,11 +61,15 @@ def span(start: float, length: float, top: float) -> str:
 def overview(run: RunFolder) -> str:
     """A run in short: conditions, flows, where the time went."""
     summary = run.summary
-    return "\n".join(
-        part
-        for part in (headline(run), across_seeds(summary), flows(summary), shown(summary), ways(summary))
-        if part
+    parts = (
+        headline(run),
+        across_seeds(summary),
+        flows(summary),
+        shown(summary),
+        ways(summary),
+        pictures(summary),
     )
+    return "\n".join(part for part in parts if part)
 
 
 def everything(run: RunFolder) -> str:
@@ -79,6 +83,7 @@ def everything(run: RunFolder) -> str:
         ways(summary),
         jitter(summary),
         echo(summary),
+        pictures(summary),
         links(summary),
         stages(summary),
         watched(summary),
@@ -111,6 +116,12 @@ def across_seeds(summary: Mapping[str, Any]) -> str:
     columns, rows = spread.table(summary)
     said = spread.sentence(summary)
     return (f"{said}\n" if said else "") + (table(columns, rows) if rows else "")
+
+
+def pictures(summary: Mapping[str, Any]) -> str:
+    """Pictures and sound: from glass to glass, quality, bit rate."""
+    rows = media.rows(summary)
+    return table(media.columns(), rows) if rows else ""
 
 
 def flows(summary: Mapping[str, Any]) -> str:

@@ -9,7 +9,10 @@ The scenarios are `almouhamed.toml` (route A), `almouhamed-b.toml` and `almouham
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +96,7 @@ def reproduce(study: Study) -> None:
         "one buffer": ("almouhamed", (*ONE_BUFFER, *NO_FORCE)),
         "one buffer, force": ("almouhamed", ONE_BUFFER),
         "two buffers": ("almouhamed", NO_FORCE),
+        "two buffers, real pictures": ("almouhamed-frames", NO_FORCE),
         "route A, busy": ("almouhamed", BUSY),
         "route B": ("almouhamed-b", ()),
         "route B, busy": ("almouhamed-b", BUSY),
@@ -103,6 +107,7 @@ def reproduce(study: Study) -> None:
     _forces(study, seen)
     _frames(study, seen)
     _routes(study, seen)
+    _crossover(study)
 
 
 def _run(study: Study, scenario: str, settings: tuple[str, ...], duration: str) -> Seen:
@@ -175,6 +180,9 @@ def _frames(study: Study, seen: dict[str, Seen]) -> None:
     study.compare("double-high", np.percentile(two.frames, 95))
     study.compare("double-least", two.frames.min())
     study.compare("double-gumbel", two.nearer("gumbel"))
+    real = seen["two buffers, real pictures"]
+    study.compare("double-real", real.frames.mean())
+    study.compare("double-real-whole", real.summary["media"]["video"]["ssim"])
     study.compare("wire", two.wire_ms())
     study.compare("utilisation", two.utilisation())
     for name, title, law in (
@@ -215,6 +223,76 @@ def _routes(study: Study, seen: dict[str, Seen]) -> None:
     study.figure(
         "routes-forces", "Time between forces by route", _histograms(forces, "time between forces (ms)")
     )
+
+
+def _crossover(study: Study) -> None:
+    """Raw against coded pictures from glass to glass, over the rate of the link. [PROTOCOLS 7]"""
+    if importlib.util.find_spec("simplejpeg") is None:
+        study.tell("almouhamed: no figure of raw against coded pictures without pip install 'tcpsbed[media]'")
+        return
+    rates_mbps = (20, 40, 100, 200, 400, 1000, 2500, 10_000)
+    costs = coding_costs_ms()
+    coded = [f'flows.video.picture.{stage}_cost="{cost:.4f} ms"' for stage, cost in costs.items()]
+    kinds = {"raw": ['flows.video.picture.codec="raw"'], "JPEG": ['flows.video.picture.codec="jpeg"', *coded]}
+    cases = [(kind, mbps) for kind in kinds for mbps in rates_mbps]
+
+    def one(case: tuple[str, int]) -> float:
+        kind, mbps = case
+        # The line carries two raw frames a second in any case: their queue is not what is asked for.
+        settings = [
+            'duration="6 s"',
+            'flows.video.rate="2 Hz"',
+            f'links.line.rate="{mbps} Mbit/s"',
+            *kinds[kind],
+        ]
+        glass = study.run("stereo", settings, lambda run: run.summary["media"]["video"]["glass_to_glass_ms"])
+        return float(glass["mean"])
+
+    found = study.each(cases, one)
+    curves = {kind: [found[kind, mbps] for mbps in rates_mbps] for kind in kinds}
+    title = f"Raw or JPEG (coded in {costs['encode']:.1f} ms, decoded in {costs['decode']:.1f} ms on this machine)"
+    study.figure("crossover", title, _curves(rates_mbps, curves))
+
+
+def coding_costs_ms(rounds: int = 30) -> dict[str, float]:
+    """Medians of what coding and decoding a stereo frame as JPEG take on this machine, in milliseconds."""
+    from tcpsbed.media.camera import open_camera
+    from tcpsbed.media.codecs import Jpeg
+
+    camera, codec = open_camera("test", 360, 288, True), Jpeg(720, 288, 17.0, 75)
+    spans: dict[str, list[float]] = {"encode": [], "decode": []}
+    for index in range(rounds):
+        frame = camera.frame(0, index)
+        begun = time.perf_counter()
+        data = np.frombuffer(codec.encode(frame), np.uint8)
+        between = time.perf_counter()
+        codec.decode(data)
+        spans["encode"].append(between - begun)
+        spans["decode"].append(time.perf_counter() - between)
+    return {stage: float(np.median(taken)) * 1e3 for stage, taken in spans.items()}
+
+
+def crossing(rates: Sequence[float], a: Sequence[float], b: Sequence[float]) -> float | None:
+    """The rate at which two curves of delay cross, straight between their points on logarithmic axes."""
+    x, d = np.log(rates), np.log(a) - np.log(b)
+    for i in range(len(d) - 1):
+        if d[i] * d[i + 1] < 0.0:
+            return float(np.exp(x[i] - d[i] * (x[i + 1] - x[i]) / (d[i + 1] - d[i])))
+    return None
+
+
+def _curves(rates_mbps: Sequence[float], curves: dict[str, list[float]]) -> Any:
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        for name, delays in curves.items():
+            axes.loglog(rates_mbps, delays, "o-", label=name)
+        at = crossing(rates_mbps, curves["raw"], curves["JPEG"])
+        if at is not None:
+            axes.axvline(at, linestyle=":", label=f"they cross at {at:.0f} Mbit/s")
+        axes.set(xlabel="rate of the link (Mbit/s)", ylabel="from glass to glass (ms)")
+        axes.legend()
+
+    return draw
 
 
 def _histograms(shown: dict[str, Floats], label: str) -> Any:

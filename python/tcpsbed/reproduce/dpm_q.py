@@ -62,7 +62,13 @@ class Setting:
         """The run."""
         packets = [f'traffic.{name}.packet="{self.bytes} B"' for name in ("cbr", "vbr")]
         apart = ['nodes.op.clock.offset="250 ms"', 'nodes.op.clock.drift="50 ppm"'] if self.clocks else []
-        settings = (*packets, f'traffic.vbr.vary="{self.model}"', f'traffic.cbr.stop="{END_S} s"', f"seed={self.seed}", *apart)
+        settings = (
+            *packets,
+            f'traffic.vbr.vary="{self.model}"',
+            f'traffic.cbr.stop="{END_S} s"',
+            f"seed={self.seed}",
+            *apart,
+        )
         return Case(self.kind, self.cbr_kbps, 8.0, self.parameters, settings)
 
 
@@ -152,7 +158,9 @@ def held_out(study: Study) -> None:
     places = [(r, b, m, s) for r in rates for b in sizes for m in ("piecewise", "size") for s in seeds]
     kinds = (OWN, FIXED, ORACLE)
     settings = {
-        (kind, place): Setting(*kind, *place[:3], seed=place[3]) for kind in kinds for place in places
+        (kind, place): Setting(*kind, place[0], place[1], place[2], seed=place[3])
+        for kind in kinds
+        for place in places
     }
     found = study.each(settings.values(), lambda setting: score(study, setting))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpsbed.analysis.records import KINDS, plan_of
-from tcpsbed.reproduce.expected import TREE
+from tcpsbed.reproduce.recordings import DATA, absent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 SCENARIO = "dumbbell-dpm"
 QUIET = ("traffic.cbr.rate='0 bit/s'", "traffic.vbr.rate='0 bit/s'")
-TRACES = TREE.parent / "shared" / "data" / "network" / "mahimahi"
-"""Delivery traces that are not part of the project."""
+TRACES = DATA / "network" / "mahimahi"
 TRANSMIT = 1 + KINDS.index("transmit")
 
 
@@ -59,7 +58,9 @@ def against_tcp(study: Study) -> None:
         settings = [chosen(transport), f"traffic.bulk.congestion='{kind}'", f"duration='{seconds} s'"]
         if transport == "udp":
             settings += ["flows.audio.stop='1 ms'", "flows.video.stop='1 ms'", "flows.haptic.sample='70 B'"]
-        return study.run("dumbbell-bulk", settings, lambda run: (tail_ms(run), 100.0 * run.flows["haptic"]["loss"]))
+        return study.run(
+            "dumbbell-bulk", settings, lambda run: (tail_ms(run), 100.0 * run.flows["haptic"]["loss"])
+        )
 
     found = study.each([(kind, transport) for kind in kinds for transport in transports], run)
     for (kind, transport), (tail, loss) in found.items():
@@ -72,7 +73,10 @@ def against_tcp(study: Study) -> None:
             rows = [found[kind, transport] for transport in transports]
             left.bar(at + 0.4 * i - 0.2, [tail for tail, _ in rows], 0.4, label=kind)
             right.bar(at + 0.4 * i - 0.2, [loss for _, loss in rows], 0.4, label=kind)
-        for axes, label in ((left, "99th percentile of haptic delay (ms)"), (right, "haptic samples lost (%)")):
+        for axes, label in (
+            (left, "99th percentile of haptic delay (ms)"),
+            (right, "haptic samples lost (%)"),
+        ):
             axes.set(xticks=at, ylabel=label)
             axes.set_xticklabels(transports, rotation=30)
         left.legend()
@@ -161,7 +165,7 @@ def lte(study: Study) -> None:
     up, down = (TRACES / f"Verizon-LTE-short.{way}" for way in ("up", "down"))
     if not (up.exists() and down.exists()):
         for transport in transports:
-            study.cannot(f"lte-{transport}", "needs the delivery traces in ../shared/data")
+            study.cannot(f"lte-{transport}", absent("the delivery traces"))
         return
     seconds = 60 if study.full else 15
     access = (

@@ -1,20 +1,24 @@
 //! Built-in hooks: one file each.
 
 pub mod arm3;
+pub mod arm5;
 pub mod brightness;
 pub mod conceal;
 pub mod environment;
 pub mod force;
+pub mod glove;
 pub mod hand;
 pub mod imu_wrist;
 pub mod leader;
 pub mod limit;
 pub mod loudness;
+pub mod mouse;
 pub mod mouse_xy;
 pub mod pi;
 pub mod pose;
 pub mod quantise16;
 pub mod supervisor;
+pub mod vibration;
 pub mod zoh;
 
 use tcps_core::hook::{HookOut, Verdict};

@@ -3,6 +3,7 @@
 use super::{
     flow::side,
     job::{coded, decoded, Job, Stage},
+    step::WorkerAt,
     Node,
 };
 use crate::{
@@ -66,6 +67,9 @@ impl Node {
         mut job: Box<Job>,
         out: &mut O,
     ) -> (Option<Box<Job>>, After) {
+        if let Some(worker) = self.worker_of(&job) {
+            return self.delegate(now, job, worker, out);
+        }
         if self.only_delays(&job) {
             job.stage = Stage::Delay;
             return (Some(job), After::Goes(now));
@@ -109,13 +113,8 @@ impl Node {
         let cost = step.cost.as_mut().map_or(0, |c| c.draw());
         let own = out.used(started);
         let used = own.max(cost).max(0);
-        step.stats.calls += 1;
         step.stats.overruns += u64::from(step.cost.is_some() && own > cost);
-        let _ = step.stats.cost_ns.record(used as u64);
-        if let Verdict::Failed(text) = verdict {
-            step.stats.failures += 1;
-            step.stats.error.get_or_insert_with(|| text.clone());
-        }
+        step.stats.note(used, verdict);
         let after = out.now(started.at);
         let (detail, node) = (step.kind as u8, self.id);
         let (index, flow, point) = (job.meta.index, job.flow, component);
@@ -172,6 +171,7 @@ impl Node {
     }
 
     pub(super) fn call_hook(&mut self, now: Time, job: &mut Job, present: bool) -> Verdict {
+        let told = self.works_aside(job).then(|| self.allowance(job.flow));
         let flow = &mut self.flows[job.flow as usize];
         let (codec, direction) = (flow.codec, flow.direction);
         let Some(visit) = flow.visits[job.visit as usize].as_mut() else { return Verdict::Nothing };
@@ -184,7 +184,10 @@ impl Node {
             _ => decoded(codec, job),
         }
         let latest = self.latest[visit.component as usize].as_ref();
-        let other: &[f64] = latest.map_or(&[], |l| &l[1 - side(direction)]);
+        let other: &[f64] = match &told {
+            Some(allowance) => allowance.as_slice(),
+            None => latest.map_or(&[], |l| &l[1 - side(direction)]),
+        };
         let mut input = HookIn::tick(self.clock.read(now), job.meta.origin_ns, job.meta.index, job.flow)
             .with_other(other);
         if present {
@@ -193,7 +196,8 @@ impl Node {
         }
         input.merging = merging;
         let s = &mut self.scratch;
-        let mut output = HookOut::new(&mut s.values, &mut s.bytes);
+        let bytes = step.worker.as_mut().map_or(&mut s.bytes, WorkerAt::room);
+        let mut output = HookOut::new(&mut s.values, bytes);
         let verdict = hook.call(&input, &mut output);
         let (n, n_bytes) = output.written();
         if n > 0 {
@@ -203,7 +207,7 @@ impl Node {
         }
         if n_bytes > 0 {
             job.bytes.clear();
-            job.bytes.extend_from_slice(&s.bytes[..n_bytes]);
+            job.bytes.extend_from_slice(&bytes[..n_bytes]);
             job.coded = true;
             job.decoded &= step.kind == StepKind::Code;
         }

@@ -1,6 +1,6 @@
 //! A flow as seen at a node, with the components of the node that it visits.
 
-use super::{job::Job, step::Step};
+use super::{job::Job, path::MOST_WAITING, step::Step};
 use crate::{
     code,
     error::RunError,
@@ -30,6 +30,8 @@ pub(super) struct Visit {
     pub(super) serial: bool,
     pub(super) busy: bool,
     pub(super) waiting: VecDeque<Box<Job>>,
+    /// Samples that may wait; more are dropped.
+    pub(super) most_waiting: usize,
     /// A blocking send is under way; what comes meanwhile waits for its turn.
     pub(super) sending: bool,
     pub(super) unsent: VecDeque<Box<Job>>,
@@ -42,6 +44,7 @@ pub(super) struct FlowAt {
     pub(super) priority: i32,
     pub(super) dscp: u8,
     pub(super) period_ns: Time,
+    pub(super) authority: f64,
     pub(super) blocking_send: bool,
     pub(super) sink: SinkPlan,
     /// The source's twin at a verifying sink.
@@ -70,6 +73,8 @@ impl FlowAt {
             for (n, s) in v.steps.iter().enumerate() {
                 steps.push(Step::new(s, &format!("{}.{component}.{n}", flow.name), plan.seed, python)?);
             }
+            let queues = steps.iter().filter_map(|s| s.worker.as_ref().map(|w| usize::from(w.plan.queue)));
+            let most_waiting = queues.min().unwrap_or(MOST_WAITING);
             let serial = flow.blocking_send || steps.iter().any(|s| s.cost.is_some());
             visits.push(Some(Visit {
                 component: v.component,
@@ -83,6 +88,7 @@ impl FlowAt {
                 serial,
                 busy: false,
                 waiting: VecDeque::new(),
+                most_waiting,
                 sending: false,
                 unsent: VecDeque::new(),
             }));
@@ -94,6 +100,7 @@ impl FlowAt {
             direction: flow.direction,
             priority: flow.priority,
             dscp: flow.dscp,
+            authority: flow.authority,
             period_ns: flow.period_ns,
             blocking_send: flow.blocking_send,
             sink: flow.sink.clone(),

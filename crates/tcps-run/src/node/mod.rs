@@ -9,6 +9,7 @@
 //! is) is asked of `Outside`.
 
 mod call;
+mod delegate;
 mod emitter;
 mod flow;
 mod job;
@@ -52,8 +53,6 @@ use tcps_wire::Format;
 
 /// Most values a hook may write.
 const MAX_VALUES: usize = 256;
-/// Most bytes a hook may write.
-const MAX_BYTES: usize = 1 << 16;
 
 /// A node with everything that runs on it.
 pub struct Node {
@@ -129,6 +128,8 @@ impl Node {
             let c = &plan.components[c as usize];
             c.node == id && sessions.is_none_or(|s| s.contains(&c.session))
         };
+        // A camera may look at a robot: that comes first.
+        let robots = robot::robots(plan, here, python)?;
         let mut flows = Vec::new();
         for flow in &plan.flows {
             flows.push(FlowAt::new(plan, flow, here, python)?);
@@ -139,7 +140,7 @@ impl Node {
             level: plan.records,
             flows,
             emitters: Vec::new(),
-            robots: robot::robots(plan, here, python)?,
+            robots,
             ports: Vec::new(),
             port_of: vec![NONE; plan.channels.len()],
             periodic: Vec::new(),
@@ -155,7 +156,7 @@ impl Node {
             delayed: BinaryHeap::new(),
             order: 0,
             datagram: Vec::with_capacity(2048),
-            scratch: Scratch { values: vec![0.0; MAX_VALUES], bytes: vec![0; MAX_BYTES] },
+            scratch: Scratch { values: vec![0.0; MAX_VALUES], bytes: vec![0; code::MOST_BYTES] },
             missed_ticks: 0,
             asides_refused: 0,
             signals: plan.signals.clone(),

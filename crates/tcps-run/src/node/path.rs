@@ -13,8 +13,8 @@ use tcps_core::{
     time::Time,
 };
 
-/// Samples that may wait for a busy stage, as in a socket's buffer; more are dropped.
-const MOST_WAITING: usize = 4096;
+/// Samples that may wait for a busy stage without a worker, as in a socket's buffer; more are dropped.
+pub(super) const MOST_WAITING: usize = 4096;
 
 impl Node {
     /// Moves every job in `todo` as far as it goes.
@@ -91,7 +91,7 @@ impl Node {
         job.stage = Stage::Call;
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut()?;
         if visit.serial {
-            if visit.busy && visit.waiting.len() >= MOST_WAITING {
+            if visit.busy && visit.waiting.len() >= visit.most_waiting {
                 self.end(now, job, DropReason::Overload, out);
                 return None;
             }
@@ -153,6 +153,7 @@ impl Node {
         self.check_echo(now, exit, &mut job, out);
         let mut taken = now;
         if last {
+            self.show_shown(now, exit, &job, out);
             self.sink(now, &mut job, out);
         } else if channel == NONE {
             self.release(&mut job);
@@ -215,7 +216,7 @@ impl Node {
         let flow = &self.flows[job.flow as usize];
         decoded(flow.codec, job);
         let Some(r) = self.robots.iter_mut().find(|r| r.component == component) else { return };
-        r.command(now, job.flow, flow.period_ns, &job.values);
+        r.command(now, job.flow, flow.period_ns, flow.authority, &job.values);
         let echo = job.meta.echo.filter(|e| e.target == HELD | component);
         if let Some(old) = echo.and_then(|e| r.hold(job.flow, e)) {
             self.echo_superseded(now, job.flow, job.visit, old, out);

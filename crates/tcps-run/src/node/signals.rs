@@ -25,6 +25,20 @@ impl Node {
         }
     }
 
+    /// Records what was measured on a picture or a piece of sound when it was shown. The first value is when it was
+    /// taken, by the clock of the node that took it, and becomes its age.
+    pub(super) fn show_shown<O: Outside>(&mut self, now: Time, point: PointId, job: &Job, out: &mut O) {
+        if !job.decoded || !self.was_shown(job) {
+            return;
+        }
+        let row = Record { index: job.meta.index, flow: job.flow, ..self.signal_row(now, point) };
+        let mut values = job.values.clone();
+        if let Some(taken_ns) = values.first_mut() {
+            *taken_ns = self.clock.read(now) as f64 - *taken_ns;
+        }
+        show(&row, &values, out);
+    }
+
     /// Records what a robot senses after a step, if the plan asks for it.
     pub(super) fn show_sense<O: Outside>(&self, robot: usize, now: Time, out: &mut O) {
         let robot = &self.robots[robot];

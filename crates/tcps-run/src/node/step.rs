@@ -2,14 +2,14 @@
 
 use super::job::Job;
 use crate::{
-    code,
+    code::{self, Shape},
     error::RunError,
-    plan::{CodePlan, StepKind, StepPlan},
+    plan::{CodePlan, StepKind, StepPlan, WorkerPlan},
 };
 use hdrhistogram::Histogram;
 use tcps_core::{
     dist::Sampler,
-    hook::{Hook, State, Told},
+    hook::{Hook, State, Told, Verdict},
     sample::{Echo, Meta},
     time::{Time, NEVER},
 };
@@ -19,6 +19,9 @@ pub(super) struct Step {
     pub(super) kind: StepKind,
     pub(super) name: String,
     run: Option<CodePlan>,
+    shape: Shape,
+    /// It works in a thread of its own, where the world has threads.
+    pub(super) worker: Option<WorkerAt>,
     pub(super) hook: Option<Box<dyn Hook>>,
     pub(super) cost: Option<Sampler>,
     pub(super) delay: Option<Sampler>,
@@ -37,13 +40,19 @@ impl Step {
         seed: u64,
         python: &mut dyn code::PythonCode,
     ) -> Result<Self, RunError> {
-        let hook = plan.run.as_ref().map(|run| hook(run, plan.kind, python)).transpose()?;
+        let shape = match &plan.worker {
+            Some(worker) => Shape::of_worker(plan.kind, worker),
+            None => Shape::of(plan.kind),
+        };
+        let hook = plan.run.as_ref().map(|run| code::hook(run, shape, python)).transpose()?;
         let sampler = |dist: &Option<_>, what: &str| {
             dist.clone().map(|d| Sampler::new(d, seed, &format!("{name}.{what}")))
         };
         Ok(Self {
             kind: plan.kind,
             run: plan.run.clone(),
+            shape,
+            worker: plan.worker.map(WorkerAt::new),
             name: plan.run.as_ref().map_or_else(|| "work".into(), CodePlan::label),
             hook,
             cost: sampler(&plan.cost, "cost"),
@@ -64,7 +73,9 @@ impl Step {
 
     /// Its component has been restarted: its code begins anew. Costs, delays and numbers of outputs go on.
     pub(super) fn restart(&mut self, python: &mut dyn code::PythonCode) {
-        match self.run.as_ref().map(|run| hook(run, self.kind, python)) {
+        // What works in a thread of its own has no state that belongs to its component.
+        let run = self.run.as_ref().filter(|_| self.hook.is_some());
+        match run.map(|run| code::hook(run, self.shape, python)) {
             None => {}
             Some(Ok(fresh)) => self.hook = Some(fresh),
             Some(Err(e)) => {
@@ -79,6 +90,26 @@ impl Step {
                 ..Periodic::new(p.period_ns, p.on_arrival)
             };
         }
+    }
+}
+
+/// A stage that works in a thread of its own, as its node sees it.
+pub(super) struct WorkerAt {
+    pub(super) plan: WorkerPlan,
+    /// Number of its worker, once a driver has taken its hook; until then the hook is called in place.
+    pub(super) number: Option<u16>,
+    room: Vec<u8>,
+}
+
+impl WorkerAt {
+    fn new(plan: WorkerPlan) -> Self {
+        Self { plan, number: None, room: Vec::new() }
+    }
+
+    /// Room for what the stage writes where it is called in place.
+    pub(super) fn room(&mut self) -> &mut Vec<u8> {
+        self.room.resize(self.plan.most_bytes as usize, 0);
+        &mut self.room
     }
 }
 
@@ -124,18 +155,22 @@ pub struct StepStats {
     pub cost_ns: Histogram<u64>,
 }
 
+impl StepStats {
+    /// Notes a call that took `used_ns` of processor time.
+    pub(super) fn note(&mut self, used_ns: Time, verdict: &Verdict) {
+        self.calls += 1;
+        let _ = self.cost_ns.record(used_ns.max(0) as u64);
+        if let Verdict::Failed(text) = verdict {
+            self.failures += 1;
+            self.error.get_or_insert_with(|| text.clone());
+        }
+    }
+}
+
 impl Default for StepStats {
     fn default() -> Self {
         Self { calls: 0, failures: 0, overruns: 0, error: None, cost_ns: histogram() }
     }
-}
-
-fn hook(
-    run: &CodePlan,
-    kind: StepKind,
-    python: &mut dyn code::PythonCode,
-) -> Result<Box<dyn Hook>, RunError> {
-    code::hook(run, kind == StepKind::Decode, kind == StepKind::Code, python)
 }
 
 /// A histogram of nanoseconds with three digits up to a minute.

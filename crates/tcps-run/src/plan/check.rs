@@ -30,6 +30,9 @@ impl Plan {
                 below(&format!("flows.{}: component", flow.name), visit.component, components)?;
             }
             flow.path.windows(2).try_for_each(|w| self.check_step(flow, &w[0], &w[1]))?;
+            if !(flow.authority.is_finite() && flow.authority >= 0.0) {
+                return Err(RunError::new(format!("flows.{}.authority: it must be 0 or more", flow.name)));
+            }
             self.check_verify(flow)?;
             self.check_raw(flow)?;
         }
@@ -97,8 +100,10 @@ impl Plan {
     }
 }
 
-/// Whether a step's code writes values; a C function may write bytes anywhere.
+/// Whether a step's code writes values; a C function may write bytes anywhere, and what a worker measures goes nowhere.
 fn writes_values(step: &StepPlan) -> bool {
     let native = |kind| kind != CodeKind::Library;
-    step.kind != StepKind::Decode && step.run.as_ref().is_some_and(|run| native(run.kind))
+    step.worker.is_none()
+        && step.kind != StepKind::Decode
+        && step.run.as_ref().is_some_and(|run| native(run.kind))
 }

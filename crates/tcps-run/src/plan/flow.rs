@@ -29,6 +29,9 @@ pub struct FlowPlan {
     /// Larger is more urgent (priority scheduling of cores).
     #[serde(default)]
     pub priority: i32,
+    /// Its weight in a robot that several operators command.
+    #[serde(default = "one")]
+    pub authority: f64,
     /// A send holds the flow's next sample at that component until the first link has taken the packet.
     #[serde(default)]
     pub blocking_send: bool,
@@ -47,6 +50,10 @@ pub struct FlowPlan {
     pub playout: Option<Value>,
     /// The components on the way, source first.
     pub path: Vec<VisitPlan>,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 /// Directions.
@@ -149,7 +156,7 @@ pub struct VisitPlan {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepPlan {
-    /// `decode`, `kinematics`, `inverse_kinematics`, `predict`, `sense`, `feedback`, `code` or `work`.
+    /// `decode`, `kinematics`, `inverse_kinematics`, `predict`, `sense`, `feedback`, `code`, `work`, `capture` or `show`.
     pub kind: StepKind,
     /// The code; absent for `work`, which only costs.
     #[serde(default)]
@@ -166,6 +173,20 @@ pub struct StepPlan {
     /// Whether a periodic stage hands a sample on when it comes, and ticks only where none does.
     #[serde(default)]
     pub on_arrival: bool,
+    /// It works in a thread of its own; absent: in the loop.
+    #[serde(default)]
+    pub worker: Option<WorkerPlan>,
+}
+
+/// The worker of a stage that takes long: a camera, a codec, a display.
+// [DECISIONS 1]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerPlan {
+    /// Samples that may wait for it or be in its hands; one more is dropped.
+    pub queue: u16,
+    /// Most bytes of a sample that it is given or gives out.
+    pub most_bytes: u32,
 }
 
 /// Kinds of stages.
@@ -188,4 +209,8 @@ pub enum StepKind {
     Code,
     /// Only costs.
     Work,
+    /// A tick to a picture or a piece of sound.
+    Capture,
+    /// A picture or a piece of sound to the operator, and what was measured on it.
+    Show,
 }

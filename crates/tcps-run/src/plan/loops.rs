@@ -28,11 +28,12 @@ impl Plan {
 
     /// Whether any node runs Python code.
     pub fn runs_python(&self) -> bool {
-        (0..self.nodes.len() as u16).any(|n| self.loops(n).iter().any(|s| self.needs_python(n, s)))
+        let needs = |n: u16| self.loops(n).into_iter().any(move |s| self.needs_python(n, &s) > Need::None);
+        (0..self.nodes.len() as u16).any(needs)
     }
 
-    /// Whether a loop at a node runs Python code.
-    pub fn needs_python(&self, node: u16, sessions: &[u16]) -> bool {
+    /// What of a loop at a node is Python code.
+    pub fn needs_python(&self, node: u16, sessions: &[u16]) -> Need {
         let here = |c: u16| {
             let c = &self.components[c as usize];
             c.node == node && sessions.contains(&c.session)
@@ -40,20 +41,60 @@ impl Plan {
         let agent = |code: &CodePlan| code.params.get("agent")?.get("kind").map(|kind| kind == "python");
         let python = |code: &CodePlan| code.kind == CodeKind::Python || agent(code).unwrap_or(false);
         let visits = self.flows.iter().flat_map(|f| &f.path).filter(|v| here(v.component));
+        let steps = visits.flat_map(|v| &v.steps).filter(|s| s.run.as_ref().is_some_and(python));
+        let (aside, inside): (Vec<_>, Vec<_>) = steps.partition(|s| s.worker.is_some());
         let mut robots = self.components.iter().filter(|c| c.node == node && sessions.contains(&c.session));
         let transport = |c: &ChannelPlan| CodePlan::named(&c.transport, Value::Null);
         let mut channels =
             self.channels.iter().filter(|c| (c.a == node || c.b == node) && sessions.contains(&c.session));
-        channels.any(|c| python(&transport(c)))
-            || visits.flat_map(|v| &v.steps).any(|s| s.run.as_ref().is_some_and(python))
-            || robots.any(|c| c.robot.as_ref().is_some_and(|r| python(&r.run)))
+        let inside = channels.any(|c| python(&transport(c)))
+            || !inside.is_empty()
+            || robots.any(|c| c.robot.as_ref().is_some_and(|r| python(&r.run)));
+        match (inside, aside.is_empty()) {
+            (true, _) => Need::Loop,
+            (false, false) => Need::Workers,
+            (false, true) => Need::None,
+        }
     }
+}
+
+/// What of a loop is Python code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// Nothing.
+    None,
+    /// Stages in threads of their own only: the loop itself never waits for the interpreter.
+    Workers,
+    /// Something that the loop calls itself.
+    Loop,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_loop_needs_the_interpreter_only_for_what_it_calls_itself() {
+        let need = |worker: Value, robot: Value| {
+            let plan: Plan = serde_json::from_value(json!({
+                "name": "p", "seed": 1, "duration_ns": 1, "sessions": ["a"], "nodes": [{"name": "left"}],
+                "components": [{"name": "eye", "kind": "x", "session": 0, "node": 0, "robot": robot}],
+                "flows": [{"name": "f", "session": 0, "direction": "backward", "period_ns": 1, "codec": "raw",
+                           "source": {"kind": "generated", "bytes": 0}, "sink": {"kind": "count"},
+                           "path": [{"component": 0, "steps": [
+                               {"kind": "capture", "run": {"kind": "python", "name": "m", "symbol": "C"}, "worker": worker}]}]}],
+            }))
+            .expect("a plan");
+            plan.needs_python(0, &[0])
+        };
+        let worker = json!({"queue": 2, "most_bytes": 100});
+        let robot =
+            json!({"run": {"kind": "python", "name": "m", "symbol": "R"}, "period_ns": 1, "senses": 1});
+        assert_eq!(need(worker.clone(), Value::Null), Need::Workers);
+        assert_eq!(need(Value::Null, Value::Null), Need::Loop);
+        assert_eq!(need(worker, robot), Need::Loop);
+    }
 
     #[test]
     fn sessions_that_share_a_robot_share_its_loop() {
@@ -70,6 +111,7 @@ mod tests {
             "flows": [flow(0, 0, 2), flow(1, 1, 2)],
         }))
         .expect("a plan");
+        assert!(!plan.runs_python());
         assert_eq!(plan.loops(0), [[0], [1]]);
         assert_eq!(plan.loops(1), [vec![0, 1], vec![2]]);
     }

@@ -18,9 +18,12 @@ mod place;
 mod real;
 
 pub use code::{CodeKind, CodePlan};
-pub use flow::{Codec, Direction, FlowPlan, Repeat, SinkPlan, SourcePlan, StepKind, StepPlan, VisitPlan};
+pub use flow::{
+    Codec, Direction, FlowPlan, Repeat, SinkPlan, SourcePlan, StepKind, StepPlan, VisitPlan, WorkerPlan,
+};
+pub use loops::Need;
 pub use network::{Action, ChannelPlan, EventPlan, ProbePlan, SyncPlan};
-pub use place::{ComponentPlan, Interrupts, NodePlan, RobotPlan, Scheduling};
+pub use place::{Authority, ComponentPlan, Interrupts, NodePlan, RobotPlan, Scheduling};
 pub use real::{Isolation, RealPlan, Waiting};
 
 use serde::Deserialize;

@@ -93,4 +93,18 @@ pub struct RobotPlan {
     pub period_ns: Time,
     /// Room for sensed values.
     pub senses: u16,
+    /// Whom it obeys, where several operators command it.
+    #[serde(default)]
+    pub authority: Authority,
+}
+
+/// Whom a robot with several operators obeys.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Authority {
+    /// The mean of all, by the weights of their flows.
+    #[default]
+    Weight,
+    /// The one that holds the token: it passes on when its holder is silent, or rests while another moves.
+    Token,
 }

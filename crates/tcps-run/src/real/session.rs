@@ -8,12 +8,13 @@ use super::{
     ring::Producer,
     socket::{Received, Socket, MAX_DATAGRAM},
     wait::{privileges, Detach, Waiter},
+    worker::Crew,
 };
 use crate::{
     code::PythonCode,
     error::RunError,
     node::{histogram, Node},
-    outside::{Outside, Started, Work},
+    outside::{Outcome, Outside, Started, Task, Work},
     pcapng::Datagram,
     plan::{Isolation, Plan},
     report::{quantiles, Boundary, RealSelf, Report, Spread},
@@ -37,7 +38,7 @@ pub const DRAIN_NS: Time = 500 * MS;
 /// How long it reads, after that, what is there already.
 const LAST_NS: Time = 500 * MS;
 /// A pause that marks the run as disturbed.
-pub(super) const GAP_NS: Time = MS;
+pub(crate) const GAP_NS: Time = MS;
 /// Rows a ring holds: over a second of 64,000 rows/s.
 const RING_ROWS: u64 = 1 << 16;
 
@@ -59,6 +60,7 @@ pub struct SessionLoop {
     sockets: Sockets,
     ring: Producer,
     capture: Option<Capture>,
+    crew: Crew,
     /// Whether events leave their rows here.
     notes_events: bool,
 }
@@ -85,6 +87,9 @@ struct Outer {
     clock: RunClock,
     ring: Producer,
     capture: Option<Capture>,
+    crew: Crew,
+    /// What workers have done, on its way to the node.
+    outcomes: Vec<Outcome>,
     sockets: Vec<Socket>,
     /// Socket, peer and its node, per channel.
     routes: Vec<Option<(usize, SocketAddr, u16)>>,
@@ -104,7 +109,8 @@ impl SessionLoop {
         files: &Files,
         python: &mut dyn PythonCode,
     ) -> Result<Self, RunError> {
-        let node = Node::new(plan, id, Some(sessions), python)?;
+        let mut node = Node::new(plan, id, Some(sessions), python)?;
+        let crew = Crew::new(node.take_workers())?;
         let ip = namespace::address(&plan.real, id);
         let mut sockets = Sockets { all: Vec::new(), channels: Vec::new() };
         for (c, channel) in plan.channels.iter().enumerate() {
@@ -118,7 +124,7 @@ impl SessionLoop {
         let notes_events = notes_events(plan, id, sessions);
         let ring = Producer::create(&files.ring, RING_ROWS)?;
         let capture = files.capture.as_deref().map(|path| Capture::create(path, plan)).transpose()?;
-        Ok(Self { id, node, sockets, ring, capture, notes_events })
+        Ok(Self { id, node, sockets, ring, capture, crew, notes_events })
     }
 
     /// Where the loop can be reached: addresses of its channels, and that for everything else.
@@ -145,8 +151,8 @@ impl SessionLoop {
         stop: &AtomicBool,
         detach: &mut dyn Detach,
     ) -> Report {
-        let Self { id, mut node, sockets, ring, capture, notes_events } = self;
-        let fds: Vec<_> = sockets.all.iter().map(Socket::fd).collect();
+        let Self { id, mut node, sockets, ring, capture, crew, notes_events } = self;
+        let fds: Vec<_> = sockets.all.iter().map(Socket::fd).chain(crew.fd()).collect();
         let mut waiter = Waiter::new(&fds, plan.real.waiting, plan.real.spin_ns);
         let mut routes = vec![None; plan.channels.len()];
         for (i, &c) in sockets.channels.iter().enumerate().filter(|(_, c)| **c != NONE) {
@@ -159,6 +165,8 @@ impl SessionLoop {
             clock: RunClock::new(start),
             ring,
             capture,
+            crew,
+            outcomes: Vec::new(),
             sockets: sockets.all,
             routes,
             asides: Asides::new(plan, peers.asides),
@@ -180,6 +188,10 @@ impl SessionLoop {
             let mut idle = true;
             for i in waiter.ready() {
                 idle = false;
+                if i == world.sockets.len() {
+                    world.collect(&mut node);
+                    continue;
+                }
                 let Some(got) = world.sockets[i].receive(&mut buffer) else { continue };
                 account.strangers +=
                     !world.take(&mut node, i, sockets.channels[i], got, &buffer, &mut account) as u64;
@@ -236,6 +248,16 @@ impl Outer {
         true
     }
 
+    /// Hands what workers have done to the node.
+    fn collect(&mut self, node: &mut Node) {
+        let mut outcomes = std::mem::take(&mut self.outcomes);
+        self.crew.collect(&mut outcomes);
+        for outcome in outcomes.drain(..) {
+            node.finished(self.clock.now(), outcome, self);
+        }
+        self.outcomes = outcomes;
+    }
+
     /// Sends a datagram, and notes how long that took.
     fn send(&mut self, socket: usize, peer: SocketAddr, datagram: &Datagram<'_>) {
         let begun = monotonic_ns();
@@ -286,6 +308,10 @@ impl Outside for Outer {
             std::hint::spin_loop();
         }
         Work::Done(self.clock.now())
+    }
+
+    fn delegate(&mut self, worker: u16, task: Task) -> Result<(), Task> {
+        self.crew.give(worker, task)
     }
 
     fn start(&mut self, now: Time) -> Started {
@@ -387,6 +413,7 @@ impl Account {
         cpu_ns: Time,
         detach: &dyn Detach,
     ) -> Report {
+        world.crew.end();
         let mut report = Report::default();
         let name = &plan.nodes[id as usize].name;
         let fault = world.capture.take().and_then(Capture::finish);

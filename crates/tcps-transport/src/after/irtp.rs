@@ -149,7 +149,10 @@ impl Irtp {
         if class & AGAIN == 0 && self.arrivals.is_new(sequence) {
             self.had = self.had.wrapping_add(1);
         }
-        self.next_report_ns.get_or_insert(now + self.report_ns);
+        // There is nothing to report as long as all that came was sent again.
+        if self.arrivals.newest.is_some() {
+            self.next_report_ns.get_or_insert(now + self.report_ns);
+        }
     }
 
     fn report(&mut self, now: Time) {

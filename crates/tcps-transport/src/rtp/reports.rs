@@ -26,6 +26,8 @@ use tcps_wire::{
 
 /// Intervals of silence after which a source counts no more.
 const SILENT_INTERVALS: i64 = 5;
+/// Packets that one NACK brings at most, so that a small datagram from anybody causes no flood.
+const MOST_ASKED: usize = 64;
 
 /// RTCP of an endpoint.
 #[derive(Debug)]
@@ -305,7 +307,7 @@ impl Reports {
                 let feedback = Feedback::parse(packet)?;
                 self.feedbacks += u64::from(packet.count == NACK && feedback.kind == TRANSPORT);
                 if let Some(flow) = outbound.iter_mut().find(|o| o.ssrc == feedback.media) {
-                    feedback.nacked().for_each(|lost| flow.send_again(lost, out));
+                    feedback.nacked().take(MOST_ASKED).for_each(|lost| flow.send_again(lost, out));
                 }
             }
             xr::XR => self.extended(at, packet, outbound)?,

@@ -9,6 +9,10 @@ use tcps_wire::telehaptic;
 
 /// Bytes of sound and picture in a fragment. [PROTOCOLS 2.1]
 pub(super) const MEDIA_BYTES: usize = 58;
+/// Payload of a datagram that no path cuts.
+const MTU_BYTES: u32 = 1200;
+/// Room that sound and picture leave for a haptic sample.
+const HAPTIC_BYTES: u32 = 200;
 
 /// What links account for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +40,8 @@ impl Accounting {
 pub(super) struct Options {
     pub(super) accounting: Accounting,
     pub(super) media_bytes: usize,
+    /// Payload of a datagram above which a packet is sent before it is full.
+    pub(super) mtu_bytes: usize,
     pub(super) order: Order,
 }
 
@@ -48,12 +54,16 @@ impl Options {
             Some(_) => Order::Strict,
             None => member.order,
         };
+        let mtu_bytes = params.integer("mtu_bytes", 300..=65_507)?.unwrap_or(MTU_BYTES);
         Ok(Self {
             accounting: Accounting {
                 overhead_bytes: params.integer("overhead_bytes", 0..=65_535)?,
                 strict: params.boolean("strict_two_subheaders")?.unwrap_or(false),
             },
-            media_bytes: params.integer("media_bytes", 1..=1000)?.map_or(MEDIA_BYTES, |n| n as usize),
+            media_bytes: params
+                .integer("media_bytes", 1..=mtu_bytes - HAPTIC_BYTES)?
+                .map_or(MEDIA_BYTES, |n| n as usize),
+            mtu_bytes: mtu_bytes as usize,
             order,
         })
     }

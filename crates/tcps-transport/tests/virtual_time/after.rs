@@ -316,6 +316,35 @@ fn visual_haptic_multiplexing_keeps_to_the_capacity() {
     assert!(burst > 2000, "a whole frame at once");
 }
 
+/// [PROTOCOLS 3.4] What force leaves of the capacity is what an encoder may use: nine tenths of all of it in silence, of
+/// 368 kbit/s beside 1000 packets of 79 B a second, and of all of it again when force is silent.
+#[test]
+fn visual_haptic_multiplexing_tells_what_is_left_for_pictures() {
+    let params = json!({"capacity_bps": 1_000_000, "overhead_bytes": 67});
+    let mut pair = pair("visual-haptic", params, RTT);
+    let left_kbps = |pair: &Pair<Boxed, Boxed>| {
+        let bps = pair.client.endpoint.0.allowance_bps(2).unwrap();
+        (bps / 1e3).round()
+    };
+    assert_eq!((left_kbps(&pair), pair.client.endpoint.0.allowance_bps(1)), (900.0, None));
+    let mut second = |from: u32, force_too: bool| {
+        for index in from..from + 2000 {
+            pair.run_until(Time::from(index) * MS);
+            if index % 40 == 0 {
+                pair.send(meta(2, index / 40, pair.time), &[0; 200]);
+            }
+            if force_too {
+                pair.send(meta(1, index, pair.time), &force(index));
+            }
+        }
+        left_kbps(&pair)
+    };
+    let beside_force = second(0, true);
+    assert!((beside_force - 0.9 * 368.0).abs() < 5.0, "{beside_force}");
+    let alone = second(2000, false);
+    assert!(alone > 890.0, "{alone}");
+}
+
 /// A network that delivers most datagrams twice spoils no frame: a first part that comes again is nothing new.
 #[test]
 fn repeated_parts_leave_frames_whole() {

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.config.compile import builtins, moments
+from tcpsbed.config.compile import builtins, media, moments
 from tcpsbed.config.compile.book import Book, Instance
 from tcpsbed.config.compile.chain import derive
 from tcpsbed.config.compile.channels import Channels
@@ -48,6 +48,7 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool 
     book = Book(scenario, Path(inputs_dir), rehearsal=rehearsal)
     for way in book.ways:
         way.path = derive(book, way)
+        media.check(book, way)
     if not book.ways:
         raise scenario.error(("flows",), "found no flows", "one flow or more, such as [flows.kinematic]")
     network = Network(book)
@@ -65,6 +66,20 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool 
     }
     check_routes(network, _needs(book, plan))
     return plan
+
+
+def compile_network(scenario: Scenario, inputs_dir: str | Path) -> dict[str, Any]:
+    """The network of a scenario alone, with its background traffic; vertices are its nodes, then the rest.
+
+    Raises
+    ------
+    ConfigError
+        If something in it does not exist or does not fit together.
+    """
+    book = Book(scenario, Path(inputs_dir))
+    network = Network(book)
+    background, recordings = traffic(book, network)
+    return _network(network, background) | {"recordings": recordings}
 
 
 def check(scenario: Scenario) -> dict[str, Any]:
@@ -132,6 +147,7 @@ def _flows(book: Book, channels: Channels) -> list[dict[str, Any]]:
                 "stop_ns": flow.stop_ns,
                 "dscp": flow.dscp,
                 "priority": flow.priority,
+                "authority": flow.authority,
                 "blocking_send": flow.blocking_send,
                 "buffers": flow.buffers,
                 "codec": codec(flow),

@@ -11,6 +11,7 @@ from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
 from tcpsbed.config.units import DIMENSIONS, Dimension, parameters
 from tcpsbed.errors import ConfigError
+from tcpsbed.robots import ROBOTS
 
 _ALLOWED = {
     "transport": "parameters that the transport has (docs/scenario.md)",
@@ -27,7 +28,7 @@ def known() -> dict[str, list[str]]:
     except ImportError:
         return {}
     names: dict[str, list[str]] = _tcps.builtins()
-    return names
+    return names | {"robots": [*names["robots"], *ROBOTS]}
 
 
 def check(scenario: Scenario, key: Key, name: str, kind: str, others: str = "") -> str:

@@ -2,7 +2,7 @@
 
 | string | what runs |
 |---|---|
-| `"zoh"` | a built-in |
+| `"zoh"` | a built-in, or a robot of `tcpsbed.robots` |
 | `"./libmine.so:predict"` | a C function in a shared library |
 | `"mymod:fast"`, `"./mymod.py:Zoh"` | a function or class in Python; the module may be a file beside the scenario |
 | `"./hand.onnx"` | a learned model, run by onnxruntime |
@@ -25,6 +25,7 @@ from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
 from tcpsbed.config.units import parameters
 from tcpsbed.errors import ConfigError
+from tcpsbed.robots import ROBOTS
 
 _LIBRARY = re.compile(r".*\.(so(\.\d+)*|dylib|dll)")
 _FORMS = '"./lib.so:function" or "module:name"'
@@ -54,13 +55,15 @@ def code(
     if kind == "hook" and text == _SUPERVISOR and "agent" in params:
         params = params | {"agent": _agent(book, (*key[:-1], "params", "agent"), params["agent"])}
     place, colon, symbol = text.rpartition(":")
-    if not colon:
+    if not colon and kind == "robot" and text in ROBOTS:
+        plan = {"kind": "python", "name": ROBOTS[text][0], "symbol": ROBOTS[text][1]}
+    elif not colon:
         plan = _builtin(scenario, key, text, kind)
     elif _LIBRARY.fullmatch(place):
         plan = _library(scenario, key, place, symbol)
     else:
         plan = _python(scenario, key, place, symbol)
-    if book.rehearsal or plan["kind"] == "builtin":
+    if book.rehearsal or not colon:
         name = f"{plan['name']}:{plan['symbol']}" if "symbol" in plan else plan["name"]
         builtins.rehearse(scenario, (*key[:-1], "params") if params else key, kind, name, params, stage)
     return plan | {"params": parameters(params)}

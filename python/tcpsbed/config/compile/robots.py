@@ -8,6 +8,7 @@ from tcpsbed.config.compile.book import Book, Instance
 from tcpsbed.config.compile.code import code
 from tcpsbed.config.compile.sources import codec
 from tcpsbed.config.origin import Key
+from tcpsbed.robots import FILES, ROBOTS
 
 _SENSES = 16
 _BYTES = {"f32": 4, "f64": 8}
@@ -23,8 +24,18 @@ def robot(book: Book, instance: Instance) -> dict[str, Any] | None:
         raise book.scenario.error(
             key, f"found a robot at a {instance.kind}", "a robot at a tactile-teleoperator"
         )
-    run = code(book, (*key, "run"), model.run, "robot", model.params)
-    return {"run": run, "period_ns": model.period_ns, "senses": model.senses or _senses(book, instance)}
+    params = _located(book, model.params) if model.run in ROBOTS else model.params
+    run = code(book, (*key, "run"), model.run, "robot", params)
+    senses = model.senses or _senses(book, instance)
+    return {"run": run, "period_ns": model.period_ns, "senses": senses, "authority": model.authority}
+
+
+def _located(book: Book, params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters with the files that they name looked for beside the scenario."""
+    named = {
+        key: params[key] for key in FILES if isinstance(params.get(key), str) and set(params[key]) & set("./")
+    }
+    return params | {key: str((book.scenario.folder / file).resolve()) for key, file in named.items()}
 
 
 def _senses(book: Book, instance: Instance) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tcpsbed.config.compile.book import Book, Way
 from tcpsbed.config.compile.files import existing, read
+from tcpsbed.config.compile.media import media
 from tcpsbed.config.model.flow import Flow, Frames, Generated, Recording, RobotSource, Sizes
 
 _BYTES = {"f32": 4, "f64": 8}
@@ -16,7 +17,7 @@ def codec(flow: Flow) -> str:
     """How the values of a flow become bytes."""
     if flow.codec is not None:
         return flow.codec
-    if isinstance(flow.source, Frames | Sizes):
+    if isinstance(flow.source, Frames | Sizes) or flow.picture is not None or flow.sound is not None:
         return "raw"
     generated = flow.source is None or isinstance(flow.source, Generated)
     return "raw" if generated and (flow.sample_bytes or 0) % 4 else "f32"
@@ -82,6 +83,8 @@ class Sources:
 
     def _plan(self, way: Way) -> dict[str, Any]:
         source = way.model.source
+        if media(way):
+            return {"kind": "generated", "bytes": 0}  # a tick; the capture makes a frame of it
         if isinstance(source, Recording):
             return self._values(way, source)
         if isinstance(source, Frames):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tcpsbed.config.compile import media
 from tcpsbed.config.compile.book import Book, Instance, Way
 from tcpsbed.config.compile.chain import on_path
 from tcpsbed.config.compile.code import code
@@ -12,7 +13,9 @@ from tcpsbed.config.compile.spans import dist
 from tcpsbed.config.model.code import Hook
 from tcpsbed.config.origin import Key
 
-_ORDER = ("decode", "kinematics", "inverse_kinematics", "predict", "sense", "feedback", "work", "code")
+_ORDER = (
+    "capture", "decode", "kinematics", "inverse_kinematics", "predict", "sense", "feedback", "work", "code", "show"
+)  # fmt: skip
 _DIRECTIONS = {
     "kinematics": "forward",
     "inverse_kinematics": "forward",
@@ -48,7 +51,7 @@ class Stages:
 
     def steps(self, way: Way, place: int) -> list[Step]:
         """The steps at a place on a flow's way, in order."""
-        steps: list[Step] = []
+        steps = media.steps(self.book, way, place)
         for name, hook in self.book.scenario.hooks.items():
             if way.id in self._flows(hook) and place in self._places(hook, way):
                 self._used.add(name)

@@ -41,11 +41,13 @@ class Robot(Table):
 
     shorthand: ClassVar[str | None] = "run"
     run: str
-    """A built-in robot such as "arm", `./lib.so:function` or `module:Class`."""
+    """A built-in robot such as "arm" or "mujoco-arm", or `module:Class`."""
     period_ns: Period = Field(1_000_000, alias="period")
     """The time between its steps."""
     senses: StrictInt | None = Field(None, ge=1, le=65535)
     """Most values that it senses; absent: those of the flow that it feeds."""
+    authority: Literal["weight", "token"] = "weight"
+    """Whom it obeys, where several operators command it: the mean by the weights of their flows, or who has the token."""
     params: Parameters = Field({})
     """Its parameters; quantities arrive in SI with the unit in their name."""
 

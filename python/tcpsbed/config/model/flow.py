@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from tcpsbed.config.model.code import Transport
+from tcpsbed.config.model.media import Picture, Sound
 from tcpsbed.config.model.table import AnyNames, Table
 from tcpsbed.config.units import (
     Dscp,
@@ -167,6 +168,10 @@ class Flow(Table):
     """Size of a generated sample."""
     source: Source | None = None
     """Where samples come from; absent: the robot for a haptic flow from one, else generated."""
+    picture: Picture | None = None
+    """Pictures of a camera in place of samples."""
+    sound: Sound | None = None
+    """Sound of a microphone in place of samples."""
     sink: Literal["count", "robot", "verify"] | None = None
     """Where they go; absent: the robot for values that reach one, a checksum for frames, else a counter."""
     playout: Playout | None = None
@@ -185,6 +190,8 @@ class Flow(Table):
     """Code point: a number or a name such as "EF"."""
     priority: StrictInt = 0
     """Larger is more urgent (priority scheduling of cores)."""
+    authority: FiniteFloat = Field(1.0, ge=0)
+    """Its weight in a robot that several operators command; 0 looks on."""
     blocking_send: StrictBool = False
     """Whether a send holds the flow's next sample until the first link has taken the packet."""
     buffers: StrictInt | None = Field(None, ge=1, le=1_000_000)

@@ -70,10 +70,12 @@ impl Detector {
         let falls = m_ms < self.before_ms;
         self.before_ms = m_ms;
         self.over_ns = if m_ms > self.gamma_ms { self.over_ns.saturating_add(gone_ns) } else { 0 };
-        let signal = match () {
-            () if m_ms > self.gamma_ms && self.over_ns >= OVERUSE_NS && !falls => Signal::Over,
-            () if m_ms < -self.gamma_ms => Signal::Under,
-            () => Signal::Normal,
+        let signal = if m_ms > self.gamma_ms && self.over_ns >= OVERUSE_NS && !falls {
+            Signal::Over
+        } else if m_ms < -self.gamma_ms {
+            Signal::Under
+        } else {
+            Signal::Normal
         };
         self.adapt(m_ms.abs(), gone_ns as f64 / 1e6);
         signal
@@ -139,12 +141,11 @@ impl Gcc {
     /// Rates of a window, once it is over.
     // [PROTOCOLS 12.5]
     fn count(&mut self, now: Time, arrival: &Arrival) {
-        match arrival.arrived_ns {
-            Some(_) => {
-                (self.window.bytes, self.window.came) =
-                    (self.window.bytes + f64::from(arrival.wire_bytes), self.window.came + 1.0)
-            }
-            None => self.window.lost += 1.0,
+        if arrival.arrived_ns.is_some() {
+            self.window.bytes += f64::from(arrival.wire_bytes);
+            self.window.came += 1.0;
+        } else {
+            self.window.lost += 1.0;
         }
         let gone_ns = now.saturating_sub(self.window.began_ns);
         if gone_ns < WINDOW_NS {
@@ -153,11 +154,14 @@ impl Gcc {
         let w = std::mem::replace(&mut self.window, Window { began_ns: now, ..Window::default() });
         self.incoming_bps = Some(w.bytes * 8e9 / gone_ns as f64);
         let share = w.lost / (w.came + w.lost).max(1.0);
-        self.by_loss_bps = self.by_loss_bps.map(|bps| match () {
-            () if share < 0.02 => self.rates.within(1.05 * bps, BETA),
-            () if share > 0.1 => self.rates.within(bps * (1.0 - 0.5 * share), BETA),
-            () => bps,
-        });
+        let factor = if share < 0.02 {
+            1.05
+        } else if share > 0.1 {
+            1.0 - 0.5 * share
+        } else {
+            1.0
+        };
+        self.by_loss_bps = self.by_loss_bps.map(|bps| self.rates.within(factor * bps, BETA));
     }
 
     // [PROTOCOLS 12.5]

@@ -53,7 +53,7 @@ pub(crate) struct Member {
 /// The keys that every member has, and some more.
 macro_rules! keys {
     ($($key:literal),*) => {
-        &["overhead_bytes", "strict_two_subheaders", "media_bytes", "multiplexer", $($key),*]
+        &["overhead_bytes", "strict_two_subheaders", "media_bytes", "mtu_bytes", "multiplexer", $($key),*]
     };
 }
 

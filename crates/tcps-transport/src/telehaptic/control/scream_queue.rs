@@ -133,11 +133,14 @@ impl Target {
         let mean = self.norms.iter().sum::<f64>() / n;
         let variance = self.norms.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / n;
         let fitting_ns = (mean + variance.sqrt()) * self.least_ns;
-        match () {
-            () if self.loss_events > LOSS_EVENTS => 1.5 * fitting_ns,
-            () if variance < CALM_VARIANCE => fitting_ns,
-            () if fitting_ns < self.least_ns => (0.5 * self.now_ns).max(fitting_ns),
-            () => 0.9 * self.now_ns,
+        if self.loss_events > LOSS_EVENTS {
+            1.5 * fitting_ns
+        } else if variance < CALM_VARIANCE {
+            fitting_ns
+        } else if fitting_ns < self.least_ns {
+            (0.5 * self.now_ns).max(fitting_ns)
+        } else {
+            0.9 * self.now_ns
         }
     }
 }

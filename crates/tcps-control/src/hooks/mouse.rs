@@ -1,0 +1,144 @@
+//! Kinematics `mouse`: a mouse with a wheel moves the tool of an arm, or steers a belt.
+//!
+//! ```text
+//! in    x (to the right), y (down; pixels), left button (0 or 1), counts of the wheel, all since the start
+//! out   x, y, z (m), pitch, roll (rad), the wheel's value
+//!
+//! right / left    the tool goes right / left (-y / +y)       moves count from sample to sample,
+//! up / down       the tool goes away / near (+x / -x);       the tool stays within its box
+//!                 with the left button held up / down (+z / -z)
+//! wheel           a state machine: a click up or down goes to the next or last of `values`, and no click counts
+//!                 within `rest_ms` after one that did
+//! ```
+//! Such a state machine is what runs in ms-embsys-app. Use: gripper `values = [0.032, 0.01]`, belt `[-0.1, 0, 0.1]`.
+
+use serde::Deserialize;
+use serde_json::Value;
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    time::{Time, MS},
+};
+
+use super::{emit, too_few};
+use crate::{
+    params::{not_negative, parse, positive},
+    vector::V3,
+};
+
+/// Parameters.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Way of the tool for a pixel, in m.
+    pub pixel_m: f64,
+    /// Where the tool begins, in m.
+    pub centre_m: V3,
+    /// How far it goes from there, either way, in m.
+    pub reach_m: V3,
+    /// Pitch and roll of the tool, in rad.
+    pub tool_rad: [f64; 2],
+    /// What the states of the wheel give out.
+    pub values: Vec<f64>,
+    /// The state at the start, from 0.
+    pub state: usize,
+    /// Time after a click in which no other counts, in ms.
+    pub rest_ms: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            pixel_m: 0.0002,
+            centre_m: [0.22, 0.0, 0.09],
+            reach_m: [0.06, 0.16, 0.075],
+            tool_rad: [std::f64::consts::FRAC_PI_2, 0.0],
+            values: vec![0.032, 0.01],
+            state: 0,
+            rest_ms: 50.0,
+        }
+    }
+}
+
+/// The hook.
+#[derive(Debug, Clone)]
+pub struct Mouse {
+    params: Params,
+    moved: V3,
+    wheel: Wheel,
+    last: Option<[f64; 2]>,
+}
+
+impl Mouse {
+    /// Reads its parameters.
+    pub fn new(params: &Value) -> Result<Self, String> {
+        let params: Params = parse(params)?;
+        positive("pixel_m", params.pixel_m)?;
+        not_negative("rest_ms", params.rest_ms)?;
+        for reach in params.reach_m {
+            not_negative("reach_m", reach)?;
+        }
+        let given = params.centre_m.iter().chain(&params.tool_rad).chain(&params.values);
+        if given.into_iter().any(|v| !v.is_finite()) {
+            return Err("centre_m, tool_rad, values: they must be finite".into());
+        }
+        if params.state >= params.values.len() {
+            return Err(format!("state = {}: of {} values", params.state, params.values.len()));
+        }
+        let wheel = Wheel { state: params.state, counts: None, clicked: None };
+        Ok(Self { params, moved: [0.0; 3], wheel, last: None })
+    }
+
+    /// The way of the pointer since the last sample.
+    fn go(&mut self, at: [f64; 2], button: bool) {
+        let [dx, dy] = self.last.map_or([0.0; 2], |last| [at[0] - last[0], at[1] - last[1]]);
+        self.last = Some(at);
+        let p = &self.params;
+        let (right, up) = (dx * p.pixel_m, -dy * p.pixel_m);
+        let way = if button { [0.0, -right, up] } else { [up, -right, 0.0] };
+        self.moved = std::array::from_fn(|i| (self.moved[i] + way[i]).clamp(-p.reach_m[i], p.reach_m[i]));
+    }
+}
+
+impl Hook for Mouse {
+    fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
+        if input.present == 0 {
+            return Verdict::Nothing;
+        }
+        let (&[x, y, ..], true) = (input.x(), input.x().iter().all(|v| v.is_finite())) else {
+            return too_few("x and y", input.x());
+        };
+        let button = input.x().get(2).is_some_and(|&b| b >= 0.5);
+        self.go([x, y], button);
+        let counts = input.x().get(3).copied().unwrap_or(0.0);
+        self.wheel.turn(counts, input.origin_ns, &self.params);
+        let ([cx, cy, cz], [mx, my, mz]) = (self.params.centre_m, self.moved);
+        let [pitch, roll] = self.params.tool_rad;
+        let value = self.params.values[self.wheel.state];
+        emit(output, &[cx + mx, cy + my, cz + mz, pitch, roll, value])
+    }
+}
+
+/// The state machine of the wheel.
+#[derive(Debug, Clone)]
+struct Wheel {
+    state: usize,
+    counts: Option<f64>,
+    clicked: Option<Time>,
+}
+
+impl Wheel {
+    fn turn(&mut self, counts: f64, now: Time, p: &Params) {
+        let clicks = self.counts.map_or(0.0, |before| counts - before);
+        self.counts = Some(counts);
+        let rests = self.clicked.is_some_and(|t| ((now - t) as f64) < p.rest_ms * MS as f64);
+        if clicks.abs() < 0.5 || rests {
+            return;
+        }
+        self.clicked = Some(now);
+        self.state = if clicks > 0.0 {
+            (self.state + 1).min(p.values.len() - 1)
+        } else {
+            self.state.saturating_sub(1)
+        };
+    }
+}

@@ -1,0 +1,213 @@
+//! Workers: stages that take long (cameras, codecs, displays) in threads of their own. [DECISIONS 1]
+//!
+//! ```text
+//! loop ──► bounded queue ──► worker: the stage's hook ──► bounded queue ──► loop, woken by a byte
+//! ```
+//! So many samples wait for a worker as its plan says, and one is in its hands; the loop never waits for it. It is made before its loop asks for privileges, and has none of them.
+
+use super::clock::thread_cpu_ns;
+use crate::{
+    error::RunError,
+    outside::{Outcome, Task},
+    plan::WorkerPlan,
+};
+use std::{
+    io::{Read, Write},
+    os::{
+        fd::{AsRawFd, RawFd},
+        unix::net::UnixStream,
+    },
+    sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+
+/// Most values that a stage may write.
+const MOST_VALUES: usize = 256;
+/// How long the end of a run waits for what workers have begun.
+const LAST: Duration = Duration::from_secs(2);
+
+/// The workers of a loop, by number.
+pub struct Crew {
+    workers: Vec<Worker>,
+    /// A byte for every outcome, and the end that bytes come from, so that it never reads as closed; `None` without workers.
+    bell: Option<(UnixStream, UnixStream)>,
+}
+
+/// A worker as its loop sees it.
+struct Worker {
+    tasks: SyncSender<Task>,
+    outcomes: Receiver<Outcome>,
+    thread: JoinHandle<()>,
+}
+
+impl Crew {
+    /// A thread for each hook.
+    pub fn new(hired: Vec<(Box<dyn Hook>, WorkerPlan)>) -> Result<Self, RunError> {
+        let fail = |e: std::io::Error| RunError::new(format!("no worker threads: {e}"));
+        let (woken, wakes) = UnixStream::pair().map_err(fail)?;
+        woken.set_nonblocking(true).map_err(fail)?;
+        wakes.set_nonblocking(true).map_err(fail)?;
+        let mut workers = Vec::new();
+        for (hook, plan) in hired {
+            let room = usize::from(plan.queue.max(1));
+            let (tasks, given) = sync_channel(room);
+            let (done, outcomes) = sync_channel(room);
+            let wakes = wakes.try_clone().map_err(fail)?;
+            let bench =
+                Bench { hook, values: vec![0.0; MOST_VALUES], bytes: vec![0; plan.most_bytes as usize] };
+            let body = move || bench.work(&given, &done, &wakes);
+            let thread = thread::Builder::new().name("worker".into()).spawn(body).map_err(fail)?;
+            workers.push(Worker { tasks, outcomes, thread });
+        }
+        let bell = (!workers.is_empty()).then_some((woken, wakes));
+        Ok(Self { workers, bell })
+    }
+
+    /// What becomes readable when there are outcomes; `None` without workers.
+    pub fn fd(&self) -> Option<RawFd> {
+        self.bell.as_ref().map(|(woken, _)| woken.as_raw_fd())
+    }
+
+    /// Gives a task to a worker; gives it back if its queue is full.
+    pub fn give(&mut self, worker: u16, task: Task) -> Result<(), Task> {
+        match self.workers.get(usize::from(worker)) {
+            Some(w) => w.tasks.try_send(task).map_err(|e| match e {
+                TrySendError::Full(task) | TrySendError::Disconnected(task) => task,
+            }),
+            None => Err(task),
+        }
+    }
+
+    /// Puts what has been done since the last call into `found`.
+    pub fn collect(&mut self, found: &mut Vec<Outcome>) {
+        let mut bytes = [0; 64];
+        if let Some((woken, _)) = &mut self.bell {
+            while woken.read(&mut bytes).is_ok_and(|n| n == bytes.len()) {}
+        }
+        for w in &self.workers {
+            found.extend(w.outcomes.try_iter());
+        }
+    }
+
+    /// Ends the workers; one that does not come to an end in time is left behind.
+    pub fn end(self) {
+        let threads: Vec<_> = self.workers.into_iter().map(|w| w.thread).collect();
+        let limit = Instant::now() + LAST;
+        while threads.iter().any(|t| !t.is_finished()) && Instant::now() < limit {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// A worker's own side.
+struct Bench {
+    hook: Box<dyn Hook>,
+    values: Vec<f64>,
+    bytes: Vec<u8>,
+}
+
+impl Bench {
+    /// Works until nobody has tasks any more.
+    fn work(mut self, tasks: &Receiver<Task>, done: &SyncSender<Outcome>, mut wakes: &UnixStream) {
+        while let Ok(task) = tasks.recv() {
+            if done.send(self.call(task)).is_err() {
+                return;
+            }
+            // A full socket wakes the loop as well.
+            let _ = wakes.write(&[1]);
+        }
+    }
+
+    fn call(&mut self, task: Task) -> Outcome {
+        let begun = thread_cpu_ns();
+        let input = HookIn::tick(task.now_ns, task.origin_ns, task.index, task.flow)
+            .with_sample(&[], &task.bytes)
+            .with_other(&task.told);
+        let mut output = HookOut::new(&mut self.values, &mut self.bytes);
+        let verdict = self.hook.call(&input, &mut output);
+        let (n, n_bytes) = output.written();
+        let mut bytes = task.bytes;
+        bytes.clear();
+        if verdict == Verdict::Emit {
+            bytes.extend_from_slice(&self.bytes[..n_bytes]);
+        }
+        let used_ns = thread_cpu_ns() - begun;
+        while thread_cpu_ns() - begun < task.cost_ns {
+            std::hint::spin_loop();
+        }
+        Outcome { job: task.job, verdict, values: self.values[..n].to_vec(), bytes, used_ns }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{plan::Waiting, real::clock::monotonic_ns, real::wait::Waiter};
+    use std::sync::mpsc::{channel, Sender};
+    use tcps_core::time::SECOND;
+
+    /// Gives back what it is given, once it is allowed to.
+    struct Gated(Receiver<()>);
+
+    impl Hook for Gated {
+        fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
+            if self.0.recv().is_err() {
+                return Verdict::Failed("no gate".into());
+            }
+            output.set_bytes(input.bytes());
+            output.set(&[input.now_ns as f64, input.other().iter().sum()]);
+            Verdict::Emit
+        }
+    }
+
+    fn crew(queue: u16) -> (Crew, Sender<()>) {
+        let (gate, gated) = channel();
+        let plan = WorkerPlan { queue, most_bytes: 8 };
+        (Crew::new(vec![(Box::new(Gated(gated)) as Box<dyn Hook>, plan)]).unwrap(), gate)
+    }
+
+    fn task(job: u32) -> Task {
+        let (bytes, told) = (vec![job as u8; 3], vec![1.0, 2.0]);
+        Task { job, now_ns: 7, origin_ns: 5, index: 0, flow: 0, bytes, told, cost_ns: 0 }
+    }
+
+    #[test]
+    fn outcomes_come_in_order_and_wake_the_loop() {
+        let (mut crew, gate) = crew(4);
+        for job in 0..4 {
+            crew.give(0, task(job)).unwrap();
+            gate.send(()).unwrap();
+        }
+        let mut waiter = Waiter::new(&[crew.fd().unwrap()], Waiting::Timer, 0);
+        let (mut found, limit) = (Vec::new(), monotonic_ns() + 10 * SECOND);
+        while found.len() < 4 && monotonic_ns() < limit {
+            waiter.wait(limit);
+            crew.collect(&mut found);
+        }
+        let seen: Vec<_> = found.iter().map(|o| (o.job, o.bytes.clone(), o.values.clone())).collect();
+        let want: Vec<_> = (0..4).map(|j| (j, vec![j as u8; 3], vec![7.0, 3.0])).collect();
+        assert_eq!(seen, want);
+        waiter.wait(0);
+        assert_eq!(waiter.ready().count(), 0, "every byte has been read");
+        crew.end();
+    }
+
+    #[test]
+    fn a_loop_without_workers_is_never_woken() {
+        assert_eq!(Crew::new(Vec::new()).unwrap().fd(), None);
+    }
+
+    #[test]
+    fn a_full_queue_gives_the_sample_back_at_once() {
+        let (mut crew, gate) = crew(2);
+        // One may be in the worker's hands already, so that there is room for a third.
+        let taken = (0..4).filter(|&j| crew.give(0, task(j)).is_ok()).count();
+        assert!((2..=3).contains(&taken), "{taken}");
+        assert_eq!(crew.give(0, task(9)).unwrap_err().bytes, [9; 3], "whole");
+        assert!(crew.give(1, task(0)).is_err(), "there is no such worker");
+        drop(gate);
+        crew.end();
+    }
+}

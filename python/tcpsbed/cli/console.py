@@ -1,0 +1,61 @@
+"""`tcpsbed console`: a real run with an operator at a browser."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tcpsbed.cli.failures import guarded
+from tcpsbed.cli.options import Duration, File, Out, Quiet, Seed, Sets, World, overrides
+
+HELP = """Run a scenario on real sockets with an operator at a browser.
+
+\b
+Example:
+  tcpsbed console scenarios/console.toml --duration "10 min"
+
+Prints an address on loopback that holds a token; whoever opens it sees pictures and force and moves the robot. The
+stages that join a run to the console are in docs/console.md.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("console", help=HELP)(guarded(console))
+
+
+def console(
+    file: File,
+    out: Out = None,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port on loopback; 0 takes a free one.")
+    ] = 0,
+    sets: Sets = None,
+    seed: Seed = None,
+    duration: Duration = None,
+    quiet: Quiet = False,
+) -> None:
+    """Serves a run; see HELP."""
+    from tcpsbed import config
+    from tcpsbed.cli.run import watched
+    from tcpsbed.console.server import Console
+    from tcpsbed.media.line import VARIABLE
+
+    scenario = config.load(file, overrides(sets, seed, duration))
+    with tempfile.TemporaryDirectory(prefix="tcpsbed-console-") as folder:
+        os.environ[VARIABLE] = folder  # for the node processes of this run
+        served = Console(Path(folder), port)
+        served.start()
+        print(f"console: {served.address}", flush=True)
+        try:
+            outcome = watched(scenario, World.real, out, quiet=quiet, samples=False)
+        finally:
+            served.stop()
+            del os.environ[VARIABLE]
+    print(f"run: {outcome.folder}")
+    if outcome.stopped:
+        raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {outcome.folder}")

@@ -1,0 +1,73 @@
+"""What the operator does and feels in the browser, as hooks of the flows of a run.
+
+| `run` | kind | what it does |
+|---|---|---|
+| `tcpsbed.console.hooks:Hand` | `kinematics` at the operator | gives x, y, z (m), button, wheel, when it moved (s) |
+| `tcpsbed.console.hooks:Feel` | `feedback` | shows the force, and passes it on |
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpsbed.errors import HookError
+from tcpsbed.media.line import FORCE, FromConsole, ToConsole
+
+Floats = NDArray[np.float64]
+
+PER_FORCE = 20
+"""Samples of force for one that is shown: 50 a second of 1 kHz."""
+
+
+class Hand:
+    """The hand in the browser, as a position before the robot, then button, wheel and the moment of its last event.
+
+    Nearer and further in the browser is x (to the front), right and left is y (to the left), up and down is z.
+
+    Parameters
+    ----------
+    rest
+        Where the hand is when the pointer is in the middle, x, y, z in metres.
+    reach
+        Metres from the middle to the edge.
+    """
+
+    def __init__(self, rest: list[float] | None = None, reach: float = 0.1) -> None:
+        self.rest = [0.0, 0.0, 0.0] if rest is None else [float(v) for v in rest]
+        if len(self.rest) != 3:
+            raise HookError(f"Hand: found {len(self.rest)} values of rest; allowed: x, y, z")
+        self.reach = float(reach)
+        self.console = FromConsole()
+        self.seen_ns, self.when_s = 0, 0.0
+
+    def __call__(self, t_ns: int, index: int, x: Floats | None, other: Floats, y: Floats) -> int:
+        """The newest state of the hand."""
+        state = self.console.newest()
+        right, up, further = state[:3]
+        for i, moved in enumerate((further, -right, up)):
+            y[i] = self.rest[i] + self.reach * moved
+        y[3], y[4] = state[3], state[4]
+        if self.console.at_ns != self.seen_ns:
+            self.seen_ns = self.console.at_ns
+            self.when_s = (t_ns - (time.monotonic_ns() - self.seen_ns)) / 1e9
+        y[5] = self.when_s
+        return 6
+
+
+class Feel:
+    """Shows the force that comes back."""
+
+    def __init__(self) -> None:
+        self.console = ToConsole()
+
+    def __call__(self, t_ns: int, index: int, x: Floats | None, other: Floats, y: Floats) -> int:
+        """Passes the force on and shows one sample in twenty."""
+        if x is None:
+            return 0
+        if index % PER_FORCE == 0:
+            self.console.send(FORCE, index, t_ns, np.asarray(x[:3], dtype="<f8").tobytes())
+        y[: len(x)] = x
+        return len(x)

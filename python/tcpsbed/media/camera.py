@@ -1,0 +1,211 @@
+"""Cameras: where pictures come from. A frame is uint8 of shape (height, width, 3), red, green, blue.
+
+A camera has `frame(t_ns, index) -> frame`; one that gives the same for the same index is `repeatable`, so that a
+display can compare what it shows with what was taken.
+
+| `camera` | frames |
+|---|---|
+| `"test"` | a walk over a landscape whose spectrum falls with 1/f, seen through a lens |
+| a video file | its pictures, in a circle (package `av`) |
+| `module:Class` | the user's: `frame(t_ns, index)`, `render(camera, width, height)`, or an iterable of `(t_ns, frame)` |
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpsbed import hooks
+from tcpsbed.errors import HookError
+from tcpsbed.media.packages import need
+
+Frame = NDArray[np.uint8]
+
+LANDSCAPE = 512
+"""Side of the landscape of the test camera, in picture elements; it goes on at its edges."""
+LENS = 0.08
+"""Cycles in a picture element at which the lens of the test camera lets through 1/e of the contrast."""
+STEP = 3
+"""Picture elements that the test camera walks from frame to frame."""
+DISPARITY = 12
+"""Picture elements between the two eyes of the test camera."""
+MOST_FRAMES = 100_000
+"""Most pictures of a video file."""
+
+
+class Camera(Protocol):
+    """Something that gives frames."""
+
+    repeatable: bool
+    taken_ns: int | None
+    """When the newest frame was taken, where that is not the moment at which it was asked for."""
+
+    def frame(self, t_ns: int, index: int) -> Frame:
+        """The frame of a moment and a number."""
+        ...
+
+
+def open_camera(
+    name: str, width: int, height: int, stereo: bool, params: Mapping[str, Any] | None = None
+) -> Camera:
+    """The camera that a scenario names.
+
+    Parameters
+    ----------
+    name
+        `test`, a video file, or `module:Class`.
+    width, height
+        Of the picture of one eye.
+    stereo
+        Whether a frame is two pictures side by side: shape (height, 2 * width, 3).
+    params
+        Further parameters of the user's class.
+
+    Raises
+    ------
+    HookError
+        If there is no such camera, or it cannot be opened.
+    """
+    if name == "test":
+        return TestCamera(width, height, stereo)
+    module, colon, symbol = name.rpartition(":")
+    if colon:
+        return UserCamera(module, symbol, width, height, stereo, params or {})
+    return Clip(Path(name), width, height, stereo)
+
+
+class TestCamera:
+    """A walk over a landscape of noise with a 1/f amplitude spectrum (Field 1987, of natural pictures)."""
+
+    repeatable = True
+    taken_ns: int | None = None
+
+    def __init__(self, width: int, height: int, stereo: bool) -> None:
+        self.width, self.height, self.stereo = width, height, stereo
+        self.land = np.pad(_landscape(), ((0, height), (0, width), (0, 0)), mode="wrap")
+
+    def frame(self, t_ns: int, index: int) -> Frame:
+        """The frame with a number; the moment does not matter."""
+        if not self.stereo:
+            return self._eye(index, 0)
+        return np.concatenate([self._eye(index, 0), self._eye(index, DISPARITY)], axis=1)
+
+    def _eye(self, index: int, shift: int) -> Frame:
+        top, left = STEP * index // 2 % LANDSCAPE, (STEP * index + shift) % LANDSCAPE
+        return self.land[top : top + self.height, left : left + self.width]
+
+
+@cache
+def _landscape() -> Frame:
+    """A square of three colours that repeats itself."""
+    random = np.random.default_rng(1987)
+    f = np.fft.fftfreq(LANDSCAPE)
+    radius = np.hypot(f[:, None], f[None, :])
+    fall = np.exp(-((radius / LENS) ** 2)) / np.maximum(radius, 1.0 / LANDSCAPE)
+    shared = random.standard_normal((LANDSCAPE, LANDSCAPE))
+    planes = []
+    for _ in range(3):
+        noise = shared + 0.2 * random.standard_normal((LANDSCAPE, LANDSCAPE))
+        plane = np.fft.ifft2(np.fft.fft2(noise) * fall).real
+        planes.append((plane - plane.mean()) / plane.std())
+    return np.clip(np.stack(planes, axis=-1) * 36.0 + 128.0, 0.0, 255.0).astype(np.uint8)
+
+
+class Clip:
+    """The pictures of a video file, from the first on and in a circle."""
+
+    repeatable = True
+    taken_ns: int | None = None
+
+    def __init__(self, path: Path, width: int, height: int, stereo: bool) -> None:
+        av = need("av", f"the video file {path.name}", "av")
+        if not path.is_file():
+            raise HookError(
+                f'found "{path}", but there is no such file; allowed: "test", a video file, module:Class'
+            )
+        try:
+            with av.open(str(path)) as file:
+                taken = [
+                    frame.reformat(width=width, height=height, format="rgb24").to_ndarray()
+                    for frame, _ in zip(file.decode(video=0), range(MOST_FRAMES), strict=False)
+                ]
+        except (av.error.FFmpegError, IndexError, ValueError) as error:
+            raise HookError(f"{path}: cannot be decoded ({error}); allowed: a file with pictures") from None
+        if not taken:
+            raise HookError(f"{path}: found no picture; allowed: a file with pictures")
+        self.frames: list[Frame] = taken
+        self.stereo = stereo
+
+    def frame(self, t_ns: int, index: int) -> Frame:
+        """The picture with a number, twice side by side for two eyes."""
+        frame = self.frames[index % len(self.frames)]
+        return np.concatenate([frame, frame], axis=1) if self.stereo else frame
+
+
+class UserCamera:
+    """A camera of the user's: `frame(t_ns, index)`, `render(camera, width, height)`, or an iterable of `(t_ns, frame)`."""
+
+    repeatable = False
+    taken_ns: int | None = None
+
+    def __init__(
+        self, module: str, symbol: str, width: int, height: int, stereo: bool, params: Mapping[str, Any]
+    ) -> None:
+        self.name = f"{module}:{symbol}"
+        made = hooks.find(module, symbol)
+        try:
+            self.object: Any = made(**_wanted(made, width, height, stereo), **params)
+        except Exception as error:  # the user's code may fail in any way
+            raise HookError(f"camera {self.name}: {type(error).__name__}: {error}") from error
+        self.width, self.height, self.stereo = width, height, stereo
+        self.pictures: Iterator[tuple[int, Any]] | None = None
+        if not hasattr(self.object, "frame") and not hasattr(self.object, "render"):
+            if not hasattr(self.object, "__iter__"):
+                raise HookError(
+                    f"camera {self.name}: found neither frame(t_ns, index) nor render(camera, width, height), and it is "
+                    "no iterable; allowed: one of these"
+                )
+            self.pictures = iter(self.object)
+
+    def frame(self, t_ns: int, index: int) -> Frame:
+        """The next frame.
+
+        Raises
+        ------
+        HookError
+            If it has another shape than the scenario says, or there is none any more.
+        """
+        frame = np.asarray(self._taken(t_ns, index), dtype=np.uint8)
+        want = (self.height, self.width * (2 if self.stereo else 1), 3)
+        if frame.shape != want:
+            raise HookError(f"camera {self.name}: found a frame of shape {frame.shape}; allowed: {want}")
+        return frame
+
+    def _taken(self, t_ns: int, index: int) -> Any:
+        if self.pictures is not None:
+            try:
+                self.taken_ns, picture = next(self.pictures)
+                return picture
+            except StopIteration:
+                raise HookError(f"camera {self.name}: has no more pictures") from None
+        if hasattr(self.object, "frame"):
+            return self.object.frame(t_ns, index)
+        eyes = ("left", "right") if self.stereo else ("camera",)
+        return np.concatenate([self.object.render(eye, self.width, self.height) for eye in eyes], axis=1)
+
+
+def _wanted(made: Any, width: int, height: int, stereo: bool) -> dict[str, Any]:
+    """What of the scenario a class takes: `width`, `height`, `stereo`, or `cameras` with the names of two eyes."""
+    offered: dict[str, Any] = {"width": width, "height": height, "stereo": stereo}
+    takes = inspect.signature(made).parameters
+    if stereo and "cameras" in takes:
+        offered["cameras"] = ("left", "right")
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in takes.values()):
+        return offered
+    return {name: value for name, value in offered.items() if name in takes}

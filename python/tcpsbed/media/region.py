@@ -1,0 +1,123 @@
+"""A region of interest: a part of the picture that is sent better than the rest, and the rest less often.
+
+```text
+ flags | x | y | width | height | bytes of the background | background | region
+   1   | 2 | 2 |   2   |   2    |            4            |            |          (network order)
+```
+Flag 1: the region is raw. Without a background in it, a frame is laid over the last background that came. The size of
+the region is the knob between raw and compressed that Al-Mouhamed et al. leave open. [PROTOCOLS 7]
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpsbed.errors import HookError
+from tcpsbed.media.codecs import Bytes, Codec, Frame, Jpeg
+
+HEAD = struct.Struct("!BHHHHI")
+RAW = 1
+CELL = 16
+"""Side of the cells in which motion is looked for, in picture elements."""
+
+
+class Regions:
+    """A codec around another one that codes the background."""
+
+    def __init__(self, background: Codec, width: int, height: int, region: Mapping[str, Any]) -> None:
+        self.background = background
+        self.shape = (height, width)
+        self.box = (int(region["x"]), int(region["y"]), int(region["width"]), int(region["height"]))
+        self.every, self.raw = int(region["every"]), int(region["quality"]) == 100
+        self.inside = Jpeg(self.box[2], self.box[3], 1.0, int(region["quality"]))
+        self.tracker = Tracker(self.box, self.shape) if region["track"] else None
+        self.count = 0
+        self.last: Frame | None = None
+
+    def encode(self, frame: Frame) -> bytes:
+        """The region, and with every so many frames the background."""
+        if self.tracker is not None:
+            self.box = self.tracker.follow(frame)
+        x, y, width, height = self.box
+        part = frame[y : y + height, x : x + width]
+        inside = part.tobytes() if self.raw else self.inside.encode(part)
+        around = bytes(self.background.encode(frame)) if self.count % self.every == 0 else b""
+        self.count += 1
+        return HEAD.pack(RAW if self.raw else 0, x, y, width, height, len(around)) + around + inside
+
+    def decode(self, data: Bytes) -> Frame | None:
+        """The region laid over the newest background; none before the first of these."""
+        if len(data) < HEAD.size:
+            raise HookError(f"region: found {len(data)} B; allowed: {HEAD.size} or more")
+        flags, x, y, width, height, size = HEAD.unpack(data[: HEAD.size].tobytes())
+        rest = data[HEAD.size :]
+        fits = x + width <= self.shape[1] and y + height <= self.shape[0]
+        if size > len(rest) or not fits or (width, height) != self.box[2:]:
+            raise HookError(
+                f"region: found {width} x {height} at {x}, {y} with {size} of {len(rest)} B; allowed: its size"
+            )
+        if size:
+            self.last = self.background.decode(rest[:size])
+        if self.last is None:
+            return None
+        frame = np.array(self.last)
+        frame[y : y + height, x : x + width] = self._part(rest[size:], flags & RAW != 0)
+        return frame
+
+    def _part(self, data: Bytes, raw: bool) -> Frame:
+        width, height = self.box[2:]
+        if not raw:
+            return self.inside.decode(data)
+        if len(data) != 3 * width * height:
+            raise HookError(f"region: found {len(data)} B; allowed: {3 * width * height} B")
+        return data.reshape(height, width, 3)
+
+    def aim(self, bitrate_bps: float) -> None:
+        """The background takes what the region leaves."""
+        self.background.aim(bitrate_bps)
+
+
+class Tracker:
+    """Moves a box of constant size to where the picture changes most, a cell at a time so that it does not tremble."""
+
+    def __init__(self, box: tuple[int, int, int, int], shape: tuple[int, int]) -> None:
+        self.box, self.shape = box, shape
+        self.before: NDArray[np.float64] | None = None
+
+    def follow(self, frame: Frame) -> tuple[int, int, int, int]:
+        """The box for this frame."""
+        cells = _cells(frame)
+        if self.before is not None:
+            change = np.abs(cells - self.before)
+            change[change < 4.0] = 0.0  # noise of a camera
+            if change.sum() > 0.0:
+                self._move(change)
+        self.before = cells
+        return self.box
+
+    def _move(self, change: NDArray[np.float64]) -> None:
+        """Half of the way to the centre of the change, within the picture."""
+        x, y, width, height = self.box
+        rows, columns = np.indices(change.shape)
+        total = change.sum()
+        middle = (columns * change).sum() / total, (rows * change).sum() / total
+        wanted = [(m + 0.5) * CELL - side / 2 for m, side in zip(middle, (width, height), strict=True)]
+        most = (self.shape[1] - width, self.shape[0] - height)
+        moved = [
+            int(np.clip(round((a + 0.5 * (b - a)) / CELL) * CELL, 0, limit))
+            for a, b, limit in zip((x, y), wanted, most, strict=True)
+        ]
+        self.box = (moved[0], moved[1], width, height)
+
+
+def _cells(frame: Frame) -> NDArray[np.float64]:
+    """Mean brightness of square cells; what is left at the right and lower edge is left out."""
+    rows, columns = frame.shape[0] // CELL, frame.shape[1] // CELL
+    part = frame[: rows * CELL, : columns * CELL].mean(axis=2)
+    cells: NDArray[np.float64] = part.reshape(rows, CELL, columns, CELL).mean(axis=(1, 3))
+    return cells

@@ -1,0 +1,16 @@
+"""Recordings that experiments take and that are no part of the project: in the folder that TCPSBED_DATA names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tcpsbed.reproduce.expected import TREE
+
+DATA = Path(os.environ.get("TCPSBED_DATA", TREE.parent / "shared" / "data"))
+"""The folder; without the variable, one beside the source tree."""
+
+
+def absent(what: str) -> str:
+    """Why an item cannot be reproduced without a recording."""
+    return f"needs {what} (set TCPSBED_DATA)"

@@ -1,0 +1,19 @@
+"""Robots in Python that a scenario names like built-in ones: one file each, one line in `ROBOTS`.
+
+A robot is an object with ``step(t_ns, command, sense) -> values written``; what it needs is imported when one is made.
+"""
+
+from __future__ import annotations
+
+ROBOTS: dict[str, tuple[str, str]] = {
+    "mujoco-arm": ("tcpsbed.robots.arm", "Arm"),
+    "mujoco-conveyor": ("tcpsbed.robots.conveyor", "Conveyor"),
+    "mujoco-model": ("tcpsbed.robots.model", "Model"),
+    "coppeliasim": ("tcpsbed.robots.coppelia", "CoppeliaSim"),
+    "microscope": ("tcpsbed.robots.microscope", "Microscope"),
+    "pottery": ("tcpsbed.robots.pottery", "Pottery"),
+}
+"""Module and class of each robot, by the name that scenarios use."""
+
+FILES = ("archive", "file", "publish", "scene", "surface")
+"""Parameters of these robots that may name a file, relative to the scenario; a bare name is one that ships."""

@@ -1,0 +1,252 @@
+"""Pictures of a robot at a rate, drawn in a process of their own so that no loop waits for them.
+
+```text
+robot ── state ──► cell ──► renderer: draws every period ── pictures in turn ──► reader: (t_ns, picture)
+```
+A robot that can be drawn has ``show(state)`` and ``render(camera, width, height)``; it publishes its state in a cell
+(parameter `publish`). In virtual time the robot's own ``render`` is called instead, at a cost that the scenario names.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tcpsbed.errors import HookError, TcpsbedError
+from tcpsbed.robots import ROBOTS
+from tcpsbed.robots.cell import Cell
+from tcpsbed.robots.host import own_line, tell
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Picture = NDArray[np.uint8]
+
+RING = 4
+"""Pictures that are kept: a reader has as many periods less one to take each."""
+READY_S = 50.0
+"""Longest time that the first picture may take."""
+
+
+class CameraSource:
+    """An iterator over (t_ns, picture), with the moments of the state that each picture shows.
+
+    Parameters
+    ----------
+    robot
+        `module:Class`, or a name of `tcpsbed.robots.ROBOTS`.
+    params
+        Its parameters, without `publish`.
+    state
+        The file that the running robot publishes its state in.
+    cameras
+        One camera, or the two of a stereo pair: then pictures lie side by side, left first.
+    width, height
+        Size of one camera's picture in pixels.
+    rate_hz
+        Pictures a second; those that cannot be drawn in time are left out. None: one whenever the next is asked for.
+
+    Raises
+    ------
+    HookError
+        If the robot, its camera or what draws is missing; names the remedy.
+    """
+
+    def __init__(
+        self,
+        robot: str,
+        params: dict[str, Any],
+        state: str,
+        *,
+        cameras: tuple[str, ...] = ("left",),
+        width: int = 640,
+        height: int = 480,
+        rate_hz: float | None = 30.0,
+    ) -> None:
+        self.width, self.height = width * len(cameras), height
+        self._bytes, self._asks = self.width * height * 3, rate_hz is None
+        pictures = os.memfd_create("tcpsbed-pictures")
+        try:
+            os.ftruncate(pictures, RING * self._bytes)
+            self._memory = mmap.mmap(pictures, RING * self._bytes)
+            self._child = subprocess.Popen(
+                [sys.executable, "-m", "tcpsbed.robots.camera", str(pictures)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                pass_fds=(pictures,),
+                text=True,
+            )
+        finally:
+            os.close(pictures)
+        asked = {
+            "robot": robot,
+            "params": params,
+            "state": state,
+            "cameras": list(cameras),
+            "width": width,
+            "height": height,
+            "rate_hz": rate_hz,
+        }
+        assert self._child.stdin is not None
+        with suppress(BrokenPipeError):
+            self._child.stdin.write(json.dumps(asked) + "\n")
+            self._child.stdin.flush()
+        said = self._hear(READY_S)
+        if "error" in said:
+            self.close()
+            raise HookError(said["error"])
+
+    def __iter__(self) -> Iterator[tuple[int, Picture]]:
+        return self
+
+    def __next__(self) -> tuple[int, Picture]:
+        if self._asks and self._child.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._child.stdin.write("next\n")
+                self._child.stdin.flush()
+        said = self._hear(None)
+        if "t_ns" not in said:
+            raise StopIteration
+        start = said["picture"] % RING * self._bytes
+        flat = np.frombuffer(self._memory, np.uint8, self._bytes, start).copy()
+        return said["t_ns"], flat.reshape(self.height, self.width, 3)
+
+    def close(self) -> None:
+        """Ends the renderer."""
+        if self._child.stdin is not None and not self._child.stdin.closed:
+            with suppress(BrokenPipeError):
+                self._child.stdin.close()
+        try:
+            self._child.wait(5)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+
+    def _hear(self, seconds: float | None) -> dict[str, Any]:
+        assert self._child.stdout is not None
+        if seconds is not None and not select.select([self._child.stdout], [], [], seconds)[0]:
+            return {"error": f"the process that draws said nothing for {seconds:g} s"}
+        line = self._child.stdout.readline()
+        if not line:
+            return {"error": f"the process that draws ended (status {self._child.wait()})"}
+        said: dict[str, Any] = json.loads(line)
+        return said
+
+
+class RobotCamera:
+    """A camera for a flow of pictures (docs/media.md): what the cameras of a robot see at the moment.
+
+    Parameters
+    ----------
+    width, height, stereo
+        As the flow says.
+    robot, params, state
+        As `CameraSource` takes them.
+    cameras
+        The camera, or the two of a pair; absent: `left`, or `left` and `right`.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        height: int,
+        stereo: bool,
+        robot: str,
+        state: str,
+        params: dict[str, Any] | None = None,
+        cameras: list[str] | None = None,
+    ) -> None:
+        eyes = tuple(cameras or (["left", "right"] if stereo else ["left"]))
+        self.source = CameraSource(
+            robot, params or {}, state, cameras=eyes, width=width, height=height, rate_hz=None
+        )
+
+    def frame(self, t_ns: int, index: int) -> Picture:
+        """The newest state, drawn."""
+        try:
+            return next(self.source)[1]
+        except StopIteration:
+            raise HookError("the process that draws ended") from None
+
+
+def draw(robot: Any, cameras: list[str], width: int, height: int) -> Picture:
+    """The pictures of several cameras side by side: height x (cameras * width) x 3 bytes."""
+    return np.concatenate([robot.render(camera, width, height) for camera in cameras], axis=1)
+
+
+def serve(robot: Any, asked: dict[str, Any], pictures: mmap.mmap, line: int) -> None:
+    """Draws the newest state every period, or whenever a line asks for it, until standard input ends."""
+    cell = Cell.open(asked["state"])
+    period_ns = round(1e9 / asked["rate_hz"]) if asked["rate_hz"] else None
+    due, number, t_ns = time.monotonic_ns(), 0, 0
+    while _go_on(period_ns):
+        if not cell.stands_for(asked["state"]):  # the robot was made again
+            cell = Cell.open(asked["state"])
+        newest = cell.read()
+        if newest is not None:
+            _, t_ns, state = newest
+            robot.show(state)
+        if newest is not None or period_ns is None:
+            picture = draw(robot, asked["cameras"], asked["width"], asked["height"])
+            start = number % RING * picture.size
+            pictures[start : start + picture.size] = picture.tobytes()
+            tell(line, picture=number, t_ns=t_ns)
+            number += 1
+        if period_ns is not None:
+            now = time.monotonic_ns()
+            due += max((now - due) // period_ns + 1, 1) * period_ns
+            time.sleep(max(due - now, 0) / 1e9)
+
+
+def _go_on(period_ns: int | None) -> bool:
+    """Whether there is a picture to draw; one that is asked for is waited for."""
+    if period_ns is None:
+        return bool(sys.stdin.readline())
+    return not select.select([sys.stdin], [], [], 0)[0]
+
+
+def _named(text: str) -> tuple[str, str]:
+    """Module and class of a robot."""
+    module, _, name = text.rpartition(":")
+    if module:
+        return module, name
+    if text not in ROBOTS:
+        raise HookError(f'found "{text}", which is no robot', allowed=f"{', '.join(ROBOTS)} or module:Class")
+    return ROBOTS[text]
+
+
+def main() -> None:
+    """The process that draws: what and of whom in a line on standard input, its memory by the argument."""
+    from tcpsbed import hooks
+
+    line = own_line()
+    asked = json.loads(sys.stdin.readline())
+    os.nice(5)  # loops come first
+    try:
+        robot = hooks.make(*_named(asked["robot"]), asked["params"])
+        if not (hasattr(robot, "show") and hasattr(robot, "render")):
+            raise HookError(
+                f"robot {asked['robot']} cannot be drawn", allowed="a robot with show(state) and render"
+            )
+        draw(robot, asked["cameras"], asked["width"], asked["height"])
+        Cell.open(asked["state"])
+    except TcpsbedError as error:
+        tell(line, error=str(error))
+        return
+    tell(line, ready=True)
+    size = len(asked["cameras"]) * asked["width"] * asked["height"] * 3
+    serve(robot, asked, mmap.mmap(int(sys.argv[1]), RING * size), line)
+
+
+if __name__ == "__main__":
+    main()

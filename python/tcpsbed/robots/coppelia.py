@@ -1,0 +1,159 @@
+"""Robot `coppeliasim`: joints of a model in CoppeliaSim, over its ZeroMQ remote API in lock step.
+
+```text
+setStepping(True), startSimulation          a step of the simulator for each step_s that has passed, never ahead
+command   targets of the joints, in the order given                          setJointTargetPosition
+sense     positions of the joints, then force x, y, z (N) of each sensor     getJointPosition, readForceSensor
+```
+The simulator only moves when it is told to (`step`), so that a run in virtual time stays deterministic on its side of
+the line and a run in real time shows how late it is.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from tcpsbed.errors import HookError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Values = NDArray[np.float64]
+
+MOST_STEPS = 100
+"""Steps that one call takes at most, so that a late call ends."""
+
+
+class CoppeliaSim:
+    """Joints and force sensors of an open scene.
+
+    Parameters
+    ----------
+    joints
+        Paths of joints in the scene, such as `/arm/joint1`.
+    sensors
+        Paths of force sensors.
+    host, port
+        Where the simulator listens.
+    tolerance
+        How near joints must be to where they were sent (rad or m) to have arrived.
+    patience_s
+        How long an answer may take.
+    """
+
+    own_process = True
+
+    def __init__(
+        self,
+        joints: list[str],
+        sensors: list[str] | None = None,
+        host: str = "localhost",
+        port: int = 23000,
+        tolerance: float = 0.01,
+        patience_s: float = 5.0,
+    ) -> None:
+        self._place = f"tcp://{host}:{port}"
+        self._sim = self._asked(lambda: _connected(host, port, patience_s))
+        self._joints = [self._handle(path) for path in joints]
+        self._sensors = [self._handle(path) for path in sensors or []]
+        self._step_s = float(self._asked(self._sim.getSimulationTimeStep))
+        if not (math.isfinite(self._step_s) and self._step_s > 0):
+            raise HookError(f"CoppeliaSim at {self._place} says that a step takes {self._step_s} s")
+        self.tick_ns = round(self._step_s * 1e9)
+        self.tolerance = tolerance
+        self._goal: list[float] = []
+        self._told: list[float] = []
+        self._begin_ns: int | None = None
+        self._steps = 0
+        self._positions = [0.0] * len(self._joints)
+        self._forces = [0.0] * 3 * len(self._sensors)
+
+    def step(self, t_ns: int, command: Values, sense: Values) -> int:
+        """Steps the simulator up to `t_ns`; writes what is sensed and says how many values these are."""
+        if self._begin_ns is None:
+            self._begin_ns = t_ns
+            self._begin()
+        wanted = [float(value) for value in command[: len(self._joints)]]
+        if all(map(math.isfinite, wanted)):
+            self._goal = wanted
+        behind = int((t_ns - self._begin_ns) / (self._step_s * 1e9) + 1e-9) - self._steps
+        self._steps += max(behind, 0)
+        for _ in range(min(behind, MOST_STEPS)):
+            self._go()
+        values = [*self._positions, *self._forces]
+        n = min(len(values), len(sense))
+        sense[:n] = values[:n]
+        return n
+
+    def arrived(self) -> bool:
+        """Whether all joints are where they were sent."""
+        pairs = zip(self._positions, self._goal, strict=False)
+        return all(abs(at - goal) <= self.tolerance for at, goal in pairs)
+
+    def close(self) -> None:
+        """Stops the simulation that it started."""
+        if self._begin_ns is not None:
+            self._begin_ns = None
+            with suppress(HookError):
+                self._asked(self._sim.stopSimulation)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_begin_ns"):
+            self.close()
+
+    def _begin(self) -> None:
+        self._asked(lambda: self._sim.setStepping(True))
+        self._asked(self._sim.startSimulation)
+        self._positions, self._forces = self._read_joints(), self._read_sensors()
+
+    def _go(self) -> None:
+        """One step of the simulator, with the newest goal."""
+        if self._goal != self._told:
+            for joint, goal in zip(self._joints, self._goal, strict=False):
+                self._asked(lambda j=joint, g=goal: self._sim.setJointTargetPosition(j, g))
+            self._told = list(self._goal)
+        self._asked(self._sim.step)
+        self._positions, self._forces = self._read_joints(), self._read_sensors()
+
+    def _read_joints(self) -> list[float]:
+        return [float(self._asked(lambda j=joint: self._sim.getJointPosition(j))) for joint in self._joints]
+
+    def _read_sensors(self) -> list[float]:
+        forces: list[float] = []
+        for sensor in self._sensors:
+            valid, force, _ = self._asked(lambda s=sensor: self._sim.readForceSensor(s))
+            forces += [float(f) for f in force] if valid else [0.0] * 3
+        return forces
+
+    def _handle(self, path: str) -> int:
+        return int(self._asked(lambda: self._sim.getObject(path)))
+
+    def _asked(self, ask: Any) -> Any:
+        """An answer of the simulator; whatever goes wrong is told with where it is and what to do."""
+        try:
+            return ask()
+        except HookError:
+            raise
+        except Exception as error:  # the client raises what the simulator says, and what ZeroMQ does
+            raise HookError(
+                f"CoppeliaSim at {self._place}: {type(error).__name__}: {error}",
+                allowed="a running CoppeliaSim whose scene has these objects (docs/coppeliasim.md)",
+            ) from None
+
+
+def _connected(host: str, port: int, patience_s: float) -> Any:
+    """The simulator's own interface `sim`."""
+    try:
+        from coppeliasim_zmqremoteapi_client import RemoteAPIClient
+    except ImportError as error:
+        raise HookError(
+            f"the client of CoppeliaSim cannot be imported ({error})",
+            allowed="pip install 'tcpsbed[coppeliasim]' first",
+        ) from None
+    client = RemoteAPIClient(host, port)
+    client.socket.rcvtimeo = client.socket.sndtimeo = round(1e3 * patience_s)
+    client.socket.linger = 0
+    return client.require("sim")

@@ -1,0 +1,215 @@
+"""A robot in a process of its own, on the machine's clock: its physics keeps its own tick, whatever the node does.
+
+```text
+node's loop ── command ──► cell ──► host: step(now, newest command) every tick
+            ◄── sense ──── cell ◄──
+```
+The node's loop only copies numbers: what it senses is the host's newest. The host ends with its node.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tcpsbed.errors import HookError, TcpsbedError
+from tcpsbed.robots.cell import Cell
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Values = NDArray[np.float64]
+
+ROOM = 256
+"""Most values of a command and of what is sensed."""
+READY_S = 50.0
+"""Longest time a host may take to load its robot."""
+PERIOD_NS = 1_000_000
+"""The tick of a robot that does not say its own (`tick_ns`)."""
+_ABOUT = 2
+_TIMER_SLACK = 29
+
+
+class Hosted:
+    """What the node's loop holds in place of the robot.
+
+    Parameters
+    ----------
+    module, name, params
+        The robot's class and its parameters.
+    """
+
+    def __init__(self, module: str, name: str, params: dict[str, Any]) -> None:
+        commands, senses = (os.memfd_create(f"tcpsbed-{what}") for what in ("command", "sense"))
+        try:
+            self._commands, self._senses = Cell(commands, ROOM), Cell(senses, _ABOUT + ROOM)
+            self._child = subprocess.Popen(
+                [sys.executable, "-m", "tcpsbed.robots.host", str(commands), str(senses)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                pass_fds=(commands, senses),
+                text=True,
+            )
+        finally:
+            os.close(commands)
+            os.close(senses)
+        assert self._child.stdin is not None
+        with suppress(BrokenPipeError):
+            self._child.stdin.write(json.dumps({"module": module, "name": name, "params": params}) + "\n")
+            self._child.stdin.flush()
+        said = self._hear(READY_S)
+        if "error" in said:
+            self.close()
+            raise HookError(said["error"])
+        self._arrived = True
+        self._command: Values = np.zeros(0)
+        self._changed = 0
+
+    def step(self, t_ns: int, command: Values, sense: Values) -> int:
+        """Hands the newest command over; writes what the host sensed last and says how many values these are."""
+        self._commands.write(t_ns - time.monotonic_ns(), command)
+        if not np.array_equal(command, self._command):
+            self._command, self._changed = command.copy(), self._commands.sequence
+        if self._child.poll() is not None:
+            raise HookError(self._hear(0.0)["error"])
+        newest = self._senses.read()
+        if newest is None:
+            return 0
+        _, _, values = newest
+        # To be where an older command sent it says nothing about this one.
+        self._arrived = bool(values[0]) and values[1] >= self._changed
+        n = min(len(values) - _ABOUT, len(sense))
+        sense[:n] = values[_ABOUT : _ABOUT + n]
+        return n
+
+    def arrived(self) -> bool:
+        """Whether the robot is where the newest command sent it."""
+        return self._arrived
+
+    def close(self) -> dict[str, Any]:
+        """Ends the host.
+
+        Returns
+        -------
+        dict
+            `ticks`, and `late_ns` with `p50`, `p99` and `max`: how late its loop woke; empty if it ended before.
+        """
+        if self._child.stdin is not None and not self._child.stdin.closed:
+            with suppress(BrokenPipeError):
+                self._child.stdin.close()
+        said = self._hear(2.0)
+        try:
+            self._child.wait(2)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+        return {} if "error" in said else said
+
+    def _hear(self, seconds: float) -> dict[str, Any]:
+        assert self._child.stdout is not None
+        if not select.select([self._child.stdout], [], [], seconds)[0]:
+            return {"error": f"the process of the robot said nothing for {seconds:g} s"}
+        line = self._child.stdout.readline()
+        if not line:
+            return {"error": f"the process of the robot ended (status {self._child.wait()})"}
+        said: dict[str, Any] = json.loads(line)
+        return said
+
+
+def serve(robot: Any, commands: Cell, senses: Cell, period_ns: int, line: int) -> dict[str, Any]:
+    """Steps a robot at its tick, from the beginning of the run on, until standard input ends.
+
+    Returns
+    -------
+    dict
+        What `Hosted.close` gives.
+    """
+    late_us = np.zeros(100_000, np.int64)
+    sense, ticks = np.zeros(ROOM), 0
+    senses.write(0, np.concatenate(([1.0, 0.0], sense[: robot.step(0, np.zeros(0), sense)])))
+    tell(line, ready=True)
+    due = time.monotonic_ns()
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        due += period_ns
+        time.sleep(max(due - time.monotonic_ns(), 0) / 1e9)
+        late = time.monotonic_ns() - due
+        late_us[min(max(late // 1000, 0), len(late_us) - 1)] += 1
+        ticks += 1
+        if late > period_ns:
+            due += late // period_ns * period_ns  # one step makes up for the ticks that were missed
+        newest = commands.read()
+        if newest is None:
+            continue
+        seen, offset_ns, command = newest
+        n = robot.step(due + offset_ns, command, sense)
+        arrived = float(robot.arrived()) if hasattr(robot, "arrived") else 1.0
+        senses.write(due + offset_ns, np.concatenate(([arrived, seen], sense[:n])))
+    return {"ticks": ticks, "late_ns": _spread(late_us)}
+
+
+def _spread(late_us: NDArray[np.int64]) -> dict[str, int]:
+    up_to = np.cumsum(late_us)
+    if up_to[-1] == 0:
+        return {}
+    at = {f"p{p}": int(np.searchsorted(up_to, p / 100 * up_to[-1])) for p in (50, 99)}
+    return {key: us * 1000 for key, us in (at | {"max": int(late_us.nonzero()[0][-1])}).items()}
+
+
+def own_line() -> int:
+    """The line to the process that started this one; what anybody prints goes to standard error from now on."""
+    line = os.dup(1)
+    os.dup2(2, 1)
+    return line
+
+
+def tell(line: int, **message: Any) -> None:
+    """A line of JSON for the process that started this one, which may be gone."""
+    with suppress(BrokenPipeError):
+        os.write(line, (json.dumps(message) + "\n").encode())
+
+
+def prompt() -> None:
+    """Asks for prompt wake-ups: no timer slack, SCHED_FIFO where it may be had, no garbage of what is there already."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_TIMER_SLACK, 1, 0, 0, 0)
+    with suppress(OSError, AttributeError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    gc.collect()
+    gc.freeze()
+
+
+def main() -> None:
+    """The host process: a robot named by a line on standard input, its cells by the arguments."""
+    from tcpsbed import hooks
+
+    line = own_line()
+    commands, senses = (int(text) for text in sys.argv[1:3])
+    asked = json.loads(sys.stdin.readline())
+    try:
+        robot = hooks.make_robot(asked["module"], asked["name"], asked["params"])
+    except TcpsbedError as error:
+        tell(line, error=str(error))
+        return
+    prompt()
+    period_ns = int(getattr(robot, "tick_ns", PERIOD_NS))
+    try:
+        told = serve(robot, Cell(commands, ROOM), Cell(senses, _ABOUT + ROOM), period_ns, line)
+    except Exception as error:  # the user's robot may fail in any way
+        told = {"error": f"the robot failed in its process: {type(error).__name__}: {error}"}
+    if hasattr(robot, "close"):
+        robot.close()
+    tell(line, **told)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""A robot in a process of its own keeps its tick, and pictures of it are drawn in another."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+
+import numpy as np
+import pytest
+
+from tcpsbed import session
+from tcpsbed.errors import HookError
+from tcpsbed.robots.camera import CameraSource
+from tcpsbed.robots.host import Hosted
+
+BEGUN = time.monotonic()
+ARM = ("tcpsbed.robots.arm", "Arm")
+START = np.array([0.0, 0.207, -0.305, 1.669, 0.0, 0.032])
+
+
+def turned(rad: float) -> np.ndarray:
+    """The start with the base turned."""
+    return START + np.array([rad, 0, 0, 0, 0, 0])
+
+
+@pytest.fixture(autouse=True)
+def simulator():
+    """MuJoCo, without which nothing here runs."""
+    if importlib.util.find_spec("mujoco") is None:
+        pytest.skip("needs mujoco")
+
+
+def driven(robot: Hosted, seconds: float, command: np.ndarray) -> np.ndarray:
+    """What is sensed after commanding for a while."""
+    sense, n, end = np.zeros(32), 0, time.monotonic() + seconds
+    while (now := time.monotonic()) < end:
+        n = robot.step(round((now - BEGUN) * 1e9), command, sense)
+        time.sleep(0.002)
+    return sense[:n]
+
+
+def test_the_host_steps_at_1_khz_whatever_its_node_does():
+    robot = Hosted(*ARM, {})
+    driven(robot, 0.5, START)
+    before = driven(robot, 0.3, START).copy()
+    time.sleep(0.5)  # the node is away; the robot goes on
+    after = driven(robot, 0.7, turned(0.5))
+    assert robot.arrived() and not np.allclose(before[5:8], after[5:8], atol=0.05)
+    told = robot.close()
+    assert told["ticks"] > 300, "of some 2000: a busy machine misses some"
+    assert told["late_ns"]["p50"] <= told["late_ns"]["p99"] <= told["late_ns"]["max"]
+
+
+def test_a_host_that_cannot_load_says_why():
+    with pytest.raises(HookError, match="no such model; allowed: an MJCF or URDF file"):
+        Hosted(*ARM, {"scene": "pik"})
+
+
+def test_a_host_that_died_is_told():
+    robot = Hosted(*ARM, {})
+    driven(robot, 0.2, START)
+    robot._child.kill()
+    robot._child.wait()
+    with pytest.raises(HookError, match="process of the robot ended"):
+        driven(robot, 0.5, turned(0.5))
+    assert robot.close() == {}
+
+
+def test_pictures_come_at_their_rate_beside_the_physics(tmp_path):
+    state = str(tmp_path / "state")
+    robot = Hosted(*ARM, {"publish": state})
+    driven(robot, 0.2, START)
+    try:
+        camera = CameraSource(
+            "mujoco-arm", {}, state, cameras=("left", "right"), width=160, height=120, rate_hz=20
+        )
+    except HookError as error:
+        robot.close()
+        pytest.skip(str(error))
+    pictures = []
+    for i in range(12):
+        driven(robot, 0.05, turned(0.08 * i))
+        pictures.append(next(camera))
+    camera.close()
+    told = robot.close()
+    times, first, last = [t for t, _ in pictures], pictures[0][1], pictures[-1][1]
+    assert first.shape == (120, 320, 3) and times == sorted(set(times))
+    assert np.abs(first.astype(int) - last).mean() > 1, "the arm has moved"
+    assert told["ticks"] > 100, "of some 1000 beside the pictures"
+
+
+def test_a_camera_that_is_not_there_is_told(tmp_path):
+    robot = Hosted(*ARM, {"publish": str(tmp_path / "state")})
+    with pytest.raises(HookError, match=r"allowed: left, right, side|no picture can be drawn"):
+        CameraSource("mujoco-arm", {}, str(tmp_path / "state"), cameras=("top",), width=64, height=48)
+    with pytest.raises(HookError, match=r"cannot be read|no picture can be drawn"):
+        CameraSource("mujoco-arm", {}, str(tmp_path / "absent"), width=64, height=48)
+    robot.close()
+
+
+def test_pick_and_place_in_the_real_world(scenarios, tmp_path):
+    run = session.run(scenarios / "pick-and-place.toml", world="real", out=tmp_path, set=['duration="5 s"'])
+    assert run.summary["errors"] == []
+    assert run.flows["kinematic"]["delivered"] > 4000
+    assert run.flows["haptic"]["sent"] > 4000
+
+
+CHATTY = """
+class Chatty:
+    own_process = True
+
+    def step(self, t_ns, command, sense):
+        print("moving")
+        if len(command) and command[0] > 1:
+            raise ValueError("too far")
+        sense[0] = command[0] if len(command) else 0.0
+        return 1
+"""
+
+
+def test_a_robot_of_the_users_may_print_and_its_failure_is_told(tmp_path, capfd):
+    (tmp_path / "chatty.py").write_text(CHATTY)
+    robot = Hosted(str(tmp_path / "chatty.py"), "Chatty", {})
+    assert driven(robot, 0.3, np.array([0.5]))[0] == 0.5
+    with pytest.raises(HookError, match="the robot failed in its process: ValueError: too far"):
+        driven(robot, 2.0, np.array([1.5]))
+    robot.close()
+    assert "moving" in capfd.readouterr().err

@@ -1,0 +1,153 @@
+"""CoppeliaSim's remote API: the real client library against a server that answers as the public text of the protocol says.
+
+ZeroMQ, request and reply; a map in CBOR each. Request: `func`, `args`, `argsL`, `uuid`, and in the first one also `ver`,
+`lang`, `timeout`. Reply: `ret`, a list, or `err`. A reply with `func` is a call-back: `_*wait*_` is answered by
+`_*executed*_`, and `_*repeat*_` by the same request again.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from tcpsbed.errors import HookError
+from tcpsbed.hooks import make_robot
+from tcpsbed.robots import ROBOTS
+
+MS = 1_000_000
+NAMES = ("getObject", "getJointPosition", "setJointTargetPosition", "readForceSensor", "setStepping", "step")
+NAMES += ("startSimulation", "stopSimulation", "getSimulationTimeStep")
+
+
+class Simulator(threading.Thread):
+    """Joints that go a third of their way in each step of 5 ms, and a force sensor that feels the first joint."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        zmq = pytest.importorskip("zmq")
+        self.cbor = pytest.importorskip("cbor")
+        self.socket = zmq.Context().socket(zmq.REP)
+        self.port = self.socket.bind_to_random_port("tcp://127.0.0.1")
+        self.joints = {"/arm/a": 0.0, "/arm/b": 0.0}
+        self.targets = dict(self.joints)
+        self.requests: list[dict] = []
+        self.over = threading.Event()
+        self.steps, self.stepping, self.running, self.waits = 0, False, False, 0
+        self.start()
+
+    def run(self) -> None:
+        """Answers until the test is over."""
+        while not self.over.is_set():
+            if not self.socket.poll(50):
+                continue
+            request = self.cbor.loads(self.socket.recv())
+            self.requests.append(request)
+            self.socket.send(self.cbor.dumps(self.reply(request)))
+        self.socket.close(linger=0)
+
+    def reply(self, request: dict) -> dict:
+        """What the simulator says; a step first asks the client to wait, then to repeat."""
+        if request["func"] == "_*executed*_":
+            return {"func": "_*repeat*_", "args": []}
+        if request["func"] == "sim.step":
+            self.waits += 1
+            if self.waits % 2:
+                return {"func": "_*repeat*_", "args": []}
+        try:
+            return {"ret": self.call(request["func"], request["args"])}
+        except KeyError as error:
+            return {"err": f"object does not exist: {error}"}
+
+    def call(self, func: str, args: list) -> list:
+        """A function of the simulator."""
+        names = list(self.joints)
+        match func.removeprefix("sim."):
+            case "zmqRemoteApi.require":
+                return []
+            case "zmqRemoteApi.info":
+                return [{name: {"func": {}} for name in NAMES}]
+            case "getObject":
+                return [{"/arm/a": 0, "/arm/b": 1, "/arm/force": 7}[args[0]]]
+            case "getJointPosition":
+                return [self.joints[names[args[0]]]]
+            case "setJointTargetPosition":
+                self.targets[names[args[0]]] = args[1]
+                return []
+            case "readForceSensor":
+                return [1, [self.joints["/arm/a"], 0.0, 2.5], [0.0, 0.0, 0.0]]
+            case "setStepping":
+                self.stepping = args[0]
+                return [False]
+            case "startSimulation":
+                self.running = True
+                return [1]
+            case "stopSimulation":
+                self.running = False
+                return [1]
+            case "getSimulationTimeStep":
+                return [0.005]
+            case "step":
+                self.steps += 1
+                for name, goal in self.targets.items():
+                    self.joints[name] += (goal - self.joints[name]) / 3
+                return []
+        raise KeyError(func)
+
+
+@pytest.fixture
+def simulator():
+    """A server, where the client library is there."""
+    pytest.importorskip("coppeliasim_zmqremoteapi_client")
+    server = Simulator()
+    yield server
+    server.over.set()
+    server.join()
+
+
+def made(simulator: Simulator, **params):
+    """The robot at the server."""
+    given = {"joints": ["/arm/a", "/arm/b"], "sensors": ["/arm/force"], "host": "127.0.0.1"}
+    return make_robot(*ROBOTS["coppeliasim"], given | {"port": simulator.port} | params)
+
+
+def test_the_client_speaks_the_protocol(simulator):
+    robot = made(simulator)
+    assert not simulator.running, "to make a robot starts nothing"
+    robot.step(0, np.zeros(0), np.zeros(5))
+    first = simulator.requests[0]
+    assert first["ver"] == 2 and first["lang"] == "python" and first["timeout"] > 0
+    assert all({"func", "args", "argsL", "uuid"} <= set(request) for request in simulator.requests)
+    assert simulator.stepping is True and simulator.running and robot.tick_ns == 5 * MS
+
+
+def test_joints_go_where_they_are_sent_in_lock_step(simulator):
+    robot, sense = made(simulator), np.zeros(9)
+    assert robot.step(0, np.zeros(0), sense) == 5
+    for t_ms in range(0, 101):
+        n = robot.step(t_ms * MS, np.array([0.6, -0.3]), sense)
+    assert simulator.steps == 20, "100 ms are 20 steps, whatever the period of the robot"
+    assert n == 5 and sense[:2] == pytest.approx([0.6, -0.3], abs=0.001) and robot.arrived()
+    assert sense[2:5] == pytest.approx([0.6, 0.0, 2.5], abs=0.001)
+    told = [request for request in simulator.requests if request["func"] == "sim.setJointTargetPosition"]
+    assert len(told) == 2, "a goal is told once"
+    robot.step(101 * MS, np.array([np.nan, 0.0]), sense)
+    robot.step(110 * MS, np.zeros(0), sense)
+    assert simulator.targets == {"/arm/a": 0.6, "/arm/b": -0.3}
+    robot.close()
+    assert not simulator.running
+
+
+def test_an_object_that_is_not_there_is_told_in_the_simulators_words(simulator):
+    with pytest.raises(HookError, match=r"object does not exist: '/arm/c'; allowed: a running CoppeliaSim"):
+        made(simulator, joints=["/arm/c"])
+
+
+def test_a_simulator_that_cannot_be_reached_is_told_soon():
+    pytest.importorskip("coppeliasim_zmqremoteapi_client")
+    params = {"joints": [], "port": 1, "patience_s": 0.2}
+    with pytest.raises(
+        HookError, match=r"CoppeliaSim at tcp://localhost:1: .*allowed: a running CoppeliaSim"
+    ):
+        make_robot(*ROBOTS["coppeliasim"], params)

@@ -245,7 +245,9 @@ def _crossover(study: Study) -> None:
             f'links.line.rate="{mbps} Mbit/s"',
             *kinds[kind],
         ]
-        glass = study.run("stereo", settings, lambda run: run.summary["media"]["video"]["glass_to_glass_ms"])
+        glass = study.run(
+            "stereo", settings, lambda run: run.summary["media"]["sight/video"]["glass_to_glass_ms"]
+        )
         return float(glass["mean"])
 
     found = study.each(cases, one)

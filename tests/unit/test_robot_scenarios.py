@@ -11,7 +11,9 @@ import pytest
 from tcpsbed import session
 from tcpsbed.analysis import Run, signals
 from tcpsbed.errors import ConfigError
+from tcpsbed.robots.camera import RobotCamera
 from tcpsbed.robots.microscope import ROW
+from tcpsbed.robots.pottery import Pottery
 
 SENSE = "tactile-teleoperator.sense"
 
@@ -55,6 +57,16 @@ def test_the_object_is_carried_to_the_tray_and_both_wings_feel_it(scenarios, tmp
 def test_actuation_is_what_held_echoes_say(scenarios, tmp_path, simulator):
     run = ran(scenarios, tmp_path, "pick-and-place", 'duration="8 s"')
     assert run.summary["echo"]["kinematic"]["actuation_ms"]["mean"] > 1
+
+
+def test_a_wall_is_hard_and_a_body_is_soft(scenarios, tmp_path, simulator):
+    run = ran(scenarios, tmp_path, "explore")
+    t, sense = sensed(run)
+    force, tip = sense[:, 0], sense[:, 5]
+    free, wall, soft = (t > 4.6) & (t < 5.9), (t > 3) & (t < 3.4), (t > 7.5) & (t < 7.9)
+    assert (sense[free, :3] == 0).all()
+    assert force[wall].mean() < force[soft].mean() < -0.5, "both push back, towards the arm"
+    assert tip[wall].mean() < 0.322 and tip[soft].mean() > tip[wall].mean() + 0.003
 
 
 def test_the_mouse_lifts_the_object(scenarios, tmp_path, simulator):
@@ -124,3 +136,53 @@ def test_an_unknown_robot_is_answered_with_those_there_are(scenarios, tmp_path):
     sets = ['components.tactile-teleoperator.robot.run="microskope"']
     with pytest.raises(ConfigError, match=r'found "microskope"; allowed: .*microscope'):
         session.run(scenarios / "microscope.toml", out=tmp_path, set=sets)
+
+
+PICTURED = """
+name = "pictured"
+duration = "1 s"
+[components]
+tactile-operator = "hand"
+[components.tactile-teleoperator]
+node = "wheel"
+robot = {{ run = "pottery", senses = 8, params = {{ publish = "{state}" }} }}
+[flows.kinematic]
+source = {{ recording = "{scenarios}/pottery.csv", start = "1.5 s" }}
+[flows.video]
+rate = "10 Hz"
+[flows.video.picture]
+codec = "raw"
+width = 150
+height = 100
+camera = "tcpsbed.robots.camera:RobotCamera"
+params = {{ robot = "pottery", state = "{state}" }}
+[links.line]
+from = "hand"
+to = "wheel"
+delay = "5 ms"
+"""
+
+
+def test_the_camera_of_a_robot_feeds_a_flow_of_pictures(scenarios, tmp_path):
+    text = PICTURED.format(state=tmp_path / "state", scenarios=scenarios)
+    (tmp_path / "pictured.toml").write_text(text)
+    run = session.run(tmp_path / "pictured.toml", out=tmp_path / "out")
+    assert run.summary["errors"] == []
+    video = run.flows["video"]
+    assert video["delivered"] >= 9 and video["payload_bytes"] >= 9 * 45_000
+
+
+def test_the_camera_shows_the_newest_state_also_of_a_robot_made_again(tmp_path):
+    state = str(tmp_path / "state")
+    pottery = Pottery(publish=state)
+    camera = RobotCamera(150, 100, False, "pottery", state)
+    pictures = [camera.frame(0, 0)]
+    pottery.step(0, np.array([0.05, 0.0, 0.1]), np.zeros(8))
+    pottery.step(90_000_000, np.array([0.05, 0.0, 0.1]), np.zeros(8))
+    pictures.append(camera.frame(0, 1))
+    assert (pictures[1] == pottery.render("left", 150, 100)).all()
+    again = Pottery(radius_m=0.03, publish=state)
+    again.step(0, np.zeros(0), np.zeros(8))
+    assert (camera.frame(0, 2) == again.render("left", 150, 100)).all()
+    assert (pictures[0] != pictures[1]).any()
+    camera.source.close()

@@ -81,6 +81,22 @@ def test_a_new_request_replaces_a_waiting_one_of_its_kind():
     assert bench.device.replaced == 7 and bench.device.arrived()
 
 
+def test_a_patch_is_answered_when_it_is_whole():
+    """[PROTOCOLS 4.5] Nine heights around the point, and never some of one patch and some of another."""
+    bench = Bench(noise_nm=0.0, settle_s=0.01, settle_sd_s=0.0)
+    sample = Sample.generated(10.0)
+    for number, x in ((1, 500.0), (2, 900.0)):
+        for _ in range(300):
+            sense = bench.run(1, number, PATCH, x, 700, 40)
+            if sense[4] > 0:
+                centre = sense[6]
+                heights = [
+                    sample.height(centre + i * 40, 700 + j * 40) for j in (-1, 0, 1) for i in (-1, 0, 1)
+                ]
+                assert sense[18:27] == pytest.approx(heights)
+        assert sense[4] == number and sense[6:9] == pytest.approx([x, 700, heights[4]])
+
+
 def test_a_path_is_followed_without_the_network():
     """[PROTOCOLS 4.1] 40 points in one command are all measured and archived."""
     bench = Bench(settle_s=0.001, settle_sd_s=0.0)
@@ -184,6 +200,14 @@ def test_a_warped_plane_is_felt_where_the_hand_is():
         felt(feel, 50, (300, 0, 99), (100, 0, 20))
         force = felt(feel, 51, (300, 0, 5))
         assert force[2] == pytest.approx(0.1 * (height - 5) / 1.01, rel=1e-3), model
+
+
+def test_what_is_no_number_is_not_felt():
+    feel = Feel(damping_nn_s_nm=0.0)
+    felt(feel, 0, (0, 0, 0), (0, 0, 10))
+    felt(feel, 50, (0, 0, 0), (100, 0, 10))
+    assert felt(feel, 60, (np.nan, 0, 0)) is None
+    assert felt(feel, 61, (50, 0, 8), (np.inf, np.nan, 10))[2] == pytest.approx(2)
 
 
 @given(st.floats(-45, 45), st.floats(-45, 45))

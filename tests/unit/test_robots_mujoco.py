@@ -88,6 +88,13 @@ def test_a_large_way_is_no_faster_than_the_servo_turns():
     assert 3.0 < speed <= 4.6, f"{speed:.2f} rad/s"
 
 
+def test_the_table_pushes_up_on_a_gripper_that_presses_down():
+    bench = Bench(made("mujoco-arm", scene="reactor"))
+    assert bench.run(300, START)[:3] == pytest.approx([0, 0, 0])
+    pressing = bench.run(1000, START + np.array([0, 0.5, 0, 0, 0, 0]))
+    assert 2 < pressing[2] < 60 and np.hypot(*pressing[:2]) < pressing[2], pressing[:3]
+
+
 def test_a_command_that_is_no_number_changes_nothing():
     bench = Bench(made("mujoco-arm"))
     still = bench.run(300, START)

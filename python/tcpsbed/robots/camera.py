@@ -25,7 +25,7 @@ import numpy as np
 from tcpsbed.errors import HookError, TcpsbedError
 from tcpsbed.robots import ROBOTS
 from tcpsbed.robots.cell import Cell
-from tcpsbed.robots.host import tell
+from tcpsbed.robots.host import own_line, tell
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,7 +54,7 @@ class CameraSource:
     width, height
         Size of one camera's picture in pixels.
     rate_hz
-        Pictures a second; those that cannot be drawn in time are left out.
+        Pictures a second; those that cannot be drawn in time are left out. None: one whenever the next is asked for.
 
     Raises
     ------
@@ -71,10 +71,10 @@ class CameraSource:
         cameras: tuple[str, ...] = ("left",),
         width: int = 640,
         height: int = 480,
-        rate_hz: float = 30.0,
+        rate_hz: float | None = 30.0,
     ) -> None:
         self.width, self.height = width * len(cameras), height
-        self._bytes = self.width * height * 3
+        self._bytes, self._asks = self.width * height * 3, rate_hz is None
         pictures = os.memfd_create("tcpsbed-pictures")
         try:
             os.ftruncate(pictures, RING * self._bytes)
@@ -110,6 +110,10 @@ class CameraSource:
         return self
 
     def __next__(self) -> tuple[int, Picture]:
+        if self._asks and self._child.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._child.stdin.write("next\n")
+                self._child.stdin.flush()
         said = self._hear(None)
         if "t_ns" not in said:
             raise StopIteration
@@ -139,29 +143,76 @@ class CameraSource:
         return said
 
 
+class RobotCamera:
+    """A camera for a flow of pictures (docs/media.md): what the cameras of a robot see at the moment.
+
+    Parameters
+    ----------
+    width, height, stereo
+        As the flow says.
+    robot, params, state
+        As `CameraSource` takes them.
+    cameras
+        The camera, or the two of a pair; absent: `left`, or `left` and `right`.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        height: int,
+        stereo: bool,
+        robot: str,
+        state: str,
+        params: dict[str, Any] | None = None,
+        cameras: list[str] | None = None,
+    ) -> None:
+        eyes = tuple(cameras or (["left", "right"] if stereo else ["left"]))
+        self.source = CameraSource(
+            robot, params or {}, state, cameras=eyes, width=width, height=height, rate_hz=None
+        )
+
+    def frame(self, t_ns: int, index: int) -> Picture:
+        """The newest state, drawn."""
+        try:
+            return next(self.source)[1]
+        except StopIteration:
+            raise HookError("the process that draws ended") from None
+
+
 def draw(robot: Any, cameras: list[str], width: int, height: int) -> Picture:
     """The pictures of several cameras side by side: height x (cameras * width) x 3 bytes."""
     return np.concatenate([robot.render(camera, width, height) for camera in cameras], axis=1)
 
 
-def serve(robot: Any, asked: dict[str, Any], pictures: mmap.mmap) -> None:
-    """Draws the newest state every period until standard input ends."""
+def serve(robot: Any, asked: dict[str, Any], pictures: mmap.mmap, line: int) -> None:
+    """Draws the newest state every period, or whenever a line asks for it, until standard input ends."""
     cell = Cell.open(asked["state"])
-    cameras, width, height = asked["cameras"], asked["width"], asked["height"]
-    period_ns = round(1e9 / asked["rate_hz"])
-    due, number, size = time.monotonic_ns(), 0, len(cameras) * width * height * 3
-    while not select.select([sys.stdin], [], [], 0)[0]:
+    period_ns = round(1e9 / asked["rate_hz"]) if asked["rate_hz"] else None
+    due, number, t_ns = time.monotonic_ns(), 0, 0
+    while _go_on(period_ns):
+        if not cell.stands_for(asked["state"]):  # the robot was made again
+            cell = Cell.open(asked["state"])
         newest = cell.read()
         if newest is not None:
             _, t_ns, state = newest
             robot.show(state)
-            start = number % RING * size
-            pictures[start : start + size] = draw(robot, cameras, width, height).tobytes()
-            tell(picture=number, t_ns=t_ns)
+        if newest is not None or period_ns is None:
+            picture = draw(robot, asked["cameras"], asked["width"], asked["height"])
+            start = number % RING * picture.size
+            pictures[start : start + picture.size] = picture.tobytes()
+            tell(line, picture=number, t_ns=t_ns)
             number += 1
-        now = time.monotonic_ns()
-        due += max((now - due) // period_ns + 1, 1) * period_ns
-        time.sleep(max(due - now, 0) / 1e9)
+        if period_ns is not None:
+            now = time.monotonic_ns()
+            due += max((now - due) // period_ns + 1, 1) * period_ns
+            time.sleep(max(due - now, 0) / 1e9)
+
+
+def _go_on(period_ns: int | None) -> bool:
+    """Whether there is a picture to draw; one that is asked for is waited for."""
+    if period_ns is None:
+        return bool(sys.stdin.readline())
+    return not select.select([sys.stdin], [], [], 0)[0]
 
 
 def _named(text: str) -> tuple[str, str]:
@@ -178,6 +229,7 @@ def main() -> None:
     """The process that draws: what and of whom in a line on standard input, its memory by the argument."""
     from tcpsbed import hooks
 
+    line = own_line()
     asked = json.loads(sys.stdin.readline())
     os.nice(5)  # loops come first
     try:
@@ -189,11 +241,11 @@ def main() -> None:
         draw(robot, asked["cameras"], asked["width"], asked["height"])
         Cell.open(asked["state"])
     except TcpsbedError as error:
-        tell(error=str(error))
+        tell(line, error=str(error))
         return
-    tell(ready=True)
+    tell(line, ready=True)
     size = len(asked["cameras"]) * asked["width"] * asked["height"] * 3
-    serve(robot, asked, mmap.mmap(int(sys.argv[1]), RING * size))
+    serve(robot, asked, mmap.mmap(int(sys.argv[1]), RING * size), line)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ class Cell:
     """
 
     def __init__(self, descriptor: int, room: int) -> None:
-        self.room = room
+        self.room, self._inode = room, os.fstat(descriptor).st_ino
         slot_bytes = _AROUND + 8 * room
         os.ftruncate(descriptor, _HEAD + SLOTS * slot_bytes)
         self._memory = mmap.mmap(descriptor, _HEAD + SLOTS * slot_bytes)
@@ -54,17 +54,20 @@ class Cell:
 
     @classmethod
     def create(cls, path: str | Path, room: int) -> Cell:
-        """A new cell in a file (a folder in memory such as /dev/shm suits it)."""
+        """A new cell in a file (a folder in memory such as /dev/shm suits it), in place of one that is there."""
+        fresh = f"{path}.{os.getpid()}"
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+            descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
         except OSError as error:
             raise HookError(
                 f"{path} cannot be written ({error.strerror})", allowed="a file in a folder that exists"
             ) from None
         try:
-            return cls(descriptor, room)
+            cell = cls(descriptor, room)
+            Path(fresh).replace(path)  # a reader of the one before keeps its memory
         finally:
             os.close(descriptor)
+        return cell
 
     @classmethod
     def open(cls, path: str | Path) -> Cell:
@@ -94,6 +97,13 @@ class Cell:
         self._values[slot][: len(values)] = values
         self._tails[slot][0] = sequence
         self._newest[0] = sequence
+
+    def stands_for(self, path: str | Path) -> bool:
+        """Whether it is still the one in the file."""
+        try:
+            return Path(path).stat().st_ino == self._inode
+        except OSError:
+            return False
 
     @property
     def sequence(self) -> int:

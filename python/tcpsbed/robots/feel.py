@@ -71,7 +71,7 @@ class Feel:
 
     def __call__(self, t_ns: int, index: int, x: Values | None, other: Values, y: Values) -> int:
         """Learns what has come, and writes the force on the hand; nothing while hand or surface is unknown."""
-        if x is not None:
+        if x is not None and bool(np.isfinite(x).all()):
             self.surface.learn(t_ns, x, self.point, self._place(other))
         hand = self._place(other)
         if hand is None:
@@ -83,7 +83,8 @@ class Feel:
         return 3
 
     def _place(self, other: Values) -> Values | None:
-        return other[self.hand].copy() if len(other) > max(self.hand) else None
+        known = len(other) > max(self.hand) and bool(np.isfinite(other[self.hand]).all())
+        return other[self.hand].copy() if known else None
 
     # [PROTOCOLS 4.5]
     def _force(self, t_ns: int, above_nm: float, slopes: Values) -> Values:

@@ -126,7 +126,7 @@ class Hosted:
         return said
 
 
-def serve(robot: Any, commands: Cell, senses: Cell, period_ns: int) -> dict[str, Any]:
+def serve(robot: Any, commands: Cell, senses: Cell, period_ns: int, line: int) -> dict[str, Any]:
     """Steps a robot at its tick, from the beginning of the run on, until standard input ends.
 
     Returns
@@ -137,7 +137,7 @@ def serve(robot: Any, commands: Cell, senses: Cell, period_ns: int) -> dict[str,
     late_us = np.zeros(100_000, np.int64)
     sense, ticks = np.zeros(ROOM), 0
     senses.write(0, np.concatenate(([1.0, 0.0], sense[: robot.step(0, np.zeros(0), sense)])))
-    tell(ready=True)
+    tell(line, ready=True)
     due = time.monotonic_ns()
     while not select.select([sys.stdin], [], [], 0)[0]:
         due += period_ns
@@ -165,10 +165,17 @@ def _spread(late_us: NDArray[np.int64]) -> dict[str, int]:
     return {key: us * 1000 for key, us in (at | {"max": int(late_us.nonzero()[0][-1])}).items()}
 
 
-def tell(**message: Any) -> None:
+def own_line() -> int:
+    """The line to the process that started this one; what anybody prints goes to standard error from now on."""
+    line = os.dup(1)
+    os.dup2(2, 1)
+    return line
+
+
+def tell(line: int, **message: Any) -> None:
     """A line of JSON for the process that started this one, which may be gone."""
     with suppress(BrokenPipeError):
-        os.write(1, (json.dumps(message) + "\n").encode())
+        os.write(line, (json.dumps(message) + "\n").encode())
 
 
 def prompt() -> None:
@@ -185,22 +192,23 @@ def main() -> None:
     """The host process: a robot named by a line on standard input, its cells by the arguments."""
     from tcpsbed import hooks
 
+    line = own_line()
     commands, senses = (int(text) for text in sys.argv[1:3])
     asked = json.loads(sys.stdin.readline())
     try:
         robot = hooks.make_robot(asked["module"], asked["name"], asked["params"])
     except TcpsbedError as error:
-        tell(error=str(error))
+        tell(line, error=str(error))
         return
     prompt()
     period_ns = int(getattr(robot, "tick_ns", PERIOD_NS))
     try:
-        told = serve(robot, Cell(commands, ROOM), Cell(senses, _ABOUT + ROOM), period_ns)
+        told = serve(robot, Cell(commands, ROOM), Cell(senses, _ABOUT + ROOM), period_ns, line)
     except Exception as error:  # the user's robot may fail in any way
         told = {"error": f"the robot failed in its process: {type(error).__name__}: {error}"}
     if hasattr(robot, "close"):
         robot.close()
-    tell(**told)
+    tell(line, **told)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,9 +29,12 @@ from tcpsbed.errors import HookError
 from tcpsbed.robots.sample import Sample
 
 if TYPE_CHECKING:
+    from io import FileIO
+
     from numpy.typing import NDArray
 
     Values = NDArray[np.float64]
+    Channels = tuple[float, float, float, float]
 
 SCAN, POINT, PATCH, MODIFY, PATH = range(5)
 SENSES = 27
@@ -95,6 +98,8 @@ class Microscope:
         self._work: list[tuple[float, float]] = []
         self._bound: Values | None = None
         self._job: Values = np.zeros(0)
+        self._patch = np.zeros(9)
+        self._middle: tuple[Values, Channels] = (self._tip, (0.0, 0.0, 0.0, 0.0))
         self.replaced = 0
         self._archive = _opened(archive)
 
@@ -112,8 +117,6 @@ class Microscope:
             self._scan_on()
         if not self._scan or self._bound is not None:
             self._scan_s = now_s
-        if self._archive is not None and self._measured % 64 == 0:
-            self._archive.flush()
         n = min(SENSES, len(sense))
         sense[:n] = self._row[:n]
         return n
@@ -157,16 +160,32 @@ class Microscope:
         return True
 
     def _visit(self, kind: int, at: Values) -> None:
-        """What happens at one place of a request."""
+        """What happens at one place of a request; a patch is answered when it is whole, about its middle."""
         if kind == MODIFY and len(self._job) > 4:
             self.sample.modify(self._tip, at, force_nn=float(self._job[4]))
         self._tip = at
         channels = self._measure(at, self._free_s)
-        if kind == PATCH:
-            self._row[18 + 8 - len(self._work)] = channels[0]
-        if kind != PATCH or len(self._work) == 4:  # the answer is about the middle
-            slopes = self.sample.slopes(*at)
-            self._row[4:18] = (self._job[0], kind, *at, *channels, *slopes, *at, channels[0], self.replaced)
+        if kind != PATCH:
+            return self._answer(kind, at, channels)
+        self._patch[8 - len(self._work)] = channels[0]
+        if len(self._work) == 4:
+            self._middle = (at, channels)
+        elif not self._work:
+            self._row[18:27] = self._patch
+            self._answer(kind, *self._middle)
+
+    def _answer(self, kind: int, at: Values, channels: Channels) -> None:
+        slopes = self.sample.slopes(*at)
+        self._row[4:18] = (
+            self._job[0],
+            kind,
+            *at,
+            *channels,
+            *slopes,
+            *self._tip,
+            channels[0],
+            self.replaced,
+        )
 
     # [PROTOCOLS 4.1]
     def _scan_on(self) -> None:
@@ -182,7 +201,7 @@ class Microscope:
         self._row[:4] = (*self._tip, height, self._measured)
         self._scan_s += 1.0 / self.scan_hz
 
-    def _measure(self, at: Values, t_s: float) -> tuple[float, float, float, float]:
+    def _measure(self, at: Values, t_s: float) -> Channels:
         """Height (with noise), friction, adhesion and compliance; kept in the archive."""
         height, friction, adhesion, compliance = self.sample.channels(*at)
         height += self.noise_nm * float(self._rng.standard_normal())
@@ -207,11 +226,11 @@ def _places(kind: int, request: Values) -> list[tuple[float, float]]:
     return [(x, y)]
 
 
-def _opened(archive: str | None) -> BinaryIO | None:
+def _opened(archive: str | None) -> FileIO | None:
     if archive is None:
         return None
     try:
-        return Path(archive).open("wb")
+        return Path(archive).open("wb", buffering=0)
     except OSError as error:
         raise HookError(
             f"{archive} cannot be written ({error.strerror})", allowed="a file in a folder that exists"

@@ -66,7 +66,7 @@ def from_uniform(waits: np.ndarray) -> float:
 
 def measure(quick: bool) -> Result:
     """Windows in turns without the hold, with it beside ss-com, and with it in a node of its own."""
-    windows, seconds = (2, 2.0) if quick else (10, 5.0)
+    windows, seconds = (2, 2.0) if quick else (6, 5.0)
     found: dict[str, list[dict[str, float]]] = {"without": [], "beside": [], "own": []}
     hops = []
     with tempfile.TemporaryDirectory() as place:

@@ -21,12 +21,14 @@ from tables import as_text, write_document
 
 BENCHES = [
     "against_ns3",
+    "over_worlds",
     "memory",
     "determinism",
     "relay",
     "rate",
     "latency",
     "emulator",
+    "proxy",
     "hook_calls",
     "node_cost",
     "step_batch",

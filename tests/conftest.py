@@ -32,6 +32,20 @@ def lack(what: str) -> str | None:
     if what == "netns":
         made = shutil.which("unshare") and subprocess.run(["unshare", "-rn", "true"], capture_output=True)
         return None if made and made.returncode == 0 else "needs network namespaces (unshare -rn)"
+    if what == "ns3":
+        from tcpsbed.worlds import ns3_program
+
+        reason = ns3_program.missing()
+        return None if reason is None else f"needs {reason}"
+    if what == "mininet":
+        from tcpsbed.worlds import mininet
+
+        reason = mininet.Hosts.missing()
+        return None if reason is None else f"needs {reason}"
+    if what == "containers":
+        from tcpsbed.worlds import containers
+
+        return None if containers.engine() else f"needs a container engine: {containers.lacking()}"
     if what.startswith("cores:"):
         wanted = int(what.removeprefix("cores:"))
         found = len(os.sched_getaffinity(0))

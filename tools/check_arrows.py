@@ -39,16 +39,18 @@ PACKAGES = {
     "robots": ["hooks"],
     "config": ["datasets", "robots", "_tcps"],
     "worlds": ["config", "hooks", "_tcps"],
+    "doctor": ["worlds"],
     "analysis": ["worlds"],
     "report": ["worlds"],
-    "session": ["analysis"],
+    "session": ["analysis", "doctor"],
     "tcpsbed": ["session"],
     "sweep": ["tcpsbed", "report"],
     "reproduce": ["tcpsbed", "report", "control", "media"],
     "control": ["tcpsbed", "report"],
     "qos": ["tcpsbed", "report"],
+    "proxy": ["analysis", "report"],
     "console": ["media"],
-    "cli": ["sweep", "reproduce", "control", "qos", "console"],
+    "cli": ["sweep", "reproduce", "control", "qos", "console", "proxy"],
 }
 
 Arrows = dict[str, dict[str, str]]

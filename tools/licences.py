@@ -28,6 +28,8 @@ SPELLINGS = {
     "apache software license": "Apache-2.0",
     "apache license 2.0": "Apache-2.0",
     "mit license": "MIT",
+    "apache 2.0": "Apache-2.0",
+    "3-clause bsd license": "BSD-3-Clause",
     "python software foundation license": "PSF-2.0",
     "isc license (iscl)": "ISC",
     "isc license": "ISC",

@@ -1,4 +1,8 @@
-"""The command `tcpsbed`, also `python -m tcpsbed`. A node process takes a way of its own, without the command line."""
+"""The command `tcpsbed`, also `python -m tcpsbed`.
+
+A node process, the agent on another computer and the first process in namespaces of its own take ways of their own,
+without the command line: they must be small, and the last may have one thread only.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,19 @@ import sys
 
 
 def main() -> None:
-    """Runs a node (`tcpsbed node`), or the command line."""
+    """Runs a node (`node`), a host's part of a run (`agent`), commands in namespaces (`inside`), or the command line."""
     if sys.argv[1:2] == ["node"]:
         from tcpsbed import _tcps
 
         sys.exit(_tcps.run_node())
+    if sys.argv[1:2] == ["agent"]:
+        from tcpsbed.worlds import agent
+
+        sys.exit(agent.main())
+    if sys.argv[1:2] == ["inside"]:
+        from tcpsbed import _tcps
+
+        sys.exit(_tcps.run_isolated(sys.argv[2], sys.argv[3]))
     from tcpsbed.cli.app import main as command_line
 
     command_line()

@@ -11,8 +11,12 @@ def run_virtual(
     *,
     progress: Callable[[int], object] | None = None,
     pcapng_path: str | PathLike[str] | None = None,
+    foreign_json: str | None = None,
 ) -> str:
     """Runs a plan in virtual time; `progress(t_ns)` stops it with a false answer. Returns the result as JSON."""
+
+def routes(plan_json: str) -> str:
+    """The next link from every vertex of a plan's network to every vertex, as JSON; 65535 for none."""
 
 def run_node() -> int:
     """Serves one run as a node process, with JSON lines on standard input and output. Returns the exit status."""
@@ -30,6 +34,9 @@ def merge_captures(parts: Sequence[str | PathLike[str]], capture_path: str | Pat
 
 def monotonic_ns() -> int:
     """CLOCK_MONOTONIC in nanoseconds."""
+
+def measure_timing(seconds: float) -> str:
+    """How late loops wake up here, in each way of waiting, and how old a kernel's receive stamp is: measured, as JSON."""
 
 def builtins() -> dict[str, list[str]]:
     """What a scenario can name: `hooks`, `robots`, `predictors`, `transports`."""
@@ -123,6 +130,31 @@ class Outgoing:
 
     def incomplete(self) -> None:
         """Counts a sample that is given up because a part of it never came."""
+
+class Proxy:
+    """An emulated network between ports, at work in threads of its own."""
+
+    def __init__(self, settings_json: str) -> None: ...
+    def addresses(self) -> list[str]:
+        """Where clients come, in the order of the doors."""
+
+    def snapshot(self) -> str:
+        """Counts so far and delays of the last second, as JSON."""
+
+    def change(self, network_json: str) -> None:
+        """Puts another network in the place of the present one."""
+
+    def ended(self) -> bool:
+        """Whether it has ended by itself."""
+
+    def stop(self) -> str:
+        """Ends it; how it went, as JSON."""
+
+def run_isolated(settings: str | PathLike[str], report: str | PathLike[str]) -> int:
+    """Runs commands behind an emulated network, in namespaces that end with them; the calling process must have one
+    thread. Settings are read from a file; how it went is written to `report`, both JSON. Returns the exit status of the
+    near command; 2 where it could not begin.
+    """
 
 class Drain:
     """Drains rings of rows in shared memory into files."""

@@ -30,7 +30,15 @@ if TYPE_CHECKING:
 RUNS = Path("runs")
 """Where runs go that are given no folder."""
 
-DERIVED = ("summary.json", "series.json", "result.json", "samples.parquet", "packets.pcapng", "report.html")
+DERIVED = (
+    "summary.json",
+    "series.json",
+    "result.json",
+    "doctor.json",
+    "samples.parquet",
+    "packets.pcapng",
+    "report.html",
+)
 """Files of an earlier run in the same folder, which would lie about this one."""
 
 Progress = Callable[[float], None]
@@ -159,8 +167,16 @@ def execute(
             return not stop.is_set()
 
         worlds.run(scenario, world=world, out=out, progress=tell, live=live)
+        _glance(out)
         _analyse(out, samples=samples)
     return Outcome(out, stop.is_set())
+
+
+def _glance(folder: Path) -> None:
+    """What the machine can do, beside what it did."""
+    from tcpsbed import doctor
+
+    (folder / "doctor.json").write_text(json.dumps(doctor.glance(), indent=1), encoding="utf-8")
 
 
 def _analyse(folder: Path, *, samples: bool) -> None:

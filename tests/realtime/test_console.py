@@ -68,6 +68,7 @@ def test_who_lacks_the_token_or_comes_from_elsewhere_is_turned_away(served: Any)
             '{"k": "hand"}',
             '{"k": "hand", "p": [[1, 2]]}',
             '{"k": "hand", "p": [["a"]]}',
+            '{"k": "ping", "t": 1' + 400 * "0" + "}",
             b"\xff",
         ):
             line.send(nonsense)

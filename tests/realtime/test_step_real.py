@@ -23,7 +23,7 @@ RISE_MS, OVERSHOOT = 3.0, 6.0
 
 
 def pair(_: Path) -> tuple[Experiment, Experiment]:
-    scenario = config.load(SCENARIO, ['duration="600 ms"'])
+    scenario = config.load(SCENARIO, ['duration="600 ms"', "hooks.pi.params.ki_per_ms=0.146"])
     found = [
         experiment.run(scenario, runs=RUNS, world=world, phases=True)[0] for world in ("virtual", "real")
     ]

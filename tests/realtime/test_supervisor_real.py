@@ -1,4 +1,4 @@
-"""The follower's supervisor on the machine's clock, in twenty random schedules of outage and loss.
+"""The follower's supervisor on the machine's clock, in random schedules of outage and loss: 5, or 20 with FULL=1.
 
 From the last good command to hold: the threshold plus at most one period, plus what the node itself reports as late. The
 follower never moves faster than its limit, whatever fails.
@@ -7,6 +7,7 @@ follower never moves faster than its limit, whatever fails.
 from __future__ import annotations
 
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import tcpsbed
 from tcpsbed.analysis import signals
 
 pytestmark = pytest.mark.realtime
-SCHEDULES = 20
+SCHEDULES = 20 if os.environ.get("FULL") else 5
 HOLD_MS, PERIOD_MS, SPEED = 30.0, 1.0, 2.0
 NORMAL, DEGRADED, HOLD, SAFE_STOP, RECOVERING = range(5)
 HEAD = """
@@ -86,7 +87,7 @@ def judged(folder: Path) -> tuple[float, int]:
     return max(worst, float((aged[following]).max()) - HOLD_MS - PERIOD_MS), holds
 
 
-def test_twenty_schedules_of_failure(tmp_path: Path) -> None:
+def test_random_schedules_of_failure(tmp_path: Path) -> None:
     t = np.arange(0, 1, 1e-3)
     motion = "\n".join(["time,x", *(f"{s:.3f},{0.05 * np.sin(2 * np.pi * s):.6f}" for s in t)])
     (tmp_path / "motion.csv").write_text(motion)

@@ -42,7 +42,7 @@ def test_every_choice_is_named(name, table):
     """Kinds of components and of everything else, disciplines, ways of waiting: all choices of all keys."""
     for key, value in table.get("properties", {}).items():
         choices = [choice for part in [value, *value.get("anyOf", ())] for choice in part.get("enum", ())]
-        assert [choice for choice in choices if choice not in WORDS] == [], f"{name}.{key}"
+        assert [choice for choice in choices if str(choice) not in WORDS] == [], f"{name}.{key}"
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ use crate::{
     packet::TRAFFIC_BASE,
     queue::Flows,
     spec::{
-        Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, SlotSpec, TcpSpec, TrafficModel,
-        TrafficSpec, VbrModel,
+        AccessSpec, Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, NrSpec, RadioSpec, SlotSpec,
+        TcpSpec, TrafficModel, TrafficSpec, VbrModel,
     },
 };
 use std::{collections::BTreeSet, fmt::Display};
@@ -104,11 +104,62 @@ fn link(at: &At, l: &LinkSpec, vertices: usize, flows: &Flows) -> Result<(), Net
     l.loss.as_ref().map_or(Ok(()), |m| loss(at, m))?;
     l.jitter.as_ref().map_or(Ok(()), |j| jitter(at, j))?;
     l.opportunities_ns.as_ref().map_or(Ok(()), |o| opportunities(at, l, o))?;
+    l.radio.as_ref().map_or(Ok(()), |r| radio(at, l, r))?;
     l.slots.as_ref().map_or(Ok(()), |s| slots(at, l, s))?;
     if let Discipline::Gates { list, classes } = &l.queue.discipline {
         gates(at, l, classes.len(), list)?;
     }
     discipline(at, &l.queue.discipline, flows)
+}
+
+fn radio(at: &At, l: &LinkSpec, radio: &RadioSpec) -> Result<(), NetError> {
+    let RadioSpec::Nr(nr) = radio else {
+        let found = if matches!(radio, RadioSpec::Wifi {}) { "Wi-Fi" } else { "LTE" };
+        return at.need(false, "radio", found, "run it over ns-3, or give the link a radio of kind \"nr\"");
+    };
+    at.need(l.medium.is_none(), "medium", "a radio link", "remove the medium or the radio")?;
+    at.need(
+        l.opportunities_ns.is_none(),
+        "radio",
+        "a trace of opportunities",
+        "remove the trace or the radio",
+    )?;
+    let timed = l.slots.is_some() || matches!(l.queue.discipline, Discipline::Gates { .. });
+    at.need(!timed, "radio", "slots or gates of a wire", "remove them or the radio")?;
+    at.positive_span("radio.slot_ns", nr.slot_ns)?;
+    at.span("radio.processing_ns", nr.processing_ns)?;
+    at.span("radio.again_ns", nr.again_ns)?;
+    at.probability("radio.block_error", nr.block_error)?;
+    let most = nr.retransmissions;
+    at.need(most <= 64, "radio.retransmissions", most, "give at most 64")?;
+    pattern(at, nr)?;
+    match nr.access {
+        AccessSpec::Request { period_ns, grant_ns } => {
+            at.positive_span("radio.access.period_ns", period_ns)?;
+            at.span("radio.access.grant_ns", grant_ns)
+        }
+        AccessSpec::Configured { period_ns } => configured(at, nr, period_ns),
+    }
+}
+
+fn pattern(at: &At, nr: &NrSpec) -> Result<(), NetError> {
+    let letters = (1..=1024).contains(&nr.pattern.len()) && nr.pattern.bytes().all(|c| b"DUSF".contains(&c));
+    at.need(letters, "radio.pattern", &nr.pattern, "give 1 to 1024 letters of D, U, S and F")?;
+    let both = ["D", "U"].iter().all(|c| nr.pattern.contains([c.as_bytes()[0] as char, 'F']));
+    at.need(both, "radio.pattern", &nr.pattern, "give both directions a slot")
+}
+
+/// Slots of a configured period are looked for one by one: a period has few.
+fn configured(at: &At, nr: &NrSpec, period_ns: Time) -> Result<(), NetError> {
+    let key = "radio.access.period_ns";
+    at.positive_span(key, period_ns)?;
+    let (slots, found) = (period_ns / nr.slot_ns, format!("{period_ns} ns"));
+    at.need(
+        (1..=256).contains(&slots) && period_ns % nr.slot_ns == 0,
+        key,
+        found,
+        "give 1 to 256 whole slots",
+    )
 }
 
 fn opportunities(at: &At, l: &LinkSpec, moments: &[Time]) -> Result<(), NetError> {
@@ -321,12 +372,12 @@ pub(crate) fn change(link: &LinkSpec, change: &LinkChange) -> Result<(), NetErro
     let at = At(format!("links.{}", link.name));
     if let Some(bps) = change.rate_bps {
         at.line_rate(bps)?;
-        let traced = link.opportunities_ns.is_some();
+        let traced = link.opportunities_ns.is_some() || link.radio.is_some();
         at.need(
             !traced,
             "rate_bps",
             bps,
-            "the link follows a trace of opportunities and has no rate to change",
+            "the link follows a trace of opportunities or the slots of a radio, which stay as they are",
         )?;
     }
     change.delay_ns.map_or(Ok(()), |d| at.span("delay_ns", d))?;

@@ -16,6 +16,7 @@
 //!
 //! The first change of a pure or ahead link makes it a served one, with all packets where they are.
 
+mod access;
 mod agenda;
 mod ahead;
 mod change;
@@ -37,6 +38,7 @@ pub mod spec;
 pub mod stats;
 pub mod topology;
 pub mod traffic;
+pub mod turns;
 mod windows;
 
 pub use change::LinkChange;

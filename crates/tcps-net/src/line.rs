@@ -1,6 +1,7 @@
 //! The line behind a queue: outages, loss, jitter, copies, changed bits. Each has its own random stream.
 
 use crate::{
+    access::Harq,
     jitter::Jitter,
     loss,
     packet::{Packet, Parcel},
@@ -29,6 +30,9 @@ pub(crate) struct Departure {
 pub(crate) struct Line {
     loss: Option<Box<dyn LossModel>>,
     jitter: Option<Jitter>,
+    /// Retransmissions of a radio link, and what a packet takes there besides its wait.
+    harq: Option<Harq>,
+    radio_ns: Time,
     duplicate: (f64, Stream),
     corrupt: (f64, Stream),
     outages: Vec<(Time, Time)>,
@@ -47,6 +51,8 @@ impl Line {
         Self {
             loss: spec.loss.as_ref().map(|l| loss::build(l, seed, &name("loss"))),
             jitter: spec.jitter.as_ref().map(|j| Jitter::new(j, seed, &name("jitter"))),
+            harq: Harq::of(spec, seed),
+            radio_ns: spec.radio.as_ref().and_then(|r| r.nr()).map_or(0, |nr| nr.slot_ns + nr.processing_ns),
             duplicate: (spec.duplicate, Stream::new(seed, &name("duplicate"))),
             corrupt: (spec.corrupt, Stream::new(seed, &name("corrupt"))),
             outages,
@@ -72,9 +78,10 @@ impl Line {
     /// Sends a packet that starts at `start` and ends at `end`. A packet that is lost occupies the line like any other;
     /// with opportunities, the moment that counts is the one of its last byte.
     pub fn cross(&mut self, start: Time, end: Time, delay_ns: Time, up: bool, parcel: Parcel) -> Departure {
+        let again_ns = self.harq.as_mut().map_or(Some(0), Harq::delay);
         let lost = if !up || self.in_outage(start) {
             Some(DropReason::Outage)
-        } else if self.loss.as_mut().is_some_and(|l| l.lose(start)) {
+        } else if again_ns.is_none() || self.loss.as_mut().is_some_and(|l| l.lose(start)) {
             Some(DropReason::Loss)
         } else {
             None
@@ -89,7 +96,7 @@ impl Line {
         if lost.is_none() {
             let copies = 1 + usize::from(self.duplicate.1.chance(self.duplicate.0));
             for arrival in &mut departure.arrivals[..copies] {
-                let at = self.arrive(end, delay_ns);
+                let at = self.arrive(end, delay_ns + self.radio_ns + again_ns.unwrap_or(0));
                 *arrival = Some((at, self.corrupt.1.chance(self.corrupt.0)));
             }
         }

@@ -3,11 +3,11 @@
 use crate::{
     ahead::Ahead,
     line::{Departure, Line},
-    opportunity::Opportunities,
     packet::Parcel,
     queue::{self, Flows, Limit, QueueDiscipline, Refused},
     spec::{Discipline, LinkSpec},
     stats::{LinkStats, QueueState},
+    turns::{self, Turns},
     windows::Windows,
 };
 use tcps_core::{
@@ -47,7 +47,8 @@ impl Link {
             && spec.outages.is_empty()
             && spec.slots.is_none()
             && !matches!(spec.queue.discipline, Discipline::Gates { .. })
-            && spec.opportunities_ns.is_none();
+            && spec.opportunities_ns.is_none()
+            && spec.radio.is_none();
         let mode = match &spec.queue.discipline {
             _ if calm && rate_bps.is_infinite() => Mode::Pure,
             Discipline::DropTail if calm => Mode::Ahead(Ahead::new(Limit::of(&spec.queue))),
@@ -90,9 +91,9 @@ impl Link {
     /// Begins the next transmission of a served link, if the line is free and something waits.
     pub fn begin(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<Departure> {
         let Mode::Served(served) = &mut self.mode else { return None };
-        if served.opportunities.is_some() {
-            let (parcel, at) = served.use_opportunities(now, refused)?;
-            self.busy_total += served.opportunities.as_ref()?.mean_ns(parcel.packet.wire_bytes);
+        if served.turns.is_some() {
+            let (parcel, at) = served.use_turns(now, refused)?;
+            self.busy_total += served.turns.as_ref()?.mean_ns(parcel.packet.wire_bytes);
             return Some(served.line.cross(at, at, self.delay_ns, self.up, parcel));
         }
         if now < self.busy_until {
@@ -108,7 +109,7 @@ impl Link {
     /// When `begin` should be called next after `now`; `NEVER` if nothing waits.
     pub fn next_service(&self, now: Time) -> Time {
         match &self.mode {
-            Mode::Served(s) if s.opportunities.is_some() => s.next_opportunity(),
+            Mode::Served(s) if s.turns.is_some() => s.next_turn(),
             Mode::Served(s) if s.medium.is_none() && s.has_waiting() => {
                 s.ready(self.busy_until.max(now), self.rate_bps)
             }
@@ -134,7 +135,7 @@ impl Link {
     /// When a packet behind all that wait will have left, as far as that is known.
     pub fn drained_at(&self, now: Time) -> Time {
         match &self.mode {
-            Mode::Served(s) if s.opportunities.is_some() => s.drained_at(),
+            Mode::Served(s) if s.turns.is_some() => s.drained_at(),
             _ => now.saturating_add(self.queue(now).wait_ns),
         }
     }
@@ -161,7 +162,7 @@ pub(crate) struct Served {
     pub line: Line,
     /// Number of the medium that it shares.
     pub medium: Option<u16>,
-    pub opportunities: Option<Opportunities>,
+    pub turns: Option<Box<dyn Turns>>,
     slots: Option<Windows>,
     /// A packet that has been taken from the queue but not wholly sent, with the bytes that are left.
     transit: Option<(Parcel, u32)>,
@@ -174,7 +175,7 @@ impl Served {
             queue: queue::build(spec, flows, seed),
             line: Line::new(spec, seed),
             medium: None,
-            opportunities: spec.opportunities_ns.as_deref().map(Opportunities::new),
+            turns: turns::build(spec),
             slots: spec.slots.as_ref().map(|s| Windows::new(s.cycle_ns, &s.open)),
             transit: None,
         }
@@ -187,7 +188,7 @@ impl Served {
     /// Whether nothing is before a packet of `bytes` that arrives at `now`, and it may start.
     pub fn is_free(&self, now: Time, bytes: u32, rate_bps: f64) -> bool {
         let fits = |w: &Windows| w.start(now, serialisation_ns(bytes, rate_bps)) == Some(now);
-        !self.has_waiting() && self.opportunities.is_none() && self.slots.as_ref().is_none_or(fits)
+        !self.has_waiting() && self.turns.is_none() && self.slots.as_ref().is_none_or(fits)
     }
 
     /// When what waits may start, from `now` on.
@@ -219,9 +220,9 @@ impl Served {
         }
     }
 
-    /// Passes opportunities that nobody can use any more; to be called before a packet is queued.
-    pub fn skip_opportunities(&mut self, now: Time) {
-        if let Some(o) = self.opportunities.as_mut() {
+    /// Passes turns that nobody can use any more; to be called before a packet is queued.
+    pub fn skip_turns(&mut self, now: Time) {
+        if let Some(o) = self.turns.as_mut() {
             if self.transit.is_none() && self.queue.packets() == 0 {
                 o.skip_to(now);
             }
@@ -229,8 +230,8 @@ impl Served {
     }
 
     /// The next packet whose last byte leaves at or before `now`, and when that was. [Netravali 2015]
-    fn use_opportunities(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<(Parcel, Time)> {
-        let o = self.opportunities.as_mut()?;
+    fn use_turns(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<(Parcel, Time)> {
+        let o = self.turns.as_mut()?;
         while o.next() <= now {
             let at = o.next();
             let taken = self.transit.take();
@@ -247,8 +248,8 @@ impl Served {
         None
     }
 
-    fn next_opportunity(&self) -> Time {
-        match &self.opportunities {
+    fn next_turn(&self) -> Time {
+        match &self.turns {
             Some(o) if self.transit.is_some() || self.queue.packets() > 0 => o.next(),
             _ => NEVER,
         }
@@ -256,7 +257,6 @@ impl Served {
 
     fn drained_at(&self) -> Time {
         let bytes = self.queue.bytes() + self.transit.as_ref().map_or(0, |t| u64::from(t.1));
-        let more = bytes.saturating_sub(1) / u64::from(crate::opportunity::OPPORTUNITY_BYTES);
-        self.opportunities.as_ref().map_or(0, |o| o.after(more as usize))
+        self.turns.as_ref().map_or(0, |o| o.after((bytes.saturating_sub(1) / u64::from(o.bytes())) as usize))
     }
 }

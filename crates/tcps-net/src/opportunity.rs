@@ -3,6 +3,7 @@
 //! At each moment of the trace 1500 bytes may leave; what is not used then is lost. Small packets share an
 //! opportunity, large ones take several. After the last moment the trace starts again, that moment being its period.
 
+use crate::turns::Turns;
 use tcps_core::time::Time;
 
 /// Bytes that may leave at each moment.
@@ -26,22 +27,21 @@ impl Opportunities {
     fn period(&self) -> Time {
         self.moments.last().copied().unwrap_or(1).max(1)
     }
+}
 
-    /// The next moment at which bytes may leave.
-    pub fn next(&self) -> Time {
+impl Turns for Opportunities {
+    fn next(&self) -> Time {
         self.after(0)
     }
 
-    /// The moment `n` opportunities after the next one.
-    pub fn after(&self, n: usize) -> Time {
+    fn after(&self, n: usize) -> Time {
         let (place, len) = (self.index.saturating_add(n), self.moments.len().max(1));
         let rounds = (place / len) as Time;
         let moment = self.moments.get(place % len).copied().unwrap_or(0);
         self.base.saturating_add(rounds.saturating_mul(self.period())).saturating_add(moment)
     }
 
-    /// Lets all opportunities at or before `now` pass unused.
-    pub fn skip_to(&mut self, now: Time) {
+    fn skip_to(&mut self, now: Time) {
         if self.next() > now {
             return;
         }
@@ -63,8 +63,7 @@ impl Opportunities {
         }
     }
 
-    /// Takes at most `want` bytes of the next opportunity; moves on when it is used up.
-    pub fn take(&mut self, want: u32) -> u32 {
+    fn take(&mut self, want: u32) -> u32 {
         let got = want.min(self.left);
         self.left -= got;
         if self.left == 0 {
@@ -73,8 +72,7 @@ impl Opportunities {
         got
     }
 
-    /// Lets what is left of the next opportunity pass.
-    pub fn pass(&mut self) {
+    fn pass(&mut self) {
         self.left = OPPORTUNITY_BYTES;
         self.index += 1;
         if self.index >= self.moments.len() {
@@ -83,11 +81,14 @@ impl Opportunities {
         }
     }
 
-    /// Mean time that `bytes` take.
-    pub fn mean_ns(&self, bytes: u32) -> Time {
+    fn mean_ns(&self, bytes: u32) -> Time {
         let per_byte =
             self.period() as f64 / (self.moments.len().max(1) as f64 * f64::from(OPPORTUNITY_BYTES));
         (f64::from(bytes) * per_byte) as Time
+    }
+
+    fn bytes(&self) -> u32 {
+        OPPORTUNITY_BYTES
     }
 }
 

@@ -19,7 +19,7 @@ impl Network {
         }
         let line_free = medium.map_or(busy, |m| self.media[usize::from(m)].busy_until) <= now;
         let Some(served) = self.links[l].served() else { return now };
-        served.skip_opportunities(now);
+        served.skip_turns(now);
         let waited = served.queue.packets();
         let straight = line_free && served.is_free(now, parcel.packet.wire_bytes, rate_bps);
         served.queue.enqueue(parcel, straight, &mut self.refused);

@@ -84,6 +84,70 @@ pub struct LinkSpec {
     /// Delivery opportunities of 1500 bytes each (mahimahi): moments, repeated after the last one; replaces the rate.
     #[serde(default)]
     pub opportunities_ns: Option<Vec<Time>>,
+    /// Radio access.
+    #[serde(default)]
+    pub radio: Option<RadioSpec>,
+}
+
+/// Radio access of one direction of a link.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum RadioSpec {
+    /// Slots, grants and retransmissions as in 5G; built in.
+    Nr(NrSpec),
+    /// LTE with its core network; only where another program simulates the network.
+    Lte {},
+    /// Wi-Fi; only where another program simulates the network.
+    Wifi {},
+}
+
+impl RadioSpec {
+    /// The built-in kind.
+    pub fn nr(&self) -> Option<&NrSpec> {
+        match self {
+            Self::Nr(nr) => Some(nr),
+            _ => None,
+        }
+    }
+}
+
+/// One direction of an NR-like link.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct NrSpec {
+    /// Length of a slot.
+    pub slot_ns: Time,
+    /// A letter a slot, repeated: D down, U up, S neither, F both.
+    pub pattern: String,
+    /// Whether this is the direction to the base station.
+    pub up: bool,
+    /// How the right to send upward is had.
+    pub access: AccessSpec,
+    /// Time that sender and receiver take for a packet, together.
+    pub processing_ns: Time,
+    /// Probability that a block is not understood.
+    pub block_error: f64,
+    /// Time from a block to its repetition.
+    pub again_ns: Time,
+    /// Most repetitions of a block.
+    pub retransmissions: u32,
+}
+
+/// How the right to send upward is had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum AccessSpec {
+    /// Asked for by a scheduling request whenever the buffer was empty.
+    Request {
+        /// Period of the chances to ask.
+        period_ns: Time,
+        /// From asking to the first slot that may be used.
+        grant_ns: Time,
+    },
+    /// Slots that are given for good.
+    Configured {
+        /// Period of these slots.
+        period_ns: Time,
+    },
 }
 
 /// Windows that repeat from time 0 on. A packet starts where all of it fits; one that fits nowhere is dropped.

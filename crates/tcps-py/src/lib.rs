@@ -5,6 +5,7 @@
 //! run_node      a node process                Drain       rings of a real run to files; merge, merge_captures
 //! builtins      what can be named in a scenario    check_*   whether a run would take it
 //! step_batch    the step experiment over a grid       playout     when a receiver shows what arrived
+//! Proxy         the emulator for other programs       run_isolated  a command behind it, in namespaces
 //! ```
 
 mod attach;
@@ -14,6 +15,7 @@ mod check;
 mod hooks;
 mod playout;
 mod predict;
+mod proxy;
 mod records;
 mod transport;
 
@@ -25,6 +27,7 @@ use pyo3::{
 };
 use std::path::PathBuf;
 use tcps_run::{
+    carrier::{self, ForeignSpec},
     plan::Plan,
     real::control,
     virtual_time::{self, Options},
@@ -34,23 +37,30 @@ fn plan_of(json: &str) -> PyResult<Plan> {
     serde_json::from_str(json).map_err(|e| PyValueError::new_err(format!("plan: {e}")))
 }
 
+fn foreign_of(json: &str) -> PyResult<ForeignSpec> {
+    serde_json::from_str(json).map_err(|e| PyValueError::new_err(format!("foreign: {e}")))
+}
+
 fn text<T: serde::Serialize>(value: &T) -> PyResult<String> {
     serde_json::to_string(value).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
 /// Runs a plan in virtual time; rows go to `records_path`. Returns the result as JSON.
 ///
-/// `progress(t_ns)` is called now and then; a false answer stops the run, and so does what it raises.
+/// `progress(t_ns)` is called now and then; a false answer stops the run, and so does what it raises. `foreign_json`
+/// names a program that simulates the network: `{"program", "name", "network", "most_lag_ns"}`.
 #[pyfunction]
-#[pyo3(signature = (plan_json, records_path=None, *, progress=None, pcapng_path=None))]
+#[pyo3(signature = (plan_json, records_path=None, *, progress=None, pcapng_path=None, foreign_json=None))]
 fn run_virtual(
     py: Python<'_>,
     plan_json: &str,
     records_path: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
     pcapng_path: Option<PathBuf>,
+    foreign_json: Option<&str>,
 ) -> PyResult<String> {
     let plan = plan_of(plan_json)?;
+    let foreign = foreign_json.map(foreign_of).transpose()?;
     let mut raised = None;
     let mut simulate = || {
         let mut report = |t: i64| {
@@ -65,7 +75,7 @@ fn run_virtual(
             pcapng: pcapng_path.as_deref(),
             progress: Some(&mut report),
         };
-        virtual_time::run(&plan, &mut PythonHooks, options)
+        virtual_time::run_over(&plan, &mut PythonHooks, options, foreign.as_ref())
     };
     // Without Python code in the run, other threads of the program have the interpreter meanwhile.
     let result = if plan.runs_python() { simulate() } else { py.detach(simulate) };
@@ -94,10 +104,23 @@ fn run_node(py: Python<'_>) -> i32 {
     })
 }
 
+/// The next link from every vertex of a plan's network to every vertex, as JSON: `routes[v][d]`, 65535 for none.
+#[pyfunction]
+fn routes(plan_json: &str) -> PyResult<String> {
+    let table = carrier::routes(&plan_of(plan_json)?).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    Ok(table.to_string())
+}
+
 /// CLOCK_MONOTONIC in nanoseconds.
 #[pyfunction]
 fn monotonic_ns() -> i64 {
     tcps_run::real::clock::monotonic_ns()
+}
+
+/// How late loops wake up here, in each way of waiting, and how old a kernel's receive stamp is: measured, as JSON.
+#[pyfunction]
+fn measure_timing(py: Python<'_>, seconds: f64) -> PyResult<String> {
+    py.detach(|| text(&tcps_run::real::quality::measure(seconds)))
 }
 
 /// What a scenario can name: `{"hooks": [...], "robots": [...], "predictors": [...], "transports": [...]}`.
@@ -126,6 +149,8 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(records::merge, m)?)?;
     m.add_function(wrap_pyfunction!(records::merge_captures, m)?)?;
     m.add_function(wrap_pyfunction!(monotonic_ns, m)?)?;
+    m.add_function(wrap_pyfunction!(routes, m)?)?;
+    m.add_function(wrap_pyfunction!(measure_timing, m)?)?;
     m.add_function(wrap_pyfunction!(builtins, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_transport, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_hook, m)?)?;
@@ -137,6 +162,8 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(bilateral::bilateral, m)?)?;
     m.add_function(wrap_pyfunction!(playout::playout, m)?)?;
     m.add_function(wrap_pyfunction!(predict::replay_predictor, m)?)?;
+    m.add_function(wrap_pyfunction!(proxy::run_isolated, m)?)?;
+    m.add_class::<proxy::Proxy>()?;
     m.add_class::<records::Drain>()?;
     m.add_class::<transport::Incoming>()?;
     m.add_class::<transport::Outgoing>()?;

@@ -5,7 +5,7 @@ use crate::{
     plan::{Plan, StepKind},
 };
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tcps_core::{record::DropReason, time::Time};
 use tcps_net::{LinkStats, Network, TrafficStats};
 
@@ -102,7 +102,7 @@ pub struct Stage {
 }
 
 /// Mean and percentiles of a histogram in nanoseconds.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Spread {
     mean: f64,
     p50: u64,
@@ -198,7 +198,7 @@ pub struct Emulated {
     delivered_delay_ns: Spread,
     /// Delivered later than set.
     error_ns: Spread,
-    /// Bits on the wire between the first and the last packet, as the network let them out; none below 0.1 s.
+    /// Bits on the wire between the first and the last packet, as the network let them out; none below 1 s.
     set_rate_bps: Option<f64>,
     /// The same as they were handed to the kernel.
     delivered_rate_bps: Option<f64>,
@@ -281,10 +281,15 @@ impl Report {
         Self { records, records_sha256, interrupted, ..Self::default() }
     }
 
-    /// Adds the accounts of a network.
+    /// Adds the accounts of the built-in network.
     pub fn network(&mut self, network: &Network) {
-        self.links = network.link_stats().into_iter().map(Link::from).collect();
-        self.traffic = network.traffic_stats().into_iter().map(Traffic::from).collect();
+        self.accounts(network.link_stats(), network.traffic_stats());
+    }
+
+    /// Adds accounts of links and background traffic.
+    pub fn accounts(&mut self, links: Vec<LinkStats>, traffic: Vec<TrafficStats>) {
+        self.links = links.into_iter().map(Link::from).collect();
+        self.traffic = traffic.into_iter().map(Traffic::from).collect();
     }
 
     /// Adds what a node counted.

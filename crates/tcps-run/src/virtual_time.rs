@@ -10,8 +10,8 @@
 //! in the order of the plan.
 
 use crate::{
-    background::BusyNetwork,
     boundary::{Boundary, Crossing},
+    carrier::{Carrier, ForeignSpec},
     code::PythonCode,
     cpu::Cpu,
     error::RunError,
@@ -62,7 +62,7 @@ struct Letter {
 
 /// Everything around the nodes.
 struct World {
-    network: BusyNetwork,
+    network: Carrier,
     linked: bool,
     direct: VecDeque<(u16, u32)>,
     letters: Vec<Letter>,
@@ -77,7 +77,17 @@ struct World {
 
 /// Runs a plan in virtual time.
 pub fn run(plan: &Plan, python: &mut dyn PythonCode, options: Options<'_>) -> Result<Report, RunError> {
-    let mut driver = Driver::new(plan, python, &options)?;
+    run_over(plan, python, options, None)
+}
+
+/// Runs a plan in virtual time over the network that another program simulates, if one is named.
+pub fn run_over(
+    plan: &Plan,
+    python: &mut dyn PythonCode,
+    options: Options<'_>,
+    foreign: Option<&ForeignSpec>,
+) -> Result<Report, RunError> {
+    let mut driver = Driver::new(plan, python, &options, foreign)?;
     let begun = Instant::now();
     let interrupted = driver.simulate(options.progress);
     driver.finish(begun, interrupted)
@@ -96,9 +106,14 @@ struct Driver<'p> {
 }
 
 impl<'p> Driver<'p> {
-    fn new(plan: &'p Plan, python: &mut dyn PythonCode, options: &Options<'_>) -> Result<Self, RunError> {
+    fn new(
+        plan: &'p Plan,
+        python: &mut dyn PythonCode,
+        options: &Options<'_>,
+        foreign: Option<&ForeignSpec>,
+    ) -> Result<Self, RunError> {
         plan.check()?;
-        let network = BusyNetwork::new(plan)?;
+        let network = Carrier::new(plan, foreign, false)?;
         let mut nodes = Vec::new();
         for id in 0..plan.nodes.len() {
             nodes.push(Node::new(plan, id as u16, None, python)?);
@@ -151,11 +166,12 @@ impl<'p> Driver<'p> {
     /// The next moment at which something happens; false when that is at or after the end.
     fn step(&mut self, end: Time) -> bool {
         let event = self.next_event();
-        let network = self.world.network.poll_timeout().unwrap_or(NEVER);
         let cpu = self.world.cpus.iter().map(Cpu::poll_timeout).min().unwrap_or(NEVER);
         let node = self.wakes.iter().copied().min().unwrap_or(NEVER);
         let crossing = self.world.boundary.next();
-        let now = event.min(network).min(crossing).min(cpu).min(node).min(self.probe_at);
+        let beside = event.min(crossing).min(cpu).min(node).min(self.probe_at);
+        let network = self.world.network.next_before(beside.min(end));
+        let now = beside.min(network);
         if now >= end {
             return false;
         }
@@ -303,6 +319,10 @@ impl<'p> Driver<'p> {
     fn finish(mut self, begun: Instant, interrupted: bool) -> Result<Report, RunError> {
         let end = if interrupted { self.now } else { self.plan.duration_ns };
         self.world.network.handle_timeout(end);
+        let (links, traffic) = self.world.network.accounts();
+        if let Some(why) = self.world.network.failure() {
+            return Err(RunError::new(why));
+        }
         let nodes: Vec<_> = self.nodes.iter_mut().map(Node::report).collect();
         let busy = self.world.cpus.iter().map(|c| c.busy_ns(end)).collect::<Vec<_>>();
         if let Some(capture) = self.world.capture.take() {
@@ -314,7 +334,7 @@ impl<'p> Driver<'p> {
         report.simulate_s = simulate_s;
         report.events = self.steps;
         report.errors = self.errors;
-        report.network(self.world.network.network());
+        report.accounts(links, traffic);
         for (id, node) in nodes.into_iter().enumerate() {
             report.node(self.plan, id as u16, node);
             report.virtual_node(id, busy[id]);
@@ -325,9 +345,11 @@ impl<'p> Driver<'p> {
 }
 
 impl World {
-    /// A run whose rows or packets are lost has no use: `finish` of either says why.
+    /// A run whose rows or packets are lost, or whose network ended, has no use: `finish` says why.
     fn cannot_write(&self) -> bool {
-        self.recorder.failed() || self.capture.as_ref().is_some_and(Capture::failed)
+        self.recorder.failed()
+            || self.capture.as_ref().is_some_and(Capture::failed)
+            || self.network.failure().is_some()
     }
 
     fn post(&mut self, from: u16, channel: u16, bytes: &[u8]) -> u32 {

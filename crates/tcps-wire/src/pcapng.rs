@@ -17,6 +17,7 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 const LINKTYPE_ETHERNET: u16 = 1;
+const LINKTYPE_RAW: u16 = 101;
 const SHB_USERAPPL: u16 = 4;
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
@@ -96,8 +97,17 @@ pub fn section_header(out: &mut Vec<u8>, application: &str) {
 
 /// Appends the description of an Ethernet interface with stamps in nanoseconds; the first one gets number 0.
 pub fn interface(out: &mut Vec<u8>, name: &str) {
+    described(out, name, LINKTYPE_ETHERNET);
+}
+
+/// Appends the description of an interface of bare IP packets, as [`interface`] does of an Ethernet one.
+pub fn raw_interface(out: &mut Vec<u8>, name: &str) {
+    described(out, name, LINKTYPE_RAW);
+}
+
+fn described(out: &mut Vec<u8>, name: &str, link_type: u16) {
     let start = begin(out, INTERFACE_DESCRIPTION);
-    out.extend_from_slice(&LINKTYPE_ETHERNET.to_le_bytes());
+    out.extend_from_slice(&link_type.to_le_bytes());
     out.extend_from_slice(&0u16.to_le_bytes());
     out.extend_from_slice(&0u32.to_le_bytes()); // packets are never cut
     option(out, IF_NAME, name.as_bytes());
@@ -119,27 +129,43 @@ pub fn packet(
 ) -> Result<(), Error> {
     let udp_bytes = u16::try_from(UDP_BYTES + payload.len()).map_err(|_| Error::TooLong)?;
     let ip_bytes = udp_bytes.checked_add(20).ok_or(Error::TooLong)?;
-    let start = begin(out, ENHANCED_PACKET);
-    let time = time_ns.max(0) as u64;
     let frame_bytes = match path {
         Path::V4 { .. } => 34 + udp_bytes as u32,
         Path::V6 { .. } => 54 + udp_bytes as u32,
     };
-    for word in [interface, (time >> 32) as u32, time as u32, frame_bytes, frame_bytes] {
-        out.extend_from_slice(&word.to_le_bytes());
-    }
+    let start = begin_packet(out, interface, time_ns, frame_bytes);
     match path {
         Path::V4 { source, target } => ipv4(out, source, target, dscp, ip_bytes),
         Path::V6 { source, target } => ipv6(out, source, target, dscp, udp_bytes),
     }
     udp(out, path, udp_bytes, payload);
+    end_packet(out, start, frame_bytes, seen);
+    Ok(())
+}
+
+/// Appends a bare IP packet seen on interface number `interface` at `time_ns` (before the start counts as the start).
+pub fn raw_packet(out: &mut Vec<u8>, interface: u32, time_ns: Time, bytes: &[u8], seen: Seen) {
+    let start = begin_packet(out, interface, time_ns, bytes.len() as u32);
+    out.extend_from_slice(bytes);
+    end_packet(out, start, bytes.len() as u32, seen);
+}
+
+fn begin_packet(out: &mut Vec<u8>, interface: u32, time_ns: Time, frame_bytes: u32) -> usize {
+    let start = begin(out, ENHANCED_PACKET);
+    let time = time_ns.max(0) as u64;
+    for word in [interface, (time >> 32) as u32, time as u32, frame_bytes, frame_bytes] {
+        out.extend_from_slice(&word.to_le_bytes());
+    }
+    start
+}
+
+fn end_packet(out: &mut Vec<u8>, start: usize, frame_bytes: u32, seen: Seen) {
     pad(out, frame_bytes as usize);
     if seen != Seen::Somewhere {
         option(out, EPB_FLAGS, &(seen as u32).to_le_bytes());
         option(out, 0, &[]);
     }
     end(out, start);
-    Ok(())
 }
 
 fn begin(out: &mut Vec<u8>, kind: u32) -> usize {
@@ -269,6 +295,22 @@ mod tests {
             2, 0, 2, 0, b'l', b'1', 0, 0, // name
             9, 0, 1, 0, 9, 0, 0, 0, // stamps of 10^-9 s
             0, 0, 0, 0, 40, 0, 0, 0,
+        ];
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn golden_bare_packet() {
+        let mut out = Vec::new();
+        raw_interface(&mut out, "l1");
+        assert_eq!(out[8..10], [101, 0], "bare IP");
+        out.clear();
+        raw_packet(&mut out, 1, 0x1_0000_0002, &[0x45, 1, 2], Seen::Coming);
+        #[rustfmt::skip]
+        let expected = [
+            6, 0, 0, 0, 48, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0,
+            0x45, 1, 2, 0, // the packet, filled up
+            2, 0, 4, 0, 1, 0, 0, 0, 0, 0, 0, 0, 48, 0, 0, 0,
         ];
         assert_eq!(out, expected);
     }

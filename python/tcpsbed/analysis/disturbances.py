@@ -7,6 +7,7 @@ from typing import Any
 
 from tcpsbed.analysis.units import NS_PER_MS, ms
 from tcpsbed.errors import counted
+from tcpsbed.worlds.registry import SIMULATED
 
 EMULATOR_P50_MS = 0.05
 """Median delay beyond what was set that is passed over."""
@@ -18,6 +19,8 @@ EMULATOR_LOSS = 0.005
 """Difference of loss that is passed over."""
 LATE_P99_MS = 1.0
 """Lateness of a loop (99th percentile) that is passed over."""
+HOST_CLOCK_MS = 0.2
+"""Error of a host's clock that is passed over."""
 HOOK_SHARE = 0.5
 """Share of a flow's period that a hook may take (99th percentile) in real time."""
 
@@ -36,9 +39,15 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
     analysis
         What its rows say.
     """
-    found = [*_records(result, analysis), *_nodes(result), *_gaps(analysis), *_emulator(result)]
+    found = [
+        *_records(result, analysis),
+        *_nodes(result),
+        *_gaps(analysis),
+        *_emulator(result),
+        *_hosts(result),
+    ]
     found += [*_clocks(analysis), *_round_trips(info, analysis), *_flows(analysis)]
-    if info["world"] == "real":
+    if info["world"] not in SIMULATED:
         found += _hooks(info, result)
     return found
 
@@ -106,6 +115,15 @@ def _emulator(result: Found) -> Iterator[str]:
         set_loss, delivered = path.get("set_loss"), path.get("delivered_loss")
         if set_loss is not None and delivered is not None and abs(delivered - set_loss) > EMULATOR_LOSS:
             yield f"emulator {path['path']}: lost {delivered:.2%}, set {set_loss:.2%} (margin {EMULATOR_LOSS:.1%})"
+
+
+def _hosts(result: Found) -> Iterator[str]:
+    for host in result.get("hosts", ()):
+        if host["lost"]:
+            yield f"host {host['name']} was lost at {host['lost_at_s']:.1f} s: {host['lost']}"
+        error_ms = (host["clock_error_ns"] + abs(host["clock_drift_ns"])) / NS_PER_MS
+        if error_ms > HOST_CLOCK_MS:
+            yield f"the clock of host {host['name']} is known to ±{error_ms:.2f} ms: delays to and from it are as uncertain"
 
 
 def _clocks(analysis: Found) -> Iterator[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tcpsbed.worlds.registry import SIMULATED, VIRTUAL
+
 PROMISES = {
     "anywhere": "same scenario and seed give the same records on any machine",
     "machine": "same scenario and seed give the same records on this machine with these versions"
@@ -44,8 +46,8 @@ def scenario_info(
         "clocks": {node["name"]: node.get("clock") for node in plan["nodes"]},
         "flows": {flow["name"]: _flow(plan, flow) for flow in plan["flows"]},
         "stage_periods_s": dict(_stage_periods(plan)),
-        "assumed_free": list(_free(plan)) if world == "virtual" else [],
-        "ignored": list(_ignored(plan)) if world == "real" else [],
+        "assumed_free": list(_free(plan)) if world in SIMULATED else [],
+        "ignored": [] if world in SIMULATED else list(_ignored(plan, world)),
     }
 
 
@@ -79,8 +81,13 @@ def _stage_periods(plan: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str, st
             yield (component, flow, step["kind"]), step["period_ns"] / 1e9
 
 
-def _ignored(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Keys that say how cores are shared, which on sockets the machine decides."""
+def _ignored(plan: Mapping[str, Any], world: str) -> Iterator[str]:
+    """Keys that say how cores are shared, which on sockets the machine decides; links where nothing emulates them."""
+    from tcpsbed.worlds import registry
+
+    if registry.parts(world, plan)[1] == "none":
+        for link in plan["network"]["links"]:
+            yield f"link {link['name']}: the network that is there takes its place"
     for node in plan["nodes"]:
         if node.get("cores", 1) != 1:
             yield f"nodes.{node['name']}.cores = {node['cores']}: stages run on the cores that the machine gives"
@@ -98,8 +105,10 @@ def _ignored(plan: Mapping[str, Any]) -> Iterator[str]:
 
 # [DECISIONS 8]
 def _promise(plan: Mapping[str, Any], world: str) -> str:
-    if world != "virtual":
+    if world not in SIMULATED:
         return "none"
+    if world != VIRTUAL:
+        return "machine"
     codes = [step["run"] for _, _, step in _steps(plan) if step.get("run")]
     codes += [component["robot"]["run"] for component in plan["components"] if component.get("robot")]
     codes += [agent for code in codes if (agent := (code.get("params") or {}).get("agent", {})).get("kind")]

@@ -111,6 +111,7 @@ def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
         "components": _components(result.get("stages", ()), seconds),
         "nodes": [_node(node) for node in result.get("nodes", ())],
         "emulator": [_emulated(path) for path in result.get("emulator", ())],
+        "hosts": list(result.get("hosts", ())),
         "endpoints": list(result.get("endpoints", ())),
         "clocks": _clocks(info, result, analysis),
         "events": analysis["events"],

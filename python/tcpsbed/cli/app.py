@@ -12,8 +12,11 @@ from tcpsbed.cli import (
     calibrate,
     check_qos,
     console,
+    doctor,
+    image,
     latency,
     predict,
+    proxy,
     reproduce,
     run,
     runs,
@@ -22,6 +25,7 @@ from tcpsbed.cli import (
     step,
     sweep,
     tune,
+    xlsx,
 )
 
 EPILOG = """\b
@@ -32,7 +36,9 @@ A first session:
   tcpsbed run my.toml --world real --live     on real sockets
   tcpsbed latency my.toml                     component by component
   tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s' --seeds 10
+  tcpsbed proxy --profile lte 7000=127.0.0.1:7100   delay and loss between other programs
   tcpsbed reproduce --list                    published experiments, run again
+  tcpsbed doctor                              what this machine can do
   tcpsbed step scenarios/step.toml            how a control loop bears the network
 """
 
@@ -70,6 +76,10 @@ for module in (
     check_qos,
     runs,
     calibrate,
+    proxy,
+    doctor,
+    image,
+    xlsx,
     reproduce,
     console,
 ):

@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 FAILED = 1
 """Exit status of work that ended with errors; what it recorded is kept."""
+HOST_LOST = 3
+"""Exit status of a run that lost a host; what it and the others recorded is kept."""
 WRONG_INPUT = 2
 """Exit status after bad input: the message says what to change."""
 INTERRUPTED = 130

@@ -21,6 +21,14 @@ class World(StrEnum):
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Scenario in TOML.", show_default=False)]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.", show_default=False)]
 Where = Annotated[World, typer.Option("--world", help="Clock and network: simulated, or this machine's.")]
+AnyWhere = Annotated[
+    str,
+    typer.Option(
+        "--world",
+        metavar="WORLD",
+        help="virtual (simulated clock), real, or where the nodes run and what lies between them (docs/worlds.md).",
+    ),
+]
 Sets = Annotated[
     list[str] | None,
     typer.Option(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tcpsbed.cli.failures import FAILED, guarded
-from tcpsbed.cli.options import Duration, File, Out, Quiet, Seed, Sets, Where, World, overrides
+from tcpsbed.cli.failures import FAILED, HOST_LOST, guarded
+from tcpsbed.cli.options import AnyWhere, Duration, File, Out, Quiet, Seed, Sets, overrides
 from tcpsbed.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ Examples:
   tcpsbed run my.toml --set 'traffic.cbr.rate="310 kbit/s"' --seed 7
   tcpsbed run my.toml --seeds 10
   tcpsbed run my.toml --world real --live --duration "30 s"
+  sudo tcpsbed run my.toml --world namespaces
   tcpsbed run my.toml --out here --json > summary.json
 
 Leaves a folder with scenario.toml, summary.json, series.json, records.bin, samples.parquet and report.html. Ctrl-C
@@ -47,7 +48,7 @@ def register(app: typer.Typer) -> None:
 
 def run(
     file: File,
-    world: Where = World.virtual,
+    world: AnyWhere = "virtual",
     out: Out = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print summary.json on standard output, and nothing else.")
@@ -72,12 +73,15 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Runs a scenario; see HELP."""
-    from tcpsbed import config
+    from tcpsbed import config, worlds
     from tcpsbed.sweep.survey import Survey
+    from tcpsbed.worlds import registry
 
-    if live and world is not World.real:
+    worlds.check(world)
+    if live and world in registry.SIMULATED:
         raise typer.BadParameter(
-            "needs --world real: a virtual run is over before it can be watched", param_hint="--live"
+            "needs another --world, such as real: a virtual run is over before it can be watched",
+            param_hint="--live",
         )
     scenario = config.load(file, overrides(sets, seed, duration))
     outcome = watched(scenario, world, out, live=live, quiet=quiet or as_json, samples=not no_samples)
@@ -86,7 +90,7 @@ def run(
     others = () if outcome.stopped else tuple(range(scenario.seed + 1, scenario.seed + seeds))
     settings = tuple(overrides(sets, None, duration))
     try:
-        failed = _spread(Survey(file, (), others, settings, world.value, cells), quiet=quiet or as_json)
+        failed = _spread(Survey(file, (), others, settings, world, cells), quiet=quiet or as_json)
     finally:
         page = None if no_report else _report(outcome.folder)
     _tell(outcome, page, as_json=as_json, quiet=quiet)
@@ -119,7 +123,7 @@ def _spread(survey: Survey, *, quiet: bool) -> int:
 
 def watched(
     scenario: Scenario,
-    world: World,
+    world: str,
     out: Path | None,
     *,
     live: bool = False,
@@ -134,10 +138,10 @@ def watched(
         from tcpsbed.cli.live import LiveView
 
         with LiveView(folder) as view:
-            return session.execute(scenario, world=world.value, out=folder, live=view, samples=samples)
-    bar = Progress(f"{scenario.name}, {world.value}", quiet=quiet)
+            return session.execute(scenario, world=world, out=folder, live=view, samples=samples)
+    bar = Progress(f"{scenario.name}, {world}", quiet=quiet)
     try:
-        return session.execute(scenario, world=world.value, out=folder, progress=bar, samples=samples)
+        return session.execute(scenario, world=world, out=folder, progress=bar, samples=samples)
     finally:
         bar.clear()
 
@@ -162,4 +166,5 @@ def _tell(outcome: Outcome, page: Path | None, *, as_json: bool, quiet: bool) ->
         raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {outcome.folder}")
     if errors := opened.summary.get("errors"):
         print(*(f"tcpsbed: {error}" for error in errors), sep="\n", file=sys.stderr)
-        raise typer.Exit(FAILED)
+        lost = any(host["lost"] for host in opened.summary.get("hosts", ()))
+        raise typer.Exit(HOST_LOST if lost else FAILED)

@@ -112,7 +112,7 @@ def _folder(file: Path, described: Sequence[str]) -> Path:
 
 def width_of(world: str) -> int:
     """Runs at a time: all cores in virtual time, one on the machine's clock."""
-    return 1 if world == World.real.value else len(os.sched_getaffinity(0))
+    return len(os.sched_getaffinity(0)) if world == World.virtual.value else 1
 
 
 def run_cells(run: Callable[[Told], T], label: str, *, quiet: bool) -> T:

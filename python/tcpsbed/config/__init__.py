@@ -8,11 +8,22 @@ TOML + includes + overrides ─► load ─► Scenario ─► compile_plan ─�
 
 from __future__ import annotations
 
-from tcpsbed.config.compile import check, compile_plan
+from tcpsbed.config.compile import check, compile_network, compile_plan
 from tcpsbed.config.dump import dump
-from tcpsbed.config.load import load
+from tcpsbed.config.load import build, load, tables
 from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.schema import schema
 from tcpsbed.config.template import init_template
 
-__all__ = ["Scenario", "check", "compile_plan", "dump", "init_template", "load", "schema"]
+__all__ = [
+    "Scenario",
+    "build",
+    "check",
+    "compile_network",
+    "compile_plan",
+    "dump",
+    "init_template",
+    "load",
+    "schema",
+    "tables",
+]

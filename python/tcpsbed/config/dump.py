@@ -17,13 +17,21 @@ def dump(scenario: Scenario) -> str:
     if scenario.shortened and "events" in document:
         kept = zip(document["events"], scenario.events, strict=True)
         document["events"] = [written for written, event in kept if event.at_ns < scenario.duration_ns]
+    return dump_document(document)
+
+
+def dump_document(document: dict[str, Any]) -> str:
+    """Tables as TOML text that reads back as the same tables."""
     return "\n".join(_tables(document, ())).lstrip("\n") + "\n"
 
 
 def _tables(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
-    """The lines of a table: its own values first, then its tables; those below the second level stand in braces."""
-    values = {key: value for key, value in table.items() if not (isinstance(value, dict) and len(path) < 2)}
-    lines = [f"{_key(key)} = {_value(value)}" for key, value in values.items()]
+    """The lines of a table: its own values first, then its tables. Those below the second level stand in braces, and so
+    do those of a section that has values behind them: order is that of nodes and components in a run.
+    """
+    braced = len(path) > 1 or (bool(path) and _has_value_behind_table(table))
+    values = {key: value for key, value in table.items() if braced or not isinstance(value, dict)}
+    lines = [f"{_key(key)} = {value_text(value)}" for key, value in values.items()]
     if path and (lines or not table):
         lines = ["", f"[{'.'.join(_key(part) for part in path)}]", *lines]
     for key, value in table.items():
@@ -32,19 +40,27 @@ def _tables(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
     return lines
 
 
+def _has_value_behind_table(table: dict[str, Any]) -> bool:
+    kinds = [isinstance(value, dict) for value in table.values()]
+    return True in kinds and False in kinds[kinds.index(True) :]
+
+
 def _key(key: str) -> str:
     return key if _BARE.fullmatch(key) else _text(key)
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """A value as TOML writes it on one line."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, list):
-        return f"[{', '.join(_value(item) for item in value)}]"
+        return f"[{', '.join(value_text(item) for item in value)}]"
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{_key(k)} = {_value(v)}' for k, v in value.items())} }}" if value else "{}"
+        return (
+            f"{{ {', '.join(f'{_key(k)} = {value_text(v)}' for k, v in value.items())} }}" if value else "{}"
+        )
     return repr(value)
 
 

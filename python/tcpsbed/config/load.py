@@ -46,12 +46,17 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
     ConfigError
         If anything in it is not as it should be: one message with file, key, what was found and what is allowed.
     """
+    return build(tables(path, overrides))
+
+
+def tables(path: str | Path, overrides: Sequence[str] = ()) -> Origin:
+    """The tables of a file with includes and overrides applied, not yet checked."""
     origin = Origin(Path(path))
     origin.document = _read(origin.file, origin, ())
     origin.document.pop("include", None)
     for text in overrides:
         _override(origin, text)
-    return build(origin)
+    return origin
 
 
 def build(origin: Origin) -> Scenario:

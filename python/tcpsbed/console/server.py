@@ -203,7 +203,7 @@ class Console:
             if said["k"] == "hand":
                 self._move(said["p"], now_ns)
                 return None
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             pass
         self.refused += 1
         return None

@@ -12,6 +12,9 @@ from tcpsbed.control.transparency import FREQUENCIES_HZ, REST_M_S, there
 if TYPE_CHECKING:
     from tcpsbed.control.transparency import Measured
 
+STILL_M_S = 1e-6
+"""Slower than this is drawn as this: it stands still."""
+
 
 def draw(found: Sequence[Measured], file: Path) -> Path:
     """Three panels: felt, Z-width, rest; a colour a scheme, thinner lines for longer round trips.
@@ -39,7 +42,7 @@ def draw(found: Sequence[Measured], file: Path) -> Path:
     for scheme in schemes:
         mine = [one for one in found if one.setting.scheme == scheme]
         color = drawing.COLORS[schemes.index(scheme) % len(drawing.COLORS)]
-        x, y = [one.setting.rtt_ms for one in mine], [one.rest_m_s for one in mine]
+        x, y = [one.setting.rtt_ms for one in mine], [max(one.rest_m_s, STILL_M_S) for one in mine]
         rest.plot(x, y, color=color, marker=".", label=scheme)
     true = [there(hz) for hz in FREQUENCIES_HZ]
     for axes in (felt, width):
@@ -48,6 +51,10 @@ def draw(found: Sequence[Measured], file: Path) -> Path:
     _label(felt, "frequency, Hz", "felt |Z|, N s/m: wall, free dotted, true dashed")
     _label(width, "frequency, Hz", "Z-width, N s/m; true dashed")
     _label(rest, "RTT, ms", "speed while the hand stays, m/s; at rest below the dashes")
+    width.set_yscale("symlog", linthresh=1.0)
+    for axes in (felt, width):
+        axes.set_xticks(FREQUENCIES_HZ, [f"{hz:g}" for hz in FREQUENCIES_HZ], minor=False)
+        axes.minorticks_off()
     rest.set_xscale("linear")
     rest.legend(fontsize=8, frameon=False)
     return drawing.saved(figure, file)

@@ -128,9 +128,14 @@ def _cell(figure: dict[str, float | int | None]) -> str:
 
 
 def _critical(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
-    """Where a scenario has several loops, the one that is good least often."""
+    """Where a scenario has several loops, the one that is good least often; of several such, the one that rises last."""
     names = {experiment.loop.name for _, experiment in experiments}
     if len(names) < 2:
         return ""
-    worst = min(experiments, key=lambda one: reliability(one[1].responses, limits).share)
+
+    def rank(one: tuple[str, Experiment]) -> tuple[float, float]:
+        rise = statistics(one[1].responses, "rise_ms")["mean"]
+        return reliability(one[1].responses, limits).share, -math.inf if rise is None else -rise
+
+    worst = min(experiments, key=rank)
     return f"critical: {worst[1].loop.name}\n"

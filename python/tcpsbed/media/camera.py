@@ -12,6 +12,7 @@ display can compare what it shows with what was taken.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -159,7 +160,7 @@ class UserCamera:
         self.name = f"{module}:{symbol}"
         made = hooks.find(module, symbol)
         try:
-            self.object: Any = made(width=width, height=height, stereo=stereo, **params)
+            self.object: Any = made(**_wanted(made, width, height, stereo), **params)
         except Exception as error:  # the user's code may fail in any way
             raise HookError(f"camera {self.name}: {type(error).__name__}: {error}") from error
         self.width, self.height, self.stereo = width, height, stereo
@@ -197,3 +198,14 @@ class UserCamera:
             return self.object.frame(t_ns, index)
         eyes = ("left", "right") if self.stereo else ("camera",)
         return np.concatenate([self.object.render(eye, self.width, self.height) for eye in eyes], axis=1)
+
+
+def _wanted(made: Any, width: int, height: int, stereo: bool) -> dict[str, Any]:
+    """What of the scenario a class takes: `width`, `height`, `stereo`, or `cameras` with the names of two eyes."""
+    offered: dict[str, Any] = {"width": width, "height": height, "stereo": stereo}
+    takes = inspect.signature(made).parameters
+    if stereo and "cameras" in takes:
+        offered["cameras"] = ("left", "right")
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in takes.values()):
+        return offered
+    return {name: value for name, value in offered.items() if name in takes}

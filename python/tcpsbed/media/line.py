@@ -94,7 +94,7 @@ class FromConsole:
                 self.line.bind(str(path))
             except OSError as error:
                 raise HookError(
-                    f"console: {path} cannot be opened ({error}); allowed: one hand a console"
+                    f"console: {path} cannot be opened ({error}); allowed: a console that runs"
                 ) from None
         self.state: tuple[float, ...] = (0.0,) * 5
         self.at_ns = 0

@@ -11,6 +11,7 @@ from tcpsbed.report.charts import Sheet, plotted
 from tcpsbed.report.folder import RunFolder, open_folder
 from tcpsbed.report.markup import Html, escaped
 from tcpsbed.report.numbers import count, finite, seconds
+from tcpsbed.worlds.registry import SIMULATED
 
 HERE = Path(__file__).parent
 
@@ -113,7 +114,7 @@ def header(run: RunFolder) -> Html:
             ("world", summary.get("world", "")),
             ("duration", seconds(duration) + (f", first {seconds(warmup)} left out" if warmup else "")),
             ("seed", summary.get("seed", "")),
-            ("computed in", speed if summary.get("world") == "virtual" else ""),
+            ("computed in", speed if summary.get("world") in SIMULATED else ""),
             ("tcpsbed", (summary.get("versions") or {}).get("tcpsbed", "")),
             ("machine", _machine(summary.get("machine") or {})),
             ("promise", summary.get("promise", "")),

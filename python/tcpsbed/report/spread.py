@@ -7,6 +7,7 @@ from typing import Any
 
 from tcpsbed.report.markup import Column, words
 from tcpsbed.report.numbers import count, finite, ms, percent
+from tcpsbed.worlds.registry import SIMULATED
 
 METRICS = (
     ("delay_mean_ms", "delay mean", "ms", ms),
@@ -29,7 +30,7 @@ def sentence(summary: Mapping[str, Any]) -> str:
         )
     if failed:
         return f"One seed, because {len(failed)} others failed: no interval."
-    if summary.get("world") != "virtual" or not seeds:
+    if summary.get("world") not in SIMULATED or not seeds:
         return ""
     return "One seed, one draw of everything random: --seeds 10 gives intervals across seeds."
 

@@ -1,6 +1,7 @@
 """Abdullah and Monnet 2023: multimodal samples in RTP over an LTE-like access, one at a time and streamed.
 
-The run is that of `scenarios/lte-access.toml`; figures 5 to 10 are delays over time and their histograms, up, down and
+The run is that of `scenarios/lte-access.toml`, and over the LTE of ns-3, where it is there, that of
+`scenarios/lte-ns3.toml`; figures 5 to 10 are delays over time and their histograms, up, down and
 both. [PROTOCOLS 5]
 """
 
@@ -54,6 +55,7 @@ def reproduce(study: Study) -> None:
         stream.mean(),
         "the order of packets is kept, so that each waits for the slowest before it",
     )
+    over_ns3(study, count)
     for number, (name, title, values) in enumerate(
         (
             ("up", "leader to follower", d.up),
@@ -63,6 +65,25 @@ def reproduce(study: Study) -> None:
     ):
         figures(study, 5 + 2 * number, name, title, d.sent_s, values)
     figures(study, 11, "stream", "leader to follower, streamed", np.arange(len(stream)) / 8000.0, stream)
+
+
+def over_ns3(study: Study, count: int) -> None:
+    """The same samples over the LTE of ns-3 in its own virtual time: what the air takes, without hosts around it."""
+    from tcpsbed.worlds import ns3_program
+
+    keys = ("ns3-up", "ns3-down", "ns3-loss", "ns3-stream")
+    if lack := ns3_program.missing():
+        for key in keys:
+            study.cannot(key, f"needs {lack}")
+        return
+    settings = [f"flows.kinematic.stop='{count / 8} ms'"]
+    d = study.run("lte-ns3", settings, stop_and_wait, world="ns3-virtual")
+    study.compare("ns3-up", d.up.mean())
+    study.compare("ns3-down", d.down.mean())
+    study.compare("ns3-loss", float(count - len(d.up)) + (0.0 if d.in_order else 1.0))
+    stream = ["flows.kinematic.transport.mode=stream", "duration='3 s'"]
+    delays = study.run("lte-ns3", [*settings, *stream], streamed, world="ns3-virtual")
+    study.compare("ns3-stream", delays.mean())
 
 
 def stop_and_wait(run: Run) -> Delays:

@@ -1,4 +1,4 @@
-"""Polachan, Pal, Singh, Prabhakar, Albert 2022: latency by echo points, other traffic, placement, buffers, interrupts.
+"""Polachan, Pal, Singh, Prabhakar, Kuipers 2022: latency by echo points, other traffic, placement, buffers, interrupts.
 
 ```text
 echoes ─► known delays (table II)   replay (table I)   a far side (figure 12)

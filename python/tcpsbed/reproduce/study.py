@@ -121,7 +121,9 @@ class Study:
             raise DataError("has no entry in tests/paper/expected.toml", key=f"{self.work}.{key}")
         return self.expected[key]
 
-    def run(self, scenario: str, settings: Sequence[str], read: Callable[[Run], T]) -> T:
+    def run(
+        self, scenario: str, settings: Sequence[str], read: Callable[[Run], T], world: str = "virtual"
+    ) -> T:
         """Runs a scenario of the tree in virtual time and reads something off it; the run folder goes away.
 
         Parameters
@@ -132,6 +134,8 @@ class Study:
             Overrides as on the command line.
         read
             Called with the finished run.
+        world
+            A world with a simulated clock.
         """
         from tcpsbed import config, session
         from tcpsbed.analysis import Run
@@ -139,7 +143,7 @@ class Study:
         loaded = config.load(TREE / "scenarios" / f"{scenario}.toml", settings)
         folder = Path(tempfile.mkdtemp(prefix="tcpsbed-reproduce-"))
         try:
-            session.execute(loaded, world="virtual", out=folder, samples=False)
+            session.execute(loaded, world=world, out=folder, samples=False)
             return read(Run(folder))
         finally:
             shutil.rmtree(folder, ignore_errors=True)

@@ -61,7 +61,7 @@ WORKS = (
     ),
     Work(
         "polachan2022",
-        "Polachan, Pal, Singh, Prabhakar, Albert: TCPSbed: a modular testbed for tactile internet-based cyber-physical "
+        "Polachan, Pal, Singh, Prabhakar, Kuipers: TCPSbed: a modular testbed for tactile internet-based cyber-physical "
         "systems. IEEE/ACM ToN 30(2), 2022",
         "tcpsbed.reproduce.polachan2022",
     ),

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import config
-from tcpsbed.errors import WorldError
+from tcpsbed.worlds import registry
 
-WORLDS = ("virtual", "real")
 PCAPNG_S = 60.0
 """Longest run whose packets are captured without being asked for."""
 
@@ -31,13 +30,13 @@ def run(
     scenario
         From ``tcpsbed.config.load``.
     world
-        ``virtual`` or ``real``.
+        ``virtual``, ``real``, or another world that the registry knows.
     out
         Folder, made if it is not there.
     progress
         Called with the share done, 0 to 1; a false answer stops the run.
     live
-        Real world only: called with new rows and the run time in seconds.
+        On the machine's clock only: called with new rows and the run time in seconds.
 
     Returns
     -------
@@ -49,8 +48,7 @@ def run(
     ConfigError, HookError, WorldError
         With the file or key and the remedy.
     """
-    if world not in WORLDS:
-        raise WorldError(f"world {world!r}: one of {', '.join(WORLDS)}")
+    registry.check(world)
     begun = time.perf_counter()
     out.mkdir(parents=True, exist_ok=True)
     plan = config.compile_plan(scenario, out / "inputs")
@@ -71,14 +69,30 @@ def _run(
     progress: Callable[[float], bool] | None,
     live: Callable[[bytes, float], None] | None,
 ) -> dict[str, Any]:
-    if world == "real":
-        from tcpsbed.worlds import real
+    pcapng = _captures(scenario, plan)
+    if world in registry.SIMULATED:
+        from tcpsbed.worlds import virtual
 
-        pcapng, crowded = _captures(scenario, plan), scenario.real.crowded
-        return real.run(plan, out, progress=progress, live=live, pcapng=pcapng, crowded=crowded)
-    from tcpsbed.worlds import virtual
+        foreign = _ns3(plan) if world == registry.NS3_VIRTUAL else None
+        return virtual.run(plan, out, progress=progress, pcapng=pcapng, foreign=foreign)
+    from tcpsbed.worlds import real
 
-    return virtual.run(plan, out, progress=progress, pcapng=_captures(scenario, plan))
+    return real.run(
+        plan,
+        out,
+        progress=progress,
+        live=live,
+        pcapng=pcapng,
+        crowded=scenario.real.crowded,
+        world=world,
+        scenario=scenario,
+    )
+
+
+def _ns3(plan: dict[str, Any]) -> dict[str, Any]:
+    from tcpsbed.worlds import ns3
+
+    return ns3.foreign_of(plan)
 
 
 def _captures(scenario: config.Scenario, plan: dict[str, Any]) -> bool:

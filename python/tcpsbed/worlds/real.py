@@ -1,115 +1,38 @@
-"""The real world: one process a node, real sockets, the emulator where the scenario has a network.
+"""The driver of all worlds on the machine's clock: one process a node, real sockets, a network between them.
 
 ```
  this process ◄─ JSON lines ─► tcpsbed node (one per node) ┐
-      ▲                 └────► tcpsbed node (the emulator) ┴─ UDP between them, never through here
+      ▲                 └────► what lies between them      ┴─ UDP between them, never through here
       └─ rings of rows in shared memory: what a killed node has recorded is kept
 ```
-With ``real.network = "namespaces"`` each node is in a network namespace of its own and has handed the other end of
-its network device to the emulator before it says that it is ready.
+Where the nodes run and what lies between them is the world's (`contract`). Nodes in network namespaces have handed the
+other end of their network device to the emulator before they say that they are ready.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import queue
-import subprocess
-import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tcpsbed import _tcps
+from tcpsbed import _tcps, config
 from tcpsbed.errors import WorldError
+from tcpsbed.worlds import registry
+from tcpsbed.worlds.contract import Hosting, Job
+from tcpsbed.worlds.process import Talk
+from tcpsbed.worlds.rows import Drain
 
 PREPARE_S = 60.0
 """Longest time a node may take to load its hooks and bind its sockets."""
-LEAD_S = 0.3
-"""From the start message to the barrier."""
 END_S = 20.0
 """Longest time a node may take to report after its end."""
 DRAIN_S = 0.05
 """Time between two looks at the rings."""
-
-
-class Process:
-    """A node process and its two lines of talk."""
-
-    def __init__(self, name: str, ring: Path) -> None:
-        self.name, self.ring = name, ring
-        self.answers: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        self.report: list[dict[str, Any]] | None = None
-        self.child = subprocess.Popen(
-            [sys.executable, "-m", "tcpsbed", "node"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        self.words: list[str] = []
-        threading.Thread(target=self._listen, daemon=True).start()
-        threading.Thread(target=self._overhear, daemon=True).start()
-
-    def _listen(self) -> None:
-        assert self.child.stdout is not None
-        for line in self.child.stdout:
-            try:
-                self.answers.put(json.loads(line))
-            except ValueError:
-                self.words.append(line)
-        self.answers.put(None)
-
-    def _overhear(self) -> None:
-        assert self.child.stderr is not None
-        self.words.extend(self.child.stderr)
-
-    def tell(self, **message: Any) -> None:
-        """Sends a line; a node that is dead is noticed by its silence."""
-        assert self.child.stdin is not None
-        with suppress(BrokenPipeError, ValueError):
-            self.child.stdin.write(json.dumps(message) + "\n")
-            self.child.stdin.flush()
-
-    def hear(self, op: str, seconds: float) -> dict[str, Any]:
-        """Waits for a line.
-
-        Raises
-        ------
-        WorldError
-            If the node fails, dies or keeps silent.
-        """
-        try:
-            answer = self.answers.get(timeout=seconds)
-        except queue.Empty:
-            raise WorldError(
-                f'node {self.name}: no word for {seconds:g} s while waiting for "{op}"'
-            ) from None
-        if answer is None:
-            self.child.wait(5)
-            said = "".join(self.words).strip().splitlines()
-            raise WorldError(
-                f"node {self.name} died (status {self.child.returncode}): {said[-1] if said else 'no word'}"
-            )
-        if answer["op"] != op:
-            raise WorldError(f"node {self.name}: {answer.get('error', answer)}")
-        return answer
-
-    def end(self) -> None:
-        """Lets the process go, and sees that it goes; a second time does nothing."""
-        if self.child.stdin is not None:
-            with suppress(BrokenPipeError):
-                self.child.stdin.close()
-        try:
-            self.child.wait(2)
-        except subprocess.TimeoutExpired:
-            self.child.kill()
-            self.child.wait()
 
 
 def run(
@@ -120,6 +43,8 @@ def run(
     live: Callable[[bytes, float], None] | None = None,
     pcapng: bool = False,
     crowded: bool = False,
+    world: str = registry.REAL,
+    scenario: config.Scenario | None = None,
 ) -> dict[str, Any]:
     """Runs a plan on real sockets; rows go to ``records.bin`` in the folder.
 
@@ -140,37 +65,42 @@ def run(
         Whether the datagrams of all nodes are captured into ``packets.pcapng``.
     crowded
         Whether loops may spin though no core is spare.
+    world
+        A name that the registry knows.
+    scenario
+        What the plan was compiled from, for worlds that look into it.
 
     Returns
     -------
     dict
         What nodes and emulator tell about themselves (``result.json``).
     """
+    plan = plan | {"real": dict(plan["real"])}  # a world may settle where sockets are
     with ExitStack() as stack:
         memory = Path(stack.enter_context(_shared_memory()))
-        processes = _launch(plan, memory, stack)
-        ready = _prepare(plan, processes, folder if pcapng else None)
+        hosting, processes = _launch(Job(plan, scenario, memory, folder), world, stack)
+        ready = _prepare(hosting, processes, folder if pcapng else None)
         if not crowded:
             refuse_crowd(plan, ready)
-        rings = [Path(ring) for answer in ready for ring in answer["rings"]]
         captures = [Path(part) for answer in ready for part in answer.get("captures", ())]
-        parts = [(ring, folder / f"{ring.name}.rows") for ring in rings]
-        drain = _tcps.Drain(parts)
+        drain = hosting.drain(ready)
         errors: list[str] = []
         interrupted = True
         try:
-            _start(plan, processes, ready)
-            interrupted = _watch(plan, processes, drain, progress, live, errors)
+            _start(plan, processes, ready, hosting.lead_s)
+            interrupted = _watch(plan, processes, drain, hosting.lead_s, progress, live, errors)
         except BaseException as error:
             errors.append(f"{type(error).__name__}: {error}")
             raise
         finally:
-            drain.drain()
+            drain.finish()
             for p in processes:
                 p.end()
-            rows, sha256 = _merged([part for _, part in parts], captures, folder)
-            result = _result(plan, processes, rows, sha256, errors, interrupted, drain.lost())
-            (folder / "result.json").write_text(json.dumps(result | {"world": "real"}), encoding="utf-8")
+            rows, sha256 = _merged(drain.parts, captures, folder)
+            result = (
+                _result(plan, processes, rows, sha256, errors, interrupted, drain.lost()) | hosting.told()
+            )
+            (folder / "result.json").write_text(json.dumps(result | {"world": world}), encoding="utf-8")
         return result
 
 
@@ -217,26 +147,31 @@ def _shared_memory() -> Iterator[str]:
         yield folder
 
 
-def _launch(plan: dict[str, Any], memory: Path, stack: ExitStack) -> list[Process]:
-    processes = []
-    for id, node in enumerate(plan["nodes"]):
-        processes.append(Process(node["name"], memory / f"node{id}"))
-    if plan["network"]["links"] or _isolated(plan):
-        processes.append(Process("emulator", memory / "emulator"))
-    for p in processes:
-        stack.callback(p.end)
-    return processes
+def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Talk]]:
+    """Builds a world: the processes of the nodes in order, and that of the network where it has one."""
+    world = registry.resolve(name, job.plan)
+    if lack := world.missing():
+        raise WorldError(f"world {world.name} is not ready here: it needs {lack}")
+    hosting = world.hosting(job)
+    network = world.network(job, hosting)
+    for part in (hosting, network):
+        part.refuse()
+        stack.callback(part.teardown)
+    processes = list(hosting.launch())
+    between = network.impair()
+    if addresses := hosting.addresses():
+        job.plan["real"]["addresses"] = addresses
+    if wrong := network.verify():
+        raise WorldError(f"world {world.name} is not as it was set: {'; '.join(wrong)}")
+    return hosting, processes if between is None else [*processes, between]
 
 
-def _isolated(plan: dict[str, Any]) -> bool:
-    return bool(plan["real"]["network"] == "namespaces")
-
-
-def _prepare(plan: dict[str, Any], processes: list[Process], captures: Path | None) -> list[dict[str, Any]]:
+def _prepare(hosting: Hosting, processes: list[Talk], captures: Path | None) -> list[dict[str, Any]]:
     """The emulator comes first, because nodes hand their devices to it; answers are in the order of processes."""
+    plan = hosting.job.plan
     count = len(plan["nodes"])
     nodes, emulator = processes[:count], processes[count:]
-    taps = str(processes[0].ring.parent / "taps") if _isolated(plan) else None
+    taps = None if hosting.taps() is None else str(hosting.taps())
     for p in emulator:
         p.tell(op="prepare", plan=plan, node=None, ring=str(p.ring), taps=taps)
     prepared = [p.hear("ready", PREPARE_S) for p in emulator]
@@ -246,7 +181,7 @@ def _prepare(plan: dict[str, Any], processes: list[Process], captures: Path | No
     return [p.hear("ready", PREPARE_S) for p in nodes] + prepared
 
 
-def _start(plan: dict[str, Any], processes: list[Process], ready: list[dict[str, Any]]) -> None:
+def _start(plan: dict[str, Any], processes: list[Talk], ready: list[dict[str, Any]], lead_s: float) -> None:
     count = len(plan["nodes"])
     listeners = {
         (n, int(c)): a
@@ -257,7 +192,7 @@ def _start(plan: dict[str, Any], processes: list[Process], ready: list[dict[str,
     asides = {n: [loop["aside"] for loop in ready[n]["loops"]] for n in range(count) if ready[n]["loops"]}
     # Every loop of a node sends from a socket of its own.
     senders = [(n, loop["aside"]) for n in range(count) for loop in ready[n]["loops"]]
-    at_ns = _tcps.monotonic_ns() + int(LEAD_S * 1e9)
+    at_ns = _tcps.monotonic_ns() + int(lead_s * 1e9)
     gates = ready[count]["gates"] if len(ready) > count else []
     for n, p in enumerate(processes[:count]):
         if not gates:
@@ -290,8 +225,9 @@ def _other(plan: dict[str, Any], channel: int, node: int) -> int:
 
 def _watch(
     plan: dict[str, Any],
-    processes: list[Process],
-    drain: Any,
+    processes: list[Talk],
+    drain: Drain,
+    lead_s: float,
     progress: Callable[[float], bool] | None,
     live: Callable[[bytes, float], None] | None,
     errors: list[str],
@@ -299,7 +235,7 @@ def _watch(
     """Drains rings until all have reported; the first failure stops the others. Tells whether the run was stopped."""
     duration_s = plan["duration_ns"] / 1e9
     stopped_at: float | None = None
-    begun, interrupted = time.monotonic() + LEAD_S, False
+    begun, interrupted = time.monotonic() + lead_s, False
     open_ = list(processes)
     try:
         while open_:
@@ -328,19 +264,19 @@ def _watch(
     return interrupted
 
 
-def _is_maimed(p: Process) -> bool:
+def _is_maimed(p: Talk) -> bool:
     """Whether a process has told that one of its loops died."""
     return any(report["interrupted"] for report in p.report or ())
 
 
-def _finished(p: Process, errors: list[str]) -> bool:
+def _finished(p: Talk, errors: list[str]) -> bool:
     if p.answers.empty():
         return False
     _wait(p, errors)
     return True
 
 
-def _wait(p: Process, errors: list[str]) -> None:
+def _wait(p: Talk, errors: list[str]) -> None:
     try:
         p.report = p.hear("done", END_S)["reports"]
     except WorldError as error:
@@ -349,7 +285,7 @@ def _wait(p: Process, errors: list[str]) -> None:
 
 def _result(
     plan: dict[str, Any],
-    processes: list[Process],
+    processes: list[Talk],
     rows: int,
     sha256: str,
     errors: list[str],

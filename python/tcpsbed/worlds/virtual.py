@@ -12,7 +12,12 @@ from tcpsbed.errors import WorldError
 
 
 def run(
-    plan: dict[str, Any], folder: Path, *, progress: Callable[[float], bool] | None, pcapng: bool
+    plan: dict[str, Any],
+    folder: Path,
+    *,
+    progress: Callable[[float], bool] | None,
+    pcapng: bool,
+    foreign: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Runs a plan; rows go to ``records.bin`` in the folder.
 
@@ -26,6 +31,8 @@ def run(
         Called with the share done, 0 to 1; a false answer stops the run.
     pcapng
         Whether packets are captured into ``packets.pcapng``.
+    foreign
+        The program that simulates the network in place of the built-in one, as ``tcpsbed.worlds.ns3`` names it.
 
     Returns
     -------
@@ -37,7 +44,11 @@ def run(
     capture = folder / "packets.pcapng" if pcapng else None
     try:
         text = _tcps.run_virtual(
-            json.dumps(plan), folder / "records.bin", progress=report, pcapng_path=capture
+            json.dumps(plan),
+            folder / "records.bin",
+            progress=report,
+            pcapng_path=capture,
+            foreign_json=None if foreign is None else json.dumps(foreign),
         )
     except ValueError as error:
         raise WorldError(str(error)) from None

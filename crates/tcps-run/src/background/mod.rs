@@ -16,7 +16,9 @@ use crate::{error::RunError, plan::Plan};
 use crowd::Crowd;
 use tcps_core::time::Time;
 use tcps_net::{
-    packet::TRAFFIC_BASE, spec::TrafficModel, LinkChange, NetError, NetEvent, Network, Packet, QueueState,
+    packet::TRAFFIC_BASE,
+    spec::{NetworkSpec, TrafficModel},
+    LinkChange, NetError, NetEvent, Network, Packet, QueueState,
 };
 
 /// A network, and who uses it besides the scenario's nodes.
@@ -50,15 +52,18 @@ impl BusyNetwork {
     /// The network of a plan with its users.
     pub fn new(plan: &Plan) -> Result<Self, RunError> {
         let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
-        let network =
-            Network::new(&plan.network, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))?;
+        Self::of(&plan.network, &names, plan.seed)
+    }
+
+    /// A network with its users, for flows of these names.
+    pub fn of(spec: &NetworkSpec, names: &[String], seed: u64) -> Result<Self, RunError> {
+        let network = Network::new(spec, names, seed).map_err(|e| RunError::new(e.to_string()))?;
         let mut crowds = Vec::new();
-        for (i, spec) in plan.network.traffic.iter().enumerate() {
-            if let TrafficModel::Tcp(tcp) = &spec.model {
-                let rate_bps = tcp
-                    .drive
-                    .map_or(0.0, |d| plan.network.links[usize::from(d.link)].rate_bps.unwrap_or(0.0));
-                crowds.push(Crowd::new(i as u16, spec, tcp, rate_bps, plan.seed));
+        for (i, traffic) in spec.traffic.iter().enumerate() {
+            if let TrafficModel::Tcp(tcp) = &traffic.model {
+                let rate_bps =
+                    tcp.drive.map_or(0.0, |d| spec.links[usize::from(d.link)].rate_bps.unwrap_or(0.0));
+                crowds.push(Crowd::new(i as u16, traffic, tcp, rate_bps, seed));
             }
         }
         Ok(Self { network, crowds, flights: Flights::default(), latest: 0 })

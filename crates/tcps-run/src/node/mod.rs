@@ -128,6 +128,8 @@ impl Node {
             let c = &plan.components[c as usize];
             c.node == id && sessions.is_none_or(|s| s.contains(&c.session))
         };
+        // A camera may look at a robot: that comes first.
+        let robots = robot::robots(plan, here, python)?;
         let mut flows = Vec::new();
         for flow in &plan.flows {
             flows.push(FlowAt::new(plan, flow, here, python)?);
@@ -138,7 +140,7 @@ impl Node {
             level: plan.records,
             flows,
             emitters: Vec::new(),
-            robots: robot::robots(plan, here, python)?,
+            robots,
             ports: Vec::new(),
             port_of: vec![NONE; plan.channels.len()],
             periodic: Vec::new(),

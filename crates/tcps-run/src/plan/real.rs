@@ -1,6 +1,7 @@
 //! Settings of the real driver.
 
 use serde::Deserialize;
+use std::net::IpAddr;
 use tcps_core::time::Time;
 
 /// Settings of the real driver.
@@ -17,6 +18,10 @@ pub struct RealPlan {
     pub ipv6: bool,
     /// What the emulator stands between.
     pub network: Isolation,
+    /// Addresses of the sockets of nodes on other computers or in namespaces made for them; empty: those of `network`.
+    pub addresses: Vec<IpAddr>,
+    /// Address of the emulator's gates; absent: loopback.
+    pub gates: Option<IpAddr>,
 }
 
 impl Default for RealPlan {
@@ -27,6 +32,8 @@ impl Default for RealPlan {
             realtime: true,
             ipv6: false,
             network: Isolation::Gates,
+            addresses: Vec::new(),
+            gates: None,
         }
     }
 }

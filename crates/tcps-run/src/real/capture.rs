@@ -43,9 +43,14 @@ pub struct Capture {
 impl Capture {
     /// Begins the file of a loop.
     pub fn create(path: &Path, plan: &Plan) -> Result<Self, RunError> {
+        Self::begin(path, &beginning(plan))
+    }
+
+    /// Begins a file with these blocks.
+    pub fn begin(path: &Path, beginning: &[u8]) -> Result<Self, RunError> {
         let fail = |e: io::Error| RunError::new(format!("{}: {e}", path.display()));
         let mut file = File::create(path).map_err(fail)?;
-        file.write_all(&beginning(plan)).map_err(fail)?;
+        file.write_all(beginning).map_err(fail)?;
         let (to_writer, parts) = sync_channel::<Vec<u8>>(WAITING);
         let writer = std::thread::spawn(move || parts.iter().try_for_each(|part| file.write_all(&part)));
         let part = Vec::with_capacity(2 * PART);
@@ -54,7 +59,12 @@ impl Capture {
 
     /// A datagram that node `at` sent or received at this moment of the run.
     pub fn packet(&mut self, time_ns: Time, datagram: &Datagram<'_>, at: u16, seen: Seen) {
-        datagram.append(&mut self.part, time_ns, at, seen);
+        self.block(time_ns, |part| datagram.append(part, time_ns, at, seen));
+    }
+
+    /// A packet of this moment, as the block that `append` makes of it.
+    pub fn block(&mut self, time_ns: Time, append: impl FnOnce(&mut Vec<u8>)) {
+        append(&mut self.part);
         self.packets += 1;
         if self.part.len() >= PART || time_ns - self.handed_ns > LONGEST {
             self.hand_over();

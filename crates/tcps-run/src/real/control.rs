@@ -4,6 +4,9 @@
 //! > {"op":"prepare","plan":{…},"node":1,"ring":"/dev/shm/…/node1"}         or  "node":null for the emulator
 //!   and "taps":"/dev/shm/…/taps" where nodes have network namespaces: there they hand their devices to the emulator
 //!   and "capture":"runs/…/node1" where datagrams are captured
+//!   and "foreign":{"program":"…",…} for the emulator, where another program simulates the network
+//!   and "places":{"3":{"namespace":"…","address":"…"}} in its place, where the links are the kernel's and background
+//!   traffic is datagrams
 //! < {"op":"ready","loops":[{"channels":{"0":"127.0.0.1:5000"},"aside":"127.0.0.1:5001"}],"rings":["…"],"captures":["…"]}
 //!   (or "gates":[{"node":1,"channel":0,"address":"…"}])
 //! > {"op":"start","at_ns":123,"channels":{"0":"…"},"asides":{"0":["…"]},"aside_senders":[[0,"…"],[0,"…"]]}
@@ -15,10 +18,12 @@
 use super::{
     emulator::{Emulator, Listeners},
     namespace,
+    replayer::{Places, Replayer},
     session::{Addresses, Files, SessionLoop},
     wait::Detach,
 };
 use crate::{
+    carrier::ForeignSpec,
     code::PythonCode,
     error::RunError,
     plan::{Need, Plan},
@@ -54,6 +59,10 @@ struct Prepare {
     capture: Option<PathBuf>,
     /// Where nodes in network namespaces hand their devices to the emulator.
     taps: Option<PathBuf>,
+    /// For the emulator: the program that simulates the network in place of its own.
+    foreign: Option<ForeignSpec>,
+    /// In place of an emulator, where links are the kernel's: where background traffic begins and ends.
+    places: Option<Places>,
 }
 
 #[derive(Deserialize)]
@@ -75,7 +84,10 @@ pub fn serve(input: impl BufRead + Send + 'static, output: &mut dyn Write, attac
     let mut lines = Lines { input };
     let result = lines.next::<Prepare>("prepare").and_then(|p| match p.node {
         Some(node) => serve_node(p, node, lines, output, attach),
-        None => serve_emulator(&p, lines, output),
+        None => match &p.places {
+            Some(places) => serve_replayer(&p.plan, places, lines, output),
+            None => serve_emulator(&p, lines, output),
+        },
     });
     match result {
         Ok(reports) => say(output, &json!({"op": "done", "reports": reports})),
@@ -92,7 +104,7 @@ fn serve_emulator<I: BufRead + Send + 'static>(
     mut lines: Lines<I>,
     output: &mut dyn Write,
 ) -> Result<Vec<Report>, RunError> {
-    let emulator = Emulator::prepare(&p.plan, &p.ring, p.taps.as_deref())?;
+    let emulator = Emulator::prepare(&p.plan, &p.ring, p.taps.as_deref(), p.foreign.as_ref())?;
     let gates: Vec<Value> = emulator
         .gates()?
         .into_iter()
@@ -116,6 +128,20 @@ fn serve_emulator<I: BufRead + Send + 'static>(
     let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
     lines.until_stop(stop);
     Ok(vec![relay.run(&p.plan, stop)])
+}
+
+fn serve_replayer<I: BufRead + Send + 'static>(
+    plan: &Plan,
+    places: &Places,
+    mut lines: Lines<I>,
+    output: &mut dyn Write,
+) -> Result<Vec<Report>, RunError> {
+    let replayer = Replayer::bind(plan, places)?;
+    say(output, &json!({"op": "ready", "gates": [], "rings": []}));
+    let start = lines.next::<Start>("start")?;
+    let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+    lines.until_stop(stop);
+    Ok(vec![replayer.run(plan, start.at_ns, stop)])
 }
 
 fn serve_node<I: BufRead + Send + 'static>(

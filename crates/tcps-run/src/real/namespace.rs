@@ -12,6 +12,7 @@ use crate::{
     plan::{Isolation, RealPlan},
 };
 use std::{
+    ffi::CString,
     fs::{self, File, OpenOptions},
     io,
     mem::zeroed,
@@ -30,8 +31,17 @@ const CLONE_DEVICE: &str = "/dev/net/tun";
 /// Longest time until an IPv6 address can be used.
 const USABLE: Duration = Duration::from_secs(2);
 
+/// The address of the emulator's gate of a node.
+pub fn gate_address(real: &RealPlan, node: u16) -> IpAddr {
+    real.gates.unwrap_or_else(|| by_rule(real, node))
+}
+
 /// The address of a node's sockets.
 pub fn address(real: &RealPlan, node: u16) -> IpAddr {
+    real.addresses.get(usize::from(node)).copied().unwrap_or_else(|| by_rule(real, node))
+}
+
+fn by_rule(real: &RealPlan, node: u16) -> IpAddr {
     let [high, low] = (node + 1).to_be_bytes();
     match (real.network, real.ipv6) {
         (Isolation::Gates, false) => Ipv4Addr::LOCALHOST.into(),
@@ -59,21 +69,41 @@ pub fn node_at(address: IpAddr) -> Option<u16> {
 /// Moves this thread, and those it starts from now on, into a network namespace of its own, and hands the other end
 /// of its TUN device to the emulator that listens at `taps`.
 pub fn enter(real: &RealPlan, node: u16, taps: &Path) -> Result<(), RunError> {
+    let tun = alone(address(real, node)).map_err(|e| {
+        RunError::new(format!("real.network = \"namespaces\": {e}, real.network = \"gates\" does not"))
+    })?;
+    handover::send(taps, node, tun.as_raw_fd())
+        .map_err(|e| RunError::new(format!("the TUN device cannot be handed to the emulator: {e}")))
+}
+
+/// Moves this thread, and those that it starts from now on, into a network namespace of its own; the other end of its
+/// only device.
+pub fn alone(ip: IpAddr) -> Result<File, RunError> {
     // SAFETY: a plain system call; sockets and threads are made after it.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
         return Err(refused("network namespace", "root (CAP_SYS_ADMIN)", &io::Error::last_os_error()));
     }
     let tun = device()
         .map_err(|e| refused(CLONE_DEVICE, "the module `tun`, the device file and CAP_NET_ADMIN", &e))?;
-    configure(real, node).map_err(|e| refused("address for the TUN device", "CAP_NET_ADMIN", &e))?;
-    handover::send(taps, node, tun.as_raw_fd())
-        .map_err(|e| RunError::new(format!("the TUN device cannot be handed to the emulator: {e}")))
+    configure(ip).map_err(|e| refused("address for the TUN device", "CAP_NET_ADMIN", &e))?;
+    Ok(tun)
 }
 
 fn refused(what: &str, needs: &str, error: &io::Error) -> RunError {
-    RunError::new(format!(
-        "real.network = \"namespaces\": no {what} ({error}); it needs {needs}, real.network = \"gates\" does not"
-    ))
+    RunError::new(format!("no {what} ({error}); it needs {needs}"))
+}
+
+/// Sends everything that this thread's namespace knows no other way for, multicast too, to its device (IPv4).
+pub fn route_all() -> io::Result<()> {
+    let control = UdpSocket::bind(("0.0.0.0", 0))?;
+    let name = CString::new(DEVICE)?;
+    // SAFETY: all-zero bytes are valid for this plain C structure.
+    let mut route: libc::rtentry = unsafe { zeroed() };
+    let any = libc::sockaddr { sa_family: libc::AF_INET as u16, sa_data: [0; 14] };
+    (route.rt_dst, route.rt_genmask) = (any, any);
+    route.rt_flags = libc::RTF_UP;
+    route.rt_dev = name.as_ptr().cast_mut();
+    ioctl(control.as_raw_fd(), libc::SIOCADDRT, &mut route)
 }
 
 /// Packets that the kernel dropped at this namespace's device, in either direction.
@@ -95,13 +125,12 @@ fn device() -> io::Result<File> {
 }
 
 /// Gives the device its address and sets it and the loopback interface up. Its MTU is the kernel's default, 1500.
-fn configure(real: &RealPlan, node: u16) -> io::Result<()> {
-    let ip = address(real, node);
+fn configure(ip: IpAddr) -> io::Result<()> {
     // Neither the unused version of IP nor addresses made up by the kernel should send packets of their own.
-    let (setting, value) = if real.ipv6 { ("addr_gen_mode", "1") } else { ("disable_ipv6", "1") };
+    let (setting, value) = if ip.is_ipv6() { ("addr_gen_mode", "1") } else { ("disable_ipv6", "1") };
     // Where the kernel has no IPv6, there is nothing to be quiet.
     let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{DEVICE}/{setting}"), value);
-    let control = UdpSocket::bind((if real.ipv6 { "::" } else { "0.0.0.0" }, 0))?;
+    let control = UdpSocket::bind((if ip.is_ipv6() { "::" } else { "0.0.0.0" }, 0))?;
     let fd = control.as_raw_fd();
     match ip {
         IpAddr::V4(ip) => {

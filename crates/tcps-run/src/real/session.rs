@@ -38,7 +38,7 @@ pub const DRAIN_NS: Time = 500 * MS;
 /// How long it reads, after that, what is there already.
 const LAST_NS: Time = 500 * MS;
 /// A pause that marks the run as disturbed.
-pub(super) const GAP_NS: Time = MS;
+pub(crate) const GAP_NS: Time = MS;
 /// Rows a ring holds: over a second of 64,000 rows/s.
 const RING_ROWS: u64 = 1 << 16;
 

@@ -39,9 +39,20 @@ pub struct Received {
 impl Socket {
     /// Binds to a free port of an address.
     pub fn bind(ip: IpAddr) -> Result<Self, RunError> {
-        let fail = |e: io::Error| RunError::new(format!("no UDP socket on {ip}: {e}"));
-        let socket = UdpSocket::bind((ip, 0)).map_err(fail)?;
-        socket.set_nonblocking(true).map_err(fail)?;
+        Self::bind_to((ip, 0).into())
+    }
+
+    /// Binds to an address and port.
+    pub fn bind_to(address: SocketAddr) -> Result<Self, RunError> {
+        let fail = |e: io::Error| RunError::new(format!("no UDP socket on {address}: {e}"));
+        let socket = UdpSocket::bind(address).map_err(fail)?;
+        Self::over(socket).map_err(fail)
+    }
+
+    /// Over a socket that is bound already.
+    pub fn over(socket: UdpSocket) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let ip = socket.local_addr()?.ip();
         let s = Self { socket, dscp: 0, drops: 0 };
         let (level, option) = match ip {
             IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVTOS),

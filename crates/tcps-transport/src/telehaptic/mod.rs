@@ -13,6 +13,7 @@
 //! is the stream of haptic samples that clocks the packets.
 
 mod arrivals;
+mod asides;
 mod control;
 mod feedback;
 mod frames;
@@ -29,22 +30,20 @@ use crate::{
     registry::{ChannelContext, Side},
     udp::STACK_BYTES,
 };
-use arrivals::{Arrivals, Ledger};
+use asides::{is_aside, Aside, Asides};
 use feedback::{Log, Notifier};
 use multiplexer::{Medium, Multiplexer, MOST_FRAME_BYTES};
 use options::{Accounting, Options};
 use packetizer::Pending;
-use prober::Prober;
 use receiver::Receiver;
-use reporter::Reporter;
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output, Transmit},
     rate::{Feedback, RateController, Sent},
     record::{DropReason, Kind, Record},
     sample::Meta,
-    time::{Time, MS, SECOND},
+    time::{Time, MS},
 };
-use tcps_wire::{probe, report, telehaptic, Error};
+use tcps_wire::{telehaptic, Error};
 
 pub(crate) use control::MEMBERS;
 
@@ -99,10 +98,7 @@ pub(crate) struct Telehaptic {
     notifier: Notifier,
     log: Log,
     receiver: Option<Receiver>,
-    reporter: Option<Reporter>,
-    arrivals: Option<Arrivals>,
-    ledger: Option<Ledger>,
-    prober: Option<Prober>,
+    asides: Asides,
     /// When the packet that is being filled leaves at the latest.
     held_ns: Option<Time>,
     outbox: Outbox,
@@ -131,12 +127,10 @@ impl Telehaptic {
             });
         }
         let options = Options::read(params, member)?;
+        let asides = Asides::new(params, member, leaving.is_some(), arriving.is_some())?;
         let period_ns = leaving.map_or(MS, |r| r.period_ns);
         let has_media = leaving.is_some_and(|r| r.media.iter().any(Option::is_some));
         let media_bytes = if has_media { options.media_bytes } else { 0 };
-        let arrivals = member.arrivals && arriving.is_some();
-        let feedback_ns = params.span_ns("feedback_ns", MS..=SECOND)?.unwrap_or(20 * MS);
-        let probe_ns = params.span_ns("probe_ns", MS..=10 * SECOND)?.unwrap_or(10 * MS);
         Ok(Self {
             controller: (member.make)(params, period_ns)?,
             leaving,
@@ -147,10 +141,7 @@ impl Telehaptic {
             notifier: Notifier::default(),
             log: Log::default(),
             receiver: arriving.map(Receiver::new),
-            reporter: member.reports.then(Reporter::default),
-            arrivals: arrivals.then(|| Arrivals::new(feedback_ns)),
-            ledger: (member.arrivals && leaving.is_some()).then(Ledger::default),
-            prober: member.probes.then(|| Prober::new(leaving.is_some().then_some(probe_ns))),
+            asides,
             held_ns: None,
             outbox: Outbox::default(),
             fragments: 0,
@@ -244,9 +235,7 @@ impl Telehaptic {
         pending.clear();
         self.held_ns = None;
         self.log.add(&packet);
-        if let Some(ledger) = &mut self.ledger {
-            ledger.add(now, first.index, wire_bytes);
-        }
+        self.asides.sent(now, first.index, wire_bytes);
         self.controller.sent(now, &packet);
     }
 
@@ -258,41 +247,11 @@ impl Telehaptic {
     }
 
     fn datagram(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
-        match bytes.first() {
-            Some(&(probe::ASKS | probe::ANSWERS)) => self.probe(now, bytes),
-            Some(&arrivals::FIRST_BYTE) => self.told(now, bytes),
-            Some(&first) if first >= report::FIRST_BYTE => {
-                let report = report::Repr::parse(&report::Packet::new_checked(bytes)?)?;
-                self.controller.feedback(now, &Feedback::Report(report.0));
-                Ok(())
-            }
-            _ => self.packet(now, bytes, received_ns),
+        if is_aside(bytes) {
+            let answer = self.asides.hear(now, bytes, self.controller.as_mut())?;
+            answer.into_iter().for_each(|aside| self.say(&aside));
+            return Ok(());
         }
-    }
-
-    /// A probe is sent back; an answer is a round trip.
-    // [PROTOCOLS 3.5]
-    fn probe(&mut self, now: Time, bytes: &[u8]) -> Result<(), Error> {
-        let prober = self.prober.as_mut().ok_or(Error::Unknown)?;
-        let probe = probe::Repr::parse(&probe::Packet::new_checked(bytes)?);
-        if probe.answers {
-            let round_trip_ns = prober.answered(now, &probe).ok_or(Error::Contradiction)?;
-            self.controller.feedback(now, &Feedback::RoundTrip(round_trip_ns));
-        } else {
-            self.say(probe::PROBE_BYTES, |out| probe::Repr { answers: true, ..probe }.emit(out));
-        }
-        Ok(())
-    }
-
-    /// The receiver has told of arrivals.
-    // [RFC 8888 §3.1]
-    fn told(&mut self, now: Time, bytes: &[u8]) -> Result<(), Error> {
-        let Self { ledger, controller, .. } = self;
-        let ledger = ledger.as_mut().ok_or(Error::Unknown)?;
-        ledger.told(now, bytes, |arrival| controller.feedback(now, &Feedback::Arrival(arrival)))
-    }
-
-    fn packet(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
         let packet = telehaptic::Packet::new_checked(bytes)?;
         let receiver = self.receiver.as_mut().ok_or(Error::Unknown)?;
         let Some(arrival) = receiver.receive(now, &packet, received_ns, &mut self.outbox)? else {
@@ -303,12 +262,7 @@ impl Telehaptic {
             return Ok(());
         };
         self.notifier.measure(arrival.delay_ns);
-        if let Some(reporter) = &mut self.reporter {
-            reporter.arrived(&arrival);
-        }
-        if let Some(arrivals) = &mut self.arrivals {
-            arrivals.arrived(arrival.index, arrival.fragments, received_ns);
-        }
+        self.asides.arrived(&arrival, received_ns);
         if let Some(field_us) = packet.delay_us() {
             let notice = self.log.notice(field_us, packet.repeated(), arrival.left_ns, arrival.delay_ns);
             self.controller.feedback(now, &Feedback::Delay(notice));
@@ -316,37 +270,17 @@ impl Telehaptic {
         Ok(())
     }
 
-    /// Sends a report, feedback and a probe, each if it is time for it.
-    fn report(&mut self, now: Time) {
-        if let Some(report) = self.reporter.as_mut().and_then(|r| r.due(now)) {
-            self.say(report::REPORT_BYTES, |out| report::Repr(report).emit(out));
-        }
-        if let Some(ccfb) = self.arrivals.as_mut().and_then(|a| a.due(now)) {
-            self.say(arrivals::bytes(&ccfb), |out| ccfb.emit(out));
-        }
-        if let Some(probe) = self.prober.as_mut().and_then(|p| p.due(now)) {
-            self.say(probe::PROBE_BYTES, |out| probe.emit(out));
-        }
-    }
-
-    /// Sends a datagram without a sample, of so many bytes.
-    fn say(&mut self, bytes: usize, write: impl FnOnce(&mut Vec<u8>)) {
+    /// Sends a datagram without a sample.
+    fn say(&mut self, aside: &Aside) {
         let flow = self.leaving.map_or(0, |r| r.haptic);
-        let wire_bytes = bytes as u32 + STACK_BYTES;
-        self.outbox.push(Output::Transmit(Transmit { wire_bytes, flow, index: 0 }), write);
-    }
-
-    fn begin(&mut self, now: Time) {
-        let Self { reporter, arrivals, prober, .. } = self;
-        reporter.iter_mut().for_each(|r| r.begin(now));
-        arrivals.iter_mut().for_each(|a| a.begin(now));
-        prober.iter_mut().for_each(|p| p.begin(now));
+        let wire_bytes = aside.bytes() as u32 + STACK_BYTES;
+        self.outbox.push(Output::Transmit(Transmit { wire_bytes, flow, index: 0 }), |out| aside.emit(out));
     }
 }
 
 impl Endpoint for Telehaptic {
     fn handle_input(&mut self, now: Time, input: Input<'_>) {
-        self.begin(now);
+        self.asides.begin(now);
         match input {
             Input::Sample { meta, bytes } => self.sample(now, meta, bytes),
             Input::Datagram { bytes, received_ns } => {
@@ -361,7 +295,7 @@ impl Endpoint for Telehaptic {
                 if self.held_ns.is_some_and(|held_ns| held_ns <= now) {
                     self.flush(now);
                 }
-                self.report(now);
+                self.asides.due(now).iter().flatten().for_each(|aside| self.say(aside));
             }
         }
     }
@@ -372,10 +306,7 @@ impl Endpoint for Telehaptic {
 
     fn poll_timeout(&self) -> Option<Time> {
         let frames = self.receiver.as_ref().and_then(Receiver::deadline);
-        let report = self.reporter.as_ref().and_then(Reporter::deadline);
-        let arrivals = self.arrivals.as_ref().and_then(Arrivals::deadline);
-        let probe = self.prober.as_ref().and_then(Prober::deadline);
-        [frames, report, arrivals, probe, self.held_ns].into_iter().flatten().min()
+        [frames, self.asides.deadline(), self.held_ns].into_iter().flatten().min()
     }
 
     fn merging(&self) -> u16 {

@@ -68,6 +68,20 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool 
     return plan
 
 
+def compile_network(scenario: Scenario, inputs_dir: str | Path) -> dict[str, Any]:
+    """The network of a scenario alone, with its background traffic; vertices are its nodes, then the rest.
+
+    Raises
+    ------
+    ConfigError
+        If something in it does not exist or does not fit together.
+    """
+    book = Book(scenario, Path(inputs_dir))
+    network = Network(book)
+    background, recordings = traffic(book, network)
+    return _network(network, background) | {"recordings": recordings}
+
+
 def check(scenario: Scenario) -> dict[str, Any]:
     """The plan of a scenario that a run would take, all code loaded once: raises what is wrong with it."""
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:

@@ -141,7 +141,9 @@ def _step(book: Book, way: Way, name: str, table: Picture | Sound, kind: str, sy
     params = _params(book, way, table)
     key: Key = (*way.key, name)
     if book.rehearsal:
-        rehearse(book.scenario, key, "hook", f"{_MODULE}:{symbol}", params, kind)
+        # A camera that is code may want a robot that runs: it is opened by a run alone.
+        tried = params | {"camera": "test"} if ":" in params.get("camera", "") else params
+        rehearse(book.scenario, key, "hook", f"{_MODULE}:{symbol}", tried, kind)
     cost = {"code": "encode"}.get(kind, kind) + "_cost"
     span = getattr(table, cost)
     spans = {} if span is None else {"cost": dist(book.scenario, (*key, cost), span)}

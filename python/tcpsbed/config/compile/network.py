@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from tcpsbed.config.compile.book import Book
 from tcpsbed.config.compile.files import existing, read
 from tcpsbed.config.compile.graphs import Edge, graph
+from tcpsbed.config.compile.radio import radio
 from tcpsbed.config.compile.spans import dist
 from tcpsbed.config.model.link import GilbertElliott, Link, LinkSettings, Queue, RandomLoss
 from tcpsbed.config.model.table import close_match
@@ -148,11 +149,14 @@ class Network:
         medium = {"medium": name} if duplex == "half" else {}
         self.named[name] = []
         directions = ((a, b, medium | forward), (b, a, medium | backward))
-        for one, (start, end, settings) in zip(names, directions, strict=False):
+        air = radio(self.book.scenario, key, forward, backward, len(self.links))
+        for one, (start, end, settings), access in zip(names, directions, air, strict=False):
             self.named.setdefault(one, [])
             for alias in {one, name}:
                 self.named[alias].append(len(self.links))
-            self.links.append({"name": one, "from": start, "to": end} | self._settings(settings, key))
+            self.links.append(
+                {"name": one, "from": start, "to": end} | self._settings(settings, key) | access
+            )
 
     def _settings(self, found: dict[str, Any], key: Key) -> dict[str, Any]:
         scenario = self.book.scenario

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, StrictBool, StrictInt, model_validator
 from pydantic_core import PydanticCustomError
 
+from tcpsbed.config.model.radio import Radio
 from tcpsbed.config.model.span import Span
 from tcpsbed.config.model.table import Table
 from tcpsbed.config.units import (
@@ -237,6 +238,8 @@ class LinkSettings(Table):
     """Two links, two that share a medium, or only one from `from` to `to`; full if absent."""
     medium: str | None = None
     """The half-duplex medium (hub) that this link shares with all links that name it."""
+    radio: Radio | None = None
+    """Radio access in place of a wire: `from` is the mobile side, `to` the side of the base station."""
     dscp: Dscp | None = None
     """Code point of the packets that it is for; absent: for all."""
 

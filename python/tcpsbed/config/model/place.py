@@ -9,7 +9,7 @@ from pydantic import Field, StrictBool, StrictInt
 from tcpsbed.config.model.code import Robot
 from tcpsbed.config.model.link import LinkSettings
 from tcpsbed.config.model.span import Span
-from tcpsbed.config.model.table import Name, Table
+from tcpsbed.config.model.table import AnyNames, Name, Table
 from tcpsbed.config.units import Drift, Duration, Offset, Period, PositiveDuration
 
 ComponentKind = Literal[
@@ -92,6 +92,27 @@ class Node(Table):
     """The router that an access link joins it to."""
     link: LinkSettings | None = None
     """The access link; absent: infinitely fast and without delay."""
+
+
+class Host(Table):
+    """A computer that `--world hosts` reaches by ssh."""
+
+    address: str
+    """Where ssh finds it (a name, an address, an alias of its configuration); "localhost" is this computer."""
+    user: str | None = None
+    """Who logs in; absent: as ssh decides."""
+    port: StrictInt | None = Field(None, ge=1, le=65535)
+    """The port of its ssh server; absent: as ssh decides."""
+    role: Literal["nodes", "network"] = "nodes"
+    """What runs on it: nodes, or what lies between them."""
+    nodes: AnyNames = Field([])
+    """The nodes that run on it."""
+    data: str | None = None
+    """IP address of its sockets for data; absent: `address`, which then is an IP address."""
+    python: str = "python3"
+    """The Python there in which tcpsbed is installed."""
+    options: list[str] = Field([])
+    """More options of ssh, such as ["-i", "key"]."""
 
 
 class Real(Table):

@@ -11,7 +11,7 @@ from tcpsbed.config.model.code import HOOK_KINDS, Channel, Hook
 from tcpsbed.config.model.flow import PRESETS, Flow
 from tcpsbed.config.model.link import Link, Topology
 from tcpsbed.config.model.measure import Event, Measure
-from tcpsbed.config.model.place import KINDS, Component, Node, Real
+from tcpsbed.config.model.place import KINDS, Component, Host, Node, Real
 from tcpsbed.config.model.table import Name, Table
 from tcpsbed.config.model.traffic import TRAFFIC_KINDS, Traffic
 from tcpsbed.config.origin import Key, Origin
@@ -96,6 +96,8 @@ class Scenario(Table):
     """What is measured."""
     real: Real = Real()
     """Settings of the real driver."""
+    hosts: dict[Name, Host] = Field({})
+    """Computers that `--world hosts` runs nodes on."""
     _origin: Origin = PrivateAttr(default_factory=Origin)
 
     @property

@@ -45,7 +45,7 @@ enum Way {
 impl Gates {
     /// Binds the gates of a plan.
     pub fn bind(plan: &Plan) -> Result<Self, RunError> {
-        let ip = |node: u16| namespace::address(&plan.real, node);
+        let ip = |node: u16| namespace::gate_address(&plan.real, node);
         let mut gates = Vec::new();
         for (c, channel) in plan.channels.iter().zip(0..) {
             for (from, to) in [(c.a, c.b), (c.b, c.a)] {

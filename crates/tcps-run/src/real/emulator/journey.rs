@@ -2,10 +2,10 @@
 
 use crate::{node::histogram, report::Emulated};
 use hdrhistogram::Histogram;
-use tcps_core::time::{Time, MS};
+use tcps_core::time::{Time, SECOND};
 
 /// The shortest span of which a rate is told.
-const SHORTEST_NS: Time = 100 * MS;
+const SHORTEST_NS: Time = SECOND;
 
 /// Packets from one node to another.
 pub(super) struct Journey {
@@ -93,6 +93,7 @@ impl Journey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tcps_core::time::MS;
 
     #[test]
     fn a_rate_is_bytes_over_the_span_between_the_first_and_the_last() {
@@ -107,7 +108,7 @@ mod tests {
     #[test]
     fn an_emulator_that_falls_behind_delivers_less_than_is_set() {
         let mut journey = Journey::new();
-        for n in 0..1000 {
+        for n in 0..2000 {
             let at = n * MS;
             journey.leaves(at + 10 * MS, 125);
             journey.left(10 * MS, at, Some(at + 10 * MS + n * MS / 10), 125);

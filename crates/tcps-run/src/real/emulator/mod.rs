@@ -15,7 +15,7 @@ mod taps;
 
 use super::{clock::RunClock, ring::Producer};
 use crate::{
-    background::BusyNetwork,
+    carrier::{Carrier, ForeignSpec},
     error::RunError,
     plan::{FlowPlan, Isolation, Plan},
 };
@@ -85,7 +85,7 @@ struct Troubles {
 /// The emulator, before nodes have told where they listen.
 pub struct Emulator {
     entrance: Entrance,
-    network: BusyNetwork,
+    network: Carrier,
     ring: Producer,
 }
 
@@ -110,9 +110,14 @@ pub struct Listeners {
 }
 
 impl Emulator {
-    /// Builds the network and its ports; TUN devices are taken at `taps`.
-    pub fn prepare(plan: &Plan, ring: &Path, taps: Option<&Path>) -> Result<Self, RunError> {
-        let network = BusyNetwork::new(plan)?;
+    /// Builds the network, or has another program build it, and its ports; TUN devices are taken at `taps`.
+    pub fn prepare(
+        plan: &Plan,
+        ring: &Path,
+        taps: Option<&Path>,
+        foreign: Option<&ForeignSpec>,
+    ) -> Result<Self, RunError> {
+        let network = Carrier::new(plan, foreign, true)?;
         let entrance = match plan.real.network {
             Isolation::Gates => Entrance::Gates(Gates::bind(plan)?),
             Isolation::Namespaces => Entrance::Taps(taps::Listener::bind(taps)?),

@@ -2,7 +2,7 @@
 
 use super::{journey::Journey, Entered, Ports, Taken};
 use crate::{
-    background::BusyNetwork,
+    carrier::Carrier,
     network_rows,
     node::histogram,
     plan::{Action, Plan},
@@ -46,7 +46,7 @@ pub struct Relay {
     start: Time,
     clock: RunClock,
     ports: Box<dyn Ports>,
-    network: BusyNetwork,
+    network: Carrier,
     /// Without links all nodes reach each other at once.
     linked: bool,
     ring: Producer,
@@ -70,7 +70,7 @@ pub struct Relay {
 impl Relay {
     pub(super) fn new(
         ports: Box<dyn Ports>,
-        network: BusyNetwork,
+        network: Carrier,
         ring: Producer,
         plan: &Plan,
         start: Time,
@@ -99,7 +99,9 @@ impl Relay {
 
     /// Runs to the end of the plan or until `stop`.
     pub fn run(mut self, plan: &Plan, stop: &AtomicBool) -> Report {
-        let mut waiter = Waiter::new(&self.ports.descriptors(), plan.real.waiting, plan.real.spin_ns);
+        let ports = self.ports.descriptors();
+        let all: Vec<_> = ports.iter().copied().chain(self.network.descriptor()).collect();
+        let mut waiter = Waiter::new(&all, plan.real.waiting, plan.real.spin_ns);
         let mut events = Events::new(plan);
         for c in &plan.channels {
             for pair in [(c.a, c.b), (c.b, c.a)] {
@@ -109,15 +111,20 @@ impl Relay {
         // What is there now is what is locked in memory.
         let privileges = privileges(plan.real.realtime);
         let processor = thread_cpu_ns();
+        self.network.start(self.start);
         while monotonic_ns() < self.start && !stop.load(Ordering::Relaxed) {
             waiter.wait(self.start);
         }
-        while !stop.load(Ordering::Relaxed) && self.clock.now() < plan.duration_ns + DRAIN_NS {
+        while !stop.load(Ordering::Relaxed)
+            && self.clock.now() < plan.duration_ns + DRAIN_NS
+            && self.network.failure().is_none()
+        {
             let due = self.network.poll_timeout().unwrap_or(NEVER).min(events.next()).min(self.probe_at);
             waiter.wait(due.saturating_add(self.start));
             // What came until now is read before the network moves on to now.
             let now = self.clock.now();
-            waiter.ready().for_each(|port| self.receive(plan, port));
+            waiter.ready().filter(|port| *port < ports.len()).for_each(|port| self.receive(plan, port));
+            self.network.listen();
             self.enter();
             if due <= now {
                 self.tick(now - due, now, plan);
@@ -275,10 +282,14 @@ impl Relay {
         self.probe_at += period * ((now - self.probe_at) / period + 1);
     }
 
-    fn report(self, privileges: Vec<String>, cpu_ns: Time, plan: &Plan) -> Report {
+    fn report(mut self, privileges: Vec<String>, cpu_ns: Time, plan: &Plan) -> Report {
         let mut report = Report::default();
-        report.network(self.network.network());
+        let (links, traffic) = self.network.accounts();
+        report.accounts(links, traffic);
         report.errors = self.errors;
+        report.errors.extend(self.network.failure().map(str::to_owned));
+        report.interrupted = self.network.failure().is_some();
+        report.nodes.extend(self.network.itself().map(|f| f.node()));
         let troubles = self.ports.troubles();
         let name = |n: u16| plan.nodes[n as usize].name.as_str();
         let stamps = self.ports.stamps();

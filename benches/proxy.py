@@ -1,0 +1,116 @@
+"""The proxy between bare C ends: 10 ms set, what is delivered at 1 kHz, what is lost at 20,000 packets/s, and the knee.
+
+The ends are one C process that knows nothing of tcpsbed; the proxy is the command as a user starts it, with
+a port for each direction. Delay is counted from before `sendto` to the kernel's receive stamp.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from emulator import free_ports
+from measure import PROGRAM, CannotMeasureError, Result, Row, compile_c, median, run_program, spread
+
+TITLE = "Proxy without root between bare C ends, 10 ms set"
+SET_MS = 10
+BARS_US = {"p50": 30, "p99": 150}
+RATE_HZ, RATE_S = 20_000, 30.0
+KNEE_HZ = (20_000, 40_000, 60_000, 80_000, 100_000, 125_000, 150_000)
+WAYS = ("a_to_b", "b_to_a")
+NOBODY = ["unshare", "--user", "--map-user=1000", "--map-group=1000", "--"]
+"""How root becomes somebody without any capability."""
+
+
+class Proxy:
+    """`tcpsbed proxy` with a port towards each end."""
+
+    def __init__(self, ports: list[int]) -> None:
+        doors = [f"0=127.0.0.1:{ports[1]}", f"0=127.0.0.1:{ports[0]}"]
+        nobody = NOBODY if os.geteuid() == 0 else []
+        command = [*nobody, PROGRAM, "proxy", "--delay", f"{SET_MS} ms", "--json", *doors]
+        self.child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        ready = json.loads(self.child.stdout.readline() or "{}")
+        if ready.get("event") != "ready":
+            raise CannotMeasureError(f"the proxy said {ready}")
+        self.ports = [row["port"] for row in ready["ports"]]
+
+    def end(self) -> dict[str, Any]:
+        """Stop it and take what it tells of itself."""
+        self.child.terminate()
+        lines = self.child.communicate(timeout=60)[0].strip().splitlines()
+        return json.loads(lines[-1])
+
+    def close(self) -> None:
+        """Let the process go."""
+        if self.child.poll() is None:
+            self.child.kill()
+            self.child.wait()
+
+
+def window(program: Path, seconds: float, rate_hz: int = 1000) -> dict[str, Any]:
+    """The ends with the proxy between."""
+    ports = free_ports(2)
+    with closing(Proxy(ports)) as proxy:
+        fifo = "10" if os.geteuid() == 0 else "0"
+        waiting = "timer" if rate_hz <= 1000 else "hybrid"
+        words = ["--seconds", f"{seconds}", "--fifo", fifo, "--waiting", waiting, "--rate", f"{rate_hz}"]
+        words += ["--a-port", f"{ports[0]}", "--b-port", f"{ports[1]}"]
+        words += ["--a-to", f"{proxy.ports[0]}", "--b-to", f"{proxy.ports[1]}"]
+        ends = run_program([program, *words]).json()
+        return {"ends": ends, "proxy": proxy.end(), "rate_hz": rate_hz, "seconds": seconds}
+
+
+def exactness(program: Path, windows: int, seconds: float) -> tuple[list[Row], list[dict[str, Any]]]:
+    """Delivered beyond set at 1 kHz; both directions of a window count."""
+    runs = [window(program, seconds) for _ in range(windows)]
+    rows = []
+    for key, bar in BARS_US.items():
+        over = [run["ends"][way]["kernel_us"][key] - SET_MS * 1e3 for run in runs for way in WAYS]
+        what = f"delivered {key} over {SET_MS} ms, 1 kHz both ways, {windows} windows of {seconds:g} s"
+        rows.append(Row(what, f"{spread(over, 1)} µs", "", "", f"{bar} µs", abs(median(over)) <= bar))
+    return rows, runs
+
+
+def lost(run: dict[str, Any]) -> tuple[int, int]:
+    """Packets that were lost, and those that were sent, both ways."""
+    return sum(run["ends"][way]["lost"] for way in WAYS), sum(run["ends"][way]["sent"] for way in WAYS)
+
+
+def throughput(program: Path, seconds: float) -> tuple[Row, dict[str, Any]]:
+    """Loss at the rate that is promised."""
+    run = window(program, seconds, RATE_HZ)
+    gone, sent = lost(run)
+    what = f"lost at {RATE_HZ} packets/s each way, {seconds:g} s"
+    wanted = 2 * RATE_HZ * seconds
+    measured = f"{gone} of {sent} ({sent / wanted:.1%} of what was to be sent)"
+    return Row(what, measured, "", "", "0", gone == 0 and sent > 0.99 * wanted), run
+
+
+def knee(program: Path, seconds: float) -> tuple[Row, list[dict[str, Any]]]:
+    """The highest rate without loss that the ends themselves can send."""
+    best, runs = 0, []
+    for rate_hz in KNEE_HZ:
+        run = window(program, seconds, rate_hz)
+        runs.append(run)
+        gone, sent = lost(run)
+        if gone or sent < 0.99 * 2 * rate_hz * seconds:
+            break
+        best = rate_hz
+    gone, sent = lost(runs[-1])
+    last = f"at {runs[-1]['rate_hz']}: {gone} of {sent} lost"
+    return Row(f"knee, {seconds:g} s a rate", f"{best} packets/s each way without loss", last, "", ""), runs
+
+
+def measure(quick: bool) -> Result:
+    """Exactness, loss, knee."""
+    program = compile_c("udp_ends")
+    windows, seconds = (2, 2.0) if quick else (10, 10.0)
+    rows, raw = exactness(program, windows, seconds)
+    row, run = throughput(program, 5.0 if quick else RATE_S)
+    limit, runs = knee(program, 2.0 if quick else 5.0)
+    return Result("proxy", TITLE, [*rows, row, limit], {"exact": raw, "rate": run, "knee": runs})

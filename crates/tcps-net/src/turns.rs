@@ -1,0 +1,31 @@
+//! When bytes may leave a line that has no constant rate: a recorded trace, or the slots of a radio link.
+
+use crate::{access::Access, opportunity::Opportunities, spec::LinkSpec};
+use tcps_core::time::Time;
+
+/// Moments at which some bytes may leave each, and the place in them.
+pub trait Turns: Send {
+    /// The next moment at which bytes may leave.
+    fn next(&self) -> Time;
+    /// The moment `n` turns after the next one.
+    fn after(&self, n: usize) -> Time;
+    /// Lets all turns at or before `now` pass unused; called before a packet enters an empty queue.
+    fn skip_to(&mut self, now: Time);
+    /// Takes at most `want` bytes of the next turn; moves on when it is used up.
+    fn take(&mut self, want: u32) -> u32;
+    /// Lets what is left of the next turn pass.
+    fn pass(&mut self);
+    /// Mean time that `bytes` take.
+    fn mean_ns(&self, bytes: u32) -> Time;
+    /// Bytes of a turn.
+    fn bytes(&self) -> u32;
+}
+
+/// The turns of a link, if it has no constant rate.
+pub fn build(spec: &LinkSpec) -> Option<Box<dyn Turns>> {
+    if let Some(moments) = spec.opportunities_ns.as_deref() {
+        return Some(Box::new(Opportunities::new(moments)));
+    }
+    let nr = spec.radio.as_ref()?.nr()?;
+    Some(Box::new(Access::new(nr, spec.rate_bps)))
+}

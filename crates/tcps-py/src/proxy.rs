@@ -1,0 +1,80 @@
+//! The emulator for programs that are not ours: between ports, and around a command in namespaces.
+
+use crate::text;
+use pyo3::{exceptions::PyValueError, prelude::*};
+use serde::de::DeserializeOwned;
+use serde_json::{json, Value};
+use std::path::PathBuf;
+use tcps_run::{
+    error::RunError,
+    proxy::{self, netns},
+};
+
+fn refused(e: RunError) -> PyErr {
+    PyValueError::new_err(e.to_string())
+}
+
+fn read<T: DeserializeOwned>(json: &str) -> PyResult<T> {
+    serde_json::from_str(json).map_err(|e| PyValueError::new_err(format!("proxy: {e}")))
+}
+
+/// An emulated network between ports, at work in threads of its own.
+#[pyclass(unsendable)]
+pub struct Proxy(Option<proxy::Proxy>);
+
+#[pymethods]
+impl Proxy {
+    #[new]
+    fn new(py: Python<'_>, settings_json: &str) -> PyResult<Self> {
+        let settings: proxy::Settings = read(settings_json)?;
+        Ok(Self(Some(py.detach(|| proxy::Proxy::start(&settings)).map_err(refused)?)))
+    }
+
+    /// Where clients come, in the order of the doors.
+    fn addresses(&self) -> PyResult<Vec<String>> {
+        Ok(self.open()?.addresses().iter().map(ToString::to_string).collect())
+    }
+
+    /// Counts so far and delays of the last second, as JSON.
+    fn snapshot(&self) -> PyResult<String> {
+        text(&self.open()?.snapshot())
+    }
+
+    /// Puts another network in the place of the present one.
+    fn change(&self, network_json: &str) -> PyResult<()> {
+        self.open()?.change(read(network_json)?).map_err(refused)
+    }
+
+    /// Whether it has ended by itself.
+    fn ended(&self) -> PyResult<bool> {
+        Ok(self.open()?.ended())
+    }
+
+    /// Ends it; how it went, as JSON.
+    fn stop(&mut self, py: Python<'_>) -> PyResult<String> {
+        let proxy = self.0.take().ok_or_else(|| PyValueError::new_err("the proxy has ended"))?;
+        text(&py.detach(|| proxy.stop()).map_err(refused)?)
+    }
+}
+
+impl Proxy {
+    fn open(&self) -> PyResult<&proxy::Proxy> {
+        self.0.as_ref().ok_or_else(|| PyValueError::new_err("the proxy has ended"))
+    }
+}
+
+/// Runs commands behind an emulated network, in namespaces that end with them; how it went is written to `report` as
+/// JSON (`error`, or `outcome`). Returns the exit status of the near command; 2 where it could not begin.
+#[pyfunction]
+pub fn run_isolated(settings: PathBuf, report: PathBuf) -> PyResult<i32> {
+    let inside: netns::Inside = read(&std::fs::read_to_string(settings)?)?;
+    let tell = |told: Value, status: i32| match std::fs::write(&report, told.to_string()) {
+        Ok(()) => status,
+        Err(_) => 2,
+    };
+    let run = || match inside.run() {
+        Ok(ended) => tell(json!({"outcome": ended.outcome}), ended.status),
+        Err(e) => tell(json!({"error": e.to_string()}), 2),
+    };
+    Ok(netns::isolated(run).unwrap_or_else(|e| tell(json!({"error": e.to_string()}), 2)))
+}

@@ -1,0 +1,223 @@
+//! Networks in layers: a new one takes what comes from now on, an old one keeps what is under way until it is empty.
+
+use crate::{background::BusyNetwork, error::RunError};
+use serde_json::Value;
+use tcps_core::time::{Time, NEVER};
+use tcps_net::{spec::NetworkSpec, LinkChange, NetEvent, Packet};
+
+/// A network with the number of packets that are under way in it.
+struct Layer {
+    number: u32,
+    network: BusyNetwork,
+    open: u64,
+}
+
+/// The present network and those before it that are not yet empty.
+pub(super) struct Layers {
+    layers: Vec<Layer>,
+    text: Value,
+    names: Vec<String>,
+    seed: u64,
+    made: u32,
+}
+
+impl Layers {
+    /// With one network, for doors of these names.
+    pub fn new(spec: &NetworkSpec, text: Value, names: Vec<String>, seed: u64) -> Result<Self, RunError> {
+        let network = BusyNetwork::of(spec, &names, seed)?;
+        Ok(Self { layers: vec![Layer { number: 0, network, open: 0 }], text, names, seed, made: 0 })
+    }
+
+    /// The number of the present network.
+    pub fn present(&self) -> u32 {
+        self.layers.last().map_or(0, |l| l.number)
+    }
+
+    /// The present network.
+    pub fn network(&self) -> &BusyNetwork {
+        // A layer is only ever dropped behind another one.
+        &self.layers[self.layers.len() - 1].network
+    }
+
+    /// When something may happen.
+    pub fn poll_timeout(&self) -> Time {
+        self.layers.iter().filter_map(|l| l.network.poll_timeout()).min().unwrap_or(NEVER)
+    }
+
+    /// A packet enters the present network.
+    pub fn send(&mut self, now: Time, from: u16, packet: Packet) {
+        if let Some(l) = self.layers.last_mut() {
+            l.open += 1;
+            l.network.send(now, from, packet);
+        }
+    }
+
+    /// Does what is due in all networks until `until`, and hands over what comes of it.
+    pub fn advance(&mut self, until: Time, mut take: impl FnMut(NetEvent)) {
+        for l in &mut self.layers {
+            while let Some(t) = l.network.poll_timeout().filter(|t| *t <= until) {
+                l.network.handle_timeout(t);
+                l.drain(&mut take);
+            }
+            // Background traffic does not ask to be called.
+            l.network.handle_timeout(until);
+            l.drain(&mut take);
+        }
+        if self.layers.len() > 1 {
+            let present = self.present();
+            self.layers.retain(|l| l.open > 0 || l.number == present);
+        }
+    }
+
+    /// Another network from `now` on. Where only rates, delays and independent losses differ, the links of the present
+    /// one change, and what waits in it sees the change.
+    pub fn change(&mut self, now: Time, spec: &NetworkSpec, text: Value) -> Result<(), RunError> {
+        let steps = steps(&self.text, &text);
+        let applied = steps.is_some_and(|steps| {
+            let Some(l) = self.layers.last_mut() else { return false };
+            steps.iter().all(|(link, change)| l.network.change_link(now, *link, change).is_ok())
+        });
+        if !applied {
+            let mut network = BusyNetwork::of(spec, &self.names, self.seed)?;
+            network.handle_timeout(now);
+            self.made += 1;
+            self.layers.push(Layer { number: self.made, network, open: 0 });
+        }
+        self.text = text;
+        Ok(())
+    }
+}
+
+impl Layer {
+    fn drain(&mut self, take: &mut impl FnMut(NetEvent)) {
+        while let Some(event) = self.network.poll_event() {
+            match event {
+                NetEvent::Duplicated { .. } => self.open += 1,
+                _ => self.open = self.open.saturating_sub(1),
+            }
+            take(event);
+        }
+    }
+}
+
+/// How links change from one network to another, if nothing else differs than rates, delays and independent losses.
+fn steps(old: &Value, new: &Value) -> Option<Vec<(u16, LinkChange)>> {
+    let (before, after) = (old.get("links")?.as_array()?, new.get("links")?.as_array()?);
+    let bare = |network: &Value| {
+        let mut network = network.clone();
+        network.as_object_mut()?.remove("links");
+        Some(network)
+    };
+    if before.len() != after.len() || bare(old) != bare(new) {
+        return None;
+    }
+    let changes = before.iter().zip(after).enumerate();
+    changes.map(|(i, (before, after))| Some((i as u16, step(before, after)?))).collect()
+}
+
+/// The change of a link.
+fn step(before: &Value, after: &Value) -> Option<LinkChange> {
+    let rest = |link: &Value| {
+        let mut link = link.as_object().cloned().unwrap_or_default();
+        link.retain(|key, _| !["rate_bps", "delay_ns", "loss"].contains(&key.as_str()));
+        link
+    };
+    if rest(before) != rest(after) {
+        return None;
+    }
+    let number = |link: &Value, key: &str| link.get(key).and_then(Value::as_f64);
+    let rate_bps = match (number(before, "rate_bps"), number(after, "rate_bps")) {
+        (a, b) if a == b => None,
+        (Some(_), Some(b)) => Some(b),
+        _ => return None,
+    };
+    let (a, b) = (number(before, "delay_ns").unwrap_or(0.0), number(after, "delay_ns").unwrap_or(0.0));
+    let loss = if before.get("loss") == after.get("loss") {
+        None
+    } else {
+        independent(before)?;
+        Some(independent(after)?)
+    };
+    Some(LinkChange { rate_bps, delay_ns: (a != b).then_some(b as Time), loss, up: None })
+}
+
+/// The probability of a link's independent loss; nothing if its loss is of another kind.
+fn independent(link: &Value) -> Option<f64> {
+    match link.get("loss") {
+        None => Some(0.0),
+        Some(loss) if loss.get("kind").and_then(Value::as_str) == Some("random") => loss.get("p")?.as_f64(),
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use tcps_core::time::MS;
+
+    fn text(delay_ms: i64, more: Value) -> Value {
+        let mut link = json!({"name": "l", "from": 0, "to": 1, "delay_ns": delay_ms * MS});
+        link.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"vertices": ["near", "far"], "links": [link]})
+    }
+
+    fn layers(text: &Value) -> Layers {
+        let spec = serde_json::from_value(text.clone()).unwrap();
+        Layers::new(&spec, text.clone(), Vec::new(), 1).unwrap()
+    }
+
+    fn change(layers: &mut Layers, now: Time, text: &Value) {
+        layers.change(now, &serde_json::from_value(text.clone()).unwrap(), text.clone()).unwrap();
+    }
+
+    fn packet(payload: u32, now: Time) -> Packet {
+        Packet { payload, class: 0, index: 0, dst: 1, dscp: 0, wire_bytes: 100, sent_ns: now }
+    }
+
+    fn arrivals(layers: &mut Layers, until: Time) -> Vec<(u32, Time)> {
+        let mut found = Vec::new();
+        layers.advance(until, |e| {
+            if let NetEvent::Arrived { at, packet } = e {
+                found.push((packet.payload, at));
+            }
+        });
+        found
+    }
+
+    #[test]
+    fn packets_under_way_finish_as_they_began_and_the_old_network_goes() {
+        let mut layers = layers(&text(10, json!({})));
+        layers.send(0, 0, packet(1, 0));
+        // A queue makes it another link, not a change of this one.
+        change(&mut layers, MS, &text(2, json!({"rate_bps": 1e9, "queue": {"limit_packets": 5}})));
+        layers.send(MS, 0, packet(2, MS));
+        assert_eq!((layers.layers.len(), layers.present()), (2, 1));
+        let found = arrivals(&mut layers, 20 * MS);
+        assert_eq!(found, [(1, 10 * MS), (2, 3 * MS + 800)]);
+        assert_eq!(layers.layers.len(), 1);
+    }
+
+    #[test]
+    fn where_only_numbers_differ_the_link_changes_and_what_waits_sees_it() {
+        let slow = json!({"rate_bps": 8e5});
+        let mut layers = layers(&text(0, slow));
+        (0..3).for_each(|i| layers.send(0, 0, packet(i, 0)));
+        // 100 B take 1 ms; from half a millisecond on they take 0.1 ms.
+        change(&mut layers, MS / 2, &text(0, json!({"rate_bps": 8e6})));
+        assert_eq!((layers.layers.len(), layers.present()), (1, 0));
+        assert_eq!(arrivals(&mut layers, 20 * MS), [(0, MS), (1, MS + MS / 10), (2, MS + MS / 5)]);
+    }
+
+    #[test]
+    fn a_loss_of_another_kind_is_another_network() {
+        let burst = json!({"loss": {"kind": "gilbert_elliott", "p": 0.1, "r": 0.5, "loss_bad": 1.0}});
+        assert_eq!(steps(&text(1, json!({})), &text(1, burst)), None);
+        let random = json!({"loss": {"kind": "random", "p": 0.1}});
+        let found = steps(&text(1, json!({})), &text(2, random)).unwrap();
+        assert_eq!(
+            found[0].1,
+            LinkChange { delay_ns: Some(2 * MS), loss: Some(0.1), ..LinkChange::default() }
+        );
+    }
+}

@@ -1,0 +1,245 @@
+//! The emulator and its measurement for programs that are not ours.
+//!
+//! ```text
+//!  clients ◄─► doors ─┬─► tcps-net, real clock ─┬─► doors ◄─► servers
+//!    (near)           └──── a tally a door ─────┘            (far)
+//! ```
+//! A door is a UDP port that hands datagrams on to a target (`udp`), the TUN devices of two network namespaces (`tun`), or
+//! a TCP port, whose connections end here and therefore get delay and rate only (`tcp`, DECISIONS 17). All doors share
+//! one network, which can be exchanged while it runs; how far set and delivered delay differ is measured for every packet.
+
+mod capture;
+mod layers;
+pub mod netns;
+mod passage;
+mod pipe;
+mod tally;
+mod tcp;
+mod tun;
+mod udp;
+
+pub use tally::{Row, Snapshot};
+
+use crate::{
+    background::BusyNetwork,
+    error::RunError,
+    plan::Waiting,
+    real::clock::monotonic_ns,
+    report::{Link, RealSelf, Report},
+};
+use capture::Tape;
+use passage::Passage;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::{
+    fs::File,
+    net::SocketAddr,
+    path::PathBuf,
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+    },
+    thread::JoinHandle,
+};
+use tally::Tally;
+use tcp::TcpDoor;
+use tcps_core::time::Time;
+use tcps_net::spec::NetworkSpec;
+use tun::TunDoors;
+use udp::UdpDoors;
+
+/// Vertex of the clients.
+pub const NEAR: u16 = 0;
+/// Vertex of the servers.
+pub const FAR: u16 = 1;
+
+/// What a proxy is to do.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The network: vertex 0 is the clients' side, vertex 1 the servers'.
+    pub network: Value,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// The doors; none where TUN devices are joined.
+    #[serde(default)]
+    pub doors: Vec<DoorPlan>,
+    /// How the loop waits.
+    pub waiting: Waiting,
+    /// Length of the spin at the end of a hybrid wait.
+    pub spin_ns: Time,
+    /// Ask for SCHED_FIFO.
+    #[serde(default)]
+    pub realtime: bool,
+    /// Where packets are captured (pcapng); absent: nowhere.
+    #[serde(default)]
+    pub capture: Option<PathBuf>,
+}
+
+/// A port that hands on to a target.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DoorPlan {
+    /// What the tables call it.
+    pub name: String,
+    /// What passes it.
+    pub kind: DoorKind,
+    /// Where clients come; port 0: a free one.
+    pub listen: SocketAddr,
+    /// Where the server is.
+    pub target: SocketAddr,
+}
+
+/// What passes a door.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DoorKind {
+    /// Datagrams, with everything that the network does to them.
+    Udp,
+    /// Streams of bytes, with delay and rate.
+    Tcp,
+}
+
+/// How a proxy went.
+#[derive(Debug, Clone, Serialize)]
+pub struct Outcome {
+    /// Counts and delays of all doors since the start, set against delivered.
+    pub doors: Vec<Row>,
+    /// Links of the network as it was last.
+    pub links: Vec<Link>,
+    /// What the loop tells about itself.
+    pub own: RealSelf,
+    /// What failed, in words.
+    pub errors: Vec<String>,
+    /// How long it ran.
+    pub duration_s: f64,
+}
+
+/// What the loop shares with whoever looks at it.
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    /// A network that takes the place of the present one.
+    change: Mutex<Option<(NetworkSpec, Value)>>,
+    snapshot: Mutex<Snapshot>,
+}
+
+impl Shared {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Locks, also after a thread that held the lock died: the data is plain counts.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A proxy at work, in threads of its own.
+pub struct Proxy {
+    shared: Arc<Shared>,
+    thread: JoinHandle<Outcome>,
+    streams: Vec<TcpDoor>,
+    addresses: Vec<SocketAddr>,
+    seed: u64,
+}
+
+impl Proxy {
+    /// Binds all doors and begins.
+    pub fn start(settings: &Settings) -> Result<Self, RunError> {
+        let (udp, tcp): (Vec<_>, Vec<_>) = settings.doors.iter().partition(|d| d.kind == DoorKind::Udp);
+        let doors = UdpDoors::bind(&udp)?;
+        let network = network(&settings.network, settings.seed)?;
+        let line = tcp::Lines::of(&network, settings.seed)?;
+        let streams = tcp.iter().map(|d| TcpDoor::open(d, &line)).collect::<Result<Vec<_>, _>>()?;
+        let addresses = order(settings, &doors, &streams)?;
+        let names = udp.iter().map(|d| d.name.clone()).collect();
+        let shared = Arc::new(Shared::default());
+        let passage = Passage::new(settings, network, Box::new(doors), Tally::new(names), &shared)?;
+        let thread = std::thread::spawn(move || passage.run());
+        Ok(Self { shared, thread, streams, addresses, seed: settings.seed })
+    }
+
+    /// Where clients come, in the order of the doors.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Counts so far and delays of the last second.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut snapshot = lock(&self.shared.snapshot).clone();
+        self.streams.iter().for_each(|s| snapshot.doors.extend(s.rows()));
+        snapshot
+    }
+
+    /// Puts another network in the place of the present one. Packets under way finish as they began, unless only rates,
+    /// delays and independent losses differ.
+    pub fn change(&self, text: Value) -> Result<(), RunError> {
+        let spec = network(&text, self.seed)?;
+        if let Some(door) = self.streams.first() {
+            door.set(&spec, self.seed)?;
+        }
+        *lock(&self.shared.change) = Some((spec, text));
+        Ok(())
+    }
+
+    /// Whether the loop has ended by itself.
+    pub fn ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Ends it.
+    pub fn stop(self) -> Result<Outcome, RunError> {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let rows: Vec<Row> = self.streams.into_iter().flat_map(TcpDoor::close).collect();
+        let outcome = self.thread.join();
+        let mut outcome = outcome.map_err(|_| RunError::new("the proxy's loop died (please report this)"))?;
+        outcome.doors.extend(rows);
+        Ok(outcome)
+    }
+}
+
+/// The addresses of all doors in the order of the settings.
+fn order(settings: &Settings, udp: &UdpDoors, tcp: &[TcpDoor]) -> Result<Vec<SocketAddr>, RunError> {
+    let (mut udp, mut tcp) = (udp.addresses()?.into_iter(), tcp.iter().map(TcpDoor::address));
+    let next = |d: &DoorPlan| if d.kind == DoorKind::Udp { udp.next() } else { tcp.next() };
+    Ok(settings.doors.iter().filter_map(next).collect())
+}
+
+/// Reads a network and tries whether it can be built and leads from one side to the other and back.
+fn network(text: &Value, seed: u64) -> Result<NetworkSpec, RunError> {
+    let spec: NetworkSpec =
+        serde_json::from_value(text.clone()).map_err(|e| RunError::new(format!("network: {e}")))?;
+    let built = BusyNetwork::of(&spec, &[], seed)?;
+    for (from, to, words) in [(NEAR, FAR, "from near to far"), (FAR, NEAR, "from far to near")] {
+        if built.network().route(from, to).is_none() {
+            return Err(RunError::new(format!("network: no way leads {words}; a link must join them")));
+        }
+    }
+    Ok(spec)
+}
+
+/// The loop between two TUN devices, near and far, in a thread of its own.
+fn between(
+    settings: &Settings,
+    devices: [File; 2],
+    shared: &Arc<Shared>,
+) -> Result<JoinHandle<Outcome>, RunError> {
+    let network = network(&settings.network, settings.seed)?;
+    let (doors, tally) = (Box::new(TunDoors::new(devices)), Tally::new(vec!["ip".into()]));
+    let passage = Passage::new(settings, network, doors, tally, shared)?;
+    Ok(std::thread::spawn(move || passage.run()))
+}
+
+/// What is left of a loop at its end.
+fn outcome(tally: Tally, network: &BusyNetwork, own: RealSelf, errors: Vec<String>, begun: Time) -> Outcome {
+    let mut report = Report::default();
+    report.network(network.network());
+    let duration_s = (monotonic_ns() - begun) as f64 / 1e9;
+    Outcome { doors: tally.finish(), links: report.links, own, errors, duration_s }
+}
+
+/// The tape of a capture, if one is wanted.
+fn tape(settings: &Settings, raw: bool) -> Result<Option<Tape>, RunError> {
+    settings.capture.as_ref().map(|path| Tape::begin(path, raw)).transpose()
+}

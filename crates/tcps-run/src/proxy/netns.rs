@@ -1,0 +1,283 @@
+//! A program that knows nothing of us behind an emulated network: two network namespaces, an emulator between them.
+//!
+//! ```text
+//!  PID namespace ┬─ this process (its first one: with it, everything in here ends)
+//!                ├─ near  10.77.0.1 ── COMMAND ──┐ TUN
+//!                │                               ├─ tcps-net, real clock
+//!                └─ far   10.77.0.2 ── COMMAND ──┘ TUN,  or ports that reach the network outside
+//! ```
+//! Without root everything happens in a user namespace, in which the commands see themselves as root. Nothing has a name
+//! and nothing is persistent: the kernel removes it all with the last process.
+
+use super::{
+    between, network,
+    passage::Passage,
+    tally::Tally,
+    tcp::{Lines, TcpDoor},
+    udp::UdpDoors,
+    DoorKind, DoorPlan, Outcome, Settings, Shared,
+};
+use crate::{error::RunError, plan::Waiting, real::namespace};
+use serde::Deserialize;
+use serde_json::json;
+use std::{
+    fs::{self, File},
+    io,
+    net::{IpAddr, Ipv4Addr, TcpListener},
+    os::unix::process::ExitStatusExt,
+    process::{Child, Command, ExitStatus},
+    sync::{
+        atomic::Ordering,
+        mpsc::{channel, Sender},
+        Arc,
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+use tcps_net::spec::NetworkSpec;
+
+/// Address of the near side.
+pub const NEAR_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
+/// Address of the far side.
+pub const FAR_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
+/// How long the far command may take to end once the near one has.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What is run in namespaces.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inside {
+    /// The emulator; its doors are the devices.
+    pub proxy: Settings,
+    /// The command of the near side, with its arguments.
+    pub near: Vec<String>,
+    /// That of the far side.
+    #[serde(default)]
+    pub far: Vec<String>,
+    /// Ports of the far side that lead out to the network of the caller; they listen at its address.
+    #[serde(default)]
+    pub reach: Vec<DoorPlan>,
+}
+
+/// How it went.
+pub struct Ended {
+    /// Exit status of the near command, as shells have it: 128 and the number of the signal that killed it.
+    pub status: i32,
+    /// What the emulator did.
+    pub outcome: Outcome,
+}
+
+/// Moves this process, which must have one thread, into namespaces whose first process is its only child, and goes on
+/// there: `inside` runs in the child, its result is the exit status that this returns in the parent.
+pub fn isolated(inside: impl FnOnce() -> i32) -> Result<i32, RunError> {
+    die_with_parent();
+    // SAFETY: plain system calls without arguments that could be wrong.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let wanted = libc::CLONE_NEWPID | if user == 0 { 0 } else { libc::CLONE_NEWUSER };
+    // SAFETY: a plain system call; the caller has one thread.
+    if unsafe { libc::unshare(wanted) } != 0 {
+        return Err(refused(&io::Error::last_os_error()));
+    }
+    if user != 0 {
+        map_to_root(user, group).map_err(|e| refused(&e))?;
+    }
+    // SAFETY: this process has one thread, so the child may do everything.
+    match unsafe { libc::fork() } {
+        -1 => Err(refused(&io::Error::last_os_error())),
+        0 => {
+            die_with_parent();
+            std::process::exit(inside());
+        }
+        child => Ok(wait_for(child)),
+    }
+}
+
+fn refused(error: &io::Error) -> RunError {
+    RunError::new(format!(
+        "no namespaces of our own ({error}); it needs root, or a kernel that lets users make them (sysctl -w \
+         kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0)"
+    ))
+}
+
+fn map_to_root(user: u32, group: u32) -> io::Result<()> {
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("0 {group} 1"))
+}
+
+fn die_with_parent() {
+    // SAFETY: a plain system call.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}
+
+/// Waits for a child while Ctrl-C is for the commands: they decide what comes of it.
+fn wait_for(child: libc::pid_t) -> i32 {
+    let mut status = 0;
+    // SAFETY: plain system calls; `status` outlives them.
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+        libc::signal(libc::SIGQUIT, libc::SIG_IGN);
+        while libc::waitpid(child, &raw mut status, 0) < 0
+            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+        {}
+    }
+    code(ExitStatus::from_raw(status))
+}
+
+fn code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+impl Inside {
+    /// Runs the commands until the near one has ended.
+    pub fn run(&self) -> Result<Ended, RunError> {
+        network(&self.proxy.network, self.proxy.seed)?;
+        let (far, near) =
+            (Namespace::open(FAR_IP, self.reach.clone())?, Namespace::open(NEAR_IP, Vec::new())?);
+        let shared = Arc::new(Shared::default());
+        let thread = between(&self.proxy, [near.device, far.device], &shared)?;
+        let reach = Reach::open(far.udp, far.tcp, &self.reach)?;
+        let mut server = match self.far.is_empty() {
+            true => None,
+            false => Some(far.place.spawn(&self.far)?),
+        };
+        let status = near
+            .place
+            .spawn(&self.near)
+            .and_then(|mut child| child.wait().map_err(|e| RunError::new(format!("{}: {e}", self.near[0]))));
+        let mut notes = Vec::new();
+        if let Some(server) = &mut server {
+            notes.extend(end(server, &self.far[0]));
+        }
+        reach.close();
+        shared.stop.store(true, Ordering::Relaxed);
+        let outcome =
+            thread.join().map_err(|_| RunError::new("the emulator's loop died (please report this)"));
+        let mut outcome = outcome?;
+        outcome.errors.append(&mut notes);
+        Ok(Ended { status: code(status?), outcome })
+    }
+}
+
+/// Ends the far command; what went wrong with it before, in words.
+fn end(server: &mut Child, name: &str) -> Option<String> {
+    if let Ok(Some(status)) = server.try_wait() {
+        return (!status.success())
+            .then(|| format!("far command {name} ended before the near one: {status}"));
+    }
+    // SAFETY: the child has not been waited for, so its number is its own.
+    unsafe { libc::kill(server.id() as libc::pid_t, libc::SIGTERM) };
+    let begun = Instant::now();
+    while begun.elapsed() < GRACE && matches!(server.try_wait(), Ok(None)) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let _ = server.kill();
+    let _ = server.wait();
+    None
+}
+
+/// A network namespace and what was made in it.
+struct Namespace {
+    device: File,
+    udp: Option<UdpDoors>,
+    tcp: Vec<TcpListener>,
+    place: Place,
+}
+
+/// The way to the thread that lives in a namespace: what it starts lives there too.
+struct Place(Sender<Order>);
+
+/// A command that is to be started, and who wants to know how that went.
+type Order = (Command, Sender<io::Result<Child>>);
+
+impl Namespace {
+    /// A namespace with an address, and sockets in it that lead out.
+    fn open(ip: IpAddr, reach: Vec<DoorPlan>) -> Result<Self, RunError> {
+        let (to_caller, from_place) = channel();
+        let (commands, orders) = channel::<Order>();
+        std::thread::spawn(move || {
+            let made = make(ip, &reach);
+            let failed = made.is_err();
+            if to_caller.send(made).is_err() || failed {
+                return;
+            }
+            for (mut command, answer) in orders {
+                let _ = answer.send(command.spawn());
+            }
+        });
+        let made =
+            from_place.recv().map_err(|_| RunError::new("a namespace's thread died (please report this)"))?;
+        let (device, udp, tcp) = made?;
+        Ok(Self { device, udp, tcp, place: Place(commands) })
+    }
+}
+
+type Made = (File, Option<UdpDoors>, Vec<TcpListener>);
+
+/// Makes the namespace of the calling thread.
+fn make(ip: IpAddr, reach: &[DoorPlan]) -> Result<Made, RunError> {
+    let device = namespace::alone(ip)?;
+    namespace::route_all().map_err(|e| RunError::new(format!("no route to the emulated network: {e}")))?;
+    let udp: Vec<&DoorPlan> = reach.iter().filter(|d| d.kind == DoorKind::Udp).collect();
+    let udp = if udp.is_empty() { None } else { Some(UdpDoors::bind(&udp)?) };
+    let tcp = reach.iter().filter(|d| d.kind == DoorKind::Tcp);
+    let listen = |d: &DoorPlan| {
+        TcpListener::bind(d.listen).map_err(|e| RunError::new(format!("no TCP socket on {}: {e}", d.listen)))
+    };
+    Ok((device, udp, tcp.map(listen).collect::<Result<_, _>>()?))
+}
+
+impl Place {
+    /// Starts a command in the namespace.
+    fn spawn(&self, words: &[String]) -> Result<Child, RunError> {
+        let (name, arguments) = words.split_first().ok_or_else(|| RunError::new("no command"))?;
+        let mut command = Command::new(name);
+        command
+            .args(arguments)
+            .env("TCPSBED_NEAR", NEAR_IP.to_string())
+            .env("TCPSBED_FAR", FAR_IP.to_string());
+        let (to_caller, answer) = channel();
+        let gone = || RunError::new("a namespace's thread died (please report this)");
+        self.0.send((command, to_caller)).map_err(|_| gone())?;
+        answer.recv().map_err(|_| gone())?.map_err(|e| RunError::new(format!("{name}: {e}")))
+    }
+}
+
+/// The ports of the far side that lead out: they listen in its namespace, and go on from that of the caller.
+struct Reach {
+    shared: Arc<Shared>,
+    datagrams: Option<JoinHandle<Outcome>>,
+    streams: Vec<TcpDoor>,
+}
+
+impl Reach {
+    fn open(udp: Option<UdpDoors>, tcp: Vec<TcpListener>, plans: &[DoorPlan]) -> Result<Self, RunError> {
+        let of = |kind: DoorKind| plans.iter().filter(move |d| d.kind == kind);
+        let shared = Arc::new(Shared::default());
+        let settings = Settings {
+            network: json!({"vertices": ["near", "far"]}),
+            seed: 0,
+            doors: Vec::new(),
+            waiting: Waiting::Timer,
+            spin_ns: 0,
+            realtime: false,
+            capture: None,
+        };
+        let start = |doors: UdpDoors| {
+            let tally = Tally::new(of(DoorKind::Udp).map(|d| d.name.clone()).collect());
+            let passage = Passage::new(&settings, NetworkSpec::default(), Box::new(doors), tally, &shared)?;
+            Ok(std::thread::spawn(move || passage.run()))
+        };
+        let datagrams = udp.map(start).transpose()?;
+        let lines = Lines::straight();
+        let over = |(listener, plan)| TcpDoor::over(listener, plan, &lines);
+        let streams = tcp.into_iter().zip(of(DoorKind::Tcp)).map(over).collect::<Result<_, _>>()?;
+        Ok(Self { shared, datagrams, streams })
+    }
+
+    fn close(self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.streams.into_iter().for_each(TcpDoor::abandon);
+        let _ = self.datagrams.map(JoinHandle::join);
+    }
+}

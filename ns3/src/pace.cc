@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+#include "pace.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace ns3;
+
+namespace tcpsbed
+{
+
+namespace
+{
+
+// The longest sleep, so that the end of input is seen.
+constexpr int64_t kLongestNs = 20000000;
+// Spans of lateness that are kept: those of the first hours.
+constexpr size_t kMostSpans = 1 << 24;
+
+void
+Halt()
+{
+    Simulator::Stop();
+}
+
+} // namespace
+
+OpenScheduler* OpenScheduler::s_only = nullptr;
+
+NS_OBJECT_ENSURE_REGISTERED(OpenScheduler);
+
+TypeId
+OpenScheduler::GetTypeId()
+{
+    static TypeId id = TypeId("tcpsbed::OpenScheduler").SetParent<MapScheduler>().AddConstructor<OpenScheduler>();
+    return id;
+}
+
+OpenScheduler::OpenScheduler()
+{
+    s_only = this;
+}
+
+Time
+OpenScheduler::Next()
+{
+    return s_only && !s_only->IsEmpty() ? TimeStep(s_only->PeekNext().key.m_ts) : Time::Max();
+}
+
+Pace::Pace(Network& network, Traffic& traffic, Outbox& outbox, Lines& lines, Time start)
+    : m_network(network),
+      m_traffic(traffic),
+      m_outbox(outbox),
+      m_lines(lines),
+      m_start(start)
+{
+}
+
+void
+Pace::Send(const Json& letter)
+{
+    const auto field = [&](size_t i) { return static_cast<uint32_t>(letter[i].Whole()); };
+    // [number, from, to, bytes, code point, moment]; a moment that is over is now.
+    const Time at = std::max(Seconds(0), m_start + NanoSeconds(letter[5].Whole()) - Simulator::Now());
+    Simulator::Schedule(at, &Network::Send, &m_network, field(0), field(1), field(2), field(3), field(4));
+}
+
+bool
+Pace::Obey(const Json& line)
+{
+    if (!line["send"].IsNull())
+    {
+        Send(line["send"]);
+    }
+    else if (!line["until"].IsNull())
+    {
+        // What was told last may have left a halt behind at the moment at which it was told.
+        do
+        {
+            RunUntil(line["until"].Whole());
+        } while (m_outbox.Empty() && m_network.Now() < line["until"].Whole());
+        m_outbox.TellMoment(m_network.Now());
+    }
+    else if (!line["traffic"].IsNull())
+    {
+        m_traffic.Run(line["traffic"][0].Whole(), line["traffic"][1].Bool());
+    }
+    else if (!line["queues"].IsNull())
+    {
+        m_outbox.Tell();
+        WriteOut("{\"queues\":" + m_network.Queues() + "}\n");
+    }
+    return line["end"].IsNull();
+}
+
+void
+Pace::RunUntil(int64_t at)
+{
+    const Time left = std::max(Seconds(0), m_start + NanoSeconds(at) - Simulator::Now());
+    EventId halt = Simulator::Schedule(left, &Halt);
+    Simulator::Run();
+    halt.Cancel();
+}
+
+void
+Pace::Step()
+{
+    // What else is due at the same moment is done before the driver is told.
+    m_outbox.OnFirst([] { Simulator::ScheduleNow(&Halt); });
+    while (const std::optional<Json> line = m_lines.Next())
+    {
+        if (!Obey(*line))
+        {
+            return Report();
+        }
+    }
+}
+
+void
+Pace::FollowClock(int64_t startNs, int64_t mostLagNs)
+{
+    while (!m_lines.Ended())
+    {
+        const Time next = OpenScheduler::Next();
+        const int64_t due = next == Time::Max() ? INT64_MAX : (next - m_start).GetNanoSeconds();
+        const int64_t before = MonotonicNs() - startNs;
+        m_lines.Wait(std::min(kLongestNs, due - std::min(due, before)));
+        while (const std::optional<Json> line = m_lines.Poll())
+        {
+            if (!Obey(*line))
+            {
+                return Report();
+            }
+        }
+        const int64_t now = MonotonicNs() - startNs;
+        if (due <= now && m_lateNs.size() < kMostSpans)
+        {
+            m_lateNs.push_back(now - due);
+        }
+        if (due <= now && now - due > mostLagNs)
+        {
+            WriteOut("{\"overload_ns\":" + std::to_string(now - due) + ",\"at\":" + std::to_string(due) + "}\n");
+            return;
+        }
+        if (now >= 0)
+        {
+            RunUntil(now);
+        }
+        m_outbox.Tell();
+    }
+}
+
+// How late events of the clock were: mean and percentiles.
+std::string
+Pace::Lateness()
+{
+    std::sort(m_lateNs.begin(), m_lateNs.end());
+    const double sum = std::accumulate(m_lateNs.begin(), m_lateNs.end(), 0.0);
+    const auto share = [&](double p) {
+        return m_lateNs.empty() ? 0 : m_lateNs[std::min(m_lateNs.size() - 1, static_cast<size_t>(p * m_lateNs.size()))];
+    };
+    return "{\"mean\":" + std::to_string(sum / std::max<size_t>(1, m_lateNs.size())) +
+           ",\"p50\":" + std::to_string(share(0.5)) + ",\"p99\":" + std::to_string(share(0.99)) +
+           ",\"p999\":" + std::to_string(share(0.999)) + ",\"max\":" + std::to_string(share(1)) + "}";
+}
+
+void
+Pace::Report()
+{
+    m_outbox.Tell();
+    WriteOut("{\"done\":{\"links\":" + m_network.Links() + ",\"traffic\":" + m_traffic.Accounts() +
+             ",\"events\":" + std::to_string(Simulator::GetEventCount()) +
+             ",\"moments\":" + std::to_string(m_lateNs.size()) + ",\"late_ns\":" + Lateness() + "}}\n");
+}
+
+} // namespace tcpsbed

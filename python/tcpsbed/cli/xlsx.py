@@ -1,0 +1,58 @@
+"""`tcpsbed config`: a scenario as a spreadsheet and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tcpsbed.cli.failures import guarded
+from tcpsbed.cli.options import File
+
+HELP = """A scenario as a spreadsheet and back.
+
+\b
+Examples:
+  tcpsbed config to-xlsx my.toml                 writes my.xlsx
+  tcpsbed config from-xlsx my.xlsx --out my.toml
+
+A sheet for hosts, interfaces, flows, devices and network, a row an entry; nothing is lost on the way there and back, except
+for comments. Needs openpyxl: pip install 'tcpsbed[xlsx]'.
+"""
+Target = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="The file to be written.", show_default=False)
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    group = typer.Typer(
+        help=HELP, no_args_is_help=True, rich_markup_mode=None, context_settings=app.info.context_settings
+    )
+    group.command("to-xlsx", help="Write a scenario as a spreadsheet.")(guarded(to_xlsx))
+    group.command("from-xlsx", help="Write the scenario in a spreadsheet as TOML.")(guarded(from_xlsx))
+    app.add_typer(group, name="config")
+
+
+def to_xlsx(file: File, out: Target = None) -> None:
+    """Writes a spreadsheet; see HELP."""
+    from tcpsbed.config import xlsx
+
+    target = file.with_suffix(".xlsx") if out is None else out
+    xlsx.to_xlsx(file, target)
+    print(target)
+
+
+def from_xlsx(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Spreadsheet.", show_default=False)],
+    out: Target = None,
+) -> None:
+    """Writes TOML; see HELP."""
+    from tcpsbed.config import xlsx
+
+    text = xlsx.from_xlsx(file)
+    if out is None:
+        print(text, end="")
+    else:
+        out.write_text(text, encoding="utf-8")

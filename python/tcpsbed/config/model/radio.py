@@ -1,0 +1,62 @@
+"""Radio access of a link: NR-like (built in), LTE and Wi-Fi (over ns-3)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, FiniteFloat, StrictInt, StringConstraints
+
+from tcpsbed.config.model.table import Table
+from tcpsbed.config.units import Duration, PositiveDuration, Share
+
+
+class Nr(Table):
+    """Slots, grants and retransmissions as in 5G; the rate of the link is that within its slots."""
+
+    kind: Literal["nr"]
+    slot_ns: PositiveDuration = Field(500_000, alias="slot")
+    """Length of a slot."""
+    pattern: Annotated[str, StringConstraints(pattern="^[DUSF]{1,1024}$")] = "DDDSU"
+    """A letter a slot, repeated: D down, U up, S neither, F both."""
+    access: Literal["request", "configured"] = "request"
+    """How the right to send upward is had: a scheduling request, or slots that are given for good."""
+    request_ns: PositiveDuration = Field(5_000_000, alias="request")
+    """request: period of the chances to ask."""
+    grant_ns: Duration = Field(2_000_000, alias="grant")
+    """request: from asking to the first slot that may be used."""
+    configured_ns: PositiveDuration = Field(2_500_000, alias="configured")
+    """configured: period of the slots, a multiple of `slot`; a slot of it counts if the pattern lets it go up."""
+    processing_ns: Duration = Field(500_000, alias="processing")
+    """Time that sender and receiver take for a packet, together."""
+    block_error: Share = 0.1
+    """Probability that a block is not understood."""
+    again_ns: Duration = Field(4_000_000, alias="again")
+    """Time from a block to its repetition."""
+    retransmissions: StrictInt = Field(3, ge=0, le=64)
+    """Most repetitions of a block."""
+
+
+class Lte(Table):
+    """LTE with its core network, simulated by ns-3."""
+
+    kind: Literal["lte"]
+    scheduler: Literal["pf", "rr", "fdmt", "tdmt", "tta", "fdbet", "tdbet", "cqa", "pss"] = "pf"
+    """Who sends when at the base station, as ns-3 calls it: pf is proportional fair, rr is round robin."""
+    resource_blocks: Literal[6, 15, 25, 50, 75, 100] = 25
+    """Bandwidth of each direction; 25 are 5 MHz."""
+    srs_periodicity: Literal[2, 5, 10, 20, 40, 80, 160, 320] = 40
+    """Milliseconds between the sounding signals of a mobile; at most so many mobiles can attach, less a few."""
+    distance_m: FiniteFloat = Field(50.0, ge=0.1, le=100_000)
+    """Distance of the mobile from the base station."""
+
+
+class Wifi(Table):
+    """Wi-Fi (802.11n) between a station and an access point, simulated by ns-3."""
+
+    kind: Literal["wifi"]
+    distance_m: FiniteFloat = Field(5.0, ge=0.1, le=10_000)
+    """Distance of the station from the access point."""
+
+
+Radio = Annotated[Nr | Lte | Wifi, Discriminator("kind")]
+"""Radio access by kind."""

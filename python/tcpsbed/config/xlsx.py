@@ -1,0 +1,232 @@
+"""A scenario as a spreadsheet and back: a sheet for hosts, interfaces, flows, devices and network, a row an entry.
+
+```text
+ flows      | section | name      | rate  | sample | transport               |
+            | flows   | kinematic | 1 kHz | 24 B   | toml: { kind = "parity" } |
+```
+A cell holds text, a whole number or a truth value as it is; everything else is TOML behind `toml: `. What is neither an
+entry with a name nor a key of one is in the sheet `scenario`, a row a key. Rows keep the order of the file, for it is that
+of nodes and flows in a run.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpsbed.config.dump import dump_document, value_text
+from tcpsbed.config.load import tables
+from tcpsbed.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from openpyxl.worksheet.worksheet import Worksheet
+
+SHEETS: dict[str, tuple[str, ...]] = {
+    "hosts": ("hosts", "nodes"),
+    "interfaces": ("components", "channels"),
+    "flows": ("flows",),
+    "devices": ("hooks",),
+    "network": ("links", "traffic"),
+}
+"""The sections of a scenario whose entries are rows, by sheet."""
+REST = "scenario"
+"""The sheet of everything else."""
+HEAD = ("section", "name")
+WHOLE = "(value)"
+"""The column of entries that are a plain value, such as `ms-com = "left"`."""
+_TOML = "toml: "
+_MOST_EXACT = 2**53
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]|_x[0-9A-Fa-f]{4}_")
+
+
+def to_xlsx(scenario: Path, target: Path) -> None:
+    """Writes the tables of a scenario, with includes applied, as a spreadsheet.
+
+    Raises
+    ------
+    ConfigError, DataError
+        If the scenario cannot be read, or there is no openpyxl.
+    """
+    document = tables(scenario).document
+    book = _openpyxl().Workbook()
+    book.remove(book.active)
+    entries = {name for sections in SHEETS.values() for name in sections}
+    for name, sections in SHEETS.items():
+        found = {
+            section: document[section] for section in sections if isinstance(document.get(section), dict)
+        }
+        _write_entries(book.create_sheet(name), found)
+    rest = {
+        key: value for key, value in document.items() if key not in entries or not isinstance(value, dict)
+    }
+    sheet = book.create_sheet(REST, 0)
+    sheet.append(["key", "value"])
+    for key, value in _keys(rest):
+        sheet.append([key, _cell(value)])
+    book.save(target)
+
+
+def from_xlsx(file: Path) -> str:
+    """The TOML text of a scenario in a spreadsheet.
+
+    Raises
+    ------
+    ConfigError, DataError
+        If it is none: with sheet and cell.
+    """
+    openpyxl = _openpyxl()
+    try:
+        book = openpyxl.load_workbook(file, data_only=True)
+    except Exception as error:  # what openpyxl raises depends on where a file is damaged
+        raise DataError(
+            f"cannot be read ({error})", file=file, allowed="a spreadsheet from to-xlsx"
+        ) from None
+    document: dict[str, Any] = {}
+    for sheet in book.worksheets:
+        if sheet.title == REST:
+            _read_rest(file, sheet, document)
+        elif sheet.title in SHEETS:
+            _read_entries(file, sheet, document)
+        else:
+            raise DataError(f'found the sheet "{sheet.title}"', file=file, allowed=", ".join([REST, *SHEETS]))
+    return dump_document(document)
+
+
+def _openpyxl() -> Any:
+    try:
+        import openpyxl
+    except ImportError:
+        raise DataError("needs openpyxl", allowed="pip install 'tcpsbed[xlsx]'") from None
+    return openpyxl
+
+
+def _write_entries(sheet: Worksheet, sections: dict[str, dict[str, Any]]) -> None:
+    every = [entry for entries in sections.values() for entry in entries.values()]
+    columns = list(dict.fromkeys(key for entry in every if isinstance(entry, dict) for key in entry))
+    plain = [WHOLE] if any(not isinstance(entry, dict) for entry in every) else []
+    sheet.append([*HEAD, *plain, *(_head(key) for key in columns)])
+    for section, entries in sections.items():
+        if not entries:
+            sheet.append([section])
+        for name, entry in entries.items():
+            values = entry if isinstance(entry, dict) else {WHOLE: entry}
+            cells = [_cell(values[key]) if key in values else None for key in [*plain, *columns]]
+            sheet.append([section, _cell(name), *cells])
+
+
+def _keys(table: dict[str, Any], path: tuple[str, ...] = ()) -> list[tuple[str, Any]]:
+    """Keys and values; tables below the second level are values."""
+    found: list[tuple[str, Any]] = []
+    for key, value in table.items():
+        here = (*path, key)
+        if isinstance(value, dict) and value and len(here) < 2:
+            found += _keys(value, here)
+        else:
+            parts = (part if _BARE.fullmatch(part) else _escaped(value_text(part)) for part in here)
+            found.append((".".join(parts), value))
+    return found
+
+
+def _head(key: str) -> str:
+    """The heading of a column."""
+    return key if _is_plain(key) and key != WHOLE else _TOML + _escaped(value_text(key))
+
+
+def _cell(value: Any) -> str | int | bool:
+    """What a cell holds: plain where it reads back the same, else TOML."""
+    if isinstance(value, bool) or (isinstance(value, int) and abs(value) <= _MOST_EXACT):
+        return value
+    if isinstance(value, str) and _is_plain(value):
+        return value
+    return _TOML + _escaped(value_text(value))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a spreadsheet gives a text back as it is: no formula, no error value, no letters that it changes."""
+    edges = text.strip() != text or text == "" or text.startswith((_TOML, "="))
+    return not (edges or _UNSAFE.search(text) or re.fullmatch(r"#[A-Z0-9/!?]+", text))
+
+
+def _escaped(text: str) -> str:
+    """TOML without letters that a spreadsheet would change."""
+    text = re.sub(r"_x(?=[0-9A-Fa-f]{4}_)", r"_\\u0078", text)
+    return re.sub(r"[\x7f-\x9f\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _value(file: Path, place: str, cell: Any) -> Any:
+    if isinstance(cell, bool | int):
+        return cell
+    if isinstance(cell, float):
+        return cell
+    if isinstance(cell, str) and cell.startswith(_TOML):
+        try:
+            return tomllib.loads(f"x = {cell.removeprefix(_TOML)}")["x"]
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(
+                f'found "{cell}" ({error})', file=file, key=place, allowed="TOML behind toml:"
+            ) from None
+    if isinstance(cell, str):
+        return cell
+    raise ConfigError(
+        f"found {cell!r}",
+        file=file,
+        key=place,
+        allowed="text, a number, true or false; else TOML behind toml:",
+    )
+
+
+def _read_rest(file: Path, sheet: Worksheet, document: dict[str, Any]) -> None:
+    for number, row in enumerate(sheet.iter_rows(min_row=2, max_col=2, values_only=True), 2):
+        if row[0] is None:
+            continue
+        place = f"{sheet.title}!B{number}"
+        parts = _parts(file, place, str(row[0]))
+        here = document
+        for part in parts[:-1]:
+            here = here.setdefault(part, {})
+        here[parts[-1]] = _value(file, place, row[1])
+
+
+def _parts(file: Path, place: str, key: str) -> list[str]:
+    """The parts of a key: quoted where they hold a point."""
+    parts: list[str] = []
+    for quoted, bare in re.findall(r'("(?:[^"\\]|\\.)*")(?:\.|$)|([^."]+)(?:\.|$)', key):
+        parts.append(tomllib.loads(f"x = {quoted}")["x"] if quoted else bare)
+    if not parts:
+        raise ConfigError(
+            f'found the key "{key}"', file=file, key=place, allowed="a key such as measure.records"
+        )
+    return parts
+
+
+def _read_entries(file: Path, sheet: Worksheet, document: dict[str, Any]) -> None:
+    rows = list(sheet.iter_rows(values_only=True))
+    first = enumerate(rows[0] if rows else HEAD)
+    head = [
+        str(_value(file, f"{sheet.title}!1 ({n + 1})", cell if cell is not None else "")) for n, cell in first
+    ]
+    if tuple(head[:2]) != HEAD:
+        raise ConfigError(f"found {head[:2]}", file=file, key=f"{sheet.title}!A1", allowed=", ".join(HEAD))
+    for number, row in enumerate(rows[1:], 2):
+        if row[0] is None:
+            continue
+        section = str(row[0])
+        if section not in SHEETS[sheet.title]:
+            allowed = ", ".join(SHEETS[sheet.title])
+            raise ConfigError(
+                f'found "{section}"', file=file, key=f"{sheet.title}!A{number}", allowed=allowed
+            )
+        entries = document.setdefault(section, {})
+        if len(row) < 2 or row[1] is None:
+            continue
+        found = {
+            key: _value(file, f"{sheet.title}!{number} ({key})", cell)
+            for key, cell in zip(head[2:], row[2:], strict=False)
+            if cell is not None
+        }
+        whole = found.pop(WHOLE, None) if rows[0][2:3] == (WHOLE,) else None
+        name = str(_value(file, f"{sheet.title}!B{number}", row[1]))
+        entries[name] = found if whole is None else whole

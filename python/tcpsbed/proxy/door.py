@@ -1,0 +1,89 @@
+"""Ports of a proxy, as they are written: `7000=127.0.0.1:7100/udp`."""
+
+from __future__ import annotations
+
+import re
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+from tcpsbed.errors import ConfigError
+
+ALLOWED = "[ADDRESS:]PORT=HOST:PORT[/udp|/tcp], such as 7000=127.0.0.1:7100/udp or 0.0.0.0:7000=robot:7100"
+_PART = r"(?:\[(?P<{0}v6>[0-9A-Fa-f:.]+)\]|(?P<{0}host>[^\[\]:=/]+))"
+_DOOR = re.compile(
+    rf"(?:{_PART.format('near')}:)?(?P<nearport>\d+)={_PART.format('far')}:(?P<farport>\d+)(?:/(?P<kind>udp|tcp))?"
+)
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Door:
+    """A port that hands on to a target.
+
+    Attributes
+    ----------
+    kind : str
+        `udp` or `tcp`.
+    listen, target : (str, int)
+        IP address and port where clients come, and of the server.
+    """
+
+    kind: str
+    listen: tuple[str, int]
+    target: tuple[str, int]
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return f"{self.listen[1]}/{self.kind}"
+
+    def settings(self) -> dict[str, Any]:
+        """As the native module takes it."""
+        listen, target = _joined(*self.listen), _joined(*self.target)
+        return {"name": self.name, "kind": self.kind, "listen": listen, "target": target}
+
+
+def parse(text: str, *, listen: str = LOOPBACK) -> Door:
+    """A port as it is written on the command line; names of hosts are looked up once.
+
+    Parameters
+    ----------
+    text : str
+        `[ADDRESS:]PORT=HOST:PORT[/udp|/tcp]`; without `/tcp` it is UDP.
+    listen : str
+        Where clients come if no address is given.
+
+    Raises
+    ------
+    ConfigError
+        If it is something else, or a host has no address.
+    """
+    found = _DOOR.fullmatch(text)
+    if found is None:
+        raise ConfigError(f'found "{text}"', key="PORT", allowed=ALLOWED)
+    ports = [int(found["nearport"]), int(found["farport"])]
+    if max(ports) > 65535 or ports[1] == 0:
+        raise ConfigError(
+            f'found "{text}"', key="PORT", allowed="ports from 1 to 65535 (0 to listen on a free one)"
+        )
+    kind = found["kind"] or "udp"
+    near = _address(found["nearv6"] or found["nearhost"] or listen, kind)
+    far = _address(found["farv6"] or found["farhost"], kind)
+    return Door(kind, (near, ports[0]), (far, ports[1]))
+
+
+def _address(host: str, kind: str) -> str:
+    wanted = socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM
+    try:
+        found = socket.getaddrinfo(host, None, type=wanted)
+    except OSError as error:
+        raise ConfigError(
+            f'found the host "{host}" ({error.strerror})', key="PORT", allowed="an IP address or a known name"
+        ) from None
+    # IPv4 first: servers on "localhost" mostly listen there only.
+    return str(min(found, key=lambda entry: entry[0] != socket.AF_INET)[4][0])
+
+
+def _joined(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,95 @@
+"""Set against delivered: how an emulated network did what it was set to, and whether that is good enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tcpsbed.analysis.disturbances import EMULATOR_LOSS, EMULATOR_P50_MS, EMULATOR_P99_MS
+from tcpsbed.analysis.units import NS_PER_MS
+from tcpsbed.report import numbers, text
+from tcpsbed.report.markup import Column, words
+
+LEAST = 100
+"""Packets below which a direction says nothing about percentiles."""
+
+
+@dataclass(frozen=True)
+class Margin:
+    """How far delivered may be from set before a run is not called good."""
+
+    p50_ms: float = EMULATOR_P50_MS
+    p99_ms: float = EMULATOR_P99_MS
+    loss: float = EMULATOR_LOSS
+
+
+def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
+    """What is beyond the margin, and what failed, in sentences; nothing if the run was good."""
+    found = [sentence for row in outcome["doors"] for sentence in _row(row, margin)]
+    drops = outcome["own"].get("socket_drops", 0)
+    if drops:
+        found.append(
+            f"the kernel dropped {drops} datagrams before they came in: this machine was too slow for them"
+        )
+    return [*found, *outcome["errors"]]
+
+
+def _row(row: Mapping[str, Any], margin: Margin) -> Iterator[str]:
+    name = f"{row['door']} {row['way']}"
+    for key, most_ms in (("p50", margin.p50_ms), ("p99", margin.p99_ms)):
+        late_ms = row["error_ns"][key] / NS_PER_MS
+        if row["delivered"] >= LEAST and late_ms > most_ms:
+            yield f"{name}: delivered {late_ms:.3f} ms later than set ({key}; margin {most_ms:g} ms)"
+    if abs(row["delivered_loss"] - row["set_loss"]) > margin.loss:
+        yield f"{name}: lost {row['delivered_loss']:.2%}, set {row['set_loss']:.2%} (margin {margin.loss:.1%})"
+
+
+def table(outcome: Mapping[str, Any]) -> str:
+    """Every door and direction: what came in, what was set, what was delivered."""
+    columns = [
+        words("port"),
+        words("direction"),
+        Column("in"),
+        Column("out"),
+        Column("lost"),
+        Column("set p50", "ms"),
+        Column("p99", "ms"),
+        Column("delivered p50", "ms"),
+        Column("p99", "ms"),
+        Column("later p50", "µs"),
+        Column("p99", "µs"),
+        words("lost by"),
+    ]
+    return text.table(columns, [_cells(row) for row in outcome["doors"]])
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    pair = [row["door"], row["way"].replace("->", "→")]
+    counts = [
+        numbers.count(row["packets"]),
+        numbers.count(row["delivered"]),
+        numbers.percent(row["set_loss"]),
+    ]
+    if not row["delivered"]:
+        return [*pair, *counts, *[numbers.NONE] * 6, _reasons(row)]
+    spans = [
+        f"{row[name][key] / NS_PER_MS:.3f}"
+        for name in ("set_delay_ns", "delivered_delay_ns")
+        for key in ("p50", "p99")
+    ]
+    late = [f"{row['error_ns'][key] / 1e3:.0f}" for key in ("p50", "p99")]
+    return [*pair, *counts, *spans, *late, _reasons(row)]
+
+
+def _reasons(row: Mapping[str, Any]) -> str:
+    return ", ".join(f"{reason} {number}" for reason, number in row["drops"].items())
+
+
+def told(outcome: Mapping[str, Any], margin: Margin) -> str:
+    """The table and the verdict, for the terminal."""
+    found = broken(outcome, margin)
+    verdict = (
+        "good: delivered as set" if not found else "\n".join(["NOT GOOD:", *(f"  {line}" for line in found)])
+    )
+    return f"{table(outcome)}\n{verdict}"

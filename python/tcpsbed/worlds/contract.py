@@ -1,0 +1,140 @@
+"""What a world is made of: where the nodes run (hosting), and what lies between them (network).
+
+```
+ launch     hosting  node processes, one a node, started and waiting for their plan
+ impair     network  what lies between them is built; a process that speaks the emulator's part, or none
+ addresses  hosting  where each node's sockets are bound
+ verify     network  what was built is looked at: what is not as it was set
+ …          the real driver prepares, starts, watches and drains; it is the same in every world
+ teardown   both     nothing is left behind, however the run ended
+```
+A node is always `tcpsbed node`, controlled by JSON lines; control never crosses the emulated network.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tcpsbed import config
+from tcpsbed.worlds.process import NODE, Process, Talk
+from tcpsbed.worlds.rows import Drain, RingDrain
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a world is to run.
+
+    Attributes
+    ----------
+    plan
+        The compiled scenario. Node `i` is `plan["nodes"][i]` and vertex `i` of `plan["network"]`.
+    scenario
+        The scenario itself, for what only some worlds want to know; `None` where only a plan is there.
+    memory
+        A folder in shared memory for this run: rings of rows, sockets for descriptors.
+    folder
+        The run's folder.
+    """
+
+    plan: dict[str, Any]
+    scenario: config.Scenario | None
+    memory: Path
+    folder: Path
+
+    def ring(self, node: int) -> Path:
+        """Name of the rings of a node."""
+        return self.memory / f"node{node}"
+
+
+class Hosting(ABC):
+    """Where nodes run. One class a way; nothing outside this process is touched before `launch`."""
+
+    name: ClassVar[str]
+    """How it is called on the command line."""
+    what: ClassVar[str]
+    """What it is, as a phrase."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """What this machine lacks for it, with a line that mends it; `None` if nothing. Tried, not read from a list."""
+        return None
+
+    def refuse(self) -> None:  # noqa: B027 - nothing to do is a good answer
+        """Raises `ConfigError` or `WorldError` if the scenario asks for what it cannot do, with the remedy."""
+
+    lead_s: ClassVar[float] = 0.3
+    """From the start message to the barrier."""
+
+    @abstractmethod
+    def launch(self) -> Sequence[Talk]:
+        """Starts a process a node, in the order of the plan."""
+
+    def beside(self, name: str, command: Sequence[str] = NODE) -> Talk:
+        """Starts a process that stands between nodes: a command that speaks the emulator's part of the control
+        protocol. It runs on this computer, unless the hosting knows a better place.
+        """
+        return Process(name, self.job.memory / name, command)
+
+    def drain(self, ready: Sequence[Mapping[str, Any]]) -> Drain:
+        """What moves the rows of all processes into the run's folder, given their answers when they were ready."""
+        return RingDrain([Path(ring) for answer in ready for ring in answer["rings"]], self.job.folder)
+
+    def told(self) -> dict[str, Any]:
+        """What it knows about itself at the end of a run, for `result.json`."""
+        return {}
+
+    def addresses(self) -> list[str]:
+        """The IP address of each node's sockets; none at all where the plan's own rule holds (loopback, namespaces)."""
+        return []
+
+    def taps(self) -> Path | None:
+        """The socket where nodes hand their network devices to the emulator; `None` if they have none."""
+        return None
+
+    def teardown(self) -> None:  # noqa: B027 - nothing to do is a good answer
+        """Takes away what `launch` has made, also after half of it; a second time does nothing."""
+
+
+class Network(ABC):
+    """What lies between nodes."""
+
+    name: ClassVar[str]
+    """How it is called on the command line."""
+    what: ClassVar[str]
+    """What it is, as a phrase."""
+
+    def __init__(self, job: Job, hosting: Hosting) -> None:
+        self.job, self.hosting = job, hosting
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """What this machine lacks for it, with a line that mends it; `None` if nothing. Tried, not read from a list."""
+        return None
+
+    @classmethod
+    def unfit(cls, hosting: str) -> str | None:
+        """Why it cannot join nodes of a hosting, and what to take instead; `None` if it can."""
+        return None
+
+    def refuse(self) -> None:  # noqa: B027 - nothing to do is a good answer
+        """Raises `ConfigError` or `WorldError` if the scenario asks for what it cannot do, with the remedy."""
+
+    @abstractmethod
+    def impair(self) -> Talk | None:
+        """Builds what lies between the nodes. A process that it returns speaks the emulator's part of the control
+        protocol: it gets `prepare` without a node and answers with gates, or takes the nodes' devices at `taps`.
+        """
+
+    def verify(self) -> list[str]:
+        """What is not as it was set, each as a sentence; an empty list lets the run start."""
+        return []
+
+    def teardown(self) -> None:  # noqa: B027 - nothing to do is a good answer
+        """Takes away what `impair` has made, also after half of it; a second time does nothing."""

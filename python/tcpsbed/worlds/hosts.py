@@ -1,0 +1,185 @@
+"""Nodes on several computers, reached by the system's ssh.
+
+```text
+ this computer ─┬─ ssh ─► agent on lab1 ─► node, node
+                ├─ ssh ─► agent on lab2 ─► node
+                └─ ssh ─► agent on mid  ─► what lies between (role = "network")
+```
+Files that the plan names are copied with a hash, versions compared, clocks read against ours. Rows come over the same line
+while the run lasts: a host that dies takes at most its last tenth of a second with it, and all others go on to their end.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import shutil
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tcpsbed.config.model.place import Host
+from tcpsbed.errors import WorldError
+from tcpsbed.worlds.contract import Hosting
+from tcpsbed.worlds.link import LOCAL, Link, files_of
+from tcpsbed.worlds.process import NODE, Talk
+from tcpsbed.worlds.rows import Drain
+
+
+class Hosts(Hosting):
+    """A process a node, on the computers of the scenario's `hosts`."""
+
+    name: ClassVar[str] = "hosts"
+    what: ClassVar[str] = "the computers of [hosts], reached by ssh"
+    lead_s: ClassVar[float] = 2.0
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """The system's ssh."""
+        return "ssh: apt install openssh-client" if shutil.which("ssh") is None else None
+
+    @property
+    def hosts(self) -> Mapping[str, Host]:
+        """The computers of the scenario."""
+        return {} if self.job.scenario is None else self.job.scenario.hosts
+
+    def refuse(self) -> None:
+        """Every node is on one host; captures stay where they are made."""
+        scenario = self.job.scenario
+        if scenario is None or not scenario.hosts:
+            raise WorldError(
+                "world hosts: the scenario names no hosts; add [hosts.NAME] with address and nodes"
+            )
+        names = [node["name"] for node in self.job.plan["nodes"]]
+        placed = [(node, host) for host, model in scenario.hosts.items() for node in model.nodes]
+        for node, host in placed:
+            if node not in names:
+                raise scenario.error(
+                    ("hosts", host, "nodes"), f'found "{node}"', f"nodes: {', '.join(names)}"
+                )
+        for node in names:
+            homes = [host for placed_node, host in placed if placed_node == node]
+            if len(homes) != 1:
+                found = f"node {node} is on {', '.join(homes) if homes else 'no host'}"
+                raise scenario.error(("hosts",), found, "each node in the list `nodes` of one host")
+        for host, model in scenario.hosts.items():
+            self._refuse_address(host, model)
+        if scenario.measure.pcapng == "on":
+            raise scenario.error(
+                ("measure", "pcapng"), "found captures of other computers", '"off" or "auto" with hosts'
+            )
+
+    def _refuse_address(self, name: str, host: Host) -> None:
+        try:
+            ipaddress.ip_address(_data(host))
+        except ValueError:
+            assert self.job.scenario is not None
+            raise self.job.scenario.error(
+                ("hosts", name, "data"), f'found "{_data(host)}"', "the IP address of its sockets for data"
+            ) from None
+
+    def launch(self) -> list[Talk]:
+        """Reaches all hosts, gives them what the nodes need, and starts the nodes."""
+        self.links: dict[str, Link] = {}
+        for name, host in self.hosts.items():
+            self.links[name] = Link(name, host)
+        files = files_of(self.job.plan)
+        with ThreadPoolExecutor(len(self.links)) as pool:
+            for done in [pool.submit(_ready, link, files) for link in self.links.values()]:
+                done.result()
+        homes = {node: self.links[name] for name, host in self.hosts.items() for node in host.nodes}
+        nodes = enumerate(self.job.plan["nodes"])
+        return [homes[node["name"]].launch(f"node{id}", self.job.ring(id)) for id, node in nodes]
+
+    def addresses(self) -> list[str]:
+        """The data addresses of the nodes' hosts."""
+        homes = {node: _data(host) for host in self.hosts.values() for node in host.nodes}
+        return [homes[node["name"]] for node in self.job.plan["nodes"]]
+
+    def beside(self, name: str, command: Sequence[str] = NODE) -> Talk:
+        """On the host whose role is `network`."""
+        between = [host for host, model in self.hosts.items() if model.role == "network"]
+        if len(between) != 1 or tuple(command) != NODE:
+            what = (
+                f"found {len(between)} hosts with the role"
+                if len(between) != 1
+                else f"{name} cannot be started there"
+            )
+            raise WorldError(f'world hosts: {what}; one host needs role = "network" for the emulator')
+        self.job.plan["real"]["gates"] = _data(self.hosts[between[0]])
+        return self.links[between[0]].launch(name, self.job.memory / name)
+
+    def drain(self, ready: Sequence[Mapping[str, Any]]) -> Drain:
+        """Rows that come over the lines."""
+        known = {link.memory: link for link in self.links.values()}
+        for answer in ready:
+            for ring in answer["rings"]:
+                link = known[str(Path(ring).parent)]
+                link.parts[ring] = self.job.folder / f"{Path(ring).name}.rows"
+                link.parts[ring].write_bytes(b"")
+        for link in self.links.values():
+            link.say("rings", rings=list(link.parts))
+        return LineDrain(list(self.links.values()))
+
+    def told(self) -> dict[str, Any]:
+        """Hosts with their clocks and what became of them."""
+        return {"hosts": [_told(link) for link in self.links.values()]}
+
+    def teardown(self) -> None:
+        """Lets all hosts go."""
+        for link in getattr(self, "links", {}).values():
+            link.close()
+
+
+class LineDrain(Drain):
+    """Rows that hosts send."""
+
+    def __init__(self, links: list[Link]) -> None:
+        self.links = links
+        self.parts = [part for link in links for part in link.parts.values()]
+        self.rows_lost = 0
+
+    def drain(self) -> bytes:
+        """Rows that came since; they are in their files already."""
+        fresh = []
+        for link in self.links:
+            while link.fresh:
+                fresh.append(link.fresh.pop(0))
+        return b"".join(fresh)
+
+    def finish(self) -> None:
+        """Waits for the last rows of the hosts that live, and looks at their clocks again."""
+        for link in self.links:
+            if link.dead is None:
+                with suppress(WorldError):
+                    self.rows_lost += link.ask("lost")["rows"]
+                    link.drift_ns = link.clock()[0] - link.offset_ns
+
+    def lost(self) -> int:
+        """Rows for which a ring of a host that lives had no room."""
+        return self.rows_lost
+
+
+def _ready(link: Link, files: set[Path]) -> None:
+    link.greet()
+    link.send_files(files)
+
+
+def _data(host: Host) -> str:
+    return host.data or ("127.0.0.1" if host.address in LOCAL else host.address)
+
+
+def _told(link: Link) -> dict[str, Any]:
+    return {
+        "name": link.name,
+        "address": link.host.address,
+        "data": _data(link.host),
+        "nodes": list(link.host.nodes),
+        "python": link.python,
+        "files_sha256": link.sha256,
+        "clock_error_ns": link.error_ns,
+        "clock_drift_ns": link.drift_ns,
+        "lost": link.dead,
+        "lost_at_s": None if link.dead is None else link.died_at_s(),
+    }

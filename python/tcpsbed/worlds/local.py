@@ -1,0 +1,54 @@
+"""Nodes on this computer: in processes of their own, or in network namespaces as well."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import ClassVar
+
+from tcpsbed.worlds.contract import Hosting
+from tcpsbed.worlds.process import Process, Talk
+
+
+class Processes(Hosting):
+    """A process a node, all of them on loopback."""
+
+    name: ClassVar[str] = "process"
+    what: ClassVar[str] = "a process a node, sockets on loopback"
+
+    def launch(self) -> list[Talk]:
+        """Starts the nodes."""
+        self.started: list[Talk] = []
+        for id, node in enumerate(self.job.plan["nodes"]):
+            self.started.append(Process(node["name"], self.job.ring(id)))
+        return self.started
+
+    def teardown(self) -> None:
+        """Ends the nodes."""
+        for process in getattr(self, "started", ()):
+            process.end()
+
+
+class Namespaces(Processes):
+    """A process a node, each alone in a network namespace: its only way out is a device that the emulator holds."""
+
+    name: ClassVar[str] = "namespaces"
+    what: ClassVar[str] = "a process and a network namespace a node"
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """Root and TUN devices."""
+        if os.geteuid() != 0:
+            return "root (CAP_SYS_ADMIN, CAP_NET_ADMIN): sudo tcpsbed …"
+        if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+            return "/dev/net/tun: modprobe tun"
+        return None
+
+    def launch(self) -> list[Talk]:
+        """Starts the nodes; each goes into its namespace when it gets its plan."""
+        self.job.plan["real"]["network"] = "namespaces"
+        return super().launch()
+
+    def taps(self) -> Path | None:
+        """Where the emulator waits for the nodes' devices."""
+        return self.job.memory / "taps"

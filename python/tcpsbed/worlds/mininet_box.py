@@ -1,0 +1,200 @@
+"""Builds a network of Mininet hosts and switches; run by the system's Python, inside namespaces of its own.
+
+It reads one line of JSON, builds, answers ``{"op": "ready", …}`` or ``{"op": "failed", …}``, and takes everything down
+when its input ends. It is started by ``unshare --net --pid --mount --uts --kill-child``: whatever becomes of it, the
+kernel takes every process, interface and namespace that it made with it. It calls neither ``mn -c`` nor what Mininet
+does to limits of the whole machine.
+
+```
+ host h0 ── switch s0 ══ link ══ switch s2 ══ … ══ switch s1 ── host h1      a switch for each vertex
+```
+Switches are Linux bridges that learn and flood nothing: where a frame goes is written down for every address, so that
+loops of the graph are harmless.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from typing import Any
+
+MTU_ROOM = 1518
+"""A burst of one frame: HTB's own default is 15 KB."""
+HEADER_BYTES = 12
+"""What the kernel does not count of a frame's 26 bytes of link: it sees 14."""
+NETEM_PACKETS = 100_000
+"""Limit of a netem that has none of its own: its default of 1000 would drop."""
+NO_LINK = 65535
+
+
+def run(*command: str, lines: list[str] | None = None) -> str:
+    """What a command says, given lines to read; raises `RuntimeError` if it fails."""
+    text = None if lines is None else "\n".join(lines)
+    done = subprocess.run(command, input=text, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+def shaped(interface: str, link: dict[str, Any]) -> list[str]:
+    """Lines for `tc` that give an interface the rate and the queue of a link, and what delays and loses behind it."""
+    handle, parent, lines = "1:", "root", []
+    if link.get("rate_bps"):
+        rate = int(link["rate_bps"])
+        burst = max(MTU_ROOM, rate // 8000)
+        lines.append(f"qdisc add dev {interface} root handle 1: htb default 1")
+        lines.append(
+            f"class add dev {interface} parent 1: classid 1:1 htb rate {rate}bit ceil {rate}bit"
+            f" burst {burst} cburst {burst} overhead {HEADER_BYTES}"
+        )
+        handle, parent = "2:", "parent 1:1"
+    behind = queue_of(link)
+    return [*lines, f"qdisc add dev {interface} {parent} handle {handle} {behind}"] if behind else lines
+
+
+def queue_of(link: dict[str, Any]) -> str:
+    """The innermost queue of a link, as `tc` calls it; empty for the kernel's own."""
+    delay_us, loss, queue = link.get("delay_ns", 0) / 1000, link.get("loss", 0), link["queue"]
+    if delay_us or loss:
+        words = (f" delay {delay_us}us" if delay_us else "") + (f" loss {100 * loss}%" if loss else "")
+        return f"netem{words} limit {queue.get('limit_packets') or NETEM_PACKETS}"
+    if queue.get("limit_packets"):
+        return f"pfifo limit {queue['limit_packets']}"
+    return f"bfifo limit {queue['limit_bytes']}" if queue.get("limit_bytes") else ""
+
+
+def unlike(link: dict[str, Any], queues: str, classes: str) -> list[str]:
+    """What the kernel has of a link's rate, queue, delay and loss that is not as it was set."""
+    wanted = []
+    if link.get("rate_bps"):
+        found = re.search(r"htb .*?rate (\d+(?:\.\d+)?)([KMG]?)bit", classes)
+        scale = {"": 1, "K": 1e3, "M": 1e6, "G": 1e9}
+        rate = float(found[1]) * scale[found[2]] if found else 0.0
+        # tc shows few digits.
+        wanted.append(("rate", abs(rate - link["rate_bps"]) <= 0.01 * link["rate_bps"]))
+    if behind := queue_of(link):
+        kind, limit = behind.split()[0], behind.split()[-1]
+        wanted.append(("queue", re.search(rf"{kind} .*limit {limit}\D", queues) is not None))
+    if link.get("delay_ns"):
+        wanted.append(("delay", "delay" in queues))
+    if link.get("loss"):
+        wanted.append(("loss", "loss" in queues))
+    return [f"{link['name']}: its {what} is not set" for what, right in wanted if not right]
+
+
+def verified(impaired: list[tuple[str, dict[str, Any]]]) -> list[str]:
+    """What of all links, each at its interface, is not as it was set: two calls of `tc` for all of them."""
+    queues: dict[str, str] = {}
+    for line in run("tc", "qdisc", "show").splitlines():
+        queues.setdefault(line.split(" dev ")[1].split()[0], "")
+        queues[line.split(" dev ")[1].split()[0]] += f"{line}\n"
+    rated = [interface for interface, link in impaired if link.get("rate_bps")]
+    said = run("tc", "-batch", "-", lines=[f"class show dev {interface}" for interface in rated]).splitlines()
+    if len(said) != len(rated):
+        return [f"{len(rated)} links have a rate, and the kernel has {len(said)} classes"]
+    classes = dict(zip(rated, said, strict=True))
+    return [
+        wrong
+        for interface, link in impaired
+        for wrong in unlike(link, queues.get(interface, ""), classes.get(interface, ""))
+    ]
+
+
+def bridge(name: str, interfaces: list[str]) -> list[str]:
+    """Lines for `ip` that make a switch which learns and floods nothing."""
+    lines = [f"link add {name} type bridge stp_state 0 forward_delay 0 ageing_time 0 mcast_snooping 0"]
+    still = "learning off flood off mcast_flood off bcast_flood off"
+    for interface in interfaces:
+        lines.append(f"link set {interface} master {name}")
+        lines.append(f"link set dev {interface} type bridge_slave {still}")
+        lines.append(f"link set {interface} up")
+    return [*lines, f"link set {name} up"]
+
+
+def build(wanted: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The network, and what is told of it."""
+    from mininet.link import Link
+    from mininet.net import Mininet
+    from mininet.node import Node
+
+    # Mininet would set limits of the whole machine here.
+    Mininet.inited = True
+    quiet = [f"net.ipv6.conf.{which}.disable_ipv6=1" for which in ("all", "default")]
+    run("sysctl", "-qw", *quiet)
+    net = Mininet(topo=None, controller=None, build=False)
+    hosts = [
+        net.addHost(f"h{i}", ip=f"{host['address']}/16", mac=host["mac"])
+        for i, host in enumerate(wanted["hosts"])
+    ]
+    # All switches stand in the namespace of the box: one shell will do for them.
+    switches = Node("switches", inNamespace=False)
+    ports: dict[Any, str] = {}
+    for i, host in enumerate(wanted["hosts"]):
+        Link(hosts[i], switches, intfName1=f"h{i}-eth0", intfName2=f"s{host['switch']}-h{i}")
+        ports[("host", i)] = f"s{host['switch']}-h{i}"
+    lines = []
+    for i, pair in enumerate(wanted["links"]):
+        lines.append(f"link add l{i}a type veth peer name l{i}b")
+        for direction, interface in (("forward", f"l{i}a"), ("backward", f"l{i}b")):
+            ports[("link", pair[direction]["number"])] = interface
+    net.build()
+    for s in range(wanted["switches"]):
+        lines += bridge(f"s{s}", [name for (kind, i), name in ports.items() if _at(kind, i, s, wanted)])
+    run("ip", "-batch", "-", lines=lines)
+    run("bridge", "-batch", "-", lines=_forward(wanted, ports))
+    wrong = _impair(wanted, ports)
+    for number, host in enumerate(hosts):
+        others = [other for i, other in enumerate(wanted["hosts"]) if i != number]
+        lines = [f"neigh replace {o['address']} lladdr {o['mac']} dev {host.name}-eth0" for o in others]
+        run("nsenter", f"--net=/proc/{host.pid}/ns/net", "ip", "-batch", "-", lines=lines)
+    return net, {"op": "ready", "pids": [host.pid for host in hosts], "wrong": wrong}
+
+
+def _at(kind: str, number: int, switch: int, wanted: dict[str, Any]) -> bool:
+    """Whether a port is at a switch."""
+    if kind == "host":
+        return bool(wanted["hosts"][number]["switch"] == switch)
+    return bool(wanted["ends"][number] == switch)
+
+
+def _forward(wanted: dict[str, Any], ports: dict[Any, str]) -> list[str]:
+    """Lines for `bridge` that write down at every switch where frames for every host go."""
+    lines = []
+    for i, host in enumerate(wanted["hosts"]):
+        for switch in range(wanted["switches"]):
+            link = wanted["routes"][switch][host["switch"]]
+            if switch == host["switch"]:
+                port = ports[("host", i)]
+            elif link == NO_LINK:
+                continue
+            else:
+                port = ports[("link", link)]
+            lines.append(f"fdb replace {host['mac']} dev {port} master static")
+    return lines
+
+
+def _impair(wanted: dict[str, Any], ports: dict[Any, str]) -> list[str]:
+    """Sets rates, queues, delays and losses; what is not as it was set afterwards."""
+    links = [pair[direction] for pair in wanted["links"] for direction in ("forward", "backward")]
+    impaired = [(ports[("link", link["number"])], link) for link in links]
+    run("tc", "-batch", "-", lines=[line for interface, link in impaired for line in shaped(interface, link)])
+    return verified(impaired)
+
+
+def main() -> None:
+    """Builds what the first line asks for, and stays until input ends."""
+    net = None
+    try:
+        net, answer = build(json.loads(sys.stdin.readline()))
+    except Exception as error:
+        answer = {"op": "failed", "error": f"{type(error).__name__}: {error}"}
+    print(json.dumps(answer), flush=True)
+    sys.stdin.read()
+    if net is not None:
+        net.stop()
+
+
+if __name__ == "__main__":
+    main()

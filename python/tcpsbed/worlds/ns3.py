@@ -1,0 +1,210 @@
+"""ns-3 between the nodes: in its own virtual time, or on the machine's clock in place of the emulator's network.
+
+```
+ virtual driver ──┐                        ┌─ LTE, Wi-Fi, CSMA, point-to-point
+                  ├─ pipe, lines of JSON ──┤
+ emulator ────────┘   (packets as numbers) └─ background traffic inside ns-3
+```
+Nodes, transports, hooks and records are those of every other world; only what lies between the nodes is ns-3's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from tcpsbed.errors import WorldError
+from tcpsbed.worlds import ns3_program
+from tcpsbed.worlds.contract import Network
+from tcpsbed.worlds.process import Process
+
+NAME = "ns-3"
+MOST_LAG_NS = 100_000_000
+"""How late ns-3 may be on the machine's clock before the run ends."""
+SMALLEST_BYTES = 34
+"""Point-to-point, IPv4 and UDP headers, and the number of a packet: nothing smaller can be sent in ns-3."""
+
+
+class Ns3(Network):
+    """The links of the scenario in ns-3, attached through the emulator's gates or the devices of namespaces."""
+
+    name: ClassVar[str] = "ns3"
+    what: ClassVar[str] = "the links of the scenario in ns-3, on the machine's clock"
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """ns-3 and a compiler."""
+        return ns3_program.missing()
+
+    @classmethod
+    def unfit(cls, hosting: str) -> str | None:
+        """Mininet's hosts are joined by its own switches, and other computers by what is between them."""
+        if hosting == "mininet":
+            return "Mininet hosts have switches between them; take mininet, or ns3"
+        return "ns-3 runs on this computer; take hosts+emulator, or ns3" if hosting == "hosts" else None
+
+    def refuse(self) -> None:
+        """What ns-3 is not told to do."""
+        refuse(self.job.plan)
+
+    def impair(self) -> Process | None:
+        """Starts the emulator's process with ns-3 behind it."""
+        foreign = foreign_of(self.job.plan)
+        self.process = _Gates("emulator", self.job.memory / "emulator", foreign)
+        return self.process
+
+    def teardown(self) -> None:
+        """Ends the process, and ns-3 with it."""
+        if hasattr(self, "process"):
+            self.process.end()
+
+
+class _Gates(Process):
+    """The emulator's process, told which program simulates the network."""
+
+    def __init__(self, name: str, ring: Any, foreign: dict[str, Any]) -> None:
+        self.foreign = foreign
+        super().__init__(name, ring)
+
+    def tell(self, **message: Any) -> None:
+        """Sends a line; the first one also names the program."""
+        super().tell(**message, **({"foreign": self.foreign} if message["op"] == "prepare" else {}))
+
+
+def foreign_of(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """What the native module wants to know of the program, with the network as ns-3 is given it.
+
+    Raises
+    ------
+    WorldError
+        If ns-3 is not there, or the scenario asks for what it is not told to do.
+    """
+    refuse(plan)
+    network = {
+        "links": [_link(link) for link in plan["network"]["links"]],
+        "traffic": [_traffic(plan, entry) for entry in plan["network"].get("traffic", [])],
+    }
+    program = str(ns3_program.built())
+    return {"program": program, "name": NAME, "network": network, "most_lag_ns": MOST_LAG_NS}
+
+
+def _traffic(plan: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry with what it plays: recordings are not shared in ns-3."""
+    model = entry["model"]
+    if "recording" not in model:
+        return dict(entry)
+    played = plan["network"]["recordings"][model["recording"]]
+    return {**entry, "model": model | {"frames" if model["kind"] == "frames" else "packets": played}}
+
+
+def _link(link: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("from", "to", "rate_bps", "delay_ns", "medium", "radio")
+    plan = {name: link[name] for name in names if link.get(name) is not None}
+    plan["queue"] = {key: link["queue"][key] for key in _limits(link)}
+    if link.get("loss") is not None:
+        plan["loss"] = link["loss"]["p"]
+    radio = plan.get("radio")
+    if radio is not None and "scheduler" in radio:
+        plan["radio"] = radio | {"scheduler": _SCHEDULERS[radio["scheduler"]]}
+    return plan
+
+
+def _limits(link: Mapping[str, Any]) -> list[str]:
+    return [key for key in ("limit_bytes", "limit_packets") if link.get("queue", {}).get(key) is not None]
+
+
+_SCHEDULERS = {
+    "pf": "Pf", "rr": "Rr", "fdmt": "FdMt", "tdmt": "TdMt", "tta": "Tta", "fdbet": "FdBet", "tdbet": "TdBet",
+    "cqa": "Cqa", "pss": "Pss",
+}  # fmt: skip
+"""Names of LTE schedulers in ns-3, without what they have in common."""
+
+
+def refuse(plan: Mapping[str, Any]) -> None:
+    """Refuses a scenario that ns-3 would run otherwise than asked for, with the remedy.
+
+    Raises
+    ------
+    WorldError
+        With the first such thing.
+    """
+    if not plan["network"]["links"]:
+        raise WorldError(
+            "links: found none, so ns-3 has nothing to simulate; allowed: one or more, or --world real"
+        )
+    for place, found, allowed in _unfit(plan):
+        raise WorldError(f"{place}: found {found}, which ns-3 is not told to do; allowed: {allowed}")
+
+
+def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Place, what was found there and what is allowed, of everything that does not fit."""
+    for link in plan["network"]["links"]:
+        for found, allowed in _unfit_link(link):
+            yield f"links.{link['name']}", found, allowed
+    yield from _unfit_media(plan["network"]["links"])
+    yield from _unfit_radio(plan["network"]["links"])
+    for traffic in plan["network"].get("traffic", []):
+        if traffic["model"]["kind"] == "tcp":
+            yield (
+                f"traffic.{traffic['name']}",
+                "users of TCP",
+                "cbr, poisson, vbr, replay or video; or the built-in network",
+            )
+    for event in plan.get("events", []):
+        if event["action"]["kind"] in ("link", "reroute"):
+            allowed = "events of flows, traffic and components; or the built-in network"
+            yield f"events ({event['name']})", "a change of links", allowed
+    for flow in plan["flows"]:
+        if flow.get("blocking_send"):
+            yield f"flows.{flow['name']}.blocking_send", "true", "false, or the built-in network"
+
+
+def _unfit_link(link: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    built_in = "the built-in network (--world virtual, real)"
+    for key in ("jitter", "duplicate", "corrupt", "outages", "slots"):
+        if link.get(key):
+            yield key, built_in
+    if link.get("opportunities_ns") is not None:
+        yield "a trace", built_in
+    if link.get("dscp") is not None:
+        yield "a link for one code point", built_in
+    if (link.get("loss") or {}).get("kind", "random") != "random":
+        yield "loss in bursts", f"loss as a share, or {built_in}"
+    discipline = link.get("queue", {}).get("discipline", {}).get("kind", "drop_tail")
+    if discipline != "drop_tail":
+        yield f"a {discipline.replace('_', '-')} queue", f"drop-tail, or {built_in}"
+    if (link.get("radio") or {}).get("kind") == "nr":
+        yield 'a radio of kind "nr"', f'"lte" or "wifi", or {built_in}'
+
+
+def _unfit_media(links: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    """A CSMA bus is one thing: its links are alike, and have a rate."""
+    media: dict[str, list[dict[str, Any]]] = {}
+    for link in links:
+        if link.get("medium"):
+            media.setdefault(link["medium"], []).append(link)
+    for name, members in media.items():
+        kinds = {(m.get("rate_bps"), m.get("delay_ns", 0)) for m in members}
+        if len(kinds) > 1 or members[0].get("rate_bps") is None:
+            yield (
+                f"medium {name}",
+                "links that differ, or that have no rate",
+                "the same rate and delay for all of its links",
+            )
+        if any(member.get("loss") for member in members):
+            yield f"medium {name}", "loss", "no loss on a shared medium, or the built-in network"
+
+
+def _unfit_radio(links: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    kinds = {link["radio"]["kind"] for link in links if link.get("radio")}
+    if {"lte", "wifi"} <= kinds:
+        yield "links", "LTE and Wi-Fi", "one of them in a scenario"
+    stations = {
+        link["to"] for link in links if (link.get("radio") or {}).get("kind") == "lte" and link["radio"]["up"]
+    }
+    if len(stations) > 1:
+        yield (
+            "links",
+            f"LTE to {len(stations)} places",
+            "one place behind the base station, to which all LTE links lead",
+        )

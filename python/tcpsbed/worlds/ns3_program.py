@@ -1,0 +1,94 @@
+"""The program `tcpsbed-ns3`: found or compiled on this machine against its ns-3, once for each state of its sources.
+
+It is licensed under GPL-2.0-only, as ns-3 is, and no binary of it is part of this package: its sources are in the
+folder ``ns3/`` of the project.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from tcpsbed.errors import WorldError
+
+SOURCES = "TCPSBED_NS3"
+"""Environment variable that names the folder of the sources, where the package is not run from the project."""
+PACKAGES = "apt-get install libns3-dev libgsl-dev pkg-config g++ make"
+"""What compiles it on Debian."""
+MODULES = ("ns3-internet", "ns3-point-to-point", "ns3-csma", "ns3-lte", "ns3-wifi", "gsl")
+"""What pkg-config must know. The GNU Scientific Library is no declared dependency of libns3-dev, yet it is linked."""
+COMPILE_S = 900
+
+
+def sources() -> Path | None:
+    """The folder of the sources; `None` if it is not there."""
+    named = os.environ.get(SOURCES)
+    place = Path(named) if named else Path(__file__).resolve().parents[3] / "ns3"
+    return place if (place / "src" / "main.cc").is_file() else None
+
+
+def missing() -> str | None:
+    """What lacks for compiling it; `None` if nothing does."""
+    if sources() is None:
+        return f"the folder ns3/ of the project, named by the environment variable {SOURCES}"
+    lacking = [tool for tool in ("pkg-config", "g++", "make") if shutil.which(tool) is None]
+    if lacking or subprocess.run(["pkg-config", "--exists", *MODULES], capture_output=True).returncode:
+        return f"ns-3 and a compiler: {PACKAGES}"
+    return None
+
+
+def built() -> Path:
+    """The program, compiled if it has not been.
+
+    Raises
+    ------
+    WorldError
+        If ns-3 or a compiler is missing, or it does not compile.
+    """
+    if lack := missing():
+        raise WorldError(f"ns-3 is not ready here: it needs {lack}")
+    place = sources()
+    assert place is not None
+    folder = _cache() / _state(place)
+    program = folder / "tcpsbed-ns3"
+    if not program.exists():
+        _compile(place, folder)
+    return program
+
+
+def _cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "tcpsbed" / "ns3"
+
+
+def _state(place: Path) -> str:
+    """What the program depends on: its sources, and the version of ns-3."""
+    digest = hashlib.sha256()
+    for file in [place / "Makefile", *sorted((place / "src").iterdir())]:
+        digest.update(file.read_bytes())
+    library = subprocess.run(["pkg-config", "--libs", *MODULES], capture_output=True, text=True).stdout
+    version = sorted(str(path) for path in Path("/usr/lib").glob("*/libns3*-core.so*"))
+    digest.update(f"{library}{version}".encode())
+    return digest.hexdigest()[:16]
+
+
+def _compile(place: Path, folder: Path) -> None:
+    """Into a folder of its own first, so that two runs that compile at once do not meet."""
+    fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
+    fresh.mkdir(parents=True, exist_ok=True)
+    command = ["make", "-s", f"-j{min(len(os.sched_getaffinity(0)), 4)}", f"OUT={fresh}"]
+    try:
+        done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=COMPILE_S)
+        if done.returncode:
+            raise WorldError(f"{place}: tcpsbed-ns3 does not compile: {done.stderr.strip()[-600:]}")
+        for part in fresh.glob("*.o"):
+            part.unlink()
+        if not folder.exists():
+            fresh.rename(folder)
+    except subprocess.TimeoutExpired:
+        raise WorldError(f"{place}: tcpsbed-ns3 is not compiled after {COMPILE_S} s") from None
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)

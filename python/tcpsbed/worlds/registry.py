@@ -1,0 +1,139 @@
+"""The worlds by name: a world is a pair of hosting and network, one line each; common pairs have names of their own.
+
+```
+ tcpsbed run my.toml --world mininet          a named pair
+ tcpsbed run my.toml --world hosts+emulator   any pair: HOSTING+NETWORK
+```
+A class is imported when its world is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tcpsbed.config.model.table import close_match
+from tcpsbed.errors import WorldError
+from tcpsbed.worlds.contract import Hosting, Network
+
+HOSTINGS: dict[str, str] = {
+    "process": "tcpsbed.worlds.local:Processes",
+    "namespaces": "tcpsbed.worlds.local:Namespaces",
+    "mininet": "tcpsbed.worlds.mininet:Hosts",
+    "containers": "tcpsbed.worlds.containers:Containers",
+    "hosts": "tcpsbed.worlds.hosts:Hosts",
+}
+"""Where nodes can run: name and class."""
+
+NETWORKS: dict[str, str] = {
+    "none": "tcpsbed.worlds.between:Direct",
+    "emulator": "tcpsbed.worlds.between:Emulator",
+    "ns3": "tcpsbed.worlds.ns3:Ns3",
+    "mininet": "tcpsbed.worlds.mininet:Switches",
+}
+"""What can lie between them: name and class."""
+
+PAIRS: dict[str, tuple[str, str]] = {
+    "namespaces": ("namespaces", "emulator"),
+    "hosts": ("hosts", "none"),
+    "ns3": ("process", "ns3"),
+    "mininet": ("mininet", "mininet"),
+    "containers": ("containers", "emulator"),
+}
+"""Pairs with names of their own, beside `virtual` (no pair: simulated) and `real` (see `resolve`)."""
+
+VIRTUAL, REAL, NS3_VIRTUAL = "virtual", "real", "ns3-virtual"
+SIMULATED = (VIRTUAL, NS3_VIRTUAL)
+"""Worlds whose clock is simulated: no pair of hosting and network."""
+
+
+@dataclass(frozen=True)
+class World:
+    """A pair of hosting and network."""
+
+    name: str
+    hosting: type[Hosting]
+    network: type[Network]
+
+    def missing(self) -> str | None:
+        """What this machine lacks for it; `None` if it is ready."""
+        return self.hosting.missing() or self.network.missing()
+
+
+def names() -> list[str]:
+    """What `--world` takes, without the pairs that have no name."""
+    return [*SIMULATED, REAL, *PAIRS]
+
+
+def check(name: str) -> None:
+    """Raises `WorldError` if there is no such world, or it is a pair that does not fit together."""
+    if name not in (*SIMULATED, REAL):
+        _world(name, *_pair(name))
+
+
+def parts(name: str, plan: Mapping[str, Any]) -> tuple[str, str]:
+    """Hosting and network of a world for a plan: `real` is processes, or namespaces where `real.network` says so, with
+    the emulator where the scenario has links.
+
+    Raises
+    ------
+    WorldError
+        If there is no such world.
+    """
+    if name != REAL:
+        return _pair(name)
+    if plan["real"]["network"] == "namespaces":
+        return _pair("namespaces")
+    return "process", "emulator" if plan["network"]["links"] else "none"
+
+
+def resolve(name: str, plan: Mapping[str, Any]) -> World:
+    """The classes of a world for a plan.
+
+    Raises
+    ------
+    WorldError
+        If there is no such world, or hosting and network do not fit together: with the reason and the remedy.
+    """
+    return _world(name, *parts(name, plan))
+
+
+def named(name: str) -> World:
+    """The classes of a named pair, or of HOSTING+NETWORK.
+
+    Raises
+    ------
+    WorldError
+        As `resolve`.
+    """
+    return _world(name, *_pair(name))
+
+
+def _world(name: str, hosting: str, network: str) -> World:
+    world = World(name, _load(HOSTINGS[hosting]), _load(NETWORKS[network]))
+    if reason := world.network.unfit(hosting):
+        raise WorldError(f'found "{name}", which does not fit together', key="--world", allowed=reason)
+    return world
+
+
+def _pair(name: str) -> tuple[str, str]:
+    hosting, plus, network = name.partition("+")
+    if not plus and name in PAIRS:
+        return PAIRS[name]
+    if not plus:
+        allowed = f"{close_match(name, names())}, or HOSTING+NETWORK ({_choices()})"
+        raise WorldError(f'found "{name}"', key="--world", allowed=allowed)
+    if hosting not in HOSTINGS or network not in NETWORKS:
+        raise WorldError(f'found "{name}"', key="--world", allowed=f"HOSTING+NETWORK: {_choices()}")
+    return hosting, network
+
+
+def _choices() -> str:
+    return f"{', '.join(HOSTINGS)} and {', '.join(NETWORKS)}"
+
+
+def _load(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)

@@ -1,0 +1,171 @@
+"""The same scenario through ns-3: virtual time as an independent check of ours, real time behind the emulator's gates."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tcpsbed
+from tcpsbed import config, session
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "realtime"))
+from real_run import settled
+
+pytestmark = [pytest.mark.needs("ns3"), pytest.mark.interop, pytest.mark.slow]
+
+SHORT = ['duration="20 s"', 'measure.pcapng="off"']
+
+
+def both(scenario, folder, *changes):
+    return [
+        tcpsbed.run(scenario, world=world, out=folder / world, set=[*SHORT, *changes]).summary
+        for world in ("virtual", "ns3-virtual")
+    ]
+
+
+def test_plain_udp_over_the_dumbbell_is_the_same_to_the_packet(scenarios, tmp_path):
+    ours, theirs = both(scenarios / "dumbbell-udp.toml", tmp_path)
+    for name, flow in ours["flows"].items():
+        found = theirs["flows"][name]
+        assert (found["sent"], found["delivered"], found["drops"]) == (
+            flow["sent"],
+            flow["delivered"],
+            flow["drops"],
+        )
+        for key in ("mean", "p50", "p99", "max"):
+            assert found["delay_ms"][key] == pytest.approx(flow["delay_ms"][key], rel=1e-3), (name, key)
+    assert theirs["flows"]["haptic"]["lost"] > 0, "the buffer overflows, so that drops are compared as well"
+    for mine, other in zip(ours["network"], theirs["network"], strict=True):
+        assert other["packets"] == pytest.approx(mine["packets"], abs=2), mine["name"]
+
+
+def test_dpm_over_the_dumbbell_adapts_alike(scenarios, tmp_path):
+    ours, theirs = both(scenarios / "dumbbell-dpm.toml", tmp_path)
+    for name, flow in ours["flows"].items():
+        mine, other = flow["delay_ms"]["mean"], theirs["flows"][name]["delay_ms"]["mean"]
+        assert abs(other - mine) < max(0.3, 0.02 * mine), name
+        assert abs(theirs["flows"][name]["loss"] - flow["loss"]) < 0.01
+
+
+def test_the_same_seed_gives_the_same_bytes(scenarios, tmp_path):
+    keys = [*SHORT, 'duration="3 s"', 'traffic.vbr.vary="per-packet"']
+    runs = [
+        tcpsbed.run(
+            scenarios / "dumbbell-udp.toml", world="ns3-virtual", out=tmp_path / f"{i}", set=keys, seed=seed
+        )
+        for i, seed in enumerate((1, 1, 2))
+    ]
+    first, again, other = (run.summary["records_sha256"] for run in runs)
+    assert first == again != other
+
+
+MIXED = """
+duration = "5 s"
+[components]
+ms-com = "left"
+ss-com = "right"
+[flows.kinematic]
+sample = "24 B"
+rate = "200 Hz"
+[topology]
+routers = ["r"]
+[links.a]
+from = "left"
+to = "r"
+delay = "2 ms"
+loss = "5 %"
+[links.bus]
+from = "r"
+to = "right"
+duplex = "half"
+rate = "10 Mbit/s"
+delay = "10 us"
+[traffic.poisson]
+on = "a.forward"
+rate = "200 kbit/s"
+[traffic.vbr]
+on = "left->right"
+rate = "200 kbit/s"
+[measure]
+queues = "10 ms"
+"""
+
+
+def test_loss_csma_and_traffic_inside_ns3(tmp_path):
+    told = tcpsbed.run(MIXED, world="ns3-virtual", out=tmp_path / "run").summary
+    flow = told["flows"]["kinematic"]
+    assert 0.02 < flow["loss"] < 0.09
+    assert set(flow["drops"]) == {"a.forward loss"}
+    # 78 B of packet, 102 B of CSMA frame at 10 Mbit/s, and no queue to speak of.
+    assert 2.01 < flow["delay_ms"]["p50"] < 2.3
+    for traffic in told["traffic"]:
+        assert traffic["packets"] > 100
+        assert traffic["delivered_packets"] + traffic["dropped_packets"] <= traffic["packets"]
+    series = tcpsbed.Run(tmp_path / "run").series
+    assert "a.forward" in series["queues"] or "bus.forward" in series["queues"]
+
+
+def test_lte_goes_up_slowly_and_down_fast(scenarios, tmp_path):
+    told = tcpsbed.run(
+        scenarios / "lte-pingpong.toml", world="ns3-virtual", out=tmp_path / "run", set=SHORT
+    ).summary
+    (point,) = told["echo"]["kinematic"]["points"]
+    # [PROTOCOLS 5] published: 17.85 ms round trip, 13.22 up and 4.59 down with the hops around the air.
+    assert point["lost"] == 0
+    assert point["round_trip_ms"]["mean"] == pytest.approx(16.95, abs=0.7)
+    assert told["flows"]["kinematic"]["delay_ms"]["mean"] == pytest.approx(12.96, abs=0.3)
+    assert point["return_ms"]["mean"] == pytest.approx(3.99, abs=0.3)
+
+
+def test_lte_goes_up_faster_when_packets_come_more_often(scenarios, tmp_path):
+    def up_ms(rate):
+        keys = ['duration="5 s"', f'flows.kinematic.rate="{rate}"']
+        told = tcpsbed.run(
+            scenarios / "lte-pingpong.toml", world="ns3-virtual", out=tmp_path / rate, set=keys
+        )
+        return told.summary["flows"]["kinematic"]["delay_ms"]["mean"]
+
+    # Grants for one packet carry the next: no request is needed any more.
+    assert up_ms("100.3 Hz") > 12 > 7 > up_ms("150.3 Hz")
+
+
+def test_wifi_carries_samples(tmp_path):
+    wifi = MIXED.replace('delay = "2 ms"\nloss = "5 %"', 'radio = { kind = "wifi" }')
+    told = tcpsbed.run(wifi, world="ns3-virtual", out=tmp_path / "run").summary
+    flow = told["flows"]["kinematic"]
+    assert flow["loss"] < 0.02
+    assert 0.1 < flow["delay_ms"]["p50"] < 3
+
+
+@pytest.mark.realtime
+def test_real_time_through_ns3_agrees_with_virtual_time(scenarios, tmp_path):
+    keys = ['duration="4 s"', 'measure.pcapng="off"']
+    ours = tcpsbed.run(scenarios / "dumbbell-udp.toml", out=tmp_path / "virtual", set=keys).summary
+
+    def measure(place):
+        told = tcpsbed.run(scenarios / "dumbbell-udp.toml", world="ns3", out=place, set=keys).summary
+        assert told["errors"] == []
+        assert any(node["name"] == "ns-3" for node in told["nodes"])
+        return told
+
+    def judge(told):
+        mine, found = (run["flows"]["kinematic"]["delay_ms"]["p50"] for run in (ours, told))
+        assert abs(found - mine) < 0.5
+
+    settled(tmp_path, measure, judge)
+
+
+@pytest.mark.realtime
+def test_a_machine_that_cannot_keep_up_is_told_so(scenarios, tmp_path, monkeypatch):
+    from tcpsbed.worlds import ns3
+
+    monkeypatch.setattr(ns3, "MOST_LAG_NS", 1_000)
+    scenario = config.load(scenarios / "dumbbell-udp.toml", ['duration="20 s"'])
+    session.execute(scenario, world="ns3", out=tmp_path / "run")
+    told = tcpsbed.Run(tmp_path / "run").summary
+    assert any("behind the clock" in error for error in told["errors"]), told["errors"]
+    sent = np.count_nonzero(tcpsbed.Run(tmp_path / "run").records["kind"] == 1)
+    assert sent < 20_000, "it did not go on to its end"

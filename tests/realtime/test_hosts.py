@@ -1,0 +1,277 @@
+"""Nodes on hosts that real ssh servers reach: each host a network namespace, the emulator between them as a wide area."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tcpsbed import config
+from tcpsbed.errors import ConfigError, WorldError
+from tcpsbed.worlds import registry
+from tcpsbed.worlds.agent import digest
+from tcpsbed.worlds.contract import Job
+from tcpsbed.worlds.link import files_of
+
+SSHD = Path("/usr/sbin/sshd")
+HOSTS = ("left", "right")
+SCENARIO = """
+name = "apart"
+duration = "{duration}"
+[components]
+ms-com = "left"
+ss-com = "right"
+[flows.kinematic]
+sample = "24 B"
+rate = "200 Hz"
+[flows.haptic]
+sample = "24 B"
+rate = "200 Hz"
+[hooks]
+kinematics = {{ at = "ss-com", run = "./mine.py:Twice" }}
+[links.wide]
+from = "left"
+to = "right"
+delay = "30 ms"
+[hosts.middle]
+address = "localhost"
+data = "10.78.0.1"
+role = "network"
+"""
+HOST = """
+[hosts.{name}]
+address = "10.78.0.{number}"
+user = "root"
+nodes = ["{name}"]
+python = "{python}"
+options = ["-i", "{key}", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR"]
+"""
+HOOK = """
+class Twice:
+    def __init__(self, **params):
+        pass
+    def __call__(self, t_ns, index, x, other, y):
+        y[: len(x)] = 2 * x
+        return len(x)
+"""
+SERVER = """
+Port 22
+ListenAddress 10.78.0.{number}
+HostKey {folder}/host
+AuthorizedKeysFile {folder}/key.pub
+PidFile none
+UsePAM no
+StrictModes no
+PermitRootLogin yes
+SetEnv PYTHONPATH={path} PATH={search}
+"""
+
+
+@dataclass
+class Lab:
+    """Two hosts with an ssh server each, and this computer between them."""
+
+    folder: Path
+    prefix: list[str]
+    servers: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
+    homes: dict[str, str] = field(default_factory=dict)
+
+    def file(self, duration: str) -> Path:
+        text = SCENARIO.format(duration=duration)
+        for number, name in enumerate(HOSTS, 2):
+            text += HOST.format(name=name, number=number, python=sys.executable, key=self.folder / "key")
+        (self.folder / "s.toml").write_text(text)
+        (self.folder / "mine.py").write_text(HOOK)
+        return self.folder / "s.toml"
+
+    def start(self, world: str, duration: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "tcpsbed", "run", str(self.file(duration)), "--world", world]
+        return subprocess.Popen(
+            [*self.prefix, *command, "--out", str(self.folder / "run"), "--no-report"],
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def summary(self) -> dict:
+        return dict(json.loads((self.folder / "run" / "summary.json").read_text()))
+
+    def inside(self, name: str) -> list[int]:
+        """Processes on a host."""
+        here = self.homes[name]
+        found = []
+        for place in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if home(place.name) == here:
+                    found.append(int(place.name))
+        return found
+
+    def kill(self, name: str) -> None:
+        """The host is gone: everything on it dies at once."""
+        for pid in self.inside(name):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def home(pid: int | str) -> str:
+    """The network namespace of a process."""
+    return str(Path(f"/proc/{pid}/ns/net").readlink())
+
+
+def sh(script: str) -> None:
+    subprocess.run(["sh", "-ec", script], check=True, capture_output=True, text=True)
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    if not SSHD.exists():
+        pytest.skip("needs openssh-server")
+    for name in ("key", "host"):
+        sh(f"ssh-keygen -q -t ed25519 -N '' -f {tmp_path / name}")
+    Path("/run/sshd").mkdir(exist_ok=True)
+    middle = subprocess.Popen(["unshare", "-n", "sleep", "300"])
+    at = ["nsenter", "-t", str(middle.pid), "-n"]
+    found = Lab(tmp_path, at)
+    homes = []
+    try:
+        wait_until(lambda: home(middle.pid) != home("self"))
+        enter = " ".join(at)
+        sh(f"{enter} ip link set lo up; {enter} ip link add br0 type bridge; {enter} ip link set br0 up")
+        sh(f"{enter} ip addr add 10.78.0.1/24 dev br0")
+        for number, name in enumerate(HOSTS, 2):
+            place = subprocess.Popen(["unshare", "-n", "sleep", "300"])
+            homes.append(place)
+            wait_until(lambda p=place: home(p.pid) != home("self"))
+            found.homes[name] = home(place.pid)
+            there = f"nsenter -t {place.pid} -n"
+            sh(f"{enter} ip link add {name} type veth peer name eth0 netns {place.pid}")
+            sh(f"{enter} ip link set {name} master br0 up; {there} ip addr add 10.78.0.{number}/24 dev eth0")
+            sh(f"{there} ip link set eth0 up; {there} ip link set lo up")
+            path = os.environ.get("PYTHONPATH", "")
+            text = SERVER.format(
+                number=number, folder=tmp_path, path=path or "/nowhere", search=os.environ["PATH"]
+            )
+            (tmp_path / f"{name}.conf").write_text(text)
+            server = [*there.split(), str(SSHD), "-D", "-e", "-f", str(tmp_path / f"{name}.conf")]
+            found.servers[name] = subprocess.Popen(server, stderr=subprocess.PIPE, text=True)
+        yield found
+    finally:
+        for name in found.servers:
+            found.kill(name)
+        for process in [*found.servers.values(), *homes, middle]:
+            process.kill()
+            process.wait()
+
+
+def wait_until(true, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not come to that"
+        time.sleep(0.02)
+
+
+@pytest.mark.needs("root", "ssh", "ip", "nsenter")
+def test_two_hosts_with_the_emulator_as_a_wide_area(lab):
+    run = lab.start("hosts+emulator", "3 s")
+    output, errors = run.communicate(timeout=120)
+    assert run.returncode == 0, errors + output
+    summary = lab.summary()
+    flow = summary["flows"]["kinematic"]
+    assert flow["delivered"] > 300 and flow["loss"] == 0
+    error_ms = 2 * max(host["clock_error_ns"] for host in summary["hosts"]) / 1e6
+    assert abs(flow["delay_ms"]["p50"] - 30) < 3 + error_ms
+    assert [host["name"] for host in summary["hosts"]] == ["middle", *HOSTS]
+    assert all(host["lost"] is None and len(host["files_sha256"]) == 64 for host in summary["hosts"])
+    assert sum(stage["calls"] for stage in summary["stages"]) == flow["delivered"], "the hook came along"
+    assert summary["emulator"] and not summary["errors"]
+    left = [pid for name in HOSTS for pid in lab.inside(name)]
+    wait_until(lambda: all(words(pid) in (b"sshd", b"sleep", None) for pid in left))
+
+
+def words(pid: int) -> bytes | None:
+    """The name of a program; None if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_bytes().strip()
+    except OSError:
+        return None
+
+
+@pytest.mark.needs("root", "ssh", "ip", "nsenter")
+def test_a_host_that_dies_is_named_and_everything_until_then_is_kept(lab):
+    run = lab.start("hosts", "60 s")
+    part = lab.folder / "run" / "node1.0.ring.rows"
+    wait_until(lambda: run.poll() is not None or (part.exists() and part.stat().st_size > 32 * 800))
+    assert run.poll() is None, run.communicate()
+    kept = part.stat().st_size // 32
+    died = time.monotonic()
+    lab.kill("right")
+    output, errors = run.communicate(timeout=60)
+    took_s = time.monotonic() - died
+    assert run.returncode == 3, errors + output
+    assert "host right (10.78.0.3)" in errors
+    summary = lab.summary()
+    lost = {host["name"]: host for host in summary["hosts"]}
+    assert lost["left"]["lost"] is None and lost["right"]["lost"]
+    assert 0 < lost["right"]["lost_at_s"] < 60
+    rows = (lab.folder / "run" / "records.bin").stat().st_size // 32
+    assert rows > kept, "rows of the host that died and of the other"
+    assert summary["flows"]["kinematic"]["delivered"] > 100
+    assert took_s < 30, "the others are not waited for until the end of the run"
+
+
+@pytest.mark.needs("root", "ssh", "ip", "nsenter")
+def test_a_cut_cable_is_noticed_within_two_seconds(lab):
+    run = lab.start("hosts", "60 s")
+    part = lab.folder / "run" / "node1.0.ring.rows"
+    wait_until(lambda: run.poll() is not None or (part.exists() and part.stat().st_size > 32 * 200))
+    assert run.poll() is None, run.communicate()
+    sh(f"{' '.join(lab.prefix)} ip link set right down")
+    size = part.stat().st_size
+    output, errors = run.communicate(timeout=60)
+    assert run.returncode == 3, errors + output
+    assert "host right" in errors
+    assert size > 0
+    words = next(line for line in errors.splitlines() if "host right" in line)
+    if "no sign of life" in words:
+        assert 1.6 <= float(words.rpartition(" for ")[2].split()[0]) < 2.5
+
+
+def test_a_scenario_says_where_its_nodes_are(tmp_path):
+    text = '[components]\nms-com = "left"\nss-com = "right"\n[flows.kinematic]\n'
+    for more, expected, words in [
+        ("", WorldError, "names no hosts"),
+        ('[hosts.a]\naddress = "10.0.0.1"\nnodes = ["left"]\n', ConfigError, "right is on no host"),
+        ('[hosts.a]\naddress = "lab"\nnodes = ["left", "right"]\n', ConfigError, "hosts.a.data"),
+        ('[hosts.a]\naddress = "10.0.0.1"\nnodes = ["left", "middle"]\n', ConfigError, "left, right"),
+    ]:
+        (tmp_path / "s.toml").write_text(text + more)
+        scenario = config.load(tmp_path / "s.toml")
+        plan = config.compile_plan(scenario, tmp_path / "inputs")
+        hosting = registry.resolve("hosts", plan).hosting(Job(plan, scenario, tmp_path, tmp_path))
+        with pytest.raises(expected, match=words):
+            hosting.refuse()
+
+
+def test_files_that_a_plan_names_are_found_and_hashed(tmp_path):
+    for name in ("mine.py", "hand.csv", "other.csv"):
+        (tmp_path / name).write_text(name)
+    plan = {
+        "a": [{"path": f"{tmp_path}/mine.py:Twice"}],
+        "b": {"c": str(tmp_path / "hand.csv")},
+        "d": "/nowhere",
+    }
+    found = files_of(plan)
+    assert found == {tmp_path / name for name in ("mine.py", "hand.csv")}
+    before = digest(tmp_path)
+    (tmp_path / "hand.csv").write_text("changed")
+    assert digest(tmp_path) != before

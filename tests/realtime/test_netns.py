@@ -1,0 +1,184 @@
+"""A command behind an emulated network: what it feels, its exit status, and that nothing is left of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "tcpsbed", "netns"]
+PYTHON = sys.executable
+SERVER = (
+    "import socket; s = socket.create_server(('10.77.0.2', 7100))\n"
+    "while True:\n p, _ = s.accept(); d = p.recv(100); p.sendall(d); p.close()"
+)
+CLIENT = (
+    "import os, socket, sys, time\n"
+    "for _ in range(200):\n"
+    " try:\n  s = socket.create_connection((os.environ['TCPSBED_FAR'], 7100), 5); break\n"
+    " except ConnectionRefusedError: time.sleep(0.05)\n"
+    "begun = time.monotonic(); s.sendall(b'hand'); assert s.recv(10) == b'hand'\n"
+    "print((time.monotonic() - begun) * 1e3)"
+)
+MULTICAST = (
+    "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('', 7400))\n"
+    "s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,"
+    " socket.inet_aton('239.255.0.1') + socket.inet_aton('10.77.0.2'))\n"
+    "d, a = s.recvfrom(100); s.sendto(b'seen ' + d, a)"
+)
+DISCOVERER = (
+    "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(0.1)\n"
+    "for _ in range(100):\n"
+    " s.sendto(b'me', ('239.255.0.1', 7400))\n"
+    " try:\n  print(s.recv(100).decode()); break\n"
+    " except TimeoutError: pass"
+)
+ROOT = pytest.mark.needs("root", "tun")
+
+
+def netns(*arguments: str, prefix: tuple[str, ...] = (), **more) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*prefix, *COMMAND, *arguments], capture_output=True, text=True, timeout=100, **more
+    )
+
+
+def devices() -> list[str]:
+    """Names of the network devices that can be seen from here."""
+    return sorted(line.split(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines()[2:])
+
+
+@ROOT
+def test_a_round_trip_takes_twice_the_delay_and_nothing_is_left():
+    before = devices()
+    done = netns("--delay", "25 ms", "--far", f'{PYTHON} -c "{SERVER}"', "--", PYTHON, "-c", CLIENT)
+    assert done.returncode == 0, done.stderr
+    assert 50 <= float(done.stdout) < 500
+    assert "near → far" in done.stderr and "25.0" in done.stderr
+    assert devices() == before
+
+
+@pytest.mark.needs("netns", "tun", "unshare")
+def test_the_same_without_root():
+    """Somebody without any capability, who owns the files of this test."""
+    nobody = ("unshare", "--user", "--map-user=1000", "--map-group=1000", "--")
+    who = subprocess.run([*nobody, "id", "-u"], capture_output=True, text=True)
+    if who.stdout.strip() != "1000":
+        pytest.skip(f"cannot become somebody without rights: {who.stderr.strip()}")
+    far = f'{PYTHON} -c "{SERVER}"'
+    done = netns("--delay", "25 ms", "--far", far, "--", PYTHON, "-c", CLIENT, prefix=nobody)
+    assert done.returncode == 0, done.stderr
+    assert 50 <= float(done.stdout) < 500
+
+
+@ROOT
+@pytest.mark.parametrize(
+    ("script", "status"), [("exit 7", 7), ("kill -TERM $$", 128 + signal.SIGTERM), ("true", 0)]
+)
+def test_the_exit_status_is_passed_on(script, status):
+    assert netns("--delay", "1 ms", "--quiet", "--", "sh", "-c", script).returncode == status
+
+
+@ROOT
+def test_multicast_crosses_the_network():
+    done = netns("--delay", "5 ms", "--far", f'{PYTHON} -c "{MULTICAST}"', "--", PYTHON, "-c", DISCOVERER)
+    assert done.stdout.strip() == "seen me", done.stderr
+
+
+@ROOT
+@pytest.mark.parametrize("kind", ["udp", "tcp"])
+def test_a_port_of_the_far_side_reaches_this_computer(kind):
+    """A server here, a client in the namespace, the emulated network between them."""
+    what = socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM
+    with socket.socket(socket.AF_INET, what) as server:
+        server.bind(("127.0.0.1", 0))
+        server.settimeout(60)
+        port = server.getsockname()[1]
+
+        def serve() -> None:
+            with suppress(OSError):
+                if kind == "udp":
+                    data, peer = server.recvfrom(100)
+                    server.sendto(data.upper(), peer)
+                else:
+                    server.listen()
+                    talk, _ = server.accept()
+                    talk.sendall(talk.recv(100).upper())
+                    talk.close()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        script = (
+            f"import socket; s = socket.socket(socket.AF_INET, {int(what)}); s.settimeout(20)\n"
+            f"s.connect(('10.77.0.2', {port})); s.send(b'hand'); print(s.recv(100).decode())"
+        )
+        done = netns("--delay", "3 ms", "--reach", f"{port}/{kind}", "--", PYTHON, "-c", script)
+        thread.join(60)
+    assert done.stdout.strip() == "HAND", done.stderr
+
+
+@ROOT
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_after_a_kill_nothing_is_left(number):
+    before = devices()
+    mark = f"86{os.getpid()}"
+    command = [*COMMAND, "--delay", "1 ms", "--far", f"sleep {mark}1", "--", "sleep", f"{mark}2"]
+    child = subprocess.Popen(command)
+    try:
+        until(lambda: len(sleepers(mark)) == 2)
+        os.kill(child.pid, number)
+        child.wait(30)
+        until(lambda: not sleepers(mark))
+    finally:
+        child.kill()
+        for pid in sleepers(mark):
+            os.kill(pid, signal.SIGKILL)
+    assert devices() == before
+
+
+def sleepers(mark: str) -> list[int]:
+    """Processes that sleep that long."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = place.read_bytes().split(b"\0")
+            if words[0] == b"sleep" and words[1].startswith(mark.encode()):
+                found.append(int(place.parent.name))
+    return found
+
+
+def until(true, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not come to that"
+        time.sleep(0.05)
+
+
+@ROOT
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--delay", "1 ms", "--", "no-such-program"], "no-such-program"),
+        (["--delay", "1 ms", "--reach", "x", "--", "true"], "PORT"),
+        (["--", "true"], "--profile"),
+    ],
+)
+def test_bad_input_ends_with_2_and_one_message(arguments, words):
+    done = netns(*arguments)
+    assert done.returncode == 2
+    assert words in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.needs("root", "setpriv")
+def test_without_namespaces_the_message_says_what_is_missing():
+    drop = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--no-new-privs", "--")
+    done = netns("--delay", "1 ms", "--", "true", prefix=drop)
+    assert done.returncode == 2
+    assert "needs root" in done.stderr and "Traceback" not in done.stderr

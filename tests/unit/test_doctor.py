@@ -1,0 +1,92 @@
+"""The doctor: things are tried, what does not work comes with a line to paste, and every run keeps an answer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tcpsbed
+from tcpsbed import doctor
+from tcpsbed.doctor import kernel, timing
+from tcpsbed.doctor.finding import attempt, ran
+from tcpsbed.worlds import registry
+
+SECTIONS = ["clock", "kernel", "interfaces", "programs", "media and devices", "worlds"]
+
+
+@pytest.fixture(scope="module")
+def answer() -> dict:
+    done = subprocess.run(
+        [sys.executable, "-m", "tcpsbed", "doctor", "--json"], capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def named(answer: dict, section: str) -> dict:
+    return {row["name"]: row for row in answer["sections"][section]}
+
+
+def test_everything_is_told_in_sections(answer):
+    assert list(answer["sections"]) == SECTIONS
+    assert answer["cores"] >= 1 and answer["kernel"].startswith("Linux")
+
+
+def test_every_world_is_ready_or_says_what_it_needs(answer):
+    rows = named(answer, "worlds")
+    assert set(rows) == {registry.VIRTUAL, registry.REAL, *registry.PAIRS}
+    assert rows["virtual"]["there"] and rows["real"]["there"]
+    for row in rows.values():
+        assert row["there"] or row["remedy"]
+
+
+def test_the_clock_was_measured(answer):
+    wake_ups = answer["timing"]["wake_ups"]
+    assert len(wake_ups) == 3
+    for row in wake_ups:
+        assert row["ticks"] > 10
+        assert 0 <= row["late_ns"]["p50"] <= row["late_ns"]["p99"]
+    assert answer["timing"]["stamps"]["stamped"] > 0
+    assert named(answer, "clock")["receive stamps of the kernel"]["there"]
+
+
+def test_what_ip_can_add_is_found(answer):
+    """A try agrees with a try of our own, on the one device that every kernel with namespaces has."""
+    alone = subprocess.run(["unshare", "-rn", "ip", "link", "add", "a0", "type", "veth"], capture_output=True)
+    assert named(answer, "kernel")["device veth"]["there"] == (alone.returncode == 0)
+
+
+def test_a_failure_keeps_the_last_words_and_the_remedy():
+    def fail() -> str:
+        return ran(["sh", "-c", "echo first >&2; echo no device >&2; exit 3"])
+
+    found = attempt("thing", fail, "apt install thing")
+    assert (found.there, found.said, found.remedy) == (False, "no device", "apt install thing")
+    absent = attempt("thing", lambda: ran(["no-such-program-7"]))
+    assert not absent.there and "no-such-program-7" in absent.said
+
+
+def test_a_netlink_answer_is_read():
+    """The family of the controller itself is in every kernel; one that is nowhere is refused."""
+    assert kernel.family("nlctrl")
+    with pytest.raises(OSError, match="no_such_family"):
+        kernel.family("no_such_family")
+
+
+def test_trying_keeps_no_privilege():
+    import os
+
+    before = os.sched_getscheduler(0)
+    list(timing.privileges())
+    assert os.sched_getscheduler(0) == before
+
+
+def test_every_run_keeps_an_answer(scenarios: Path, tmp_path: Path):
+    tcpsbed.run(scenarios / "quickstart.toml", out=tmp_path / "run", set=['duration="1 s"'])
+    kept = json.loads((tmp_path / "run" / "doctor.json").read_text())
+    assert list(kept["sections"]) == ["clock", "interfaces"]
+    assert kept.keys() == doctor.glance().keys()

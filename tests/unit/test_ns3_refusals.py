@@ -1,0 +1,97 @@
+"""What ns-3 is not told to do is refused before anything is started, with the remedy; needs no ns-3."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tcpsbed import _tcps, config
+from tcpsbed.errors import WorldError
+from tcpsbed.session import _loaded_text
+from tcpsbed.worlds import ns3, ns3_program
+
+BASE = """
+[components]
+ms-com = "left"
+ss-com = "right"
+[flows.kinematic]
+[topology]
+routers = ["r"]
+[links.a]
+from = "left"
+to = "r"
+rate = "1 Mbit/s"
+queue = "15000 B"
+[links.b]
+from = "r"
+to = "right"
+delay = "2 ms"
+"""
+
+
+def plan(tmp_path, text=BASE, *changes):
+    return config.compile_plan(_loaded_text(text, changes), tmp_path)
+
+
+def test_what_fits_is_handed_over_in_the_numbers_of_the_plan(tmp_path):
+    compiled = plan(tmp_path, BASE, "links.b.loss='1 %'")
+    ns3.refuse(compiled)
+    links = [ns3._link(link) for link in compiled["network"]["links"]]
+    assert links[0] == {"from": 0, "to": 2, "rate_bps": 1e6, "queue": {"limit_bytes": 15000}}
+    assert links[2] == {"from": 2, "to": 1, "delay_ns": 2_000_000, "queue": {}, "loss": 0.01}
+
+
+def test_routes_are_those_that_the_built_in_network_takes(tmp_path):
+    routes = json.loads(_tcps.routes(json.dumps(plan(tmp_path))))
+    assert routes[0][1] == 0 and routes[2][1] == 2 and routes[1][0] == 3 and routes[2][0] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            "links.b.jitter={ kind = 'uniform', low = '0 ms', high = '1 ms' }",
+            ["links.b.forward", "jitter", "built-in"],
+        ),
+        ("links.a.outages=[['1 s', '2 s']]", ["outages"]),
+        ("links.a.queue={ limit = '20 packets', discipline = 'codel' }", ["codel queue", "drop-tail"]),
+        ("links.b.loss={ kind = 'gilbert-elliott', p = 0.1, r = 0.5 }", ["bursts", "share"]),
+        ("links.b.radio={ kind = 'nr' }", ['"nr"', '"lte" or "wifi"']),
+        ("traffic.bulk={ on = 'a' }", ["traffic.bulk", "TCP"]),
+        ("events=[{ at = '1 s', link = 'a', rate = '2 Mbit/s' }]", ["events", "links"]),
+        ("flows.kinematic.blocking_send=true", ["blocking_send", "false"]),
+        ("links.a.medium='hub'", ["medium hub", "loss"]),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_the_remedy(tmp_path, change, words):
+    changes = [change]
+    if "medium" in change:
+        changes.append("links.a.loss='1 %'")
+    if "radio" in change:
+        changes.append("links.b.delay='0 ms'")
+    with pytest.raises(WorldError) as refused:
+        ns3.refuse(plan(tmp_path, BASE, *changes))
+    assert all(word in str(refused.value) for word in [*words, "allowed:"]), str(refused.value)
+
+
+def test_lte_needs_ns3_and_says_so(scenarios, tmp_path):
+    from tcpsbed import session
+
+    with pytest.raises(WorldError, match="run it over ns-3"):
+        session.execute(config.load(scenarios / "lte-pingpong.toml"), world="virtual", out=tmp_path / "run")
+
+
+def test_two_places_behind_one_base_station_are_refused(tmp_path):
+    lte = BASE.replace('rate = "1 Mbit/s"\nqueue = "15000 B"', 'radio = { kind = "lte" }')
+    lte = lte.replace('delay = "2 ms"', 'radio = { kind = "lte" }')
+    with pytest.raises(WorldError, match="LTE to 2 places"):
+        ns3.refuse(plan(tmp_path, lte))
+
+
+def test_without_ns3_the_message_has_the_line_that_installs_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(ns3_program, "MODULES", ("ns3-that-is-not-there",))
+    with pytest.raises(WorldError, match="apt-get install libns3-dev libgsl-dev"):
+        ns3.foreign_of(plan(tmp_path))
+    monkeypatch.setenv(ns3_program.SOURCES, str(tmp_path))
+    assert "TCPSBED_NS3" in (ns3_program.missing() or "")

@@ -1,0 +1,129 @@
+"""Profiles of links and ports as they are written: read by the scenario's own reader, refused with the place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tcpsbed
+from tcpsbed import proxy
+from tcpsbed.errors import ConfigError, DataError, WorldError
+from tcpsbed.proxy import door, netns
+from tcpsbed.proxy.profile import settings_of
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("name", proxy.shipped())
+def test_every_shipped_profile_leads_both_ways_and_says_where_it_is_from(name):
+    found = proxy.load(name)
+    assert found.network["vertices"][:2] == ["near", "far"]
+    assert len(found.description) > 20
+    with proxy.Proxy(found, [door.parse("0=127.0.0.1:9/udp")]) as running:
+        assert running.ports[0] > 0
+
+
+def test_the_shipped_ones_are_those_that_were_promised():
+    wanted = {"lan", "wifi", "lte", "5g", "transcontinental", "satellite", "lossy-last-mile"}
+    assert wanted <= set(proxy.shipped())
+
+
+def test_a_profile_has_the_keys_of_a_scenarios_link(tmp_path):
+    text = '[links.path]\nrate = "2 Mbit/s"\nloss = "1 %"\nbackward = { delay = "7 ms" }\n'
+    forward, backward = proxy.load(written(tmp_path, text)).network["links"]
+    assert (forward["rate_bps"], forward["from"], forward["to"]) == (2e6, 0, 1)
+    assert forward["loss"] == {"kind": "random", "p": 0.01}
+    assert backward["delay_ns"] == 7_000_000
+
+
+def test_a_profile_is_a_piece_of_a_scenario(tmp_path):
+    written(tmp_path, '[links.path]\ndelay = "7 ms"\n')
+    (tmp_path / "s.toml").write_text(
+        'include = ["mine.toml"]\nduration = "0.5 s"\n[components]\nms-com = "left"\nss-com = "right"\n[flows.kinematic]\n'
+        '[links.path]\nfrom = "left"\nto = "right"\n'
+    )
+    run = tcpsbed.run(tmp_path / "s.toml", out=tmp_path / "run")
+    assert run.summary["flows"]["kinematic"]["delay_ms"]["min"] == pytest.approx(7.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[links.path]\nrate = "2 Mbit"\n', "mine.toml:2: links.path.rate"),
+        ('[links.path]\nspeed = "2 Mbit/s"\n', "mine.toml:2: links.path.speed"),
+        ('duration = "5 s"\n[links.path]\n', "mine.toml:1: duration"),
+        ('[links.path]\nfrom = "near"\nto = "there"\n', "mine.toml"),
+        ("[links.path\n", "wrong TOML"),
+        ("links = 3\n", "links"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(tmp_path, text, words):
+    with pytest.raises(ConfigError, match=words):
+        proxy.load(written(tmp_path, text))
+
+
+def test_a_network_that_leads_one_way_only_is_refused(tmp_path):
+    file = written(tmp_path, '[links.path]\nduplex = "simplex"\n')
+    with pytest.raises(WorldError, match="from far to near"):
+        proxy.Proxy(proxy.load(file), [door.parse("0=127.0.0.1:9/udp")])
+
+
+def test_an_unknown_profile_is_refused_with_the_names():
+    with pytest.raises(DataError, match="did you mean lte"):
+        proxy.load("ltee")
+
+
+def test_an_override_cannot_make_a_way_around_the_profile():
+    assert proxy.load("lan", ['links.path.delay="3 ms"']).network["links"][0]["delay_ns"] == 3_000_000
+    with pytest.raises(ConfigError, match="grant, air"):
+        proxy.load("lte", settings_of({"delay": "3 ms"}))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "listen", "target"),
+    [
+        ("7000=127.0.0.1:7100/udp", "udp", ("127.0.0.1", 7000), ("127.0.0.1", 7100)),
+        ("7000=127.0.0.1:7100", "udp", ("127.0.0.1", 7000), ("127.0.0.1", 7100)),
+        ("0.0.0.0:0=10.0.0.2:80/tcp", "tcp", ("0.0.0.0", 0), ("10.0.0.2", 80)),
+        ("[::1]:7000=[fd77::2]:7100/udp", "udp", ("::1", 7000), ("fd77::2", 7100)),
+    ],
+)
+def test_ports_as_they_are_written(text, kind, listen, target):
+    found = door.parse(text)
+    assert (found.kind, found.listen, found.target) == (kind, listen, target)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "7000",
+        "7000=7100",
+        "7000=127.0.0.1:7100/sctp",
+        "x=127.0.0.1:1",
+        "7000=127.0.0.1:70000",
+        "7000=h:0",
+        "",
+    ],
+)
+def test_other_ports_are_refused(text):
+    with pytest.raises(ConfigError, match="allowed"):
+        door.parse(text)
+
+
+def test_ports_of_the_far_side_lead_to_this_computer_or_further():
+    assert netns.reach("7100/tcp") == door.Door("tcp", ("10.77.0.2", 7100), ("127.0.0.1", 7100))
+    assert netns.reach("80=10.1.2.3:8080/tcp") == door.Door("tcp", ("10.77.0.2", 80), ("10.1.2.3", 8080))
+
+
+def test_a_taken_port_is_refused_and_twice_the_same_too():
+    with proxy.Proxy(proxy.load("direct"), [door.parse("0=127.0.0.1:9/udp")]) as first:
+        taken = f"{first.ports[0]}=127.0.0.1:9/udp"
+        with pytest.raises(WorldError, match="no UDP socket"):
+            proxy.Proxy(proxy.load("direct"), [door.parse(taken)])
+    with pytest.raises(ConfigError, match="twice"):
+        proxy.Proxy(proxy.load("direct"), [door.parse("7000=127.0.0.1:9/udp")] * 2)

@@ -1,0 +1,94 @@
+"""Worlds by name: pairs of hosting and network, those that do not fit refused with the reason."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tcpsbed import config
+from tcpsbed.errors import WorldError
+from tcpsbed.worlds import registry
+
+TEXT = (
+    'duration = "0.2 s"\n[components]\nms-com = "left"\nss-com = "right"\n[flows.kinematic]\n[flows.haptic]\n'
+)
+LINK = '[links.l1]\nfrom = "left"\nto = "right"\ndelay = "1 ms"\n'
+
+
+def plan(links: bool = True, network: str = "gates") -> dict:
+    return {"real": {"network": network}, "network": {"links": [{"name": "l1"}] if links else []}}
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "pair"),
+    [
+        ("real", plan(), ("process", "emulator")),
+        ("real", plan(links=False), ("process", "none")),
+        ("real", plan(network="namespaces"), ("namespaces", "emulator")),
+        ("namespaces", plan(), ("namespaces", "emulator")),
+        ("process+none", plan(), ("process", "none")),
+    ],
+)
+def test_a_name_stands_for_a_pair(name, found, pair):
+    assert registry.parts(name, found) == pair
+    world = registry.resolve(name, found)
+    assert (world.hosting.name, world.network.name) == pair
+
+
+@pytest.mark.parametrize("name", ["virtual", *registry.PAIRS])
+def test_every_named_world_can_be_imported_and_fits_together(name):
+    registry.check(name)
+
+
+def test_every_class_has_the_name_it_is_listed_under():
+    for listed in (registry.HOSTINGS, registry.NETWORKS):
+        for name, path in listed.items():
+            assert registry._load(path).name == name
+            assert registry._load(path).what
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("namespaces+none", r"take namespaces\+emulator"),
+        ("namespace", "did you mean namespaces"),
+        ("process+nothing", "process, namespaces"),
+        ("", "HOSTING"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_the_reason(name, reason):
+    with pytest.raises(WorldError, match=reason):
+        registry.check(name)
+
+
+def test_the_command_refuses_before_it_makes_a_folder(tmp_path: Path):
+    (tmp_path / "s.toml").write_text(TEXT)
+    command = [
+        sys.executable,
+        "-m",
+        "tcpsbed",
+        "run",
+        "s.toml",
+        "--world",
+        "namespaces+none",
+        "--out",
+        "there",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "does not fit together" in done.stderr and "Traceback" not in done.stderr
+    assert not (tmp_path / "there").exists()
+
+
+def test_links_that_nothing_emulates_are_named_in_the_summary(tmp_path: Path):
+    import tcpsbed
+
+    (tmp_path / "s.toml").write_text(TEXT + LINK)
+    scenario = config.load(tmp_path / "s.toml")
+    summary = tcpsbed.run(scenario, world="process+none", out=tmp_path / "run").summary
+    assert [text for text in summary["ignored"] if text.startswith("link l1.")]
+    assert summary["emulator"] == []
+    assert summary["world"] == "process+none"

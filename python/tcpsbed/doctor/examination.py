@@ -60,6 +60,8 @@ def worlds() -> Iterator[Finding]:
     from tcpsbed.worlds import registry
 
     yield Finding(registry.VIRTUAL, True, "simulated clock and network")
+    lack = registry.named("ns3").network.missing()
+    yield Finding(registry.NS3_VIRTUAL, lack is None, "simulated clock, the network by ns-3", lack or "")
     yield Finding(
         registry.REAL, True, "processes on loopback, with the emulator where the scenario has links"
     )

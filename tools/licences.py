@@ -25,6 +25,7 @@ SPELLINGS = {
     "bsd license": "BSD-3-Clause",
     "bsd": "BSD-3-Clause",
     "bsd-3-clause license": "BSD-3-Clause",
+    "apache": "Apache-2.0",
     "apache software license": "Apache-2.0",
     "apache license 2.0": "Apache-2.0",
     "mit license": "MIT",

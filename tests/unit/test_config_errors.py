@@ -29,14 +29,14 @@ HOOK = FLOW + '[hooks.predict]\nat = "tactile-operator"\n'  # lines 5 and 6
 CASES = {
     "unknown key": (
         FLOW + 'rte = "1 kHz"\n',
-        "bad.toml:5: flows.kinematic.rte: unknown key; allowed: direction, rate, sample, source, sink, playout, codec, "
-        "transport, overhead, start, stop, dscp, priority, authority, blocking_send, buffers, session, via, from, to, "
-        "path (did you mean rate?)",
+        "bad.toml:5: flows.kinematic.rte: unknown key; allowed: direction, rate, sample, source, picture, sound, sink, "
+        "playout, codec, transport, overhead, start, stop, dscp, priority, authority, blocking_send, buffers, session, "
+        "via, from, to, path (did you mean rate?)",
     ),
     "unknown section": (
         'duraton = "5 s"\n' + FLOW,
         "bad.toml:1: duraton: unknown key; allowed: name, description, duration, seed, warmup, base, calibration, "
-        "sessions, nodes, components, flows, channels, hooks, topology, links, traffic, events, measure, real "
+        "sessions, nodes, components, flows, channels, hooks, topology, links, traffic, events, measure, real, hosts "
         "(did you mean duration?)",
     ),
     "missing unit": (

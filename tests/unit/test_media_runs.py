@@ -210,7 +210,7 @@ def test_stages_stand_where_the_scenario_says(tmp_path):
 
 REFUSED = {
     'flows.video.picture.codec="mpeg"': "flows.video.picture.codec",
-    'flows.video.codec="f32"': "picture.codec, or none",
+    'flows.video.codec="f32"': "or none; picture.codec",
     'flows.video.sink="verify"': "a frame is shown, not obeyed",
     "flows.video.picture.width=4096": None,
     'flows.video.picture.camera="nowhere.mp4"': "nowhere.mp4",

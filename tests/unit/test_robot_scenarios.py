@@ -154,6 +154,7 @@ rate = "10 Hz"
 codec = "raw"
 width = 150
 height = 100
+stamp = false
 camera = "tcpsbed.robots.camera:RobotCamera"
 params = {{ robot = "pottery", state = "{state}" }}
 [links.line]

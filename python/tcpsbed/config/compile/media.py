@@ -43,11 +43,14 @@ def check(book: Book, way: Way) -> None:
     flow = way.model
     if flow.picture is not None and flow.sound is not None:
         raise book.scenario.error(key, "found pictures and sound in one flow", "a flow each")
-    for name in ("source", "codec"):
-        if getattr(flow, name) is not None:
-            raise book.scenario.error(
-                (*way.key, name), f"found a {name} of samples", f"{found[0]}.{name}, or none"
-            )
+    if flow.source is not None:
+        raise book.scenario.error(
+            (*way.key, "source"), "found a source of samples", f"what {found[0]} says, or none"
+        )
+    if flow.codec not in (None, "raw"):
+        raise book.scenario.error(
+            (*way.key, "codec"), f'found "{flow.codec}"', f'"raw", or none; {found[0]}.codec'
+        )
     if flow.sink not in (None, "count"):
         raise book.scenario.error(
             (*way.key, "sink"), f'found "{flow.sink}"', '"count": a frame is shown, not obeyed'

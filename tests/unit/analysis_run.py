@@ -27,7 +27,7 @@ def plan() -> dict[str, Any]:
     names = ("hand", "srv", "robot")
     work = {"kind": "kinematics", "run": {"kind": "builtin", "name": "wrist"}}
     return {
-        "name": "handmade", "seed": 7, "duration_ns": 5000 * MS, "sessions": ["main"],
+        "name": "handmade", "seed": 7, "duration_ns": 5000 * MS, "sessions": ["main"], "real": {"network": "gates"},
         "nodes": [{"name": f"n{i}"} for i in range(3)],
         "components": [{"name": name, "kind": name, "session": 0, "node": i} for i, name in enumerate(names)],
         "flows": [{

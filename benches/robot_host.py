@@ -1,13 +1,8 @@
-"""How late the physics of a robot wakes in its own process, alone and beside a process that draws a stereo pair.
-
-    python benches/robot_host.py [SECONDS]
-
-Runs three rounds of each, one after the other, and prints the medians of p50 and p99.
-"""
+"""How late the physics of a robot wakes in its own process, alone and beside a process that draws a stereo pair."""
 
 from __future__ import annotations
 
-import sys
+import importlib.util
 import tempfile
 import threading
 import time
@@ -15,9 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from measure import CannotMeasureError, Result, Row
 from tcpsbed.robots.camera import CameraSource
 from tcpsbed.robots.host import Hosted
 
+TITLE = "Physics of a robot in its own process"
 START = np.array([0.0, 0.207, -0.305, 1.669, 0.0, 0.032])
 
 
@@ -29,8 +26,8 @@ def round_of(seconds: float, drawn: bool) -> tuple[dict[str, int], int, int]:
         robot.step(0, START, sense)
         camera = None
         if drawn:
-            size = {"width": 360, "height": 288, "rate_hz": 25.0}
-            camera = CameraSource("mujoco-arm", {}, state, cameras=("left", "right"), **size)
+            eyes = ("left", "right")
+            camera = CameraSource("mujoco-arm", {}, state, cameras=eyes, width=360, height=288, rate_hz=25.0)
             threading.Thread(
                 target=lambda: [pairs.__setitem__(0, pairs[0] + 1) for _ in camera], daemon=True
             ).start()
@@ -44,18 +41,20 @@ def round_of(seconds: float, drawn: bool) -> tuple[dict[str, int], int, int]:
     return told["late_ns"], told["ticks"], pairs[0]
 
 
-def main() -> None:
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
+def measure(quick: bool) -> Result:
+    """Three rounds of each, in turns; medians of their percentiles."""
+    if importlib.util.find_spec("mujoco") is None:
+        raise CannotMeasureError("the package mujoco is not there: pip install 'tcpsbed[robot]'")
+    seconds = 3.0 if quick else 10.0
     found: dict[bool, list[tuple[dict[str, int], int, int]]] = {False: [], True: []}
     for _ in range(3):
         for drawn in (False, True):
             found[drawn].append(round_of(seconds, drawn))
+    rows = []
     for drawn, rounds in found.items():
         late = {p: np.median([late[p] for late, _, _ in rounds]) / 1000 for p in ("p50", "p99")}
         pairs = sum(n for _, _, n in rounds) / (3 * seconds)
-        figures = f"late p50 {late['p50']:5.0f} us, p99 {late['p99']:5.0f} us; {pairs:.1f} pairs/s"
-        print(f"{'drawing' if drawn else 'alone':8} {figures}")
-
-
-if __name__ == "__main__":
-    main()
+        what = f"beside {pairs:.0f} stereo pairs a second" if drawn else "alone"
+        told = f"late p50 {late['p50']:.0f}, p99 {late['p99']:.0f} us"
+        rows.append(Row(f"1 kHz, {what}", told, "", "", "p99 1 ms", bool(late["p99"] < 1000)))
+    return Result("robot_host", TITLE, rows, {str(drawn): rounds for drawn, rounds in found.items()})

@@ -34,6 +34,8 @@ BENCHES = [
     "step_batch",
     "step_real",
     "edge_hold",
+    "video",
+    "robot_host",
 ]
 
 

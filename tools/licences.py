@@ -126,7 +126,7 @@ def wheel(path: Path) -> list[str]:
         f"no {name} in the wheel" for name in ("LICENSE", "NOTICE") if not any(n.endswith(name) for n in held)
     ]
     for name in held:
-        if ".libs/" in name or re.search(r"ns3|/benches/|\.cc$", name):
+        if ".libs/" in name or re.search(r"(^|/)ns3/|/benches/|\.cc$|tcpsbed-ns3", name):
             bad.append(f"{name} has no place in the wheel")
         for folder in (str(ROOT), str(Path.home())):
             if len(folder) > 1 and f"{folder}/".encode() in archive.read(name):

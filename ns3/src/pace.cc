@@ -125,7 +125,9 @@ Pace::FollowClock(int64_t startNs, int64_t mostLagNs)
         const Time next = OpenScheduler::Next();
         const int64_t due = next == Time::Max() ? INT64_MAX : (next - m_start).GetNanoSeconds();
         const int64_t before = MonotonicNs() - startNs;
-        m_lines.Wait(std::min(kLongestNs, due - std::min(due, before)));
+        // Before the start `before` is negative: nothing due must not overflow.
+        const int64_t left = due == INT64_MAX ? kLongestNs : std::max<int64_t>(0, due - before);
+        m_lines.Wait(std::min<int64_t>(kLongestNs, left));
         while (const std::optional<Json> line = m_lines.Poll())
         {
             if (!Obey(*line))

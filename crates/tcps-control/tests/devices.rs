@@ -111,6 +111,8 @@ fn the_wheel_goes_through_its_states_one_at_a_time() {
     assert_eq!(wheel(100, 7.0), 0.0);
     assert_eq!(wheel(200, 6.0), -0.1);
     assert_eq!(wheel(300, 5.0), -0.1, "the last state is the last");
+    assert_eq!(wheel(i64::MAX / 1_000_000, 6.0), 0.0);
+    assert_eq!(wheel(i64::MIN / 1_000_000, 7.0), 0.1, "a click from the far future stops nothing");
     assert!(hook("mouse", &json!({"values": [1.0], "state": 1})).is_err());
 }
 

@@ -29,10 +29,8 @@ pub struct LinkChange {
 impl Network {
     /// Changes a link from `now` on. An error names the key; then nothing has changed.
     pub fn change_link(&mut self, now: Time, link: u16, change: &LinkChange) -> Result<(), NetError> {
+        self.check_link(link, change)?;
         let l = usize::from(link);
-        let spec = self.spec.links.get(l);
-        let spec = spec.ok_or_else(|| NetError::new("links", "number", link, "give the number of a link"))?;
-        check::change(spec, change)?;
         if *change == LinkChange::default() {
             return Ok(());
         }
@@ -43,6 +41,13 @@ impl Network {
         self.apply(l, change);
         self.serve_link(l, now);
         Ok(())
+    }
+
+    /// Whether [`change_link`](Self::change_link) would take a change; why not.
+    pub fn check_link(&self, link: u16, change: &LinkChange) -> Result<(), NetError> {
+        let spec = self.spec.links.get(usize::from(link));
+        let spec = spec.ok_or_else(|| NetError::new("links", "number", link, "give the number of a link"))?;
+        check::change(spec, change)
     }
 
     /// Chooses all paths again, over links that are up. Packets on a link reach its end, and go on from there.

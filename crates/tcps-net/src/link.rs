@@ -124,9 +124,13 @@ impl Link {
             Mode::Pure => (0, 0),
             Mode::Ahead(ahead) => ahead.waiting(now), // their time is part of `busy_until`
             Mode::Served(served) => {
-                let bytes = served.queue.bytes();
-                wait_ns = wait_ns.saturating_add(self.serialise(bytes.min(u64::from(u32::MAX)) as u32));
-                (served.queue.packets(), bytes)
+                let (packets, bytes) = served.waiting();
+                wait_ns = match &served.turns {
+                    Some(_) if packets > 0 => served.drained_at().saturating_sub(now).max(0),
+                    Some(_) => 0,
+                    None => wait_ns.saturating_add(self.serialise(bytes.min(u64::from(u32::MAX)) as u32)),
+                };
+                (packets, bytes)
             }
         };
         QueueState { packets, bytes, wait_ns }
@@ -144,12 +148,7 @@ impl Link {
     /// as carried.
     pub fn settle(&self, stats: &mut LinkStats, now: Time) {
         let queue = self.queue(now);
-        let transit = match &self.mode {
-            Mode::Served(s) => s.transit.as_ref().map(|t| t.0.packet.wire_bytes),
-            _ => None,
-        };
-        stats.waiting_packets = queue.packets + transit.map_or(0, |_| 1);
-        stats.waiting_bytes = queue.bytes + transit.map_or(0, u64::from);
+        (stats.waiting_packets, stats.waiting_bytes) = (queue.packets, queue.bytes);
         stats.packets = stats.offered_packets - stats.dropped_packets - stats.waiting_packets;
         stats.bytes = stats.offered_bytes - stats.dropped_bytes - stats.waiting_bytes;
         stats.busy_ns = self.busy_total - self.busy_until.saturating_sub(now).max(0);
@@ -183,6 +182,12 @@ impl Served {
 
     fn has_waiting(&self) -> bool {
         self.queue.packets() > 0 || self.transit.is_some()
+    }
+
+    /// Packets that have not wholly left, and their bytes.
+    fn waiting(&self) -> (u64, u64) {
+        let transit = self.transit.as_ref().map(|t| u64::from(t.0.packet.wire_bytes));
+        (self.queue.packets() + u64::from(transit.is_some()), self.queue.bytes() + transit.unwrap_or(0))
     }
 
     /// Whether nothing is before a packet of `bytes` that arrives at `now`, and it may start.

@@ -103,6 +103,21 @@ fn a_full_buffer_leaves_at_the_share_of_its_slots() {
     }
 }
 
+/// 1000 B at 80 Mbit/s take a fifth of a slot. The slot of now is missed: 11 packets leave in two more and the next round.
+#[test]
+fn what_waits_is_said_by_its_slots() {
+    let mut net = Network::new(&network(vec![spec(nr(false), Some(80e6))]), &[], 1).expect("a valid network");
+    for n in 0..11 {
+        net.send(0, 0, packet(n, 1, 1000, 0));
+    }
+    let found = net.queue(0, 0);
+    assert_eq!((found.packets, found.bytes, found.wait_ns), (11, 11_000, 5 * SLOT));
+    let left = net.queue(2 * SLOT + SLOT / 2, 0);
+    assert_eq!(left.wait_ns, found.wait_ns - (2 * SLOT + SLOT / 2), "the end does not move");
+    assert_eq!(net.queue(found.wait_ns, 0).packets, 0);
+    assert_eq!(net.queue(found.wait_ns, 0).wait_ns, 0);
+}
+
 /// Packets keep their order, and none comes before the slot that carried it is over.
 #[test]
 fn order_is_kept_behind_a_repeated_block() {

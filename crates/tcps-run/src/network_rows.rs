@@ -20,11 +20,13 @@ pub(crate) fn dropped(at: Time, packet: &Packet, link: u16, reason: DropReason) 
     })
 }
 
-/// The links whose queues are looked at: those with a rate, or a trace in its place.
+/// The links whose queues are looked at: those with a rate, or a trace or radio slots in its place.
 pub(crate) fn queued_links(plan: &Plan) -> impl Iterator<Item = u16> + '_ {
     let has_queue = |link: u16| {
         let spec = &plan.network.links[usize::from(link)];
-        spec.rate_bps.is_some() || spec.opportunities_ns.is_some()
+        spec.rate_bps.is_some()
+            || spec.opportunities_ns.is_some()
+            || spec.radio.as_ref().is_some_and(|r| r.nr().is_some())
     };
     (0..plan.network.links.len() as u16).filter(move |&link| has_queue(link))
 }

@@ -61,8 +61,8 @@ pub struct Task {
     pub bytes: Vec<u8>,
     /// What else the stage is told.
     pub told: Vec<f64>,
-    /// Processor time that it takes at least.
-    pub cost_ns: Time,
+    /// Processor time that it takes at least, if that is said.
+    pub cost_ns: Option<Time>,
 }
 
 /// What a worker has made of a sample.
@@ -78,6 +78,8 @@ pub struct Outcome {
     pub bytes: Vec<u8>,
     /// Processor time of the call.
     pub used_ns: Time,
+    /// That of its task.
+    pub cost_ns: Option<Time>,
 }
 
 /// When a hook was started.

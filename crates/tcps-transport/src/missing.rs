@@ -6,7 +6,7 @@
 
 use tcps_core::time::{Time, MS};
 
-/// A gap that is longer than this is a new start, not a loss.
+/// A gap that is longer than this, either way, is a new start, not a loss.
 const LONGEST_GAP: i16 = 256;
 const LEAST_WAIT_NS: Time = 20 * MS;
 
@@ -39,7 +39,10 @@ impl Missing {
         let newest = *self.newest.get_or_insert(number);
         let ahead = number.wrapping_sub(newest) as i16;
         if ahead <= 0 {
-            self.found(now, number);
+            if !self.found(now, number) && ahead < -LONGEST_GAP {
+                self.newest = Some(number);
+                self.gaps.clear();
+            }
             return;
         }
         self.newest = Some(number);
@@ -107,5 +110,7 @@ mod tests {
         assert_eq!((missing.due(50 * MS, 9), missing.poll_timeout()), (vec![3], Some(100 * MS)));
         missing.note(60 * MS, 5000);
         assert_eq!(missing.poll_timeout(), None);
+        [10, 12].into_iter().for_each(|n| missing.note(70 * MS, n));
+        assert_eq!(missing.due(70 * MS, 9), [11], "numbers began again");
     }
 }

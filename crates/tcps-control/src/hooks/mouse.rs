@@ -130,7 +130,9 @@ impl Wheel {
     fn turn(&mut self, counts: f64, now: Time, p: &Params) {
         let clicks = self.counts.map_or(0.0, |before| counts - before);
         self.counts = Some(counts);
-        let rests = self.clicked.is_some_and(|t| ((now - t) as f64) < p.rest_ms * MS as f64);
+        // A click from the far future, of a device whose clock was wrong, stops nothing.
+        let rest_ns = p.rest_ms * MS as f64;
+        let rests = self.clicked.is_some_and(|t| (0.0..rest_ns).contains(&(now.saturating_sub(t) as f64)));
         if clicks.abs() < 0.5 || rests {
             return;
         }

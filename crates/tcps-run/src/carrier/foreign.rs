@@ -19,10 +19,11 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 use std::{
     collections::{BTreeMap, VecDeque},
-    io::{BufWriter, Read, Write},
+    io::{BufRead, BufReader, BufWriter, Read, Write},
     os::fd::RawFd,
     path::PathBuf,
     process::{Child, ChildStdin, Command, Stdio},
+    thread::{self, JoinHandle},
     time::Duration,
 };
 use tcps_core::{
@@ -33,6 +34,8 @@ use tcps_net::{topology::NO_LINK, LinkStats, NetEvent, Network, Packet, QueueSta
 
 /// Longest time that the program may take for one answer: setting a network up, or the way to the next arrival.
 const ANSWER: Duration = Duration::from_secs(120);
+/// The same for what it knows at once while it keeps to the machine's clock: datagrams wait meanwhile.
+const PROMPT: Duration = Duration::from_secs(1);
 /// A packet's number has one bit less than 32: the program marks its own packets with it.
 const LARGEST_NUMBER: u32 = 0x7fff_ffff;
 
@@ -115,6 +118,8 @@ pub struct Foreign {
     child: Child,
     input: BufWriter<ChildStdin>,
     lines: Lines,
+    /// Reads all that it says on stderr, so that it never waits for a reader, and keeps the last line.
+    last_line: Option<JoinHandle<String>>,
     by_clock: bool,
     most_lag_ns: Time,
     under_way: BTreeMap<u32, Packet>,
@@ -138,7 +143,9 @@ impl Foreign {
             .spawn();
         let mut child =
             started.map_err(|e| RunError::new(format!("{}: {}: {e}", spec.name, spec.program.display())))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+        let (Some(input), Some(output), Some(errors)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
             return Err(RunError::new(format!("{}: no pipe to it", spec.name)));
         };
         let mut foreign = Self {
@@ -146,6 +153,7 @@ impl Foreign {
             child,
             input: BufWriter::new(input),
             lines: Lines::new(output),
+            last_line: Some(thread::spawn(move || last_line(errors))),
             by_clock,
             most_lag_ns: spec.most_lag_ns,
             under_way: BTreeMap::new(),
@@ -231,6 +239,9 @@ impl Foreign {
     /// Stops or starts a background entry.
     pub fn set_traffic(&mut self, traffic: u16, running: bool) {
         self.tell(&json!({ "traffic": [traffic, running] }));
+        if self.by_clock {
+            self.flush();
+        }
     }
 
     /// What waits at a link; all links are asked for at once.
@@ -239,7 +250,8 @@ impl Foreign {
             self.run_to(now);
             self.tell(&json!({ "queues": 1 }));
             self.flush();
-            self.queues = (now, self.answer(|line| line.queues.take()).unwrap_or_default());
+            let wait = if self.by_clock { PROMPT } else { ANSWER };
+            self.queues = (now, self.answer(wait, |line| line.queues.take()).unwrap_or_default());
         }
         let (packets, bytes) = self.queues.1.get(usize::from(link)).copied().unwrap_or_default();
         let rate_bps = self.links.get(usize::from(link)).and_then(|l| l.1);
@@ -251,7 +263,7 @@ impl Foreign {
     pub fn end(&mut self) -> (Vec<LinkStats>, Vec<TrafficStats>) {
         self.tell(&json!({ "end": 1 }));
         self.flush();
-        if let Some(done) = self.answer(|line| line.done.take()) {
+        if let Some(done) = self.answer(ANSWER, |line| line.done.take()) {
             self.done = Some(ForeignSelf { name: self.name.clone(), ..done });
         }
         let Some(done) = &self.done else { return (Vec::new(), Vec::new()) };
@@ -286,9 +298,9 @@ impl Foreign {
     }
 
     /// Reads lines until one holds what is asked for.
-    fn answer<T>(&mut self, of: impl Fn(&mut Line) -> Option<T>) -> Option<T> {
+    fn answer<T>(&mut self, wait: Duration, of: impl Fn(&mut Line) -> Option<T>) -> Option<T> {
         loop {
-            let mut line = self.hear(ANSWER)?;
+            let mut line = self.hear(wait)?;
             let found = of(&mut line);
             self.take(line);
             if found.is_some() {
@@ -333,13 +345,10 @@ impl Foreign {
 
     /// What an ended program has said last.
     fn last_words(&mut self) -> String {
+        // Without a word its status says what there is to say.
+        let said = self.last_line.take().and_then(|t| t.join().ok()).unwrap_or_default();
+        let last = if said.is_empty() { "no word" } else { &said };
         let status = self.child.wait().map_or_else(|e| e.to_string(), |s| s.to_string());
-        let mut said = String::new();
-        if let Some(mut errors) = self.child.stderr.take() {
-            // Without a word its status says what there is to say.
-            let _ = errors.read_to_string(&mut said);
-        }
-        let last = said.trim().lines().last().unwrap_or("no word").trim();
         format!("{} ended ({status}): {last}", self.name)
     }
 
@@ -347,7 +356,12 @@ impl Foreign {
         let at = line.at;
         for (number, link, reason) in line.dropped {
             let known = DropReason::ALL.iter().find(|r| **r as u8 == reason).copied();
-            if let (Some(packet), Some(reason)) = (self.under_way.remove(&number), known) {
+            let Some(reason) = known else {
+                self.failure =
+                    Some(format!("{} said that it dropped a packet for reason {reason}", self.name));
+                return;
+            };
+            if let Some(packet) = self.under_way.remove(&number) {
                 self.events.push_back(NetEvent::Dropped { at, packet, link, reason });
             }
         }
@@ -374,6 +388,19 @@ impl Drop for Foreign {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The last line that is not empty, once there are no more.
+fn last_line(errors: impl Read) -> String {
+    let (mut errors, mut line, mut last) = (BufReader::new(errors), Vec::new(), String::new());
+    while errors.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+        let text = String::from_utf8_lossy(&line);
+        if !text.trim().is_empty() {
+            last = text.trim().into();
+        }
+        line.clear();
+    }
+    last
 }
 
 impl LinkAccount {
@@ -497,6 +524,30 @@ mod tests {
         for spec in [dies, cannot] {
             fs::remove_file(spec.program).unwrap();
         }
+    }
+
+    #[test]
+    fn a_program_that_says_much_on_stderr_goes_on_and_its_last_line_is_kept() {
+        let script =
+            "i=0; while [ $i -lt 4000 ]; do echo 'a warning of some forty bytes, again and again' >&2;
+            i=$((i+1)); done; echo '{\"ready\":\"x\"}'; read until; echo 'no more' >&2; exit 1";
+        let spec = program("loud", script);
+        let mut foreign = Foreign::launch(&plan(), &spec, false).unwrap();
+        assert_eq!(foreign.next_before(10), NEVER);
+        assert_eq!(foreign.failure(), Some("the other ended (exit status: 1): no more"));
+        fs::remove_file(spec.program).unwrap();
+    }
+
+    #[test]
+    fn a_reason_that_there_is_not_is_a_failure() {
+        let script =
+            "echo '{\"ready\":\"x\"}'; read send; read until; echo '{\"at\":5,\"dropped\":[[0,0,99]]}'";
+        let spec = program("reason", script);
+        let mut foreign = Foreign::launch(&plan(), &spec, false).unwrap();
+        foreign.send(0, 0, packet(0));
+        assert_eq!(foreign.next_before(10), NEVER);
+        assert!(foreign.failure().is_some_and(|why| why.ends_with("reason 99")));
+        fs::remove_file(spec.program).unwrap();
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl Node {
         let flow = &mut self.flows[job.flow as usize];
         coded(flow.codec, &mut job);
         let step = flow.visits[job.visit as usize].as_mut().map(|v| &mut v.steps[job.step as usize]);
-        let cost_ns = step.and_then(|s| s.cost.as_mut()).map_or(0, |c| c.draw());
+        let cost_ns = step.and_then(|s| s.cost.as_mut()).map(|c| c.draw());
         let bytes = std::mem::take(&mut job.bytes);
         let (flow, index, origin_ns) = (job.flow, job.meta.index, job.meta.origin_ns);
         let id = self.park(job);
@@ -106,10 +106,12 @@ impl Node {
     fn account_worker<O: Outside>(&mut self, now: Time, job: &Job, outcome: &Outcome, out: &mut O) {
         let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return };
         let (point, step) = (visit.component, &mut visit.steps[job.step as usize]);
-        step.stats.note(outcome.used_ns, &outcome.verdict);
+        let used_ns = outcome.used_ns.max(outcome.cost_ns.unwrap_or(0));
+        step.stats.overruns += u64::from(outcome.cost_ns.is_some_and(|cost| outcome.used_ns > cost));
+        step.stats.note(used_ns, &outcome.verdict);
         if self.level >= Level::Events {
             let row = Record {
-                value: outcome.used_ns,
+                value: used_ns,
                 point,
                 detail: step.kind as u8,
                 node: self.id,

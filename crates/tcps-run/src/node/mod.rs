@@ -320,7 +320,7 @@ impl Node {
         self.life[component as usize] % 2 == 0
     }
 
-    /// Kills a component, whose samples are lost, or restarts it: then its hooks and its robot begin anew.
+    /// Kills a component, whose samples are lost, or restarts it: then its hooks, playout and robot begin anew.
     pub fn set_alive(&mut self, component: u16, alive: bool) {
         if self.is_alive(component) == alive {
             return;

@@ -16,6 +16,8 @@ use crate::{
     outside::Outside,
     plan::{Codec, Plan},
 };
+use serde_json::Value;
+use std::collections::BTreeSet;
 use tcps_core::{
     record::{DropReason, Kind, Record},
     time::{Time, NEVER},
@@ -26,7 +28,12 @@ use tcps_transport::playout::{self, Act, Arrival, Playout};
 pub(super) struct Display {
     flow: u16,
     component: u16,
+    params: Value,
     policy: Box<dyn Playout>,
+    /// What the policy has: the numbers under which samples are parked.
+    waiting: BTreeSet<u32>,
+    /// The life of the component that the policy is of.
+    life: u32,
     /// The value of a sample that says what it replaces.
     key: Option<usize>,
     acts: Vec<Act>,
@@ -43,7 +50,17 @@ pub(super) fn displays(plan: &Plan, here: impl Fn(u16) -> bool) -> Result<Vec<Di
         let refused = |e| RunError::new(format!("flows.{}.playout: {e}", flow.name));
         let policy = playout::policy(params).map_err(refused)?;
         let key = playout::key(params).map_err(refused)?;
-        displays.push(Display { flow: id as u16, component, policy, key, acts: Vec::new(), shown: 0 });
+        displays.push(Display {
+            flow: id as u16,
+            component,
+            params: params.clone(),
+            policy,
+            waiting: BTreeSet::new(),
+            life: 0,
+            key,
+            acts: Vec::new(),
+            shown: 0,
+        });
     }
     Ok(displays)
 }
@@ -72,11 +89,13 @@ impl Node {
         mut job: Box<Job>,
         out: &mut O,
     ) {
+        self.renew_display(i, now, out);
         let key = self.displays[i].key.map_or(0, |place| self.key(place, &mut job));
         let at_ns = job.received_ns.unwrap_or(self.clock.read(now));
         let (origin_ns, index) = (job.meta.origin_ns, job.meta.index);
         let token = self.park(job);
         let display = &mut self.displays[i];
+        display.waiting.insert(token);
         display.policy.arrive(Arrival { at_ns, origin_ns, index, key, token }, &mut display.acts);
         self.enact(i, now, out);
     }
@@ -86,11 +105,31 @@ impl Node {
         if self.next_display(&self.displays[i]) > now {
             return;
         }
+        self.renew_display(i, now, out);
         let at_ns = self.clock.read(now);
         let display = &mut self.displays[i];
         display.policy.tick(at_ns, &mut display.acts);
         self.enact(i, now, out);
         self.run(now, out);
+    }
+
+    /// The component has died or begun anew since the display was last looked at: so does its policy, and what that
+    /// had is lost.
+    fn renew_display<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
+        let display = &mut self.displays[i];
+        let life = self.life[display.component as usize];
+        if std::mem::replace(&mut display.life, life) == life {
+            return;
+        }
+        // It could be built of the same parameters at the start.
+        if let Ok(policy) = playout::policy(&display.params) {
+            display.policy = policy;
+        }
+        for token in std::mem::take(&mut display.waiting) {
+            if let Some(job) = self.unpark(token) {
+                self.end(now, job, DropReason::Dead, out);
+            }
+        }
     }
 
     /// Carries out what a policy has decided.
@@ -108,7 +147,7 @@ impl Node {
     }
 
     fn show<O: Outside>(&mut self, i: usize, now: Time, token: u32, out: &mut O) {
-        let Some(job) = self.unpark(token) else { return };
+        let Some(job) = self.take_waiting(i, token) else { return };
         let (component, index) = (self.displays[i].component, job.meta.index);
         if job.life != self.life[component as usize] || !self.is_alive(component) {
             return self.end(now, job, DropReason::Dead, out);
@@ -120,12 +159,16 @@ impl Node {
 
     /// A sample is not shown: it came too late, or was left out. With it goes the command on it.
     fn pass_over<O: Outside>(&mut self, i: usize, now: Time, kind: Kind, token: u32, out: &mut O) {
-        let Some(job) = self.unpark(token) else { return };
+        let Some(job) = self.take_waiting(i, token) else { return };
         self.stamp(now, kind, self.displays[i].component, &job, out);
         if let Some(echo) = job.meta.echo {
             self.echo_superseded(now, job.flow, job.visit, echo, out);
         }
         self.recycle(job);
+    }
+
+    fn take_waiting(&mut self, i: usize, token: u32) -> Option<Box<Job>> {
+        self.displays[i].waiting.remove(&token).then(|| self.unpark(token)).flatten()
     }
 
     fn starve<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {

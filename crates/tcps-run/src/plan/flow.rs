@@ -183,7 +183,7 @@ pub struct StepPlan {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerPlan {
-    /// Samples that may wait for it or be in its hands; one more is dropped.
+    /// Samples that may wait for it, besides the one in its hands; one more is dropped.
     pub queue: u16,
     /// Most bytes of a sample that it is given or gives out.
     pub most_bytes: u32,

@@ -75,17 +75,28 @@ impl Layers {
         let steps = steps(&self.text, &text);
         let applied = steps.is_some_and(|steps| {
             let Some(l) = self.layers.last_mut() else { return false };
-            steps.iter().all(|(link, change)| l.network.change_link(now, *link, change).is_ok())
+            let network = l.network.network();
+            steps.iter().all(|(link, change)| network.check_link(*link, change).is_ok())
+                && steps.iter().all(|(link, change)| l.network.change_link(now, *link, change).is_ok())
         });
         if !applied {
             let mut network = BusyNetwork::of(spec, &self.names, self.seed)?;
-            network.handle_timeout(now);
+            join(&mut network, spec, now);
             self.made += 1;
             self.layers.push(Layer { number: self.made, network, open: 0 });
         }
         self.text = text;
         Ok(())
     }
+}
+
+/// Takes a new network to `now`. Its background traffic begins there: what would have come before is left out.
+fn join(network: &mut BusyNetwork, spec: &NetworkSpec, now: Time) {
+    let begun = || (0u16..).zip(&spec.traffic).filter(|(_, t)| t.start_ns < now);
+    begun().for_each(|(i, _)| network.set_traffic(0, i, false));
+    network.handle_timeout(now);
+    let lasting = begun().filter(|(_, t)| t.stop_ns.is_none_or(|stop| now < stop));
+    lasting.for_each(|(i, _)| network.set_traffic(now, i, true));
 }
 
 impl Layer {
@@ -207,6 +218,19 @@ mod tests {
         change(&mut layers, MS / 2, &text(0, json!({"rate_bps": 8e6})));
         assert_eq!((layers.layers.len(), layers.present()), (1, 0));
         assert_eq!(arrivals(&mut layers, 20 * MS), [(0, MS), (1, MS + MS / 10), (2, MS + MS / 5)]);
+    }
+
+    #[test]
+    fn background_traffic_of_a_new_network_begins_with_it() {
+        let traffic = json!([{"name": "t", "from": 0, "to": 1, "model": {"kind": "cbr", "rate_bps": 8e5, "packet_bytes": 100}}]);
+        let mut layers = layers(&text(0, json!({})));
+        let mut busy = text(0, json!({"rate_bps": 8e6}));
+        busy["traffic"] = traffic;
+        change(&mut layers, 1000 * MS, &busy);
+        arrivals(&mut layers, 1010 * MS);
+        // 100 B every millisecond, for 10 ms.
+        let packets = layers.network().network().traffic_stats()[0].packets;
+        assert!((9..=11).contains(&packets), "{packets}");
     }
 
     #[test]

@@ -151,11 +151,15 @@ impl Proxy {
         let doors = UdpDoors::bind(&udp)?;
         let network = network(&settings.network, settings.seed)?;
         let line = tcp::Lines::of(&network, settings.seed)?;
-        let streams = tcp.iter().map(|d| TcpDoor::open(d, &line)).collect::<Result<Vec<_>, _>>()?;
-        let addresses = order(settings, &doors, &streams)?;
+        let listeners = tcp.iter().map(|d| TcpDoor::listen(d)).collect::<Result<Vec<_>, _>>()?;
         let names = udp.iter().map(|d| d.name.clone()).collect();
         let shared = Arc::new(Shared::default());
+        let udp = doors.addresses()?;
         let passage = Passage::new(settings, network, Box::new(doors), Tally::new(names), &shared)?;
+        // Only now do doors begin to work: nothing that the settings say can fail any more.
+        let over = |(listener, door)| TcpDoor::over(listener, door, &line);
+        let streams = listeners.into_iter().zip(tcp).map(over).collect::<Result<Vec<_>, _>>()?;
+        let addresses = order(settings, udp, &streams);
         let thread = std::thread::spawn(move || passage.run());
         Ok(Self { shared, thread, streams, addresses, seed: settings.seed })
     }
@@ -200,10 +204,10 @@ impl Proxy {
 }
 
 /// The addresses of all doors in the order of the settings.
-fn order(settings: &Settings, udp: &UdpDoors, tcp: &[TcpDoor]) -> Result<Vec<SocketAddr>, RunError> {
-    let (mut udp, mut tcp) = (udp.addresses()?.into_iter(), tcp.iter().map(TcpDoor::address));
+fn order(settings: &Settings, udp: Vec<SocketAddr>, tcp: &[TcpDoor]) -> Vec<SocketAddr> {
+    let (mut udp, mut tcp) = (udp.into_iter(), tcp.iter().map(TcpDoor::address));
     let next = |d: &DoorPlan| if d.kind == DoorKind::Udp { udp.next() } else { tcp.next() };
-    Ok(settings.doors.iter().filter_map(next).collect())
+    settings.doors.iter().filter_map(next).collect()
 }
 
 /// Reads a network and tries whether it can be built and leads from one side to the other and back.

@@ -88,7 +88,7 @@ pub fn isolated(inside: impl FnOnce() -> i32) -> Result<i32, RunError> {
             die_with_parent();
             std::process::exit(inside());
         }
-        child => Ok(wait_for(child)),
+        child => wait_for(child).map_err(|e| RunError::new(format!("the process in the namespaces: {e}"))),
     }
 }
 
@@ -111,17 +111,20 @@ fn die_with_parent() {
 }
 
 /// Waits for a child while Ctrl-C is for the commands: they decide what comes of it.
-fn wait_for(child: libc::pid_t) -> i32 {
+fn wait_for(child: libc::pid_t) -> io::Result<i32> {
     let mut status = 0;
     // SAFETY: plain system calls; `status` outlives them.
     unsafe {
         libc::signal(libc::SIGINT, libc::SIG_IGN);
         libc::signal(libc::SIGQUIT, libc::SIG_IGN);
-        while libc::waitpid(child, &raw mut status, 0) < 0
-            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-        {}
+        while libc::waitpid(child, &raw mut status, 0) < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
     }
-    code(ExitStatus::from_raw(status))
+    Ok(code(ExitStatus::from_raw(status)))
 }
 
 fn code(status: ExitStatus) -> i32 {
@@ -221,10 +224,7 @@ fn make(ip: IpAddr, reach: &[DoorPlan]) -> Result<Made, RunError> {
     let udp: Vec<&DoorPlan> = reach.iter().filter(|d| d.kind == DoorKind::Udp).collect();
     let udp = if udp.is_empty() { None } else { Some(UdpDoors::bind(&udp)?) };
     let tcp = reach.iter().filter(|d| d.kind == DoorKind::Tcp);
-    let listen = |d: &DoorPlan| {
-        TcpListener::bind(d.listen).map_err(|e| RunError::new(format!("no TCP socket on {}: {e}", d.listen)))
-    };
-    Ok((device, udp, tcp.map(listen).collect::<Result<_, _>>()?))
+    Ok((device, udp, tcp.map(TcpDoor::listen).collect::<Result<_, _>>()?))
 }
 
 impl Place {

@@ -23,8 +23,6 @@ pub(super) struct Part {
 pub(super) struct Pipe {
     state: Mutex<State>,
     moved: Condvar,
-    /// Most bytes in it.
-    limit: usize,
 }
 
 #[derive(Default)]
@@ -38,15 +36,15 @@ struct State {
 }
 
 impl Pipe {
-    /// Empty, with room for some bytes.
-    pub fn new(limit: usize) -> Self {
-        Self { state: Mutex::default(), moved: Condvar::new(), limit }
+    /// Empty.
+    pub fn new() -> Self {
+        Self { state: Mutex::default(), moved: Condvar::new() }
     }
 
-    /// Puts a part in once there is room; false when nobody takes any more.
-    pub fn put(&self, part: Part) -> bool {
+    /// Puts a part in once there are fewer than `limit` bytes in it; false when nobody takes any more.
+    pub fn put(&self, part: Part, limit: usize) -> bool {
         let mut state = lock(&self.state);
-        while state.bytes >= self.limit && !state.broken {
+        while state.bytes >= limit && !state.broken {
             state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if state.broken {
@@ -103,9 +101,9 @@ mod tests {
 
     #[test]
     fn parts_leave_in_order_and_not_before_their_moment() {
-        let pipe = Pipe::new(100);
+        let pipe = Pipe::new();
         let due = monotonic_ns() + 5 * MS;
-        assert!(pipe.put(part(due, b"a")) && pipe.put(part(due + MS, b"b")));
+        assert!(pipe.put(part(due, b"a"), 100) && pipe.put(part(due + MS, b"b"), 100));
         pipe.end();
         for wanted in [part(due, b"a"), part(due + MS, b"b")] {
             assert_eq!(pipe.take(), Some(wanted.clone()));
@@ -116,14 +114,14 @@ mod tests {
 
     #[test]
     fn a_full_pipe_makes_the_writer_wait_and_a_broken_one_lets_it_go() {
-        let pipe = Pipe::new(4);
+        let pipe = Pipe::new();
         let far = monotonic_ns() + 3600 * 1000 * MS;
-        assert!(pipe.put(part(0, b"four")));
+        assert!(pipe.put(part(0, b"four"), 4));
         std::thread::scope(|scope| {
-            let waits = scope.spawn(|| pipe.put(part(far, b"more")));
+            let waits = scope.spawn(|| pipe.put(part(far, b"more"), 4));
             assert_eq!(pipe.take().map(|p| p.bytes), Some(b"four".to_vec()));
             assert!(waits.join().unwrap());
-            let refused = scope.spawn(|| pipe.put(part(far, b"late")));
+            let refused = scope.spawn(|| pipe.put(part(far, b"late"), 4));
             pipe.break_off();
             assert!(!refused.join().unwrap());
         });

@@ -33,6 +33,8 @@ pub struct Row {
     pub drops: BTreeMap<&'static str, u64>,
     /// Those that the kernel would not take.
     pub unsent: u64,
+    /// Connections of a TCP port that were closed at once: too many at a time, or no thread for them.
+    pub refused: u64,
     /// Share of those decided that the network lost.
     pub set_loss: f64,
     /// Share of those decided that did not go out.
@@ -122,6 +124,11 @@ impl Count {
     /// The kernel would not take a packet.
     pub fn unsent(&mut self) {
         self.row.unsent += 1;
+    }
+
+    /// A connection was closed at once.
+    pub fn refused(&mut self) {
+        self.row.refused += 1;
     }
 
     /// A packet went out.

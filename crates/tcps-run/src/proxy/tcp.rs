@@ -17,10 +17,10 @@ use std::{
     io::{Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         Arc, Mutex,
     },
-    thread::JoinHandle,
+    thread::{self, Builder, JoinHandle},
     time::Duration,
 };
 use tcps_core::time::{serialisation_ns, Time};
@@ -33,6 +33,10 @@ const HEADERS: u32 = 32 + 20 + 26;
 /// Room of a pipe beside what its delay and rate keep under way.
 const ROOM: usize = 64 << 10;
 const MOST_ROOM: usize = 16 << 20;
+/// Most connections of a door at a time: each takes four descriptors and four threads.
+const MOST: usize = 200;
+/// How long to wait where a connection cannot be had, for lack of descriptors or threads.
+const PAUSE: Duration = Duration::from_millis(10);
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// What lies between, in one direction, for all connections together.
@@ -96,18 +100,20 @@ struct Common {
     lines: Lines,
     counts: [Mutex<Count>; 2],
     streams: Mutex<Vec<(TcpStream, Arc<AtomicBool>)>>,
+    /// Connections that there are.
+    open: AtomicUsize,
     stop: AtomicBool,
     begun: Time,
 }
 
 impl TcpDoor {
-    /// Listens.
-    pub fn open(plan: &DoorPlan, lines: &Lines) -> Result<Self, RunError> {
-        let fail = |e: std::io::Error| RunError::new(format!("no TCP socket on {}: {e}", plan.listen));
-        Self::over(TcpListener::bind(plan.listen).map_err(fail)?, plan, lines)
+    /// Its socket: clients wait there until the door is made.
+    pub fn listen(plan: &DoorPlan) -> Result<TcpListener, RunError> {
+        TcpListener::bind(plan.listen)
+            .map_err(|e| RunError::new(format!("no TCP socket on {}: {e}", plan.listen)))
     }
 
-    /// With a socket that listens already.
+    /// Begins to accept.
     pub fn over(listener: TcpListener, plan: &DoorPlan, lines: &Lines) -> Result<Self, RunError> {
         let fail = |e: std::io::Error| RunError::new(format!("no TCP socket on {}: {e}", plan.listen));
         let address = listener.local_addr().map_err(fail)?;
@@ -115,16 +121,12 @@ impl TcpDoor {
             lines: lines.clone(),
             counts: WAYS.map(|way| Mutex::new(Count::new(&plan.name, way))),
             streams: Mutex::default(),
+            open: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
             begun: monotonic_ns(),
         });
         let (target, shared) = (plan.target, common.clone());
-        let accepting = std::thread::spawn(move || {
-            for client in listener.incoming().take_while(|_| !shared.stop.load(Ordering::Relaxed)).flatten() {
-                let shared = shared.clone();
-                std::thread::spawn(move || serve(&client, target, &shared));
-            }
-        });
+        let accepting = Builder::new().spawn(move || accept(&listener, target, &shared)).map_err(fail)?;
         Ok(Self { common, address, accepting })
     }
 
@@ -170,8 +172,9 @@ impl TcpDoor {
     pub fn close(self) -> Vec<Row> {
         self.hang_up();
         // The thread that accepts sees the end at its next connection: this one.
-        let _ = TcpStream::connect_timeout(&reachable(self.address), CONNECT);
-        let _ = self.accepting.join();
+        if TcpStream::connect_timeout(&reachable(self.address), CONNECT).is_ok() {
+            let _ = self.accepting.join();
+        }
         self.common.counts.iter().map(|c| lock(c).row(true)).collect()
     }
 }
@@ -188,6 +191,26 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
+/// Takes connections until the end; those beyond the most, or for which there is no thread, are closed and counted.
+fn accept(listener: &TcpListener, target: SocketAddr, shared: &Arc<Common>) {
+    for client in listener.incoming().take_while(|_| !shared.stop.load(Ordering::Relaxed)) {
+        let Ok(client) = client else {
+            thread::sleep(PAUSE);
+            continue;
+        };
+        let common = shared.clone();
+        let body = move || {
+            serve(&client, target, &common);
+            common.open.fetch_sub(1, Ordering::Relaxed);
+        };
+        let room = shared.open.fetch_add(1, Ordering::Relaxed) < MOST;
+        if !room || Builder::new().spawn(body).is_err() {
+            shared.open.fetch_sub(1, Ordering::Relaxed);
+            lock(&shared.counts[0]).refused();
+        }
+    }
+}
+
 /// Hands a connection on, both ways, until both are over.
 fn serve(client: &TcpStream, target: SocketAddr, common: &Common) {
     let Ok(server) = TcpStream::connect_timeout(&target, CONNECT) else {
@@ -198,15 +221,22 @@ fn serve(client: &TcpStream, target: SocketAddr, common: &Common) {
     let open = Arc::new(AtomicBool::new(true));
     {
         let mut streams = lock(&common.streams);
+        // Who hangs up does so under this lock: either he sees these streams, or they see that he was here.
+        if common.stop.load(Ordering::Relaxed) {
+            return;
+        }
         streams.retain(|(_, open)| open.load(Ordering::Relaxed));
         for stream in [client, &server] {
             let _ = stream.set_nodelay(true);
             streams.extend(stream.try_clone().ok().map(|s| (s, open.clone())));
         }
     }
-    std::thread::scope(|scope| {
-        scope.spawn(|| pump(client, &server, NEAR, common));
-        scope.spawn(|| pump(&server, client, FAR, common));
+    thread::scope(|scope| {
+        if Builder::new().spawn_scoped(scope, || pump(&server, client, FAR, common)).is_ok() {
+            pump(client, &server, NEAR, common);
+        } else {
+            break_off(client, &server);
+        }
     });
     open.store(false, Ordering::Relaxed);
 }
@@ -214,17 +244,27 @@ fn serve(client: &TcpStream, target: SocketAddr, common: &Common) {
 /// One direction of a connection.
 fn pump(from: &TcpStream, to: &TcpStream, side: u16, common: &Common) {
     let (line, count) = (&common.lines.0[usize::from(side)], &common.counts[usize::from(side)]);
-    let pipe = Pipe::new(lock(line).room());
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
+    let pipe = Pipe::new();
+    thread::scope(|scope| {
+        let reading = Builder::new().spawn_scoped(scope, || {
             read(from, &pipe, line, count);
             pipe.end();
         });
+        if reading.is_err() {
+            return break_off(from, to);
+        }
         write(to, &pipe, count);
         pipe.break_off();
         let _ = to.shutdown(Shutdown::Write);
         let _ = from.shutdown(Shutdown::Read);
     });
+}
+
+/// Ends a connection for which there is no thread.
+fn break_off(one: &TcpStream, other: &TcpStream) {
+    for stream in [one, other] {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
 }
 
 fn read(mut from: &TcpStream, pipe: &Pipe, line: &Mutex<Line>, count: &Mutex<Count>) {
@@ -233,8 +273,11 @@ fn read(mut from: &TcpStream, pipe: &Pipe, line: &Mutex<Line>, count: &Mutex<Cou
         let came = monotonic_ns();
         for bytes in buffer[..got].chunks(SEGMENT) {
             lock(count).came(bytes.len());
-            let due = lock(line).carry(came, bytes.len());
-            if !pipe.put(Part { came, due, bytes: bytes.to_vec() }) {
+            let (due, room) = {
+                let mut line = lock(line);
+                (line.carry(came, bytes.len()), line.room())
+            };
+            if !pipe.put(Part { came, due, bytes: bytes.to_vec() }, room) {
                 return;
             }
         }
@@ -264,6 +307,24 @@ mod tests {
         assert_eq!(line.carry(0, 922), 1_000_000 + 5000);
         assert_eq!(line.carry(10, 922), 2_000_000 + 5000);
         assert_eq!(line.carry(SECOND, 922), SECOND + 1_000_000 + 5000);
+    }
+
+    #[test]
+    fn connections_beyond_the_most_are_closed_and_counted_and_the_door_still_closes() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (listen, target) = ("127.0.0.1:0".parse().unwrap(), server.local_addr().unwrap());
+        let plan = DoorPlan { name: "a".into(), kind: crate::proxy::DoorKind::Tcp, listen, target };
+        let door = TcpDoor::over(TcpDoor::listen(&plan).unwrap(), &plan, &Lines::straight()).unwrap();
+        door.common.open.store(MOST, Ordering::Relaxed);
+        let mut client = TcpStream::connect(door.address()).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        assert!(client.read(&mut [0]).is_ok_and(|n| n == 0), "closed");
+        // The count may come a moment after the end.
+        let limit = monotonic_ns() + 20 * SECOND;
+        while door.rows()[0].refused == 0 && monotonic_ns() < limit {
+            thread::sleep(PAUSE);
+        }
+        assert_eq!(door.close()[0].refused, 1);
     }
 
     #[test]

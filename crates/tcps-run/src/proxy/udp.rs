@@ -89,14 +89,19 @@ impl UdpDoors {
     /// The client at an address, made if it is new; nothing if it can have no socket.
     fn client(&mut self, door: u16, address: SocketAddr, now: Time) -> Option<u32> {
         if let Some(id) = self.by_address.get(&(door, address)) {
+            self.clients.entry(*id).and_modify(|c| c.heard = c.heard.max(now));
             return Some(*id);
         }
         if self.clients.len() >= MOST {
-            let longest = self.clients.iter().min_by_key(|(_, c)| c.heard).map(|(id, _)| *id);
-            longest.into_iter().for_each(|id| self.forget(id));
+            self.make_room();
         }
-        let target = self.doors[usize::from(door)].target;
-        let socket = Socket::bind(towards(target)).ok()?;
+        let from = towards(self.doors[usize::from(door)].target);
+        let socket = Socket::bind(from).or_else(|_| {
+            // There may be no more descriptors.
+            self.make_room();
+            Socket::bind(from)
+        });
+        let socket = socket.ok()?;
         let own = socket.address().ok()?;
         let id = self.next;
         self.next += 1;
@@ -104,6 +109,12 @@ impl UdpDoors {
         self.by_address.insert((door, address), id);
         self.changed = true;
         Some(id)
+    }
+
+    /// Forgets the client that has been silent longest.
+    fn make_room(&mut self) {
+        let longest = self.clients.iter().min_by_key(|(_, c)| c.heard).map(|(id, _)| *id);
+        longest.into_iter().for_each(|id| self.forget(id));
     }
 
     fn forget(&mut self, id: u32) {
@@ -284,5 +295,17 @@ mod tests {
         assert!(doors.changed(302 * SECOND + entered.arrived) && doors.clients() == 0);
         assert_eq!(doors.descriptors().len(), 1);
         assert!(!doors.deliver(&entered, b"hand"));
+    }
+
+    #[test]
+    fn a_client_is_not_silent_while_it_sends_though_nothing_arrives() {
+        let (_server, target) = socket();
+        let mut doors = UdpDoors::bind(&[&door(target)]).unwrap();
+        let address = socket().1;
+        for at in [0, 200, 400] {
+            assert_eq!(doors.client(0, address, at * SECOND), Some(0));
+            doors.changed(at * SECOND + 2 * SECOND);
+        }
+        assert_eq!(doors.clients(), 1);
     }
 }

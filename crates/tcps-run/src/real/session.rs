@@ -411,9 +411,10 @@ impl Account {
         mut node: Node,
         mut world: Outer,
         cpu_ns: Time,
-        detach: &dyn Detach,
+        detach: &mut dyn Detach,
     ) -> Report {
-        world.crew.end();
+        // A worker may need the interpreter to come to its end.
+        detach.detached(&mut || world.crew.end());
         let mut report = Report::default();
         let name = &plan.nodes[id as usize].name;
         let fault = world.capture.take().and_then(Capture::finish);

@@ -17,6 +17,7 @@ use std::{
         fd::{AsRawFd, RawFd},
         unix::net::UnixStream,
     },
+    panic::{catch_unwind, AssertUnwindSafe},
     sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -92,8 +93,8 @@ impl Crew {
     }
 
     /// Ends the workers; one that does not come to an end in time is left behind.
-    pub fn end(self) {
-        let threads: Vec<_> = self.workers.into_iter().map(|w| w.thread).collect();
+    pub fn end(&mut self) {
+        let threads: Vec<_> = self.workers.drain(..).map(|w| w.thread).collect();
         let limit = Instant::now() + LAST;
         while threads.iter().any(|t| !t.is_finished()) && Instant::now() < limit {
             thread::sleep(Duration::from_millis(1));
@@ -126,7 +127,9 @@ impl Bench {
             .with_sample(&[], &task.bytes)
             .with_other(&task.told);
         let mut output = HookOut::new(&mut self.values, &mut self.bytes);
-        let verdict = self.hook.call(&input, &mut output);
+        // A worker that dies would look like one that is always busy: what it did is told as a failure instead.
+        let called = catch_unwind(AssertUnwindSafe(|| self.hook.call(&input, &mut output)));
+        let verdict = called.unwrap_or_else(|_| Verdict::Failed("it panicked".into()));
         let (n, n_bytes) = output.written();
         let mut bytes = task.bytes;
         bytes.clear();
@@ -134,10 +137,11 @@ impl Bench {
             bytes.extend_from_slice(&self.bytes[..n_bytes]);
         }
         let used_ns = thread_cpu_ns() - begun;
-        while thread_cpu_ns() - begun < task.cost_ns {
+        while thread_cpu_ns() - begun < task.cost_ns.unwrap_or(0) {
             std::hint::spin_loop();
         }
-        Outcome { job: task.job, verdict, values: self.values[..n].to_vec(), bytes, used_ns }
+        let values = self.values[..n].to_vec();
+        Outcome { job: task.job, verdict, values, bytes, used_ns, cost_ns: task.cost_ns }
     }
 }
 
@@ -170,7 +174,7 @@ mod tests {
 
     fn task(job: u32) -> Task {
         let (bytes, told) = (vec![job as u8; 3], vec![1.0, 2.0]);
-        Task { job, now_ns: 7, origin_ns: 5, index: 0, flow: 0, bytes, told, cost_ns: 0 }
+        Task { job, now_ns: 7, origin_ns: 5, index: 0, flow: 0, bytes, told, cost_ns: None }
     }
 
     #[test]
@@ -191,6 +195,29 @@ mod tests {
         assert_eq!(seen, want);
         waiter.wait(0);
         assert_eq!(waiter.ready().count(), 0, "every byte has been read");
+        crew.end();
+    }
+
+    #[test]
+    fn a_hook_that_panics_has_failed_and_its_worker_goes_on() {
+        struct Clumsy;
+        impl Hook for Clumsy {
+            fn call(&mut self, input: &HookIn, _: &mut HookOut) -> Verdict {
+                assert!(!input.bytes().starts_with(&[0]), "dropped it");
+                Verdict::Emit
+            }
+        }
+        let plan = WorkerPlan { queue: 2, most_bytes: 8 };
+        let mut crew = Crew::new(vec![(Box::new(Clumsy) as Box<dyn Hook>, plan)]).unwrap();
+        (0..2).for_each(|job| crew.give(0, Task { cost_ns: Some(1), ..task(job) }).unwrap());
+        let mut found = Vec::new();
+        let limit = Instant::now() + Duration::from_secs(20);
+        while found.len() < 2 && Instant::now() < limit {
+            thread::sleep(Duration::from_millis(1));
+            crew.collect(&mut found);
+        }
+        assert_eq!(found[0].verdict, Verdict::Failed("it panicked".into()));
+        assert_eq!((&found[1].verdict, found[1].cost_ns), (&Verdict::Emit, Some(1)));
         crew.end();
     }
 

@@ -2,7 +2,7 @@
 
 use crate::common::{chain, of, refusal, simulate, MS};
 use serde_json::{json, Value};
-use tcps_core::record::{Kind, Record};
+use tcps_core::record::{DropReason, Kind, Record};
 use tcps_run::{analysis::analyse, plan::Plan, report::Report};
 
 /// The chain with jitter on its second link, and playout at the arm.
@@ -72,6 +72,32 @@ fn adaptive_policies_follow_the_delay_and_lose_little() {
         let late = overdue.iter().filter(|r| r.time_ns > 500 * MS).count();
         assert!(late < 25, "{policy}: {late} of {}", late_half.len());
     }
+}
+
+#[test]
+fn a_restarted_component_begins_with_new_playout_and_has_lost_what_waited() {
+    // The delay falls from 10 to 5 ms while the arm is dead: what `ramjee` had learnt would last for hundreds of samples.
+    let mut plan = chain();
+    plan["flows"][0]["sink"] = json!({"kind": "count"});
+    plan["flows"][0]["playout"] = json!({"kind": "ramjee"});
+    plan["network"]["links"][2]["jitter"] = json!({"delay": {"kind": "uniform", "low_ns": 0, "high_ns": MS}});
+    let arm = |ms: i64, alive: bool| json!({"at_ns": ms * MS, "name": "a", "action": {"kind": "component", "component": 2, "alive": alive}});
+    let faster =
+        json!({"at_ns": 550 * MS, "name": "l", "action": {"kind": "link", "links": [2], "delay_ns": 0}});
+    plan["events"] = json!([arm(500, false), faster, arm(600, true)]);
+    let (_, rows) = simulate(&plan, "renewed");
+    let ages = |from: i64| {
+        let shown = of(&rows, Kind::Played);
+        let all: Vec<_> =
+            shown.iter().filter(|r| (from..from + 50).contains(&(r.time_ns / MS))).map(|r| r.value).collect();
+        (*all.iter().min().unwrap(), *all.iter().max().unwrap())
+    };
+    assert!(ages(620).1 < ages(450).0, "{:?} {:?}", ages(450), ages(620));
+    let lost = of(&rows, Kind::Dropped);
+    assert!(lost.iter().all(|r| r.point == 2 && r.detail == DropReason::Dead as u8));
+    let decided = count(&rows, Kind::Played) + count(&rows, Kind::Overdue) + lost.len();
+    let sent = count(&rows, Kind::Sent);
+    assert!((sent - 10..=sent).contains(&decided), "{decided} of {sent}");
 }
 
 #[test]

@@ -121,13 +121,14 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// A packet has left whose first sample is `index`.
-    pub(super) fn add(&mut self, now: Time, index: u32, wire_bytes: u32) {
-        if self.sent.len() == REMEMBERED {
-            self.sent.pop_front();
-        }
+    /// A packet has left whose first sample is `index`; returns the one that is forgotten for it, lost, if nothing has
+    /// been told of that.
+    pub(super) fn add(&mut self, now: Time, index: u32, wire_bytes: u32) -> Option<rate::Arrival> {
+        let full = self.sent.len() == REMEMBERED;
+        let forgotten = if full { self.sent.pop_front() } else { None };
         let (missed, told) = (false, false);
         self.sent.push_back(Entry { number: index as u16, sent_ns: now, wire_bytes, missed, told });
+        forgotten.filter(|e| !e.told).map(|e| lost(&e))
     }
 
     /// A report came: `tell` hears of every packet of which there is news, the oldest first.
@@ -170,11 +171,16 @@ impl Ledger {
     }
 }
 
+fn lost(entry: &Entry) -> rate::Arrival {
+    let Entry { sent_ns, wire_bytes, .. } = *entry;
+    rate::Arrival { sent_ns, wire_bytes, arrived_ns: None, round_trip_ns: 0 }
+}
+
 /// What a report says of a packet; none if it leaves that open.
 fn news(entry: &mut Entry, stream: &Stream, now: Time, made_ns: Time) -> Option<rate::Arrival> {
-    let Entry { sent_ns, wire_bytes, .. } = *entry;
+    let sent_ns = entry.sent_ns;
     let place = entry.number.wrapping_sub(stream.begin);
-    let lost = rate::Arrival { sent_ns, wire_bytes, arrived_ns: None, round_trip_ns: 0 };
+    let lost = lost(entry);
     match stream.arrivals.get(usize::from(place)) {
         Some(Some(arrival)) => {
             let ago_ns = Time::from(arrival.offset) * SECOND / 1024;
@@ -245,6 +251,15 @@ mod tests {
         assert_eq!(told.iter().filter(|a| a.arrived_ns.is_some()).count(), 200, "a lost report is made good");
         let told = session(200, &[], &[7, 8], 0);
         assert_eq!(told.iter().filter(|a| a.arrived_ns.is_none()).count(), 10, "20 ms that nobody told of");
+    }
+
+    #[test]
+    fn a_packet_that_is_forgotten_before_anything_is_told_of_it_is_lost() {
+        let mut ledger = Ledger::default();
+        let forgotten: Vec<_> =
+            (0..REMEMBERED as u32 + 2).filter_map(|i| ledger.add(i.into(), i, 137)).collect();
+        let told: Vec<_> = forgotten.iter().map(|a| (a.sent_ns, a.wire_bytes, a.arrived_ns)).collect();
+        assert_eq!(told, [(0, 137, None), (1, 137, None)]);
     }
 
     #[test]

@@ -87,11 +87,16 @@ impl Asides {
         self.prober.iter_mut().for_each(|p| p.begin(now));
     }
 
-    /// A packet has left whose first sample is `index`.
-    pub(super) fn sent(&mut self, now: Time, index: u32, wire_bytes: u32) {
-        if let Some(ledger) = &mut self.ledger {
-            ledger.add(now, index, wire_bytes);
-        }
+    /// A packet has left whose first sample is `index`; the controller hears of one that is forgotten for it.
+    pub(super) fn sent(
+        &mut self,
+        now: Time,
+        index: u32,
+        wire_bytes: u32,
+        controller: &mut dyn RateController,
+    ) {
+        let forgotten = self.ledger.as_mut().and_then(|l| l.add(now, index, wire_bytes));
+        forgotten.into_iter().for_each(|lost| controller.feedback(now, &Feedback::Arrival(lost)));
     }
 
     /// A packet has arrived.

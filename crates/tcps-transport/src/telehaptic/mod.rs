@@ -235,7 +235,7 @@ impl Telehaptic {
         pending.clear();
         self.held_ns = None;
         self.log.add(&packet);
-        self.asides.sent(now, first.index, wire_bytes);
+        self.asides.sent(now, first.index, wire_bytes, self.controller.as_mut());
         self.controller.sent(now, &packet);
     }
 

@@ -280,6 +280,9 @@ impl Relay {
         }
         let period = plan.queue_probe_ns.unwrap_or(NEVER).max(1);
         self.probe_at += period * ((now - self.probe_at) / period + 1);
+        // What a foreign network told before it answered wakes nobody any more.
+        self.network.listen();
+        self.drain();
     }
 
     fn report(mut self, privileges: Vec<String>, cpu_ns: Time, plan: &Plan) -> Report {

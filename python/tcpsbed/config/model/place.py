@@ -29,6 +29,8 @@ ComponentKind = Literal[
 ]
 KINDS: tuple[str, ...] = get_args(ComponentKind)
 """The kinds of components."""
+_NO_OPTION = "^[^-]"
+"""What a program takes for a name, not for an option of its own."""
 
 
 class Component(Table):
@@ -97,9 +99,9 @@ class Node(Table):
 class Host(Table):
     """A computer that `--world hosts` reaches by ssh."""
 
-    address: str
+    address: str = Field(pattern=_NO_OPTION)
     """Where ssh finds it (a name, an address, an alias of its configuration); "localhost" is this computer."""
-    user: str | None = None
+    user: str | None = Field(None, pattern=_NO_OPTION)
     """Who logs in; absent: as ssh decides."""
     port: StrictInt | None = Field(None, ge=1, le=65535)
     """The port of its ssh server; absent: as ssh decides."""

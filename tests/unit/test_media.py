@@ -239,7 +239,9 @@ BOX = {"x": 32, "y": 16, "width": 64, "height": 48, "quality": 100, "every": 3, 
 
 
 def test_the_region_is_raw_in_every_picture_and_the_rest_comes_now_and_then():
-    there, back = (region.Regions(Raw(160, 96), 160, 96, BOX, 30.0) for _ in range(2)) if jpeg() else (None, None)
+    there, back = (
+        (region.Regions(Raw(160, 96), 160, 96, BOX, 30.0) for _ in range(2)) if jpeg() else (None, None)
+    )
     assert there is not None and back is not None
     frames = [picture(index, (160, 96)) for index in range(5)]
     for index, frame in enumerate(frames):
@@ -334,7 +336,9 @@ def test_a_speaker_keeps_time_over_what_is_lost(tmp_path):
     speaker.file.close()
     with wave.open(str(path)) as file:
         heard = np.frombuffer(file.readframes(10_000), "<i2")
-    assert heard.reshape(-1, 80)[:, 0].tolist() == [5, 6, 0, 0, 9], "what comes behind a later one is left out"
+    assert heard.reshape(-1, 80)[:, 0].tolist() == [5, 6, 0, 0, 9], (
+        "what comes behind a later one is left out"
+    )
 
 
 def test_a_frame_with_a_wild_number_fills_no_disk(tmp_path, monkeypatch):

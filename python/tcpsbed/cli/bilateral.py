@@ -99,7 +99,9 @@ def _whole_ms(text: str) -> int:
 
     ns = values.duration_ns(text, "--rtt")
     if ns % 1_000_000:
-        raise ConfigError(f'found "{text}"', key="--rtt", allowed="whole milliseconds: both sides tick at 1 kHz")
+        raise ConfigError(
+            f'found "{text}"', key="--rtt", allowed="whole milliseconds: both sides tick at 1 kHz"
+        )
     return ns // 1_000_000
 
 

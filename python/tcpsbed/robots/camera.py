@@ -153,6 +153,7 @@ class CameraSource:
 
     def _more(self) -> bool:
         """Whether there is another line already."""
+        assert self._child.stdout is not None
         return b"\n" in self._unread or bool(select.select([self._child.stdout], [], [], 0)[0])
 
 

@@ -252,15 +252,16 @@ def test_a_scenario_says_where_its_nodes_are(tmp_path):
     for more, expected, words in [
         ("", WorldError, "names no hosts"),
         ('[hosts.a]\naddress = "10.0.0.1"\nnodes = ["left"]\n', ConfigError, "right is on no host"),
+        ('[hosts.a]\naddress = "-oProxyCommand=x"\nnodes = ["left"]\n', ConfigError, "begin with -"),
+        ('[hosts.a]\naddress = "10.0.0.1"\nuser = "-F"\nnodes = ["left"]\n', ConfigError, "begin with -"),
         ('[hosts.a]\naddress = "lab"\nnodes = ["left", "right"]\n', ConfigError, "hosts.a.data"),
         ('[hosts.a]\naddress = "10.0.0.1"\nnodes = ["left", "middle"]\n', ConfigError, "left, right"),
     ]:
         (tmp_path / "s.toml").write_text(text + more)
-        scenario = config.load(tmp_path / "s.toml")
-        plan = config.compile_plan(scenario, tmp_path / "inputs")
-        hosting = registry.resolve("hosts", plan).hosting(Job(plan, scenario, tmp_path, tmp_path))
         with pytest.raises(expected, match=words):
-            hosting.refuse()
+            scenario = config.load(tmp_path / "s.toml")
+            plan = config.compile_plan(scenario, tmp_path / "inputs")
+            registry.resolve("hosts", plan).hosting(Job(plan, scenario, tmp_path, tmp_path)).refuse()
 
 
 def test_files_that_a_plan_names_are_found_and_hashed(tmp_path):

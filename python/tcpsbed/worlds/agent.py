@@ -5,8 +5,8 @@
                                       └── rings of rows ──┘
 ```
 Every message has an `op`. In: `hello`, `clock`, `file` (a piece of one), `files` (that was all), `launch`, `to` (a line for
-a node), `rings`, `beat`. Out: answers of the same names, `from` (a line of a node; `null` at its end), `rows`, `beat` twice a
-second. Where the orchestrator is silent or gone, everything here ends.
+a node), `rings`, `beat`. Out: answers of the same names, `from` (a line of a node; `null` at its end), `rows`, `beat` twice
+a second. Where the orchestrator is silent or gone, everything here ends.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def test_trained_on_two_recordings_it_beats_the_filter_on_a_third(tmp_path: Path
         {"recording": str(recorded("kinematics/jigsaws/Suturing_D001.txt"))}, 1000.0
     )
     hands = Recorded("hands", surgeon.values[:, [0, 1, 2, 19, 20, 21]], surgeon.period_ms)
-    found = training.train([prediction.recorded(device, 1000.0), hands], training.Plan())
+    found = training.train([prediction.recorded(device, 1000.0), hands], training.Plan(epochs=6))
     file = str(found.save(tmp_path / "two.onnx"))
     scores = prediction.compare(prediction.wrist(), [20], ["kalman_velocity", file])
     assert scores[1].rms < scores[0].rms, scores

@@ -15,6 +15,10 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parent.parent
 BUDGET_S = {"unit": 240, "paper": 300, "realtime": 150, "interop": 150}
 SPENT_S: dict[str, float] = defaultdict(float)
+BESIDE = ROOT.parent / "shared" / "data"
+"""Recordings beside the project; without these, and unless TCPSBED_DATA is set, those in `data`."""
+if not os.environ.get("TCPSBED_DATA"):
+    os.environ["TCPSBED_DATA"] = str(BESIDE if BESIDE.is_dir() else ROOT / "data")
 
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("fixed")

@@ -1,4 +1,4 @@
-"""Hooks that fail after 300 samples, each in its own way."""
+"""Hooks that fail after 300 samples, each in its own way, and one that only talks."""
 
 import threading
 
@@ -32,5 +32,15 @@ class Blocks:
     def __call__(self, t_ns, index, x, other, y):
         if index == AFTER:
             threading.Event().wait(self.seconds)
+        y[: len(x)] = x
+        return len(x)
+
+
+class Prints:
+    def __init__(self):
+        print(7)
+
+    def __call__(self, t_ns, index, x, other, y):
+        print(index, flush=True)
         y[: len(x)] = x
         return len(x)

@@ -14,6 +14,7 @@ def main() -> None:
     if sys.argv[1:2] == ["node"]:
         from tcpsbed import _tcps
 
+        sys.stdout = sys.stderr  # what hooks print; run_node writes its messages to file descriptor 1
         sys.exit(_tcps.run_node())
     if sys.argv[1:2] == ["agent"]:
         from tcpsbed.worlds import agent

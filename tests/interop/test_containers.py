@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import subprocess
 import tarfile
@@ -89,7 +90,9 @@ def test_without_an_engine_plain_namespaces_are_said_to_be_used(tmp_path, monkey
     monkeypatch.setattr(containers, "engine", lambda: None)
     told = tcpsbed.run(SCENARIO, world="containers", out=tmp_path / "run").summary
     assert told["errors"] == [] and told["flows"]["kinematic"]["delivered"] > 500
-    assert "no containers here: no engine" in capsys.readouterr().err
+    assert "no containers here; instead plain network namespaces: no engine" in capsys.readouterr().err
+    assert any("plain network namespaces: no engine" in said for said in told["disturbances"])
+    assert "fallback" in json.loads((tmp_path / "run" / "result.json").read_text())
 
 
 def test_without_an_engine_there_is_no_image(tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from real_run import summary
 import tcpsbed
 from tcpsbed.errors import TcpsbedError
 from tcpsbed.worlds import real
+from tcpsbed.worlds.process import heard
 
 pytestmark = pytest.mark.realtime
 
@@ -22,6 +23,19 @@ def test_nonsense_and_exceptions_lead_to_a_safe_stop(tmp_path: Path, name: str) 
     found = summary(tmp_path / "out")
     failing_run.stands_still(tmp_path / "out", found)
     assert name == "Nan" or "left its domain" in json.dumps(found)
+
+
+def test_what_a_hook_prints_is_no_word_of_its_node(tmp_path: Path) -> None:
+    """Numbers and objects are JSON too; on the control line they would stand for answers."""
+    tcpsbed.run(failing_run.scenario(tmp_path, "Prints"), world="real", out=tmp_path / "out")
+    found = summary(tmp_path / "out")
+    assert found["errors"] == [] and found["flows"]["kinematic"]["delivered"] > 100
+
+
+@pytest.mark.parametrize("line", ["7", "null", "[1]", '"op"', "{}", "words"])
+def test_what_is_no_message_is_told_from_one(line: str) -> None:
+    assert heard(line) is None
+    assert heard('{"op": "ready"}') == {"op": "ready"}
 
 
 def test_a_hook_that_stands_still_for_a_while_is_told(tmp_path: Path) -> None:

@@ -1,16 +1,16 @@
-"""Recordings beside the project that tests may use: `../shared/data`, or the folder in TCPSBED_DATA."""
+"""Recordings that tests may use and that are no part of the project: in the folder that TCPSBED_DATA names."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(os.environ["TCPSBED_DATA"])
+"""Set by `tests/conftest.py` where it was not."""
 
 
 def recorded(path: str) -> Path:
     """The file, or a visible skip where it is absent."""
-    folder = Path(os.environ.get("TCPSBED_DATA", ROOT.parent / "shared" / "data"))
-    if not (folder / path).exists():
-        pytest.skip(f"no {path} in {folder} (set TCPSBED_DATA)")
-    return folder / path
+    if not (DATA / path).exists():
+        pytest.skip(f"no {path} in {DATA} (set TCPSBED_DATA)")
+    return DATA / path

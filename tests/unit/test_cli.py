@@ -63,7 +63,7 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
 def test_a_node_starts_without_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "probe.py").write_text(
         "import sys, types, tcpsbed\n"
-        "def run_node(): print(sorted({'typer', 'numpy', 'pydantic'} & set(sys.modules)))\n"
+        "def run_node(): print(sorted({'typer', 'numpy', 'pydantic'} & set(sys.modules)), file=sys.__stdout__)\n"
         "native = types.ModuleType('tcpsbed._tcps'); native.run_node = run_node\n"
         "sys.modules['tcpsbed._tcps'] = native; tcpsbed._tcps = native\n"
         "sys.argv = ['tcpsbed', 'node']\n"

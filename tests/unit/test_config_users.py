@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 from config_tools import PAIR, compiled
+from recorded import recorded
 
 from tcpsbed.datasets import laws
 from tcpsbed.errors import ConfigError, DataError
@@ -117,10 +118,8 @@ def test_distributions_that_are_none_are_refused_at_their_line(tmp_path):
         laws.pages(str(path), tmp_path)
 
 
-def test_the_distributions_of_mah_load_and_the_fit_has_their_quartiles(root):
-    folder = root.parent / "shared/data/web/mah_http"
-    if not folder.is_dir():
-        pytest.skip(f"needs {folder.name} in ../shared/data")
+def test_the_distributions_of_mah_load_and_the_fit_has_their_quartiles():
+    folder = recorded("web/mah_http")
     page, fit = laws.pages(str(folder), folder), laws.pages("builtin:web", folder)
     assert len(page["main"]["values"]) > 1000
     for name, within in (("request", 1.6), ("main", 1.3), ("think", 1.1)):

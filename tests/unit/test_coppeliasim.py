@@ -139,6 +139,17 @@ def test_joints_go_where_they_are_sent_in_lock_step(simulator):
     assert not simulator.running
 
 
+def test_no_step_is_left_out_and_in_real_time_a_late_call_ends(simulator):
+    robot, sense = made(simulator), np.zeros(9)
+    robot.step(0, np.zeros(0), sense)
+    robot.step(150 * 5 * MS, np.zeros(0), sense)
+    assert simulator.steps == 150, "in virtual time all at once"
+    robot.may_lag = True
+    for steps in (250, 300, 301):
+        robot.step(300 * 5 * MS + (steps - 300) * 5 * MS * (steps > 300), np.zeros(0), sense)
+        assert simulator.steps == steps, "late, then caught up with"
+
+
 def test_an_object_that_is_not_there_is_told_in_the_simulators_words(simulator):
     with pytest.raises(HookError, match=r"object does not exist: '/arm/c'; allowed: a running CoppeliaSim"):
         made(simulator, joints=["/arm/c"])

@@ -81,7 +81,7 @@ def test_trained_on_two_recordings_it_beats_the_filter_on_a_third(tmp_path: Path
         {"recording": str(recorded("kinematics/jigsaws/Suturing_D001.txt"))}, 1000.0
     )
     hands = Recorded("hands", surgeon.values[:, [0, 1, 2, 19, 20, 21]], surgeon.period_ms)
-    found = training.train([prediction.recorded(device, 1000.0), hands], training.Plan())
+    found = training.train([prediction.recorded(device, 1000.0), hands], training.Plan(epochs=6))
     file = str(found.save(tmp_path / "two.onnx"))
     scores = prediction.compare(prediction.wrist(), [20], ["kalman_velocity", file])
     assert scores[1].rms < scores[0].rms, scores
@@ -109,6 +109,9 @@ def test_the_verdict_is_in_words(tmp_path: Path) -> None:
     own = CliRunner().invoke(app, ["predict", "train", str(tmp_path / "m.onnx"), *arguments])
     assert own.exit_code == 0 and "on what it was trained on" in own.output, own.output
     assert "better" in own.output
+    for option in ("--rate", "--columns"):
+        idle = CliRunner().invoke(app, ["predict", "train", "m.onnx", option, "2 kHz"])
+        assert idle.exit_code == 2 and "recording of your own" in idle.output, idle.output
     wrong = CliRunner().invoke(app, ["predict", "train", "m.bin"])
     assert wrong.exit_code == 2 and "ending in .onnx" in wrong.output
 
@@ -167,6 +170,9 @@ def test_what_is_no_model_is_refused_in_words(tmp_path: Path, model: Path) -> No
         training.train([hand(1, 0.1)], SHORT)
     with pytest.raises(DataError, match="one rate"):
         training.train([hand(1), Recorded("slow", hand(2).values, 2.0)], SHORT)
+    for horizon_ms in (0.4, 2.5):
+        with pytest.raises(DataError, match="whole multiples"):
+            training.train([hand(1)], training.Plan(horizons_ms=(horizon_ms, 5.0)))
     with pytest.raises(TcpsbedError, match="trained for"):
         prediction.compare(Recorded("slow", hand(2).values, 2.0), [20], [str(model)])
     with pytest.raises(TcpsbedError, match="farthest"):

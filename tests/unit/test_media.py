@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcpsbed.errors import HookError
-from tcpsbed.media import picture_code, quality, region, sound, stages
-from tcpsbed.media.camera import DISPARITY, STEP, open_camera
+from tcpsbed.media import camera, picture_code, quality, region, sound, stages
+from tcpsbed.media.camera import DISPARITY, STEP, Clip, open_camera
 from tcpsbed.media.codecs import Jpeg, Raw, open_codec
 
 SIZE = (640, 480)
@@ -195,6 +195,22 @@ def test_jpeg_follows_a_bit_rate():
     assert np.mean(sizes[30:]) * 8 * 30 == pytest.approx(3e6, rel=0.15)
 
 
+def test_of_a_long_clip_the_beginning_is_shown_and_told(tmp_path, monkeypatch, capsys):
+    av = pytest.importorskip("av")
+    with av.open(str(tmp_path / "clip.mp4"), "w") as file:
+        stream = file.add_stream("mpeg4", rate=30)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for index in range(6):
+            frame = av.VideoFrame.from_ndarray(picture(index, (64, 48)), format="rgb24")
+            file.mux(stream.encode(frame))
+        file.mux(stream.encode())
+    assert len(Clip(tmp_path / "clip.mp4", 64, 48, False).frames) == 6
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(camera, "MOST_BYTES", 4 * 64 * 48 * 3)
+    assert len(Clip(tmp_path / "clip.mp4", 64, 48, False).frames) == 4
+    assert "only its first 4 pictures" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["h264", "vp8", "vp9"])
 def test_codecs_of_ffmpeg_give_a_picture_for_each(name):
     pytest.importorskip("av")
@@ -223,7 +239,9 @@ BOX = {"x": 32, "y": 16, "width": 64, "height": 48, "quality": 100, "every": 3, 
 
 
 def test_the_region_is_raw_in_every_picture_and_the_rest_comes_now_and_then():
-    there, back = (region.Regions(Raw(160, 96), 160, 96, BOX) for _ in range(2)) if jpeg() else (None, None)
+    there, back = (
+        (region.Regions(Raw(160, 96), 160, 96, BOX, 30.0) for _ in range(2)) if jpeg() else (None, None)
+    )
     assert there is not None and back is not None
     frames = [picture(index, (160, 96)) for index in range(5)]
     for index, frame in enumerate(frames):
@@ -233,6 +251,16 @@ def test_the_region_is_raw_in_every_picture_and_the_rest_comes_now_and_then():
         assert np.array_equal(shown[inside], frame[inside])
         assert np.array_equal(shown[80:], frames[index - index % 3][80:]), "of the last background"
         assert (len(data) > 160 * 96 * 3) == (index % 3 == 0)
+
+
+def test_region_and_background_together_take_the_bit_rate():
+    pytest.importorskip("simplejpeg")
+    codec = region.Regions(Jpeg(*SIZE, 30.0, 95), *SIZE, BOX, 30.0)
+    sizes = []
+    for index in range(180):
+        codec.aim(6e6)
+        sizes.append(len(codec.encode(picture(index))))
+    assert np.mean(sizes[90:]) * 8 * 30 == pytest.approx(6e6, rel=0.15)
 
 
 def jpeg() -> bool:
@@ -253,7 +281,7 @@ def test_the_region_follows_what_moves():
 @given(noise=st.binary(min_size=0, max_size=60))
 def test_regions_of_anybody_are_refused(noise):
     pytest.importorskip("simplejpeg")
-    codec = region.Regions(Raw(160, 96), 160, 96, BOX)
+    codec = region.Regions(Raw(160, 96), 160, 96, BOX, 30.0)
     with pytest.raises(HookError):
         codec.decode(np.frombuffer(noise, np.uint8))
 
@@ -303,12 +331,22 @@ def test_recorded_speech_goes_round_and_another_rate_is_refused(tmp_path):
 def test_a_speaker_keeps_time_over_what_is_lost(tmp_path):
     path = tmp_path / "heard.wav"
     speaker = sound.open_speaker(str(path), 8000, 1)
-    for index in (5, 6, 9):
+    for index in (5, 6, 9, 8):
         speaker.play(np.full((80, 1), index, np.int16), 0, index)
     speaker.file.close()
     with wave.open(str(path)) as file:
         heard = np.frombuffer(file.readframes(10_000), "<i2")
-    assert heard.reshape(-1, 80)[:, 0].tolist() == [5, 6, 0, 0, 9]
+    assert heard.reshape(-1, 80)[:, 0].tolist() == [5, 6, 0, 0, 9], (
+        "what comes behind a later one is left out"
+    )
+
+
+def test_a_frame_with_a_wild_number_fills_no_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(sound, "MOST_SILENCE_S", 1)
+    speaker = sound.open_speaker(str(tmp_path / "heard.wav"), 8000, 1)
+    for index in (0, 1 << 40):
+        speaker.play(np.ones((80, 1), np.int16), 0, index)
+    assert speaker.file.tell() == 8000 + 2 * 80
 
 
 # --- displays

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,8 +46,9 @@ def test_a_hold_is_wrong_by_what_the_signal_moves():
 
 @pytest.mark.parametrize("path", ["haptic/kinesthetic_1khz/sDB.txt", "kinematics/jigsaws/Suturing_D001.txt"])
 def test_recordings_beside_the_project(path):
-    """All predictors stay within ten times the hold's error at 20 ms, force and robot motion alike."""
-    found = scores(prediction.recorded({"recording": str(recorded(path))}, 1000.0))
+    """All predictors stay within ten times the hold's error at 20 ms, force and robot motion alike (the first 10 s)."""
+    whole = prediction.recorded({"recording": str(recorded(path))}, 1000.0)
+    found = scores(replace(whole, values=whole.values[:10_000]))
     for name in _tcps.builtins()["predictors"]:
         assert found[name, 20.0].rms < 10 * found["zoh", 20.0].rms, name
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
+import recorded
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,8 +18,7 @@ from tcpsbed.robots.sample import Sample
 from tcpsbed.robots.view import SurfaceView
 
 MS = 1_000_000
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "afm"
-MAPS = sorted(DATA.glob("*.npy"))
+MAPS = sorted((recorded.DATA / "afm").glob("*.npy"))
 
 
 class Bench:
@@ -153,10 +152,10 @@ def test_a_map_that_is_none_is_refused(tmp_path):
             Microscope(surface=str(tmp_path / name))
 
 
-@pytest.mark.skipif(not MAPS, reason=f"needs height maps in {DATA}")
+@pytest.mark.skipif(not MAPS, reason=f"no afm/*.npy in {recorded.DATA} (set TCPSBED_DATA)")
 @pytest.mark.parametrize("file", MAPS, ids=lambda file: file.stem)
 def test_measured_surfaces_are_felt(file):
-    facts = json.loads((DATA / "surfaces.json").read_text())[file.stem]
+    facts = json.loads(file.with_name("surfaces.json").read_text())[file.stem]
     bench = Bench(surface=str(file), pixel_nm=facts["pixel_nm"] if facts["pixel_nm"] > 0 else 10.0)
     heights = [bench.run(1, 1, SCAN, 0, 0, bench.device.sample.side_nm, 30)[2] for _ in range(1000)]
     assert np.std(heights) > 0.05 * facts["rms_nm"]

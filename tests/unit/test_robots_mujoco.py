@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from recorded import recorded
 
 from tcpsbed import session
 from tcpsbed.errors import ConfigError, HookError
@@ -18,7 +19,7 @@ from tcpsbed.robots import ROBOTS
 ROOT = Path(__file__).resolve().parents[2]
 MS = 1_000_000
 START = np.array([0.0, 0.207, -0.305, 1.669, 0.0, 0.032])
-URDF = ROOT.parent / "shared" / "data" / "robots" / "phantomx_reactor" / "phantomx_reactor_wrist.urdf"
+URDF = "robots/phantomx_reactor/phantomx_reactor_wrist.urdf"
 
 
 def turned(rad: float) -> np.ndarray:
@@ -102,13 +103,13 @@ def test_a_command_that_is_no_number_changes_nothing():
     assert bad[5:8] == pytest.approx(still[5:8], abs=1e-4)
 
 
-@pytest.mark.skipif(not URDF.is_file(), reason=f"needs {URDF}")
 def test_a_urdf_is_driven_to_its_command(tmp_path):
+    urdf = recorded(URDF)
     with pytest.raises(
         HookError, match=r"cannot load: .*base_link\.STL.*allowed: .*meshes lie where the file says"
     ):
-        made("mujoco-model", file=str(URDF))  # its meshes are not where it says
-    tree = ElementTree.parse(URDF)
+        made("mujoco-model", file=str(urdf))  # its meshes are not where it says
+    tree = ElementTree.parse(urdf)
     for link in tree.getroot().iter("link"):
         for shape in [*link.findall("visual"), *link.findall("collision")]:
             link.remove(shape)

@@ -59,6 +59,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         (["--schemes", "magic"], "allowed: mmt, pd"),
         (["--loss", "100%"], "below 100 %"),
         (["--rtt", "soon"], "--rtt"),
+        (["--rtt", "1.4 ms"], "whole milliseconds"),
         (["--schemes", ","], "no scheme"),
     ):
         done = CliRunner().invoke(app, ["bilateral", *arguments])

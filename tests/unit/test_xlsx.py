@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from tcpsbed import config
 from tcpsbed.config import xlsx
 from tcpsbed.config.dump import dump_document
-from tcpsbed.errors import TcpsbedError
+from tcpsbed.errors import ConfigError, TcpsbedError
 
 openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl: pip install 'tcpsbed[xlsx]'")
 SHIPPED = sorted((Path(__file__).resolve().parents[2] / "scenarios").glob("*.toml"))
@@ -90,6 +91,27 @@ def test_a_wrong_cell_is_named(tmp_path, sheet, cell, content, words):
         return
     with pytest.raises(TcpsbedError, match=words):
         xlsx.from_xlsx(tmp_path / "s.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("sheet", "row", "words"),
+    [
+        ("scenario", ["measure", 1], r"scenario!B3.*measure"),
+        ("scenario", ["measure.records.x", 1], r"scenario!B3.*records is a value"),
+        ("scenario", ["measure.records", "toml: {}"], r"scenario!B3.*already"),
+        ("scenario", ['"a\\q".b', 1], r"scenario!B3.*a key such as"),
+        ("scenario", ["links", 1], r"network!A2.*links, which is a value"),
+        ("network", ["links", "l1", "3 Mbit/s"], r"network!B3.*links\.l1"),
+    ],
+)
+def test_what_is_there_twice_is_refused(tmp_path, sheet, row, words):
+    there_and_back(tmp_path, '[links.l1]\nrate = "1 Mbit/s"\n[measure]\nrecords = "on"\n')
+    book = openpyxl.load_workbook(tmp_path / "s.xlsx")
+    book[sheet].append(row)
+    book.save(tmp_path / "s.xlsx")
+    with pytest.raises(ConfigError) as refused:
+        xlsx.from_xlsx(tmp_path / "s.xlsx")
+    assert re.search(words, str(refused.value))
 
 
 def test_what_is_no_spreadsheet_is_refused(tmp_path):

@@ -45,6 +45,7 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
         *_gaps(analysis),
         *_emulator(result),
         *_hosts(result),
+        *_fallback(result),
     ]
     found += [*_clocks(analysis), *_round_trips(info, analysis), *_flows(analysis)]
     if info["world"] not in SIMULATED:
@@ -115,6 +116,11 @@ def _emulator(result: Found) -> Iterator[str]:
         set_loss, delivered = path.get("set_loss"), path.get("delivered_loss")
         if set_loss is not None and delivered is not None and abs(delivered - set_loss) > EMULATOR_LOSS:
             yield f"emulator {path['path']}: lost {delivered:.2%}, set {set_loss:.2%} (margin {EMULATOR_LOSS:.1%})"
+
+
+def _fallback(result: Found) -> Iterator[str]:
+    if result.get("fallback"):
+        yield f"the world was not there as asked for; instead: {result['fallback']}"
 
 
 def _hosts(result: Found) -> Iterator[str]:

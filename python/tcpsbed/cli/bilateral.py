@@ -68,9 +68,7 @@ def bilateral(
     if share >= 1:
         raise ConfigError(f'found "{loss}"', key="--loss", allowed="below 100 %")
     settings = [
-        transparency.Setting(
-            name, round(values.duration_ns(text, "--rtt") / 1e6), share, bursts, deadband, seed
-        )
+        transparency.Setting(name, _whole_ms(text), share, bursts, deadband, seed)
         for name in values.parts(schemes)
         for text in values.parts(rtt)
     ]
@@ -94,6 +92,17 @@ def bilateral(
         print(_table(found))
         if figure is not None:
             print(f"figure: {figure}")
+
+
+def _whole_ms(text: str) -> int:
+    from tcpsbed.control import values
+
+    ns = values.duration_ns(text, "--rtt")
+    if ns % 1_000_000:
+        raise ConfigError(
+            f'found "{text}"', key="--rtt", allowed="whole milliseconds: both sides tick at 1 kHz"
+        )
+    return ns // 1_000_000
 
 
 def _table(found: Sequence[Measured]) -> str:

@@ -94,10 +94,7 @@ def compare(
     from tcpsbed import _tcps
     from tcpsbed.control import prediction, values
 
-    for option, given in (("--columns", columns), ("--rate", rate)):
-        if given is not None and recording == prediction.HAND:
-            allowed = "with a recording of your own: the built-in one is the wrist's position at 1 kHz"
-            raise ConfigError(f'found "{given}"', key=option, allowed=allowed)
+    _refuse_for_hand([recording], columns, rate)
     ahead = [values.positive_ns(text, "--horizons") / 1e6 for text in values.parts(horizons)]
     if not ahead:
         raise ConfigError('--horizons: found no horizon; allowed: spans such as "5 ms,20 ms"')
@@ -129,7 +126,12 @@ def train(
     columns: Annotated[
         str | None, typer.Option("--columns", metavar="NAME,...", help="Their columns.", show_default=False)
     ] = None,
-    rate: Annotated[str, typer.Option("--rate", metavar="FREQUENCY", help="Samples a second.")] = "1 kHz",
+    rate: Annotated[
+        str | None,
+        typer.Option(
+            "--rate", metavar="FREQUENCY", help="Samples a second [default: 1 kHz].", show_default=False
+        ),
+    ] = None,
     horizons: Annotated[
         str, typer.Option("--horizons", metavar="TIME,...", help="How far ahead it guesses.")
     ] = "5 ms,10 ms,20 ms,50 ms",
@@ -150,7 +152,8 @@ def train(
     ahead = tuple(sorted(values.positive_ns(text, "--horizons") / 1e6 for text in values.parts(horizons)))
     if not ahead:
         raise ConfigError('--horizons: found no horizon; allowed: spans such as "5 ms,20 ms"')
-    hz = values.frequency_hz(rate, "--rate")
+    _refuse_for_hand([*(on or [prediction.HAND]), *(test or [])], columns, rate)
+    hz = values.frequency_hz(rate or "1 kHz", "--rate")
     learned = [prediction.recorded(_spec(name, columns), hz) for name in on or [prediction.HAND]]
     tried = [prediction.recorded(_spec(name, columns), hz) for name in test or []]
     bar = Progress(f"training {model.name}", quiet=quiet or as_json)
@@ -179,6 +182,16 @@ def _verdict(scores: Sequence[Score], ahead: Sequence[float], *, own: bool) -> s
     what = f"{mine:.3g} against {theirs:.3g} of {RIVAL} at {at:g} ms"
     said = f"the model {'is better' if mine < theirs else 'is NOT better'}: RMS {what}"
     return said + (", on what it was trained on: name another recording with --test\n" if own else "\n")
+
+
+def _refuse_for_hand(recordings: Sequence[str], columns: str | None, rate: str | None) -> None:
+    """The built-in recording has its columns and its rate; where all are that one, options for them would do nothing."""
+    from tcpsbed.control.prediction import HAND
+
+    for option, given in (("--columns", columns), ("--rate", rate)):
+        if given is not None and all(name == HAND for name in recordings):
+            allowed = "with a recording of your own: the built-in one is the wrist's position at 1 kHz"
+            raise ConfigError(f'found "{given}"', key=option, allowed=allowed)
 
 
 def _spec(recording: str, columns: str | None) -> dict[str, Any]:

@@ -187,14 +187,26 @@ def _read_rest(file: Path, sheet: Worksheet, document: dict[str, Any]) -> None:
         here = document
         for part in parts[:-1]:
             here = here.setdefault(part, {})
+            if not isinstance(here, dict):
+                raise _twice(file, place, f"{row[0]}, and {part} is a value already")
+        if parts[-1] in here:
+            raise _twice(file, place, f"{row[0]}, which is there already")
         here[parts[-1]] = _value(file, place, row[1])
+
+
+def _twice(file: Path, place: str, found: str) -> ConfigError:
+    return ConfigError(f"found {found}", file=file, key=place, allowed="each key and each entry once")
 
 
 def _parts(file: Path, place: str, key: str) -> list[str]:
     """The parts of a key: quoted where they hold a point."""
     parts: list[str] = []
     for quoted, bare in re.findall(r'("(?:[^"\\]|\\.)*")(?:\.|$)|([^."]+)(?:\.|$)', key):
-        parts.append(tomllib.loads(f"x = {quoted}")["x"] if quoted else bare)
+        try:
+            parts.append(tomllib.loads(f"x = {quoted}")["x"] if quoted else bare)
+        except tomllib.TOMLDecodeError:
+            parts.clear()
+            break
     if not parts:
         raise ConfigError(
             f'found the key "{key}"', file=file, key=place, allowed="a key such as measure.records"
@@ -220,6 +232,8 @@ def _read_entries(file: Path, sheet: Worksheet, document: dict[str, Any]) -> Non
                 f'found "{section}"', file=file, key=f"{sheet.title}!A{number}", allowed=allowed
             )
         entries = document.setdefault(section, {})
+        if not isinstance(entries, dict):
+            raise _twice(file, f"{sheet.title}!A{number}", f"{section}, which is a value already")
         if len(row) < 2 or row[1] is None:
             continue
         found = {
@@ -229,4 +243,6 @@ def _read_entries(file: Path, sheet: Worksheet, document: dict[str, Any]) -> Non
         }
         whole = found.pop(WHOLE, None) if rows[0][2:3] == (WHOLE,) else None
         name = str(_value(file, f"{sheet.title}!B{number}", row[1]))
+        if name in entries:
+            raise _twice(file, f"{sheet.title}!B{number}", f"{section}.{name}, which is there already")
         entries[name] = found if whole is None else whole

@@ -100,6 +100,7 @@ class Console:
                 max_size=MOST_BYTES,
             )
         except OSError as error:
+            self._close()
             raise WorldError(
                 f"console: port {port}: {error}", allowed="another --port, or 0 for a free one"
             ) from None
@@ -118,7 +119,11 @@ class Console:
     def stop(self) -> None:
         """Ends all conversations."""
         self.server.shutdown()
+        self._close()
+
+    def _close(self) -> None:
         self.line.close()
+        self.to_hand.close()
 
     def _listen(self) -> None:
         """Takes what the run sends."""

@@ -92,8 +92,8 @@ class Network:
             producer_name="tcpsbed",
         )
         said = {
-            "period_ms": f"{self.period_ms:g}",
-            "horizons_ms": ",".join(f"{ms:g}" for ms in self.horizons_ms),
+            "period_ms": repr(float(self.period_ms)),
+            "horizons_ms": ",".join(repr(float(ms)) for ms in self.horizons_ms),
             "window": str(self.window),
         }
         onnx.helper.set_model_props(model, said)

@@ -77,14 +77,14 @@ def train(
     Raises
     ------
     DataError
-        If recordings differ in their period, or one is too short.
+        If recordings differ in their period, a horizon is no whole number of periods, or a recording is too short.
     """
     import numpy as np
 
     period_ms = recordings[0].period_ms
     if any(abs(found.period_ms - period_ms) > 1e-9 for found in recordings):
         raise DataError("found recordings at several rates", key="--rate", allowed="one rate for all")
-    steps = [round(ms / period_ms) for ms in plan.horizons_ms]
+    steps = [_steps(ms, period_ms) for ms in plan.horizons_ms]
     learned, kept = (_joined(recordings, plan, steps, late=late) for late in (False, True))
     draw = np.random.default_rng(plan.seed)
     linear = _least_squares(learned)
@@ -96,6 +96,15 @@ def train(
     }
     best = _adam(learned, kept, linear, weights, plan, draw, progress)
     return Network(period_ms, plan.horizons_ms, linear, **best)
+
+
+def _steps(horizon_ms: float, period_ms: float) -> int:
+    """Samples to a horizon, which are whole: the model has no others to guess."""
+    steps = round(horizon_ms / period_ms)
+    if steps < 1 or abs(steps * period_ms - horizon_ms) > 1e-6:
+        allowed = f"whole multiples of the recording's period, {period_ms:.9g} ms"
+        raise DataError(f"found {horizon_ms:.9g} ms", key="--horizons", allowed=allowed)
+    return steps
 
 
 def _joined(recordings: Sequence[Recorded], plan: Plan, steps: Sequence[int], *, late: bool) -> _Examples:

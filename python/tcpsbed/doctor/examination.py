@@ -69,7 +69,9 @@ def worlds() -> Iterator[Finding]:
     for name in registry.PAIRS:
         world = registry.named(name)
         lack = world.missing()
-        said = f"{world.hosting.what}; {world.network.what}"
+        instead = None if lack else world.hosting.fallback()
+        hosting = world.hosting.what if instead is None else f"by the fallback, {instead}"
+        said = f"{hosting}; {world.network.what}"
         yield Finding(name, lack is None, said, lack or "")
 
 

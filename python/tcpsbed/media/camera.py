@@ -13,6 +13,7 @@ display can compare what it shows with what was taken.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -35,8 +36,8 @@ STEP = 3
 """Picture elements that the test camera walks from frame to frame."""
 DISPARITY = 12
 """Picture elements between the two eyes of the test camera."""
-MOST_FRAMES = 100_000
-"""Most pictures of a video file."""
+MOST_BYTES = 1 << 30
+"""Most memory that the pictures of a video file take; of a longer one only the beginning is shown."""
 
 
 class Camera(Protocol):
@@ -129,16 +130,22 @@ class Clip:
             raise HookError(
                 f'found "{path}", but there is no such file; allowed: "test", a video file, module:Class'
             )
+        most = max(MOST_BYTES // (3 * width * height), 1)
         try:
             with av.open(str(path)) as file:
+                pictures = file.decode(video=0)
                 taken = [
                     frame.reformat(width=width, height=height, format="rgb24").to_ndarray()
-                    for frame, _ in zip(file.decode(video=0), range(MOST_FRAMES), strict=False)
+                    for _, frame in zip(range(most), pictures, strict=False)
                 ]
+                cut = next(pictures, None) is not None
         except (av.error.FFmpegError, IndexError, ValueError) as error:
             raise HookError(f"{path}: cannot be decoded ({error}); allowed: a file with pictures") from None
         if not taken:
             raise HookError(f"{path}: found no picture; allowed: a file with pictures")
+        if cut:
+            said = f"only its first {len(taken)} pictures are shown, which take {MOST_BYTES >> 20} MiB"
+            print(f"tcpsbed: {path}: {said}", file=sys.stderr)
         self.frames: list[Frame] = taken
         self.stereo = stereo
 

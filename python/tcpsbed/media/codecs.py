@@ -33,6 +33,8 @@ ENCODERS = {
 DECODERS = {"h264": "h264", "vp8": "vp8", "vp9": "vp9"}
 LEAST_QUALITY, MOST_QUALITY = 5, 95
 """Bounds of the quality of JPEG where it follows a bit rate."""
+LEAST_BPS = 50_000.0
+"""The least bit rate that an encoder is asked for."""
 
 
 class Codec(Protocol):

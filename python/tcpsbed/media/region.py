@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpsbed.errors import HookError
-from tcpsbed.media.codecs import Bytes, Codec, Frame, Jpeg
+from tcpsbed.media.codecs import LEAST_BPS, Bytes, Codec, Frame, Jpeg
 
 HEAD = struct.Struct("!BHHHHI")
 RAW = 1
@@ -29,8 +29,11 @@ CELL = 16
 class Regions:
     """A codec around another one that codes the background."""
 
-    def __init__(self, background: Codec, width: int, height: int, region: Mapping[str, Any]) -> None:
-        self.background = background
+    def __init__(
+        self, background: Codec, width: int, height: int, region: Mapping[str, Any], rate_hz: float
+    ) -> None:
+        self.background, self.rate_hz = background, rate_hz
+        self.inside_bytes = 0
         self.shape = (height, width)
         self.box = (int(region["x"]), int(region["y"]), int(region["width"]), int(region["height"]))
         self.every, self.raw = int(region["every"]), int(region["quality"]) == 100
@@ -46,6 +49,7 @@ class Regions:
         x, y, width, height = self.box
         part = frame[y : y + height, x : x + width]
         inside = part.tobytes() if self.raw else self.inside.encode(part)
+        self.inside_bytes = len(inside)
         around = bytes(self.background.encode(frame)) if self.count % self.every == 0 else b""
         self.count += 1
         return HEAD.pack(RAW if self.raw else 0, x, y, width, height, len(around)) + around + inside
@@ -78,8 +82,9 @@ class Regions:
         return data.reshape(height, width, 3)
 
     def aim(self, bitrate_bps: float) -> None:
-        """The background takes what the region leaves."""
-        self.background.aim(bitrate_bps)
+        """The background takes what the last region leaves, all that is left between two of its pictures at once."""
+        left_bps = bitrate_bps - 8.0 * self.inside_bytes * self.rate_hz
+        self.background.aim(max(left_bps * self.every, LEAST_BPS))
 
 
 class Tracker:

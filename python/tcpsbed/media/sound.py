@@ -37,6 +37,8 @@ Bytes = NDArray[np.uint8]
 
 TONE_HZ = 440.0
 LOUDEST = 12_000.0
+MOST_SILENCE_S = 60
+"""Longest silence that a wav file gets in one piece, whatever number a frame says that it has."""
 OPUS_MS = (2.5, 5.0, 10.0, 20.0)
 OPUS_HZ = (8_000, 12_000, 16_000, 24_000, 48_000)
 
@@ -243,7 +245,10 @@ class WavFile:
             self.file = wave.open(str(self.path), "wb")  # noqa: SIM115 - it stays open between frames
             self.file.setparams((self.channels, 2, self.hz, 0, "NONE", ""))
             self.next = index
-        for _ in range(min(index - self.next, self.hz)):
+        if index < self.next:  # it comes too late: its place is silence already
+            return
+        most = MOST_SILENCE_S * self.hz // max(len(samples), 1)
+        for _ in range(min(index - self.next, most)):
             self.file.writeframes(bytes(samples.nbytes))
         self.next = index + 1
         self.file.writeframes(samples.astype("<i2").tobytes())

@@ -18,9 +18,6 @@ from tcpsbed.media.camera import open_camera
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 
-LEAST_BPS = 50_000.0
-"""The least bit rate that an encoder is asked for."""
-
 
 def put(data: bytes | Bytes, y: Bytes) -> int:
     """Writes bytes to the front of `y`; tells how many."""
@@ -57,7 +54,9 @@ class PictureStage:
             p["bitrate_bps"],
             p["keyframe"],
         )
-        return made if p.get("region") is None else region.Regions(made, self.width, self.height, p["region"])
+        if p.get("region") is None:
+            return made
+        return region.Regions(made, self.width, self.height, p["region"], p["rate_hz"])
 
 
 class PictureCapture(PictureStage):
@@ -92,7 +91,7 @@ class PictureEncode(PictureStage):
     def __call__(self, t_ns: int, index: int, x: Bytes, other: Floats, y: Bytes) -> int:
         """Encodes a frame."""
         if self.params["follow"] and len(other):
-            self.coder.aim(float(np.clip(other[0], LEAST_BPS, self.params["bitrate_bps"])))
+            self.coder.aim(float(np.clip(other[0], codecs.LEAST_BPS, self.params["bitrate_bps"])))
         return put(self.coder.encode(x.reshape(self.height, self.width, 3)), y)
 
 

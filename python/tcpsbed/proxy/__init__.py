@@ -8,8 +8,21 @@
 
 from __future__ import annotations
 
-from tcpsbed.proxy.door import Door
-from tcpsbed.proxy.profile import Profile, load, shipped
-from tcpsbed.proxy.proxy import Proxy
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tcpsbed.proxy.door import Door
+    from tcpsbed.proxy.profile import Profile, load, shipped
+    from tcpsbed.proxy.proxy import Proxy
 
 __all__ = ["Door", "Profile", "Proxy", "load", "shipped"]
+
+_HOMES = {"Door": "door", "Profile": "profile", "load": "profile", "shipped": "profile", "Proxy": "proxy"}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a public name when it is first used: pytest loads this package with every test run, for its plugin."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from tcpsbed.reproduce.expected import TREE
 
-DATA = Path(os.environ.get("TCPSBED_DATA", TREE.parent / "shared" / "data"))
-"""The folder; without the variable, one beside the source tree."""
+_named = os.environ.get("TCPSBED_DATA")
+DATA = Path(_named) if _named else TREE / "data"
+"""The folder; without the variable, `data` in the source tree."""
 
 
 def absent(what: str) -> str:

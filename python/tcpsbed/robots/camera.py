@@ -39,7 +39,7 @@ READY_S = 50.0
 
 
 class CameraSource:
-    """An iterator over (t_ns, picture), with the moments of the state that each picture shows.
+    """An iterator over (t_ns, picture), the newest picture each time, with the moments of the state that each picture shows.
 
     Parameters
     ----------
@@ -75,6 +75,7 @@ class CameraSource:
     ) -> None:
         self.width, self.height = width * len(cameras), height
         self._bytes, self._asks = self.width * height * 3, rate_hz is None
+        self._unread = b""
         pictures = os.memfd_create("tcpsbed-pictures")
         try:
             os.ftruncate(pictures, RING * self._bytes)
@@ -115,6 +116,11 @@ class CameraSource:
                 self._child.stdin.write("next\n")
                 self._child.stdin.flush()
         said = self._hear(None)
+        while not self._asks and self._more():
+            newer = self._hear(None)
+            if "t_ns" not in newer:  # it ended: the next call says so
+                break
+            said = newer
         if "t_ns" not in said:
             raise StopIteration
         start = said["picture"] % RING * self._bytes
@@ -134,13 +140,21 @@ class CameraSource:
 
     def _hear(self, seconds: float | None) -> dict[str, Any]:
         assert self._child.stdout is not None
-        if seconds is not None and not select.select([self._child.stdout], [], [], seconds)[0]:
-            return {"error": f"the process that draws said nothing for {seconds:g} s"}
-        line = self._child.stdout.readline()
-        if not line:
-            return {"error": f"the process that draws ended (status {self._child.wait()})"}
+        while b"\n" not in self._unread:
+            if not select.select([self._child.stdout], [], [], seconds)[0]:
+                return {"error": f"the process that draws said nothing for {seconds:g} s"}
+            came = os.read(self._child.stdout.fileno(), 1 << 16)
+            if not came:
+                return {"error": f"the process that draws ended (status {self._child.wait()})"}
+            self._unread += came
+        line, _, self._unread = self._unread.partition(b"\n")
         said: dict[str, Any] = json.loads(line)
         return said
+
+    def _more(self) -> bool:
+        """Whether there is another line already."""
+        assert self._child.stdout is not None
+        return b"\n" in self._unread or bool(select.select([self._child.stdout], [], [], 0)[0])
 
 
 class RobotCamera:

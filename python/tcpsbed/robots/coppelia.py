@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Values = NDArray[np.float64]
 
 MOST_STEPS = 100
-"""Steps that one call takes at most, so that a late call ends."""
+"""Steps that one call takes at most in real time, so that a late call ends; the rest is caught up with later."""
 
 
 class CoppeliaSim:
@@ -45,6 +45,8 @@ class CoppeliaSim:
     """
 
     own_process = True
+    may_lag = False
+    """Whether a call may leave steps to the next ones; set in the process of its own, on the machine's clock."""
 
     def __init__(
         self,
@@ -80,8 +82,8 @@ class CoppeliaSim:
         if all(map(math.isfinite, wanted)):
             self._goal = wanted
         behind = int((t_ns - self._begin_ns) / (self._step_s * 1e9) + 1e-9) - self._steps
-        self._steps += max(behind, 0)
-        for _ in range(min(behind, MOST_STEPS)):
+        for _ in range(min(behind, MOST_STEPS) if self.may_lag else behind):
+            self._steps += 1
             self._go()
         values = [*self._positions, *self._forces]
         n = min(len(values), len(sense))

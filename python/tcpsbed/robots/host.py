@@ -200,6 +200,8 @@ def main() -> None:
     except TcpsbedError as error:
         tell(line, error=str(error))
         return
+    if hasattr(robot, "may_lag"):
+        robot.may_lag = True
     prompt()
     period_ns = int(getattr(robot, "tick_ns", PERIOD_NS))
     try:

@@ -4,30 +4,30 @@
  orchestrator ◄─ ssh: JSON lines ─► agent ◄─ JSON lines ─► tcpsbed node …
                                       └── rings of rows ──┘
 ```
-Every message has an `op`. In: `hello`, `clock`, `files`, `launch`, `to` (a line for a node), `rings`, `beat`. Out: answers
-of the same names, `from` (a line of a node; `null` at its end), `rows`, `beat` twice a second. Where the orchestrator
-is silent or gone, everything here ends.
+Every message has an `op`. In: `hello`, `clock`, `file` (a piece of one), `files` (that was all), `launch`, `to` (a line for
+a node), `rings`, `beat`. Out: answers of the same names, `from` (a line of a node; `null` at its end), `rows`, `beat` twice
+a second. Where the orchestrator is silent or gone, everything here ends.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
 import os
 import platform
 import queue
 import sys
-import tarfile
 import tempfile
 import threading
 import time
-from contextlib import ExitStack
-from pathlib import Path
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tcpsbed import _tcps
+from tcpsbed.errors import WorldError
 from tcpsbed.worlds.process import Process
 from tcpsbed.worlds.rows import RingDrain
 
@@ -58,13 +58,9 @@ class Agent:
     def serve(self) -> None:
         """Answers until the input ends or keeps silent."""
         lines: queue.Queue[str | None] = queue.Queue()
-        threading.Thread(target=_read, args=(lines,), daemon=True).start()
-        beaten = 0.0
+        threading.Thread(target=self._read, args=(lines,), daemon=True).start()
+        threading.Thread(target=self._live, daemon=True).start()
         while time.monotonic() - self.heard < ORPHAN_S:
-            now = time.monotonic()
-            if now - beaten > BEAT_S:
-                beaten = now
-                self.say("beat")
             self._drain()
             try:
                 line = lines.get(timeout=DRAIN_S)
@@ -72,9 +68,21 @@ class Agent:
                 continue
             if line is None:
                 return
-            self.heard = time.monotonic()
             message = json.loads(line)
             getattr(self, f"_{message.pop('op')}")(**message)
+
+    def _read(self, lines: queue.Queue[str | None]) -> None:
+        for line in sys.stdin:
+            self.heard = time.monotonic()
+            lines.put(line)
+        lines.put(None)
+
+    def _live(self) -> None:
+        """Sends signs of life, whatever a node that takes no line does to the other thread."""
+        with suppress(BrokenPipeError):
+            while True:
+                self.say("beat")
+                time.sleep(BEAT_S)
 
     def end(self) -> None:
         """Ends all processes; what they recorded goes out first."""
@@ -96,11 +104,19 @@ class Agent:
     def _clock(self, number: int) -> None:
         self.say("clock", number=number, monotonic_ns=_tcps.monotonic_ns())
 
-    def _files(self, tar: str) -> None:
-        """Unpacks files below a folder of this run; a hash over what lies there then says whether they are whole."""
-        with tarfile.open(fileobj=io.BytesIO(base64.b64decode(tar))) as packed:
-            packed.extractall(self.root, filter="data")
-        self.say("files", root=str(self.root), sha256=digest(self.root))
+    def _file(self, path: str, piece: str) -> None:
+        """Appends a piece to a file below a folder of this run."""
+        name = PurePosixPath(path)
+        if name.is_absolute() or ".." in name.parts:
+            raise WorldError(f'found the file "{path}"', allowed="a path below the folder of the run")
+        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        with (self.root / name).open("ab") as file:
+            file.write(base64.b64decode(piece))
+
+    def _files(self) -> None:
+        """Says a hash over all files that came, so that they are known to be whole."""
+        found = {str(path.relative_to(self.root)): path for path in self.root.rglob("*") if path.is_file()}
+        self.say("files", root=str(self.root), sha256=digest(found))
 
     def _launch(self, name: str) -> None:
         process = Process(name, self.memory / name)
@@ -124,20 +140,14 @@ class Agent:
         self.say("lost", rows=sum(drain.lost() for drain in self.drains.values()))
 
 
-def digest(root: Path) -> str:
-    """A hash over the names and contents of all files below a folder."""
+def digest(files: Mapping[str, Path]) -> str:
+    """A hash over the names and contents of files."""
     found = hashlib.sha256()
-    for path in sorted(place for place in root.rglob("*") if place.is_file()):
-        content = path.read_bytes()
-        found.update(f"{path.relative_to(root)}\n{len(content)}\n".encode())
+    for name in sorted(files):
+        content = files[name].read_bytes()
+        found.update(f"{name}\n{len(content)}\n".encode())
         found.update(content)
     return found.hexdigest()
-
-
-def _read(lines: queue.Queue[str | None]) -> None:
-    for line in sys.stdin:
-        lines.put(line)
-    lines.put(None)
 
 
 def main() -> int:

@@ -17,7 +17,7 @@ import tempfile
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tcpsbed.errors import DataError, WorldError
 from tcpsbed.worlds.local import Namespaces
@@ -41,14 +41,23 @@ class Containers(Namespaces):
 
     name: ClassVar[str] = "containers"
     what: ClassVar[str] = "a container a node, by Podman or Docker"
+    instead: str | None = None
+
+    @classmethod
+    def fallback(cls) -> str | None:
+        """Plain network namespaces, where there is no engine or no image."""
+        lack = lacking()
+        return None if lack is None else f"plain network namespaces: {lack}"
+
+    def told(self) -> dict[str, Any]:
+        """What stood in for containers, where something did."""
+        return super().told() | ({} if self.instead is None else {"fallback": self.instead})
 
     def launch(self) -> list[Talk]:
         """Starts a container a node, or a process in a namespace where there is no engine or no image."""
-        command, lack = engine(), lacking()
-        if command is None or lack is not None:
-            print(
-                f"tcpsbed: no containers here: {lack}; nodes run in plain network namespaces", file=sys.stderr
-            )
+        command, self.instead = engine(), self.fallback()
+        if command is None or self.instead is not None:
+            print(f"tcpsbed: no containers here; instead {self.instead}", file=sys.stderr)
             return super().launch()
         self.job.plan["real"]["network"] = "namespaces"
         self.started: list[Talk] = []

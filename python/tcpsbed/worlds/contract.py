@@ -90,6 +90,11 @@ class Hosting(ABC):
         """What it knows about itself at the end of a run, for `result.json`."""
         return {}
 
+    @classmethod
+    def fallback(cls) -> str | None:
+        """What stands in on this machine for what it is named after, and why; `None` if nothing does."""
+        return None
+
     def addresses(self) -> list[str]:
         """The IP address of each node's sockets; none at all where the plan's own rule holds (loopback, namespaces)."""
         return []

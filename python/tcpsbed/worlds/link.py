@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
+import os
 import queue
 import subprocess
 import sys
-import tarfile
-import tempfile
 import threading
 import time
 from collections.abc import Iterable
@@ -21,12 +19,16 @@ from tcpsbed import _tcps
 from tcpsbed.config.model.place import Host
 from tcpsbed.errors import WorldError
 from tcpsbed.worlds.agent import BEAT_S, digest
-from tcpsbed.worlds.process import Talk
+from tcpsbed.worlds.process import Talk, heard
 
 SILENT_S = 1.6
 """Silence after which a host is taken for dead: three signs of life are missing."""
 ANSWER_S = 30.0
 """Longest time that a host may take to answer before the run."""
+PIECE = 1 << 17
+"""Bytes of a file in one message, so that none keeps the line for long."""
+OUTPUTS = ("speaker", "archive", "publish", "state")
+"""Keys whose files are written during the run."""
 EXCHANGES = 30
 """Readings of a host's clock; the one with the shortest round trip counts (Cristian 1989)."""
 VERSION = _tcps.version()
@@ -83,7 +85,7 @@ class Link:
             return [sys.executable, "-m", "tcpsbed", "agent"]
         target = host.address if host.user is None else f"{host.user}@{host.address}"
         port = [] if host.port is None else ["-p", str(host.port)]
-        return ["ssh", *OPTIONS, *port, *host.options, target, f"{host.python} -m tcpsbed agent"]
+        return ["ssh", *OPTIONS, *port, *host.options, "--", target, f"{host.python} -m tcpsbed agent"]
 
     # -- what comes ---------------------------------------------------------------------------------------------
 
@@ -91,11 +93,14 @@ class Link:
         assert self.child.stdout is not None
         for line in self.child.stdout:
             self.heard = time.monotonic()
+            message = heard(line)
             try:
-                message = json.loads(line)
-                self._take(message.pop("op"), message)
-            except (ValueError, KeyError):
-                self.words.append(line)
+                if message is not None:
+                    self._take(message.pop("op"), message)
+                    continue
+            except KeyError:
+                pass
+            self.words.append(line)
         with suppress(subprocess.TimeoutExpired):
             self.child.wait(1)
         said = "".join(self.words).strip().splitlines()
@@ -218,16 +223,13 @@ class Link:
         WorldError
             If what came is not what was sent.
         """
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w") as tar, tempfile.TemporaryDirectory() as folder:
-            for path in sorted(files):
-                tar.add(path, arcname=str(path).lstrip("/"))
-            tar.close()
-            packed.seek(0)
-            with tarfile.open(fileobj=packed) as again:
-                again.extractall(folder, filter="data")
-            wanted = digest(Path(folder))
-        answer = self.ask("files", tar=base64.b64encode(packed.getvalue()).decode("ascii"))
+        sent = {os.path.normpath(path).lstrip("/"): path for path in files}
+        for name, path in sent.items():
+            content = path.read_bytes()
+            for begin in range(0, max(len(content), 1), PIECE):
+                piece = base64.b64encode(content[begin : begin + PIECE]).decode("ascii")
+                self.say("file", path=name, piece=piece)
+        wanted, answer = digest(sent), self.ask("files")
         if answer["sha256"] != wanted:
             raise WorldError(
                 f"host {self.name}: files came damaged (hash {answer['sha256'][:12]}, sent {wanted[:12]})"
@@ -279,29 +281,28 @@ class Remote(Talk):
         """Its host ends it when it is let go."""
 
 
-def files_of(content: Any) -> set[Path]:
-    """The files that a plan names by absolute paths."""
+def files_of(content: Any, key: str = "") -> set[Path]:
+    """The files that a plan names by absolute paths and that are read."""
     if isinstance(content, dict):
-        return set().union(*map(files_of, content.values()))
+        return set().union(*(files_of(value, key) for key, value in content.items()))
     if isinstance(content, list):
-        return (
-            set() if content and isinstance(content[0], int | float) else set().union(*map(files_of, content))
-        )
-    path = _path(content)
+        numbers = bool(content) and isinstance(content[0], int | float)
+        return set() if numbers else set().union(*(files_of(value, key) for value in content))
+    path = _path(content, key)
     return set() if path is None else {path}
 
 
-def _path(content: Any) -> Path | None:
+def _path(content: Any, key: str) -> Path | None:
     if not isinstance(content, str) or not content.startswith("/"):
         return None
-    path = Path(content.partition(":")[0])
-    return path if path.is_file() else None
+    name, code, _ = content.partition(":")
+    return Path(name) if Path(name).is_file() and (code or key not in OUTPUTS) else None
 
 
-def _moved(content: Any, root: str) -> Any:
+def _moved(content: Any, root: str, key: str = "") -> Any:
     """The content with the paths of its files below another folder."""
     if isinstance(content, dict):
-        return {key: _moved(value, root) for key, value in content.items()}
+        return {key: _moved(value, root, key) for key, value in content.items()}
     if isinstance(content, list):
-        return [_moved(value, root) for value in content]
-    return content if _path(content) is None else f"{root}{content}"
+        return [_moved(value, root, key) for value in content]
+    return content if _path(content, key) is None else f"{root}{os.path.normpath(content)}"

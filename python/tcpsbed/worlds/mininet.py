@@ -140,11 +140,11 @@ class Box:
         )
         try:
             answer = self._ask(wanted)
+            self.wrong: list[str] = answer["wrong"]
+            self.pids = [self._outside(pid) for pid in answer["pids"]]
         except BaseException:
             self.end()
             raise
-        self.wrong: list[str] = answer["wrong"]
-        self.pids = [self._outside(pid) for pid in answer["pids"]]
 
     def _ask(self, wanted: dict[str, Any]) -> dict[str, Any]:
         assert self.child.stdin is not None and self.child.stdout is not None
@@ -170,10 +170,9 @@ class Box:
         """The number that a process of the box has outside of it."""
         for place in Path("/proc").glob("[0-9]*/status"):
             with suppress(OSError):
-                numbers = next(
-                    line.split()[1:] for line in place.read_text().splitlines() if line.startswith("NSpid:")
-                )
-                if numbers[-1] == str(pid) and len(numbers) > 1 and self._inside(int(numbers[0])):
+                lines = place.read_text().splitlines()
+                numbers = next((line.split()[1:] for line in lines if line.startswith("NSpid:")), [])
+                if len(numbers) > 1 and numbers[-1] == str(pid) and self._inside(int(numbers[0])):
                     return int(numbers[0])
         raise WorldError(f"Mininet: its host with process {pid} is gone")
 

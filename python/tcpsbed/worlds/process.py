@@ -68,6 +68,15 @@ class Talk(ABC):
         return answer
 
 
+def heard(line: str) -> dict[str, Any] | None:
+    """A message of the control protocol; `None` if the line is something else that somebody printed."""
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return None
+    return message if isinstance(message, dict) and "op" in message else None
+
+
 class Process(Talk):
     """A process on this computer.
 
@@ -97,10 +106,11 @@ class Process(Talk):
     def _listen(self) -> None:
         assert self.child.stdout is not None
         for line in self.child.stdout:
-            try:
-                self.answers.put(json.loads(line))
-            except ValueError:
+            message = heard(line)
+            if message is None:
                 self.words.append(line)
+            else:
+                self.answers.put(message)
         self.answers.put(None)
 
     def _overhear(self) -> None:

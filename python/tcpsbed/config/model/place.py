@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
-from pydantic import Field, StrictBool, StrictInt
+from pydantic import AfterValidator, Field, StrictBool, StrictInt
 
 from tcpsbed.config.model.code import Robot
 from tcpsbed.config.model.link import LinkSettings
 from tcpsbed.config.model.span import Span
 from tcpsbed.config.model.table import AnyNames, Name, Table
-from tcpsbed.config.units import Drift, Duration, Offset, Period, PositiveDuration
+from tcpsbed.config.units import Drift, Duration, Offset, Period, PositiveDuration, refuse, shown
 
 ComponentKind = Literal[
     "tactile-operator",
@@ -29,6 +29,16 @@ ComponentKind = Literal[
 ]
 KINDS: tuple[str, ...] = get_args(ComponentKind)
 """The kinds of components."""
+
+
+def _no_option(text: str) -> str:
+    if not text or text.startswith("-"):
+        raise refuse(f"found {shown(text)}", "a name that does not begin with -")
+    return text
+
+
+SshName = Annotated[str, AfterValidator(_no_option)]
+"""What ssh takes for a name, not for an option of its own."""
 
 
 class Component(Table):
@@ -97,9 +107,9 @@ class Node(Table):
 class Host(Table):
     """A computer that `--world hosts` reaches by ssh."""
 
-    address: str
+    address: SshName
     """Where ssh finds it (a name, an address, an alias of its configuration); "localhost" is this computer."""
-    user: str | None = None
+    user: SshName | None = None
     """Who logs in; absent: as ssh decides."""
     port: StrictInt | None = Field(None, ge=1, le=65535)
     """The port of its ssh server; absent: as ssh decides."""

@@ -48,7 +48,7 @@ PACKAGES = {
     "sweep": ["tcpsbed", "report"],
     "reproduce": ["tcpsbed", "report", "control", "media"],
     "control": ["tcpsbed", "report"],
-    "qos": ["tcpsbed", "report"],
+    "qos": ["tcpsbed", "report", "control"],
     "proxy": ["analysis", "report"],
     "console": ["media"],
     "cli": ["sweep", "reproduce", "control", "qos", "console", "proxy"],

@@ -145,3 +145,19 @@ def test_offsets_part_delay_from_error():
     same = offsets(signal, signal, 1.0)
     assert (same.time_ms, same.value) == (0, 0)
     assert math.isnan(offsets([], [], 1.0).value)
+
+
+def test_every_step_rises_alike_and_the_largest_shows_the_network_most():
+    """[PROTOCOLS 6.2] Gains in proportion to c: the same rise time; h itself grows by 1 - 1/c of what the step does."""
+    limits = Limits(overshoot=20.0, undershoot=20.0)
+    found = [
+        tuning.tune(tuning.Network(10.0), goal="sensitivity", limits=limits, c=c, runs=40)
+        for c in (1.5, 2.0, 4.0)
+    ]
+    tuned = [one for one in found if one is not None]
+    assert len(tuned) == 3
+    for one in tuned:
+        assert one.kp / one.c == pytest.approx(tuned[0].kp / 1.5) and one.rise_ms == pytest.approx(tuned[0].rise_ms)
+        assert one.growth == pytest.approx(tuned[0].per_ms * (1 - 1 / one.c), rel=1e-6)
+    assert tuning.best(tuned, "sensitivity") is tuned[2]
+    assert tuning.best([], "rise") is None

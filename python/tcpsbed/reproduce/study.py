@@ -124,7 +124,7 @@ class Study:
     def run(
         self, scenario: str, settings: Sequence[str], read: Callable[[Run], T], world: str = "virtual"
     ) -> T:
-        """Runs a scenario of the tree in virtual time and reads something off it; the run folder goes away.
+        """Runs a scenario of the tree and reads something off it; the run folder goes away.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class Study:
         read
             Called with the finished run.
         world
-            A world with a simulated clock.
+            Where: with a simulated clock, or `real`, alone.
         """
         from tcpsbed import config, session
         from tcpsbed.analysis import Run

@@ -71,7 +71,9 @@ def judged(folder: Path) -> tuple[float, int]:
     out = signals.read(folder, "ss-com.exit", "kinematic")
     t_ms, where, state = out.t_ns / 1e6, out.values[:, 0], out.values[:, 1]
     assert np.isfinite(where).all()
-    assert np.abs(np.diff(where)).max() <= SPEED * PERIOD_MS * 1e-3 + 1e-12, "never farther than in one period"
+    assert np.abs(np.diff(where)).max() <= SPEED * PERIOD_MS * 1e-3 + 1e-12, (
+        "never farther than in one period"
+    )
     newest = np.maximum.accumulate(came.numbers)
     good_ms = came.t_ns[np.diff(newest, prepend=-1) > 0] / 1e6
     age = t_ms - good_ms[np.maximum(np.searchsorted(good_ms, t_ms, side="right") - 1, 0)]

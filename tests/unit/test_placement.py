@@ -75,7 +75,8 @@ def test_a_hold_before_the_lossy_mile_beats_one_behind_it(line: Path) -> None:
     assert host.rms == pytest.approx(without.rms, rel=0.1), "what was lost cannot be held"
     assert before.age_ms < host.age_ms - 3 and before.age_max_ms < host.age_max_ms
     assert before.packets_per_s == pytest.approx(1000, rel=0.05)
-    assert host.packets_per_s == without.packets_per_s == pytest.approx(100, rel=0.1)
+    for one in (host, without):
+        assert one.packets_per_s == pytest.approx(100, rel=0.05)
 
 
 def test_the_way_by_echo_points_holds_what_the_edge_takes(line: Path) -> None:
@@ -158,16 +159,19 @@ def test_without_links_there_is_no_last_mile(line: Path) -> None:
 
 
 def test_a_hook_that_gives_nonsense_is_told(line: Path, tmp_path: Path) -> None:
-    """Values that are no numbers leave no error to compare; a hook that raises is counted."""
+    """Values that are no numbers leave no error to compare; a hook that raises ends it with its own words."""
     (tmp_path / "bad.py").write_text(
         "class Nan:\n    def __call__(self, t_ns, index, x, other, y):\n        y[0] = float('nan')\n        return 1\n"
         "class Raises:\n    def __call__(self, t_ns, index, x, other, y):\n        raise ValueError('no idea')\n"
     )
-    for name, wanted in (("Nan", "–"), ("Raises", "FAILED: the hook in")):
+    for name, status, wanted in (
+        ("Nan", 0, "–"),
+        ("Raises", 2, "Raises at ss-ei (kinematic): ValueError: no idea"),
+    ):
         done = CliRunner().invoke(
             app, ["predict", "place", str(line), "--set", f'hooks.hold.run="./bad.py:{name}"']
         )
-        assert done.exit_code == 0 and wanted in done.output, done.output
+        assert done.exit_code == status and wanted in done.output, done.output
         assert "Traceback" not in done.output
 
 

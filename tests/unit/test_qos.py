@@ -80,7 +80,7 @@ def test_what_is_no_profile_is_refused_with_its_place(text, wanted):
 
 
 def test_names_flows_and_numbers_that_are_not_there_are_refused():
-    with pytest.raises(DataError, match="allowed: 3gpp-tactile"):
+    with pytest.raises(DataError, match="allowed: 3gpp-multimodal"):
         profile.load("nothing")
     with pytest.raises(DataError, match="profile lip-sync"):
         passed("lip-sync", haptic=flow(1))

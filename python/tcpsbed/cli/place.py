@@ -12,6 +12,7 @@ import typer
 
 from tcpsbed.cli.options import AnyWhere, Duration, File, Quiet, Seed, Sets, overrides
 from tcpsbed.cli.progress import Progress
+from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
     from tcpsbed.control.placement import Comparison, Placed
@@ -20,14 +21,14 @@ HELP = """Run a scenario with its edge predictor at several places: error, age a
 
 \b
 Examples:
-  tcpsbed predict place scenarios/edge-placement.toml --figure places.svg
+  tcpsbed predict place scenarios/edge-placement.toml --values 0,1,2 --figure places.svg
   tcpsbed predict place scenarios/polachan-gripper-hold.toml --world real --duration "10 s"
   tcpsbed predict place my.toml --places edge,field --set 'hooks.guess.run="kalman_velocity"'
 
 The edge component is the ss-ei or ms-ei at which a predict hook runs; compared are its host (the node of the component
 that it serves), one hop before it, and where the scenario has it. The error is between the values that stand at the next
-component and those that were meant at that moment. Echo points measure the way to it and what the edge itself takes;
-in virtual time a hook takes what hooks.NAME.cost or a calibration says.
+component and those that were meant at that moment. The way to there, and what the edge itself takes of it, are measured
+at the echo points; in virtual time a hook takes what hooks.NAME.cost or a calibration says.
 """
 
 
@@ -40,6 +41,12 @@ def place(
     places: Annotated[
         str | None,
         typer.Option("--places", metavar="NODE,...", help="Nodes or routers to compare.", show_default=False),
+    ] = None,
+    counted: Annotated[
+        str | None,
+        typer.Option(
+            "--values", metavar="N,...", help="Which values count [default: all].", show_default=False
+        ),
     ] = None,
     world: AnyWhere = "virtual",
     figure: Annotated[
@@ -66,6 +73,7 @@ def place(
             overrides(sets, seed, duration),
             hook=hook,
             nodes=values.parts(places),
+            chosen=_numbers(values.parts(counted)),
             world=world,
             progress=bar,
         )
@@ -81,6 +89,12 @@ def place(
         print(_table(found, f"{file.stem} · {world}"), *_remarks(found, world), sep="\n")
         if figure is not None:
             print(f"figure: {figure}")
+
+
+def _numbers(texts: list[str]) -> list[int]:
+    if not all(text.isdigit() for text in texts):
+        raise ConfigError(f'found "{", ".join(texts)}"', key="--values", allowed='numbers such as "0,1,2"')
+    return [int(text) for text in texts]
 
 
 def _document(found: Comparison, world: str) -> object:
@@ -139,8 +153,6 @@ def _remarks(found: Comparison, world: str) -> Iterator[str]:
 
 def _warnings(one: Placed) -> Iterator[str]:
     where = one.place if one.node is None else f"{one.place} ({one.node})"
-    if one.failures:
-        yield f"FAILED: the hook in {one.failures} calls, {where}"
     if one.disturbed:
         yield f"DISTURBED: {where}: {one.disturbed[0]}" + (
             f", and {len(one.disturbed) - 1} more" if len(one.disturbed) > 1 else ""

@@ -50,7 +50,9 @@ Columns = Annotated[
 ]
 Rate = Annotated[
     str | None,
-    typer.Option("--rate", metavar="FREQUENCY", help="Samples a second [default: 1 kHz].", show_default=False),
+    typer.Option(
+        "--rate", metavar="FREQUENCY", help="Samples a second [default: 1 kHz].", show_default=False
+    ),
 ]
 Horizons = Annotated[str, typer.Option("--horizons", metavar="TIME,...", help="How far ahead it guesses.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the scores as JSON, and nothing else.")]

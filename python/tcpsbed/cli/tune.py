@@ -29,7 +29,8 @@ Examples:
   tcpsbed tune --rtt "10 ms" --for sensitivity --c 1.5,2,4 --overshoot 20 --nyquist loop.svg
 
 The gains give the shortest mean rise time, or the steepest growth of the overshoot with the round trip (to make changes
-of the network visible), among those for which 95 % of runs keep the limits; of several steps the one that serves it best. QoC (testbed) is log10(1 ms / rise time).
+of the network visible), among those for which 95 % of runs keep the limits; of several steps the one that serves it best.
+QoC (testbed) is log10(1 ms / rise time).
 """
 
 
@@ -77,19 +78,18 @@ def tune(
     network = tuning.Network(rtt_ms, period_ms, bursty(share, bursts))
     steps, limits = _steps(c), Limits(overshoot=overshoot, undershoot=undershoot)
     bar = Progress("tuning", quiet=quiet or as_json)
+    every: list[Tuned | None] = []
     try:
-        every = [
-            tuning.tune(
-                network,
-                goal=goal.value,
-                limits=limits,
-                c=one,
-                runs=runs,
-                seed=seed,
-                progress=lambda done, n=number: bar((n + done) / len(steps)),
+        for one in steps:
+
+            def tell(done: float, before: int = len(every)) -> None:
+                bar((before + done) / len(steps))
+
+            every.append(
+                tuning.tune(
+                    network, goal=goal.value, limits=limits, c=one, runs=runs, seed=seed, progress=tell
+                )
             )
-            for number, one in enumerate(steps)
-        ]
     finally:
         bar.clear()
     tuned = [one for one in every if one is not None]
@@ -102,7 +102,9 @@ def tune(
     spare = theory.margins(loop)
     if nyquist is not None:
         _draw(loop, spare, nyquist)
-    _tell(found, tuned, spare, theory.delay_of_drops_ms(share, period_ms), nyquist, as_json=as_json, quiet=quiet)
+    _tell(
+        found, tuned, spare, theory.delay_of_drops_ms(share, period_ms), nyquist, as_json=as_json, quiet=quiet
+    )
 
 
 def _steps(text: str) -> list[float]:
@@ -114,7 +116,9 @@ def _steps(text: str) -> list[float]:
     except ValueError:
         steps = []
     if not steps or not all(1.01 <= step <= tuning.MOST_C for step in steps):
-        allowed = f"numbers of 1.01 to {tuning.MOST_C:g}, such as 1.5,2,4: the controller's integral goes to c"
+        allowed = (
+            f"numbers of 1.01 to {tuning.MOST_C:g}, such as 1.5,2,4: the controller's integral goes to c"
+        )
         raise ConfigError(f'found "{text}"', key="--c", allowed=allowed)
     return steps
 

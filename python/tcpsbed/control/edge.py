@@ -22,8 +22,6 @@ EDGES = ("ss-ei", "ms-ei")
 """Kinds of components that may be moved: all they do is predict."""
 CHANGING = ("decode", "kinematics", "inverse_kinematics", "sense", "feedback", "predict")
 """Steps after which values are others."""
-ECHO = "10 ms"
-"""Time between echo commands."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +68,9 @@ class Edge:
     alone: bool
 
     @property
-    def points(self) -> list[str]:
-        """The echo points: entry and exit of the edge, and where what it gives out comes to."""
-        return [f"{self.component}.entry", f"{self.component}.exit", f"{self.next}.entry"]
+    def end(self) -> str:
+        """The point to which what it gives out comes."""
+        return f"{self.next}.entry"
 
 
 def find(scenario: config.Scenario, hook: str | None = None) -> Edge:
@@ -169,22 +167,21 @@ def _unchanged(path: Sequence[Mapping[str, Any]], place: int) -> int:
 
 
 def moved(file: Path, sets: Sequence[str], edge: Edge, node: str | None) -> config.Scenario:
-    """The scenario with its edge at a node or a router, or without the hook; it measures errors and echo points.
+    """The scenario with its edge at a node or a router, or without the hook; it records values at both ends.
 
     A component needs a computer: at a router the edge gets one of its own, joined by a link that takes no time.
     """
     at, joined = node or edge.host, []
     if at in edge.routers:
         at, joined = f"{node}-edge", [f'nodes."{node}-edge".at={json.dumps(node)}']
-    probe = f"flow = {json.dumps(edge.flow)}, points = {json.dumps(edge.points)}, period = {json.dumps(ECHO)}"
     origin = config.tables(
         file,
         [
             *sets,
             *joined,
             f"components.{edge.component}.node={json.dumps(at)}",
-            f"measure.echo=[{{{probe}}}]",
-            f"measure.signals={json.dumps([edge.meant, edge.points[-1]])}",
+            'measure.records="samples"',
+            f"measure.signals={json.dumps([edge.meant, edge.end])}",
         ],
     )
     if node is None:

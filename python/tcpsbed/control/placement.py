@@ -4,7 +4,8 @@
 error(t) = what stands at the entry of the next component at t - what was meant at t
          = what is held from the samples that came there       - what is held from the samples as they were made
 ```
-The way to that entry is measured by echo points, and with it what the edge itself takes of it.
+Rows of the echo points say when a sample was at the edge and when the first output made of it came to the next component:
+they are joined by the numbers of samples, so that nothing is added to what is measured.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 WITHOUT, HOST, BEFORE = "without", "at its host", "one hop before"
 LEARNING_MS = 500.0
 """Time at the beginning in which nothing counts."""
-SENT = 1 + KINDS.index("sent")
+SENT, DELIVERED, ENTER, EXIT, RENUMBERED = (
+    1 + KINDS.index(kind) for kind in ("sent", "delivered", "enter", "exit", "renumbered")
+)
 
 
 @dataclass(frozen=True)
@@ -64,13 +67,12 @@ class Placed:
     age_ms, age_max_ms : float
         Age of the newest sample that the flow's receiver has, over time.
     delay_ms, delay_p99_ms : float
-        Way of an echo command to the entry of the next component, median and 99th percentile.
+        From the making of a sample to the first output made of it at the entry of the next component, median and 99th
+        percentile; of samples of which none came nothing is known.
     own_ms : float
         Of that between entry and exit of the edge, the mean.
     packets_per_s : float
         Packets that the last mile was given.
-    failures : int
-        Calls of the hook that failed.
     disturbed : tuple of str
         What disturbed the run.
     came : Course
@@ -87,7 +89,6 @@ class Placed:
     delay_p99_ms: float
     own_ms: float
     packets_per_s: float
-    failures: int
     disturbed: tuple[str, ...]
     came: Course
 
@@ -98,11 +99,12 @@ class Placed:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The edge, what was meant over time, and the places, the scenario without the hook first."""
+    """The edge, what was meant over time, the places, the scenario without the hook first, and the values that count."""
 
     edge: Edge
     meant: Course
     places: list[Placed]
+    chosen: tuple[int, ...]
 
     @property
     def best(self) -> Placed | None:
@@ -116,6 +118,8 @@ class _Run:
     summary: dict[str, Any]
     meant: Course
     came: Course
+    way_ms: NDArray[np.float64]
+    own_ms: NDArray[np.float64]
 
 
 # [PROTOCOLS 6.3] the same scenario with the edge at each place
@@ -125,6 +129,7 @@ def compare(
     *,
     hook: str | None = None,
     nodes: Sequence[str] = (),
+    chosen: Sequence[int] = (),
     world: str = "virtual",
     progress: Callable[[float], object] = lambda _: None,
 ) -> Comparison:
@@ -140,6 +145,8 @@ def compare(
         The `predict` hook; absent: the only one at an edge component.
     nodes
         Nodes and routers where the edge is to stand; empty: its host, one hop before it, and where it is.
+    chosen
+        Numbers of the values that count; empty: all.
     world
         Where it runs.
     progress
@@ -155,23 +162,28 @@ def compare(
     scenario = config.load(file, sets)
     if scenario.duration_ns / 1e6 < 2 * LEARNING_MS:
         found = f"found {scenario.duration_ns / 1e9:g} s"
-        raise scenario.error(("duration",), found, f"{2 * LEARNING_MS / 1e3:g} s or more: the first half second is left out")
+        raise scenario.error(
+            ("duration",), found, f"{2 * LEARNING_MS / 1e3:g} s or more: the first half second is left out"
+        )
     edge = find(scenario, hook)
     for node in nodes:
         if node not in (*edge.nodes, *edge.routers):
             raise ConfigError(f'found "{node}"', key="--places", allowed=", ".join(edge.nodes + edge.routers))
-    chosen: list[str | None] = [None, *(nodes or dict.fromkeys((edge.host, edge.before, edge.node)))]
+    places: list[str | None] = [None, *(nodes or dict.fromkeys((edge.host, edge.before, edge.node)))]
     runs: list[_Run] = []
-    for number, node in enumerate(chosen):
+    for number, place in enumerate(places):
 
         def share(done: float, before: int = number) -> None:
-            progress((before + done) / len(chosen))
+            progress((before + done) / len(places))
 
-        runs.append(_run(moved(file, sets, edge, node), edge, world, share))
+        runs.append(_run(moved(file, sets, edge, place), edge, world, share))
     begun = [run.came.t_ms[0] for run in runs if len(run.came.t_ms)]
     from_ms = max(LEARNING_MS, *begun, 0.0)
-    placed = [_placed(edge, node, run, from_ms) for node, run in zip(chosen, runs, strict=True)]
-    return Comparison(edge, runs[0].meant, placed)
+    columns = runs[0].meant.values.shape[1]
+    if chosen and max(chosen) >= columns:
+        raise ConfigError(f"found {max(chosen)}", key="--values", allowed=f"0 to {columns - 1}")
+    placed = [_placed(edge, place, run, from_ms, chosen) for place, run in zip(places, runs, strict=True)]
+    return Comparison(edge, runs[0].meant, placed, tuple(chosen) or tuple(range(columns)))
 
 
 def _run(scenario: config.Scenario, edge: Edge, world: str, progress: Callable[[float], None]) -> _Run:
@@ -183,20 +195,70 @@ def _run(scenario: config.Scenario, edge: Edge, world: str, progress: Callable[[
         summary = session.summary_of(folder)
         if summary["errors"]:
             raise WorldError(str(summary["errors"][0]))
-        return _Run(summary, _meant(folder, edge), _came(folder, edge))
+        plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+        flow = [one["name"] for one in plan["flows"]].index(edge.flow)
+        rows = open_records(folder / "records.bin")
+        mine = rows[rows["flow"] == flow]
+        sent = _Times.of(mine[mine["kind"] == SENT])
+        found = signals.read(folder, edge.meant, edge.flow)
+        meant = Course(sent.at(found.numbers) / 1e6, found.values)
+        return _Run(summary, meant, _came(folder, edge), *_spans(mine, plan, edge, sent))
 
 
-def _meant(folder: Path, edge: Edge) -> Course:
-    """What samples were to say, from the moments at which they were made."""
+@dataclass(frozen=True)
+class _Times:
+    """When samples were somewhere: their numbers, rising, and the first moment in ns."""
+
+    numbers: NDArray[np.int64]
+    t_ns: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: NDArray[np.void], numbers: NDArray[np.int64] | None = None) -> _Times:
+        """Of rows in the order of time; `numbers` in place of their own."""
+        import numpy as np
+
+        found, first = np.unique(
+            rows["index"].astype(np.int64) if numbers is None else numbers, return_index=True
+        )
+        return cls(found, rows["time"][first])
+
+    def at(self, numbers: NDArray[Any]) -> NDArray[np.float64]:
+        """The moments of samples in ns; not a number of one that was not there."""
+        import numpy as np
+
+        if not len(self.numbers):
+            return np.full(len(numbers), np.nan)
+        places = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
+        return np.where(self.numbers[places] == numbers, self.t_ns[places].astype(float), np.nan)
+
+
+# [PROTOCOLS 6.1] differences between echo points, here of the same sample
+def _spans(
+    rows: NDArray[np.void], plan: Mapping[str, Any], edge: Edge, sent: _Times
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How long samples took to the next component, and from entry to exit of the edge, in ms."""
     import numpy as np
 
-    found = signals.read(folder, edge.meant, edge.flow)
-    plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
-    flow = [one["name"] for one in plan["flows"]].index(edge.flow)
-    rows = open_records(folder / "records.bin")
-    sent = rows[(rows["kind"] == SENT) & (rows["flow"] == flow)]
-    places = np.searchsorted(sent["index"], found.numbers)
-    return Course(sent["time"][np.minimum(places, len(sent) - 1)] / 1e6, found.values)
+    here, there = (
+        [one["name"] for one in plan["components"]].index(name) for name in (edge.component, edge.next)
+    )
+
+    def at(point: int, *kinds: int) -> NDArray[np.void]:
+        chosen: NDArray[np.void] = rows[np.isin(rows["kind"], kinds) & (rows["point"] == point)]
+        return chosen
+
+    came, made = at(2 * there, ENTER, DELIVERED), at(here, RENUMBERED)
+    entered, left = _Times.of(at(2 * here, ENTER)), _Times.of(at(2 * here + 1, EXIT))
+    if not len(made):  # without the hook, samples keep their numbers
+        known, own = _Times.of(came), left.at(entered.numbers) - entered.t_ns
+    else:
+        order = np.argsort(made["index"], kind="stable")
+        places = np.minimum(np.searchsorted(made["index"][order], came["index"]), len(made) - 1)
+        known = _Times.of(came, made["value"][order][places])
+        new = made[made["detail"] == 1]
+        own = left.at(new["index"]) - entered.at(new["value"])
+    way = known.t_ns - sent.at(known.numbers)
+    return way[~np.isnan(way)] / 1e6, own[~np.isnan(own)] / 1e6
 
 
 def _came(folder: Path, edge: Edge) -> Course:
@@ -204,50 +266,41 @@ def _came(folder: Path, edge: Edge) -> Course:
     import numpy as np
 
     try:
-        found = signals.read(folder, edge.points[-1], edge.flow)
+        found = signals.read(folder, edge.end, edge.flow)
     except DataError:  # the run was told to record this point: no sample passed it
         return Course(np.empty(0), np.empty((0, 1)))
     return Course(found.t_ns / 1e6, found.values)
 
 
-def _errors(run: _Run, from_ms: float, period_ms: float) -> NDArray[np.float64]:
+def _errors(run: _Run, from_ms: float, period_ms: float, chosen: Sequence[int]) -> NDArray[np.float64]:
     """Lengths of the errors at each period, shape (n,) with n of at least 1."""
     import numpy as np
 
     grid = np.arange(from_ms, max(run.meant.t_ms[-1], from_ms + period_ms), period_ms)
     wanted, stood = run.meant.held(grid), run.came.held(grid)
-    columns = min(wanted.shape[1], stood.shape[1])
-    lengths: NDArray[np.float64] = np.linalg.norm(stood[:, :columns] - wanted[:, :columns], axis=1)
+    columns = [n for n in chosen or range(wanted.shape[1]) if n < stood.shape[1]]
+    lengths: NDArray[np.float64] = np.linalg.norm(stood[:, columns] - wanted[:, columns], axis=1)
     return lengths
 
 
-def _placed(edge: Edge, node: str | None, run: _Run, from_ms: float) -> Placed:
+def _placed(edge: Edge, node: str | None, run: _Run, from_ms: float, chosen: Sequence[int]) -> Placed:
     import numpy as np
 
-    summary, error = run.summary, _errors(run, from_ms, edge.period_ms)
-    echo = summary["echo"][edge.flow]
-    way = next(p["forward_ms"] for p in echo["points"] if p["point"] == edge.points[-1])
-    own = next((c["latency_ms"] for c in echo["components"] if c["name"] == edge.component), None)
-    age = summary["flows"][edge.flow]["age_ms"]
+    summary, error = run.summary, _errors(run, from_ms, edge.period_ms, chosen)
+    age = summary["flows"][edge.flow]["age_ms"] or {}
     links = [link for link in summary["network"] if link["name"] in edge.last_mile]
-    stages = [s for s in summary["stages"] if (s["component"], s["kind"]) == (edge.component, "predict")]
+    median, late = np.percentile(run.way_ms, [50, 99]) if len(run.way_ms) else (math.nan, math.nan)
     return Placed(
         place=WITHOUT if node is None else {edge.host: HOST, edge.before: BEFORE}.get(node, "elsewhere"),
         node=node,
         rms=float(np.sqrt(np.mean(error**2))),
         worst=float(error.max()),
-        age_ms=_number(age, "mean"),
-        age_max_ms=_number(age, "max"),
-        delay_ms=_number(way, "p50"),
-        delay_p99_ms=_number(way, "p99"),
-        own_ms=_number(own, "mean"),
+        age_ms=float(age.get("mean", math.nan)),
+        age_max_ms=float(age.get("max", math.nan)),
+        delay_ms=float(median),
+        delay_p99_ms=float(late),
+        own_ms=float(run.own_ms.mean()) if len(run.own_ms) else math.nan,
         packets_per_s=sum(link["packets"] + link["dropped_packets"] for link in links) / summary["ran_s"],
-        failures=sum(int(stage["failures"]) for stage in stages),
         disturbed=tuple(summary["disturbances"]),
         came=run.came,
     )
-
-
-def _number(found: Mapping[str, Any] | None, key: str) -> float:
-    value = None if found is None else found.get(key)
-    return math.nan if value is None else float(value)

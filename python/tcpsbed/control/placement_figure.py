@@ -68,8 +68,8 @@ def _window(found: Comparison) -> tuple[NDArray[np.float64], int]:
     end = float(found.meant.t_ms[-1])
     grid = np.arange(min(500.0, end / 2), end, period_ms)
     wanted, stood = found.meant.held(grid), found.places[0].came.held(grid)
-    columns = min(wanted.shape[1], stood.shape[1])
-    off = np.nan_to_num(np.abs(stood[:, :columns] - wanted[:, :columns]))
+    columns = [n for n in found.chosen if n < stood.shape[1]]
+    off = np.nan_to_num(np.abs(stood[:, columns] - wanted[:, columns]))
     worst, column = np.unravel_index(int(np.argmax(off)), off.shape)
     begin = max(0.0, float(grid[worst]) - PERIODS / 2 * period_ms)
-    return np.arange(begin, min(begin + PERIODS * period_ms, end), period_ms), int(column)
+    return np.arange(begin, min(begin + PERIODS * period_ms, end), period_ms), columns[int(column)]

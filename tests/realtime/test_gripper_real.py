@@ -14,8 +14,8 @@ from tcpsbed.reproduce import polachan2022_edge as edge
 pytestmark = pytest.mark.realtime
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "polachan-gripper-hold.toml"
 SECONDS = 21
-INTERVAL_MS = 3.0
-"""90th percentile of the deviation from 100 ms without lateness; the law says 91.7 % of all."""
+INTERVAL_MS, SHARE = 3.0, 11 / 12
+"""Share of the intervals that are so near to 100 ms, without lateness: the difference of two geometric delays."""
 
 
 def toggled(folder: Path) -> edge.Toggles:
@@ -31,7 +31,8 @@ def judge(held: edge.Toggles) -> None:
         share = 2.0**-copy
         off = abs(float((held.came == copy).mean()) - share)
         assert off <= 4 * np.sqrt(share * (1 - share) / n), (copy, off)
-    assert np.percentile(held.off_ms, 90) <= INTERVAL_MS + np.percentile(held.late_ms, 90)
+    within = float((held.off_ms <= INTERVAL_MS + np.percentile(held.late_ms, 90)).mean())
+    assert within >= SHARE - 3 * np.sqrt(SHARE * (1 - SHARE) / n), within
 
 
 def test_a_hold_before_a_lossy_last_mile_restores_the_rhythm(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 TOGGLE_MS = 100.0
 HOLD_MS = 1.0
-REAL_S = 62
-"""Length of the run on the machine's clock: 600 toggles and some to spare."""
+REAL_S = 182
+"""Length of the run on the machine's clock: at 1800 toggles 91.7 % are told from 90 % by 2.6 standard errors."""
 SHARES = 5
 """Delays of n periods whose shares are compared with 2^-n: n = 1 to 5."""
 GAINS = {2: 0.568, 5: 0.276, 10: 0.146, 20: 0.0758}
@@ -78,7 +78,7 @@ class Toggles:
 
 def reproduce(study: Study) -> None:
     """The gripper in its three places, then the step experiment."""
-    seconds = 300 if study.full else 60
+    seconds = 300 if study.full else 180
     cases = {
         "without": ("polachan-gripper", []),
         "with": ("polachan-gripper-hold", []),

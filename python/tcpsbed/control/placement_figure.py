@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from tcpsbed.control.placement import Comparison
 
-PERIODS = 250
-"""Length of what is shown, in periods of the predictor."""
+PERIODS, SAMPLES = 250, 8
+"""Length of what is shown: so many periods of the predictor, or so many of the samples meant if that is longer."""
 
 
 def draw(found: Comparison, caption: str, file: Path) -> Path:
@@ -71,5 +71,6 @@ def _window(found: Comparison) -> tuple[NDArray[np.float64], int]:
     columns = [n for n in found.chosen if n < stood.shape[1]]
     off = np.nan_to_num(np.abs(stood[:, columns] - wanted[:, columns]))
     worst, column = np.unravel_index(int(np.argmax(off)), off.shape)
-    begin = max(0.0, float(grid[worst]) - PERIODS / 2 * period_ms)
-    return np.arange(begin, min(begin + PERIODS * period_ms, end), period_ms), columns[int(column)]
+    length = max(PERIODS * period_ms, SAMPLES * float(np.median(np.diff(found.meant.t_ms))))
+    begin = max(0.0, float(grid[worst]) - length / 2)
+    return np.arange(begin, min(begin + length, end), period_ms), columns[int(column)]

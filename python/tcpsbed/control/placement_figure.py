@@ -45,7 +45,7 @@ def draw(found: Comparison, caption: str, file: Path) -> Path:
         came = one.came.held(t_ms)
         course.step(t_ms, came[:, min(column, came.shape[1] - 1)], where="post", color=color, label=one.place)
     course.set(xlabel="time, ms", ylabel=f"value {column} at {found.edge.next}")
-    course.legend(fontsize=8, frameon=False)
+    course.legend(fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
     names = [one.place if one.node is None else f"{one.place}\n({one.node})" for one in found.places]
     for axes, key, what in (
         (parts["rms"], "rms", "RMS error"),

@@ -4,6 +4,7 @@ strangers and worlds without it are told.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import socket
 from pathlib import Path
@@ -89,7 +90,7 @@ def test_everything_arrives_in_order_and_what_is_lost_shows_as_delay(tmp_path: P
             all_arrived_in_order(folder, found[loss])
             assert phases(folder).count(STANDS) == 2
             points = found[loss]["echo"]["kinematic"]["points"]
-            assert all(point["answered"] for point in points), "echo commands ride in the stream"
+            assert points and all(point["n"] > 0 for point in points), "echo commands ride in the stream"
         return found
 
     def judge(found: dict[str, dict[str, Any]]) -> None:
@@ -155,9 +156,7 @@ def test_a_connection_that_is_given_up_is_told_and_made_again(tmp_path: Path) ->
 
 def test_strangers_are_not_let_in(tmp_path: Path) -> None:
     """Without links nodes talk to each other on loopback, where anybody can ask for a connection."""
-    more = "".join(
-        f'[flows.{name}.transport]\nkind = "kernel-tcp"\n' for name in ("kinematic", "haptic")
-    )
+    more = "".join(f'[flows.{name}.transport]\nkind = "kernel-tcp"\n' for name in ("kinematic", "haptic"))
     rng = random.Random(7)
     for number in range(TRIES):
         place = tmp_path / f"try{number}"
@@ -166,9 +165,12 @@ def test_strangers_are_not_let_in(tmp_path: Path) -> None:
             victims = [port for pid in under_way.nodes.values() for port in listening(pid)]
             assert len(victims) == 4, "two channels on each of two ways"
             for port in victims * 5:
-                with socket.create_connection(("127.0.0.1", port)) as stranger:
+                with (
+                    contextlib.suppress(ConnectionError),
+                    socket.create_connection(("127.0.0.1", port)) as stranger,
+                ):
                     stranger.sendall(rng.randbytes(400))
-            in_time = under_way.command.poll() is None and under_way.run_time_s("ms") < 3.5
+            in_time = under_way.command.poll() is None and under_way.run_time_s("node0") < 3.5
             status, screen, errors = under_way.finish()
         assert status == 0, errors + screen
         if in_time:

@@ -43,9 +43,9 @@ fn times(path: &[[f64; 7]]) -> (usize, Option<usize>) {
     let touched = path.iter().position(|s| s[6] > 0.5).expect("a contact");
     let (mut turned, mut last) = (0.0, 0.0);
     let closed = path.iter().enumerate().skip(touched).find(|(_, s)| {
-        let angle = (s[5] - CENTER[1]).atan2(s[4] - CENTER[0]);
+        let angle = libm::atan2(s[5] - CENTER[1], s[4] - CENTER[0]);
         let step = angle - last;
-        turned += step - std::f64::consts::TAU * (step / std::f64::consts::TAU).round();
+        turned += step - std::f64::consts::TAU * libm::round(step / std::f64::consts::TAU);
         last = angle;
         turned > std::f64::consts::TAU - 0.1
     });
@@ -61,7 +61,7 @@ fn it_presses_with_the_wanted_force_and_closes_the_circle() {
     let work = &path[touched + 2_000..closed];
     let mean = |of: &dyn Fn(&[f64; 7]) -> f64| work.iter().map(of).sum::<f64>() / work.len() as f64;
     assert!((mean(&|s| -s[0]) - 1.0).abs() < 0.1, "{} N", mean(&|s| -s[0]));
-    let off = |s: &[f64; 7]| (s[4] - CENTER[0]).hypot(s[5] - CENTER[1]) - RADIUS_M;
+    let off = |s: &[f64; 7]| libm::hypot(s[4] - CENTER[0], s[5] - CENTER[1]) - RADIUS_M;
     let error = mean(&|s| off(s) * off(s)).sqrt();
     assert!((2e-4..4e-3).contains(&error), "{error} m");
 }

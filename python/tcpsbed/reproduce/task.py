@@ -19,9 +19,10 @@ import numpy as np
 from tcpsbed.analysis import signals, stats
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
     from tcpsbed.analysis import Run
     from tcpsbed.reproduce.study import Study
@@ -31,8 +32,8 @@ SHORT, FULL = 3, 10
 """Seeds of a short and of a full run."""
 CENTER_M, RADIUS_M = (0.0, 0.18), 0.03
 """The circle in y and z: the defaults of the hook `aim`."""
-CLOSED_RAD = 0.1
-"""Short of a whole turn by this (3 mm), the circle counts as closed."""
+SHORT_OF = 0.016
+"""Part of a turn (3 mm) by which a circle may be short to count as closed."""
 ON_WALL_N = 0.05
 """Force from which the tip is on the wall."""
 QUIET = ("traffic.cbr.rate='0 bit/s'", "traffic.vbr.rate='0 bit/s'")
@@ -46,22 +47,26 @@ CASES: dict[str, tuple[str, ...]] = {
     "dpm-g": ("channels.session.transport='dpm-g'",),
 }
 """Transports by the names of their rows."""
+COLUMNS = {"snr": "snr_db", "delay": "delay_ms", "error": "error_mm", "time": "time_s", "peak": "peak_n"}
+"""What is compared, by the ends of the rows' names."""
 
 
 @dataclass(frozen=True)
 class Trace:
     """What one run of one operator came to."""
 
-    snr_db: float | None
-    """Of the force that the hand is shown; none where nothing differs from what the robot felt."""
+    snr_db: float
+    """Of the force that the hand is shown."""
     error_mm: float
-    """Root mean square of the tip's distance from the circle, from the first contact to its end."""
+    """Root mean square of the tip's distance from the circle, from the first contact to the end."""
+    circles: int
+    """How many were closed before the end of the run."""
     time_s: float
-    """When the circle was closed; the end of the run if it was not."""
+    """Mean time of a closed one; that of the whole run where none was."""
     peak_n: float
     """Highest force on the wall."""
     delay_ms: float
-    """99th percentile of the haptic delay."""
+    """Mean of the haptic delay."""
 
 
 def read(run: Run) -> Trace:
@@ -69,17 +74,18 @@ def read(run: Run) -> Trace:
     sensed = signals.read(run.folder, "tactile-teleoperator.sense")
     force, tip = -sensed.values[:, 0], sensed.values[:, 4:6] - CENTER_M
     begun = int(np.argmax(force > ON_WALL_N))
-    angle = np.unwrap(np.arctan2(tip[begun:, 1], tip[begun:, 0]))
-    closed = np.flatnonzero(angle >= 2 * np.pi - CLOSED_RAD)
-    end = begun + (int(closed[0]) if len(closed) else len(angle) - 1)
-    off = np.hypot(*tip[begun : end + 1].T) - RADIUS_M
+    turned = np.unwrap(np.arctan2(tip[begun:, 1], tip[begun:, 0])) / (2 * np.pi)
+    circles = int(turned.max() + SHORT_OF)
+    closed = begun + int(np.argmax(turned >= circles - SHORT_OF))
+    off = np.hypot(*tip[begun:].T) - RADIUS_M
     haptic = run.flows["haptic"]
     return Trace(
-        snr_db=haptic["snr_db"],
+        snr_db=float(haptic["snr_db"]),
         error_mm=1e3 * float(np.sqrt(np.mean(off**2))),
-        time_s=float(sensed.t_s[end]),
+        circles=circles,
+        time_s=float(sensed.t_s[closed if circles else -1] - sensed.t_s[begun]) / max(circles, 1),
         peak_n=float(force.max()),
-        delay_ms=float(haptic["delay_ms"]["p99"]),
+        delay_ms=float(haptic["delay_ms"]["mean"]),
     )
 
 
@@ -103,22 +109,30 @@ def compare(study: Study) -> None:
     found = study.each([(name, seed) for name in CASES for seed in seeds], run)
     for name in CASES:
         traces = [found[name, seed] for seed in seeds]
-        for key, values in columns(traces).items():
-            mean = stats.interval(values)
-            study.compare(f"task-{name}-{key}", mean.mean, f"{mean}")
+        idle = sum(trace.circles == 0 for trace in traces)
+        for key, field in COLUMNS.items():
+            own = [getattr(trace, field) for trace in traces]
+            more = stats.interval(
+                [a - getattr(found["quiet", seed], field) for a, seed in zip(own, seeds, strict=True)]
+            )
+            note = f"{stats.interval(own)}; {more} more than quiet"
+            study.compare(
+                f"task-{name}-{key}", float(np.mean(own)), note + f"; {idle} closed no circle" * (idle > 0)
+            )
+    loaded = [trace for (name, _), trace in found.items() if name != "quiet"]
+    for cause in ("snr", "delay"):
+        for effect in ("error", "time", "peak"):
+            pair = (np.array([getattr(trace, COLUMNS[key]) for trace in loaded]) for key in (cause, effect))
+            study.compare(f"task-{cause}-and-{effect}", rank_correlation(*pair))
     study.figure("task", "Signal and task: a circle traced on a wall", lambda figure: draw(figure, found))
 
 
-def columns(traces: Sequence[Trace]) -> dict[str, list[float]]:
-    """What is compared, by the ends of the rows' names; the SNR only where every run has one."""
-    ratios = [trace.snr_db for trace in traces if trace.snr_db is not None]
-    task = {
-        "error": [trace.error_mm for trace in traces],
-        "time": [trace.time_s for trace in traces],
-        "peak": [trace.peak_n for trace in traces],
-        "delay": [trace.delay_ms for trace in traces],
-    }
-    return task | ({"snr": ratios} if len(ratios) == len(traces) else {})
+def rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Spearman's: that of the ranks of two columns of the same length; equal values share the mean of their ranks."""
+    ranks = [
+        (np.searchsorted(np.sort(x), x, "left") + np.searchsorted(np.sort(x), x, "right")) / 2 for x in (a, b)
+    ]
+    return float(np.corrcoef(*ranks)[0, 1])
 
 
 def draw(figure: Figure, found: Mapping[tuple[str, int], Trace]) -> None:
@@ -126,8 +140,8 @@ def draw(figure: Figure, found: Mapping[tuple[str, int], Trace]) -> None:
     panels = figure.subplots(1, 3)
     labels = {"error_mm": "error of the shape (mm)", "time_s": "time (s)", "peak_n": "highest force (N)"}
     for axes, (field, label) in zip(panels, labels.items(), strict=True):
-        for name in CASES:
-            own = [trace for (case, _), trace in found.items() if case == name and trace.snr_db is not None]
+        for name in [name for name in CASES if name != "quiet"]:
+            own = [trace for (case, _), trace in found.items() if case == name]
             axes.plot([t.snr_db for t in own], [getattr(t, field) for t in own], "o", label=name)
         axes.set(xlabel="SNR of the force (dB)", ylabel=label)
     panels[0].legend(fontsize=7)

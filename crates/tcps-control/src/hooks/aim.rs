@@ -46,6 +46,8 @@ pub struct Params {
     pub away_m: f64,
     /// Seen as close to the plane as this, in m, the tool is at the surface.
     pub touch_m: f64,
+    /// How often it is traced.
+    pub turns: u32,
     /// Speed along the circle, in m/s.
     pub speed_m_s: f64,
     /// How far the wanted point may be ahead of what is seen before it slows down, in m.
@@ -69,6 +71,7 @@ impl Default for Params {
             radius_m: 0.03,
             away_m: 0.03,
             touch_m: 0.003,
+            turns: 1,
             speed_m_s: 0.04,
             ahead_m: 0.01,
             correct_hz: 1.5,
@@ -175,7 +178,7 @@ impl Aim {
         self.correction = self.correction.clamp(-most, most);
         let behind = p.radius_m * (self.way - self.angle);
         let share = (2.0 - behind / p.ahead_m).clamp(0.0, 1.0);
-        self.way = (self.way + share * p.speed_m_s / p.radius_m * dt).min(TURN_RAD);
+        self.way = (self.way + share * p.speed_m_s / p.radius_m * dt).min(TURN_RAD * f64::from(p.turns));
     }
 
     fn wanted(&self) -> [f64; 4] {

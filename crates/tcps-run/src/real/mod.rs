@@ -19,5 +19,7 @@ pub mod replayer;
 pub mod ring;
 pub mod session;
 pub mod socket;
+mod stream;
+mod tcp_socket;
 pub mod wait;
 mod worker;

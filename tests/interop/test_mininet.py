@@ -176,7 +176,7 @@ def test_what_neither_switches_nor_relay_can_do_is_refused(tmp_path, change, wor
         ("links.S0-S1.jitter={ kind = 'uniform', low = '0 ms', high = '1 ms' }", 2, 2),
         ("links.S0-S1.queue={ limit = '20 packets', discipline = 'codel' }", 2, 2),
         ("events=[{ at = '1 s', link = 'S0-S1', rate = '2 Mbit/s' }]", 2, 2),
-        ("topology.link.delay='1 ms'", 0, 90),
+        ("topology.link.delay='1 ms'", 0, 86),
     ],
 )
 def test_links_that_the_kernel_cannot_do_are_the_relays(tmp_path, monkeypatch, change, netem, without):
@@ -224,9 +224,8 @@ def test_delay_jitter_and_bursts_hold_in_mininet(tmp_path):
     there, here = (found[world]["flows"]["kinematic"] for world in ("virtual", "mininet"))
     assert 0.02 < here["loss"] < 0.3 and abs(here["loss"] - there["loss"]) < 0.05
     assert abs(here["delay_ms"]["p50"] - there["delay_ms"]["p50"]) < 2
-    assert here["drops"].get("l1.forward loss", 0) == here["lost"], (
-        "the flow's own losses, by link and reason"
-    )
+    dropped = here["drops"]["l1.forward loss"]
+    assert here["lost"] <= dropped <= here["lost"] + here["in_flight"], "the flow's own, by link and reason"
     (row,) = [row for row in found["mininet"]["emulator"] if row["path"] == "a -> b"]
     assert row["set_loss"] == row["delivered_loss"] and 20 < row["set_delay_ms"] < 24
     assert {link["name"] for link in found["mininet"]["network"]} == {"l1.forward", "l1.backward"}
@@ -241,8 +240,11 @@ def test_a_relayed_link_stands_beside_links_of_the_kernel_and_changes_by_an_even
     flow, (traffic,) = told["flows"]["kinematic"], told["traffic"]
     assert flow["lost"] == 0 and traffic["delivered_packets"] == traffic["packets"] == 500
     assert [link["name"] for link in told["network"]] == ["S0-S5.forward", "S0-S5.backward"]
-    delays = json.loads((tmp_path / "run" / "series.json").read_text())["flows"]["kinematic"]["delay_mean_ms"]
-    early, late = (sorted(x for x in half if x is not None) for half in (delays[:180], delays[220:]))
+    series = json.loads((tmp_path / "run" / "series.json").read_text())
+    delays = zip(series["t_s"], series["flows"]["kinematic"]["delay_mean_ms"], strict=True)
+    found = [(t, delay) for t, delay in delays if delay is not None]
+    early = sorted(delay for t, delay in found if t < 1.8)
+    late = sorted(delay for t, delay in found if t > 2.2)
     assert early[len(early) // 2] < 10 and 30 <= late[len(late) // 2] < 45
 
 

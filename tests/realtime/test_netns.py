@@ -249,7 +249,8 @@ def test_the_live_table_stands_below_what_the_command_writes(tmp_path):
     script = "import time; print('a line of the command', flush=True); time.sleep(1.5)"
     leader, follower = pty.openpty()
     command = [*COMMAND, "--delay", "5 ms", "--live", "--", PYTHON, "-c", script]
-    child = subprocess.Popen(command, stdout=follower, stderr=follower, stdin=subprocess.DEVNULL)
+    wide = os.environ | {"COLUMNS": "160"}
+    child = subprocess.Popen(command, stdout=follower, stderr=follower, stdin=subprocess.DEVNULL, env=wide)
     os.close(follower)
     shown = b""
     with suppress(OSError):
@@ -258,5 +259,5 @@ def test_the_live_table_stands_below_what_the_command_writes(tmp_path):
     os.close(leader)
     assert child.wait(60) == 0
     text = shown.decode("utf-8", "replace")
-    assert "a line of the command" in text and "packets/s" in text and "far -> near" in text
+    assert "a line of the command" in text and "packets/s" in text and "far -> near" in text, text
     assert text.index("a line of the command") < text.rindex("packets/s")

@@ -48,7 +48,7 @@ def reproduce(study: Study) -> None:
 def known_delays(study: Study) -> None:
     """Table II: delays that are known, as the difference of two echo points."""
     blocks, rates = ((1, 3, 5, 10, 15), (0, 500, 750)) if study.full else ((1, 15), (0, 750))
-    echoes = 1000 if study.full else 100
+    echoes = 500 if study.full else 100
 
     def run(case: tuple[int, int]) -> float:
         block_ms, kbps = case
@@ -90,7 +90,7 @@ def replay(study: Study) -> None:
                 study.cannot(f"table1-{case}-{what}", absent("the suturing recording and captures"))
         study.cannot("figure11", absent("the suturing recording and captures"))
         return
-    seconds = 120 if study.full else 8
+    seconds = 60 if study.full else 8
     found = study.each(
         REPLAYS,
         lambda case: study.run(
@@ -123,7 +123,7 @@ def half_trips(run: Run) -> NDArray[np.float64]:
 def placement(study: Study) -> None:
     """Figure 17: srv at the hosts of S0, S1, S5, S6 and S8; what stands on one host shares a loop there."""
     places = ("S0", "S1", "S5", "S6", "S8")
-    seconds = 30 if study.full else 5
+    seconds = 20 if study.full else 5
 
     def run(place: str) -> float:
         settings = [AT_ONCE, f"duration='{seconds} s'"]

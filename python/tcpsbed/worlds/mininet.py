@@ -18,7 +18,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tcpsbed.doctor import kernel
 from tcpsbed.errors import WorldError
 from tcpsbed.worlds import local, mininet_box, mininet_plan
 from tcpsbed.worlds.contract import Hosting, Job, Network
@@ -144,11 +143,9 @@ class OpenVSwitch(Switches):
         """The programs of Open vSwitch, and its data path in the kernel."""
         if reason := lacking():
             return reason
-        try:
-            kernel.family("ovs_datapath")
-        except OSError:
-            return "a kernel with Open vSwitch's data path: modprobe openvswitch, or --world mininet+ovs-user"
-        return None
+        if has_data_path():
+            return None
+        return "a kernel with Open vSwitch's data path: modprobe openvswitch, or --world mininet+ovs-user"
 
 
 class UserSpace(Switches):
@@ -164,9 +161,15 @@ class UserSpace(Switches):
         return lacking()
 
 
+def has_data_path() -> bool:
+    """Whether the kernel switches for Open vSwitch: it then knows the messages that control that."""
+    asked = ("genl", "ctrl", "get", "name", "ovs_datapath")
+    return subprocess.run(asked, capture_output=True).returncode == 0
+
+
 def lacking() -> str | None:
     """What lacks for switches of Open vSwitch; `None` if nothing does."""
-    found = [tool for tool in (*mininet_box.OVS_TOOLS, "ethtool") if shutil.which(tool) is None]
+    found = [tool for tool in (*mininet_box.OVS_TOOLS, "ethtool", "genl") if shutil.which(tool) is None]
     return f"{', '.join(found)}: {OPEN_VSWITCH}" if found else None
 
 

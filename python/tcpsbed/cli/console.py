@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Duration, File, Out, Quiet, Seed, Sets, World, overrides
+from tcpsbed.cli.options import Duration, File, Out, Quiet, Seed, Sets, overrides
 
 HELP = """Run a scenario on real sockets with an operator at a browser.
 
@@ -42,6 +42,7 @@ def console(
     """Serves a run; see HELP."""
     from tcpsbed import config
     from tcpsbed.cli.run import watched
+    from tcpsbed.clocks import REAL
     from tcpsbed.console.server import Console
     from tcpsbed.media.line import VARIABLE
 
@@ -52,7 +53,7 @@ def console(
         served.start()
         print(f"console: {served.address}", flush=True)
         try:
-            outcome = watched(scenario, World.real, out, quiet=quiet, samples=False)
+            outcome = watched(scenario, REAL, out, quiet=quiet, samples=False)
         finally:
             served.stop()
             del os.environ[VARIABLE]

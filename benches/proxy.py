@@ -80,7 +80,14 @@ def behind_ns3(program: Path, seconds: float) -> dict[str, Any] | None:
     ):
         ports = free_ports(2)
         gates.start(ports)
-        words = ["--seconds", f"{seconds}", "--fifo", "10" if os.geteuid() == 0 else "0", "--waiting", "timer"]
+        words = [
+            "--seconds",
+            f"{seconds}",
+            "--fifo",
+            "10" if os.geteuid() == 0 else "0",
+            "--waiting",
+            "timer",
+        ]
         words += ["--a-port", f"{ports[0]}", "--b-port", f"{ports[1]}"]
         words += ["--a-to", f"{gates.gates[1]}", "--b-to", f"{gates.gates[0]}"]
         return {"ends": run_program([program, *words]).json(), "report": gates.end()}

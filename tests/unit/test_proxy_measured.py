@@ -17,7 +17,13 @@ from tcpsbed.proxy.measured import Columns, profile_text
 TABLE = "when,rtt,sd,loss,dl,ul\n" + "".join(
     f"{n},{rtt},2.0,{loss},{dl},0\n"
     for n, (rtt, loss, dl) in enumerate(
-        [("20", "0.0", "0"), ("-", "-", "1000"), ("30", "25.0", "3000"), ("40", "0.0", "2000"), ("100", "0", "0")]
+        [
+            ("20", "0.0", "0"),
+            ("-", "-", "1000"),
+            ("30", "25.0", "3000"),
+            ("40", "0.0", "2000"),
+            ("100", "0", "0"),
+        ]
     )
 )
 
@@ -103,7 +109,17 @@ def test_a_production_network_becomes_a_profile(tmp_path):
         table = written(tmp_path, packed.read(name).decode())
     out = tmp_path / "5g.toml"
     words = ["--rtt", "PINGAVG", "--spread", "PINGSTDEV", "--loss", "PINGLOSS", "--down", "DL_bitrate"]
-    command = [sys.executable, "-m", "tcpsbed", "config", "link-from-csv", str(table), *words, "--out", str(out)]
+    command = [
+        sys.executable,
+        "-m",
+        "tcpsbed",
+        "config",
+        "link-from-csv",
+        str(table),
+        *words,
+        "--out",
+        str(out),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     up, down = proxy.load(out).network["links"]

@@ -29,7 +29,9 @@ def add(group: typer.Typer) -> None:
 
 def link_from_csv(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="csv files.", show_default=False)],
-    rtt: Annotated[str, typer.Option("--rtt", metavar="COLUMN", help="Round trip in ms.", show_default=False)],
+    rtt: Annotated[
+        str, typer.Option("--rtt", metavar="COLUMN", help="Round trip in ms.", show_default=False)
+    ],
     spread: Annotated[
         str | None,
         typer.Option("--spread", metavar="COLUMN", help="Its standard deviation, in ms.", show_default=False),
@@ -46,7 +48,9 @@ def link_from_csv(
         typer.Option("--up", metavar="COLUMN", help="Bit rate from the mobile.", show_default=False),
     ] = None,
     rate_unit: Annotated[str, typer.Option("--rate-unit", help="bit/s, kbit/s or Mbit/s.")] = "kbit/s",
-    quantile: Annotated[float, typer.Option("--quantile", help="Percent of the moments that are better.")] = 50.0,
+    quantile: Annotated[
+        float, typer.Option("--quantile", help="Percent of the moments that are better.")
+    ] = 50.0,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="The file to be written.", show_default=False)
     ] = None,

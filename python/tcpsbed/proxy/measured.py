@@ -72,9 +72,7 @@ def profile_text(files: Sequence[Path], columns: Columns, quantile: float = 50.0
         If a column is not there, a value is no number, or nothing was measured.
     """
     if columns.rate_unit not in RATES_BPS:
-        raise ConfigError(
-            f'found "{columns.rate_unit}"', key="--rate-unit", allowed=", ".join(RATES_BPS)
-        )
+        raise ConfigError(f'found "{columns.rate_unit}"', key="--rate-unit", allowed=", ".join(RATES_BPS))
     if not 0 <= quantile <= 100:
         raise ConfigError(f"found {quantile:g}", key="--quantile", allowed="0 to 100")
     rtt_ms = _column(files, columns.rtt)
@@ -90,7 +88,9 @@ def profile_text(files: Sequence[Path], columns: Columns, quantile: float = 50.0
     if columns.loss is not None:
         shared.append(f'loss = "{np.mean(_column(files, columns.loss)):.4f} %"')
     ways = [_way(files, name, columns, 100 - quantile) for name in (columns.up, columns.down)]
-    names = ", ".join(file.name for file in files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+    names = ", ".join(file.name for file in files[:3]) + (
+        f" and {len(files) - 3} more" if len(files) > 3 else ""
+    )
     lines = [
         f"# {len(rtt_ms)} round trips of {names}: {_span(rtt_ms)} ms (5, 50, 95 %), half of it each way.",
         *(f"# {said}" for said, _ in ways if said),
@@ -99,7 +99,11 @@ def profile_text(files: Sequence[Path], columns: Columns, quantile: float = 50.0
         "[links.path]",
         'queue = "500 packets"',
         *shared,
-        *(f"{side} = {{ {rate} }}" for side, (_, rate) in zip(("forward", "backward"), ways, strict=True) if rate),
+        *(
+            f"{side} = {{ {rate} }}"
+            for side, (_, rate) in zip(("forward", "backward"), ways, strict=True)
+            if rate
+        ),
     ]
     return "\n".join(lines) + "\n"
 
@@ -135,7 +139,9 @@ def _values(file: Path, name: str) -> list[float]:
             table = csv.DictReader(opened)
             if name not in (table.fieldnames or ()):
                 allowed = ", ".join(table.fieldnames or ())[:300]
-                raise DataError(f'found no column "{name}"', file=file, allowed=allowed or "a csv with a header")
+                raise DataError(
+                    f'found no column "{name}"', file=file, allowed=allowed or "a csv with a header"
+                )
             cells = [(table.line_num, (row[name] or "").strip()) for row in table]
     except (OSError, csv.Error) as error:
         raise DataError(f"cannot be read: {error}", file=file, allowed="a csv with a header") from None

@@ -1,8 +1,8 @@
 """Delays of RTP samples, read off the rows of packets: one at a time with their echoes, and streamed. [PROTOCOLS 5]
 
 ```
- leader    ──transmit──► up ──receive──► follower
-           ◄──receive── down ◄──transmit──        turn: from the receive stamp to the echo
+ leader    ──transmit──► up ──receive──► follower ─┐ turn: from the stamp of arrival until it has the sample
+           ◄──receive──────── down ◄───────────────┘
 ```
 """
 
@@ -42,37 +42,39 @@ class Delays:
 
 
 def stop_and_wait(run: Run) -> Delays:
-    """Reads the rows of packets: data leaves the leader, comes to the follower; its echo comes back."""
+    """Reads the rows of packets: data leaves the leader, comes to the follower; its echo comes back.
+
+    What belongs together is found by time, as there is never more than one packet under way: on the machine's clock a
+    sample that was made late may be numbered as the next one, where its number follows from its time stamp.
+    """
     rows = run.records
-    rows = rows[rows["flow"] == 0]
     node, kind, size = rows["node"], rows["kind"], rows["size"]
-    left = rows[(kind == TRANSMIT) & (node == LEADER) & (size == DATA_BYTES)]
-    came = rows[kind == DELIVERED]
-    back = rows[(kind == RECEIVE) & (node == LEADER)]
-    echo = rows[(kind == TRANSMIT) & (node == FOLLOWER) & (size == DATA_BYTES + 1)]
-    sent, at, echoed = _times(left), _times(came), _times(echo)
-    trip = {int(r["index"]): int(r["value"]) for r in back}
-    numbers = [i for i in sent if i in at and i in trip and i in echoed]
+    ours = rows["flow"] == 0
+    left = rows[ours & (kind == TRANSMIT) & (node == LEADER) & (size == DATA_BYTES)]
+    came = rows[ours & (kind == DELIVERED)]
+    arrived = rows["time"][(kind == RECEIVE) & (node == FOLLOWER) & (size == DATA_BYTES)]
+    back = rows[ours & (kind == RECEIVE) & (node == LEADER)]
+    sent = back["time"] - back["value"]
+    there, at = _next(arrived, sent)
+    had_one, had = _next(came["time"], at)
+    whole = there & had_one & (at < back["time"]) & (had < back["time"])
 
-    def ms(values: list[int]) -> NDArray[np.float64]:
-        return np.array(values, dtype=np.float64) / 1e6
+    def ms(spans: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.asarray(spans[whole] / 1e6, dtype=np.float64)
 
-    up, turn, both = (
-        ms([at[i] - sent[i] for i in numbers]),
-        ms([echoed[i] - at[i] for i in numbers]),
-        ms([trip[i] for i in numbers]),
-    )
+    up, turn, trip = ms(at - sent), ms(had - at), ms(back["value"])
     in_order = bool(np.all(np.diff(came["index"].astype(np.int64)) > 0))
-    sent_s = ms([sent[i] for i in numbers]) / 1e3
-    return Delays(sent_s, up, turn, both - up - turn, both, len(sent) - len(numbers), in_order)
+    lost = len(np.unique(left["index"])) - len(back)
+    return Delays(ms(sent) / 1e3, up, turn, trip - up - turn, trip, lost, in_order)
 
 
-def _times(rows: NDArray[np.void]) -> dict[int, int]:
-    """The first moment of each number, in ns."""
-    found: dict[int, int] = {}
-    for row in rows:
-        found.setdefault(int(row["index"]), int(row["time"]))
-    return found
+def _next(
+    moments: NDArray[np.int64], after: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """The first of the moments at or after each given one, and whether there is any."""
+    places = np.searchsorted(moments, after)
+    there = places < len(moments)
+    return there, np.append(moments, 0)[np.where(there, places, len(moments))]
 
 
 def streamed(run: Run) -> NDArray[np.float64]:

@@ -28,7 +28,8 @@ RATES_HZ = (10.3, 20.3, 50.3, 75.3, 100.3, 125.3, 150.3, 200.3, 300.3, 500.3, 10
 FEW_HZ = (50.3, 150.3, 1000.3)
 CLOCK_HZ = (50.3, 100.3, 150.3, 200.3, 500.3, 1000.3)
 SCHEDULERS = ("pf", "rr", "fdmt", "tdmt", "tta", "fdbet", "tdbet", "cqa", "pss")
-NEIGHBOURS = 3
+CROWD = ("air", "n1", "n2", "n3")
+"""Links of `scenarios/lte-crowd.toml`."""
 AT_ONCE = 'components.tactile-teleoperator.delay="0 ms"'
 """On the machine's clock the follower takes the time that it takes."""
 
@@ -152,11 +153,12 @@ def rates(study: Study) -> None:
 def schedulers(study: Study) -> None:
     """The ways up and down beside three other mobiles that send and receive, by the scheduler of the base station."""
     seconds = 6 if study.full else 3
-    names = SCHEDULERS if study.full else SCHEDULERS[:2]
-    found = study.each(
-        names,
-        lambda name: study.run("lte-pingpong", crowd(name, seconds), ping_pong, world=VIRTUAL),
-    )
+
+    def beside(name: str) -> PingPong:
+        settings = [f"links.{link}.radio.scheduler='{name}'" for link in CROWD]
+        return study.run("lte-crowd", [*settings, f"duration='{seconds} s'"], ping_pong, world=VIRTUAL)
+
+    found = study.each(SCHEDULERS if study.full else SCHEDULERS[:2], beside)
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -167,18 +169,5 @@ def schedulers(study: Study) -> None:
         axes.set(xlabel="scheduler", ylabel="mean delay (ms)")
         axes.legend()
 
-    title = f"LTE of ns-3: 50 packets a second beside {NEIGHBOURS} other mobiles, by scheduler"
+    title = f"LTE of ns-3: 50 packets a second beside {len(CROWD) - 1} other mobiles, by scheduler"
     study.figure("schedulers", title, draw, "ns-3's virtual time")
-
-
-def crowd(scheduler: str, seconds: float) -> list[str]:
-    """Settings that put neighbours into the cell of `scenarios/lte-pingpong.toml`, with 2.5 Mbit/s up and 4 down each."""
-    names = [f"neighbour{i}" for i in range(NEIGHBOURS)]
-    radio = f"{{ kind = 'lte', scheduler = '{scheduler}' }}"
-    settings = [f"duration='{seconds} s'", f"links.air.radio={radio}", f"topology.routers={names}"]
-    for name in names:
-        settings.append(f"links.{name}={{ from = '{name}', to = 'follower', radio = {radio} }}")
-        for way, rate in (("forward", "2.5 Mbit/s"), ("backward", "4 Mbit/s")):
-            traffic = f"{{ kind = 'poisson', on = '{name}.{way}', rate = '{rate}', packet = '500 B' }}"
-            settings.append(f"traffic.{name}-{way}={traffic}")
-    return settings

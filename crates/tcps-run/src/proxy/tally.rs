@@ -267,7 +267,12 @@ mod tests {
     fn a_loop_that_falls_behind_delivers_at_a_smaller_rate_than_is_set() {
         let mut count = Count::new("a", WAYS[0]);
         for n in 0..2000 {
-            count.went(Delivery { arrived: n * MS, set_ns: 5 * MS, delivered_ns: 5 * MS + n * MS / 10, bytes: 125 });
+            count.went(Delivery {
+                arrived: n * MS,
+                set_ns: 5 * MS,
+                delivered_ns: 5 * MS + n * MS / 10,
+                bytes: 125,
+            });
         }
         let row = count.row(true);
         let (set, delivered) = (row.set_rate_bps.unwrap(), row.delivered_rate_bps.unwrap());

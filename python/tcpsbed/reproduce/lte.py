@@ -27,9 +27,6 @@ RATES_HZ = (10.3, 20.3, 50.3, 75.3, 100.3, 125.3, 150.3, 200.3, 300.3, 500.3, 10
 """Packets a second; the fraction lets them meet every place in a subframe."""
 FEW_HZ = (50.3, 150.3, 1000.3)
 CLOCK_HZ = (50.3, 100.3, 150.3, 200.3, 500.3, 1000.3)
-SCHEDULERS = ("pf", "rr", "fdmt", "tdmt", "tta", "fdbet", "tdbet", "cqa", "pss")
-CROWD = ("air", "n1", "n2", "n3")
-"""Links of `scenarios/lte-crowd.toml`."""
 AT_ONCE = 'components.tactile-teleoperator.delay="0 ms"'
 """On the machine's clock the follower takes the time that it takes."""
 
@@ -57,7 +54,6 @@ def over_ns3(study: Study, count: int) -> None:
     on_the_clock(study)
     in_boxes(study)
     rates(study)
-    schedulers(study)
 
 
 def virtual(study: Study, count: int) -> None:
@@ -148,26 +144,3 @@ def rates(study: Study) -> None:
 
     title = "LTE of ns-3: delay over packets a second"
     study.figure("rates", title, draw, "ns-3's virtual time, and the machine's clock")
-
-
-def schedulers(study: Study) -> None:
-    """The ways up and down beside three other mobiles that send and receive, by the scheduler of the base station."""
-    seconds = 6 if study.full else 3
-
-    def beside(name: str) -> PingPong:
-        settings = [f"links.{link}.radio.scheduler='{name}'" for link in CROWD]
-        return study.run("lte-crowd", [*settings, f"duration='{seconds} s'"], ping_pong, world=VIRTUAL)
-
-    found = study.each(SCHEDULERS if study.full else SCHEDULERS[:2], beside)
-
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        for what, offset in (("up", -0.2), ("down", 0.2)):
-            places = [i + offset for i in range(len(found))]
-            axes.bar(places, [getattr(p, what) for p in found.values()], 0.4, label=what)
-        axes.set_xticks(range(len(found)), list(found))
-        axes.set(xlabel="scheduler", ylabel="mean delay (ms)")
-        axes.legend()
-
-    title = f"LTE of ns-3: 50 packets a second beside {len(CROWD) - 1} other mobiles, by scheduler"
-    study.figure("schedulers", title, draw, "ns-3's virtual time")

@@ -14,7 +14,7 @@ use crate::{
         clock::{monotonic_ns, RunClock},
         session::GAP_NS,
         socket::MAX_DATAGRAM,
-        wait::{privileges, short_slices, Waiter},
+        wait::{privileges, Waiter},
     },
     report::{RealSelf, Spread},
 };
@@ -142,10 +142,7 @@ impl Passage {
 
     /// Runs until it is stopped.
     pub fn run(mut self) -> Outcome {
-        let mut privileges = privileges(self.settings.realtime);
-        if !self.settings.realtime {
-            privileges.push(short_slices());
-        }
+        let privileges = privileges(self.settings.realtime);
         let mut waiter = self.waiter();
         while !self.shared.stopped() {
             let due = self.layers.poll_timeout();

@@ -116,32 +116,6 @@ pub fn privileges(realtime: bool) -> Vec<String> {
     list
 }
 
-/// Asks for time slices of 0.1 ms in place of milliseconds: among threads that share a core the one with the shorter slice is
-/// woken earlier, in exchange for being interrupted more often. Needs no privilege, and Linux 6.12 or newer; tells whether
-/// the kernel does it.
-pub fn short_slices() -> String {
-    const SLICE_NS: u64 = 100_000;
-    let Some(present) = scheduling() else { return said_of_slices(false) };
-    let wanted = libc::sched_attr { sched_runtime: SLICE_NS, ..present };
-    // SAFETY: a plain system call on this thread; the structure outlives it and says how long it is.
-    let asked = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) == 0 };
-    said_of_slices(asked && scheduling().is_some_and(|now| now.sched_runtime == SLICE_NS))
-}
-
-/// How this thread is scheduled.
-fn scheduling() -> Option<libc::sched_attr> {
-    let size = std::mem::size_of::<libc::sched_attr>();
-    // SAFETY: all fields are numbers, for which 0 is a value.
-    let mut found: libc::sched_attr = unsafe { std::mem::zeroed() };
-    // SAFETY: a plain system call on this thread; the structure outlives it and is as long as is said.
-    let told = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut found, size, 0) == 0 };
-    told.then_some(found)
-}
-
-fn said_of_slices(granted: bool) -> String {
-    format!("time slices of 0.1 ms: {}", if granted { "yes" } else { "refused (needs Linux 6.12)" })
-}
-
 fn said(what: &str, granted: bool) -> String {
     format!("{what}: {}", if granted { "yes" } else { "refused (needs root or CAP_SYS_NICE, CAP_IPC_LOCK)" })
 }
@@ -150,20 +124,6 @@ fn said(what: &str, granted: bool) -> String {
 mod tests {
     use super::*;
     use std::{net::UdpSocket, os::fd::AsRawFd};
-
-    #[test]
-    fn short_slices_are_had_or_refused_and_leave_the_rest_as_it_was() {
-        let of_a_nice_thread = || {
-            // SAFETY: a plain system call on this thread.
-            unsafe { libc::nice(5) };
-            let before = scheduling().unwrap();
-            let told = short_slices();
-            let after = scheduling().unwrap();
-            assert_eq!((after.sched_policy, after.sched_nice), (before.sched_policy, before.sched_nice));
-            assert_eq!(told.ends_with("yes"), after.sched_runtime == 100_000, "{told}");
-        };
-        std::thread::spawn(of_a_nice_thread).join().unwrap();
-    }
 
     #[test]
     fn a_late_loop_still_sees_its_sockets() {

@@ -15,6 +15,7 @@ mod handover;
 pub mod merge;
 pub(crate) mod namespace;
 pub mod quality;
+pub(crate) mod rate;
 pub mod replayer;
 pub mod ring;
 pub mod session;

@@ -23,6 +23,7 @@ from tcpsbed.cli import (
     scenario,
     stability,
     step,
+    study,
     sweep,
     tune,
     xlsx,
@@ -82,6 +83,7 @@ for module in (
     xlsx,
     reproduce,
     console,
+    study,
 ):
     module.register(app)
 

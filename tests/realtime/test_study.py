@@ -39,7 +39,9 @@ set = ['links.way.rate="100 Mbit/s"', 'links.way.delay="150 ms"']
 
 def started(folder: Path, scenarios: Path, *more: str, pairs: str = "false") -> subprocess.Popen[str]:
     """The command, in a folder of its own."""
-    (folder / "delays.toml").write_text(STUDY.format(scenario=scenarios / "console-network.toml", pairs=pairs))
+    (folder / "delays.toml").write_text(
+        STUDY.format(scenario=scenarios / "console-network.toml", pairs=pairs)
+    )
     command = [sys.executable, "-m", "tcpsbed", "study", "delays.toml", *more]
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

@@ -76,7 +76,14 @@ def test_what_the_kernel_dropped_does_not_count():
 
 def test_hostile_events_are_counted_and_change_nothing():
     hand = EvdevReports()
-    bad = [event(0x20, 0, 0), event(2, 0x10, 1), event(1, 0x110, 3), event(1, 0x300, 1), event(2, 0, 2**31 - 1), event(0, 0x10, 0)]
+    bad = [
+        event(0x20, 0, 0),
+        event(2, 0x10, 1),
+        event(1, 0x110, 3),
+        event(1, 0x300, 1),
+        event(2, 0, 2**31 - 1),
+        event(0, 0x10, 0),
+    ]
     hand.take(b"".join(bad) + report())
     assert hand.refused == len(bad)
     assert (hand.right, hand.up, hand.button) == (0.0, 0.0, 0.0)
@@ -104,12 +111,12 @@ def test_a_recording_plays_and_then_the_device_is_gone(tmp_path):
     until(lambda: device.reports.right >= 0.5)
     until(lambda: not device.line.present)
     assert device.reports.button == 0.0, "let go of"
-    assert len(called(device, 2)) == 0, "a device may come late"
     with pytest.raises(HookError, match=r"hand.evdev is gone \(0 reports refused\)"):
         called(device, 3_000_000_000)
 
 
-def test_a_device_that_is_unplugged_and_comes_back(tmp_path):
+def test_a_device_that_is_unplugged_and_comes_back(tmp_path, monkeypatch):
+    monkeypatch.setattr("tcpsbed.devices.device.AGAIN_S", 2.0)
     path = tmp_path / "event5"
     os.mkfifo(path)
     first = os.open(path, os.O_RDWR)  # a reader beside ours, so that opening to write does not wait
@@ -169,7 +176,15 @@ def test_any_report_leaves_speeds_within_bounds(reports):
 
 def test_hostile_reports_are_counted():
     cap = SpaceMouseReports()
-    for content in (b"", b"\x01", b"\x01" + bytes(7), b"\x02" + bytes(12), b"\x03", b"\x03" + bytes(9), b"\x09\x00"):
+    for content in (
+        b"",
+        b"\x01",
+        b"\x01" + bytes(7),
+        b"\x02" + bytes(12),
+        b"\x03",
+        b"\x03" + bytes(9),
+        b"\x09\x00",
+    ):
         cap.take(content)
     assert cap.refused == 7 and not cap.push.any()
 
@@ -178,23 +193,30 @@ def test_a_recording_of_hid_recorder_moves_the_hand_within_its_reach(tmp_path):
     path = tmp_path / "cap.hid"
     push = "E: 000000.{:06d} 7 01 00 00 a2 fe 00 00\n"  # y = -350: to the front
     wrong = "E: 000000.000000 9 01 00\n"
-    path.write_text("D: 0\nR: 3 05 01 09\nN: SpaceNavigator\n" + wrong + "".join(push.format(i * 20_000) for i in range(40)))
+    path.write_text(
+        "D: 0\nR: 3 05 01 09\nN: SpaceNavigator\n"
+        + wrong
+        + "".join(push.format(i * 20_000) for i in range(40))
+    )
     device = SpaceMouse(str(path), rest=[0.3, 0.0, 0.2], reach=0.02, speed_m_s=0.1)
     begun, places = time.monotonic_ns(), []
-    while device.line.present or not places:
-        places.append(called(device, 1 + time.monotonic_ns() - begun))
-        time.sleep(0.005)
-    way = np.array([place[:3] for place in places if len(place)])
+    with pytest.raises(HookError, match=r"cap\.hid is gone"):
+        while time.monotonic_ns() < begun + 20_000_000_000:
+            places.append(called(device, 1 + time.monotonic_ns() - begun))
+            time.sleep(0.005)
+    way = np.array([place[:3] for place in places])
     assert way[0, 0] == pytest.approx(0.3, abs=0.002) and way[-1, 0] == pytest.approx(0.32)
     assert (way[:, 1] == 0.0).all() and (np.diff(way[:, 0]) >= 0).all()
-    assert next(place for place in places[::-1] if len(place))[-1] == 1.0, "the wrong line was counted"
+    assert places[-1][-1] == 1.0, "the wrong line was counted"
     assert not device.reports.push.any(), "gone: nobody pushes"
 
 
 # --- Inverse3 ------------------------------------------------------------------------------------------------------
 
 
-def state(x: float = 0.01, y: float = 0.02, z: float = 0.03, pressed: bool = False, device: str = "04A1") -> dict:
+def state(
+    x: float = 0.01, y: float = 0.02, z: float = 0.03, pressed: bool = False, device: str = "04A1"
+) -> dict:
     """A message as the service's published examples have it."""
     return {
         "inverse3": [
@@ -257,7 +279,11 @@ JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.floats(), st.text(max_size=5)),
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),
-        st.dictionaries(st.sampled_from(["inverse3", "device_id", "state", "cursor_position", "x", "y", "z"]), inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(["inverse3", "device_id", "state", "cursor_position", "x", "y", "z"]),
+            inner,
+            max_size=3,
+        ),
     ),
     max_leaves=12,
 )
@@ -341,6 +367,7 @@ def test_axes_are_a_permutation():
 
 
 # --- in a scenario -------------------------------------------------------------------------------------------------
+
 
 def scenario(folder: Path, run: str, params: str) -> config.Scenario:
     """A hand on a device, and an arm."""

@@ -48,7 +48,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_session_replayed_is_the_same_session(first, tmp_path):
     file = operator.export(first, tmp_path / "hand.csv")
-    again = run(tmp_path / "again", f'flows.kinematic.source={{operator="{file}"}}')
+    again = run(tmp_path / "again", f"flows.kinematic.source=operator:{file}")
     for point in ("ss-embsys.entry", "tactile-teleoperator.sense"):
         before, after = signals.read(first, point), signals.read(again, point)
         assert np.array_equal(before.t_ns, after.t_ns)
@@ -59,10 +59,18 @@ def test_a_session_replayed_is_the_same_session(first, tmp_path):
 def test_hooks_at_the_operator_are_left_out_and_others_run(first, tmp_path):
     file = operator.export(first, tmp_path / "hand.csv")
     (tmp_path / "hand.toml").write_text(SCENARIO)
-    plan = config.check(config.load(tmp_path / "hand.toml", ['flows.kinematic.source={operator="hand.csv"}']))
-    steps = {plan["components"][at["component"]]["name"]: [step["kind"] for step in at["steps"]] for at in plan["flows"][0]["path"]}
+    plan = config.check(config.load(tmp_path / "hand.toml", ["flows.kinematic.source=operator:hand.csv"]))
+    steps = {
+        plan["components"][at["component"]]["name"]: [step["kind"] for step in at["steps"]]
+        for at in plan["flows"][0]["path"]
+    }
     assert steps["tactile-operator"] == [] and steps["ss-embsys"] == ["inverse_kinematics"]
-    assert plan["flows"][0]["source"] | {"path": ""} == {"kind": "values", "path": "", "columns": 6, "repeat": "hold"}
+    assert plan["flows"][0]["source"] | {"path": ""} == {
+        "kind": "values",
+        "path": "",
+        "columns": 6,
+        "repeat": "hold",
+    }
     assert file.read_text().splitlines()[0].startswith("time_s,v0,v1")
 
 
@@ -98,4 +106,4 @@ def test_what_was_not_recorded_cannot_be_replayed(first, tmp_path):
         operator.export(silent, tmp_path / "x.csv")
     (tmp_path / "hand.toml").write_text(SCENARIO)
     with pytest.raises(ConfigError, match=r"source.*nowhere\.csv"):
-        config.check(config.load(tmp_path / "hand.toml", ['flows.kinematic.source={operator="nowhere.csv"}']))
+        config.check(config.load(tmp_path / "hand.toml", ["flows.kinematic.source=operator:nowhere.csv"]))

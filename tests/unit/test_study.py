@@ -22,6 +22,12 @@ from tcpsbed.study.ratings import SCALES, Rating, Store, grades_of
 
 NAMES = ["udp", "tcp", "parity"]
 GOOD = dict.fromkeys(SCALES, 4)
+SCENARIO = """
+[components]
+tactile-operator = "desk"
+tactile-teleoperator = "field"
+[flows.kinematic]
+"""
 
 
 @given(st.integers(2, 12))
@@ -44,7 +50,9 @@ def test_orders_are_drawn_by_the_seed_and_balanced_over_subjects():
 
 
 def rated(subject: int, condition: str, *grades: int) -> Rating:
-    return Rating(subject, 1, condition, dict(zip(SCALES, grades, strict=True)), "2026-01-01", "x", {"haptic": 1.5})
+    return Rating(
+        subject, 1, condition, dict(zip(SCALES, grades, strict=True)), "2026-01-01", "x", {"haptic": 1.5}
+    )
 
 
 def test_a_rating_is_on_the_disk_when_save_returns_and_half_a_line_costs_no_other(tmp_path):
@@ -66,11 +74,16 @@ def test_ratings_of_another_study_or_of_scripts_are_not_mixed(tmp_path):
     with pytest.raises(DataError, match="scripts"):
         Store(tmp_path, "a", scripted=True)
     (tmp_path / "ratings.jsonl").write_text('{"subject": 1}\n')
-    with pytest.raises(DataError, match="ratings.jsonl:1: found no rating"):
+    with pytest.raises(DataError, match=r"ratings\.jsonl:1: found no rating"):
         Store(tmp_path, "a")
 
 
-@given(st.one_of(st.none(), st.dictionaries(st.sampled_from([*SCALES, "x"]), st.one_of(st.integers(), st.booleans(), st.text()))))
+@given(
+    st.one_of(
+        st.none(),
+        st.dictionaries(st.sampled_from([*SCALES, "x"]), st.one_of(st.integers(), st.booleans(), st.text())),
+    )
+)
 def test_an_answer_is_one_grade_for_each_scale_or_refused(said):
     try:
         given_grades = grades_of(said)
@@ -84,7 +97,9 @@ def test_the_published_form_of_the_test_is_that_of_scipy():
     stats = pytest.importorskip("scipy.stats")
     drawn = np.random.default_rng(3)
     grades = drawn.integers(1, 6, (20, 2))
-    ratings = [rated(s + 1, c, *[int(g)] * 3) for s in range(20) for c, g in zip("ab", grades[s], strict=True)]
+    ratings = [
+        rated(s + 1, c, *[int(g)] * 3) for s in range(20) for c, g in zip("ab", grades[s], strict=True)
+    ]
     (pair, *_) = statistics.comparisons(ratings, ["a", "b"])
     theirs = stats.ttest_rel(grades[:, 0], grades[:, 1])
     difference = (grades[:, 0] - grades[:, 1]).astype(float)
@@ -97,7 +112,9 @@ def test_the_published_form_of_the_test_is_that_of_scipy():
 @given(st.floats(-60, 60), st.integers(1, 400))
 def test_the_tail_of_t_is_that_of_scipy(t, freedom):
     stats = pytest.importorskip("scipy.stats")
-    assert statistics.two_sided(t, freedom) == pytest.approx(2 * stats.t.sf(abs(t), freedom), rel=1e-8, abs=1e-300)
+    assert statistics.two_sided(t, freedom) == pytest.approx(
+        2 * stats.t.sf(abs(t), freedom), rel=1e-8, abs=1e-300
+    )
 
 
 def test_holm_by_hand():
@@ -118,7 +135,9 @@ def test_csv_json_and_figure(tmp_path):
     ratings = [rated(s, c, s, 5, g) for s in (1, 2, 3) for c, g in (("a", s), ("b", 4))]
     results.write(tmp_path, ratings, ["a", "b"], scripted=False)
     lines = (tmp_path / "ratings.csv").read_text().splitlines()
-    assert lines[0].startswith("subject,position,condition,transparency,smoothness,overall,at,haptic_delay_ms")
+    assert lines[0].startswith(
+        "subject,position,condition,transparency,smoothness,overall,at,haptic_delay_ms"
+    )
     assert len(lines) == 7 and ",1.5," in lines[1]
     document = json.loads((tmp_path / "results.json").read_text())
     assert document["subjects"] == 3 and len(document["tests"]) == 3 and "Holm" in document["correction"]
@@ -127,15 +146,16 @@ def test_csv_json_and_figure(tmp_path):
 
 
 @pytest.fixture
-def study(tmp_path: Path, scenarios: Path) -> plan.Study:
-    return written(tmp_path, scenarios)
+def study(tmp_path: Path) -> plan.Study:
+    return written(tmp_path)
 
 
-def written(folder: Path, scenarios: Path, more: str = "") -> plan.Study:
+def written(folder: Path, more: str = "") -> plan.Study:
     """A study of three conditions."""
     file = folder / "study.toml"
     conditions = "".join(f"[conditions.{name}]\nset = ['seed={n}']\n" for n, name in enumerate(NAMES))
-    file.write_text(f'scenario = "{scenarios / "quickstart.toml"}"\n{more}{conditions}')
+    (folder / "scenario.toml").write_text(SCENARIO)
+    file.write_text(f'scenario = "scenario.toml"\n{more}{conditions}')
     return plan.load(file)
 
 
@@ -161,7 +181,11 @@ class Subject:
                 raise KeyboardInterrupt
         if told["phase"] in ("go", "rate", "done"):
             answer = {"k": "study", "n": told["n"], "do": told["phase"], "grades": GOOD}
-            for wrong in ({"n": told["n"] - 1}, {"do": "wait"}, *([{"grades": {"overall": 9}}] * (told["phase"] == "rate"))):
+            for wrong in (
+                {"n": told["n"] - 1},
+                {"do": "wait"},
+                *([{"grades": {"overall": 9}}] * (told["phase"] == "rate")),
+            ):
                 with pytest.raises(ValueError):
                     self.conductor.hear(answer | wrong)
             self.conductor.hear(answer)
@@ -178,7 +202,11 @@ def test_a_subject_meets_training_pairs_and_questions_and_never_a_condition(tmp_
     assert subject.lead(study, store) == 3
     names = order(NAMES, 1, study.seed)
     assert [name for name, _ in subject.ran] == [None, *[x for name in names for x in (None, name)]]
-    assert [told["what"] for told in subject.shown if told["phase"] == "run"][:3] == ["training", "reference", "condition"]
+    assert [told["what"] for told in subject.shown if told["phase"] == "run"][:3] == [
+        "training",
+        "reference",
+        "condition",
+    ]
     assert subject.shown[-1]["phase"] == "done"
     everything = json.dumps(subject.shown) + "".join(str(folder) for _, folder in subject.ran)
     assert not any(name in everything for name in NAMES)
@@ -215,9 +243,9 @@ def test_what_stops_a_script_stops_the_study(tmp_path, study):
         ("[reference]\nset = ['flows.nix.rate=\"1 Hz\"']\n", "nix"),
     ],
 )
-def test_a_study_that_makes_no_sense_is_told_before_anybody_sits_down(tmp_path, scenarios, more, told):
+def test_a_study_that_makes_no_sense_is_told_before_anybody_sits_down(tmp_path, more, told):
     with pytest.raises(ConfigError, match=told):
-        written(tmp_path, scenarios, more)
+        written(tmp_path, more)
 
 
 def test_the_shipped_study_is_right(root):

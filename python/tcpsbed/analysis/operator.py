@@ -1,7 +1,7 @@
 """What the operator of a session did, as a file that another session replays in place of its operator.
 
 ```text
-tcpsbed console … ─► records (tactile-operator.exit) ─► tcpsbed export DIR --operator FILE ─► source = { operator = FILE }
+tcpsbed console … ─► records (tactile-operator.exit) ─► tcpsbed export DIR --operator FILE ─► source = "operator:FILE"
 ```
 The rows are what left the operator, after the hooks there; a session that replays them leaves those hooks out.
 """
@@ -72,7 +72,9 @@ def _sent(plan: Mapping[str, Any], wanted: str | None) -> tuple[str, str]:
         wanted = "kinematic" if "kinematic" in sent else next(iter(sent), "kinematic")
     if wanted not in sent:
         raise DataError(
-            f'found "{wanted}"', key="--flow", allowed=", ".join(sent) or "a flow of values from a tactile-operator"
+            f'found "{wanted}"',
+            key="--flow",
+            allowed=", ".join(sent) or "a flow of values from a tactile-operator",
         )
     return wanted, sent[wanted]
 

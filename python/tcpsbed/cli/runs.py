@@ -46,7 +46,7 @@ Examples:
 
 csv and parquet: one row for every record, with names. mcap: a topic for each flow and kind of record, which Foxglove
 and PlotJuggler open. operator: what left the operator, which another session replays:
---set 'flows.kinematic.source={operator="hand.csv"}'
+--set flows.kinematic.source=operator:hand.csv
 """
 
 
@@ -124,7 +124,9 @@ def export(
     writers = {"csv": exporting.to_csv, "mcap": exporting.to_mcap, "parquet": exporting.to_parquet}
     wanted = [kind for kind, asked in (("csv", csv), ("mcap", mcap), ("parquet", parquet)) if asked]
     if not wanted:
-        raise DataError("found no format", key="export", allowed="--csv, --mcap, --parquet or --operator FILE")
+        raise DataError(
+            "found no format", key="export", allowed="--csv, --mcap, --parquet or --operator FILE"
+        )
     if to is not None and len(wanted) > 1:
         raise DataError(
             f"found {len(wanted)} formats for one file", key="--to", allowed="one format, or no --to"

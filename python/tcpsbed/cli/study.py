@@ -45,15 +45,25 @@ def study(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Study in TOML.", show_default=False)],
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder of the study [default: studies/NAME].", show_default=False),
+        typer.Option(
+            "--out", metavar="DIR", help="Folder of the study [default: studies/NAME].", show_default=False
+        ),
     ] = None,
     subject: Annotated[
         int | None,
-        typer.Option("--subject", min=1, help="Number of the subject [default: the next one].", show_default=False),
+        typer.Option(
+            "--subject", min=1, help="Number of the subject [default: the next one].", show_default=False
+        ),
     ] = None,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port on loopback; 0 takes a free one.")] = 0,
-    scripted: Annotated[int, typer.Option("--scripted", min=0, max=1000, help="Let so many scripts take part.")] = 0,
-    results: Annotated[bool, typer.Option("--results", help="Print the table so far, and nothing else.")] = False,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port on loopback; 0 takes a free one.")
+    ] = 0,
+    scripted: Annotated[
+        int, typer.Option("--scripted", min=0, max=1000, help="Let so many scripts take part.")
+    ] = 0,
+    results: Annotated[
+        bool, typer.Option("--results", help="Print the table so far, and nothing else.")
+    ] = False,
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="FILE", help="Draw the means.", show_default=False)
     ] = None,
@@ -138,6 +148,4 @@ def _tell(loaded: Study, store: Store, figure: Path | None, *, scripted: bool) -
 
     print(results.table(store.ratings, list(loaded.conditions), scripted=scripted), end="")
     if figure is not None and store.ratings:
-        print(
-            results.figure(store.ratings, list(loaded.conditions), loaded.name, figure, scripted=scripted)
-        )
+        print(results.figure(store.ratings, list(loaded.conditions), loaded.name, figure, scripted=scripted))

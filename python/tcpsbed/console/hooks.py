@@ -3,7 +3,7 @@
 | `run` | kind | what it does |
 |---|---|---|
 | `tcpsbed.console.hooks:Hand` | `kinematics` at the operator | gives x, y, z (m), button, wheel, when it moved (s) |
-| `tcpsbed.console.hooks:Head` | `kinematics` at the operator | gives the pose of a headset: x, y, z (m), quaternion x, y, z, w, when (s) |
+| `tcpsbed.console.hooks:Head` | `kinematics` at the operator | gives the pose of a headset: x, y, z (m), quaternion, when |
 | `tcpsbed.console.hooks:Feel` | `feedback` | shows the force, and passes it on |
 """
 

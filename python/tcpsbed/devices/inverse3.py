@@ -170,7 +170,9 @@ def _axes(given: list[str] | None) -> tuple[list[int], Floats]:
     names = ["y", "-x", "z"] if given is None else given
     bare = [str(name).lstrip("-") for name in names]
     if sorted(bare) != ["x", "y", "z"]:
-        raise HookError(f'inverse3: found axes = {given}; allowed: x, y, z in any order, such as ["y", "-x", "z"]')
+        raise HookError(
+            f'inverse3: found axes = {given}; allowed: x, y, z in any order, such as ["y", "-x", "z"]'
+        )
     return [_AXES[name] for name in bare], np.array([-1.0 if str(n).startswith("-") else 1.0 for n in names])
 
 
@@ -209,7 +211,9 @@ class Inverse3(Device):
         self.service.start()
 
     def _gone(self) -> str | None:
-        return None if self.service.present else f"inverse3: the service at {self.service.address} or its device"
+        return (
+            None if self.service.present else f"inverse3: the service at {self.service.address} or its device"
+        )
 
     def _refused(self) -> int:
         return self.service.reports.refused

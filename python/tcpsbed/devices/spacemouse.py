@@ -68,7 +68,7 @@ def _speeds(body: bytes) -> Floats:
 
 def recorded(path: Path) -> Iterator[tuple[float, bytes]]:
     """The reports of a recording by `hid-recorder`: lines `E: seconds.micros length bytes`; others say what it is."""
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+    for line in path.read_bytes().splitlines():
         if not line.startswith(b"E:"):
             continue
         found = _LINE.fullmatch(line)

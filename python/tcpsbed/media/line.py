@@ -30,7 +30,7 @@ VARIABLE = "TCPSBED_CONSOLE"
 PICTURE, FORCE, TOOK = 1, 2, 3
 """First byte of what stages send."""
 HEAD = struct.Struct("<BBxxIq")
-"""Kind, eyes that a picture is for (side by side), number of the sample, and CLOCK_MONOTONIC minus the run's time in nanoseconds."""
+"""Kind, eyes that a picture is for, number of the sample, and CLOCK_MONOTONIC minus the run's time in nanoseconds."""
 STATE = struct.Struct("<5dq")
 """What a hand does: x, y, z in m, its button (0 to 1), the wheel in notches; when, on CLOCK_MONOTONIC."""
 POSE = struct.Struct("<7dq")

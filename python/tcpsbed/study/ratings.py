@@ -14,9 +14,9 @@ from typing import Any
 from tcpsbed.errors import DataError
 
 SCALES = {
-    "transparency": "Feeling the remote place as if your own hand were there. Compared with the reference, the degradation is …",
-    "smoothness": "Smoothness of what you felt and saw. Compared with the reference, the degradation is …",
-    "overall": "The experience as a whole. Compared with the reference, the degradation is …",
+    "transparency": "Touching the place as if your own hand were there: compared with the reference, the degradation is …",
+    "smoothness": "Smoothness of what you felt and saw: compared with the reference, the degradation is …",
+    "overall": "The experience as a whole: compared with the reference, the degradation is …",
 }
 """What is rated, with the question. [Gokhale 2017]"""
 # [Gokhale 2017] 5 imperceptible to 1 very annoying, as ITU-T P.800 and P.910 word it

@@ -16,6 +16,9 @@ from tcpsbed.study.statistics import Comparison, Mean, comparisons, means
 
 SCRIPTED = "The subjects were scripts: nothing here is about people."
 
+MEASURED = ("glass_to_glass_ms", "disturbances", "away", "run")
+"""Last columns of `ratings.csv`."""
+
 
 def told(ratings: Sequence[Rating], conditions: Sequence[str], *, scripted: bool) -> dict[str, Any]:
     """Everything as `results.json` has it."""
@@ -38,10 +41,8 @@ def write(folder: Path, ratings: Sequence[Rating], conditions: Sequence[str], *,
     flows = sorted({flow for rating in ratings for flow in rating.delay_ms})
     with (folder / "ratings.csv").open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
-        rows.writerow(
-            ["subject", "position", "condition", *SCALES, "at", *(f"{flow}_delay_ms" for flow in flows)]
-            + ["glass_to_glass_ms", "disturbances", "away", "run"]
-        )
+        measured = [f"{flow}_delay_ms" for flow in flows]
+        rows.writerow(["subject", "position", "condition", *SCALES, "at", *measured, *MEASURED])
         for r in ratings:
             rows.writerow(
                 [r.subject, r.position, r.condition, *(r.grades[scale] for scale in SCALES), r.at]
@@ -71,7 +72,9 @@ def table(ratings: Sequence[Rating], conditions: Sequence[str], *, scripted: boo
 def _means(ratings: Sequence[Rating], conditions: Sequence[str]) -> list[str]:
     by = {(mean.condition, mean.scale): mean for mean in means(ratings, conditions)}
     width = max(len(name) for name in ("condition", *conditions))
-    lines = [f"{'condition':{width}}  " + "".join(f"{scale:>18}" for scale in SCALES) + f"{'glass to glass':>18}"]
+    lines = [
+        f"{'condition':{width}}  " + "".join(f"{scale:>18}" for scale in SCALES) + f"{'glass to glass':>18}"
+    ]
     for name in conditions:
         cells = [_cell(by.get((name, scale))) for scale in SCALES]
         glass = [r.glass_ms for r in ratings if r.condition == name and r.glass_ms is not None]
@@ -98,7 +101,10 @@ def _tests(pairs: Sequence[Comparison]) -> list[str]:
             f"{pair.first + ' - ' + pair.second:>{width}}  {pair.scale:13}{pair.difference:7.2f}{half:>9}{t:>13}"
             f"{_p(pair.p):>10}{_p(pair.p_holm):>10}{effect:>8}"
         )
-    return [*lines, "p Holm: corrected for all tests of the table (Holm 1979); d_z: mean over deviation of the differences"]
+    return [
+        *lines,
+        "p Holm: corrected for all tests of the table (Holm 1979); d_z: mean over deviation of the differences",
+    ]
 
 
 def _p(value: float | None) -> str:
@@ -143,7 +149,9 @@ def figure(
     axes.set_ylim(0.5, 5.5)
     axes.set_yticks(list(GRADES), [f"{grade} {text}" for grade, text in GRADES.items()], fontsize=8)
     subjects = len({rating.subject for rating in ratings})
-    axes.set_title(f"{title}: {subjects} {'scripts' if scripted else 'subjects'}, mean and deviation", fontsize=9)
+    axes.set_title(
+        f"{title}: {subjects} {'scripts' if scripted else 'subjects'}, mean and deviation", fontsize=9
+    )
     axes.legend(fontsize=8, frameon=False)
     drawn.savefig(file)
     return file

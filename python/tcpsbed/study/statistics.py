@@ -108,19 +108,20 @@ def holm(p: Sequence[float]) -> list[float]:
 
 def two_sided(t: float, freedom: int) -> float:
     """The probability of a Student's t at least as far from zero: I_x(freedom / 2, 1 / 2), x = freedom / (freedom + t²)."""
-    return _beta(freedom / 2, 0.5, freedom / (freedom + t * t))
+    square = t * t
+    return _beta(freedom / 2, 0.5, freedom / (freedom + square), square / (freedom + square))
 
 
-def _beta(a: float, b: float, x: float) -> float:
-    """The regularised incomplete beta function I_x(a, b)."""
-    if x <= 0.0 or x >= 1.0:
-        return min(max(x, 0.0), 1.0)
+def _beta(a: float, b: float, x: float, rest: float) -> float:
+    """The regularised incomplete beta function I_x(a, b); `rest` is 1 - x, which may be too small to be had from x."""
+    if x <= 0.0 or rest <= 0.0:
+        return float(rest <= 0.0)
     front = math.exp(
-        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log(rest)
     )
     if x < (a + 1) / (a + b + 2):
         return front * _fraction(a, b, x) / a
-    return 1.0 - front * _fraction(b, a, 1.0 - x) / b
+    return 1.0 - front * _fraction(b, a, rest) / b
 
 
 def _fraction(a: float, b: float, x: float) -> float:

@@ -108,9 +108,7 @@ class Sources:
             )
         return {"kind": "generated", "bytes": size}
 
-    def _values(
-        self, way: Way, kind: str, name: str, spec: dict[str, Any], repeat: str
-    ) -> dict[str, Any]:
+    def _values(self, way: Way, kind: str, name: str, spec: dict[str, Any], repeat: str) -> dict[str, Any]:
         from tcpsbed.datasets import recordings
 
         self._check(way, kind, name)

@@ -124,14 +124,17 @@ def _given(source: Recording | Frames, names: tuple[str, ...]) -> dict[str, Any]
     return given | {name: ns / 1e9 for name, ns in spans.items() if ns is not None}
 
 
-_SOURCES = '"generated", "robot", { recording = "…" }, { operator = "…" }, { frames = "…" } or { sizes = "…" }'
+_OPERATOR = "operator:"
+_SOURCES = '"generated", "robot", "operator:FILE", { recording = "…" }, { frames = "…" } or { sizes = "…" }'
 
 
 def _source(value: Any) -> Any:
     if value in ("generated", "robot"):
         return {"kind": value}
+    if isinstance(value, str) and value.startswith(_OPERATOR):
+        return {"kind": "operator", "operator": value.removeprefix(_OPERATOR)}
     if isinstance(value, dict):
-        for kind in ("recording", "operator", "frames", "sizes"):
+        for kind in ("operator", "recording", "frames", "sizes"):
             if kind in value:
                 return {"kind": kind} | value
         raise refuse(f"found a table with the keys {', '.join(value) or 'none'}", _SOURCES)
@@ -142,7 +145,13 @@ Source = Annotated[
     Generated | RobotSource | Recording | Replayed | Frames | Sizes,
     Discriminator("kind"),
     BeforeValidator(
-        _source, json_schema_input_type=Literal["generated", "robot"] | Recording | Replayed | Frames | Sizes
+        _source,
+        json_schema_input_type=Literal["generated", "robot"]
+        | Annotated[str, Field(pattern="^operator:")]
+        | Recording
+        | Replayed
+        | Frames
+        | Sizes,
     ),
 ]
 """Where samples come from."""

@@ -21,7 +21,7 @@ from tcpsbed.analysis import signals
 BROWSER = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
-SECONDS = 14
+SECONDS = 20
 ARTEFACTS = Path(os.environ.get("TCPSBED_ARTEFACTS", "target/artefacts"))
 """Where the screenshot is kept."""
 

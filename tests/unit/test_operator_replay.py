@@ -52,7 +52,7 @@ def test_a_session_replayed_is_the_same_session(first, tmp_path):
     for point in ("ss-embsys.entry", "tactile-teleoperator.sense"):
         before, after = signals.read(first, point), signals.read(again, point)
         assert np.array_equal(before.t_ns, after.t_ns)
-        assert np.allclose(before.values, after.values, rtol=0, atol=1e-9)
+        assert np.allclose(before.values, after.values, rtol=0, atol=1e-9, equal_nan=True)
     assert np.ptp(signals.read(again, "ss-embsys.entry").values, axis=0).max() > 0.01, "the hand moves"
 
 

@@ -72,6 +72,8 @@ def study(
     from tcpsbed.study import plan
     from tcpsbed.study.ratings import Store
 
+    if scripted and subject:
+        raise typer.BadParameter("goes with people; scripts are numbered from 1 on", param_hint="--subject")
     loaded = plan.load(file)
     folder = out or Path("studies") / (f"{loaded.name}-scripted" if scripted else loaded.name)
     store = Store(folder, loaded.fingerprint, scripted=scripted > 0)

@@ -43,10 +43,10 @@ function told(message) {
     // The shortest round trip bounds the offset of the clocks best.
     if (seen.trip === null || trip <= seen.trip) seen.offset = message.s - (message.t + trip / 2);
     seen.trip = seen.trip === null ? trip : Math.min(seen.trip * 1.01, trip);
-    $("trip").textContent = `${trip.toFixed(1)} ms`;
+    write("trip", `${trip.toFixed(1)} ms`);
     if (message.took.length) {
       seen.took = message.took;
-      $("took").textContent = `${message.took[0].toFixed(1)} (${message.took[1].toFixed(1)}) ms`;
+      write("took", `${message.took[0].toFixed(1)} (${message.took[1].toFixed(1)}) ms`);
     }
   }
 }
@@ -74,8 +74,7 @@ pictures.onmessage = ({ data }) => {
 function showForce(force) {
   const size = Math.hypot(...force);
   seen.force = size;
-  seen.forces.push(size);
-  if (seen.forces.length > 256) seen.forces.shift();
+  seen.forces = [...seen.forces.slice(-255), size];
   if (tone) tone.gain.gain.setTargetAtTime(Math.min(size / 20, 0.3), tone.context.currentTime, 0.02);
   rumble(Math.min(size / 10, 1));
 }
@@ -179,23 +178,31 @@ function tick(now) {
   requestAnimationFrame(tick);
 }
 
-// What changes with every event or picture is written once a frame.
+// What changes with every event or picture is written once a frame, and only where it has changed.
 function show() {
-  $("events").textContent = seen.events;
-  $("hand").style.transform = `translate(${(50 * hand.x + 50) * stage.clientWidth / 100}px, ${(50 - 50 * hand.y) * stage.clientHeight / 100}px)`;
-  $("fps").textContent = (seen.pictures.length / 2).toFixed(0);
-  if (seen.forces.length) gauged();
-  if (seen.glass !== null) $("glass").textContent = `${seen.glass.toFixed(1)} ms`;
+  write("events", `${seen.events}`);
+  write("fps", (seen.pictures.length / 2).toFixed(0));
+  if (seen.glass !== null) write("glass", `${seen.glass.toFixed(1)} ms`);
+  const [x, y] = [((1 + hand.x) * stage.clientWidth) / 2, ((1 - hand.y) * stage.clientHeight) / 2];
+  $("hand").style.transform = `translate(${x}px, ${y}px)`;
+  if (seen.forces !== drawn) gauged();
 }
 
+function write(id, text) {
+  const place = $(id);
+  if (place.textContent !== text) place.textContent = text;
+}
+
+let drawn = seen.forces;
 function gauged() {
-  $("newton").textContent = `${seen.force.toFixed(2)} N`;
+  drawn = seen.forces;
+  write("newton", `${seen.force.toFixed(2)} N`);
   const { width, height } = gauge.canvas;
-  const top = Math.max(1, ...seen.forces);
+  const top = Math.max(1, ...drawn);
   gauge.clearRect(0, 0, width, height);
   gauge.strokeStyle = "#d9541e";
   gauge.beginPath();
-  seen.forces.forEach((f, i) => gauge.lineTo(i, height - 2 - (height - 4) * (f / top)));
+  drawn.forEach((f, i) => gauge.lineTo(i, height - 2 - (height - 4) * (f / top)));
   gauge.stroke();
 }
 

@@ -126,9 +126,14 @@ def test_an_operator_at_the_browser(served: Any) -> None:
     assert later[1] > 20, "coalesced events count one by one"
     assert 0.0 < took[0] <= took[1], "the page shows how long the hand takes"
     print(f"load {os.getloadavg()[0]:.1f}; from event to the run: p50 {took[0]:.2f} ms, p95 {took[1]:.2f} ms")
-    assert 0.0 < np.median(glass) < 100.0
+    assert 0.0 < np.median(glass) < (2000.0 if busy() else 100.0)
     ended(process)
     moved(out)
+
+
+def busy() -> bool:
+    """Whether others keep the machine from being prompt."""
+    return os.getloadavg()[0] > 2 * (os.cpu_count() or 1)
 
 
 def push(page: Any) -> None:
@@ -157,8 +162,7 @@ def moved(out: Path) -> None:
     assert len(fresh) > 40
     assert np.ptp(commands.values[:, 1]) > 0.1, "from side to side"
     # The bar is p95 under 10 ms on a quiet machine; the median stands for it, on a busy one it is bounded all the same.
-    busy = os.getloadavg()[0] > 2 * (os.cpu_count() or 1)
-    assert -1.0 < np.median(late_ms) < (200.0 if busy else 10.0)
+    assert -1.0 < np.median(late_ms) < (200.0 if busy() else 10.0)
 
 
 STAND_IN = """

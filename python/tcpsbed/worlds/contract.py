@@ -69,6 +69,8 @@ class Hosting(ABC):
     def refuse(self) -> None:  # noqa: B027 - nothing to do is a good answer
         """Raises `ConfigError` or `WorldError` if the scenario asks for what it cannot do, with the remedy."""
 
+    here: ClassVar[bool] = True
+    """Whether nodes see the files and processes of this computer."""
     lead_s: ClassVar[float] = 0.3
     """From the start message to the barrier."""
 

@@ -31,6 +31,7 @@ class Hosts(Hosting):
     """A process a node, on the computers of the scenario's `hosts`."""
 
     name: ClassVar[str] = "hosts"
+    here: ClassVar[bool] = False
     what: ClassVar[str] = "the computers of [hosts], reached by ssh"
     lead_s: ClassVar[float] = 2.0
 

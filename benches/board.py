@@ -26,7 +26,9 @@ def through_tcpsbed(seconds: float) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         keys = {"duration": f'"{seconds + 1} s"'}
-        tcpsbed("run", HERE / "scenarios/board.toml", "--world", "real", "--out", out, "--no-report", keys=keys)
+        tcpsbed(
+            "run", HERE / "scenarios/board.toml", "--world", "real", "--out", out, "--no-report", keys=keys
+        )
         rows = np.asarray(open_records(out / "records.bin"))
         told: dict[str, Any] = summary_of(out)
     rows = rows[rows["time_ns"] >= 1e9]

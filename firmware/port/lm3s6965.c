@@ -182,7 +182,9 @@ static void run(void)
     }
 }
 
-extern uint32_t stack_top, data_begin, data_end, data_image, bss_begin, bss_end;
+/* From the linker script; the end of the stack is no function, but stands in a table of them. */
+extern void stack_top(void);
+extern uint32_t data_begin, data_end, data_image, bss_begin, bss_end;
 
 /* After reset: variables with values are copied from flash, the others are cleared. */
 void reset(void)
@@ -200,7 +202,7 @@ static void halt(void)
 
 /* The first words of flash: stack, then what answers to exceptions, then to interrupts. */
 __attribute__((section(".vectors"), used)) static void (*const vectors[16 + UART_INTERRUPT + 1])(void) = {
-    [0] = (void (*)(void))&stack_top,
+    [0] = stack_top,
     [1] = reset,
     [2] = halt,
     [3] = halt,

@@ -84,7 +84,10 @@ def test_uart_and_board_are_bars_of_their_own(tmp_path):
         assert set(found["flows"]["kinematic"]["drops"]) <= {"ss-embsys line"}
         names = [part["name"] for part in found["path"]["kinematic"]]
         assert names[-3:] == ["ss-com -> ss-embsys", "ss-embsys", "ss-embsys -> tactile-teleoperator"]
-        assert {p["point"] for p in found["echo"]["kinematic"]["points"]} >= {"ss-embsys.entry", "ss-embsys.exit"}
+        assert {p["point"] for p in found["echo"]["kinematic"]["points"]} >= {
+            "ss-embsys.entry",
+            "ss-embsys.exit",
+        }
         assert "ss-embsys" in shown(place / "out")
         return {part["name"]: part["latency_ms"] for part in found["path"]["kinematic"]}, board
 

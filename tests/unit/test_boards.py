@@ -114,7 +114,11 @@ def test_a_dead_board_drops_and_its_watchdog_acts(tmp_path):
         ('flows.kinematic.sample="240 B"', "flows.kinematic", "at most 236 B"),
         ('flows.kinematic.to="ss-embsys"', "flows.kinematic", "at an end of the way"),
         ("flows.kinematic.blocking_send=true", "flows.kinematic.blocking_send", "false"),
-        ('hooks.inverse_kinematics={run="arm3", at="ss-embsys"}', "components.ss-embsys.board", "its firmware"),
+        (
+            'hooks.inverse_kinematics={run="arm3", at="ss-embsys"}',
+            "components.ss-embsys.board",
+            "its firmware",
+        ),
     ],
 )
 def test_what_a_board_cannot_do_is_refused_with_its_key(tmp_path, override, key, says):

@@ -401,7 +401,9 @@ impl Report {
         for (component, line) in node.boards {
             let component = plan.components[component as usize].name.clone();
             if let Some(Gone { at_s, why }) = &line.gone {
-                self.errors.push(format!("board {component}: {why}, at {at_s:.3} s; its samples were lost from then on"));
+                self.errors.push(format!(
+                    "board {component}: {why}, at {at_s:.3} s; its samples were lost from then on"
+                ));
             }
             self.boards.push(Board { component, line });
         }

@@ -189,9 +189,7 @@ impl<'a> Repr<'a> {
                 entry_us: u32_at(body, 6),
                 work_ns: u32_at(body, 10),
             },
-            SAFE => {
-                Self::Safe { channel: channel(body)?, values: payload(body, 8)?, at_us: u32_at(body, 4) }
-            }
+            SAFE => Self::Safe { channel: channel(body)?, values: payload(body, 8)?, at_us: u32_at(body, 4) },
             TOLD => {
                 fixed(3 + 4 * COUNTS)?;
                 Self::Counts(Counts::from_array(std::array::from_fn(|i| u32_at(body, 3 + 4 * i))))

@@ -22,7 +22,6 @@ from tcpsbed.report.numbers import (
     us,
 )
 
-
 DAMAGE = {
     "no_crc": "damaged",
     "no_cobs": "torn",

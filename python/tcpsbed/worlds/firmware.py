@@ -99,7 +99,11 @@ def _compile(place: Path, target: str, folder: Path) -> None:
     fresh.mkdir(parents=True, exist_ok=True)
     try:
         done = subprocess.run(
-            ["make", "-s", target, f"OUT={fresh}"], cwd=place, capture_output=True, text=True, timeout=COMPILE_S
+            ["make", "-s", target, f"OUT={fresh}"],
+            cwd=place,
+            capture_output=True,
+            text=True,
+            timeout=COMPILE_S,
         )
         if done.returncode:
             raise WorldError(f'{place}: firmware "{target}" does not compile: {done.stderr.strip()[-600:]}')

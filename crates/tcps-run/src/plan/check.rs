@@ -75,7 +75,8 @@ impl Plan {
         flow.path.iter().find(misplaced).map_or(Ok(()), |v| {
             Err(RunError::new(format!(
                 "flows.{}: the board {} must stand between two components and have no code",
-                flow.name, self.components[usize::from(v.component)].name
+                flow.name,
+                self.components[usize::from(v.component)].name
             )))
         })
     }

@@ -6,7 +6,6 @@ from typing import Any
 
 from tcpsbed.config.compile.book import Book, Instance, Way
 from tcpsbed.config.compile.files import existing
-from tcpsbed.config.compile.sources import codec
 from tcpsbed.config.model.place import Board
 from tcpsbed.config.model.span import Constant
 from tcpsbed.config.origin import Key
@@ -52,7 +51,9 @@ def no_steps(book: Book, instance: Instance, steps: list[dict[str, Any]]) -> lis
     if steps:
         kind = steps[0]["kind"]
         found = f"found code ({kind}) at {instance.id}, whose board runs its firmware"
-        raise book.scenario.error(("components", instance.id, "board"), found, "code at a component beside it")
+        raise book.scenario.error(
+            ("components", instance.id, "board"), found, "code at a component beside it"
+        )
     return steps
 
 
@@ -66,7 +67,9 @@ def _check_flows(book: Book, instance: Instance, key: Key) -> None:
             raise book.scenario.error(way.key, found, allowed)
         if (most := _most_bytes(way)) > PAYLOAD_BYTES:
             found = f"found samples of {most} B that pass the board {instance.id}"
-            raise book.scenario.error(way.key, found, f"at most {PAYLOAD_BYTES} B, or another way (via, path)")
+            raise book.scenario.error(
+                way.key, found, f"at most {PAYLOAD_BYTES} B, or another way (via, path)"
+            )
         if way.model.blocking_send:
             found = f"found blocking_send in a flow that passes the board {instance.id}"
             raise book.scenario.error((*way.key, "blocking_send"), found, "false")
@@ -86,7 +89,9 @@ def _watchdog_ms(book: Book, key: Key, model: Board) -> int:
     ms, rest = divmod(model.watchdog_ns, 1_000_000)
     if rest or ms > _MOST_MS:
         found = f"found {model.watchdog_ns / 1e6:g} ms"
-        raise book.scenario.error((*key, "watchdog"), found, f"whole milliseconds up to {_MOST_MS}, 0 for none")
+        raise book.scenario.error(
+            (*key, "watchdog"), found, f"whole milliseconds up to {_MOST_MS}, 0 for none"
+        )
     return ms
 
 
@@ -104,7 +109,9 @@ def _work_us(book: Book, instance: Instance) -> int:
         return 0
     key: Key = ("components", instance.id, "cost")
     if not isinstance(cost, Constant) or cost.span_ns % 1000 or cost.span_ns // 1000 > _MOST_US:
-        raise book.scenario.error(key, "found no whole number of microseconds", 'at a board a span such as "20 us"')
+        raise book.scenario.error(
+            key, "found no whole number of microseconds", 'at a board a span such as "20 us"'
+        )
     return cost.span_ns // 1000
 
 

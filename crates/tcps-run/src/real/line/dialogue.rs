@@ -211,7 +211,8 @@ struct BoardClock {
 impl BoardClock {
     /// A moment of the board, which is less than half an hour from the newest one.
     fn unfold(&self, us: u32) -> i64 {
-        self.newest_us.map_or(i64::from(us), |newest| newest + i64::from(us.wrapping_sub(newest as u32) as i32))
+        self.newest_us
+            .map_or(i64::from(us), |newest| newest + i64::from(us.wrapping_sub(newest as u32) as i32))
     }
 
     /// A frame was written, the board had it from a moment on for so long, and its answer came.
@@ -282,7 +283,10 @@ mod tests {
             let news = heard(&mut dialogue, back, &answer(i as u16, of, entry, work));
             let [News::Answered { job, entry_ns, exit_ns, bytes }] = &news[..] else { panic!("{news:?}") };
             assert_eq!((*job, &bytes[..]), (i as u32, &[9][..]));
-            assert!((entry_ns - entry).abs() <= 2_000 && exit_ns - entry_ns == 50_000, "{i}: {entry_ns} {entry}");
+            assert!(
+                (entry_ns - entry).abs() <= 2_000 && exit_ns - entry_ns == 50_000,
+                "{i}: {entry_ns} {entry}"
+            );
         }
         let bound = dialogue.clock_bound_ns().unwrap();
         assert!((DELAY_NS - 10_000..DELAY_NS + 10_000).contains(&bound), "{bound}");
@@ -296,7 +300,11 @@ mod tests {
         let news = heard(&mut dialogue, MS, &answer(5, numbers[2], MS / 2, 0));
         assert_eq!(news[..2], [News::Lost { job: 0 }, News::Lost { job: 1 }]);
         assert!(matches!(news[2], News::Answered { job: 2, .. }));
-        assert_eq!(heard(&mut dialogue, MS, &answer(6, numbers[0], MS / 2, 0)), [], "it is too late for that");
+        assert_eq!(
+            heard(&mut dialogue, MS, &answer(6, numbers[0], MS / 2, 0)),
+            [],
+            "it is too late for that"
+        );
         assert_eq!(heard(&mut dialogue, MS, &answer(9, numbers[0], MS / 2, 0)), []);
         assert_eq!((dialogue.damage().unknown, dialogue.damage().missing), (2, 2));
     }

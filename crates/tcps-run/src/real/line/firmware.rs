@@ -3,8 +3,12 @@
 use super::port::Port;
 use crate::{error::RunError, plan::Attached};
 use std::{
-    io,
-    os::unix::{net::UnixListener, process::CommandExt},
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+    os::{
+        fd::{FromRawFd, OwnedFd},
+        unix::{net::UnixListener, process::CommandExt},
+    },
     path::Path,
     process::{Child, Command, Stdio},
     thread,
@@ -17,9 +21,16 @@ const QEMU: &str = "qemu-system-arm";
 const JOIN: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(5);
 
+/// Of what a process has said, so many bytes at the end are told.
+const LAST_WORDS: u64 = 300;
+
 /// A process that ends with its line.
 #[derive(Debug)]
-pub struct Firmware(Child);
+pub struct Firmware {
+    child: Child,
+    /// What it says on its standard error, which nobody reads unless it ends.
+    said: File,
+}
 
 /// A line: its near end, whether it has a pace of its own, and the process at its far end if that is ours.
 pub type Attachment = (Port, bool, Option<Firmware>);
@@ -71,7 +82,9 @@ fn emulated(image: &Path, socket: &Path) -> Result<(Port, Firmware), RunError> {
 
 impl Firmware {
     fn start(command: &mut Command, name: &str, remedy: &str) -> Result<Self, RunError> {
-        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let fail = |e: io::Error| RunError::new(format!("firmware {name} cannot be started: {e}{remedy}"));
+        let said = memory().map_err(fail)?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said.try_clone().map_err(fail)?);
         // SAFETY: prctl is a plain system call, which may be made between fork and exec.
         unsafe {
             command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
@@ -79,22 +92,45 @@ impl Firmware {
                 _ => Err(io::Error::last_os_error()),
             });
         }
-        let child = command.spawn();
-        child.map(Self).map_err(|e| RunError::new(format!("firmware {name} cannot be started: {e}{remedy}")))
+        let child = command.spawn().map_err(fail)?;
+        Ok(Self { child, said })
     }
 
     /// How it ended, in words; `None` while it runs.
     pub fn ended(&mut self) -> Option<String> {
-        match self.0.try_wait() {
-            Ok(Some(status)) => Some(format!("it ended ({status})")),
+        match self.child.try_wait() {
+            Ok(Some(status)) => Some(format!("it ended ({status}){}", self.last_words())),
             _ => None,
+        }
+    }
+
+    fn last_words(&mut self) -> String {
+        let mut words = Vec::new();
+        let length = self.said.metadata().map_or(0, |m| m.len());
+        let from = SeekFrom::Start(length.saturating_sub(LAST_WORDS));
+        let read = self.said.seek(from).and_then(|_| self.said.read_to_end(&mut words));
+        let words = String::from_utf8_lossy(&words);
+        match (read, words.trim()) {
+            (Ok(_), said) if !said.is_empty() => format!(": {said}"),
+            _ => String::new(),
         }
     }
 }
 
 impl Drop for Firmware {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A file without a name.
+fn memory() -> io::Result<File> {
+    // SAFETY: the name is a constant, and the descriptor is owned from here on.
+    unsafe {
+        match libc::memfd_create(c"firmware".as_ptr(), libc::MFD_CLOEXEC) {
+            fd if fd < 0 => Err(io::Error::last_os_error()),
+            fd => Ok(OwnedFd::from_raw_fd(fd).into()),
+        }
     }
 }

@@ -66,11 +66,7 @@ struct Line {
 
 impl Lines {
     /// Opens the lines of boards, and waits until each has answered. Sockets are made beside `place`.
-    pub fn open(
-        boards: &[BoardAt],
-        names: impl Fn(u16) -> String,
-        place: &Path,
-    ) -> Result<Self, RunError> {
+    pub fn open(boards: &[BoardAt], names: impl Fn(u16) -> String, place: &Path) -> Result<Self, RunError> {
         let mut lines = Vec::new();
         for (number, board) in boards.iter().enumerate() {
             let socket = place.with_extension(format!("line{number}"));
@@ -133,8 +129,7 @@ impl Line {
         let byte_ns = if own_pace { 0.0 } else { BITS_A_BYTE * SECOND as f64 / plan.rate_bps };
         let (down, up) = (Pace::new(byte_ns), Pace::new(byte_ns));
         let (dialogue, told) = (Dialogue::default(), Vec::new());
-        let mut line =
-            Self { port, firmware, dialogue, down, up, told, counts: None, start: 0, gone: None };
+        let mut line = Self { port, firmware, dialogue, down, up, told, counts: None, start: 0, gone: None };
         line.greet(board)?;
         line.port.handed_over();
         Ok(line)
@@ -271,7 +266,8 @@ impl Line {
             return;
         }
         let ended = self.firmware.as_mut().and_then(Firmware::ended);
-        let why = ended.map_or_else(|| format!("its line is closed: {why}"), |e| format!("its firmware: {e}"));
+        let why =
+            ended.map_or_else(|| format!("its line is closed: {why}"), |e| format!("its firmware: {e}"));
         self.gone = Some(Gone { at_s: now as f64 / 1e9, why });
         self.down.clear();
         self.dialogue.give_up(None, &mut self.told);

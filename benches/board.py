@@ -31,7 +31,7 @@ def through_tcpsbed(seconds: float) -> dict[str, float]:
         )
         rows = np.asarray(open_records(out / "records.bin"))
         told: dict[str, Any] = summary_of(out)
-    rows = rows[rows["time_ns"] >= 1e9]
+    rows = rows[rows["time"] >= 1e9]
     # Points of ss-com, whose number is 1: its exit is 3. The robot is the last component.
     left = {r["index"]: r["value"] for r in rows[(rows["kind"] == LEFT) & (rows["point"] == 3)]}
     back = {r["index"]: r["value"] for r in rows[rows["kind"] == ARRIVED]}

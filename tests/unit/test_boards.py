@@ -83,8 +83,8 @@ def test_silence_leads_to_the_safe_output_and_the_robot_obeys_it(tmp_path, safe,
     assert run.summary["boards"][0]["safe"] == 1
     if rest is not None:
         rows = run.rows("signal")
-        x_m = rows[(rows["detail"] == 1) & (rows["time_ns"] > 290_000_000) & (rows["time_ns"] < 300_000_000)]
-        before = rows[(rows["detail"] == 1) & (rows["time_ns"] < 200_000_000)]
+        x_m = rows[(rows["detail"] == 1) & (rows["time"] > 290_000_000) & (rows["time"] < 300_000_000)]
+        before = rows[(rows["detail"] == 1) & (rows["time"] < 200_000_000)]
         assert len(x_m) and len(before)
         assert not (x_m["value"] == before["value"][-1]).all(), "it moved on to the safe output"
 

@@ -295,7 +295,7 @@ def lined(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
                 board["component"],
                 *(count(board.get(key)) for key in ("sent", "answered", "lost", "safe")),
                 *(count(end.get(key) or None) for key in DAMAGE for end in (here, there)),
-                count(board.get("refused_values")),
+                count(board.get("refused_values") or None),
                 us(bound_ns),
                 (board.get("gone") or {}).get("why", ""),
             ]

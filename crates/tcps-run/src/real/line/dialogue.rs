@@ -58,10 +58,12 @@ pub struct Dialogue {
 impl Dialogue {
     /// Appends the frame of a body without a sample to `line`.
     pub fn say(&mut self, now: Time, repr: &Repr<'_>, line: &mut Vec<u8>) {
-        let sequence = self.emit(repr, line);
         if matches!(repr, Repr::Hello { .. }) {
-            self.hello = Some((sequence, now));
+            // Whatever stood on the line before ends here; a port that has just begun may swallow a byte.
+            line.extend_from_slice(&[0, 0]);
+            self.hello = Some((self.sequence, now));
         }
+        self.emit(repr, line);
     }
 
     /// Appends the frame of a sample to `line`; its number, or `None` if too many are under way.

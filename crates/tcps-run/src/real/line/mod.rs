@@ -58,7 +58,8 @@ struct Line {
     down: Pace<Frame>,
     up: Pace<Told>,
     told: Vec<(usize, Told)>,
-    counts: Option<Counts>,
+    /// What the board had counted before the run.
+    before: Counts,
     /// When the run began on CLOCK_MONOTONIC.
     start: Time,
     gone: Option<Gone>,
@@ -129,8 +130,19 @@ impl Line {
         let byte_ns = if own_pace { 0.0 } else { BITS_A_BYTE * SECOND as f64 / plan.rate_bps };
         let (down, up) = (Pace::new(byte_ns), Pace::new(byte_ns));
         let (dialogue, told) = (Dialogue::default(), Vec::new());
-        let mut line = Self { port, firmware, dialogue, down, up, told, counts: None, start: 0, gone: None };
+        let mut line = Self {
+            port,
+            firmware,
+            dialogue,
+            down,
+            up,
+            told,
+            before: Counts::default(),
+            start: 0,
+            gone: None,
+        };
         line.greet(board)?;
+        line.before = line.count()?.unwrap_or_default();
         line.port.handed_over();
         Ok(line)
     }
@@ -190,6 +202,16 @@ impl Line {
         Ok(false)
     }
 
+    /// What the board has counted since power-on; `None` if it does not tell.
+    fn count(&mut self) -> Result<Option<Counts>, RunError> {
+        let mut counts = None;
+        self.ask(&Repr::Query, COUNTS_NS, |told| match told {
+            Told::Counts(c) => counts.replace(*c).is_none(),
+            _ => false,
+        })?;
+        Ok(counts)
+    }
+
     fn send(&mut self, now: Time, ride: &Ride<'_>) -> bool {
         if self.gone.is_some() {
             return false;
@@ -244,8 +266,7 @@ impl Line {
         while let Some(told) = self.up.take(now) {
             match told {
                 Told::News(news) => tell(self.in_run_time(news)),
-                Told::Counts(counts) => self.counts = Some(counts),
-                Told::Ready => {}
+                Told::Counts(_) | Told::Ready => {}
             }
         }
     }
@@ -276,26 +297,21 @@ impl Line {
 
     /// The counts of both ends; the firmware ends.
     fn end(mut self, told: BoardLine) -> BoardLine {
-        let mut counts = None;
-        if self.gone.is_none() {
-            let found = self.ask(&Repr::Query, COUNTS_NS, |told| match told {
-                Told::Counts(c) => counts.replace(*c).is_none(),
-                _ => false,
-            });
-            drop(found);
-        }
+        // A board that says nothing more, or has gone, has no counts to tell.
+        let counts = if self.gone.is_none() { self.count().ok().flatten() } else { None };
+        let before = self.before;
         let there = |c: Counts| Damage {
-            no_crc: c.no_crc,
-            no_cobs: c.no_cobs,
-            too_long: c.too_long,
-            unknown: c.unknown,
-            missing: c.missing,
-            overflown: c.overflown,
+            no_crc: c.no_crc.wrapping_sub(before.no_crc),
+            no_cobs: c.no_cobs.wrapping_sub(before.no_cobs),
+            too_long: c.too_long.wrapping_sub(before.too_long),
+            unknown: c.unknown.wrapping_sub(before.unknown),
+            missing: c.missing.wrapping_sub(before.missing),
+            overflown: c.overflown.wrapping_sub(before.overflown),
         };
         BoardLine {
             damaged: self.dialogue.damage(),
             damaged_there: counts.map(there),
-            refused_values: counts.map(|c| c.refused),
+            refused_values: counts.map(|c| c.refused.wrapping_sub(before.refused)),
             clock_bound_ns: self.dialogue.clock_bound_ns(),
             gone: self.gone,
             ..told

@@ -37,6 +37,7 @@ BENCHES = [
     "edge_hold",
     "video",
     "robot_host",
+    "board",
 ]
 
 

@@ -113,6 +113,7 @@ def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
         "emulator": [_emulated(path) for path in result.get("emulator", ())],
         "hosts": list(result.get("hosts", ())),
         "endpoints": list(result.get("endpoints", ())),
+        "boards": list(result.get("boards", ())),
         "clocks": _clocks(info, result, analysis),
         "events": analysis["events"],
         "states": list(analysis.get("states", ())),

@@ -22,6 +22,16 @@ from tcpsbed.report.numbers import (
     us,
 )
 
+DAMAGE = {
+    "no_crc": "damaged",
+    "no_cobs": "torn",
+    "too_long": "babble",
+    "unknown": "unknown",
+    "missing": "missing",
+    "overflown": "bytes overflown",
+}
+"""Counts of a reader of frames, and what tables call them; each is shown of this end and of the board's."""
+
 
 def network(run: RunFolder) -> Html:
     """Links and background traffic."""
@@ -272,6 +282,34 @@ def endpoints(run: RunFolder) -> Html:
         Column("strangers"),
     ]
     return markup.section("endpoints", "Counted by transports", markup.table(columns, rows) if rows else "")
+
+
+def boards(run: RunFolder) -> Html:
+    """What went over the lines of boards, and what was damaged there."""
+    columns, rows = lined(run.summary)
+    return markup.section("boards", "Boards", markup.table(columns, rows) if rows else "")
+
+
+def lined(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
+    """Columns and rows of the lines of boards, for the page and the terminal."""
+    rows = []
+    for board in summary.get("boards") or ():
+        here, there = board.get("damaged") or {}, board.get("damaged_there") or {}
+        bound_ns = finite(board.get("clock_bound_ns"))
+        rows.append(
+            [
+                board["component"],
+                *(count(board.get(key)) for key in ("sent", "answered", "lost", "safe")),
+                *(count(end.get(key) or None) for key in DAMAGE for end in (here, there)),
+                count(board.get("refused_values") or None),
+                us(bound_ns),
+                (board.get("gone") or {}).get("why", ""),
+            ]
+        )
+    columns = [words("board"), Column("sent"), Column("answered"), Column("lost"), Column("safe output")]
+    for title in DAMAGE.values():
+        columns += [Column(title), Column("there")]
+    return [*columns, Column("no numbers"), Column("stamps ±", "µs"), words("gone")], rows
 
 
 def assumed(run: RunFolder) -> Html:

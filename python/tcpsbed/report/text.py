@@ -89,6 +89,7 @@ def everything(run: RunFolder) -> str:
         watched(summary),
         nodes(summary),
         emulator(summary),
+        boards(summary),
     ]
     return "\n".join(part for part in [*parts, notes(summary)] if part)
 
@@ -339,6 +340,12 @@ def nodes(summary: Mapping[str, Any]) -> str:
 def emulator(summary: Mapping[str, Any]) -> str:
     """Set against delivered."""
     columns, rows = places.emulated(summary)
+    return table(columns, rows) if rows else ""
+
+
+def boards(summary: Mapping[str, Any]) -> str:
+    """What went over the lines of boards, and what was damaged there."""
+    columns, rows = places.lined(summary)
     return table(columns, rows) if rows else ""
 
 

@@ -8,6 +8,7 @@
 //! Both drivers run this object. What differs between worlds (how time passes, how a datagram travels, what a core
 //! is) is asked of `Outside`.
 
+mod board;
 mod call;
 mod delegate;
 mod emitter;
@@ -23,6 +24,7 @@ mod signals;
 mod step;
 mod sync;
 
+pub use board::{BoardAt, BITS_A_BYTE};
 pub use step::{histogram, StepStats};
 
 use crate::{
@@ -30,6 +32,7 @@ use crate::{
     error::RunError,
     outside::Outside,
     plan::{Level, Plan, StepKind},
+    report::BoardLine,
 };
 use emitter::Emitter;
 use flow::FlowAt;
@@ -62,6 +65,7 @@ pub struct Node {
     flows: Vec<FlowAt>,
     emitters: Vec<Emitter>,
     robots: Vec<RobotAt>,
+    boards: Vec<BoardAt>,
     ports: Vec<Port>,
     port_of: Vec<u16>,
     /// Periodic steps as (flow, visit, step).
@@ -114,6 +118,8 @@ pub struct NodeReport {
     pub failed_endpoints: Vec<(u16, String)>,
     /// Estimate of the clock relative to the reference node.
     pub clock: Option<ClockEstimate>,
+    /// Boards: component and counts.
+    pub boards: Vec<(u16, BoardLine)>,
 }
 
 impl Node {
@@ -130,9 +136,10 @@ impl Node {
         };
         // A camera may look at a robot: that comes first.
         let robots = robot::robots(plan, here, python)?;
+        let boards = board::boards(plan, here);
         let mut flows = Vec::new();
         for flow in &plan.flows {
-            flows.push(FlowAt::new(plan, flow, here, python)?);
+            flows.push(FlowAt::new(plan, flow, here, &boards, python)?);
         }
         let mut node = Self {
             id,
@@ -141,6 +148,7 @@ impl Node {
             flows,
             emitters: Vec::new(),
             robots,
+            boards,
             ports: Vec::new(),
             port_of: vec![NONE; plan.channels.len()],
             periodic: Vec::new(),
@@ -244,6 +252,9 @@ impl Node {
         for r in &self.robots {
             next = next.min(r.next);
         }
+        for b in &self.boards {
+            next = next.min(b.next());
+        }
         for &(f, v, s) in &self.periodic {
             let step = self.flows[f as usize].visits[v as usize].as_ref().map(|v| &v.steps[s as usize]);
             next = next.min(step.and_then(|s| s.periodic.as_ref()).map_or(NEVER, |p| p.next));
@@ -272,6 +283,9 @@ impl Node {
         // What is done takes time on sockets: rows bear the time at which they are written.
         for i in 0..self.robots.len() {
             self.step_robot(i, out.now(now), out);
+        }
+        for i in 0..self.boards.len() {
+            self.tick_board(i, out.now(now), out);
         }
         for i in 0..self.periodic.len() {
             self.tick_periodic(i, out.now(now), out);
@@ -378,6 +392,7 @@ impl Node {
                 Sync::Client { client, .. } => client.estimate(),
                 _ => None,
             },
+            boards: self.boards.iter().map(|b| (b.component, b.line())).collect(),
         }
     }
 

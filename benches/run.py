@@ -36,6 +36,7 @@ BENCHES = [
     "edge_hold",
     "video",
     "robot_host",
+    "telerobot",
 ]
 
 

@@ -124,7 +124,8 @@ class Study:
     def run(
         self, scenario: str, settings: Sequence[str], read: Callable[[Run], T], world: str = "virtual"
     ) -> T:
-        """Runs a scenario of the tree in virtual time and reads something off it; the run folder goes away.
+        """Runs a scenario of the tree, in virtual time unless a world is named, and reads something off it; the run folder
+        goes away.
 
         Parameters
         ----------
@@ -135,7 +136,7 @@ class Study:
         read
             Called with the finished run.
         world
-            A world with a simulated clock.
+            The world; one on the machine's clock wants the machine for itself, and is not for `each`.
         """
         from tcpsbed import config, session
         from tcpsbed.analysis import Run
@@ -160,8 +161,10 @@ class Study:
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             return dict(zip(listed, pool.map(one, listed), strict=True))
 
-    def figure(self, name: str, title: str, draw: Callable[[Figure], None]) -> None:
-        """Draws a figure into `NAME.png`; without a folder nothing is drawn."""
+    def figure(
+        self, name: str, title: str, draw: Callable[[Figure], None], clock: str = "virtual time"
+    ) -> None:
+        """Draws a figure into `NAME.png`, with the clock that its runs had; without a folder nothing is drawn."""
         if self.out is None:
             return
         from tcpsbed import __version__
@@ -171,7 +174,7 @@ class Study:
         canvas(figure)
         draw(figure)
         figure.suptitle(title)
-        figure.text(0.995, 0.005, f"tcpsbed {__version__}, virtual time", ha="right", size=6, color="gray")
+        figure.text(0.995, 0.005, f"tcpsbed {__version__}, {clock}", ha="right", size=6, color="gray")
         self.out.mkdir(parents=True, exist_ok=True)
         figure.savefig(self.out / f"{name}.png", dpi=120)
         self.figures.append((name, title))

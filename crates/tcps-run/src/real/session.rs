@@ -63,6 +63,8 @@ pub struct SessionLoop {
     crew: Crew,
     /// Whether events leave their rows here.
     notes_events: bool,
+    /// Names of its sessions, where its node has other loops.
+    sessions: Vec<String>,
 }
 
 /// Files that a loop leaves.
@@ -124,7 +126,9 @@ impl SessionLoop {
         let notes_events = notes_events(plan, id, sessions);
         let ring = Producer::create(&files.ring, RING_ROWS)?;
         let capture = files.capture.as_deref().map(|path| Capture::create(path, plan)).transpose()?;
-        Ok(Self { id, node, sockets, ring, capture, crew, notes_events })
+        let several = plan.loops(id).len() > 1;
+        let named = sessions.iter().filter(|_| several).map(|s| plan.sessions[usize::from(*s)].clone());
+        Ok(Self { id, node, sockets, ring, capture, crew, notes_events, sessions: named.collect() })
     }
 
     /// Where the loop can be reached: addresses of its channels, and that for everything else.
@@ -151,7 +155,7 @@ impl SessionLoop {
         stop: &AtomicBool,
         detach: &mut dyn Detach,
     ) -> Report {
-        let Self { id, mut node, sockets, ring, capture, crew, notes_events } = self;
+        let Self { id, mut node, sockets, ring, capture, crew, notes_events, sessions } = self;
         let fds: Vec<_> = sockets.all.iter().map(Socket::fd).chain(crew.fd()).collect();
         let mut waiter = Waiter::new(&fds, plan.real.waiting, plan.real.spin_ns);
         let mut routes = vec![None; plan.channels.len()];
@@ -175,7 +179,7 @@ impl SessionLoop {
             send: histogram(),
         };
         let mut events = Events::new(plan);
-        let mut account = Account::default();
+        let mut account = Account { sessions, ..Account::default() };
         let mut buffer = vec![0u8; MAX_DATAGRAM];
         detach.at_barrier();
         // What is there now is what is locked in memory.
@@ -373,6 +377,7 @@ impl Events {
 
 /// What a loop notes about itself.
 struct Account {
+    sessions: Vec<String>,
     late: Histogram<u64>,
     stamp_to_loop: Histogram<u64>,
     ticks: u64,
@@ -384,6 +389,7 @@ struct Account {
 impl Default for Account {
     fn default() -> Self {
         Self {
+            sessions: Vec::new(),
             late: histogram(),
             stamp_to_loop: histogram(),
             ticks: 0,
@@ -424,6 +430,7 @@ impl Account {
         if let Some(n) = report.nodes.last_mut() {
             n.busy_s = cpu_ns as f64 / 1e9;
             n.real = Some(RealSelf {
+                sessions: self.sessions,
                 ticks: self.ticks,
                 late_ns: Spread::of(&self.late),
                 gaps_over_1ms: self.gaps,

@@ -156,6 +156,18 @@ def test_an_encoder_follows_what_force_leaves_of_the_line(tmp_path):
         assert summary["flows"]["haptic"]["delay_ms"]["max"] < 16.0, "the picture yields"
 
 
+def test_where_pictures_cannot_get_smaller_there_are_fewer(tmp_path):
+    """Of 0.75 Mbit/s force leaves little; the smallest JPEG of this size 25 times a second would be more."""
+    pytest.importorskip("simplejpeg")
+    narrow = ['channels.all.transport.capacity="0.75 Mbit/s"', 'links.line.rate="0.75 Mbit/s"']
+    found = tcpsbed.run(FOLLOWED, out=tmp_path, set=narrow).summary
+    video, flow = found["media"]["video"], found["flows"]["video"]
+    assert 2.0 < video["shown_per_s"] < 20.0
+    assert video["coded_bps"] < 1.05 * (0.75e6 - 632e3)
+    assert flow["lost"] == 0 and flow["suppressed"] + flow["delivered"] == pytest.approx(flow["sent"], abs=3)
+    assert found["flows"]["haptic"]["delay_ms"]["max"] < 20.0, "the picture yields"
+
+
 def test_pictures_answer_echo_commands_at_every_stage(run, tmp_path):
     echo = 'measure.echo={ points = "all", flow = "video", period = "40 ms" }'
     found = tcpsbed.run(SCENARIO, out=tmp_path / "echo", set=[echo]).summary["echo"]["video"]

@@ -51,9 +51,8 @@ class Mouth:
     def lay(self, samples: Samples, t_ns: int) -> Samples:
         """The samples (n, channels) that were taken until `t_ns`, with what of a mark falls into them."""
         n, start = len(samples), 0
-        since_ns = t_ns - round(n / self.hz * 1e9) if self.last_ns is None else self.last_ns
         due_ns = t_ns // PERIOD_NS * PERIOD_NS
-        if due_ns > since_ns:
+        if self.last_ns is not None and due_ns > self.last_ns:
             start = min(max(n - round((t_ns - due_ns) * self.hz / 1e9), 0), n - 1)
             self.left = self.mark
         self.last_ns = t_ns

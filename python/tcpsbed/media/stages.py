@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tcpsbed.errors import HookError
 from tcpsbed.media import codecs, displays, picture_code, quality, region, sound, sound_mark
+from tcpsbed.media.budget import Budget
 from tcpsbed.media.camera import open_camera
 
 Bytes = NDArray[np.uint8]
@@ -87,12 +88,20 @@ class PictureEncode(PictureStage):
     def __init__(self, **params: Any) -> None:
         super().__init__(**params)
         self.coder = self.codec()
+        self.budget = Budget(params["rate_hz"]) if params["follow"] else None
 
     def __call__(self, t_ns: int, index: int, x: Bytes, other: Floats, y: Bytes) -> int:
-        """Encodes a frame."""
-        if self.params["follow"] and len(other):
-            self.coder.aim(float(np.clip(other[0], codecs.LEAST_BPS, self.params["bitrate_bps"])))
-        return put(self.coder.encode(x.reshape(self.height, self.width, 3)), y)
+        """Encodes a frame; gives out nothing where what is allowed has been spent."""
+        budget = self.budget if len(other) else None
+        if budget is not None:
+            allowed_bps = float(np.clip(other[0], 0.0, self.params["bitrate_bps"]))
+            if not budget.allows(allowed_bps):
+                return 0
+            self.coder.aim(max(allowed_bps, codecs.LEAST_BPS))
+        written = put(self.coder.encode(x.reshape(self.height, self.width, 3)), y)
+        if budget is not None:
+            budget.spend(written)
+        return written
 
 
 class PictureDecode(PictureStage):

@@ -46,9 +46,7 @@ def stroke() -> np.ndarray:
     """Moment, place (m), accelerations along, across and normal to the surface (m/s²)."""
     t = np.arange(0.0, STROKE_S, 1 / (STROKE_HZ * FINE))
     x = REACH_M * (1.0 - np.cos(np.pi * t))
-    over = [
-        np.gradient(np.gradient(relief(x, seed), t[1]), t[1])[::FINE] for seed in (1, 2)
-    ]
+    over = [np.gradient(np.gradient(relief(x, seed), t[1]), t[1])[::FINE] for seed in (1, 2)]
     along = FRICTION * over[0] * np.sign(np.sin(np.pi * t[::FINE]))
     return np.column_stack((t[::FINE], x[::FINE], along, 0.4 * over[1], over[0]))
 

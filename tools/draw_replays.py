@@ -25,7 +25,9 @@ PICTURES = ROOT / "docs" / "pictures"
 
 def ran(name: str, folder: str, *sets: str) -> Path:
     """A run of a shipped scenario: its folder."""
-    return tcpsbed.run(ROOT / "scenarios" / f"{name}.toml", world="virtual", out=folder, set=list(sets)).folder
+    return tcpsbed.run(
+        ROOT / "scenarios" / f"{name}.toml", world="virtual", out=folder, set=list(sets)
+    ).folder
 
 
 def seen() -> None:
@@ -45,13 +47,14 @@ def seen() -> None:
 
 def felt() -> None:
     """What the finger feels along a stroke, and what comes of it at the operator."""
-    shown = {"RFC 2198, playout": (), "plain, as it comes": ('flows.haptic.transport.redundancy="none"', "flows.haptic.playout='hold'")}
+    plain = ('flows.haptic.transport.redundancy="none"', "flows.haptic.playout='hold'")
+    shown = {"RFC 2198, playout": (), "plain, as it comes": plain}
     figure, axes = pyplot.subplots(len(shown), 1, figsize=(8, 4.2), sharex=True, sharey=True)
     for place, (title, sets) in zip(axes, shown.items(), strict=True):
         with tempfile.TemporaryDirectory() as folder:
             run = ran("texture", folder, 'duration="4 s"', *sets)
             made = signals.read(run, "tactile-teleoperator.exit", "haptic")
-            came = signals.read(run, "ms-embsys.exit", "haptic")
+            came = signals.read(run, "tactile-operator.exit", "haptic")
         place.plot(made.t_s, made.values[:, 2], color="lightgray", linewidth=3, label="felt by the finger")
         place.step(came.t_s, came.values[:, 2], where="post", linewidth=0.8, label=f"shown: {title}")
         place.set(xlim=(2.35, 2.6), ylabel="normal (m/s²)")

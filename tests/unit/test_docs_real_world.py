@@ -32,7 +32,13 @@ def sentences():
     info = {"world": "real", "flows": {"kinematic": {"period_s": 1e-3}}}
     rates = {"set_rate_bps": 500e3, "delivered_rate_bps": 480e3}
     emulator = [{"path": "home -> edge", "error_ns": {"p50": 0.08 * MS, "p99": MS}} | rates]
-    result = {"interrupted": True, "nodes": [NODE], "robots": [ROBOT], "emulator": emulator, "stages": [STAGE]}
+    result = {
+        "interrupted": True,
+        "nodes": [NODE],
+        "robots": [ROBOT],
+        "emulator": emulator,
+        "stages": [STAGE],
+    }
     analysis = {"end_ns": 3_200 * MS, "nodes": [GAP], "clocks": [], "flows": []}
     analysis |= dict.fromkeys(("torn_bytes", "strange_rows", "unordered_rows"), 0)
     return [bare(text) for text in disturbances.disturbances(info, result, analysis)]

@@ -26,9 +26,9 @@ def ran(scenarios: Path, out: Path, name: str, *settings: str) -> Run:
     return run
 
 
-def sensed(run: Run) -> tuple[np.ndarray, np.ndarray]:
+def sensed(run: Run, point: str = SENSE) -> tuple[np.ndarray, np.ndarray]:
     """Moments (s) and what the robot senses."""
-    found = signals.read(run.folder, SENSE)
+    found = signals.read(run.folder, point)
     return found.t_s, found.values
 
 
@@ -204,7 +204,7 @@ def test_the_telerobot_carries_and_shows_what_it_does(scenarios, tmp_path, simul
         if "no picture can be drawn" not in str(error):
             raise
         pytest.skip(str(error))
-    t, sense = sensed(run)
+    t, sense = sensed(run, f"touch/{SENSE}")
     assert sense[(t > 5.5) & (t < 6.5), 11].min() > 0.05, "in the air"
     eyes, ears = run.summary["media"]["sight/video"], run.summary["media"]["sight/audio"]
     assert eyes["shown"] > 35 and eyes["unread"] == 0

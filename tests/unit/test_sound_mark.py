@@ -120,7 +120,9 @@ def test_a_run_tells_the_delay_from_mouth_to_ear(tmp_path):
     assert ear["n"] == 5
     assert ear["mean"] == pytest.approx(55.0, abs=1.1e3 / HZ)
     assert "audio" in text.overview(open_folder(tmp_path / "held"))
-    run = tcpsbed.run(SCENARIO, out=tmp_path / "free", set=['flows.audio.playout={ kind = "fixed", delay = "0 ms" }'])
+    run = tcpsbed.run(
+        SCENARIO, out=tmp_path / "free", set=['flows.audio.playout={ kind = "fixed", delay = "0 ms" }']
+    )
     assert run.summary["media"]["audio"]["mouth_to_ear_ms"] is None, "all came too late to be played"
 
 

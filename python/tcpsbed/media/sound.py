@@ -170,6 +170,7 @@ class Opus:
         self.bitrate_bps = int(bitrate_bps)
         self.encoder: Any = None
         self.decoder: Any = None
+        self.resampler: Any = None
         self.at = 0
 
     def _opened(self) -> Any:
@@ -195,8 +196,11 @@ class Opus:
         if self.decoder is None:
             self.decoder = self.av.CodecContext.create("libopus", "r")
             self.decoder.sample_rate, self.decoder.layout = self.hz, self.layout
+            # The decoder gives 48 kHz, whatever was coded.
+            self.resampler = self.av.AudioResampler(format="s16", layout=self.layout, rate=self.hz)
         try:
-            frames = self.decoder.decode(self.av.Packet(data.tobytes()))
+            decoded = self.decoder.decode(self.av.Packet(data.tobytes()))
+            frames = [part for frame in decoded for part in self.resampler.resample(frame)]
         except self.av.error.FFmpegError as error:
             raise HookError(f"opus: cannot be decoded ({error})") from None
         parts = [frame.to_ndarray().reshape(-1, self.channels) for frame in frames]

@@ -19,8 +19,8 @@ PERIOD_NS = 1_000_000_000
 """Time between two marks, and the longest delay that can be told."""
 SPAN_S = 0.02
 LOUDNESS = 12_000.0
-LEAST = 0.6
-"""Correlation, 1 for the mark itself, from which on it is taken for one."""
+LEAST = 0.8
+"""Correlation, 1 for the mark itself, from which on it is taken for one; of half a mark beside silence it is 0.71."""
 GUARD_S = 0.002
 """Around a mark its correlation swings with the chirp: this far, the largest counts."""
 

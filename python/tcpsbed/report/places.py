@@ -87,7 +87,9 @@ def processing(run: RunFolder) -> Html:
         markup.heading("Processor time a call") + markup.table(columns, rows) if rows else "",
         markup.heading("All stages of a component") + markup.table(share_columns, shares) if shares else "",
         _nodes(run),
-        markup.heading("Robots with a loop of their own") + markup.table(robot_columns, robots) if robots else "",
+        markup.heading("Robots with a loop of their own") + markup.table(robot_columns, robots)
+        if robots
+        else "",
     )
 
 

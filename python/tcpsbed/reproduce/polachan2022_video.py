@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 ECHO = 1 + KINDS.index("echo")
-CABLE = "links.cable={ from = 'master', to = 'slave', rate = '1 Gbit/s', delay = '5 us', queue = '100 packets' }"
+CABLE = (
+    "links.cable={ from = 'master', to = 'slave', rate = '1 Gbit/s', delay = '5 us', queue = '100 packets' }"
+)
 WORLDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "loopback": ("real", ()),
     "namespaces": ("namespaces", (CABLE,)),
@@ -50,7 +52,9 @@ def measured(study: Study) -> None:
         saved = np.array(shown) - np.array(without)
         study.compare(key, float(np.median(saved)), _told(without, shown))
     if found:
-        study.figure("figure18-measured", "Figure 18: video and the latency of commands", _bars(found), "real time")
+        study.figure(
+            "figure18-measured", "Figure 18: video and the latency of commands", _bars(found), "real time"
+        )
 
 
 def missing(world: str) -> str | None:
@@ -84,7 +88,7 @@ def median_us(run: Run) -> float:
 def _told(without: list[float], shown: list[float]) -> str:
     rounds = "; ".join(f"{a:.1f} and {b:.1f}" for a, b in zip(without, shown, strict=True))
     return (
-        f"median round trips without and with video, us: {rounds}; load of the machine {os.getloadavg()[0]:.1f}; the paper's "
+        f"median round trips without and with video, us: {rounds}; load {os.getloadavg()[0]:.1f}; the paper's "
         "two computers had network cards that gather arrivals, which neither loopback nor namespaces have"
     )
 

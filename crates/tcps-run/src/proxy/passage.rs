@@ -14,7 +14,7 @@ use crate::{
         clock::{monotonic_ns, RunClock},
         session::GAP_NS,
         socket::MAX_DATAGRAM,
-        wait::{privileges, Waiter},
+        wait::{awake, privileges, Waiter},
     },
     report::{RealSelf, Spread},
 };
@@ -142,7 +142,8 @@ impl Passage {
 
     /// Runs until it is stopped.
     pub fn run(mut self) -> Outcome {
-        let privileges = privileges(self.settings.realtime);
+        let mut privileges = privileges(self.settings.realtime);
+        let _awake = awake(self.settings.realtime, &mut privileges);
         let mut waiter = self.waiter();
         while !self.shared.stopped() {
             let due = self.layers.poll_timeout();

@@ -11,7 +11,7 @@ use crate::{
         ring::Producer,
         session::{Events, DRAIN_NS, GAP_NS},
         socket::MAX_DATAGRAM,
-        wait::{privileges, Waiter},
+        wait::{awake, privileges, Waiter},
     },
     report::{NodeSelf, RealSelf, Report, Spread},
 };
@@ -109,7 +109,8 @@ impl Relay {
             }
         }
         // What is there now is what is locked in memory.
-        let privileges = privileges(plan.real.realtime);
+        let mut privileges = privileges(plan.real.realtime);
+        let _awake = awake(plan.real.realtime, &mut privileges);
         let processor = thread_cpu_ns();
         self.network.start(self.start);
         while monotonic_ns() < self.start && !stop.load(Ordering::Relaxed) {

@@ -78,10 +78,11 @@ def turns(study: Study, world: str, settings: tuple[str, ...]) -> tuple[list[flo
 
 def median_us(run: Run) -> float:
     """Median round trip of echoes to the exit of ss-com, after the warm-up."""
-    plan = plan_of(run.folder)
-    point = 2 * [component["name"] for component in plan["components"]].index("ss-com") + 1
+    names = [component["name"] for component in plan_of(run.folder)["components"]]
+    warmup_ns = run.summary["warmup_s"] * 1e9
     rows = run.records
-    rows = rows[(rows["kind"] == ECHO) & (rows["point"] == point) & (rows["time"] >= plan["warmup_ns"])]
+    rows = rows[(rows["kind"] == ECHO) & (rows["time"] >= warmup_ns)]
+    rows = rows[rows["point"] == 2 * names.index("ss-com") + 1]
     return float(np.median(rows["value"])) / 1e3
 
 

@@ -354,7 +354,8 @@ impl Report {
             self.errors.push(format!("robot {}: {text}", plan.components[component as usize].name));
         }
         for (component, pace) in node.paces {
-            let (component, node) = (&plan.components[component as usize].name, &plan.nodes[id as usize].name);
+            let (component, node) =
+                (&plan.components[component as usize].name, &plan.nodes[id as usize].name);
             self.robots.push(RobotSelf::new(component, node, pace));
         }
         for (channel, text) in node.failed_endpoints {

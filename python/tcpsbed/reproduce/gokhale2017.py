@@ -225,7 +225,7 @@ def pottery(study: Study) -> None:
             pictures = f"{kind}: {100.0 * flows['video']['loss']:.0f} % of the pictures lost"
             axes.bar(np.arange(3) + 0.4 * i - 0.2, [delay[name] for name in names], 0.4, label=pictures)
         axes.axhline(LIMIT_MS, linestyle=":", color="gray")
-        axes.set(xticks=range(3), xticklabels=names, ylabel="delay of force (ms)")
+        axes.set(xticks=range(3), xticklabels=names, ylabel="delay of force (ms)", ylim=(0, 55))
         axes.legend()
 
     study.figure("pottery", "Pottery: what the people of the comparison felt and saw", draw)

@@ -38,6 +38,7 @@ BENCHES = [
     "video",
     "robot_host",
     "board",
+    "telerobot",
 ]
 
 

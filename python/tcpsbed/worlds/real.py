@@ -322,7 +322,7 @@ def _result(
     }
     if lost:
         errors.append(f"{lost} rows were lost because a ring was full")
-    for key in ("links", "traffic", "endpoints", "stages", "nodes", "emulator", "clocks", "boards"):
+    for key in ("links", "traffic", "endpoints", "stages", "nodes", "robots", "emulator", "clocks", "boards"):
         result[key] = [row for p in processes for report in p.report or [] for row in report[key]]
     result["errors"] += [e for p in processes for report in p.report or [] for e in report["errors"]]
     result["events"] = sum(n.get("ticks", 0) for n in result["nodes"])

@@ -67,6 +67,8 @@ pub struct SessionLoop {
     lines: Lines,
     /// Whether events leave their rows here.
     notes_events: bool,
+    /// Names of its sessions, where its node has other loops.
+    sessions: Vec<String>,
 }
 
 /// Files that a loop leaves.
@@ -145,7 +147,10 @@ impl SessionLoop {
         let notes_events = notes_events(plan, id, sessions);
         let ring = Producer::create(&files.ring, RING_ROWS)?;
         let capture = files.capture.as_deref().map(|path| Capture::create(path, plan)).transpose()?;
-        Ok(Self { id, node, sockets, ring, capture, crew, lines, notes_events })
+        let several = plan.loops(id).len() > 1;
+        let named = sessions.iter().filter(|_| several).map(|s| plan.sessions[usize::from(*s)].clone());
+        let sessions = named.collect();
+        Ok(Self { id, node, sockets, ring, capture, crew, lines, notes_events, sessions })
     }
 
     /// Where the loop can be reached: addresses of its channels, and that for everything else.
@@ -173,7 +178,7 @@ impl SessionLoop {
         stop: &AtomicBool,
         detach: &mut dyn Detach,
     ) -> Report {
-        let Self { id, mut node, sockets, ring, capture, crew, mut lines, notes_events } = self;
+        let Self { id, mut node, sockets, ring, capture, crew, mut lines, notes_events, sessions } = self;
         lines.begin(start);
         let streams = sockets.streams.iter().map(Stream::fd);
         let fds: Vec<_> =
@@ -209,7 +214,7 @@ impl SessionLoop {
             peers.channels.get(&s.channel()).into_iter().for_each(|peer| s.join(*peer));
         });
         let mut events = Events::new(plan);
-        let mut account = Account::default();
+        let mut account = Account { sessions, ..Account::default() };
         let mut buffer = vec![0u8; MAX_DATAGRAM];
         detach.at_barrier();
         // What is there now is what is locked in memory.
@@ -460,6 +465,7 @@ impl Events {
 
 /// What a loop notes about itself.
 struct Account {
+    sessions: Vec<String>,
     late: Histogram<u64>,
     stamp_to_loop: Histogram<u64>,
     ticks: u64,
@@ -471,6 +477,7 @@ struct Account {
 impl Default for Account {
     fn default() -> Self {
         Self {
+            sessions: Vec::new(),
             late: histogram(),
             stamp_to_loop: histogram(),
             ticks: 0,
@@ -519,6 +526,7 @@ impl Account {
         if let Some(n) = report.nodes.last_mut() {
             n.busy_s = cpu_ns as f64 / 1e9;
             n.real = Some(RealSelf {
+                sessions: self.sessions,
                 ticks: self.ticks,
                 late_ns: Spread::of(&self.late),
                 gaps_over_1ms: self.gaps,

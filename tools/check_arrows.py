@@ -38,7 +38,8 @@ PACKAGES = {
     "datasets": ["documents"],
     "media": ["datasets", "hooks"],
     "robots": ["hooks"],
-    "config": ["datasets", "robots", "_tcps"],
+    "devices": ["media"],
+    "config": ["datasets", "robots", "devices", "_tcps"],
     "worlds": ["config", "hooks", "clocks", "_tcps"],
     "doctor": ["worlds"],
     "analysis": ["worlds"],
@@ -51,7 +52,8 @@ PACKAGES = {
     "qos": ["tcpsbed", "report", "control"],
     "proxy": ["analysis", "report"],
     "console": ["media"],
-    "cli": ["sweep", "reproduce", "control", "qos", "console", "proxy"],
+    "study": ["tcpsbed", "console"],
+    "cli": ["sweep", "reproduce", "control", "qos", "console", "proxy", "study"],
 }
 
 Arrows = dict[str, dict[str, str]]

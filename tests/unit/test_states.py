@@ -149,9 +149,12 @@ def test_a_stage_that_answers_on_arrival_only_fills_gaps(outage: Path, tmp_path:
 
 def test_of_samples_that_overtake_each_other_the_newest_is_used(outage: Path, tmp_path: Path) -> None:
     """[PROTOCOLS 6.3] At each tick of a periodic stage: the largest number of those that have come since the one before."""
-    sets = ['hooks.safety.period="20 ms"', 'hooks.safety.run="zoh"', "hooks.safety.params={}"]
-    sets.append('links.line.jitter={ kind = "exponential", mean = "5 ms", reorder = true }')
-    run = tcpsbed.run(outage, out=tmp_path / "out", set=sets)
+    text = outage.read_text()
+    begin, end = text.index("run = "), text.index("[links.line]")
+    hold = 'run = "zoh"\nat = "ss-ei"\nflow = "kinematic"\nperiod = "20 ms"\n'
+    outage.write_text(text[:begin] + hold + text[end:])
+    jitter = 'links.line.jitter={ kind = "exponential", mean = "5 ms", reorder = true }'
+    run = tcpsbed.run(outage, out=tmp_path / "out", set=[jitter])
     rows = open_records(run.folder / "records.bin")
     names = [
         component["name"] for component in json.loads((run.folder / "plan.json").read_text())["components"]

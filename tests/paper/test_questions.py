@@ -49,4 +49,5 @@ def test_traces_of_lte_give_rows_where_they_are_there(rows: dict[str, Row]) -> N
 
 def test_nothing_is_judged_and_figures_are_drawn(study: Study) -> None:
     assert {row.verdict for row in study.rows} <= {"nothing published", "not reproducible"}
-    assert {name for name, _ in study.figures} == {"tcp", "sharing"}
+    traced = {"lte"} if TRACES.exists() else set()
+    assert {name for name, _ in study.figures} == {"tcp", "sharing", "asymmetric", *traced}

@@ -7,6 +7,7 @@
 //! A new target is a function here, a line in [`TARGETS`], a file in `fuzz_targets` and a `[[bin]]`.
 
 mod after;
+mod board;
 mod rtp;
 mod script;
 mod streams;
@@ -18,8 +19,9 @@ mod wire;
 use tcps_net::{spec::NetworkSpec, Network};
 
 pub use after::{alphan, coarse_copy, irtp, merge_span, multipath, nack, smoothed_sctp, visual_haptic};
+pub use board::board;
 pub use rtp::{fec, rtcp, rtp};
-pub use streams::{quic, tcp};
+pub use streams::{kernel_tcp, quic, tcp};
 pub use sync::clocksync;
 pub use telehaptic::{telehaptic, telehaptic_any, telehaptic_pair};
 pub use transport::{udp, udp_pair};
@@ -29,7 +31,8 @@ pub use wire::{bundle, clock, echo, header, ip, stream};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 26] = [
+pub const TARGETS: [(&str, Target); 28] = [
+    ("board", board),
     ("bundle", bundle),
     ("stream", stream),
     ("header", header),
@@ -42,6 +45,7 @@ pub const TARGETS: [(&str, Target); 26] = [
     ("udp", udp),
     ("udp_pair", udp_pair),
     ("tcp", tcp),
+    ("kernel_tcp", kernel_tcp),
     ("quic", quic),
     ("rtcp", rtcp),
     ("rtp", rtp),

@@ -75,6 +75,12 @@ def test_a_generated_contact_is_one() -> None:
     assert 0.4 < touched.mean() < 0.6 and 1.0 < force.max() < 5.0
 
 
+# [PROTOCOLS 2.12]
+def test_pottery_is_felt_and_seen_by_merging_only(rows: dict[str, Row]) -> None:
+    assert all(row.within for key, row in rows.items() if key.startswith("pottery-"))
+    assert (rows["pottery-no-merge-pictures"].ours or 0.0) > 30.0
+
+
 def test_what_is_not_within_is_known(study: Study) -> None:
     # Over one round of the recording of 25 s the hold-up is 0.3 dB behind; over four, in full, it is ahead.
     known = NOT_WITHIN | ({"snr-holdup"} if contact.RECORDED.exists() else set())

@@ -42,7 +42,9 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
     found = [
         *_records(result, analysis),
         *_nodes(result),
+        *_robots(result),
         *_gaps(analysis),
+        *_connections(result),
         *_emulator(result),
         *_hosts(result),
         *_fallback(result),
@@ -91,6 +93,17 @@ def _nodes(result: Found) -> Iterator[str]:
                 yield f"node {node['name']} was {what} by {late_ms:.2f} ms (p99; {LATE_P99_MS:g} ms is passed over)"
 
 
+def _robots(result: Found) -> Iterator[str]:
+    """Robots whose own loop ran late: their physics stood still, and went on in one step."""
+    for robot in result.get("robots", ()):
+        name = f"robot {robot['component']}"
+        if robot["missed_ticks"]:
+            yield f"{name} left out {counted(robot['missed_ticks'], 'tick')} of its own loop"
+        late_ms = ms(robot["late_ns"]["p99"])
+        if late_ms is not None and late_ms > LATE_P99_MS:
+            yield f"{name} was late by {late_ms:.2f} ms in its own loop (p99; {LATE_P99_MS:g} ms is passed over)"
+
+
 def _gaps(analysis: Found) -> Iterator[str]:
     for node in analysis["nodes"]:
         if node["gaps"]:
@@ -98,6 +111,15 @@ def _gaps(analysis: Found) -> Iterator[str]:
             times = "once" if node["gaps"] == 1 else f"{node['gaps']} times"
             length_ms = node["longest_gap_ns"] / NS_PER_MS
             yield f"node {node['name']} stood still {times}, up to {length_ms:.2f} ms, one of them at {longest['t_s']:.3f} s"
+
+
+def _connections(result: Found) -> Iterator[str]:
+    for end in result.get("endpoints", ()):
+        place = f"channel {end['channel']} at {end['side']}"
+        if end.get("connections_lost"):
+            yield f"{place} lost {counted(end['connections_lost'], 'connection')}"
+        if end.get("strangers"):
+            yield f"{place} refused {counted(end['strangers'], 'connection')} from strangers"
 
 
 def _emulator(result: Found) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 use super::{Action, ChannelPlan, CodeKind, Codec, FlowPlan, Plan, SinkPlan, StepKind, StepPlan, VisitPlan};
 use crate::error::RunError;
+use tcps_transport::kernel_tcp;
 
 /// Echo points of components have 15 bits.
 const MOST_COMPONENTS: usize = 1 << 14;
@@ -34,6 +35,7 @@ impl Plan {
                 return Err(RunError::new(format!("flows.{}.authority: it must be 0 or more", flow.name)));
             }
             self.check_verify(flow)?;
+            self.check_boards(flow)?;
             self.check_raw(flow)?;
         }
         for p in &self.probes {
@@ -50,6 +52,19 @@ impl Plan {
         })
     }
 
+    /// Refuses channels over the kernel's TCP where nodes have no IP network between them; `found` says what is there.
+    pub fn refuse_kernel_tcp(&self, found: &str) -> Result<(), RunError> {
+        let channel = self.channels.iter().find(|c| c.transport == kernel_tcp::NAME);
+        channel.map_or(Ok(()), |c| {
+            Err(RunError::new(format!(
+                "channels.{}: transport is \"{}\", and {found}; allowed: --world namespaces, mininet or hosts, or the \
+                 transport \"tcp\", which runs in every world",
+                c.name,
+                kernel_tcp::NAME
+            )))
+        })
+    }
+
     /// A periodic stage gives samples of its own, of which the source knows nothing.
     fn check_verify(&self, flow: &FlowPlan) -> Result<(), RunError> {
         let periodic = |v: &&VisitPlan| v.steps.iter().any(|s| s.period_ns.is_some());
@@ -59,6 +74,23 @@ impl Plan {
                 "flows.{}.sink: verify compares with the source's samples, and the periodic stage at {} makes its \
                  own; allowed: count, robot",
                 flow.name, self.components[usize::from(v.component)].name
+            )))
+        })
+    }
+
+    /// A board stands between two components and runs its firmware, no code of ours.
+    fn check_boards(&self, flow: &FlowPlan) -> Result<(), RunError> {
+        let board = |v: &VisitPlan| self.components[usize::from(v.component)].board.is_some();
+        let ends = [flow.path.first(), flow.path.last()];
+        let misplaced = |v: &&VisitPlan| {
+            let at_end = ends.iter().flatten().any(|e| e.component == v.component);
+            board(v) && (at_end || !v.steps.is_empty())
+        };
+        flow.path.iter().find(misplaced).map_or(Ok(()), |v| {
+            Err(RunError::new(format!(
+                "flows.{}: the board {} must stand between two components and have no code",
+                flow.name,
+                self.components[usize::from(v.component)].name
             )))
         })
     }

@@ -4,9 +4,11 @@ use super::{
     asides::Asides,
     capture::Capture,
     clock::{monotonic_ns, thread_cpu_ns, RunClock},
+    line::Lines,
     namespace,
     ring::Producer,
     socket::{Received, Socket, MAX_DATAGRAM},
+    stream::Stream,
     wait::{privileges, Detach, Waiter},
     worker::Crew,
 };
@@ -14,7 +16,7 @@ use crate::{
     code::PythonCode,
     error::RunError,
     node::{histogram, Node},
-    outside::{Outcome, Outside, Started, Task, Work},
+    outside::{News, Outcome, Outside, Ride, Started, Task, Work},
     pcapng::Datagram,
     plan::{Isolation, Plan},
     report::{quantiles, Boundary, RealSelf, Report, Spread},
@@ -29,8 +31,9 @@ use std::{
 use tcps_core::{
     endpoint::Transmit,
     record::{Kind, Record, NONE},
-    time::{Time, MS},
+    time::{Time, MS, NEVER},
 };
+use tcps_transport::Side;
 use tcps_wire::pcapng::Seen;
 
 /// How long a loop goes on after the end, so that what is on its way arrives.
@@ -61,8 +64,11 @@ pub struct SessionLoop {
     ring: Producer,
     capture: Option<Capture>,
     crew: Crew,
+    lines: Lines,
     /// Whether events leave their rows here.
     notes_events: bool,
+    /// Names of its sessions, where its node has other loops.
+    sessions: Vec<String>,
 }
 
 /// Files that a loop leaves.
@@ -79,6 +85,8 @@ struct Sockets {
     all: Vec<Socket>,
     /// Channel of each socket, `NONE` for the last one.
     channels: Vec<u16>,
+    /// Channels over the kernel's TCP.
+    streams: Vec<Stream>,
 }
 
 /// The world as a loop sees it.
@@ -90,7 +98,13 @@ struct Outer {
     crew: Crew,
     /// What workers have done, on its way to the node.
     outcomes: Vec<Outcome>,
+    lines: Lines,
+    /// What boards have told, on its way to the node.
+    news: Vec<(usize, News)>,
     sockets: Vec<Socket>,
+    streams: Vec<Stream>,
+    /// A frame of a stream.
+    frame: Vec<u8>,
     /// Socket, peer and its node, per channel.
     routes: Vec<Option<(usize, SocketAddr, u16)>>,
     asides: Asides,
@@ -111,10 +125,19 @@ impl SessionLoop {
     ) -> Result<Self, RunError> {
         let mut node = Node::new(plan, id, Some(sessions), python)?;
         let crew = Crew::new(node.take_workers())?;
+        let name = |component: u16| plan.components[usize::from(component)].name.clone();
+        let lines = Lines::open(node.boards(), name, &files.ring)?;
         let ip = namespace::address(&plan.real, id);
-        let mut sockets = Sockets { all: Vec::new(), channels: Vec::new() };
+        let mut sockets = Sockets { all: Vec::new(), channels: Vec::new(), streams: Vec::new() };
         for (c, channel) in plan.channels.iter().enumerate() {
-            if sessions.contains(&channel.session) && (channel.a == id || channel.b == id) {
+            if !(sessions.contains(&channel.session) && (channel.a == id || channel.b == id)) {
+                continue;
+            }
+            if let Some(settings) = channel.kernel_tcp() {
+                let side = if channel.a == id { Side::A } else { Side::B };
+                let stream = Stream::prepare(c as u16, side, ip, settings?, plan.duration_ns)?;
+                sockets.streams.push(stream);
+            } else {
                 sockets.all.push(Socket::bind(ip)?);
                 sockets.channels.push(c as u16);
             }
@@ -124,12 +147,16 @@ impl SessionLoop {
         let notes_events = notes_events(plan, id, sessions);
         let ring = Producer::create(&files.ring, RING_ROWS)?;
         let capture = files.capture.as_deref().map(|path| Capture::create(path, plan)).transpose()?;
-        Ok(Self { id, node, sockets, ring, capture, crew, notes_events })
+        let several = plan.loops(id).len() > 1;
+        let named = sessions.iter().filter(|_| several).map(|s| plan.sessions[usize::from(*s)].clone());
+        let sessions = named.collect();
+        Ok(Self { id, node, sockets, ring, capture, crew, lines, notes_events, sessions })
     }
 
     /// Where the loop can be reached: addresses of its channels, and that for everything else.
     pub fn reached_at(&self) -> Result<(BTreeMap<u16, SocketAddr>, Option<SocketAddr>), RunError> {
-        let mut channels = BTreeMap::new();
+        let mut channels: BTreeMap<_, _> =
+            self.sockets.streams.iter().map(|s| (s.channel(), s.address())).collect();
         let mut aside = None;
         for (socket, &channel) in self.sockets.all.iter().zip(&self.sockets.channels) {
             match channel {
@@ -151,8 +178,13 @@ impl SessionLoop {
         stop: &AtomicBool,
         detach: &mut dyn Detach,
     ) -> Report {
-        let Self { id, mut node, sockets, ring, capture, crew, notes_events } = self;
-        let fds: Vec<_> = sockets.all.iter().map(Socket::fd).chain(crew.fd()).collect();
+        let Self { id, mut node, sockets, ring, capture, crew, mut lines, notes_events, sessions } = self;
+        lines.begin(start);
+        let streams = sockets.streams.iter().map(Stream::fd);
+        let fds: Vec<_> =
+            sockets.all.iter().map(Socket::fd).chain(streams).chain(crew.fd()).chain(lines.fds()).collect();
+        let first_stream = sockets.all.len();
+        let first_line = first_stream + sockets.streams.len() + usize::from(crew.fd().is_some());
         let mut waiter = Waiter::new(&fds, plan.real.waiting, plan.real.spin_ns);
         let mut routes = vec![None; plan.channels.len()];
         for (i, &c) in sockets.channels.iter().enumerate().filter(|(_, c)| **c != NONE) {
@@ -167,15 +199,22 @@ impl SessionLoop {
             capture,
             crew,
             outcomes: Vec::new(),
+            lines,
+            news: Vec::new(),
             sockets: sockets.all,
+            streams: sockets.streams,
+            frame: Vec::new(),
             routes,
             asides: Asides::new(plan, peers.asides),
             aside_senders: peers.aside_senders,
             unsent: 0,
             send: histogram(),
         };
+        world.streams.iter_mut().for_each(|s| {
+            peers.channels.get(&s.channel()).into_iter().for_each(|peer| s.join(*peer));
+        });
         let mut events = Events::new(plan);
-        let mut account = Account::default();
+        let mut account = Account { sessions, ..Account::default() };
         let mut buffer = vec![0u8; MAX_DATAGRAM];
         detach.at_barrier();
         // What is there now is what is locked in memory.
@@ -183,25 +222,37 @@ impl SessionLoop {
         let processor = thread_cpu_ns();
         let end = plan.duration_ns + DRAIN_NS;
         loop {
-            let due = node.poll_timeout().min(events.next());
+            let due = node.poll_timeout().min(events.next()).min(world.lines.due());
             detach.detached(&mut || waiter.wait(due.saturating_add(start)));
             let mut idle = true;
+            let mut closed = None;
             for i in waiter.ready() {
                 idle = false;
-                if i == world.sockets.len() {
-                    world.collect(&mut node);
+                if i >= first_line {
+                    let open = world.lines.readable(world.clock.now(), i - first_line);
+                    closed = (!open).then_some(i).or(closed);
+                    continue;
+                }
+                if i >= first_stream {
+                    match i - first_stream {
+                        stream if stream < world.streams.len() => world.take_frames(&mut node, stream),
+                        _ => world.collect(&mut node),
+                    }
                     continue;
                 }
                 let Some(got) = world.sockets[i].receive(&mut buffer) else { continue };
                 account.strangers +=
                     !world.take(&mut node, i, sockets.channels[i], got, &buffer, &mut account) as u64;
             }
+            closed.into_iter().for_each(|i| waiter.forget(i));
+            world.listen(&mut node);
             let now = world.clock.now();
             if due <= now {
                 account.tick(now - due, now, id, &mut world.ring);
                 events.apply(plan, now, &mut node, notes_events.then_some(&mut world.ring));
                 node.handle_timeout(now, &mut world);
             }
+            world.tend_streams(now);
             // A loop that stood still at the end finds in its sockets what came meanwhile.
             if stop.load(Ordering::Relaxed) || (now >= end && (idle || now >= end + LAST_NS)) {
                 break;
@@ -248,6 +299,25 @@ impl Outer {
         true
     }
 
+    /// Hands what has come on a stream to the node.
+    fn take_frames(&mut self, node: &mut Node, stream: usize) {
+        self.streams[stream].work(self.clock.now());
+        let (channel, mut frame) = (self.streams[stream].channel(), std::mem::take(&mut self.frame));
+        while self.streams[stream].next(self.clock.now(), &mut frame) {
+            let now = self.clock.now();
+            node.handle_datagram(now, channel, now, &frame, self);
+        }
+        self.frame = frame;
+    }
+
+    fn tend_streams(&mut self, now: Time) {
+        for stream in &mut self.streams {
+            for row in stream.tend(now) {
+                self.ring.push(&Record { node: self.id, ..row });
+            }
+        }
+    }
+
     /// Hands what workers have done to the node.
     fn collect(&mut self, node: &mut Node) {
         let mut outcomes = std::mem::take(&mut self.outcomes);
@@ -256,6 +326,21 @@ impl Outer {
             node.finished(self.clock.now(), outcome, self);
         }
         self.outcomes = outcomes;
+    }
+
+    /// Does what is due on lines, and hands to the node what boards have told.
+    fn listen(&mut self, node: &mut Node) {
+        let due = self.lines.due();
+        if due == NEVER || due > self.clock.now() {
+            return;
+        }
+        let now = self.clock.now();
+        let mut news = std::mem::take(&mut self.news);
+        self.lines.work(now, &mut news);
+        for (board, news) in news.drain(..) {
+            node.hear(self.clock.now(), board, news, self);
+        }
+        self.news = news;
     }
 
     /// Sends a datagram, and notes how long that took.
@@ -278,13 +363,16 @@ impl Outside for Outer {
         to: u16,
         dscp: u8,
         bytes: &[u8],
-        _datagram: &Transmit,
+        datagram: &Transmit,
     ) -> Time {
         match self.routes[channel as usize] {
             Some((s, peer, _)) => {
                 self.send(s, peer, &Datagram { from: self.id, to, channel, dscp, bytes });
             }
-            None => self.unsent += 1,
+            None => match self.streams.iter_mut().find(|s| s.channel() == channel) {
+                Some(stream) => stream.send(now, bytes, datagram.index, dscp),
+                None => self.unsent += 1,
+            },
         }
         now
     }
@@ -312,6 +400,10 @@ impl Outside for Outer {
 
     fn delegate(&mut self, worker: u16, task: Task) -> Result<(), Task> {
         self.crew.give(worker, task)
+    }
+
+    fn board(&mut self, now: Time, board: usize, ride: &Ride<'_>) -> Option<bool> {
+        self.lines.send(now, board, ride)
     }
 
     fn start(&mut self, now: Time) -> Started {
@@ -373,6 +465,7 @@ impl Events {
 
 /// What a loop notes about itself.
 struct Account {
+    sessions: Vec<String>,
     late: Histogram<u64>,
     stamp_to_loop: Histogram<u64>,
     ticks: u64,
@@ -384,6 +477,7 @@ struct Account {
 impl Default for Account {
     fn default() -> Self {
         Self {
+            sessions: Vec::new(),
             late: histogram(),
             stamp_to_loop: histogram(),
             ticks: 0,
@@ -416,14 +510,23 @@ impl Account {
         // A worker may need the interpreter to come to its end.
         detach.detached(&mut || world.crew.end());
         let mut report = Report::default();
-        let name = &plan.nodes[id as usize].name;
+        let (name, mut told) = (&plan.nodes[id as usize].name, node.report());
+        for stream in &mut world.streams {
+            let own = told.endpoints.iter_mut().find(|(channel, ..)| *channel == stream.channel());
+            own.into_iter().for_each(|(_, stats, _)| stream.add_to(stats));
+        }
         let fault = world.capture.take().and_then(Capture::finish);
         report.errors.extend(fault.map(|what| format!("node {name}: {what}")));
-        report.node(plan, id, node.report());
+        for (number, (_, line)) in told.boards.iter_mut().enumerate() {
+            *line = world.lines.end(number, std::mem::take(line));
+        }
+        report.node(plan, id, told);
+        world.streams.iter().for_each(|s| report.connections(plan, s.channel(), s.account()));
         crate::report::true_clock_errors(plan, &mut report);
         if let Some(n) = report.nodes.last_mut() {
             n.busy_s = cpu_ns as f64 / 1e9;
             n.real = Some(RealSelf {
+                sessions: self.sessions,
                 ticks: self.ticks,
                 late_ns: Spread::of(&self.late),
                 gaps_over_1ms: self.gaps,

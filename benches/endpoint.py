@@ -16,7 +16,7 @@ PACKETS_A_SECOND, DECISION_NS = 1e6, 100.0
 
 
 def measure(quick: bool) -> Result:
-    """Runs the benchmark of the crate, whose medians are of 401 rounds shorter than a time slice."""
+    """Runs the benchmark of the crate: medians of 401 rounds shorter than a time slice, some seconds, quick or not."""
     command = ["cargo", "bench", "--quiet", "-p", "tcps-transport", "--bench", "telehaptic"]
     told = run_program(command).out
     pair = PAIR.search(told)

@@ -46,14 +46,14 @@ def devices():
 
 
 def boxes():
-    """Processes of Mininet on this machine."""
+    """Processes of Mininet and of its switches on this machine."""
     found = []
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = place.read_bytes()
         except OSError:
             continue
-        if b"mininet:h" in words or b"mininet_box" in words:
+        if b"mininet:h" in words or b"mininet_box" in words or b"/ovs/db.sock" in words:
             found.append(int(place.parent.name))
     return found
 

@@ -19,7 +19,7 @@ use tcps_net::{spec::NetworkSpec, Network};
 
 pub use after::{alphan, coarse_copy, irtp, merge_span, multipath, nack, smoothed_sctp, visual_haptic};
 pub use rtp::{fec, rtcp, rtp};
-pub use streams::{quic, tcp};
+pub use streams::{kernel_tcp, quic, tcp};
 pub use sync::clocksync;
 pub use telehaptic::{telehaptic, telehaptic_any, telehaptic_pair};
 pub use transport::{udp, udp_pair};
@@ -29,7 +29,7 @@ pub use wire::{bundle, clock, echo, header, ip, stream};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 26] = [
+pub const TARGETS: [(&str, Target); 27] = [
     ("bundle", bundle),
     ("stream", stream),
     ("header", header),
@@ -42,6 +42,7 @@ pub const TARGETS: [(&str, Target); 26] = [
     ("udp", udp),
     ("udp_pair", udp_pair),
     ("tcp", tcp),
+    ("kernel_tcp", kernel_tcp),
     ("quic", quic),
     ("rtcp", rtcp),
     ("rtp", rtp),

@@ -24,6 +24,7 @@ from tcpsbed.cli import (
     scenario,
     stability,
     step,
+    study,
     sweep,
     tune,
     xlsx,
@@ -84,6 +85,7 @@ for module in (
     xlsx,
     reproduce,
     console,
+    study,
 ):
     module.register(app)
 

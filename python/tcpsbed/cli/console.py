@@ -41,12 +41,14 @@ def console(
 ) -> None:
     """Serves a run; see HELP."""
     from tcpsbed import config
+    from tcpsbed.analysis import operator
     from tcpsbed.cli.run import watched
     from tcpsbed.clocks import REAL
     from tcpsbed.console.server import Console
     from tcpsbed.media.line import VARIABLE
 
-    scenario = config.load(file, overrides(sets, seed, duration))
+    asked = overrides(sets, seed, duration)
+    scenario = config.load(file, [*asked, *operator.recording(config.load(file, asked))])
     with tempfile.TemporaryDirectory(prefix="tcpsbed-console-") as folder:
         os.environ[VARIABLE] = folder  # for the node processes of this run
         served = Console(Path(folder), port)

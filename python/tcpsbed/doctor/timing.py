@@ -27,7 +27,9 @@ def privileges() -> Iterator[Finding]:
     """SCHED_FIFO, locked memory, processors that stay awake, receive stamps."""
     yield attempt("SCHED_FIFO", _fifo, LIMITS)
     yield attempt("locked memory", _locked, LIMITS)
-    yield attempt("processors kept awake", _awake, "run as root, or let your group write /dev/cpu_dma_latency")
+    yield attempt(
+        "processors kept awake", _awake, "run as root, or let your group write /dev/cpu_dma_latency"
+    )
     yield attempt("receive stamps of the kernel", _stamped)
 
 

@@ -173,8 +173,10 @@ class Study:
         with ThreadPoolExecutor(width) as pool:
             return dict(zip(listed, pool.map(one, listed), strict=True))
 
-    def figure(self, name: str, title: str, draw: Callable[[Figure], None]) -> None:
-        """Draws a figure into `NAME.png`; without a folder nothing is drawn."""
+    def figure(
+        self, name: str, title: str, draw: Callable[[Figure], None], where: str | None = None
+    ) -> None:
+        """Draws a figure of runs `where` they were (absent: the study's world); without a folder nothing is drawn."""
         if self.out is None:
             return
         from tcpsbed import __version__
@@ -184,9 +186,8 @@ class Study:
         canvas(figure)
         draw(figure)
         figure.suptitle(title)
-        figure.text(
-            0.995, 0.005, f"tcpsbed {__version__}, world {self.world}", ha="right", size=6, color="gray"
-        )
+        place = where or f"world {self.world}"
+        figure.text(0.995, 0.005, f"tcpsbed {__version__}, {place}", ha="right", size=6, color="gray")
         self.out.mkdir(parents=True, exist_ok=True)
         figure.savefig(self.out / f"{name}.png", dpi=120)
         self.figures.append((name, title))

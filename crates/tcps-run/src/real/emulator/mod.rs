@@ -131,7 +131,10 @@ impl Emulator {
     ) -> Result<Self, RunError> {
         let network = Carrier::new(plan, foreign, true)?;
         let entrance = match plan.real.network {
-            Isolation::Gates => Entrance::Gates(Gates::bind(plan)?),
+            Isolation::Gates => {
+                plan.refuse_kernel_tcp("the emulator's gates carry datagrams of UDP only")?;
+                Entrance::Gates(Gates::bind(plan)?)
+            }
             Isolation::Namespaces => Entrance::Taps(taps::Listener::bind(taps)?),
         };
         Ok(Self { entrance, network, ring: Producer::create(ring, RING_ROWS)? })
@@ -158,7 +161,7 @@ impl Emulator {
         let ports: Box<dyn Ports> = match self.entrance {
             Entrance::Gates(gates) => Box::new(gates.joined(plan, listeners)),
             Entrance::Taps(listener) => {
-                Box::new(Taps::new(listener.devices(plan.nodes.len())?, &listeners.channels))
+                Box::new(Taps::new(listener.devices(plan.nodes.len())?, plan, &listeners.channels))
             }
             Entrance::Wires(wires) => Box::new(wires.joined(&listeners.channels)),
         };

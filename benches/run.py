@@ -37,6 +37,8 @@ BENCHES = [
     "edge_hold",
     "video",
     "robot_host",
+    "board",
+    "telerobot",
 ]
 
 

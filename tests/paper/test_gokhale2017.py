@@ -55,6 +55,12 @@ def test_reports_every_half_second_come_too_late(rows: dict[str, Row]) -> None:
     assert (rows["rtcp-peak"].ours or 0.0) > 90.0
 
 
+# [PROTOCOLS 2.12]
+def test_pottery_is_felt_and_seen_by_merging_only(rows: dict[str, Row]) -> None:
+    assert all(row.within for key, row in rows.items() if key.startswith("pottery-"))
+    assert (rows["pottery-no-merge-pictures"].ours or 0.0) > 30.0
+
+
 def test_what_is_not_within_is_known(study: Study) -> None:
     assert {row.key for row in study.rows if row.within is False} == NOT_WITHIN
     assert {row.key for row in study.rows if row.within is None} == {"snr", "visual-haptic"}

@@ -107,6 +107,9 @@ def in_boxes(study: Study) -> None:
     except WorldError as error:
         _cannot(study, keys, str(error))
         return
+    if len(d.trip) < 2:
+        _cannot(study, keys, "no packets came back")
+        return
     note = world.hosting.fallback()
     compare_boxes(study, d, "" if note is None else f"no containers here: {note}")
     study.compare("boxes-stream", delays.mean())

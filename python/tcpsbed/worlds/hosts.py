@@ -33,6 +33,7 @@ class Hosts(Hosting):
     name: ClassVar[str] = "hosts"
     what: ClassVar[str] = "the computers of [hosts], reached by ssh"
     here: ClassVar[bool] = False
+    shares_files: ClassVar[bool] = False
     lead_s: ClassVar[float] = 2.0
 
     @classmethod

@@ -11,6 +11,7 @@ other end of their network device to the emulator before they say that they are 
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import tempfile
@@ -23,7 +24,7 @@ from typing import Any
 from tcpsbed import _tcps, config
 from tcpsbed.clocks import REAL
 from tcpsbed.errors import WorldError
-from tcpsbed.worlds import registry
+from tcpsbed.worlds import firmware, registry
 from tcpsbed.worlds.contract import Hosting, Job
 from tcpsbed.worlds.process import Talk
 from tcpsbed.worlds.rows import Drain
@@ -76,7 +77,8 @@ def run(
     dict
         What nodes and emulator tell about themselves (``result.json``).
     """
-    plan = plan | {"real": dict(plan["real"])}  # a world may settle where sockets are
+    # A world may settle where sockets are, and which firmware boards have.
+    plan = plan | {"real": dict(plan["real"]), "components": copy.deepcopy(plan["components"])}
     with ExitStack() as stack:
         memory = Path(stack.enter_context(_shared_memory()))
         hosting, processes = _launch(Job(plan, scenario, memory, folder), world, stack)
@@ -156,6 +158,7 @@ def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Talk]]
         raise registry.unready(world.name, lack)
     hosting = world.hosting(job)
     network = world.network(job, hosting)
+    _provide_boards(job.plan, hosting)
     for part in (hosting, network):
         part.refuse()
         stack.callback(part.teardown)
@@ -166,6 +169,21 @@ def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Talk]]
     if wrong := network.verify():
         raise WorldError(f"world {world.name} is not as it was set: {'; '.join(wrong)}")
     return hosting, processes if between is None else [*processes, between]
+
+
+def _provide_boards(plan: dict[str, Any], hosting: Hosting) -> None:
+    """Compiles the firmware of boards. Where nodes do not stand on this computer, a board has to be there already."""
+    made = [
+        component["name"]
+        for component in plan["components"]
+        if component.get("board") and component["board"]["attached"]["kind"] != "port"
+    ]
+    if made and not hosting.shares_files:
+        raise WorldError(
+            f"components.{made[0]}.board: found firmware that is started here, but nodes are elsewhere with "
+            f'{hosting.name}; allowed: line = "/dev/ttyUSB0" (a board at that computer), or --world real'
+        )
+    firmware.provide(plan)
 
 
 def _prepare(hosting: Hosting, processes: list[Talk], captures: Path | None) -> list[dict[str, Any]]:
@@ -304,7 +322,7 @@ def _result(
     }
     if lost:
         errors.append(f"{lost} rows were lost because a ring was full")
-    for key in ("links", "traffic", "endpoints", "stages", "nodes", "emulator", "clocks"):
+    for key in ("links", "traffic", "endpoints", "stages", "nodes", "robots", "emulator", "clocks", "boards"):
         result[key] = [row for p in processes for report in p.report or [] for row in report[key]]
     result["errors"] += [e for p in processes for report in p.report or [] for e in report["errors"]]
     result["events"] = sum(n.get("ticks", 0) for n in result["nodes"])

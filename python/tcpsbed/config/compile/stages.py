@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcpsbed.config.compile import media
+from tcpsbed.config.compile import boards, media
 from tcpsbed.config.compile.book import Book, Instance, Way
 from tcpsbed.config.compile.chain import on_path
 from tcpsbed.config.compile.code import code
@@ -59,6 +59,8 @@ class Stages:
                 if not (place == 0 and isinstance(way.model.source, Replayed)):
                     steps.append(self._hook(name, hook))
         instance = way.path[place]
+        if instance.model.board is not None:
+            return boards.no_steps(self.book, instance, steps)
         if instance.model.cost is not None or instance.model.delay is not None:
             steps.append(self._work(instance))
         steps.sort(key=lambda step: _ORDER.index(step["kind"]))

@@ -114,9 +114,9 @@ def _p(value: float | None) -> str:
 
 
 def figure(
-    ratings: Sequence[Rating], conditions: Sequence[str], title: str, file: Path, *, scripted: bool
-) -> Path:
-    """Draws means with their deviations; the ending of the file says which kind of picture.
+    ratings: Sequence[Rating], conditions: Sequence[str], title: str, *, scripted: bool
+) -> Any:
+    """Draws means with their deviations, as a figure of matplotlib.
 
     Raises
     ------
@@ -153,5 +153,4 @@ def figure(
         f"{title}: {subjects} {'scripts' if scripted else 'subjects'}, mean and deviation", fontsize=9
     )
     axes.legend(fontsize=8, frameon=False)
-    drawn.savefig(file)
-    return file
+    return drawn

@@ -353,7 +353,9 @@ def test_the_hand_at_the_cursor_the_force_in_it_and_what_happens_when_the_servic
     refused = hand.service.reports.refused
     assert refused > 0 and server.forces[-1] == {"x": 0.0, "y": 0.0, "z": 0.0}
     until(lambda: hand.service.reports.refused > refused)
-    assert not hand.service.present and hand.service.at_ns < at_ns + 5_000_000_000, "no new moment for an old place"
+    assert not hand.service.present and hand.service.at_ns < at_ns + 5_000_000_000, (
+        "no new moment for an old place"
+    )
     server.stop()
     with pytest.raises(HookError, match=r"inverse3.*gone"):
         called(hand, 9_000_000_000)

@@ -98,9 +98,7 @@ def _drawable(figure: Path) -> None:
     drawable(figure)
 
 
-def _lead_all(
-    loaded: Study, store: Store, port: int, subjects: Sequence[int], *, scripted: bool
-) -> None:
+def _lead_all(loaded: Study, store: Store, port: int, subjects: Sequence[int], *, scripted: bool) -> None:
     """Leads subjects, and writes the table whatever happens."""
     try:
         with _console(port) as served:

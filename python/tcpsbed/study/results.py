@@ -113,9 +113,7 @@ def _p(value: float | None) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def figure(
-    ratings: Sequence[Rating], conditions: Sequence[str], title: str, *, scripted: bool
-) -> Any:
+def figure(ratings: Sequence[Rating], conditions: Sequence[str], title: str, *, scripted: bool) -> Any:
     """Draws means with their deviations, as a figure of matplotlib.
 
     Raises

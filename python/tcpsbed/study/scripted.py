@@ -74,7 +74,8 @@ class ScriptedSubject:
                 if told["k"] == "study" and not self._follow(words, told):
                     return
             raise WorldError(
-                "the console hung up on a scripted subject", allowed="a console that stays until the study is done"
+                "the console hung up on a scripted subject",
+                allowed="a console that stays until the study is done",
             )
         finally:
             self.done.set()

@@ -135,6 +135,8 @@ def test_an_operator_at_the_browser(served: Any) -> None:
 
 def lets_go(page: Any) -> None:
     """A key that is let go of, or whose page loses the focus, leaves the button up, and the console is told."""
+    page.mouse.up()
+    page.wait_for_function("hand.button === 0", timeout=30_000)
     for release in ("page", "key"):
         page.keyboard.down("Space")
         page.wait_for_function("hand.button === 1", timeout=30_000)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpsbed.analysis.records import KINDS, plan_of
+from tcpsbed.clocks import REAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +62,7 @@ def missing(world: str) -> str | None:
     """What a world lacks here; `None` if it is ready."""
     from tcpsbed.worlds import registry
 
-    return None if world == registry.REAL else registry.named(world).missing()
+    return None if world == REAL else registry.named(world).missing()
 
 
 def turns(study: Study, world: str, settings: tuple[str, ...]) -> tuple[list[float], list[float]]:

@@ -30,6 +30,7 @@ BENCHES = [
     "latency",
     "emulator",
     "proxy",
+    "endpoint",
     "hook_calls",
     "node_cost",
     "step_batch",

@@ -160,6 +160,32 @@ def test_a_speaker_says_what_it_holds_back(audio):
     assert speaker.delay_ns == 12_000_000 and speaker.stream.settings["device"] is None
 
 
+EARS = """
+name = "ears"
+duration = "1 s"
+[components]
+tactile-operator = "home"
+tactile-teleoperator = { node = "field", robot = "arm" }
+[flows.kinematic]
+[flows.audio]
+rate = "50 Hz"
+[flows.audio.sound]
+microphone = "device"
+"""
+
+
+def test_a_run_goes_on_without_its_microphone_and_says_why(audio, monkeypatch, tmp_path):
+    def refuses(self):
+        raise PortAudioError("Device unavailable")
+
+    monkeypatch.setattr(Stream, "start", refuses)
+    summary = tcpsbed.run(EARS, out=tmp_path).summary
+    assert summary["flows"]["kinematic"]["delivered"] > 900
+    assert summary["media"]["audio"]["shown"] == 0
+    (told,) = summary["errors"]
+    assert "Device unavailable" in told and 'allowed: "device:USB mic"' in told
+
+
 TRIAL = """
 import numpy as np
 from tcpsbed.media import sound

@@ -81,7 +81,11 @@ class _Device:
         stream = made(
             samplerate=self.hz, channels=self.channels, dtype="int16", device=self.which, latency="low"
         )
-        stream.start()
+        try:
+            stream.start()
+        except self.audio.PortAudioError:
+            stream.close(ignore_errors=True)
+            raise
         return stream
 
     def fail(self, why: str) -> NoReturn:

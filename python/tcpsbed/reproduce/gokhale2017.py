@@ -2,6 +2,7 @@
 
 ```text
 packet sizes ─► rates, overheads             dumbbell ─► peaks and jitters, boundaries, five phases, bounds
+                                                      ─► comparisons with other works (`comparisons.py`)
 ```
 The experiments run in the profile of `scenarios/dumbbell-dpm.toml`. [PROTOCOLS 2.10]
 """
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpsbed.reproduce import bounds, curves, dumbbell
+from tcpsbed.reproduce import bounds, comparisons, curves, dumbbell
 from tcpsbed.reproduce.dumbbell import Case, Seen
 
 if TYPE_CHECKING:
@@ -35,9 +36,8 @@ def reproduce(study: Study) -> None:
     phases(study)
     steady(study)
     low_rates(study)
+    comparisons.compare(study)
     pottery(study)
-    study.cannot("snr", "the force traces of the paper are not public")
-    study.cannot("visual-haptic", "the force trace that triggers its packets is not public")
 
 
 def rates(study: Study) -> None:
@@ -114,6 +114,9 @@ def losses(study: Study) -> None:
         study.compare("threshold-dpm-unguarded", _boundary(published))
     shown = {"guarded DPM": guarded, "no merging": plain, "published DPM as read": published}
     study.figure("over-cbr", "Over the rate of constant cross traffic", curves.over_cbr(shown))
+    study.figure(
+        "media-over-cbr", "Sound and picture over the rate of cross traffic", curves.media_over_cbr(shown)
+    )
 
 
 def _boundary(seen: dict[float, Seen]) -> float:

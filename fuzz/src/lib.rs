@@ -21,7 +21,7 @@ use tcps_net::{spec::NetworkSpec, Network};
 pub use after::{alphan, coarse_copy, irtp, merge_span, multipath, nack, smoothed_sctp, visual_haptic};
 pub use board::board;
 pub use rtp::{fec, rtcp, rtp};
-pub use streams::{quic, tcp};
+pub use streams::{kernel_tcp, quic, tcp};
 pub use sync::clocksync;
 pub use telehaptic::{telehaptic, telehaptic_any, telehaptic_pair};
 pub use transport::{udp, udp_pair};
@@ -31,7 +31,7 @@ pub use wire::{bundle, clock, echo, header, ip, stream};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 27] = [
+pub const TARGETS: [(&str, Target); 28] = [
     ("board", board),
     ("bundle", bundle),
     ("stream", stream),
@@ -45,6 +45,7 @@ pub const TARGETS: [(&str, Target); 27] = [
     ("udp", udp),
     ("udp_pair", udp_pair),
     ("tcp", tcp),
+    ("kernel_tcp", kernel_tcp),
     ("quic", quic),
     ("rtcp", rtcp),
     ("rtp", rtp),

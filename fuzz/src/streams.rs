@@ -1,4 +1,4 @@
-//! The `tcp` and `quic` transports: two ends, a network that loses, repeats, reorders and damages, and anybody who
+//! The `tcp`, `kernel-tcp` and `quic` transports: two ends, a network that loses, repeats, reorders and damages, and anybody who
 //! sends what he likes.
 
 use crate::script::Script;
@@ -8,7 +8,7 @@ use tcps_core::{
     sample::Meta,
     time::Time,
 };
-use tcps_transport::{endpoint, udp::MAX_SAMPLE_BYTES, ChannelContext, Side};
+use tcps_transport::{endpoint, udp::MAX_SAMPLE_BYTES, ChannelContext, Frames, Side};
 
 /// TCP by smoltcp.
 pub fn tcp(data: &[u8]) {
@@ -24,6 +24,39 @@ pub fn quic(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
     let mode = ["stream-per-flow", "stream-per-sample", "datagram"][usize::from(first % 3)];
     play("quic", json!({"mode": mode, "queue_bytes": 5_000}), rest);
+}
+
+/// The kernel's TCP: what a connection brings, in pieces as long as the first byte says, and each piece as if it were a
+/// frame.
+pub fn kernel_tcp(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else { return };
+    let context = ChannelContext::of(&[(0, Side::B, "kinematic"), (1, Side::A, "haptic")]);
+    let mut end = endpoint("kernel-tcp", &serde_json::Value::Null, Side::B, &context).expect("no parameters");
+    let mut frames = Frames::default();
+    for piece in rest.chunks(usize::from(*first).max(1)) {
+        frames.push(piece);
+        loop {
+            match frames.next_frame() {
+                Ok(Some(frame)) => frame_arrives(&mut *end, frame),
+                Ok(None) => break,
+                // The connection is lost, and the next one begins anew.
+                Err(_) => frames = Frames::default(),
+            }
+        }
+        frame_arrives(&mut *end, piece);
+    }
+}
+
+fn frame_arrives(end: &mut dyn Endpoint, frame: &[u8]) {
+    let before = end.stats().malformed;
+    end.handle_input(0, Input::Datagram { bytes: frame, received_ns: 0 });
+    let (mut buf, mut delivered) = (Vec::new(), 0);
+    while let Some(output) = end.poll_output(&mut buf) {
+        let Output::Deliver(d) = output else { panic!("{output:?}") };
+        assert!(d.meta.flow == 0 && buf.len() < frame.len());
+        delivered += 1;
+    }
+    assert_eq!(delivered + end.stats().malformed - before, 1, "either a sample or damage");
 }
 
 struct Ends {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tcpsbed.reproduce import task
 from tcpsbed.reproduce.questions import TRACES, jain
 from tcpsbed.reproduce.study import Row, Study
 from tcpsbed.reproduce.works import find
@@ -47,6 +48,20 @@ def test_traces_of_lte_give_rows_where_they_are_there(rows: dict[str, Row]) -> N
     )
 
 
+def test_a_simulated_operator_closes_the_circle_over_every_transport(rows: dict[str, Row]) -> None:
+    for name in task.CASES:
+        assert 0.2 < ours(rows, f"task-{name}-error") < 6.0
+        assert 5.0 < ours(rows, f"task-{name}-time") < 19.9
+        assert 0.9 < ours(rows, f"task-{name}-peak") < 5.0
+
+
+def test_the_signal_gets_worse_with_the_network_and_the_task_follows_the_delay(rows: dict[str, Row]) -> None:
+    """What the load costs is large in the signal; in the task it is what a full buffer takes, not what a deadband does."""
+    assert ours(rows, "task-no-merge-snr") + 6.0 < ours(rows, "task-dpm-g-snr")
+    assert ours(rows, "task-no-merge-delay") > 2.0 * ours(rows, "task-dpm-g-delay")
+    assert ours(rows, "task-no-merge-time") > ours(rows, "task-dpm-g-time")
+
+
 def test_nothing_is_judged_and_figures_are_drawn(study: Study) -> None:
     assert {row.verdict for row in study.rows} <= {"nothing published", "not reproducible"}
-    assert {name for name, _ in study.figures} == {"tcp", "sharing"}
+    assert {name for name, _ in study.figures} == {"tcp", "sharing", "task"}

@@ -55,6 +55,7 @@ macro_rules! boxed {
 }
 
 const HOOKS: &[(&str, Make<dyn Hook>)] = boxed!(dyn Hook,
+    "aim" => hooks::aim::Aim,
     "arm3" => hooks::arm3::Arm3,
     "arm5" => hooks::arm5::Arm5,
     "arm5_pose" => hooks::arm5::Arm5Pose,
@@ -66,6 +67,7 @@ const HOOKS: &[(&str, Make<dyn Hook>)] = boxed!(dyn Hook,
     "force" => hooks::force::Force,
     "glove" => hooks::glove::Glove,
     "grey" => hooks::brightness::Grey,
+    "grip" => hooks::grip::Grip,
     "hand" => hooks::hand::Hand,
     "imu_wrist" => hooks::imu_wrist::ImuWrist,
     "leader" => hooks::leader::LeaderHook,

@@ -324,6 +324,8 @@ fn parameters_out_of_range_are_refused_with_their_name() {
         ("imu_wrist", json!({"reach_m": [0.1, -1.0, 0.1]}), "reach_m"),
         ("linear", json!({"over": 0}), "over"),
         ("hand", json!({"mass_kg": 1e-6}), "hand that moves"),
+        ("grip", json!({"into": [0.0, 0.0, 0.0]}), "into"),
+        ("aim", json!({"radius_m": 0.0}), "radius_m"),
         ("limit", json!({"most": -1.0}), "most"),
         ("quantise16", json!({"resolution": 0}), "resolution"),
         ("arm3", json!({"start_rad": [9.0, 0.0, 0.0]}), "start_rad"),

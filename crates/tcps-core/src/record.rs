@@ -79,6 +79,9 @@ pub enum Kind {
     /// A hook that watches over a flow went into another state. `detail` that state's number, `size` the former one's,
     /// `value` the age of the newest good sample, `point` the component.
     State = 38,
+    /// What became of a connection that the kernel holds. `point` its channel, `detail` 0 lost, 1 stands, 2 silent no
+    /// longer; `value` how long it stood (0) or was silent (2).
+    Connection = 40,
 }
 
 /// Why a packet was lost.
@@ -210,7 +213,7 @@ impl Record {
 
 impl Kind {
     /// All kinds in the order of their numbers.
-    pub const ALL: [Kind; 29] = [
+    pub const ALL: [Kind; 30] = [
         Kind::Sent,
         Kind::Delivered,
         Kind::Dropped,
@@ -240,6 +243,7 @@ impl Kind {
         Kind::Skipped,
         Kind::Starved,
         Kind::State,
+        Kind::Connection,
     ];
 
     /// The kind with this number.

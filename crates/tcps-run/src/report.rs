@@ -86,6 +86,21 @@ pub struct Endpoint {
     refused: u64,
     retransmits: u64,
     unanswered: u64,
+    #[serde(flatten)]
+    connections: Option<Connections>,
+}
+
+/// What became of the connections of an endpoint over the kernel's TCP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Connections {
+    /// Connections that stood and were lost before the end of the run.
+    pub connections_lost: u64,
+    /// Times that nothing was acknowledged for 200 ms or more.
+    pub stalls: u64,
+    /// The longest of them.
+    pub longest_stall_ns: Time,
+    /// Connections that others than the peer asked for.
+    pub strangers: u64,
 }
 
 /// A board and its line.
@@ -396,6 +411,7 @@ impl Report {
                 refused: s.refused,
                 retransmits: s.retransmits,
                 unanswered: s.unanswered,
+                connections: None,
             });
         }
         for (component, line) in node.boards {
@@ -427,6 +443,13 @@ impl Report {
             asides_refused: node.asides_refused,
             ..NodeSelf::default()
         });
+    }
+
+    /// Adds what became of the connections of a channel.
+    pub fn connections(&mut self, plan: &Plan, channel: u16, connections: Connections) {
+        let name = &plan.channels[usize::from(channel)].name;
+        let own = self.endpoints.iter_mut().find(|e| e.channel == *name);
+        own.into_iter().for_each(|e| e.connections = Some(connections));
     }
 
     /// Adds the core time of a simulated node.

@@ -87,6 +87,7 @@ pub fn run_over(
     options: Options<'_>,
     foreign: Option<&ForeignSpec>,
 ) -> Result<Report, RunError> {
+    plan.refuse_kernel_tcp("simulated nodes have no kernel")?;
     let mut driver = Driver::new(plan, python, &options, foreign)?;
     let begun = Instant::now();
     let interrupted = driver.simulate(options.progress);

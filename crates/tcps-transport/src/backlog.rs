@@ -9,7 +9,7 @@ use tcps_core::sample::Meta;
 
 /// The queue in front of a stream.
 #[derive(Debug)]
-pub(crate) struct Backlog {
+pub struct Backlog {
     bytes: VecDeque<u8>,
     /// Length and number of each frame in it, and how much of the first has gone.
     frames: VecDeque<(usize, u32)>,
@@ -20,15 +20,28 @@ pub(crate) struct Backlog {
 
 impl Backlog {
     /// A queue for at most `limit_bytes`.
-    pub(crate) fn new(limit_bytes: usize) -> Self {
+    pub fn new(limit_bytes: usize) -> Self {
         Self { bytes: VecDeque::new(), frames: VecDeque::new(), gone: 0, limit_bytes, newest: 0 }
+    }
+
+    fn has_room(&self, length: usize) -> bool {
+        self.bytes.is_empty() || self.bytes.len() + length <= self.limit_bytes
+    }
+
+    /// Adds a frame of the sample `index`; false if there is no room for all of it. An empty queue takes any.
+    pub fn push_frame(&mut self, index: u32, frame: &[u8]) -> bool {
+        let room = self.has_room(frame.len());
+        if room {
+            self.bytes.extend(frame);
+            self.frames.push_back((frame.len(), index));
+        }
+        room
     }
 
     /// Adds a sample; false if there is no room for all of it. An empty queue takes any sample that may be sent.
     pub(crate) fn push(&mut self, meta: &Meta, sample: &[u8]) -> bool {
         let length = framed_bytes(meta, sample);
-        let room = self.bytes.is_empty() || self.bytes.len() + length <= self.limit_bytes;
-        if sample.len() > MAX_SAMPLE_BYTES || !room {
+        if sample.len() > MAX_SAMPLE_BYTES || !self.has_room(length) {
             return false;
         }
         frame(meta, sample, |part| self.bytes.extend(part));
@@ -38,7 +51,7 @@ impl Backlog {
 
     /// Gives the bytes of the oldest sample to `write`, which tells how many it took, until it takes no more. True
     /// if all of the sample has gone, false if there is none or something is left.
-    pub(crate) fn drain_frame(&mut self, mut write: impl FnMut(&[u8]) -> usize) -> bool {
+    pub fn drain_frame(&mut self, mut write: impl FnMut(&[u8]) -> usize) -> bool {
         let Some(&(length, index)) = self.frames.front() else { return false };
         while self.gone < length {
             let part = self.bytes.as_slices().0;
@@ -56,7 +69,7 @@ impl Backlog {
     }
 
     /// Whether nothing waits.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
 
@@ -66,7 +79,7 @@ impl Backlog {
     }
 
     /// Drops the rest of a sample of which bytes have gone: its stream is lost.
-    pub(crate) fn forget_part(&mut self) {
+    pub fn forget_part(&mut self) {
         if self.gone > 0 {
             if let Some((length, _)) = self.frames.pop_front() {
                 self.bytes.drain(..length - self.gone);

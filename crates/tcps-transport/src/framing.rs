@@ -50,16 +50,16 @@ pub(crate) fn frame(meta: &Meta, sample: &[u8], mut put: impl FnMut(&[u8])) {
     }
 }
 
-/// Finds the samples in the bytes of a stream.
+/// Finds the frames in the bytes of a stream.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
+pub struct Frames {
     bytes: Vec<u8>,
     start: usize,
 }
 
-impl Reader {
+impl Frames {
     /// Adds bytes in the order of the stream.
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         if self.start > 0 && self.start * 2 >= self.bytes.len() {
             self.bytes.drain(..self.start);
             self.start = 0;
@@ -67,22 +67,56 @@ impl Reader {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// The next frame that is complete, by its header. After an error the rest of the stream cannot be read.
+    pub fn next_frame(&mut self) -> Result<Option<&[u8]>, Error> {
+        let begin = self.start;
+        let Some(end) = frame_end(&self.bytes[begin..])? else { return Ok(None) };
+        self.start += end;
+        Ok(Some(&self.bytes[begin..begin + end]))
+    }
+
+    /// Whether part of a frame is there.
+    pub fn has_part(&self) -> bool {
+        self.start < self.bytes.len()
+    }
+}
+
+/// Finds the samples in the bytes of a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Reader(Frames);
+
+impl Reader {
+    /// Adds bytes in the order of the stream.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.0.push(bytes);
+    }
+
     /// The next sample that is complete. After an error the rest of the stream cannot be read.
     pub(crate) fn next(&mut self) -> Result<Option<(Meta, &[u8])>, Error> {
-        let rest = &self.bytes[self.start..];
-        let Some(end) = frame_end(rest)? else { return Ok(None) };
-        let packet = Packet::new_checked(&rest[..end])?;
-        let repr = Repr::parse(&packet)?;
-        let echo = if repr.has_echo { Some(tag(packet.trailer())?) } else { None };
-        let payload = self.start + HEADER_BYTES;
-        self.start += end;
-        let meta = Meta { flow: repr.flow, index: repr.index, origin_ns: repr.origin_ns, echo };
-        Ok(Some((meta, &self.bytes[payload..payload + repr.length as usize])))
+        self.0.next_frame()?.map(parse).transpose()
     }
 
     /// Whether part of a sample is there.
     pub(crate) fn has_part(&self) -> bool {
-        self.start < self.bytes.len()
+        self.0.has_part()
+    }
+}
+
+/// The sample of a whole frame.
+pub(crate) fn parse(frame: &[u8]) -> Result<(Meta, &[u8]), Error> {
+    let packet = Packet::new_checked(frame)?;
+    let repr = Repr::parse(&packet)?;
+    let echo = if repr.has_echo { Some(tag(packet.trailer())?) } else { None };
+    let meta = Meta { flow: repr.flow, index: repr.index, origin_ns: repr.origin_ns, echo };
+    Ok((meta, &frame[HEADER_BYTES..HEADER_BYTES + repr.length as usize]))
+}
+
+/// Refuses bytes that are not one frame and nothing else.
+pub(crate) fn whole_frame(bytes: &[u8]) -> Result<(), Error> {
+    match frame_end(bytes)? {
+        Some(end) if end == bytes.len() => Ok(()),
+        Some(_) => Err(Error::TooLong),
+        None => Err(Error::Truncated),
     }
 }
 

@@ -6,6 +6,7 @@
 //!         ──► telehaptic: merges the flows of a channel, as a rate controller asks
 //!             tcp ──► IP packets     framing, backlog: samples in a stream and in front of it
 //!             quic ──► datagrams
+//!             kernel_tcp: frames only; its socket is the driver's
 //!             clocksync ──► clockfit: exchanges of stamps ──► offset, drift and their bound
 //! ```
 //! A new transport is one new file and one line in `registry`.
@@ -17,6 +18,7 @@ pub mod clocksync;
 mod fec;
 mod framing;
 mod inbox;
+pub mod kernel_tcp;
 mod missing;
 mod numbered;
 mod outbox;
@@ -31,6 +33,8 @@ mod telehaptic;
 pub mod udp;
 mod window;
 
+pub use backlog::Backlog;
+pub use framing::Frames;
 pub use outbox::Outbox;
 pub use params::TransportError;
 pub use registry::{endpoint, is_telehaptic, names, ChannelContext, ChannelFlow, Side};

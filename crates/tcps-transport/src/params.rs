@@ -183,6 +183,18 @@ impl<'a> Params<'a> {
         found.map(Some).ok_or_else(|| self.bad(key, value, names.join(", ")))
     }
 
+    /// A text that `is_good`, if the key is there.
+    pub(crate) fn text(
+        &self,
+        key: &'static str,
+        is_good: impl Fn(&str) -> bool,
+        allowed: &str,
+    ) -> Result<Option<&'a str>, TransportError> {
+        let Some(value) = self.value.get(key) else { return Ok(None) };
+        let found = value.as_str().filter(|text| is_good(text));
+        found.map(Some).ok_or_else(|| self.bad(key, value, allowed.into()))
+    }
+
     /// Refuses the value of a key.
     pub(crate) fn refuse(&self, key: &'static str, allowed: &str) -> TransportError {
         self.bad(key, self.value.get(key).unwrap_or(&Value::Null), allowed.into())

@@ -3,6 +3,7 @@
 use crate::{
     after,
     fec::{Parity, Repeat},
+    kernel_tcp::{self, KernelTcp},
     params::{Params, TransportError},
     quic::Quic,
     rtp::Rtp,
@@ -79,7 +80,7 @@ impl ChannelContext {
 
 type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
 
-const MEMBERS: [(&str, Make); 14] = [
+const MEMBERS: [(&str, Make); 15] = [
     ("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?))),
     ("alphan", |params, side, ctx| Ok(Box::new(after::alphan::Alphan::from_params(params, side, ctx)?))),
     ("coarse-copy", |p, side, ctx| Ok(Box::new(after::coarse_copy::CoarseCopy::from_params(p, side, ctx)?))),
@@ -90,6 +91,7 @@ const MEMBERS: [(&str, Make); 14] = [
     ("smoothed-sctp", |p, s, ctx| Ok(Box::new(after::smoothed_sctp::SmoothedSctp::from_params(p, s, ctx)?))),
     ("visual-haptic", |p, s, ctx| Ok(Box::new(after::visual_haptic::VisualHaptic::from_params(p, s, ctx)?))),
     ("tcp", |params, side, ctx| Ok(Box::new(Tcp::from_params(params, side, ctx)?))),
+    (kernel_tcp::NAME, |params, side, ctx| Ok(Box::new(KernelTcp::from_params(params, side, ctx)?))),
     ("quic", |params, side, ctx| Ok(Box::new(Quic::from_params(params, side, ctx)?))),
     ("parity", |params, side, ctx| Ok(Box::new(Parity::from_params(params, side, ctx)?))),
     ("repeat", |params, side, ctx| Ok(Box::new(Repeat::from_params(params, side, ctx)?))),

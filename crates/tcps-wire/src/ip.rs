@@ -1,9 +1,10 @@
 //! IP packets as a TUN device gives them: what a link needs to see.
 //!
 //! ```text
-//! IPv4 or IPv6 header ─► UDP: ports, length ─► [ payload ]
+//! IPv4 or IPv6 header ─┬─► UDP: ports, length ─► [ payload ]
+//!                      └─► TCP: ports
 //! ```
-//! A UDP datagram behind IPv6 extension headers is not looked into; nor is a fragment after the first.
+//! What is behind IPv6 extension headers is not looked into; nor is a fragment after the first.
 
 use crate::{
     bytes::{u16_at, u32_at, u8_at},
@@ -17,6 +18,8 @@ use std::{
 const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
 const UDP_BYTES: usize = 8;
+const TCP_BYTES: usize = 20;
+const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 /// A whole IP packet.
@@ -81,15 +84,25 @@ impl<'a> Packet<'a> {
         (u16_at(self.bytes, 0) >> 6) as u8 & 0x3f
     }
 
-    /// The UDP datagram in it, if its beginning is there.
-    pub fn udp(&self) -> Option<Udp> {
-        let (protocol, later_fragment) = match self.is_v4() {
+    /// Whether the beginning of a protocol's header, of so many bytes, is in it.
+    fn begins(&self, protocol: u8, header_bytes: usize) -> bool {
+        let (found, later_fragment) = match self.is_v4() {
             true => (u8_at(self.bytes, 9), u16_at(self.bytes, 6) & 0x1fff != 0),
             false => (u8_at(self.bytes, 6), false),
         };
+        found == protocol && !later_fragment && self.bytes.len() >= self.header_bytes + header_bytes
+    }
+
+    /// Destination port of the TCP segment in it, if its beginning is there. [RFC 9293 §3.1]
+    pub fn tcp_port(&self) -> Option<u16> {
+        self.begins(TCP, TCP_BYTES).then(|| u16_at(self.bytes, self.header_bytes + 2))
+    }
+
+    /// The UDP datagram in it, if its beginning is there.
+    pub fn udp(&self) -> Option<Udp> {
         let at = self.header_bytes;
         let length = usize::from(u16_at(self.bytes, at + 4));
-        if protocol != UDP || later_fragment || length < UDP_BYTES || self.bytes.len() < at + UDP_BYTES {
+        if !self.begins(UDP, UDP_BYTES) || length < UDP_BYTES {
             return None;
         }
         let end = (at + length).min(self.bytes.len());
@@ -136,6 +149,22 @@ mod tests {
             let udp = p.udp().unwrap();
             assert_eq!((udp.port, &bytes[udp.payload]), (7000, &b"hand"[..]));
         }
+    }
+
+    /// [RFC 9293 §3.1]
+    #[test]
+    fn the_port_of_a_tcp_segment_is_seen_and_no_datagram() {
+        for v6 in [false, true] {
+            let mut bytes = packet(v6, 0, &[0; 12]);
+            bytes[if v6 { 6 } else { 9 }] = TCP;
+            let p = Packet::new_checked(&bytes).unwrap();
+            assert_eq!((p.tcp_port(), p.udp()), (Some(7000), None));
+        }
+        let datagram = packet(false, 0, &[0; 12]);
+        assert_eq!(Packet::new_checked(&datagram).unwrap().tcp_port(), None);
+        let mut short = packet(false, 0, &[0; 11]);
+        short[9] = TCP;
+        assert_eq!(Packet::new_checked(&short).unwrap().tcp_port(), None);
     }
 
     #[test]

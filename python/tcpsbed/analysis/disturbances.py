@@ -43,6 +43,7 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
         *_records(result, analysis),
         *_nodes(result),
         *_gaps(analysis),
+        *_connections(result),
         *_emulator(result),
         *_hosts(result),
         *_fallback(result),
@@ -98,6 +99,15 @@ def _gaps(analysis: Found) -> Iterator[str]:
             times = "once" if node["gaps"] == 1 else f"{node['gaps']} times"
             length_ms = node["longest_gap_ns"] / NS_PER_MS
             yield f"node {node['name']} stood still {times}, up to {length_ms:.2f} ms, one of them at {longest['t_s']:.3f} s"
+
+
+def _connections(result: Found) -> Iterator[str]:
+    for end in result.get("endpoints", ()):
+        place = f"channel {end['channel']} at {end['side']}"
+        if end.get("connections_lost"):
+            yield f"{place} lost {counted(end['connections_lost'], 'connection')}"
+        if end.get("strangers"):
+            yield f"{place} refused {counted(end['strangers'], 'connection')} from strangers"
 
 
 def _emulator(result: Found) -> Iterator[str]:

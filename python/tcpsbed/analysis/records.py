@@ -33,7 +33,7 @@ KINDS = (
     "merging", "signal", "renumbered", "echo_superseded",
     "suppressed", *(f"kind {number}" for number in range(25, 33)),
     "played", "overdue", "skipped", "starved",
-    "kind 37", "state",
+    "kind 37", "state", "kind 39", "connection",
 )  # fmt: skip
 """Names of kinds; a row's `kind` is 1 more than the place in this list. Numbers that are not given have no name."""
 HELD = 0x8000
@@ -68,7 +68,7 @@ _PLACES = {
         "state",
     ),
     "nodes": ("sync",),
-    "channels": ("transmit", "receive"),
+    "channels": ("transmit", "receive", "connection"),
 }
 """What the number in `point` means, by kind."""
 

@@ -113,7 +113,7 @@ class PictureShow(PictureStage):
 
     def __init__(self, **params: Any) -> None:
         super().__init__(**params)
-        self.display = displays.open_display(params["display"], self.width, self.height)
+        self.display = displays.open_display(params["display"], self.width, self.height, self.stereo)
         self.every = int(params["compare"])
         self.original = self.camera() if self.every else None
 

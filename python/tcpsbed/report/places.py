@@ -256,6 +256,9 @@ def endpoints(run: RunFolder) -> Html:
         "recovered",
         "lost",
         "reports",
+        "connections_lost",
+        "stalls",
+        "strangers",
     )
     rows = [
         [entry.get("channel", ""), entry.get("side", ""), *(count(entry.get(key)) for key in counted)]
@@ -274,6 +277,9 @@ def endpoints(run: RunFolder) -> Html:
         Column("recovered"),
         Column("lost"),
         Column("reports"),
+        Column("connections lost"),
+        Column("stalls"),
+        Column("strangers"),
     ]
     return markup.section("endpoints", "Counted by transports", markup.table(columns, rows) if rows else "")
 

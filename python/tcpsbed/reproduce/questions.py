@@ -2,6 +2,7 @@
 
 ```text
 against TCP (Reno, CUBIC)      several sessions on one link      ways of different rates      LTE delivery traces
+a better signal, a better task? (`task`)
 ```
 All runs are of the dumbbell of `scenarios/dumbbell-dpm.toml`, with its background or its links replaced. The mobile user is
 the teleoperator: what the robot sends goes up.
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpsbed.analysis.records import KINDS, plan_of
+from tcpsbed.reproduce import task
 from tcpsbed.reproduce.recordings import DATA, absent
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ def reproduce(study: Study) -> None:
     sharing(study)
     asymmetric(study)
     lte(study)
+    task.compare(study)
 
 
 def chosen(transport: str, parameters: str = "") -> str:

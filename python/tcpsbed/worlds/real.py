@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import _tcps, config
+from tcpsbed.clocks import REAL
 from tcpsbed.errors import WorldError
 from tcpsbed.worlds import firmware, registry
 from tcpsbed.worlds.contract import Hosting, Job
@@ -44,7 +45,7 @@ def run(
     live: Callable[[bytes, float], None] | None = None,
     pcapng: bool = False,
     crowded: bool = False,
-    world: str = registry.REAL,
+    world: str = REAL,
     scenario: config.Scenario | None = None,
 ) -> dict[str, Any]:
     """Runs a plan on real sockets; rows go to ``records.bin`` in the folder.
@@ -84,7 +85,7 @@ def run(
         ready = _prepare(hosting, processes, folder if pcapng else None)
         if not crowded:
             refuse_crowd(plan, ready)
-        captures = [Path(part) for answer in ready for part in answer.get("captures", ())]
+        captures = hosting.captures(ready)
         drain = hosting.drain(ready)
         errors: list[str] = []
         interrupted = True
@@ -109,8 +110,9 @@ def run(
 def _merged(parts: list[Path], captures: list[Path], folder: Path) -> tuple[int, str]:
     """Makes one file of the rows of all loops, and one of their datagrams."""
     rows, sha256 = _tcps.merge(parts, folder / "records.bin")
-    if captures:
-        _tcps.merge_captures(captures, folder / "packets.pcapng")
+    # One of a host that died at once may have nothing in it.
+    if begun := [part for part in captures if part.stat().st_size]:
+        _tcps.merge_captures(begun, folder / "packets.pcapng")
     for part in [*parts, *captures]:
         part.unlink()
     return rows, sha256
@@ -153,7 +155,7 @@ def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Talk]]
     """Builds a world: the processes of the nodes in order, and that of the network where it has one."""
     world = registry.resolve(name, job.plan)
     if lack := world.missing():
-        raise WorldError(f"world {world.name} is not ready here: it needs {lack}")
+        raise registry.unready(world.name, lack)
     hosting = world.hosting(job)
     network = world.network(job, hosting)
     _provide_boards(job.plan, hosting)
@@ -176,7 +178,7 @@ def _provide_boards(plan: dict[str, Any], hosting: Hosting) -> None:
         for component in plan["components"]
         if component.get("board") and component["board"]["attached"]["kind"] != "port"
     ]
-    if made and not hosting.here:
+    if made and not hosting.runs_here:
         raise WorldError(
             f"components.{made[0]}.board: found firmware that is started here, but nodes are elsewhere with "
             f'{hosting.name}; allowed: line = "/dev/ttyUSB0" (a board at that computer), or --world real'
@@ -191,7 +193,7 @@ def _prepare(hosting: Hosting, processes: list[Talk], captures: Path | None) -> 
     nodes, emulator = processes[:count], processes[count:]
     taps = None if hosting.taps() is None else str(hosting.taps())
     for p in emulator:
-        p.tell(op="prepare", plan=plan, node=None, ring=str(p.ring), taps=taps)
+        p.tell(op="prepare", plan=plan, node=None, ring=str(p.ring), taps=taps, **p.also)
     prepared = [p.hear("ready", PREPARE_S) for p in emulator]
     for id, p in enumerate(nodes):
         capture = None if captures is None else str(captures.absolute() / p.ring.name)

@@ -1,5 +1,6 @@
 //! Built-in hooks: one file each.
 
+pub mod aim;
 pub mod arm3;
 pub mod arm5;
 pub mod brightness;
@@ -7,6 +8,7 @@ pub mod conceal;
 pub mod environment;
 pub mod force;
 pub mod glove;
+pub mod grip;
 pub mod hand;
 pub mod imu_wrist;
 pub mod leader;

@@ -51,7 +51,7 @@ use tcps_core::{
     record::NONE,
     time::{NodeClock, Time, NEVER},
 };
-use tcps_transport::{clockfit::ClockEstimate, ChannelContext, Side};
+use tcps_transport::{clockfit::ClockEstimate, kernel_tcp, ChannelContext, Side};
 use tcps_wire::Format;
 
 /// Most values a hook may write.
@@ -212,15 +212,16 @@ impl Node {
                 .map_err(|e| RunError::new(format!("channels.{}: {e}", c.name)))?;
             let arrives = plan.flows.iter().map(|f| port::arrival(plan, f, id as u16, self.id)).collect();
             self.port_of[id] = self.ports.len() as u16;
-            let overhead = c.params.get("overhead_bytes").and_then(Value::as_u64);
+            let by_kernel = c.transport == kernel_tcp::NAME;
+            let given = c.params.get("overhead_bytes").and_then(Value::as_u64).map(|o| o as u32);
             self.ports.push(Port {
                 channel: id as u16,
                 peer,
                 endpoint,
                 arrives,
                 strays: 0,
-                plain: c.transport == "udp",
-                overhead_bytes: overhead.map(|o| o as u32),
+                plain: c.transport == "udp" || by_kernel,
+                overhead_bytes: given.or(by_kernel.then_some(kernel_tcp::OVERHEAD_BYTES)),
             });
         }
         Ok(())

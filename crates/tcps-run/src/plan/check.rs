@@ -2,6 +2,7 @@
 
 use super::{Action, ChannelPlan, CodeKind, Codec, FlowPlan, Plan, SinkPlan, StepKind, StepPlan, VisitPlan};
 use crate::error::RunError;
+use tcps_transport::kernel_tcp;
 
 /// Echo points of components have 15 bits.
 const MOST_COMPONENTS: usize = 1 << 14;
@@ -48,6 +49,19 @@ impl Plan {
                 below(&format!("events.{}: component", e.name), component, components)
             }
             _ => Ok(()),
+        })
+    }
+
+    /// Refuses channels over the kernel's TCP where nodes have no IP network between them; `found` says what is there.
+    pub fn refuse_kernel_tcp(&self, found: &str) -> Result<(), RunError> {
+        let channel = self.channels.iter().find(|c| c.transport == kernel_tcp::NAME);
+        channel.map_or(Ok(()), |c| {
+            Err(RunError::new(format!(
+                "channels.{}: transport is \"{}\", and {found}; allowed: --world namespaces, mininet or hosts, or the \
+                 transport \"tcp\", which runs in every world",
+                c.name,
+                kernel_tcp::NAME
+            )))
         })
     }
 

@@ -14,7 +14,7 @@ use crate::{
         clock::{monotonic_ns, RunClock},
         session::GAP_NS,
         socket::MAX_DATAGRAM,
-        wait::{privileges, Waiter},
+        wait::{awake, privileges, Waiter},
     },
     report::{RealSelf, Spread},
 };
@@ -142,7 +142,8 @@ impl Passage {
 
     /// Runs until it is stopped.
     pub fn run(mut self) -> Outcome {
-        let privileges = privileges(self.settings.realtime);
+        let mut privileges = privileges(self.settings.realtime);
+        let _awake = awake(self.settings.realtime, &mut privileges);
         let mut waiter = self.waiter();
         while !self.shared.stopped() {
             let due = self.layers.poll_timeout();
@@ -251,14 +252,17 @@ impl Passage {
                     let e = &letter.entered;
                     let went = doors.deliver(e, &letter.bytes);
                     let sent = clock.now();
-                    let set_ns = at - letter.at;
-                    let delivery =
-                        Delivery { set_ns, delivered_ns: sent - e.arrived, bytes: letter.bytes.len() };
+                    let delivery = Delivery {
+                        arrived: e.arrived,
+                        set_ns: at - letter.at,
+                        delivered_ns: sent - e.arrived,
+                        bytes: letter.bytes.len(),
+                    };
                     let count = tally.of(e.door, e.from);
                     if went {
                         count.went(delivery);
                     } else {
-                        count.unsent();
+                        count.unsent(delivery);
                     }
                     if let (true, Some(tape)) = (went, tape.as_mut()) {
                         doors.tape(tape, *start + sent, e, &letter.bytes, Seen::Leaving);

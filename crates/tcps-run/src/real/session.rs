@@ -8,6 +8,7 @@ use super::{
     namespace,
     ring::Producer,
     socket::{Received, Socket, MAX_DATAGRAM},
+    stream::Stream,
     wait::{privileges, Detach, Waiter},
     worker::Crew,
 };
@@ -32,6 +33,7 @@ use tcps_core::{
     record::{Kind, Record, NONE},
     time::{Time, MS, NEVER},
 };
+use tcps_transport::Side;
 use tcps_wire::pcapng::Seen;
 
 /// How long a loop goes on after the end, so that what is on its way arrives.
@@ -81,6 +83,8 @@ struct Sockets {
     all: Vec<Socket>,
     /// Channel of each socket, `NONE` for the last one.
     channels: Vec<u16>,
+    /// Channels over the kernel's TCP.
+    streams: Vec<Stream>,
 }
 
 /// The world as a loop sees it.
@@ -96,6 +100,9 @@ struct Outer {
     /// What boards have told, on its way to the node.
     news: Vec<(usize, News)>,
     sockets: Vec<Socket>,
+    streams: Vec<Stream>,
+    /// A frame of a stream.
+    frame: Vec<u8>,
     /// Socket, peer and its node, per channel.
     routes: Vec<Option<(usize, SocketAddr, u16)>>,
     asides: Asides,
@@ -119,9 +126,16 @@ impl SessionLoop {
         let name = |component: u16| plan.components[usize::from(component)].name.clone();
         let lines = Lines::open(node.boards(), name, &files.ring)?;
         let ip = namespace::address(&plan.real, id);
-        let mut sockets = Sockets { all: Vec::new(), channels: Vec::new() };
+        let mut sockets = Sockets { all: Vec::new(), channels: Vec::new(), streams: Vec::new() };
         for (c, channel) in plan.channels.iter().enumerate() {
-            if sessions.contains(&channel.session) && (channel.a == id || channel.b == id) {
+            if !(sessions.contains(&channel.session) && (channel.a == id || channel.b == id)) {
+                continue;
+            }
+            if let Some(settings) = channel.kernel_tcp() {
+                let side = if channel.a == id { Side::A } else { Side::B };
+                let stream = Stream::prepare(c as u16, side, ip, settings?, plan.duration_ns)?;
+                sockets.streams.push(stream);
+            } else {
                 sockets.all.push(Socket::bind(ip)?);
                 sockets.channels.push(c as u16);
             }
@@ -136,7 +150,8 @@ impl SessionLoop {
 
     /// Where the loop can be reached: addresses of its channels, and that for everything else.
     pub fn reached_at(&self) -> Result<(BTreeMap<u16, SocketAddr>, Option<SocketAddr>), RunError> {
-        let mut channels = BTreeMap::new();
+        let mut channels: BTreeMap<_, _> =
+            self.sockets.streams.iter().map(|s| (s.channel(), s.address())).collect();
         let mut aside = None;
         for (socket, &channel) in self.sockets.all.iter().zip(&self.sockets.channels) {
             match channel {
@@ -160,8 +175,10 @@ impl SessionLoop {
     ) -> Report {
         let Self { id, mut node, sockets, ring, capture, crew, mut lines, notes_events } = self;
         lines.begin(start);
-        let fds: Vec<_> = sockets.all.iter().map(Socket::fd).chain(crew.fd()).chain(lines.fds()).collect();
-        let first_line = sockets.all.len() + usize::from(crew.fd().is_some());
+        let streams = sockets.streams.iter().map(Stream::fd);
+        let ours = sockets.all.iter().map(Socket::fd).chain(streams).chain(crew.fd());
+        let fds: Vec<_> = ours.chain(lines.fds()).collect();
+        let first_line = fds.len() - lines.fds().count();
         let mut waiter = Waiter::new(&fds, plan.real.waiting, plan.real.spin_ns);
         let mut routes = vec![None; plan.channels.len()];
         for (i, &c) in sockets.channels.iter().enumerate().filter(|(_, c)| **c != NONE) {
@@ -179,12 +196,17 @@ impl SessionLoop {
             lines,
             news: Vec::new(),
             sockets: sockets.all,
+            streams: sockets.streams,
+            frame: Vec::new(),
             routes,
             asides: Asides::new(plan, peers.asides),
             aside_senders: peers.aside_senders,
             unsent: 0,
             send: histogram(),
         };
+        world.streams.iter_mut().for_each(|s| {
+            peers.channels.get(&s.channel()).into_iter().for_each(|peer| s.join(*peer));
+        });
         let mut events = Events::new(plan);
         let mut account = Account::default();
         let mut buffer = vec![0u8; MAX_DATAGRAM];
@@ -205,8 +227,11 @@ impl SessionLoop {
                     closed = (!open).then_some(i).or(closed);
                     continue;
                 }
-                if i == world.sockets.len() {
-                    world.collect(&mut node);
+                if i >= world.sockets.len() {
+                    match i - world.sockets.len() {
+                        stream if stream < world.streams.len() => world.take_frames(&mut node, stream),
+                        _ => world.collect(&mut node),
+                    }
                     continue;
                 }
                 let Some(got) = world.sockets[i].receive(&mut buffer) else { continue };
@@ -221,6 +246,7 @@ impl SessionLoop {
                 events.apply(plan, now, &mut node, notes_events.then_some(&mut world.ring));
                 node.handle_timeout(now, &mut world);
             }
+            world.tend_streams(now);
             // A loop that stood still at the end finds in its sockets what came meanwhile.
             if stop.load(Ordering::Relaxed) || (now >= end && (idle || now >= end + LAST_NS)) {
                 break;
@@ -265,6 +291,25 @@ impl Outer {
             _ => node.handle_datagram(now, channel, received, bytes, self),
         }
         true
+    }
+
+    /// Hands what has come on a stream to the node.
+    fn take_frames(&mut self, node: &mut Node, stream: usize) {
+        self.streams[stream].work(self.clock.now());
+        let (channel, mut frame) = (self.streams[stream].channel(), std::mem::take(&mut self.frame));
+        while self.streams[stream].next(self.clock.now(), &mut frame) {
+            let now = self.clock.now();
+            node.handle_datagram(now, channel, now, &frame, self);
+        }
+        self.frame = frame;
+    }
+
+    fn tend_streams(&mut self, now: Time) {
+        for stream in &mut self.streams {
+            for row in stream.tend(now) {
+                self.ring.push(&Record { node: self.id, ..row });
+            }
+        }
     }
 
     /// Hands what workers have done to the node.
@@ -312,13 +357,16 @@ impl Outside for Outer {
         to: u16,
         dscp: u8,
         bytes: &[u8],
-        _datagram: &Transmit,
+        datagram: &Transmit,
     ) -> Time {
         match self.routes[channel as usize] {
             Some((s, peer, _)) => {
                 self.send(s, peer, &Datagram { from: self.id, to, channel, dscp, bytes });
             }
-            None => self.unsent += 1,
+            None => match self.streams.iter_mut().find(|s| s.channel() == channel) {
+                Some(stream) => stream.send(now, bytes, datagram.index, dscp),
+                None => self.unsent += 1,
+            },
         }
         now
     }
@@ -454,14 +502,18 @@ impl Account {
         // A worker may need the interpreter to come to its end.
         detach.detached(&mut || world.crew.end());
         let mut report = Report::default();
-        let name = &plan.nodes[id as usize].name;
+        let (name, mut told) = (&plan.nodes[id as usize].name, node.report());
+        for stream in &mut world.streams {
+            let own = told.endpoints.iter_mut().find(|(channel, ..)| *channel == stream.channel());
+            own.into_iter().for_each(|(_, stats, _)| stream.add_to(stats));
+        }
         let fault = world.capture.take().and_then(Capture::finish);
         report.errors.extend(fault.map(|what| format!("node {name}: {what}")));
-        let mut told = node.report();
         for (number, (_, line)) in told.boards.iter_mut().enumerate() {
             *line = world.lines.end(number, std::mem::take(line));
         }
         report.node(plan, id, told);
+        world.streams.iter().for_each(|s| report.connections(plan, s.channel(), s.account()));
         crate::report::true_clock_errors(plan, &mut report);
         if let Some(n) = report.nodes.last_mut() {
             n.busy_s = cpu_ns as f64 / 1e9;

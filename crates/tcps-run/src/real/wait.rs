@@ -4,11 +4,17 @@ use super::clock::monotonic_ns;
 use crate::plan::Waiting;
 use hdrhistogram::Histogram;
 use libc::{pollfd, timespec, POLLHUP, POLLIN};
-use std::os::fd::RawFd;
+use std::{
+    fs::{File, OpenOptions},
+    io::Write,
+    os::fd::RawFd,
+};
 use tcps_core::time::{Time, MS, SECOND};
 
 /// The longest sleep, so that a stop request is seen.
 const LONGEST: Time = 20 * MS;
+/// What scheduling class and memory lock need.
+const LIMITS: &str = "root or CAP_SYS_NICE, CAP_IPC_LOCK";
 
 /// Lets other threads have the interpreter while a loop waits; nothing to let go without Python.
 pub trait Detach {
@@ -106,7 +112,7 @@ impl Waiter {
 pub fn privileges(realtime: bool) -> Vec<String> {
     // SAFETY: plain system calls on this thread and process.
     let slack = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) == 0 };
-    let mut list = vec![said("timer slack 1 ns", slack)];
+    let mut list = vec![said("timer slack 1 ns", slack, LIMITS)];
     if realtime {
         let priority = libc::sched_param { sched_priority: 10 };
         // SAFETY: as above; the parameter outlives the call.
@@ -116,14 +122,29 @@ pub fn privileges(realtime: bool) -> Vec<String> {
                 libc::mlockall(libc::MCL_CURRENT) == 0,
             )
         };
-        list.push(said("SCHED_FIFO", fifo));
-        list.push(said("memory lock", locked));
+        list.push(said("SCHED_FIFO", fifo, LIMITS));
+        list.push(said("memory lock", locked, LIMITS));
     }
     list
 }
 
-fn said(what: &str, granted: bool) -> String {
-    format!("{what}: {}", if granted { "yes" } else { "refused (needs root or CAP_SYS_NICE, CAP_IPC_LOCK)" })
+/// Keeps idle processors out of sleep while what it returns is held: from sleep, a core takes tens of microseconds to
+/// see a timer. The kernel heeds the lowest wake-up latency that any open file asks for
+/// [Linux, PM Quality Of Service Interface]. The answer joins `privileges`, if `realtime` is wanted at all.
+pub fn awake(realtime: bool, privileges: &mut Vec<String>) -> Option<File> {
+    const REQUESTS: &str = "/dev/cpu_dma_latency";
+    let ask = |mut file: File| file.write_all(&0_i32.to_ne_bytes()).map(|()| file);
+    let held = realtime.then(|| OpenOptions::new().write(true).open(REQUESTS).and_then(ask).ok())?;
+    privileges.push(said("processors kept awake", held.is_some(), "write access to /dev/cpu_dma_latency"));
+    held
+}
+
+fn said(what: &str, granted: bool, needs: &str) -> String {
+    if granted {
+        format!("{what}: yes")
+    } else {
+        format!("{what}: refused (needs {needs})")
+    }
 }
 
 #[cfg(test)]
@@ -144,5 +165,15 @@ mod tests {
             waiter.wait(monotonic_ns() - MS);
             assert_eq!(waiter.ready().count(), 0, "nothing is left of the last wait");
         }
+    }
+
+    #[test]
+    fn wakefulness_is_asked_for_only_where_it_is_wanted_and_the_answer_is_told() {
+        let mut told = Vec::new();
+        assert!(awake(false, &mut told).is_none() && told.is_empty());
+        let held = awake(true, &mut told);
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0] == "processors kept awake: yes", held.is_some(), "{told:?}");
+        assert!(held.is_some() || told[0].contains("/dev/cpu_dma_latency"), "{told:?}");
     }
 }

@@ -21,6 +21,7 @@ use std::{
     },
     path::Path,
 };
+use tcps_transport::kernel_tcp;
 use tcps_wire::ip;
 
 /// Bytes of the link below IP. [PROTOCOLS 1.2]
@@ -58,16 +59,20 @@ impl Listener {
 /// One device a node; the number of a port is that of its node.
 pub(super) struct Taps {
     devices: Vec<File>,
-    /// Channel per (node, UDP port) that listens.
-    channels: BTreeMap<(u16, u16), u16>,
+    /// Channel per (node, whether by TCP, port) that listens.
+    channels: BTreeMap<(u16, bool, u16), u16>,
     strangers: u64,
     unsent: u64,
 }
 
 impl Taps {
     /// Ports with the addresses at which nodes listen, per (node, channel).
-    pub fn new(devices: Vec<File>, listeners: &BTreeMap<(u16, u16), SocketAddr>) -> Self {
-        let channels = listeners.iter().map(|(&(node, channel), a)| ((node, a.port()), channel)).collect();
+    pub fn new(devices: Vec<File>, plan: &Plan, listeners: &BTreeMap<(u16, u16), SocketAddr>) -> Self {
+        let transport = |channel: u16| plan.channels.get(usize::from(channel)).map(|c| c.transport.as_str());
+        let by_tcp = |channel: u16| transport(channel) == Some(kernel_tcp::NAME);
+        let listens =
+            |(&(node, channel), a): (&(u16, u16), &SocketAddr)| ((node, by_tcp(channel), a.port()), channel);
+        let channels = listeners.iter().map(listens).collect();
         Self { devices, channels, strangers: 0, unsent: 0 }
     }
 
@@ -79,7 +84,8 @@ impl Taps {
             return None;
         }
         let udp = packet.udp();
-        let channel = udp.as_ref().and_then(|u| self.channels.get(&(to, u.port)).copied());
+        let port = udp.as_ref().map(|u| (false, u.port)).or_else(|| Some((true, packet.tcp_port()?)));
+        let channel = port.and_then(|(tcp, port)| self.channels.get(&(to, tcp, port)).copied());
         let payload = udp.map_or(&[][..], |u| &bytes[u.payload]);
         let (class, index, wire_bytes) =
             account(plan, channel, from, payload, bytes.len() as u32 + LINK_BYTES);

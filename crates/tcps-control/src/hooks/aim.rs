@@ -1,0 +1,207 @@
+//! Kinematics `aim`: where a simulated operator wants the tool who traces a circle on a surface by what he sees.
+//!
+//! ```text
+//! other  x, y, z of the tool in the newest picture (m)        out  x, y, z wanted (m), way done (rad)
+//!
+//! r s' = speed, less the further the tool is seen behind: none where it is 2 `ahead_m` behind
+//! c'   = - correct (distance of the tool from the axis - r)                      wanted radius  r + c + drift
+//! ```
+//! The circle lies in a plane of constant x. The hand waits at its beginning, `away_m` before the plane, until the tool
+//! is seen at the surface. A picture counts `latency_ms` after it came: on-line corrections of reaching movements take
+//! 160 ms (Saunders and Knill 2003). That one slows down under delay is what operators do (Ferrell 1965); how, and the
+//! drift of an aim without pictures, are a model of our own.
+
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::VecDeque;
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    seed::Stream,
+    time::{Time, MS},
+};
+
+use super::{emit, too_few};
+use crate::{
+    params::{not_negative, parse, positive},
+    vector::{three, V3},
+};
+
+const TURN_RAD: f64 = 2.0 * std::f64::consts::PI;
+/// Longest time that one call bridges, in s.
+const LONGEST_S: f64 = 0.1;
+/// Pictures that may wait to be seen.
+const PICTURES: usize = 256;
+/// Farthest that a tool can be, in m.
+const FARTHEST_M: f64 = 10.0;
+
+/// Parameters.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Centre of the circle, in m; the plane is that of its x.
+    pub center_m: [f64; 3],
+    /// Radius, in m.
+    pub radius_m: f64,
+    /// How far before the plane the hand wants to be by itself, in m.
+    pub away_m: f64,
+    /// Seen as close to the plane as this, in m, the tool is at the surface.
+    pub touch_m: f64,
+    /// How often it is traced.
+    pub turns: u32,
+    /// Speed along the circle, in m/s.
+    pub speed_m_s: f64,
+    /// How far the wanted point may be ahead of what is seen before it slows down, in m.
+    pub ahead_m: f64,
+    /// Part of a seen error that is corrected in a second, in 1/s.
+    pub correct_hz: f64,
+    /// Time from a picture to what follows from it, in ms.
+    pub latency_ms: f64,
+    /// Root mean square of the drift on each axis, in m.
+    pub drift_m: f64,
+    /// Its time constant, in s.
+    pub drift_s: f64,
+    /// Names the drift.
+    pub seed: u64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            center_m: [0.32, 0.0, 0.18],
+            radius_m: 0.03,
+            away_m: 0.03,
+            touch_m: 0.003,
+            turns: 1,
+            speed_m_s: 0.04,
+            ahead_m: 0.01,
+            correct_hz: 1.5,
+            latency_ms: 160.0,
+            drift_m: 0.0015,
+            drift_s: 1.0,
+            seed: 1,
+        }
+    }
+}
+
+/// The hook.
+#[derive(Debug)]
+pub struct Aim {
+    params: Params,
+    noise: Stream,
+    drift: [f64; 2],
+    /// Pictures by the moment from which they count.
+    pictures: VecDeque<(Time, V3)>,
+    newest: Option<V3>,
+    seen: Option<V3>,
+    /// Angle of the tool as seen, over several turns.
+    angle: f64,
+    way: f64,
+    correction: f64,
+    begun: bool,
+    last_ns: Option<Time>,
+}
+
+impl Aim {
+    /// Reads its parameters.
+    pub fn new(params: &Value) -> Result<Self, String> {
+        let p: Params = parse(params)?;
+        for (key, value) in [
+            ("radius_m", p.radius_m),
+            ("touch_m", p.touch_m),
+            ("speed_m_s", p.speed_m_s),
+            ("ahead_m", p.ahead_m),
+            ("drift_s", p.drift_s),
+        ] {
+            positive(key, value)?;
+        }
+        for (key, value) in [
+            ("away_m", p.away_m),
+            ("correct_hz", p.correct_hz),
+            ("latency_ms", p.latency_ms),
+            ("drift_m", p.drift_m),
+        ] {
+            not_negative(key, value)?;
+        }
+        if !p.center_m.iter().all(|c| c.abs() <= FARTHEST_M) {
+            return Err("center_m: each value within 10 m".into());
+        }
+        Ok(Self {
+            noise: Stream::new(p.seed, "hooks.aim"),
+            params: p,
+            drift: [0.0; 2],
+            pictures: VecDeque::new(),
+            newest: None,
+            seen: None,
+            angle: 0.0,
+            way: 0.0,
+            correction: 0.0,
+            begun: false,
+            last_ns: None,
+        })
+    }
+
+    /// Takes the newest picture, and looks at the one whose time has come.
+    fn look(&mut self, now: Time, picture: Option<V3>) {
+        if let Some(p) = picture.filter(|p| self.newest != Some(*p)) {
+            self.newest = Some(p);
+            if self.pictures.len() < PICTURES {
+                self.pictures.push_back((now + (self.params.latency_ms * MS as f64) as Time, p));
+            }
+        }
+        while let Some(&(_, p)) = self.pictures.front().filter(|(due, _)| *due <= now) {
+            self.pictures.pop_front();
+            self.seen = Some(p);
+        }
+    }
+
+    /// Distance of the tool from the axis of the circle, in m; follows its angle.
+    fn follow(&mut self, tool: V3) -> f64 {
+        let [_, cy, cz] = self.params.center_m;
+        let (y, z) = (tool[1] - cy, tool[2] - cz);
+        let turned = libm::atan2(z, y) - self.angle;
+        self.angle += turned - TURN_RAD * libm::round(turned / TURN_RAD);
+        libm::hypot(y, z)
+    }
+
+    fn advance(&mut self, dt: f64) {
+        let (decay, p) = (libm::exp(-dt / self.params.drift_s), self.params.clone());
+        let kick = p.drift_m * libm::sqrt(1.0 - decay * decay);
+        self.drift = self.drift.map(|d| d * decay + kick * self.noise.normal());
+        let Some(tool) = self.seen else { return };
+        self.begun |= tool[0] >= p.center_m[0] - p.touch_m;
+        if !self.begun {
+            return;
+        }
+        let distance = self.follow(tool);
+        let most = p.radius_m / 2.0;
+        self.correction -= p.correct_hz * (distance - p.radius_m) * dt;
+        self.correction = self.correction.clamp(-most, most);
+        let behind = p.radius_m * (self.way - self.angle);
+        let share = (2.0 - behind / p.ahead_m).clamp(0.0, 1.0);
+        self.way = (self.way + share * p.speed_m_s / p.radius_m * dt).min(TURN_RAD * f64::from(p.turns));
+    }
+
+    fn wanted(&self) -> [f64; 4] {
+        let (p, [dy, dz]) = (&self.params, self.drift);
+        let r = p.radius_m + self.correction;
+        let [x, y, z] = p.center_m;
+        [x - p.away_m, y + r * libm::cos(self.way) + dy, z + r * libm::sin(self.way) + dz, self.way]
+    }
+}
+
+impl Hook for Aim {
+    fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
+        if input.present == 0 {
+            return Verdict::Nothing;
+        }
+        let picture = three(input.other()).filter(|p| p.iter().all(|v| v.abs() <= FARTHEST_M));
+        if picture.is_none() && !input.other().is_empty() {
+            return too_few("a picture with the tool's place within 10 m", input.other());
+        }
+        let last = self.last_ns.replace(input.now_ns).unwrap_or(input.now_ns);
+        let dt = (input.now_ns.saturating_sub(last) as f64 * 1e-9).clamp(0.0, LONGEST_S);
+        self.look(input.now_ns, picture);
+        self.advance(dt);
+        emit(output, &self.wanted())
+    }
+}

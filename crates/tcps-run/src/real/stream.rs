@@ -1,0 +1,487 @@
+//! TCP of the kernel under a channel: one connection at a time, and a bounded queue of frames in front of it.
+//!
+//! ```text
+//! side a   Down ──ask──► Asked ──► Up        side b   Down ──accept──► Up
+//!           ▲───── 1 s ─────┴───────┘                   ▲── a lost one ─┘
+//! ```
+//! Sockets of a channel are behind one descriptor (epoll), so that a loop waits for them as for any other. A stream of
+//! bytes has no kernel stamps: a frame has come when it was read. [DECISIONS 17]
+
+use super::tcp_socket::{asked, bound, set_dscp, told, Told};
+use crate::{error::RunError, report::Connections};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use std::{
+    io::{self, ErrorKind, Read, Write},
+    net::{IpAddr, SocketAddr, TcpListener, TcpStream},
+    os::fd::{AsRawFd, OwnedFd, RawFd},
+};
+use tcps_core::{
+    endpoint::EndpointStats,
+    record::{Kind, Record},
+    time::{Time, MS, SECOND},
+};
+use tcps_transport::{kernel_tcp::Settings, Backlog, Frames, Side};
+
+/// How long side a waits before it asks again.
+const RETRY_NS: Time = SECOND;
+/// Time between looks at what the kernel tells of a connection.
+const LOOK_NS: Time = 20 * MS;
+/// Silence after which a connection counts as stalled: the least retransmission time-out of Linux.
+pub(super) const STALL_NS: Time = 200 * MS;
+const CHUNK: usize = 1 << 16;
+
+/// One side of a channel over the kernel's TCP.
+pub(super) struct Stream {
+    channel: u16,
+    settings: Settings,
+    epoll: Epoll,
+    address: SocketAddr,
+    peer: Option<SocketAddr>,
+    /// Side b has one.
+    listener: Option<TcpListener>,
+    /// Side a's first socket, until it asks.
+    socket: Option<OwnedFd>,
+    line: Line,
+    /// Whether the line waits for room to send.
+    waits: bool,
+    dscp: u8,
+    backlog: Backlog,
+    frames: Frames,
+    chunk: Vec<u8>,
+    /// From here on a connection that ends is no loss: the other side may have come to its end.
+    end_ns: Time,
+    look_ns: Time,
+    /// Since when something is unacknowledged.
+    unacknowledged_ns: Option<Time>,
+    silence_ns: Time,
+    stats: EndpointStats,
+    account: Connections,
+    rows: Vec<Record>,
+}
+
+/// The connection.
+enum Line {
+    /// There is none; side a asks at this moment.
+    Down(Time),
+    /// Asked for.
+    Asked(TcpStream),
+    /// It stands since this moment.
+    Up(TcpStream, Time),
+}
+
+impl Stream {
+    /// A side of a channel at an address of this machine; a run ends at `end_ns`.
+    pub fn prepare(
+        channel: u16,
+        side: Side,
+        ip: IpAddr,
+        settings: Settings,
+        end_ns: Time,
+    ) -> Result<Self, RunError> {
+        let fail = |e: io::Error| RunError::new(format!("no TCP socket on {ip}: {e}"));
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| fail(e.into()))?;
+        let listener = TcpListener::from(bound((ip, 0).into(), &settings)?);
+        let address = listener.local_addr().map_err(fail)?;
+        let (listener, socket) = match side {
+            Side::A => (None, Some(OwnedFd::from(listener))),
+            Side::B => (Some(listener), None),
+        };
+        if let Some(l) = &listener {
+            nix::sys::socket::listen(l, nix::sys::socket::Backlog::MAXALLOWABLE)
+                .map_err(|e| fail(e.into()))?;
+            epoll.add(l, EpollEvent::new(EpollFlags::EPOLLIN, 0)).map_err(|e| fail(e.into()))?;
+        }
+        Ok(Self {
+            channel,
+            backlog: Backlog::new(settings.queue_bytes),
+            settings,
+            epoll,
+            address,
+            peer: None,
+            listener,
+            socket,
+            line: Line::Down(0),
+            waits: false,
+            dscp: 0,
+            frames: Frames::default(),
+            chunk: vec![0; CHUNK],
+            end_ns,
+            look_ns: 0,
+            unacknowledged_ns: None,
+            silence_ns: 0,
+            stats: EndpointStats::default(),
+            account: Connections::default(),
+            rows: Vec::new(),
+        })
+    }
+
+    /// Number of its channel.
+    pub fn channel(&self) -> u16 {
+        self.channel
+    }
+
+    /// Where it can be reached.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The only address that it talks to.
+    pub fn join(&mut self, peer: SocketAddr) {
+        self.peer = Some(peer);
+    }
+
+    /// What to wait for.
+    pub fn fd(&self) -> RawFd {
+        self.epoll.0.as_raw_fd()
+    }
+
+    /// Gives a frame to the connection, or to the queue in front of it; without room there it is refused.
+    pub fn send(&mut self, now: Time, frame: &[u8], index: u32, dscp: u8) {
+        if !self.backlog.push_frame(index, frame) {
+            self.stats.refused += 1;
+        }
+        if let (Line::Up(line, _), Some(peer)) = (&self.line, self.peer) {
+            if dscp != self.dscp {
+                set_dscp(line, peer.ip(), dscp);
+                self.dscp = dscp;
+            }
+        }
+        self.flush(now);
+    }
+
+    /// Does what the kernel is ready for.
+    pub fn work(&mut self, now: Time) {
+        self.accept(now);
+        self.settle(now);
+        self.flush(now);
+        self.read(now);
+    }
+
+    /// The next frame that has come, in `frame`; a stream that cannot be read any further is lost.
+    pub fn next(&mut self, now: Time, frame: &mut Vec<u8>) -> bool {
+        frame.clear();
+        match self.frames.next_frame() {
+            Ok(Some(found)) => frame.extend_from_slice(found),
+            Ok(None) => return false,
+            Err(_) => {
+                self.stats.malformed += 1;
+                self.lose(now);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Asks for a connection when it is time, and looks at the one that stands; rows that came of it, in turn.
+    pub fn tend(&mut self, now: Time) -> std::vec::Drain<'_, Record> {
+        match &self.line {
+            Line::Down(at) if *at <= now && now < self.end_ns && self.listener.is_none() => self.ask(now),
+            Line::Up(line, _) if self.look_ns <= now => {
+                let told = told(line);
+                self.look_ns = now + LOOK_NS;
+                told.into_iter().for_each(|t| self.look(now, t));
+            }
+            _ => {}
+        }
+        self.rows.drain(..)
+    }
+
+    /// What became of its connections.
+    pub fn account(&self) -> Connections {
+        self.account
+    }
+
+    /// Adds what its connections counted to what the endpoint did.
+    pub fn add_to(&self, stats: &mut EndpointStats) {
+        let standing = if let Line::Up(line, _) = &self.line { told(line) } else { None };
+        stats.malformed += self.stats.malformed;
+        stats.incomplete += self.stats.incomplete;
+        stats.refused += self.stats.refused;
+        stats.retransmits += self.stats.retransmits + standing.map_or(0, |t| t.retransmits);
+        stats.rtt_ns = standing.map(|t| t.rtt_ns).or(self.stats.rtt_ns);
+    }
+
+    fn ask(&mut self, now: Time) {
+        let Some(peer) = self.peer else { return };
+        let socket = self.socket.take().map_or_else(|| bound(self.address, &self.settings), Ok);
+        let line = socket.ok().and_then(|s| asked(s, peer).ok());
+        let watched = line.filter(|line| self.watch(line, EpollFlags::EPOLLOUT));
+        self.line = watched.map_or(Line::Down(now + RETRY_NS), Line::Asked);
+    }
+
+    fn accept(&mut self, now: Time) {
+        let Some(Ok((line, from))) = self.listener.as_ref().map(TcpListener::accept) else { return };
+        if Some(from) != self.peer || line.set_nonblocking(true).is_err() {
+            self.account.strangers += 1;
+            return;
+        }
+        // The peer asks again only if it has lost the one before.
+        self.lose(now);
+        if self.watch(&line, EpollFlags::EPOLLIN) {
+            self.stand(now, line);
+        }
+    }
+
+    /// Whether what was asked for stands, or has failed.
+    fn settle(&mut self, now: Time) {
+        let Line::Asked(line) = &self.line else { return };
+        let failed = !matches!(line.take_error(), Ok(None));
+        if !failed && line.peer_addr().is_err() {
+            return;
+        }
+        if let Line::Asked(line) = std::mem::replace(&mut self.line, Line::Down(now + RETRY_NS)) {
+            if !failed && self.interest(&line, false) {
+                self.stand(now, line);
+            }
+        }
+    }
+
+    fn stand(&mut self, now: Time, line: TcpStream) {
+        self.line = Line::Up(line, now);
+        (self.waits, self.dscp, self.look_ns) = (false, 0, now);
+        (self.unacknowledged_ns, self.silence_ns) = (None, 0);
+        self.row(now, Phase::Stands, 0);
+        self.flush(now);
+    }
+
+    fn flush(&mut self, now: Time) {
+        let Line::Up(line, _) = &mut self.line else { return };
+        let mut broken = false;
+        let mut write = |bytes: &[u8]| match line.write(bytes) {
+            Ok(n) => n,
+            Err(e) => {
+                broken |= !passes(&e);
+                0
+            }
+        };
+        while self.backlog.drain_frame(&mut write) {}
+        let waits = !self.backlog.is_empty();
+        if broken || (waits != self.waits && !self.watch_room(waits)) {
+            self.lose(now);
+        }
+    }
+
+    fn watch_room(&mut self, waits: bool) -> bool {
+        self.waits = waits;
+        match &self.line {
+            Line::Up(line, _) => self.interest(line, waits),
+            _ => true,
+        }
+    }
+
+    fn read(&mut self, now: Time) {
+        let Line::Up(line, _) = &mut self.line else { return };
+        match line.read(&mut self.chunk) {
+            Ok(n) if n > 0 => self.frames.push(&self.chunk[..n]),
+            Err(e) if passes(&e) => {}
+            _ => self.lose(now),
+        }
+    }
+
+    fn watch(&self, line: &TcpStream, flags: EpollFlags) -> bool {
+        self.epoll.add(line, EpollEvent::new(flags, 0)).is_ok()
+    }
+
+    fn interest(&self, line: &TcpStream, room: bool) -> bool {
+        let flags = if room { EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT } else { EpollFlags::EPOLLIN };
+        self.epoll.modify(line, &mut EpollEvent::new(flags, 0)).is_ok()
+    }
+
+    /// Follows the silence of a connection; one that has ended is noted with its length.
+    fn look(&mut self, now: Time, told: Told) {
+        self.stats.rtt_ns = Some(told.rtt_ns);
+        if told.unacknowledged == 0 {
+            self.unacknowledged_ns = None;
+        }
+        let since = (told.unacknowledged > 0).then(|| *self.unacknowledged_ns.get_or_insert(now));
+        let silence = since.map_or(0, |t| (now - t).min(told.silent_ns));
+        if silence < self.silence_ns {
+            self.end_silence(now);
+        }
+        self.silence_ns = silence;
+    }
+
+    fn end_silence(&mut self, now: Time) {
+        let silence = std::mem::take(&mut self.silence_ns);
+        if silence >= STALL_NS {
+            self.account.stalls += 1;
+            self.account.longest_stall_ns = self.account.longest_stall_ns.max(silence);
+            self.row(now, Phase::Stalled, silence);
+        }
+    }
+
+    /// The connection has gone, and with it what was under way: samples that were not yet whole.
+    fn lose(&mut self, now: Time) {
+        let Line::Up(line, since) = std::mem::replace(&mut self.line, Line::Down(now + RETRY_NS)) else {
+            return;
+        };
+        self.stats.retransmits += told(&line).map_or(0, |t| t.retransmits);
+        self.stats.incomplete += u64::from(self.frames.has_part());
+        self.frames = Frames::default();
+        self.backlog.forget_part();
+        self.end_silence(now);
+        if now < self.end_ns {
+            self.account.connections_lost += 1;
+            self.row(now, Phase::Lost, now - since);
+        }
+    }
+
+    fn row(&mut self, now: Time, phase: Phase, value: Time) {
+        let row = Record::new(now, Kind::Connection);
+        self.rows.push(Record { point: self.channel, detail: phase as u8, value, ..row });
+    }
+}
+
+/// What a row tells of a connection.
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    Lost = 0,
+    Stands = 1,
+    Stalled = 2,
+}
+
+/// Whether a connection goes on after this.
+fn passes(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{json, Value};
+    use std::{
+        net::Ipv4Addr,
+        thread::sleep,
+        time::{Duration, Instant},
+    };
+    use tcps_wire::header::Repr;
+
+    const END_NS: Time = 100 * SECOND;
+
+    struct Pair {
+        a: Stream,
+        b: Stream,
+        /// What the streams take for the time.
+        now: Time,
+        came: Vec<Vec<u8>>,
+        rows: Vec<Record>,
+    }
+
+    fn stream(side: Side, params: &Value) -> Result<Stream, RunError> {
+        let settings = Settings::new(params).expect("good parameters");
+        Stream::prepare(3, side, Ipv4Addr::LOCALHOST.into(), settings, END_NS)
+    }
+
+    fn pair(params: &Value) -> Pair {
+        let (mut a, mut b) = (stream(Side::A, params).unwrap(), stream(Side::B, params).unwrap());
+        a.join(b.address());
+        b.join(a.address());
+        Pair { a, b, now: 0, came: Vec::new(), rows: Vec::new() }
+    }
+
+    impl Pair {
+        /// Lets both sides do what they can until `done`, which must be within 20 s.
+        fn until(&mut self, done: impl Fn(&Self) -> bool) {
+            let begun = Instant::now();
+            let mut frame = Vec::new();
+            while !done(self) {
+                assert!(begun.elapsed() < Duration::from_secs(20), "it does not come");
+                for side in [&mut self.a, &mut self.b] {
+                    self.rows.extend(side.tend(self.now));
+                    side.work(self.now);
+                }
+                while self.b.next(self.now, &mut frame) {
+                    self.came.push(frame.clone());
+                }
+                sleep(Duration::from_micros(100));
+            }
+        }
+
+        fn phases(&self) -> Vec<u8> {
+            self.rows.iter().map(|row| row.detail).collect()
+        }
+    }
+
+    fn frame(index: u32, bytes: usize) -> Vec<u8> {
+        let repr = Repr {
+            flow: 0,
+            index,
+            origin_ns: 0,
+            length: bytes as u32,
+            fragment: 0,
+            fragments: 1,
+            has_echo: false,
+        };
+        let mut frame = Vec::new();
+        repr.emit(&mut frame);
+        frame.resize(frame.len() + bytes, index as u8);
+        frame
+    }
+
+    // [DECISIONS 17]
+    #[test]
+    fn frames_come_whole_and_in_their_order_however_large() {
+        let mut pair = pair(&json!({"queue_bytes": 50_000_000}));
+        let sent: Vec<Vec<u8>> = (0..300).map(|i| frame(i, (i as usize * 7919) % 60_000)).collect();
+        for (i, frame) in sent.iter().enumerate() {
+            pair.a.send(0, frame, i as u32, 46);
+        }
+        pair.until(|p| p.came.len() == sent.len());
+        assert!(pair.came == sent);
+        assert_eq!(pair.phases(), [Phase::Stands as u8; 2]);
+        let mut stats = EndpointStats::default();
+        pair.a.add_to(&mut stats);
+        assert!(stats.refused == 0 && stats.rtt_ns.is_some());
+    }
+
+    #[test]
+    fn a_queue_without_a_connection_is_bounded() {
+        let mut a = stream(Side::A, &json!({"queue_bytes": 1_000})).unwrap();
+        (0..20).for_each(|i| a.send(0, &frame(i, 76), i, 0));
+        let mut stats = EndpointStats::default();
+        a.add_to(&mut stats);
+        assert_eq!(stats.refused, 10, "ten frames of 100 bytes fill it");
+    }
+
+    #[test]
+    fn a_stream_that_cannot_be_read_is_lost_and_asked_for_again() {
+        let mut pair = pair(&Value::Null);
+        pair.until(|p| p.rows.len() == 2);
+        pair.a.send(0, b"GET / HTTP/1.1\r\nHost: nobody\r\n\r\n", 0, 0);
+        pair.until(|p| p.rows.len() == 4);
+        let mut stats = EndpointStats::default();
+        pair.b.add_to(&mut stats);
+        assert_eq!((stats.malformed, pair.b.account().connections_lost), (1, 1));
+        assert_eq!(pair.a.account().connections_lost, 1, "the other side learns of it");
+        pair.now = RETRY_NS;
+        pair.until(|p| p.rows.len() == 6);
+        pair.a.send(pair.now, &frame(7, 20), 7, 0);
+        pair.until(|p| !p.came.is_empty());
+        assert_eq!(pair.came, [frame(7, 20)]);
+        assert_eq!(pair.phases(), [1, 1, 0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn only_the_peer_is_let_in_and_an_end_at_the_end_is_no_loss() {
+        let mut pair = pair(&Value::Null);
+        let stranger = TcpStream::connect(pair.b.address()).unwrap();
+        pair.until(|p| p.b.account().strangers == 1);
+        drop(stranger);
+        pair.until(|p| p.rows.len() == 2);
+        pair.now = END_NS;
+        pair.a.line = Line::Down(0);
+        pair.until(|p| matches!(p.b.line, Line::Down(_)));
+        assert_eq!(pair.b.account().connections_lost, 0);
+    }
+
+    #[test]
+    fn a_congestion_control_that_the_kernel_does_not_have_is_refused() {
+        let Err(error) = stream(Side::B, &json!({"congestion": "no-such"})) else { panic!("accepted") };
+        let words = error.to_string();
+        assert!(
+            words.contains("congestion is \"no-such\"") && words.contains("modprobe tcp_no-such"),
+            "{words}"
+        );
+        assert!(words.contains("reno"), "{words}");
+    }
+}

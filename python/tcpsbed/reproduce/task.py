@@ -1,0 +1,147 @@
+"""Whether a better signal makes a better task: a simulated operator traces a circle on a wall through a congested dumbbell.
+
+```text
+scenarios/trace.toml      transports × seeds (tremor, drift of the aim, noise of the background)
+   ├─ signal   SNR of the force that the hand is shown
+   └─ task     distance of the tip from the circle, time to close it, highest force on the wall
+```
+The operator closes the loop: where he moves follows from the force and the pictures that came. He is a model
+(`crates/tcps-control/src/hooks/aim.rs`, `grip.rs`), and no person.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tcpsbed.analysis import signals, stats
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from tcpsbed.analysis import Run
+    from tcpsbed.reproduce.study import Study
+
+SCENARIO = "trace"
+SHORT, FULL = 3, 10
+"""Seeds of a short and of a full run."""
+CENTER_M, RADIUS_M = (0.0, 0.18), 0.03
+"""The circle in y and z: the defaults of the hook `aim`."""
+SHORT_OF = 0.016
+"""Part of a turn (3 mm) by which a circle may be short to count as closed."""
+ON_WALL_N = 0.05
+"""Force from which the tip is on the wall."""
+QUIET = ("traffic.cbr.rate='0 bit/s'", "traffic.vbr.rate='0 bit/s'")
+WEBER = "hooks.adaptive={ kind = 'code', run = 'weber', at = 'tactile-teleoperator', flow = 'haptic' }"
+CASES: dict[str, tuple[str, ...]] = {
+    "quiet": ("channels.session.transport='no-merge'", *QUIET),
+    "no-merge": ("channels.session.transport='no-merge'",),
+    "udp": ("channels.session.transport='udp'",),
+    "weber": ("channels.session.transport='udp'", WEBER),
+    "dpm": ("channels.session.transport='dpm'",),
+    "dpm-g": ("channels.session.transport='dpm-g'",),
+}
+"""Transports by the names of their rows."""
+COLUMNS = {"snr": "snr_db", "delay": "delay_ms", "error": "error_mm", "time": "time_s", "peak": "peak_n"}
+"""What is compared, by the ends of the rows' names."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one run of one operator came to."""
+
+    snr_db: float
+    """Of the force that the hand is shown."""
+    error_mm: float
+    """Root mean square of the tip's distance from the circle, from the first contact to the end."""
+    circles: int
+    """How many were closed before the end of the run."""
+    time_s: float
+    """Mean time of a closed one; that of the whole run where none was."""
+    peak_n: float
+    """Highest force on the wall."""
+    delay_ms: float
+    """Mean of the haptic delay."""
+
+
+def read(run: Run) -> Trace:
+    """What a finished run shows."""
+    sensed = signals.read(run.folder, "tactile-teleoperator.sense")
+    force, tip = -sensed.values[:, 0], sensed.values[:, 4:6] - CENTER_M
+    begun = int(np.argmax(force > ON_WALL_N))
+    turned = np.unwrap(np.arctan2(tip[begun:, 1], tip[begun:, 0])) / (2 * np.pi)
+    circles = int(turned.max() + SHORT_OF)
+    closed = begun + int(np.argmax(turned >= circles - SHORT_OF))
+    off = np.hypot(*tip[begun:].T) - RADIUS_M
+    haptic = run.flows["haptic"]
+    return Trace(
+        snr_db=float(haptic["snr_db"]),
+        error_mm=1e3 * float(np.sqrt(np.mean(off**2))),
+        circles=circles,
+        time_s=float(sensed.t_s[closed if circles else -1] - sensed.t_s[begun]) / max(circles, 1),
+        peak_n=float(force.max()),
+        delay_ms=float(haptic["delay_ms"]["mean"]),
+    )
+
+
+def compare(study: Study) -> None:
+    """Runs all transports with all operators."""
+    seeds = range(1, 1 + (FULL if study.full else SHORT))
+
+    def run(case: tuple[str, int]) -> Trace:
+        name, seed = case
+        settings = [
+            *CASES[name],
+            f"seed={seed}",
+            f"hooks.aim.params.seed={seed}",
+            f"hooks.grip.params.seed={seed}",
+            "traffic.vbr.vary='piecewise'",
+            "measure.snr=true",
+            'measure.pcapng="off"',
+        ]
+        return study.run(SCENARIO, settings, read)
+
+    found = study.each([(name, seed) for name in CASES for seed in seeds], run)
+    for name in CASES:
+        traces = [found[name, seed] for seed in seeds]
+        idle = sum(trace.circles == 0 for trace in traces)
+        for key, field in COLUMNS.items():
+            own = [getattr(trace, field) for trace in traces]
+            more = stats.interval(
+                [a - getattr(found["quiet", seed], field) for a, seed in zip(own, seeds, strict=True)]
+            )
+            note = f"{stats.interval(own)}; {more} more than quiet"
+            study.compare(
+                f"task-{name}-{key}", float(np.mean(own)), note + f"; {idle} closed no circle" * (idle > 0)
+            )
+    loaded = [trace for (name, _), trace in found.items() if name != "quiet"]
+    for cause in ("snr", "delay"):
+        for effect in ("error", "time", "peak"):
+            pair = (np.array([getattr(trace, COLUMNS[key]) for trace in loaded]) for key in (cause, effect))
+            study.compare(f"task-{cause}-and-{effect}", rank_correlation(*pair))
+    study.figure("task", "Signal and task: a circle traced on a wall", lambda figure: draw(figure, found))
+
+
+def rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Spearman's: that of the ranks of two columns of the same length; equal values share the mean of their ranks."""
+    ranks = [
+        (np.searchsorted(np.sort(x), x, "left") + np.searchsorted(np.sort(x), x, "right")) / 2 for x in (a, b)
+    ]
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+def draw(figure: Figure, found: Mapping[tuple[str, int], Trace]) -> None:
+    """A point a run: SNR across, what the task came to upwards."""
+    panels = figure.subplots(1, 3)
+    labels = {"error_mm": "error of the shape (mm)", "time_s": "time (s)", "peak_n": "highest force (N)"}
+    for axes, (field, label) in zip(panels, labels.items(), strict=True):
+        for name in [name for name in CASES if name != "quiet"]:
+            own = [trace for (case, _), trace in found.items() if case == name]
+            axes.plot([t.snr_db for t in own], [getattr(t, field) for t in own], "o", label=name)
+        axes.set(xlabel="SNR of the force (dB)", ylabel=label)
+    panels[0].legend(fontsize=7)

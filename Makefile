@@ -37,7 +37,7 @@ reproduce: setup ## published experiments in full, with their figures in reprodu
 wheel: packages ## a wheel in dist/, installed and tried in an empty virtual environment
 	@tools/wheel.sh
 
-fuzz: ## fuzz every parser and handle_input (seconds=60 each) with a kept corpus
+fuzz: ## fuzz every parser and handle_input (seconds=60 each) with a kept corpus, and tell what each has had in all
 	@fuzz/run.sh $(seconds)
 
 firmware: ## firmware of boards in target/firmware, for this machine and for a Cortex-M3 (QEMU)

@@ -30,6 +30,7 @@ BENCHES = [
     "latency",
     "emulator",
     "proxy",
+    "endpoint",
     "hook_calls",
     "node_cost",
     "step_batch",
@@ -38,6 +39,7 @@ BENCHES = [
     "video",
     "robot_host",
     "board",
+    "telerobot",
 ]
 
 

@@ -46,16 +46,29 @@ def devices():
 
 
 def boxes():
-    """Processes of Mininet on this machine."""
+    """Processes of Mininet and of its switches on this machine."""
     found = []
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = place.read_bytes()
         except OSError:
             continue
-        if b"mininet:h" in words or b"mininet_box" in words:
+        if b"mininet:h" in words or b"mininet_box" in words or b"/ovs/db.sock" in words:
             found.append(int(place.parent.name))
     return found
+
+
+def network(pid):
+    """The network namespace of a process; None if it is gone."""
+    try:
+        return str(Path(f"/proc/{pid}/ns/net").readlink())
+    except OSError:
+        return None
+
+
+def inside(homes):
+    """Processes in these network namespaces."""
+    return [pid for pid in (place.name for place in Path("/proc").glob("[0-9]*")) if network(pid) in homes]
 
 
 def plan(folder, text=USNET, *changes):
@@ -109,17 +122,21 @@ def test_a_kill_in_the_middle_leaves_nothing(tmp_path):
     file = tmp_path / "usnet.toml"
     file.write_text(USNET + TRAFFIC)
     command = [sys.executable, "-m", "tcpsbed", "run", str(file), "--world", "mininet", "--duration", "60 s"]
+    # A relayed link beside those of the kernel.
+    command += ["--set", "links.S0-S5.outages=[['50 s', '51 s']]"]
     run = subprocess.Popen([*command, "--out", str(tmp_path / "run")], stderr=subprocess.DEVNULL)
     end = time.monotonic() + 60
     while not list((tmp_path / "run").glob("*.rows")) and time.monotonic() < end:
         time.sleep(0.1)
     assert len(boxes()) > 4
+    homes = {network(pid) for pid in boxes()} - {network("self")}
+    assert len(homes) >= 5, "of nodes, of hosts of traffic, and of all switches, where the relay is"
     os.kill(run.pid, signal.SIGKILL)
     run.wait()
     end = time.monotonic() + 20
-    while boxes() and time.monotonic() < end:
+    while (boxes() or inside(homes)) and time.monotonic() < end:
         time.sleep(0.1)
-    assert boxes() == [] and devices() == before
+    assert boxes() == [] and inside(homes) == [] and devices() == before
     assert tcpsbed.run(USNET, world="mininet", out=tmp_path / "again").summary["errors"] == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tcpsbed.reproduce import task
@@ -62,6 +63,17 @@ def test_the_signal_gets_worse_with_the_network_and_the_task_follows_the_delay(r
     assert ours(rows, "task-no-merge-time") > ours(rows, "task-dpm-g-time")
 
 
+def test_a_deadband_has_the_worst_signal_and_not_the_worst_task(rows: dict[str, Row]) -> None:
+    assert ours(rows, "task-weber-snr") < ours(rows, "task-no-merge-snr") - 1.0
+    assert ours(rows, "task-weber-time") < ours(rows, "task-no-merge-time") - 0.5
+    assert ours(rows, "task-weber-peak") > ours(rows, "task-dpm-g-peak") + 0.05, (
+        "what a deadband costs is force"
+    )
+    assert ours(rows, "task-delay-and-time") > 0.5
+    assert task.rank_correlation(np.array([1.0, 2.0, 4.0]), np.array([3.0, 3.5, 9.0])) == pytest.approx(1.0)
+
+
 def test_nothing_is_judged_and_figures_are_drawn(study: Study) -> None:
     assert {row.verdict for row in study.rows} <= {"nothing published", "not reproducible"}
-    assert {name for name, _ in study.figures} == {"tcp", "sharing", "task"}
+    traced = {"lte"} if TRACES.exists() else set()
+    assert {name for name, _ in study.figures} == {"tcp", "sharing", "asymmetric", "task", *traced}

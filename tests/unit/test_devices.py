@@ -361,9 +361,11 @@ def test_the_hand_at_the_cursor_the_force_in_it_and_what_happens_when_the_servic
     again.stop()
 
 
-def test_axes_are_a_permutation():
+def test_axes_are_a_permutation_and_a_force_has_one_name():
     with pytest.raises(HookError, match="axes"):
         Inverse3("ws://localhost:1", axes=["x", "x", "z"])
+    with pytest.raises(HookError, match="the same for one service"):
+        Inverse3Force("ws://localhost:1", key="vector")
 
 
 # --- in a scenario -------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ use crate::{
 };
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
-use tcps_core::{record::DropReason, time::Time};
+use tcps_core::{record::DropReason, robot::Pace, time::Time};
 use tcps_net::{LinkStats, Network, TrafficStats};
 
 /// The result of a run.
@@ -32,6 +32,8 @@ pub struct Report {
     pub stages: Vec<Stage>,
     /// Nodes.
     pub nodes: Vec<NodeSelf>,
+    /// Robots with a loop of their own.
+    pub robots: Vec<RobotSelf>,
     /// What the emulator did, set against delivered.
     pub emulator: Vec<Emulated>,
     /// Clock estimates.
@@ -228,9 +230,44 @@ pub struct NodeSelf {
     pub real: Option<RealSelf>,
 }
 
+/// What a robot with a loop of its own tells about itself.
+#[derive(Debug, Clone, Serialize)]
+pub struct RobotSelf {
+    component: String,
+    node: String,
+    ticks: u64,
+    /// Ticks left out because its loop was away; one step made up for them.
+    missed_ticks: u64,
+    late_ns: RobotLate,
+    gaps_over_1ms: u64,
+}
+
+/// How late a robot's loop woke up, in nanoseconds.
+#[derive(Debug, Clone, Serialize)]
+struct RobotLate {
+    p50: u64,
+    p99: u64,
+    max: u64,
+}
+
+impl RobotSelf {
+    fn new(component: &str, node: &str, pace: Pace) -> Self {
+        Self {
+            component: component.into(),
+            node: node.into(),
+            ticks: pace.ticks,
+            missed_ticks: pace.missed_ticks,
+            late_ns: RobotLate { p50: pace.p50_ns, p99: pace.p99_ns, max: pace.max_ns },
+            gaps_over_1ms: pace.gaps_over_1ms,
+        }
+    }
+}
+
 /// What a real loop tells about itself.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RealSelf {
+    /// Sessions of the loop, of a node that has several loops.
+    pub sessions: Vec<String>,
     /// Ticks of the loop.
     pub ticks: u64,
     /// How late it woke up.
@@ -389,6 +426,11 @@ impl Report {
         }
         for (component, text) in node.failed_robots {
             self.errors.push(format!("robot {}: {text}", plan.components[component as usize].name));
+        }
+        for (component, pace) in node.paces {
+            let (component, node) =
+                (&plan.components[component as usize].name, &plan.nodes[id as usize].name);
+            self.robots.push(RobotSelf::new(component, node, pace));
         }
         for (channel, text) in node.failed_endpoints {
             let (c, at) = (&plan.channels[channel as usize], &plan.nodes[id as usize].name);

@@ -110,6 +110,7 @@ def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
         "stages": [_stage(stage, seconds) for stage in result.get("stages", ())],
         "components": _components(result.get("stages", ()), seconds),
         "nodes": [_node(node) for node in result.get("nodes", ())],
+        "robots": list(result.get("robots", ())),
         "emulator": [_emulated(path) for path in result.get("emulator", ())],
         "hosts": list(result.get("hosts", ())),
         "endpoints": list(result.get("endpoints", ())),

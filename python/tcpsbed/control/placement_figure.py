@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from tcpsbed.control.placement import Comparison
 
-PERIODS = 250
-"""Length of what is shown, in periods of the predictor."""
+PERIODS, SAMPLES = 250, 8
+"""Length of what is shown: so many periods of the predictor, or so many of the samples meant if that is longer."""
 
 
 def draw(found: Comparison, caption: str, file: Path) -> Path:
@@ -45,7 +45,7 @@ def draw(found: Comparison, caption: str, file: Path) -> Path:
         came = one.came.held(t_ms)
         course.step(t_ms, came[:, min(column, came.shape[1] - 1)], where="post", color=color, label=one.place)
     course.set(xlabel="time, ms", ylabel=f"value {column} at {found.edge.next}")
-    course.legend(fontsize=8, frameon=False)
+    course.legend(fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
     names = [one.place if one.node is None else f"{one.place}\n({one.node})" for one in found.places]
     for axes, key, what in (
         (parts["rms"], "rms", "RMS error"),
@@ -71,5 +71,6 @@ def _window(found: Comparison) -> tuple[NDArray[np.float64], int]:
     columns = [n for n in found.chosen if n < stood.shape[1]]
     off = np.nan_to_num(np.abs(stood[:, columns] - wanted[:, columns]))
     worst, column = np.unravel_index(int(np.argmax(off)), off.shape)
-    begin = max(0.0, float(grid[worst]) - PERIODS / 2 * period_ms)
-    return np.arange(begin, min(begin + PERIODS * period_ms, end), period_ms), columns[int(column)]
+    length = max(PERIODS * period_ms, SAMPLES * float(np.median(np.diff(found.meant.t_ms))))
+    begin = max(0.0, float(grid[worst]) - length / 2)
+    return np.arange(begin, min(begin + length, end), period_ms), columns[int(column)]

@@ -159,10 +159,19 @@ _services: dict[str, Service] = {}
 
 
 def service(address: str, key: str) -> Service:
-    """The conversation with an address, begun by whoever asks first."""
-    if address not in _services:
-        _services[address] = Service(address, key)
-    return _services[address]
+    """The conversation with an address, begun by whoever asks first.
+
+    Raises
+    ------
+    HookError
+        If two hooks call a force differently.
+    """
+    found = _services.setdefault(address, Service(address, key))
+    if found.key != key:
+        raise HookError(
+            f'inverse3: found key = "{key}" beside "{found.key}"; allowed: the same for one service'
+        )
+    return found
 
 
 def _axes(given: list[str] | None) -> tuple[list[int], Floats]:

@@ -12,6 +12,7 @@ draw another state.
 from __future__ import annotations
 
 import csv
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -88,13 +89,13 @@ def profile_text(files: Sequence[Path], columns: Columns, quantile: float = 50.0
     if columns.loss is not None:
         shared.append(f'loss = "{np.mean(_column(files, columns.loss)):.4f} %"')
     ways = [_way(files, name, columns, 100 - quantile) for name in (columns.up, columns.down)]
-    names = ", ".join(file.name for file in files[:3]) + (
-        f" and {len(files) - 3} more" if len(files) > 3 else ""
-    )
+    names = ", ".join(" ".join(file.name.split()) for file in files[:3])
+    names += f" and {len(files) - 3} more" if len(files) > 3 else ""
+    description = f"measured ({names}), {quantile:g} % of the moments are better"
     lines = [
         f"# {len(rtt_ms)} round trips of {names}: {_span(rtt_ms)} ms (5, 50, 95 %), half of it each way.",
         *(f"# {said}" for said, _ in ways if said),
-        f'description = "measured ({names}), {quantile:g} % of the moments are better"',
+        f"description = {json.dumps(description)}",
         "",
         "[links.path]",
         'queue = "500 packets"',

@@ -119,11 +119,11 @@ class Behind:
         Raises
         ------
         WorldError
-            If no way leads through it, or the command has ended; then nothing has changed.
+            If no way leads through it, or the network does not stand; then nothing has changed.
         """
         answer = self._ask(op="change", network=profile.network)
         if answer is None or "refused" in answer:
-            raise WorldError("the command has ended" if answer is None else answer["refused"])
+            raise WorldError("the network does not answer" if answer is None else answer["refused"])
         self.profile = profile
 
     def _ask(self, **request: Any) -> dict[str, Any] | None:

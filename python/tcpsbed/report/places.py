@@ -90,12 +90,16 @@ def processing(run: RunFolder) -> Html:
     """Processor time of stages and the nodes' report on themselves."""
     columns, rows = staged(run.summary)
     share_columns, shares = shared(run.summary)
+    robot_columns, robots = robots_late(run.summary)
     return markup.section(
         "processing",
         "Processing",
         markup.heading("Processor time a call") + markup.table(columns, rows) if rows else "",
         markup.heading("All stages of a component") + markup.table(share_columns, shares) if shares else "",
         _nodes(run),
+        markup.heading("Robots with a loop of their own") + markup.table(robot_columns, robots)
+        if robots
+        else "",
     )
 
 
@@ -145,7 +149,7 @@ def _nodes(run: RunFolder) -> str:
         share = busy / (duration * cores) if busy is not None and duration else None
         rows.append(
             [
-                node["name"],
+                loop_name(node),
                 percent(share),
                 general(node.get("cores")),
                 count(node.get("ticks")),
@@ -168,6 +172,27 @@ def _nodes(run: RunFolder) -> str:
         words("privileges"),
     ]
     return markup.heading("Nodes") + markup.table(columns, rows, css="dense") if rows else ""
+
+
+def robots_late(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
+    """Columns and rows of how the loops of robots kept their time, for the page and the terminal."""
+    rows = [
+        [
+            robot["component"],
+            robot["node"],
+            *(count(robot[key]) for key in ("ticks", "missed_ticks", "gaps_over_1ms")),
+            *(us(statistic(robot["late_ns"], key)) for key in ("p50", "p99", "max")),
+        ]
+        for robot in summary.get("robots") or ()
+    ]
+    columns = [words("robot"), words("node"), Column("ticks"), Column("missed"), Column("gaps over 1 ms")]
+    return columns + [Column(f"late {key}", "µs") for key in ("p50", "p99", "max")], rows
+
+
+def loop_name(node: Mapping[str, Any]) -> str:
+    """A node, and the sessions of its loop where it has several."""
+    sessions = ", ".join(node.get("sessions") or ())
+    return f"{node['name']} ({sessions})" if sessions else str(node["name"])
 
 
 def emulator(run: RunFolder) -> Html:

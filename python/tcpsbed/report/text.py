@@ -88,6 +88,7 @@ def everything(run: RunFolder) -> str:
         stages(summary),
         watched(summary),
         nodes(summary),
+        robots(summary),
         emulator(summary),
         boards(summary),
     ]
@@ -315,7 +316,7 @@ def nodes(summary: Mapping[str, Any]) -> str:
         ]
         rows.append(
             [
-                node["name"],
+                places.loop_name(node),
                 seconds(node.get("busy_s")),
                 *counts,
                 *(NONE if t is None else f"{t / 1000:.1f}" for t in late),
@@ -335,6 +336,12 @@ def nodes(summary: Mapping[str, Any]) -> str:
         if rows
         else ""
     )
+
+
+def robots(summary: Mapping[str, Any]) -> str:
+    """How the loops of robots kept their time."""
+    columns, rows = places.robots_late(summary)
+    return table(columns, rows) if rows else ""
 
 
 def emulator(summary: Mapping[str, Any]) -> str:

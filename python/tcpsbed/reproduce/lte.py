@@ -10,11 +10,13 @@ it. [PROTOCOLS 5]
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tcpsbed.reproduce.packets import stop_and_wait, streamed
+from tcpsbed.errors import WorldError
+from tcpsbed.reproduce.packets import Delays, stop_and_wait, streamed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,6 +29,7 @@ RATES_HZ = (10.3, 20.3, 50.3, 75.3, 100.3, 125.3, 150.3, 200.3, 300.3, 500.3, 10
 """Packets a second; the fraction lets them meet every place in a subframe."""
 FEW_HZ = (50.3, 150.3, 1000.3)
 CLOCK_HZ = (50.3, 100.3, 150.3, 200.3, 500.3, 1000.3)
+LEFT_OUT = "a short sweep leaves out what takes the machine's clock"
 AT_ONCE = 'components.tactile-teleoperator.delay="0 ms"'
 """On the machine's clock the follower takes the time that it takes."""
 
@@ -47,8 +50,8 @@ def over_ns3(study: Study, count: int) -> None:
     from tcpsbed.worlds import ns3_program
 
     if lack := ns3_program.missing():
-        for key in (key for key in study.expected if key.startswith(("ns3-", "clock-", "boxes-"))):
-            study.cannot(key, f"needs {lack}")
+        keys = [key for key in study.expected if key.startswith(("ns3-", "clock-", "boxes-"))]
+        _cannot(study, keys, f"needs {lack}")
         return
     virtual(study, count)
     on_the_clock(study)
@@ -73,9 +76,13 @@ def on_the_clock(study: Study) -> None:
     """Processes on loopback, ns-3 between them in real time."""
     keys = ("clock-trip", "clock-up", "clock-down", "clock-turn")
     if not study.full:
-        _leave_out(study, keys)
+        _cannot(study, keys, LEFT_OUT)
         return
-    found = study.run("lte-pingpong", [AT_ONCE], ping_pong, world=CLOCK)
+    try:
+        found = study.run("lte-pingpong", [AT_ONCE], ping_pong, world=CLOCK)
+    except WorldError as error:
+        _cannot(study, keys, str(error))
+        return
     for key in keys:
         study.compare(key, getattr(found, key.removeprefix("clock-")))
 
@@ -87,27 +94,38 @@ def in_boxes(study: Study) -> None:
     keys = [key for key in study.expected if key.startswith("boxes-")]
     world = registry.named(BOXES)
     if lack := world.missing():
-        for key in keys:
-            study.cannot(key, f"needs {lack}")
+        _cannot(study, keys, f"needs {lack}")
         return
     if not study.full:
-        _leave_out(study, keys)
+        _cannot(study, keys, LEFT_OUT)
+        return
+    stream = ["flows.kinematic.transport.mode=stream", "flows.kinematic.rate='1 kHz'"]
+    span = ["flows.kinematic.stop='4 s'", "duration='6 s'"]
+    try:
+        d = study.run("lte-ns3", [], stop_and_wait, world=BOXES)
+        delays = study.run("lte-ns3", [*stream, *span], streamed, world=BOXES)
+    except WorldError as error:
+        _cannot(study, keys, str(error))
+        return
+    if len(d.trip) < 2:
+        _cannot(study, keys, "no packets came back")
         return
     note = world.hosting.fallback()
-    said = "" if note is None else f"no containers here: {note}"
-    d = study.run("lte-ns3", [], stop_and_wait, world=BOXES)
+    compare_boxes(study, d, "" if note is None else f"no containers here: {note}")
+    study.compare("boxes-stream", delays.mean())
+
+
+def compare_boxes(study: Study, d: Delays, said: str) -> None:
+    """The rows of one packet at a time; `said` where something stood in for containers."""
     for name, values in (("up", d.up), ("down", d.down), ("trip", d.trip), ("turn", d.turn)):
         study.compare(f"boxes-{name}", values.mean(), said)
     study.compare("boxes-duration", (d.sent_s[-1] - d.sent_s[0]) * 4000 / (len(d.sent_s) - 1), said)
     study.compare("boxes-loss", float(d.lost) + (0.0 if d.in_order else 1.0), said)
-    stream = ["flows.kinematic.transport.mode=stream", "flows.kinematic.rate='1 kHz'"]
-    span = ["flows.kinematic.stop='4 s'", "duration='6 s'"]
-    study.compare("boxes-stream", study.run("lte-ns3", [*stream, *span], streamed, world=BOXES).mean(), said)
 
 
-def _leave_out(study: Study, keys: Sequence[str]) -> None:
+def _cannot(study: Study, keys: Sequence[str], reason: str) -> None:
     for key in keys:
-        study.cannot(key, "a short sweep leaves out what takes the machine's clock")
+        study.cannot(key, reason)
 
 
 def ping_pong(run: Run) -> PingPong:
@@ -128,8 +146,11 @@ def rates(study: Study) -> None:
         return study.run("lte-pingpong", settings, ping_pong, world=world)
 
     found = study.each(RATES_HZ if study.full else FEW_HZ, partial(at, VIRTUAL))
-    # One at a time: on the machine's clock two would disturb each other.
-    clock = {rate_hz: at(CLOCK, rate_hz) for rate_hz in (CLOCK_HZ if study.full else ())}
+    clock: dict[float, PingPong] = {}
+    # One at a time: on the machine's clock two would disturb each other. A rate that it cannot keep up with has no cross.
+    for rate_hz in CLOCK_HZ if study.full else ():
+        with suppress(WorldError):
+            clock[rate_hz] = at(CLOCK, rate_hz)
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -143,4 +164,5 @@ def rates(study: Study) -> None:
         axes.legend(title="lines: ns-3's time; crosses: the machine's clock" if clock else None)
 
     title = "LTE of ns-3: delay over packets a second"
-    study.figure("rates", title, draw, "ns-3's virtual time, and the machine's clock")
+    where = "ns-3's virtual time" + (", and the machine's clock" if clock else "")
+    study.figure("rates", title, draw, where)

@@ -207,7 +207,7 @@ def _response(figure: Figure) -> None:
     from tcpsbed.control import experiment
     from tcpsbed.reproduce.expected import TREE
 
-    sets = ["hooks.pi.params.ki_per_ms=0.12"]
+    sets = [f"hooks.pi.params.ki_per_ms={GAINS[10]}"]
     [one] = experiment.run(config.load(TREE / "scenarios" / "step.toml", sets), runs=1)
     [curve], step = one.curves, one.loop.step
     axes = figure.subplots()
@@ -220,7 +220,7 @@ def _response(figure: Figure) -> None:
         f"overshoot {curve.response.overshoot:.1f} %",
         (60, 1.01 + curve.response.overshoot / 100 * step.height),
     )
-    axes.set(xlabel="time from the step (ms)", ylabel="h", xlim=(-20, 150))
+    axes.set(xlabel="time from the step (ms)", ylabel="h", xlim=(-20, 150), ylim=(0.45, 1.15))
 
 
 def _curves(figure: Figure, found: dict[str, Toggles]) -> None:

@@ -173,9 +173,7 @@ class Study:
         with ThreadPoolExecutor(width) as pool:
             return dict(zip(listed, pool.map(one, listed), strict=True))
 
-    def figure(
-        self, name: str, title: str, draw: Callable[[Figure], None], where: str | None = None
-    ) -> None:
+    def figure(self, name: str, title: str, draw: Callable[[Figure], None], where: str | None = None) -> None:
         """Draws a figure of runs `where` they were (absent: the study's world); without a folder nothing is drawn."""
         if self.out is None:
             return

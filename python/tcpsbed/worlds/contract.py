@@ -71,8 +71,7 @@ class Hosting(ABC):
 
     here: ClassVar[bool] = True
     """Whether what stands between nodes is on this computer."""
-
-    runs_here: ClassVar[bool] = True
+    shares_files: ClassVar[bool] = True
     """Whether nodes see the files and processes of this computer."""
     lead_s: ClassVar[float] = 0.3
     """From the start message to the barrier."""

@@ -31,9 +31,9 @@ class Hosts(Hosting):
     """A process a node, on the computers of the scenario's `hosts`."""
 
     name: ClassVar[str] = "hosts"
-    runs_here: ClassVar[bool] = False
     what: ClassVar[str] = "the computers of [hosts], reached by ssh"
     here: ClassVar[bool] = False
+    shares_files: ClassVar[bool] = False
     lead_s: ClassVar[float] = 2.0
 
     @classmethod

@@ -224,13 +224,10 @@ def _open_vswitch(wanted: dict[str, Any], ports: dict[Any, str], of: dict[int, l
         flows = [f"dl_dst={mac},actions=output:{port}" for at, mac, port in _ways(wanted, ports) if at == s]
         run("ovs-ofctl", "add-flows", f"s{s}", "-", lines=flows)
     told = run("ovs-appctl", "dpif/show")
-    return [
-        f"{name}: not in the data path" for name in ports.values() if not re.search(rf"\b{name} ", told)
-    ] + (
-        []
-        if re.search(rf"^{data_path}@", told, re.MULTILINE)
-        else [f"Open vSwitch: no data path {data_path}"]
-    )
+    wrong = [f"{name}: not in the data path" for name in ports.values() if not re.search(rf"\b{name} ", told)]
+    if not re.search(rf"^{data_path}@", told, re.MULTILINE):
+        wrong.append(f"Open vSwitch: no data path {data_path}")
+    return wrong
 
 
 def _impair(wanted: dict[str, Any], ports: dict[Any, str]) -> list[str]:

@@ -178,7 +178,7 @@ def _provide_boards(plan: dict[str, Any], hosting: Hosting) -> None:
         for component in plan["components"]
         if component.get("board") and component["board"]["attached"]["kind"] != "port"
     ]
-    if made and not hosting.runs_here:
+    if made and not hosting.shares_files:
         raise WorldError(
             f"components.{made[0]}.board: found firmware that is started here, but nodes are elsewhere with "
             f'{hosting.name}; allowed: line = "/dev/ttyUSB0" (a board at that computer), or --world real'
@@ -322,7 +322,7 @@ def _result(
     }
     if lost:
         errors.append(f"{lost} rows were lost because a ring was full")
-    for key in ("links", "traffic", "endpoints", "stages", "nodes", "emulator", "clocks", "boards"):
+    for key in ("links", "traffic", "endpoints", "stages", "nodes", "robots", "emulator", "clocks", "boards"):
         result[key] = [row for p in processes for report in p.report or [] for row in report[key]]
     result["errors"] += [e for p in processes for report in p.report or [] for e in report["errors"]]
     result["events"] = sum(n.get("ticks", 0) for n in result["nodes"])

@@ -49,6 +49,7 @@ use sync::Sync;
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input},
     record::NONE,
+    robot::Pace,
     time::{NodeClock, Time, NEVER},
 };
 use tcps_transport::{clockfit::ClockEstimate, kernel_tcp, ChannelContext, Side};
@@ -114,6 +115,8 @@ pub struct NodeReport {
     pub asides_refused: u64,
     /// Robots that failed: component and what went wrong.
     pub failed_robots: Vec<(u16, String)>,
+    /// How the robots that have a loop of their own kept their time, by component.
+    pub paces: Vec<(u16, Pace)>,
     /// Endpoints whose code failed: channel and what went wrong.
     pub failed_endpoints: Vec<(u16, String)>,
     /// Estimate of the clock relative to the reference node.
@@ -362,7 +365,7 @@ impl Node {
         }
     }
 
-    /// Counts and costs so far.
+    /// Counts and costs at the end: robots with a loop of their own end it.
     pub fn report(&mut self) -> NodeReport {
         let mut stages = Vec::new();
         for (f, flow) in self.flows.iter_mut().enumerate() {
@@ -383,6 +386,7 @@ impl Node {
                 .iter()
                 .filter_map(|r| Some((r.component, r.robot.failure().or(r.refused.clone())?)))
                 .collect(),
+            paces: self.robots.iter_mut().filter_map(|r| Some((r.component, r.robot.pace()?))).collect(),
             failed_endpoints: self
                 .ports
                 .iter()

@@ -30,7 +30,8 @@ impl Node {
         }
         let before = p.waiting.as_ref().map_or(0, |old| old.meta.index.wrapping_sub(job.meta.index));
         let overtaken = before != 0 && before < u32::MAX / 2;
-        if let Some(old) = if overtaken { Some(job) } else { p.waiting.replace(job) } {
+        let superseded = if overtaken { Some(job) } else { p.waiting.replace(job) };
+        if let Some(old) = superseded {
             self.superseded(now, component, &old, out);
             self.recycle(old);
         }

@@ -67,6 +67,8 @@ pub struct SessionLoop {
     lines: Lines,
     /// Whether events leave their rows here.
     notes_events: bool,
+    /// Names of its sessions, where its node has other loops.
+    sessions: Vec<String>,
 }
 
 /// Files that a loop leaves.
@@ -145,7 +147,10 @@ impl SessionLoop {
         let notes_events = notes_events(plan, id, sessions);
         let ring = Producer::create(&files.ring, RING_ROWS)?;
         let capture = files.capture.as_deref().map(|path| Capture::create(path, plan)).transpose()?;
-        Ok(Self { id, node, sockets, ring, capture, crew, lines, notes_events })
+        let several = plan.loops(id).len() > 1;
+        let named = sessions.iter().filter(|_| several).map(|s| plan.sessions[usize::from(*s)].clone());
+        let sessions = named.collect();
+        Ok(Self { id, node, sockets, ring, capture, crew, lines, notes_events, sessions })
     }
 
     /// Where the loop can be reached: addresses of its channels, and that for everything else.
@@ -173,12 +178,13 @@ impl SessionLoop {
         stop: &AtomicBool,
         detach: &mut dyn Detach,
     ) -> Report {
-        let Self { id, mut node, sockets, ring, capture, crew, mut lines, notes_events } = self;
+        let Self { id, mut node, sockets, ring, capture, crew, mut lines, notes_events, sessions } = self;
         lines.begin(start);
         let streams = sockets.streams.iter().map(Stream::fd);
-        let ours = sockets.all.iter().map(Socket::fd).chain(streams).chain(crew.fd());
-        let fds: Vec<_> = ours.chain(lines.fds()).collect();
-        let first_line = fds.len() - lines.fds().count();
+        let fds: Vec<_> =
+            sockets.all.iter().map(Socket::fd).chain(streams).chain(crew.fd()).chain(lines.fds()).collect();
+        let first_stream = sockets.all.len();
+        let first_line = first_stream + sockets.streams.len() + usize::from(crew.fd().is_some());
         let mut waiter = Waiter::new(&fds, plan.real.waiting, plan.real.spin_ns);
         let mut routes = vec![None; plan.channels.len()];
         for (i, &c) in sockets.channels.iter().enumerate().filter(|(_, c)| **c != NONE) {
@@ -208,7 +214,7 @@ impl SessionLoop {
             peers.channels.get(&s.channel()).into_iter().for_each(|peer| s.join(*peer));
         });
         let mut events = Events::new(plan);
-        let mut account = Account::default();
+        let mut account = Account { sessions, ..Account::default() };
         let mut buffer = vec![0u8; MAX_DATAGRAM];
         detach.at_barrier();
         // What is there now is what is locked in memory.
@@ -227,8 +233,8 @@ impl SessionLoop {
                     closed = (!open).then_some(i).or(closed);
                     continue;
                 }
-                if i >= world.sockets.len() {
-                    match i - world.sockets.len() {
+                if i >= first_stream {
+                    match i - first_stream {
                         stream if stream < world.streams.len() => world.take_frames(&mut node, stream),
                         _ => world.collect(&mut node),
                     }
@@ -459,6 +465,7 @@ impl Events {
 
 /// What a loop notes about itself.
 struct Account {
+    sessions: Vec<String>,
     late: Histogram<u64>,
     stamp_to_loop: Histogram<u64>,
     ticks: u64,
@@ -470,6 +477,7 @@ struct Account {
 impl Default for Account {
     fn default() -> Self {
         Self {
+            sessions: Vec::new(),
             late: histogram(),
             stamp_to_loop: histogram(),
             ticks: 0,
@@ -518,6 +526,7 @@ impl Account {
         if let Some(n) = report.nodes.last_mut() {
             n.busy_s = cpu_ns as f64 / 1e9;
             n.real = Some(RealSelf {
+                sessions: self.sessions,
                 ticks: self.ticks,
                 late_ns: Spread::of(&self.late),
                 gaps_over_1ms: self.gaps,

@@ -30,6 +30,7 @@ RATES_HZ = (10.3, 20.3, 50.3, 75.3, 100.3, 125.3, 150.3, 200.3, 300.3, 500.3, 10
 FEW_HZ = (50.3, 150.3, 1000.3)
 CLOCK_HZ = (50.3, 100.3, 150.3, 200.3, 500.3, 1000.3)
 LEFT_OUT = "a short sweep leaves out what takes the machine's clock"
+NONE_BACK = "no packets came back"
 AT_ONCE = 'components.tactile-teleoperator.delay="0 ms"'
 """On the machine's clock the follower takes the time that it takes."""
 
@@ -108,7 +109,7 @@ def in_boxes(study: Study) -> None:
         _cannot(study, keys, str(error))
         return
     if len(d.trip) < 2:
-        _cannot(study, keys, "no packets came back")
+        _cannot(study, keys, NONE_BACK)
         return
     note = world.hosting.fallback()
     compare_boxes(study, d, "" if note is None else f"no containers here: {note}")
@@ -129,8 +130,16 @@ def _cannot(study: Study, keys: Sequence[str], reason: str) -> None:
 
 
 def ping_pong(run: Run) -> PingPong:
-    """Reads the echo commands of `scenarios/lte-pingpong.toml`."""
+    """Reads the echo commands of `scenarios/lte-pingpong.toml`.
+
+    Raises
+    ------
+    WorldError
+        If none came back.
+    """
     (point,) = run.summary["echo"]["kinematic"]["points"]
+    if point["n"] == 0:
+        raise WorldError(NONE_BACK)
     up = run.summary["flows"]["kinematic"]["delay_ms"]["mean"]
     trip, down = point["round_trip_ms"]["mean"], point["return_ms"]["mean"]
     return PingPong(up, trip - up - down, down, trip, point["lost"])

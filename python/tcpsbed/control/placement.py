@@ -273,7 +273,7 @@ def _came(folder: Path, edge: Edge) -> Course:
 
 
 def _errors(run: _Run, from_ms: float, period_ms: float, chosen: Sequence[int]) -> NDArray[np.float64]:
-    """Lengths of the errors at each period, shape (n,) with n of at least 1; no numbers where a value that counts is absent."""
+    """Lengths of the errors at each period, shape (n,) with n of at least 1; NaN where a value that counts is absent."""
     import numpy as np
 
     grid = np.arange(from_ms, max(run.meant.t_ms[-1], from_ms + period_ms), period_ms)

@@ -76,8 +76,7 @@ def virtual(study: Study, count: int) -> None:
 def on_the_clock(study: Study) -> None:
     """Processes on loopback, ns-3 between them in real time."""
     keys = ("clock-trip", "clock-up", "clock-down", "clock-turn")
-    if not study.full:
-        _cannot(study, keys, LEFT_OUT)
+    if _left_out(study, keys):
         return
     try:
         found = study.run("lte-pingpong", [AT_ONCE], ping_pong, world=CLOCK)
@@ -97,8 +96,7 @@ def in_boxes(study: Study) -> None:
     if lack := world.missing():
         _cannot(study, keys, f"needs {lack}")
         return
-    if not study.full:
-        _cannot(study, keys, LEFT_OUT)
+    if _left_out(study, keys):
         return
     stream = ["flows.kinematic.transport.mode=stream", "flows.kinematic.rate='1 kHz'"]
     span = ["flows.kinematic.stop='4 s'", "duration='6 s'"]
@@ -122,6 +120,15 @@ def compare_boxes(study: Study, d: Delays, said: str) -> None:
         study.compare(f"boxes-{name}", values.mean(), said)
     study.compare("boxes-duration", (d.sent_s[-1] - d.sent_s[0]) * 4000 / (len(d.sent_s) - 1), said)
     study.compare("boxes-loss", float(d.lost) + (0.0 if d.in_order else 1.0), said)
+
+
+def _left_out(study: Study, keys: Sequence[str]) -> bool:
+    """Whether the study does not take the machine's clock; adds its rows then."""
+    if not study.full:
+        _cannot(study, keys, LEFT_OUT)
+    elif not study.clock:
+        study.leave_out(keys)
+    return not (study.full and study.clock)
 
 
 def _cannot(study: Study, keys: Sequence[str], reason: str) -> None:
@@ -157,7 +164,7 @@ def rates(study: Study) -> None:
     found = study.each(RATES_HZ if study.full else FEW_HZ, partial(at, VIRTUAL))
     clock: dict[float, PingPong] = {}
     # One at a time: on the machine's clock two would disturb each other. A rate that it cannot keep up with has no cross.
-    for rate_hz in CLOCK_HZ if study.full else ():
+    for rate_hz in CLOCK_HZ if study.full and study.clock else ():
         with suppress(WorldError):
             clock[rate_hz] = at(CLOCK, rate_hz)
 

@@ -179,7 +179,7 @@ class Box:
 
     def __init__(self, wanted: dict[str, Any]) -> None:
         # A file holds any number of its words; a pipe that nobody reads would stop it when it is full.
-        self.errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
+        self.errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self.child = subprocess.Popen(
             [*UNSHARE, SYSTEM_PYTHON, "-I", mininet_box.__file__],
             stdin=subprocess.PIPE,

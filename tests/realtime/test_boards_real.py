@@ -136,7 +136,8 @@ def test_a_board_that_goes_away_is_told_and_the_other_flows_go_on(tmp_path):
     (error,) = found["errors"]
     assert error.startswith("board ss-embsys:") and "lost from then on" in error
     assert "board ss-embsys" in output
-    assert found["ran_s"] == 3 and found["flows"]["status"]["loss"] == 0
+    # The run goes to its end: its last row is one of the last samples.
+    assert found["ran_s"] > 2.9 and found["flows"]["status"]["loss"] == 0
     assert found["flows"]["kinematic"]["loss"] > 0.05
 
 

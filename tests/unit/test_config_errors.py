@@ -84,7 +84,7 @@ CASES = {
     "value for a table": (
         FLOW.replace('"a"', "3"),
         "bad.toml:2: components.tactile-operator: found 3; "
-        "allowed: a table with the keys kind, node, session, robot, cost, delay",
+        "allowed: a table with the keys kind, node, session, robot, board, cost, delay",
     ),
     "missing key": (
         FLOW + '[flows.texture]\nrate = "1 kHz"\n',

@@ -37,6 +37,10 @@ const GREETINGS: usize = 16;
 const COUNTS_NS: Time = 300 * MS;
 /// Bytes that a line may be behind before it is taken for dead.
 const MOST_BEHIND: usize = 1 << 16;
+/// What a line may be behind with what its board has said: a board cannot say more than its line carries.
+const MOST_UNSAID_NS: Time = SECOND;
+/// Reads from a port before the others have their turn.
+const READS: usize = 16;
 const LOOK: Duration = Duration::from_micros(200);
 
 /// A frame on its way to the port: its bytes, and the number of the sample in it.
@@ -247,9 +251,9 @@ impl Line {
     /// Reads what is there; false if the line is closed from now on.
     fn read(&mut self, now: Time) -> bool {
         let mut bytes = [0; 512];
-        loop {
+        for _ in 0..READS {
             match self.port.read(&mut bytes) {
-                Ok(0) => return self.gone.is_none(),
+                Ok(0) => break,
                 Ok(n) => {
                     self.dialogue.hear(monotonic_ns(), &bytes[..n], &mut self.told);
                     self.told.drain(..).for_each(|(bytes, told)| self.up.put(now, bytes, told));
@@ -260,6 +264,10 @@ impl Line {
                 }
             }
         }
+        if self.up.behind(now) > MOST_UNSAID_NS {
+            self.lose(now, "it says more than the line carries");
+        }
+        self.gone.is_none()
     }
 
     fn work(&mut self, now: Time, mut tell: impl FnMut(News)) {

@@ -23,6 +23,11 @@ impl<T> Pace<T> {
         self.waiting.push_back((self.free_ns, what));
     }
 
+    /// How long what waits will take.
+    pub fn behind(&self, now: Time) -> Time {
+        self.free_ns.saturating_sub(now).max(0)
+    }
+
     /// When the next one is through.
     pub fn due(&self) -> Option<Time> {
         self.waiting.front().map(|w| w.0)
@@ -47,8 +52,10 @@ mod tests {
     #[test]
     fn ten_bits_a_byte_one_after_the_other() {
         let mut pace = Pace::new(10_000.0); // 1 Mbit/s
+        assert_eq!(pace.behind(0), 0);
         pace.put(0, 30, 'a');
         pace.put(100_000, 10, 'b');
+        assert_eq!(pace.behind(100_000), 300_000);
         pace.put(900_000, 10, 'c');
         let mut found = Vec::new();
         while let Some(due) = pace.due() {

@@ -145,10 +145,8 @@ def install() -> None:
         "schema": lambda: {"type": "object"},
         "init_template": lambda: 'name = "new"\n',
     }
-    for name, content in {
-        "config": config,
-        "worlds": {"run": run, "check": lambda world: None, "require": lambda world: None},
-    }.items():
+    worlds = {"run": run, "check": lambda world: None, "require": lambda world: None}
+    for name, content in {"config": config, "worlds": worlds}.items():
         module = ModuleType(f"tcpsbed.{name}")
         vars(module).update(content)
         sys.modules[module.__name__] = module

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from tcpsbed.reproduce import bounds, contact
+from tcpsbed.reproduce import bounds, contact, dumbbell
 from tcpsbed.reproduce.study import Row, Study
 from tcpsbed.reproduce.works import find
 
@@ -104,3 +104,15 @@ def test_the_bounds_are_those_of_the_equations(cross: int, printed: float, corre
     assert bounds.printed_ms(cross) == pytest.approx(printed, abs=0.006)
     assert bounds.corrected_ms(cross) == pytest.approx(corrected, abs=0.006)
     assert bounds.printed_ms(300.0) == 15.0
+
+
+# [PROTOCOLS 2.11]
+@pytest.mark.parametrize("cross", [690.0, 710.0, 735.0])
+def test_the_bound_holds_if_half_a_millisecond_of_queue_is_not_steady(study: Study, cross: float) -> None:
+    def peak(steady_below: str) -> float:
+        case = dumbbell.Case("dpm-g", cross - 400.0, 10.0, f"steady_below='{steady_below}'")
+        return dumbbell.run(study, case).peak("haptic", 5.0)
+
+    bound = bounds.corrected_ms(cross)
+    assert peak("0.5 ms") == pytest.approx(bound, abs=1.5)
+    assert bound + 5.0 < peak("1 ms") < 30.0, "a queue that grows slowly passes for steady, and k falls to 1"

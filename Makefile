@@ -31,7 +31,7 @@ drawing: packages ## draw ARCHITECTURE.md again from the code
 bench: setup ## every benchmark, and the tables of docs/benchmarks.md (ARGS=--quick for a short one)
 	@$(bin)/python benches/run.py $(ARGS)
 
-reproduce: setup ## published experiments in full, with their figures in reproduced/ (WORK=gokhale2017 for one)
+reproduce: setup ## published experiments with their figures in reproduced/ (WORK=polachan2022-mininet for one, whole)
 	@$(bin)/tcpsbed reproduce $(or $(WORK),all)
 
 wheel: packages ## a wheel in dist/, installed and tried in an empty virtual environment

@@ -51,7 +51,7 @@ def bare(image: Path, seconds: float) -> dict[str, float]:
         while not socket.exists() and loop.poll() is None:
             time.sleep(0.01)
         line = ["-chardev", f"socket,id=line,path={socket}", "-serial", "chardev:line", "-kernel", str(image)]
-        board = subprocess.Popen([*QEMU, *line], stdout=subprocess.DEVNULL)
+        board = subprocess.Popen([*QEMU, *line], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             output, _ = loop.communicate(timeout=seconds + 60)
         finally:

@@ -67,9 +67,11 @@ class Emulator:
         self.child = subprocess.Popen(
             [PROGRAM, "node"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=place
         )
-        beside = {} if foreign is None else {"foreign": foreign}
-        ring = str(place / "emulator")
-        self.tell(op="prepare", plan=plan(waiting, seconds), node=None, ring=ring, **beside)
+        spec, beside = plan(waiting, seconds), {} if foreign is None else {"foreign": foreign}
+        if foreign is not None:
+            # As what it is compared with, which has no privileges.
+            spec["real"]["realtime"] = False
+        self.tell(op="prepare", plan=spec, node=None, ring=str(place / "emulator"), **beside)
         gates = self.hear("ready")["gates"]
         # A gate stands for its node: the other end sends there.
         self.gates = {gate["node"]: int(gate["address"].rpartition(":")[2]) for gate in gates}

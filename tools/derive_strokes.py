@@ -1,4 +1,4 @@
-"""Writes scenarios/stroke.csv and scenarios/suturing.csv: a finger that strokes a texture, two hands that sew.
+"""Writes scenarios/texture.csv and scenarios/suturing.csv: a finger that strokes a texture, two hands that sew.
 
 Both are computed, not measured. The finger goes 80 mm forth and back in 2 s over a grating of 1.5 mm with some roughness;
 its accelerations are those of going over that relief, tangentially by friction. The hands take four stitches between key
@@ -68,7 +68,7 @@ def hands() -> np.ndarray:
 def main() -> None:
     names = "t_s,x_m,along_m_s2,across_m_s2,normal_m_s2"
     np.savetxt(
-        SCENARIOS / "stroke.csv",
+        SCENARIOS / "texture.csv",
         stroke(),
         ["%.3f", "%.5f", *["%.3f"] * 3],
         delimiter=",",

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from tcpsbed.errors import WorldError
+from tcpsbed.reproduce.lte import ping_pong
 from tcpsbed.reproduce.packets import Delays, stop_and_wait
 from tcpsbed.reproduce.study import Row, Study
 from tcpsbed.reproduce.works import find
@@ -83,6 +86,14 @@ def test_a_packet_on_the_clock_takes_as_long_as_in_ns3s_own_time(tmp_path: Path)
         assert d.trip == pytest.approx(d.up + d.turn + d.down)
 
     settled(tmp_path, measure, judge)
+
+
+def test_a_trip_without_a_packet_back_is_a_message() -> None:
+    point = {"n": 0, "lost": 9, "round_trip_ms": None, "return_ms": None}
+    flows = {"kinematic": {"delay_ms": None}}
+    run = SimpleNamespace(summary={"echo": {"kinematic": {"points": [point]}}, "flows": flows})
+    with pytest.raises(WorldError, match="no packets came back"):
+        ping_pong(run)  # type: ignore[arg-type]
 
 
 def test_without_ns3_its_rows_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

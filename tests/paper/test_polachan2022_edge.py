@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from tcpsbed.reproduce import polachan2022_edge as edge
 from tcpsbed.reproduce.study import Row, Study
 from tcpsbed.reproduce.works import find
 
@@ -44,3 +46,39 @@ def test_thirty_percent_of_drops_cost_twenty_percent_of_overshoot(rows: dict[str
 def test_figures_are_drawn_and_what_is_not_known_is_said(study: Study, rows: dict[str, Row]) -> None:
     assert [name for name, _ in study.figures] == ["figure5", "figure15", "figure16"]
     assert rows["figure5"].within is None and "not known" in rows["figure5"].reason
+
+
+def on_the_clock(late_ms: float, noise_ms: float) -> Row:
+    """The row of intervals whose commands were obeyed late by chance, in a run that reports a lateness."""
+    chance = np.random.default_rng(1)
+    given, copies = 100.0 * np.arange(1800), chance.geometric(0.5, 1800)
+    obeyed = given + copies + noise_ms * chance.random(1800)
+    study = Study("polachan2022-edge", None)
+    edge.clock(study, edge.Toggles(given, obeyed, copies, given, given), late_ms)
+    return study.rows[-1]
+
+
+def test_intervals_on_the_clock_are_judged_by_a_lateness_that_is_not_their_own() -> None:
+    assert on_the_clock(0.3, 0.2).within is True
+    assert on_the_clock(0.3, 20.0).within is False, "lateness of the intervals is no excuse for them"
+    busy = on_the_clock(1.5, 0.2)
+    assert busy.within is None and "the machine was busy" in busy.reason
+
+
+def test_lateness_is_that_of_the_latest_loop_and_of_the_emulator() -> None:
+    nodes = [{"late_ns": {"p99": 200_000}}, {"late_ns": {"p99": 300_000}}, {"late_ns": None}]
+    summary = {"nodes": nodes, "emulator": [{"error_ms": {"p99": 0.1}}, {"error_ms": None}]}
+    assert edge.late_ms(summary) == pytest.approx(0.4)
+    assert edge.late_ms({"nodes": [], "emulator": []}) == 0
+
+
+def test_a_full_study_that_is_not_to_take_the_clock_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `tcpsbed reproduce all` asks for it: no run on the clock, and every row of it with the reason."""
+    monkeypatch.setattr(Study, "run", lambda *_, **kind: pytest.fail("a run on the clock") if kind else None)
+    for step in ("gripper", "statement", "figures"):
+        monkeypatch.setattr(edge, step, lambda *_: None)
+    study = Study("polachan2022-edge", None, clock=False)
+    edge.reproduce(study)
+    left_out = [row for row in study.rows if row.key.endswith("-real")]
+    assert len(left_out) == 8
+    assert all(row.ours is None and "tcpsbed reproduce polachan2022-edge" in row.reason for row in left_out)

@@ -70,13 +70,19 @@ def total(told: dict[str, Any], key: str) -> int:
     return sum(end[key] for end in told["endpoints"])
 
 
-def all_arrived_in_order(folder: Path, told: dict[str, Any]) -> None:
-    for number, name in enumerate(("kinematic", "haptic")):
+def in_order(folder: Path, told: dict[str, Any]) -> None:
+    """What holds however loaded the machine is."""
+    for number in range(2):
+        assert (np.diff(order(folder, number)) > 0).all(), "in order, and each once"
+    assert not any(total(told, key) for key in ("malformed", "incomplete", "strangers"))
+
+
+def all_arrived(told: dict[str, Any]) -> None:
+    """What holds where nodes get their turn: a queue that is not emptied for a while refuses samples."""
+    for name in ("kinematic", "haptic"):
         counted = told["flows"][name]
         assert counted["lost"] == 0 and counted["sent"] > 2000
-        numbers = order(folder, number)
-        assert (np.diff(numbers) > 0).all(), "in order, and each once"
-    assert not any(total(told, key) for key in ("malformed", "refused", "incomplete", "strangers"))
+    assert total(told, "refused") == 0
 
 
 @NAMESPACES
@@ -87,7 +93,7 @@ def test_everything_arrives_in_order_and_what_is_lost_shows_as_delay(tmp_path: P
             folder = place / loss[0]
             folder.mkdir()
             found[loss] = run(folder, f'loss = "{loss}"\n{ECHO}')
-            all_arrived_in_order(folder, found[loss])
+            in_order(folder, found[loss])
             assert phases(folder).count(STANDS) == 2
             points = found[loss]["echo"]["kinematic"]["points"]
             assert points and all(point["n"] > 0 for point in points), "echo commands ride in the stream"
@@ -95,6 +101,8 @@ def test_everything_arrives_in_order_and_what_is_lost_shows_as_delay(tmp_path: P
 
     def judge(found: dict[str, dict[str, Any]]) -> None:
         clean, lossy = found["0 %"], found["3 %"]
+        all_arrived(clean)
+        all_arrived(lossy)
         assert total(lossy, "retransmits") > total(clean, "retransmits") + 20
         for name in ("kinematic", "haptic"):
             assert clean["flows"][name]["delay_ms"]["p50"] == pytest.approx(10.2, abs=1.0)
@@ -127,18 +135,27 @@ def test_congestion_controls_of_the_kernel(tmp_path: Path, control: str) -> None
     except OSError:
         pytest.skip(f"this kernel has no {control} ({AVAILABLE.read_text().strip()})")
     chosen = f'{{ kind = "kernel-tcp", congestion = "{control}", no_delay = false, send_buffer = "32 kB" }}'
-    told = run(tmp_path, transport=chosen)
-    all_arrived_in_order(tmp_path, told)
+
+    def measure(place: Path) -> dict[str, Any]:
+        told = run(place, transport=chosen)
+        in_order(place, told)
+        return told
+
+    settled(tmp_path, measure, all_arrived)
 
 
 @NAMESPACES
 def test_a_line_that_is_down_for_a_while_stalls_the_connection_and_loses_nothing(tmp_path: Path) -> None:
-    told = run(tmp_path, DOWN.format(until=2.3))
-    all_arrived_in_order(tmp_path, told)
-    assert total(told, "connections_lost") == 0
-    assert total(told, "stalls") > 0 and STALLED in phases(tmp_path)
-    assert max(end["longest_stall_ns"] for end in told["endpoints"]) > 0.4e9
-    assert told["flows"]["kinematic"]["delay_ms"]["max"] > 500.0
+    def measure(place: Path) -> dict[str, Any]:
+        told = run(place, DOWN.format(until=2.3))
+        in_order(place, told)
+        assert total(told, "connections_lost") == 0
+        assert total(told, "stalls") > 0 and STALLED in phases(place)
+        assert max(end["longest_stall_ns"] for end in told["endpoints"]) > 0.4e9
+        assert told["flows"]["kinematic"]["delay_ms"]["max"] > 500.0
+        return told
+
+    settled(tmp_path, measure, all_arrived)
 
 
 @NAMESPACES

@@ -145,6 +145,26 @@ def test_a_periodic_hook_is_measured_by_its_own_period() -> None:
     assert sentences() == []
 
 
+def test_a_connection_that_never_stood_or_is_silent_at_the_end_marks_the_run() -> None:
+    told = result()
+    told["nodes"], told["stages"] = [], []
+    nothing = {"end_ns": 0, "nodes": [], "clocks": [], "flows": [], "echo": []}
+    nothing |= dict.fromkeys(("torn_bytes", "strange_rows", "unordered_rows"), 0)
+    (endpoint,) = told["endpoints"]
+
+    def sentences(**counted: int) -> list[str]:
+        told["endpoints"] = [endpoint | counted]
+        return disturbances.disturbances(facts.scenario_info(plan(), world="real"), told, nothing)
+
+    assert sentences() == [], "a transport without connections"
+    stood = {"connections": 1, "connections_lost": 0, "stalls": 1, "silent_at_end_ns": 0}
+    assert sentences(**stood) == [], "a stall that ended is part of what was measured"
+    assert sentences(**stood | {"connections": 0}) == ["channel c0 at n0 never had a connection"]
+    assert sentences(**stood | {"silent_at_end_ns": 3_000_000_000}) == [
+        "channel c0 at n0 had nothing acknowledged in the last 3.00 s of its connection"
+    ]
+
+
 def test_keys_that_sockets_do_not_heed_are_listed() -> None:
     made = plan()
     assert facts.scenario_info(made, world="real")["ignored"] == []

@@ -370,8 +370,15 @@ def test_export_writes_what_is_asked_for(tmp_path: Path) -> None:
     done = tcpsbed(tmp_path, "export", "a", "--csv", "--parquet")
     assert done.stdout.split() == ["a/samples.csv", "a/samples.parquet"], done.stderr
     assert tcpsbed(tmp_path, "export", "a", "--mcap", "--to", "b.mcap").stdout.split() == ["b.mcap"]
-    for wrong in ([], ["--csv", "--mcap", "--to", "x"]):
-        assert tcpsbed(tmp_path, "export", "a", *wrong).returncode == 2
+    for wrong, named in (
+        ([], "--operator FILE"),
+        (["--csv", "--mcap", "--to", "x"], "--to"),
+        (["--csv", "--flow", "haptic"], "--flow"),
+        (["--operator", "f.csv", "--to", "g"], "--to"),
+    ):
+        done = tcpsbed(tmp_path, "export", "a", *wrong)
+        assert done.returncode == 2 and named in done.stderr, done.stderr
+    assert not (tmp_path / "f.csv").exists()
 
 
 def test_show_and_compare_print_the_numbers(tmp_path: Path) -> None:

@@ -347,10 +347,16 @@ def test_the_hand_at_the_cursor_the_force_in_it_and_what_happens_when_the_servic
     assert list(strongest.values()) == pytest.approx([-1.6, 1.2, 0.0])
     assert server.told[-1]["inverse3"][0]["device_id"] == "04A1"
     until(lambda: server.forces[-1] == {"x": 0.0, "y": 0.0, "z": 0.0})  # a force that is not renewed fades
-    server.say = "nonsense"
-    until(lambda: hand.service.reports.refused > 0)
-    server.stop()
+    at_ns = hand.service.at_ns
+    server.say = "nonsense"  # it still answers: its device has been unplugged
     until(lambda: not hand.service.present)
+    refused = hand.service.reports.refused
+    assert refused > 0 and server.forces[-1] == {"x": 0.0, "y": 0.0, "z": 0.0}
+    until(lambda: hand.service.reports.refused > refused)
+    assert not hand.service.present and hand.service.at_ns < at_ns + 5_000_000_000, (
+        "no new moment for an old place"
+    )
+    server.stop()
     with pytest.raises(HookError, match=r"inverse3.*gone"):
         called(hand, 9_000_000_000)
     again = Server(server.port)
@@ -366,6 +372,38 @@ def test_axes_are_a_permutation_and_a_force_has_one_name():
         Inverse3("ws://localhost:1", axes=["x", "x", "z"])
     with pytest.raises(HookError, match="the same for one service"):
         Inverse3Force("ws://localhost:1", key="vector")
+
+
+PARAMETERS = [
+    (Inverse3Force, {"gain": math.nan}, "gain"),
+    (Inverse3Force, {"gain": math.inf}, "gain"),
+    (Inverse3Force, {"most_n": -1.0}, "most_n"),
+    (Inverse3Force, {"most_n": math.inf}, "most_n"),
+    (Inverse3, {"scale": math.nan}, "scale"),
+    (Evdev, {"path": "/dev/null", "reach": -0.1}, "reach"),
+    (Evdev, {"path": "/dev/null", "count": math.inf}, "count"),
+    (SpaceMouse, {"path": "/dev/null", "reach": math.nan}, "reach"),
+    (SpaceMouse, {"path": "/dev/null", "speed_m_s": "fast"}, "speed_m_s"),
+]
+
+
+@pytest.mark.parametrize(("device", "params", "name"), PARAMETERS)
+def test_a_number_that_makes_no_sense_is_refused(device, params, name):
+    with pytest.raises(HookError, match=rf"{name}: found .*; allowed: a finite number"):
+        device(**params)
+
+
+@given(st.lists(st.floats(), min_size=3, max_size=3), st.floats(-1e300, 1e300), st.floats(0, 1e300))
+@example([1e308, -1e308, 0.0], 1e10, 5.0)
+@example([1e160, 1e160, 1e160], 1.0, 5.0)
+@example([5e-324, 0.0, 0.0], 1.0, 1e300)
+def test_what_is_felt_is_finite_and_bounded_whatever_comes(x, gain, most_n):
+    pytest.importorskip("websockets", reason="needs the package websockets")
+    felt = Inverse3Force("ws://localhost:1", gain=gain, most_n=most_n)
+    with np.errstate(all="ignore"):
+        felt(0, 0, np.array(x), NONE, np.zeros(3))
+    assert np.isfinite(felt.service.force_n).all()
+    assert math.hypot(*felt.service.force_n) <= most_n * (1 + 1e-9)
 
 
 # --- in a scenario -------------------------------------------------------------------------------------------------

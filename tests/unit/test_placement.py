@@ -106,6 +106,16 @@ def test_a_mile_that_loses_all_leaves_no_numbers_and_a_sentence(line: Path) -> N
     assert found["best"] is None and all(one["rms"] is None for one in found["places"])
 
 
+def test_a_value_that_never_came_is_no_error_of_zero(line: Path) -> None:
+    motion = [f"{s:.2f},{0.1 * np.sin(2 * np.pi * s):.6f},{s:.2f}" for s in np.arange(0, 1, 0.01)]
+    (line.parent / "motion.csv").write_text("\n".join(["time,x,y", *motion]))
+    line.write_text(LINE.replace('columns = ["x"]', 'columns = ["x", "y"]'))
+    command = ["predict", "place", str(line), "--values", "1", "--json"]
+    found = json.loads(CliRunner().invoke(app, [*command, "--set", 'links.last.forward.loss="100 %"']).output)
+    assert found["best"] is None and all(one["rms"] is None for one in found["places"])
+    assert json.loads(CliRunner().invoke(app, command).output)["best"] == "one hop before"
+
+
 def test_the_command_prints_a_table_draws_and_says_what_is_free(line: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     drawn = tmp_path / "places.png"
@@ -139,6 +149,8 @@ def test_a_node_that_the_edge_leaves_stays_in_the_network(line: Path) -> None:
         (("", ""), ["--hook", "other"], '--hook: found "other"; allowed: hold'),
         (("", ""), ["--places", "moon"], '--places: found "moon"; allowed: home, field, cell'),
         (("", ""), ["--world", "mars"], "mars"),
+        (("", ""), ["--values", "²"], '--values: found "²"; allowed: numbers such as'),
+        (("", ""), ["--values", "0,1"], "--values: found 1; allowed: 0 to 0"),
         (('name = "line"', 'name = "line"\nsessions = ["a", "b"]'), [], "sessions: found 2 sessions"),
         (("", ""), ["--figure", "places.xyz"], "--figure"),
     ],

@@ -63,8 +63,28 @@ def test_an_item_without_an_entry_cannot_be_compared() -> None:
 def test_the_list_names_the_works_and_unknown_ones_are_refused() -> None:
     told = json.loads(runner.invoke(app, ["reproduce", "--list", "--json"]).stdout)
     assert [work["name"] for work in told] == [work.name for work in works.WORKS]
-    assert "gokhale2017" in runner.invoke(app, ["reproduce", "--list"]).stdout
+    shown = runner.invoke(app, ["reproduce", "--list"]).stdout.splitlines()
+    assert any(line.startswith("gokhale2017 ") and line.endswith("2017") for line in shown)
+    for name, said in (("polachan2022-mininet", "not part of all"), ("polachan2022-edge", "in all without")):
+        assert any(line.startswith(f"{name} ") and said in line for line in shown), shown
     with pytest.raises(ConfigError, match="gokhale2017"):
         works.find("gokhale2018")
     for arguments in (["reproduce"], ["reproduce", "gokhale2018"]):
         assert runner.invoke(app, arguments).exit_code == 2
+
+
+def test_all_leaves_out_what_takes_minutes_of_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, bool] = {}
+
+    def reproduce(work: works.Work, *_: object, clock: bool, **__: object) -> Study:
+        asked[work.name] = clock
+        return Study(work.name, None)
+
+    monkeypatch.setattr(works.Work, "reproduce", reproduce)
+    for name in ("all", "polachan2022-mininet"):
+        done = runner.invoke(app, ["reproduce", name, "--json", "--out", str(tmp_path)])
+        assert done.exit_code == 0, done.output
+    assert asked.pop("polachan2022-mininet") is True
+    assert asked == dict.fromkeys([work.name for work in works.IN_ALL], False) and len(asked) > 5

@@ -14,11 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.console.server import Newest
+from tcpsbed.control import figure
+from tcpsbed.errors import ConfigError, DataError, WorldError
 from tcpsbed.study import plan, results, statistics
 from tcpsbed.study.conductor import Conductor, Measured
 from tcpsbed.study.order import order, square
+from tcpsbed.study.presentation import measured
 from tcpsbed.study.ratings import SCALES, Rating, Store, grades_of
+from tcpsbed.study.scripted import ScriptedSubject
 
 NAMES = ["udp", "tcp", "parity"]
 GOOD = dict.fromkeys(SCALES, 4)
@@ -55,27 +59,48 @@ def rated(subject: int, condition: str, *grades: int) -> Rating:
     )
 
 
+def opened(folder: Path, fingerprint: str = "a") -> Store:
+    """The folder of a study with nobody leading in it any more."""
+    store = Store(folder, fingerprint)
+    with store.leading():
+        return store
+
+
 def test_a_rating_is_on_the_disk_when_save_returns_and_half_a_line_costs_no_other(tmp_path):
-    store = Store(tmp_path, "a")
+    store, file = opened(tmp_path), tmp_path / "ratings.jsonl"
     store.save(rated(1, "udp", 5, 4, 3))
-    with (tmp_path / "ratings.jsonl").open("a") as file:
-        file.write('{"subject": 1, "posi')  # the power went
-    again = Store(tmp_path, "a")
-    assert again.ratings == store.ratings
+    torn = file.read_bytes() + b'{"subject": 1, "posi'  # the power went, or another terminal writes
+    file.write_bytes(torn)
+    reader = Store(tmp_path, "a")
+    reader.read()
+    assert reader.ratings == store.ratings and file.read_bytes() == torn, "reading writes nothing"
+    again = opened(tmp_path)
     again.save(rated(1, "tcp", 1, 1, 1))
-    assert [r.condition for r in Store(tmp_path, "a").ratings] == ["udp", "tcp"]
+    reader.read()
+    assert [r.condition for r in reader.ratings] == ["udp", "tcp"]
     assert again.next_subject(2) == 2 and again.next_subject(3) == 1
 
 
 def test_ratings_of_another_study_or_of_scripts_are_not_mixed(tmp_path):
-    Store(tmp_path, "a").save(rated(1, "udp", 5, 4, 3))
+    opened(tmp_path).save(rated(1, "udp", 5, 4, 3))
     with pytest.raises(DataError, match="another study"):
-        Store(tmp_path, "b")
-    with pytest.raises(DataError, match="scripts"):
-        Store(tmp_path, "a", scripted=True)
+        Store(tmp_path, "b").read()
+    with pytest.raises(DataError, match="scripts"), Store(tmp_path, "a", scripted=True).leading():
+        pass
     (tmp_path / "ratings.jsonl").write_text('{"subject": 1}\n')
     with pytest.raises(DataError, match=r"ratings\.jsonl:1: found no rating"):
-        Store(tmp_path, "a")
+        Store(tmp_path, "a").read()
+
+
+def test_one_terminal_leads_at_a_time_and_a_folder_that_is_only_looked_for_is_not_made(tmp_path):
+    with pytest.raises(DataError, match="found no study"):
+        Store(tmp_path / "out", "a").read()
+    assert not (tmp_path / "out").exists()
+    with Store(tmp_path / "out", "a").leading():
+        with pytest.raises(DataError, match="another terminal"), Store(tmp_path / "out", "a").leading():
+            pass
+        Store(tmp_path / "out", "a").read()
+    opened(tmp_path / "out")
 
 
 @given(
@@ -142,7 +167,16 @@ def test_csv_json_and_figure(tmp_path):
     document = json.loads((tmp_path / "results.json").read_text())
     assert document["subjects"] == 3 and len(document["tests"]) == 3 and "Holm" in document["correction"]
     pytest.importorskip("matplotlib")
-    assert results.figure(ratings, ["a", "b"], "x", tmp_path / "o.svg", scripted=False).stat().st_size > 1000
+    drawn = results.figure(ratings, ["a", "b"], "x", scripted=False)
+    assert figure.saved(drawn, tmp_path / "o.svg").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("ending", ["", ".xyz"])
+def test_a_figure_that_cannot_be_drawn_is_refused_before_the_study(tmp_path, ending):
+    pytest.importorskip("matplotlib")
+    figure.drawable(tmp_path / "o.pdf")
+    with pytest.raises(DataError, match=r"--figure: found the ending .*\.svg, \.png or \.pdf"):
+        figure.drawable(tmp_path / f"o{ending}")
 
 
 @pytest.fixture
@@ -198,7 +232,7 @@ class Subject:
 
 
 def test_a_subject_meets_training_pairs_and_questions_and_never_a_condition(tmp_path, study):
-    store, subject = Store(tmp_path / "out", study.fingerprint), Subject()
+    store, subject = opened(tmp_path / "out", study.fingerprint), Subject()
     assert subject.lead(study, store) == 3
     names = order(NAMES, 1, study.seed)
     assert [name for name, _ in subject.ran] == [None, *[x for name in names for x in (None, name)]]
@@ -216,10 +250,10 @@ def test_a_subject_meets_training_pairs_and_questions_and_never_a_condition(tmp_
 
 
 def test_after_a_break_it_goes_on_where_it_was(tmp_path, study):
-    store = Store(tmp_path / "out", study.fingerprint)
+    store = opened(tmp_path / "out", study.fingerprint)
     with pytest.raises(KeyboardInterrupt):
         Subject(rates=1).lead(study, store)
-    again, later = Store(tmp_path / "out", study.fingerprint), Subject()
+    again, later = opened(tmp_path / "out", study.fingerprint), Subject()
     assert again.next_subject(3) == 1
     assert later.lead(study, again) == 2
     assert [r.condition for r in again.ratings] == order(NAMES, 1, study.seed)
@@ -228,10 +262,59 @@ def test_after_a_break_it_goes_on_where_it_was(tmp_path, study):
 
 def test_what_stops_a_script_stops_the_study(tmp_path, study):
     asked: queue.Queue[dict] = queue.Queue()
-    conductor = Conductor(study, Store(tmp_path / "out", "x"), 1, Subject().present, asked.put)
+    conductor = Conductor(study, opened(tmp_path / "out"), 1, Subject().present, asked.put)
     threading.Thread(target=lambda: (asked.get(), conductor.fail(DataError("no pictures")))).start()
     with pytest.raises(DataError, match="no pictures"):
         conductor.lead()
+
+
+class Failing(Subject):
+    """Sees a condition that fails."""
+
+    def present(self, name, length_ns, folder):
+        self.ran.append((name, folder))
+        return measured({"errors": ["hook arm: no such robot"] * (name is not None), "flows": {}} | NOTHING)
+
+
+NOTHING = {"media": {}, "disturbances": []}
+
+
+def test_what_failed_is_not_rated_and_the_same_subject_goes_on(tmp_path, study):
+    store, subject = opened(tmp_path / "out"), Failing()
+    with pytest.raises(WorldError, match=r"hook arm: no such robot; allowed: .*same subject"):
+        subject.lead(study, store)
+    assert "rate" not in [told["phase"] for told in subject.shown] and store.ratings == []
+    assert opened(tmp_path / "out").next_subject(3) == 1
+
+
+def test_the_next_subject_is_not_shown_what_the_last_one_saw():
+    newest, seen, late = Newest(), {}, {}
+    newest.put(0, "done")
+    assert newest.wait((0,), seen, 0.0) == [(0, "done")]
+    newest.drop(0)
+    assert newest.wait((0,), late, 0.0) == newest.wait((0,), seen, 0.0) == []
+    newest.put(0, "go")
+    assert newest.wait((0,), late, 0.0) == newest.wait((0,), seen, 0.0) == [(0, "go")]
+
+
+def test_a_script_whose_console_is_gone_says_so():
+    sync = pytest.importorskip("websockets.sync.server", reason="needs the package websockets")
+    pytest.importorskip("simplejpeg", reason="needs the package simplejpeg")
+    server = sync.serve(lambda line: None, "127.0.0.1", 0)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        with pytest.raises(WorldError, match="hung up"):
+            ScriptedSubject(f"http://127.0.0.1:{server.socket.getsockname()[1]}/?token=x", 1).answer_all()
+    finally:
+        server.shutdown()
+
+
+def test_a_study_is_another_one_when_its_scenario_is(tmp_path, study):
+    assert written(tmp_path).fingerprint == study.fingerprint
+    (tmp_path / "moved").mkdir()
+    assert written(tmp_path / "moved").fingerprint == study.fingerprint
+    (tmp_path / "scenario.toml").write_text(SCENARIO + 'rate = "200 Hz"\n')
+    assert plan.load(tmp_path / "study.toml").fingerprint != study.fingerprint
 
 
 @pytest.mark.parametrize(

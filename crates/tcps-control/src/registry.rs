@@ -190,7 +190,7 @@ mod tests {
     fn an_unknown_name_is_answered_with_what_there_is() {
         let Err(error) = hook("zho", &Value::Null) else { panic!("there is no zho") };
         assert!(
-            error.to_string().contains("allowed: ar, arm3") && error.to_string().contains("zoh"),
+            error.to_string().contains("allowed: aim, ar, arm3") && error.to_string().contains("zoh"),
             "{error}"
         );
         assert!(robot("zoh", &Value::Null).is_err());

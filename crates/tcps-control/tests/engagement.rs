@@ -177,7 +177,7 @@ fn what_belongs_together_is_asked_for_together() {
         (json!({"engage": "clutch"}), "belong together"),
         (json!({"clutch": 1}), "belong together"),
         (json!({"action": "agent", "agent": {"kind": "python", "name": "x"}}), "only a run can make"),
-        (json!({"action": "agent", "agent": {"kind": "builtin", "name": "zho"}}), "allowed: ar, arm3"),
+        (json!({"action": "agent", "agent": {"kind": "builtin", "name": "zho"}}), "allowed: aim, ar, arm3"),
         (json!({"ease": 0}), "above 0"),
         (json!({"reach": -1}), "above 0"),
     ] {

@@ -84,6 +84,16 @@ fn a_seed_names_the_operator() {
 }
 
 #[test]
+fn a_latency_that_no_operator_has_is_refused() {
+    for name in ["aim", "grip"] {
+        assert!(hook(name, &json!({"latency_ms": 2_000})).is_ok(), "{name}");
+        for latency_ms in [2_001.0, 1e300, -1.0] {
+            assert!(hook(name, &json!({"latency_ms": latency_ms})).is_err(), "{name}: {latency_ms}");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_seen_or_felt_is_refused() {
     for (name, other) in
         [("aim", [f64::NAN, 0.0, 0.0]), ("aim", [1e3, 0.0, 0.0]), ("grip", [f64::INFINITY; 3])]

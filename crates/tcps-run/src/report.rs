@@ -95,12 +95,16 @@ pub struct Endpoint {
 /// What became of the connections of an endpoint over the kernel's TCP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Connections {
+    /// Connections that stood.
+    pub connections: u64,
     /// Connections that stood and were lost before the end of the run.
     pub connections_lost: u64,
-    /// Times that nothing was acknowledged for 200 ms or more.
+    /// Times that nothing was acknowledged for 200 ms or more, one that lasts to the end among them.
     pub stalls: u64,
     /// The longest of them.
     pub longest_stall_ns: Time,
+    /// The one that lasts to the end; 0 if none does.
+    pub silent_at_end_ns: Time,
     /// Connections that others than the peer asked for.
     pub strangers: u64,
 }

@@ -116,6 +116,10 @@ def _gaps(analysis: Found) -> Iterator[str]:
 def _connections(result: Found) -> Iterator[str]:
     for end in result.get("endpoints", ()):
         place = f"channel {end['channel']} at {end['side']}"
+        if end.get("connections") == 0:
+            yield f"{place} never had a connection"
+        if end.get("silent_at_end_ns"):
+            yield f"{place} had nothing acknowledged in the last {end['silent_at_end_ns'] / 1e9:.2f} s of its connection"
         if end.get("connections_lost"):
             yield f"{place} lost {counted(end['connections_lost'], 'connection')}"
         if end.get("strangers"):

@@ -92,7 +92,7 @@ def place(
 
 
 def _numbers(texts: list[str]) -> list[int]:
-    if not all(text.isdigit() for text in texts):
+    if not all(text.isascii() and text.isdigit() for text in texts):
         raise ConfigError(f'found "{", ".join(texts)}"', key="--values", allowed='numbers such as "0,1,2"')
     return [int(text) for text in texts]
 

@@ -115,6 +115,13 @@ def export(
     from tcpsbed.analysis import export as exporting
     from tcpsbed.analysis import operator as operators
 
+    if flow is not None and operator is None:
+        raise DataError(
+            "found no file for what left the operator", key="--flow", allowed="with --operator FILE"
+        )
+    if to is not None and operator is not None and not (csv or mcap or parquet):
+        found = "found no format for it: what left the operator goes to the FILE of --operator"
+        raise DataError(found, key="--to", allowed="with --csv, --mcap or --parquet")
     open_folder(folder)
     if operator is not None:
         with documents.trusted(folder):

@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -76,18 +76,36 @@ def study(
         raise typer.BadParameter("goes with people; scripts are numbered from 1 on", param_hint="--subject")
     loaded = plan.load(file)
     folder = out or Path("studies") / (f"{loaded.name}-scripted" if scripted else loaded.name)
+    if figure is not None:
+        _drawable(figure)
     store = Store(folder, loaded.fingerprint, scripted=scripted > 0)
-    one = subject or store.next_subject(len(loaded.conditions))
-    try:
-        if not results:
-            with _console(port) as served:
-                for number in range(1, scripted + 1) if scripted else [one]:
-                    _lead(loaded, store, served, number, scripted=scripted > 0)
-    finally:
-        _write(loaded, store, scripted=scripted > 0)
+    if results:
+        store.read()
+    else:
+        with store.leading():
+            one = subject or store.next_subject(len(loaded.conditions))
+            _lead_all(loaded, store, port, range(1, scripted + 1) or [one], scripted=scripted > 0)
     if results or scripted or figure is not None:
         _tell(loaded, store, figure, scripted=scripted > 0)
-    print(f"ratings: {store.folder / 'ratings.csv'}")
+    if not results:
+        print(f"ratings: {store.folder / 'ratings.csv'}")
+
+
+def _drawable(figure: Path) -> None:
+    """Refuses what cannot be drawn before anybody sits down."""
+    from tcpsbed.control.figure import drawable
+
+    drawable(figure)
+
+
+def _lead_all(loaded: Study, store: Store, port: int, subjects: Sequence[int], *, scripted: bool) -> None:
+    """Leads subjects, and writes the table whatever happens."""
+    try:
+        with _console(port) as served:
+            for number in subjects:
+                _lead(loaded, store, served, number, scripted=scripted)
+    finally:
+        _write(loaded, store, scripted=scripted)
 
 
 @contextmanager
@@ -119,6 +137,7 @@ def _lead(loaded: Study, store: Store, served: Console, number: int, *, scripted
 
     conductor = Conductor(loaded, store, number, presenter(loaded), notify, lambda: served.gone)
     served.answer = conductor.hear
+    served.forget()
     print(f"study: subject {number}: {served.address}", flush=True)
     if not scripted:
         conductor.lead()
@@ -149,5 +168,10 @@ def _tell(loaded: Study, store: Store, figure: Path | None, *, scripted: bool) -
     from tcpsbed.study import results
 
     print(results.table(store.ratings, list(loaded.conditions), scripted=scripted), end="")
-    if figure is not None and store.ratings:
-        print(results.figure(store.ratings, list(loaded.conditions), loaded.name, figure, scripted=scripted))
+    if figure is not None and not store.ratings:
+        print(f"{figure}: nothing to draw, and not written", file=sys.stderr)
+    elif figure is not None:
+        from tcpsbed.control.figure import saved
+
+        drawn = results.figure(store.ratings, list(loaded.conditions), loaded.name, scripted=scripted)
+        print(saved(drawn, figure))

@@ -100,6 +100,8 @@ $("sound").onclick = () => {
 // --- the hand: pointer, wheel, keys, gamepad -----------------------------------------------------------------------
 
 const stage = $("stage");
+let pointed = 0; // what the pointer presses
+let pressed = 0; // what key or gamepad press
 const clamp = (v) => Math.min(1, Math.max(-1, v));
 
 function place(event) {
@@ -118,7 +120,8 @@ function point(stamp) {
 function moved(events) {
   const points = events.map((event) => {
     place(event);
-    hand.button = event.buttons & 1;
+    pointed = event.buttons & 1;
+    hand.button = Math.max(pointed, pressed);
     return point(event.timeStamp);
   });
   sendPoints(points);
@@ -148,7 +151,17 @@ stage.addEventListener("wheel", (e) => {
 const keys = new Set();
 addEventListener("keydown", (e) => keys.add(e.code));
 addEventListener("keyup", (e) => keys.delete(e.code));
-addEventListener("blur", () => keys.clear());
+addEventListener("blur", () => {
+  keys.clear();
+  press(0); // now: a page that is hidden has no more frames
+});
+
+function press(button) {
+  if (button === pressed) return;
+  pressed = button;
+  hand.button = Math.max(pointed, pressed);
+  sendPoints([point(performance.now())]);
+}
 
 function gamepad() {
   return navigator.getGamepads ? navigator.getGamepads().find((pad) => pad) : null;
@@ -169,9 +182,9 @@ function tick(now) {
     push[2] -= quiet(pad.axes[3] || 0);
   }
   const button = down("Space") || (pad && pad.buttons[7] ? pad.buttons[7].value : 0);
-  if (push.some((v) => v) || (keys.size && button !== hand.button) || (pad && button !== hand.button && button > 0)) {
+  press(button);
+  if (push.some((v) => v)) {
     [hand.x, hand.y, hand.z] = [hand.x, hand.y, hand.z].map((v, i) => clamp(v + push[i] * step));
-    hand.button = button;
     sendPoints([point(now)]);
   }
   show();

@@ -5,6 +5,8 @@
 let canvas = null;
 let drawn = null;
 let address = null;
+let newest = null; // what has come while a picture is being decoded
+let decoding = false;
 let wanted = false; // whether the page wants the pictures themselves
 
 onmessage = ({ data }) => {
@@ -20,8 +22,22 @@ onmessage = ({ data }) => {
 function connect() {
   const socket = new WebSocket(address);
   socket.binaryType = "arraybuffer";
-  socket.onmessage = (event) => show(event.data);
+  socket.onmessage = (event) => {
+    newest = event.data;
+    if (!decoding) showAll();
+  };
   socket.onclose = () => setTimeout(connect, 1000);
+}
+
+// One after the other, so that none is shown over a newer one; those that are overtaken are left out.
+async function showAll() {
+  decoding = true;
+  while (newest) {
+    const data = newest;
+    newest = null;
+    await show(data).catch((error) => console.warn(`a picture that cannot be shown: ${error.message}`));
+  }
+  decoding = false;
 }
 
 async function show(data) {

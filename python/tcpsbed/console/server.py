@@ -75,14 +75,22 @@ class Newest:
             self.numbers[kind] = self.numbers.get(kind, 0) + 1
             self.changed.notify_all()
 
+    def drop(self, kind: int) -> None:
+        """Takes back what nobody has been given yet."""
+        with self.changed:
+            self.content.pop(kind, None)
+
     def wait(self, kinds: tuple[int, ...], seen: dict[int, int], seconds: float) -> list[tuple[int, Any]]:
         """What has come of these kinds since the numbers in `seen`, which are brought up to date."""
         with self.changed:
-            if all(self.numbers.get(kind, 0) == seen.get(kind, 0) for kind in kinds):
+            if not self._new(kinds, seen):
                 self.changed.wait(seconds)
-            new = [kind for kind in kinds if self.numbers.get(kind, 0) != seen.get(kind, 0)]
+            new = self._new(kinds, seen)
             seen.update({kind: self.numbers[kind] for kind in new})
             return [(kind, self.content[kind]) for kind in new]
+
+    def _new(self, kinds: tuple[int, ...], seen: dict[int, int]) -> list[int]:
+        return [kind for kind in kinds if kind in self.content and self.numbers[kind] != seen.get(kind, 0)]
 
 
 def _floats(content: bytes) -> tuple[float, ...]:
@@ -156,6 +164,10 @@ class Console:
     def notify(self, told: dict[str, Any]) -> None:
         """Shows something on the page, also on one that is opened later."""
         self.newest.put(NOTICE, told)
+
+    def forget(self) -> None:
+        """Shows what was shown last to no page that is opened from now on."""
+        self.newest.drop(NOTICE)
 
     def _close(self) -> None:
         self.line.close()

@@ -25,9 +25,20 @@ async function offerHeadset() {
 }
 
 async function enter(button) {
-  const session = await navigator.xr.requestSession("immersive-vr", { optionalFeatures: ["local-floor"] });
   const gl = document.createElement("canvas").getContext("webgl2", { xrCompatible: true });
-  Object.assign(xr, { session, gl, program: prepared(gl), frames: 0 });
+  if (!gl) throw new Error("this browser has no WebGL 2");
+  const program = prepared(gl);
+  const session = await navigator.xr.requestSession("immersive-vr", { optionalFeatures: ["local-floor"] });
+  Object.assign(xr, { session, gl, program, frames: 0 });
+  try {
+    await begin(session, gl, button);
+  } catch (error) {
+    await session.end().catch(() => {}); // or the wearer stays in the dark
+    throw error;
+  }
+}
+
+async function begin(session, gl, button) {
   session.addEventListener("end", () => {
     xr.session = null;
     pictures.postMessage({ wanted: false });

@@ -96,6 +96,25 @@ def plot(caption: str) -> tuple[Any, Any]:
     return figure, axes
 
 
+def drawable(file: Path) -> None:
+    """Refuses a file that no figure can be written to, before what it shows is measured.
+
+    Raises
+    ------
+    DataError
+        If its ending is none of a picture, or matplotlib is absent.
+    """
+    figure, _ = plot("")
+    known = figure.canvas.get_supported_filetypes()
+    if file.suffix[1:].lower() not in known:
+        raise DataError(
+            f'found the ending "{file.suffix}"',
+            file=file,
+            key="--figure",
+            allowed="a file ending in .svg, .png or .pdf",
+        )
+
+
 def saved(figure: Any, file: Path) -> Path:
     """Writes a figure."""
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -155,7 +155,7 @@ def compare(
     Raises
     ------
     ConfigError
-        If there is no edge component with a predictor, no last mile, or no such node.
+        If there is no edge component with a predictor, no last mile, no such node, or no such value.
     WorldError
         If a run fails.
     """
@@ -177,11 +177,11 @@ def compare(
             progress((before + done) / len(places))
 
         runs.append(_run(moved(file, sets, edge, place), edge, world, share))
+        columns = runs[0].meant.values.shape[1]
+        if chosen and max(chosen) >= columns:
+            raise ConfigError(f"found {max(chosen)}", key="--values", allowed=f"0 to {columns - 1}")
     begun = [run.came.t_ms[0] for run in runs if len(run.came.t_ms)]
     from_ms = max(LEARNING_MS, *begun, 0.0)
-    columns = runs[0].meant.values.shape[1]
-    if chosen and max(chosen) >= columns:
-        raise ConfigError(f"found {max(chosen)}", key="--values", allowed=f"0 to {columns - 1}")
     placed = [_placed(edge, place, run, from_ms, chosen) for place, run in zip(places, runs, strict=True)]
     return Comparison(edge, runs[0].meant, placed, tuple(chosen) or tuple(range(columns)))
 
@@ -273,12 +273,14 @@ def _came(folder: Path, edge: Edge) -> Course:
 
 
 def _errors(run: _Run, from_ms: float, period_ms: float, chosen: Sequence[int]) -> NDArray[np.float64]:
-    """Lengths of the errors at each period, shape (n,) with n of at least 1."""
+    """Lengths of the errors at each period, shape (n,) with n of at least 1; NaN where a value that counts is absent."""
     import numpy as np
 
     grid = np.arange(from_ms, max(run.meant.t_ms[-1], from_ms + period_ms), period_ms)
     wanted, stood = run.meant.held(grid), run.came.held(grid)
-    columns = [n for n in chosen or range(wanted.shape[1]) if n < stood.shape[1]]
+    columns = list(chosen or range(wanted.shape[1]))
+    if max(columns) >= stood.shape[1]:
+        return np.full(len(grid), np.nan)
     lengths: NDArray[np.float64] = np.linalg.norm(stood[:, columns] - wanted[:, columns], axis=1)
     return lengths
 

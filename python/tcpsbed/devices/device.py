@@ -10,6 +10,7 @@ A device that is gone gives no samples: the hook fails visibly, and the far side
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import stat
@@ -196,3 +197,15 @@ def three(name: str, given: list[float] | None, default: tuple[float, float, flo
     if values.shape != (3,) or not np.isfinite(values).all():
         raise HookError(f"{name}: found {given}; allowed: three numbers")
     return values
+
+
+def finite(name: str, given: float, least: float = -math.inf) -> float:
+    """A parameter that is a number, and not below the least."""
+    try:
+        value = float(given)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not math.isfinite(value) or value < least:
+        bound = "" if least == -math.inf else f", {least:g} or more"
+        raise HookError(f"{name}: found {given}; allowed: a finite number{bound}")
+    return value

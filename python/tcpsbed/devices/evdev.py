@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tcpsbed.devices.device import Device, Line, three, when_s
+from tcpsbed.devices.device import Device, Line, finite, three, when_s
 from tcpsbed.errors import HookError
 
 EVENT = struct.Struct("=qqHHi")
@@ -179,11 +179,12 @@ class Evdev(Device):
         count: float = 0.001,
         ends: list[list[int]] | None = None,
     ) -> None:
-        self.middle, self.reach = three("evdev: rest", rest, (0.0, 0.0, 0.0)), float(reach)
+        self.middle = three("evdev: rest", rest, (0.0, 0.0, 0.0))
+        self.reach = finite("evdev: reach", reach, least=0.0)
         given = dict(enumerate((low, high) for low, high in ends or []))
         if any(high <= low for low, high in given.values()):
             raise HookError(f"evdev: found ends = {ends}; allowed: the least, then more")
-        self.reports = EvdevReports(float(count), given)
+        self.reports = EvdevReports(finite("evdev: count", count), given)
         self.line = Line(Path(path), self.reports, recorded)
         self.reports.ends = given or ends_of(self.line.path)
 

@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from tcpsbed.devices.device import AGAIN_S, Device, Floats, three, when_s
+from tcpsbed.devices.device import AGAIN_S, Device, Floats, finite, three, when_s
 from tcpsbed.errors import HookError
 from tcpsbed.media.packages import need
 
 ADDRESS = "ws://localhost:10001"
 SILENT_S = 0.5
-"""A service that says nothing for so long is gone."""
+"""A service that says nothing, or nothing of a device, for so long is gone."""
 STALE_S = 0.1
 """A force of the far side older than this is not felt any more."""
 MOST_BYTES = 1 << 16
@@ -45,8 +45,8 @@ class Inverse3Reports:
         self.orientation = np.array([0.0, 0.0, 0.0, 1.0])
         self.button = 0.0
 
-    def take(self, content: bytes) -> None:
-        """Takes a message."""
+    def take(self, content: bytes) -> bool:
+        """Takes a message; false for one that is refused."""
         try:
             said = json.loads(content)
             first = said["inverse3"][0]
@@ -57,10 +57,11 @@ class Inverse3Reports:
             grip = self._grip(grips[0]["state"]) if grips else None
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError):
             self.refused += 1
-            return
+            return False
         self.device, self.cursor_m = device, cursor
         if grip is not None:
             self.orientation, self.button = grip
+        return True
 
     def _grip(self, state: dict[str, Any]) -> tuple[Floats, float]:
         buttons = state.get("buttons", {})
@@ -127,21 +128,26 @@ class Service:
                     self._talk(line)
             except (OSError, TimeoutError, WebSocketException):
                 pass  # it is gone, or not there yet
-            self.present = False
-            self.reports.rest()
+            self._lose()
             self.stopping.wait(AGAIN_S)
 
+    def _lose(self) -> None:
+        self.present = False
+        self.reports.rest()
+
     def _talk(self, line: Any) -> None:
-        """Answers each state with the force that is due."""
-        while True:
+        """Answers each message with the force that is due: none at the end, and when the device is gone."""
+        heard, over = time.monotonic(), False
+        while not over:
             message = line.recv(SILENT_S)
-            self.reports.take(message.encode() if isinstance(message, str) else message)
+            over = self.stopping.is_set()
+            if self.reports.take(message.encode() if isinstance(message, str) else message):
+                heard, self.present, self.at_ns = time.monotonic(), True, time.monotonic_ns()
+            lost = time.monotonic() - heard > SILENT_S
             if self.reports.device is not None:
-                self.present, self.at_ns = True, time.monotonic_ns()
-                over = self.stopping.is_set()
-                line.send(json.dumps(self._command(np.zeros(3) if over else self._due())))
-                if over:
-                    return
+                line.send(json.dumps(self._command(np.zeros(3) if over or lost else self._due())))
+            if lost:
+                self._lose()
 
     def _due(self) -> Floats:
         return self.force_n if time.monotonic() - self.force_at <= STALE_S else np.zeros(3)
@@ -213,7 +219,8 @@ class Inverse3(Device):
     ) -> None:
         self.service = service(address, key)
         self.centre_m = three("inverse3: centre_m", centre_m, (0.0, 0.0, 0.0))
-        self.middle, self.scale = three("inverse3: rest", rest, (0.0, 0.0, 0.0)), float(scale)
+        self.middle = three("inverse3: rest", rest, (0.0, 0.0, 0.0))
+        self.scale = finite("inverse3: scale", scale)
         self.order, self.signs = _axes(axes)
 
     def _start(self) -> None:
@@ -244,7 +251,12 @@ class Inverse3Force:
     gain
         Newtons felt for a newton.
     most_n
-        Most that is felt.
+        Most that is felt, 0 or more.
+
+    Raises
+    ------
+    HookError
+        If a number is not finite, or the most is negative.
     """
 
     def __init__(
@@ -256,7 +268,8 @@ class Inverse3Force:
         axes: list[str] | None = None,
     ) -> None:
         self.service = service(address, key)
-        self.gain, self.most_n = float(gain), float(most_n)
+        self.gain = finite("inverse3_force: gain", gain)
+        self.most_n = finite("inverse3_force: most_n", most_n, least=0.0)
         self.order, self.signs = _axes(axes)
 
     def __call__(self, t_ns: int, index: int, x: Floats | None, other: Floats, y: Floats) -> int:
@@ -266,8 +279,9 @@ class Inverse3Force:
         force = np.zeros(3)
         if len(x) >= 3 and np.isfinite(x[:3]).all():
             force[self.order] = x[:3] * self.signs * self.gain
-            size = float(np.linalg.norm(force))
-            force *= min(1.0, self.most_n / size) if size > 0 else 0.0
+            size = math.hypot(*force)
+            force *= min(1.0, self.most_n / size) if 0 < size < math.inf else 0.0
+            force[~np.isfinite(force)] = 0.0
         self.service.push(force)
         y[: len(x)] = x
         return len(x)

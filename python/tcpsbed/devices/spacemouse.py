@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tcpsbed.devices.device import Device, Floats, Line, three, when_s
+from tcpsbed.devices.device import Device, Floats, Line, finite, three, when_s
 from tcpsbed.errors import HookError
 
 TRANSLATION, ROTATION, BUTTONS = 1, 2, 3
@@ -105,10 +105,15 @@ class SpaceMouse(Device):
         speed_rad_s: float = 0.5,
         dead: float = 0.05,
     ) -> None:
-        self.middle, self.reach = three("spacemouse: rest", rest, (0.0, 0.0, 0.0)), float(reach)
+        self.middle = three("spacemouse: rest", rest, (0.0, 0.0, 0.0))
+        self.reach = finite("spacemouse: reach", reach, least=0.0)
         if not 0.0 <= dead < 1.0:
             raise HookError(f"spacemouse: found dead = {dead}; allowed: 0 to below 1")
-        self.speeds, self.dead = (float(speed_m_s), float(speed_rad_s)), float(dead)
+        self.dead = float(dead)
+        self.speeds = (
+            finite("spacemouse: speed_m_s", speed_m_s),
+            finite("spacemouse: speed_rad_s", speed_rad_s),
+        )
         self.place, self.angles, self.then_ns = np.zeros(3), np.zeros(3), 0
         self.reports = SpaceMouseReports()
         self.line = Line(Path(path), self.reports, recorded)

@@ -30,6 +30,7 @@ RATES_HZ = (10.3, 20.3, 50.3, 75.3, 100.3, 125.3, 150.3, 200.3, 300.3, 500.3, 10
 FEW_HZ = (50.3, 150.3, 1000.3)
 CLOCK_HZ = (50.3, 100.3, 150.3, 200.3, 500.3, 1000.3)
 LEFT_OUT = "a short sweep leaves out what takes the machine's clock"
+NONE_BACK = "no packets came back"
 AT_ONCE = 'components.tactile-teleoperator.delay="0 ms"'
 """On the machine's clock the follower takes the time that it takes."""
 
@@ -75,8 +76,7 @@ def virtual(study: Study, count: int) -> None:
 def on_the_clock(study: Study) -> None:
     """Processes on loopback, ns-3 between them in real time."""
     keys = ("clock-trip", "clock-up", "clock-down", "clock-turn")
-    if not study.full:
-        _cannot(study, keys, LEFT_OUT)
+    if _left_out(study, keys):
         return
     try:
         found = study.run("lte-pingpong", [AT_ONCE], ping_pong, world=CLOCK)
@@ -96,8 +96,7 @@ def in_boxes(study: Study) -> None:
     if lack := world.missing():
         _cannot(study, keys, f"needs {lack}")
         return
-    if not study.full:
-        _cannot(study, keys, LEFT_OUT)
+    if _left_out(study, keys):
         return
     stream = ["flows.kinematic.transport.mode=stream", "flows.kinematic.rate='1 kHz'"]
     span = ["flows.kinematic.stop='4 s'", "duration='6 s'"]
@@ -108,7 +107,7 @@ def in_boxes(study: Study) -> None:
         _cannot(study, keys, str(error))
         return
     if len(d.trip) < 2:
-        _cannot(study, keys, "no packets came back")
+        _cannot(study, keys, NONE_BACK)
         return
     note = world.hosting.fallback()
     compare_boxes(study, d, "" if note is None else f"no containers here: {note}")
@@ -123,14 +122,31 @@ def compare_boxes(study: Study, d: Delays, said: str) -> None:
     study.compare("boxes-loss", float(d.lost) + (0.0 if d.in_order else 1.0), said)
 
 
+def _left_out(study: Study, keys: Sequence[str]) -> bool:
+    """Whether the study does not take the machine's clock; adds its rows then."""
+    if not study.full:
+        _cannot(study, keys, LEFT_OUT)
+    elif not study.clock:
+        study.leave_out(keys)
+    return not (study.full and study.clock)
+
+
 def _cannot(study: Study, keys: Sequence[str], reason: str) -> None:
     for key in keys:
         study.cannot(key, reason)
 
 
 def ping_pong(run: Run) -> PingPong:
-    """Reads the echo commands of `scenarios/lte-pingpong.toml`."""
+    """Reads the echo commands of `scenarios/lte-pingpong.toml`.
+
+    Raises
+    ------
+    WorldError
+        If none came back.
+    """
     (point,) = run.summary["echo"]["kinematic"]["points"]
+    if point["n"] == 0:
+        raise WorldError(NONE_BACK)
     up = run.summary["flows"]["kinematic"]["delay_ms"]["mean"]
     trip, down = point["round_trip_ms"]["mean"], point["return_ms"]["mean"]
     return PingPong(up, trip - up - down, down, trip, point["lost"])
@@ -148,7 +164,7 @@ def rates(study: Study) -> None:
     found = study.each(RATES_HZ if study.full else FEW_HZ, partial(at, VIRTUAL))
     clock: dict[float, PingPong] = {}
     # One at a time: on the machine's clock two would disturb each other. A rate that it cannot keep up with has no cross.
-    for rate_hz in CLOCK_HZ if study.full else ():
+    for rate_hz in CLOCK_HZ if study.full and study.clock else ():
         with suppress(WorldError):
             clock[rate_hz] = at(CLOCK, rate_hz)
 

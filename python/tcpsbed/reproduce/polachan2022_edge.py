@@ -7,8 +7,9 @@ overshoot and rise time over round trip and drops. The gripper with ss-ei also r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
     from tcpsbed.reproduce.study import Study
 
 TOGGLE_MS = 100.0
-HOLD_MS = 1.0
 REAL_S = 182
 """Length of the run on the machine's clock: at 1800 toggles 91.7 % are told from 90 % by 2.6 standard errors."""
+LATE_MS = 1.0
+"""Lateness of a run, by its own report, above which nothing is said of its intervals."""
 SHARES = 5
 """Delays of n periods whose shares are compared with 2^-n: n = 1 to 5."""
 GAINS = {2: 0.568, 5: 0.276, 10: 0.146, 20: 0.0758}
@@ -69,12 +71,6 @@ class Toggles:
         whole: NDArray[np.float64] = np.abs(np.diff(self.obeyed_ms) - TOGGLE_MS)
         return whole[~np.isnan(whole)]
 
-    @property
-    def late_ms(self) -> NDArray[np.float64]:
-        """What of that is not due to copies that were lost: loops and the emulator were late."""
-        whole: NDArray[np.float64] = np.abs(np.diff(self.obeyed_ms - HOLD_MS * self.copies) - TOGGLE_MS)
-        return whole[~np.isnan(whole)]
-
 
 def reproduce(study: Study) -> None:
     """The gripper in its three places, then the step experiment."""
@@ -87,10 +83,12 @@ def reproduce(study: Study) -> None:
     length = [f'duration="{seconds} s"']
     found = study.each(cases, lambda name: study.run(cases[name][0], [*length, *cases[name][1]], toggles))
     gripper(study, found)
-    if study.full:
+    if study.full and not study.clock:
+        study.leave_out(key for key in study.expected if key.endswith("-real"))
+    elif study.full:
         length = [f'duration="{REAL_S} s"']
-        found["real"] = study.run("polachan-gripper-hold", length, toggles, world="real")
-        clock(study, found["real"])
+        found["real"], late = study.run("polachan-gripper-hold", length, on_the_clock, world="real")
+        clock(study, found["real"], late)
     statement(study)
     study.cannot(
         "figure5",
@@ -128,6 +126,18 @@ def _first(left: Signal, after_ms: float, wanted: float) -> int:
     return int(left.numbers[start + int(np.argmax(left.values[start:, 0] == wanted))])
 
 
+def on_the_clock(run: Run) -> tuple[Toggles, float]:
+    """The toggles of a run on the machine's clock, and by how much in ms it was late."""
+    return toggles(run), late_ms(run.summary)
+
+
+def late_ms(summary: Mapping[str, Any]) -> float:
+    """Lateness of a real run in ms by its own report, not by its toggles: p99 of the latest loop plus the emulator's."""
+    loops = [node["late_ns"]["p99"] / 1e6 for node in summary["nodes"] if node.get("late_ns")]
+    paths = [path["error_ms"]["p99"] for path in summary["emulator"] if path["error_ms"]]
+    return float(max(loops, default=0.0) + max(paths, default=0.0))
+
+
 def gripper(study: Study, found: dict[str, Toggles]) -> None:
     """The rows of figure 15."""
     held = found["with"]
@@ -142,12 +152,18 @@ def gripper(study: Study, found: dict[str, Toggles]) -> None:
     study.compare("interval-p90", float(np.percentile(held.off_ms, 90)))
 
 
-def clock(study: Study, held: Toggles) -> None:
-    """The rows of figure 15 on the machine's clock."""
+def clock(study: Study, held: Toggles, late: float) -> None:
+    """The rows of figure 15 on the machine's clock, where the run was late by `late` in ms."""
     study.compare("lost-real", held.lost)
     _delays(study, held, "-real")
-    off, late = (float(np.percentile(ms, 90)) for ms in (held.off_ms, held.late_ms))
-    study.compare("interval-p90-real", off - late, f"the bar; {off:.2f} ms, where lateness was {late:.2f} ms")
+    if late > LATE_MS:
+        busy = f"not judged: the machine was busy; the run was late by {late:.2f} ms (p99), allowed {LATE_MS:g} ms"
+        study.cannot("interval-p90-real", busy)
+        return
+    off = float(np.percentile(held.off_ms, 90))
+    study.compare(
+        "interval-p90-real", off - late, f"the bar; {off:.2f} ms, of which the run was {late:.2f} ms late"
+    )
 
 
 def _delays(study: Study, held: Toggles, where: str) -> None:

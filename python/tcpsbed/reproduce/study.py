@@ -92,6 +92,8 @@ class Study:
         Hears of every case that is done.
     world : str
         Where its runs take place, unless one says otherwise.
+    clock : bool
+        Whether a full study may take minutes of the machine's clock.
     """
 
     work: str
@@ -99,6 +101,7 @@ class Study:
     full: bool = True
     tell: Callable[[str], None] = lambda _: None
     world: str = VIRTUAL
+    clock: bool = True
     rows: list[Row] = field(default_factory=list)
     figures: list[tuple[str, str]] = field(default_factory=list)
 
@@ -119,6 +122,12 @@ class Study:
         row = Row(key, e.item, e.published, e.basis, None, e.tolerance, None, reason)
         self.rows.append(row)
         return row
+
+    def leave_out(self, keys: Iterable[str]) -> None:
+        """Adds the rows of items that take minutes of the machine's clock, which this study is not to take."""
+        reason = f"takes minutes of the machine's clock, which only `tcpsbed reproduce {self.work}` does"
+        for key in keys:
+            self.cannot(key, reason)
 
     def _item(self, key: str) -> Expected:
         if key not in self.expected:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpsbed.analysis import signals, stats
+from tcpsbed.reproduce.comparisons import WEBER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +38,6 @@ SHORT_OF = 0.016
 ON_WALL_N = 0.05
 """Force from which the tip is on the wall."""
 QUIET = ("traffic.cbr.rate='0 bit/s'", "traffic.vbr.rate='0 bit/s'")
-WEBER = "hooks.adaptive={ kind = 'code', run = 'weber', at = 'tactile-teleoperator', flow = 'haptic' }"
 CASES: dict[str, tuple[str, ...]] = {
     "quiet": ("channels.session.transport='no-merge'", *QUIET),
     "no-merge": ("channels.session.transport='no-merge'",),

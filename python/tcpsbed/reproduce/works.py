@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcpsbed.clocks import VIRTUAL
+from tcpsbed.clocks import SIMULATED, VIRTUAL
 from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,16 +24,33 @@ class Work:
     reference: str
     module: str
     world: str = VIRTUAL
+    clock: bool = False
+    """Whether parts of it take minutes of the machine's clock, in full."""
+
+    @property
+    def apart(self) -> str:
+        """What of it is left out where every work is asked for; empty: nothing."""
+        if self.world not in SIMULATED:
+            return "not part of all: on the machine's clock"
+        return "in all without what takes minutes of the machine's clock" if self.clock else ""
 
     def reproduce(
-        self, out: Path | None, *, full: bool = True, tell: Callable[[str], None] = lambda _: None
+        self,
+        out: Path | None,
+        *,
+        full: bool = True,
+        tell: Callable[[str], None] = lambda _: None,
+        clock: bool = True,
     ) -> Study:
-        """Runs all its experiments; figures go to `out`, where it is looked first whether they can be drawn."""
+        """Runs all its experiments; figures go to `out`, where it is looked first whether they can be drawn.
+
+        Without `clock`, what takes minutes of the machine's clock is left out with a reason.
+        """
         from tcpsbed.reproduce.study import Study, drawing
 
         if out is not None:
             drawing()
-        study = Study(self.name, out, full, tell, self.world)
+        study = Study(self.name, out, full, tell, self.world, clock)
         import_module(self.module).reproduce(study)
         return study
 
@@ -60,18 +77,21 @@ WORKS = (
         "Abdullah, Monnet: RTP transmission of haptic data over an emulated LTE network. "
         "Int. J. Online Biomed. Eng. 19(7), 2023",
         "tcpsbed.reproduce.abdullah2023",
+        clock=True,
     ),
     Work(
         "polachan2022",
         "Polachan, Pal, Singh, Prabhakar, Kuipers: TCPSbed: a modular testbed for tactile internet-based cyber-physical "
         "systems. IEEE/ACM ToN 30(2), 2022",
         "tcpsbed.reproduce.polachan2022",
+        clock=True,
     ),
     Work(
         "polachan2022-edge",
         "Polachan, Pal, Singh, Prabhakar, Kuipers: TCPSbed. IEEE/ACM ToN 30(2), 2022: prediction at the edge and the step "
         "experiment (figures 5, 15, 16)",
         "tcpsbed.reproduce.polachan2022_edge",
+        clock=True,
     ),
     Work(
         "polachan2022-mininet",
@@ -83,6 +103,10 @@ WORKS = (
     Work("dpm-q", "our own controller (docs/dpm-q.md), measured by its aims", "tcpsbed.reproduce.dpm_q"),
     Work("questions", "what the papers leave open, answered with figures", "tcpsbed.reproduce.questions"),
 )
+
+
+IN_ALL = tuple(work for work in WORKS if work.world in SIMULATED)
+"""The works of `tcpsbed reproduce all`, which leaves out what takes minutes of the machine's clock."""
 
 
 def find(name: str) -> Work:

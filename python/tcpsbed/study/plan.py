@@ -21,7 +21,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr, StrictBool, StrictInt, ValidationError
 
@@ -62,6 +62,8 @@ class Study(Table):
     conditions: Annotated[dict[Name, Condition], Field(min_length=2, max_length=20)]
     """At least two conditions by name, which subjects never see."""
     _origin: Origin = PrivateAttr(default_factory=Origin)
+    _shown: list[dict[str, Any]] = PrivateAttr(default_factory=list)
+    """The scenario of the reference and of each condition, as it is run."""
 
     @property
     def file(self) -> Path:
@@ -71,8 +73,8 @@ class Study(Table):
     @property
     def fingerprint(self) -> str:
         """What two files have in common whose ratings may stand in one table: all that subjects rate."""
-        compared = self.model_dump(exclude={"name", "instructions"})
-        return hashlib.sha256(json.dumps(compared, sort_keys=True).encode()).hexdigest()
+        compared = [self.model_dump(exclude={"name", "instructions", "scenario"}), *self._shown]
+        return hashlib.sha256(json.dumps(compared, sort_keys=True, default=str).encode()).hexdigest()
 
     def overrides(self, condition: str | None, length_ns: int) -> list[str]:
         """The overrides of the scenario for a presentation; `None` is the reference."""
@@ -100,7 +102,9 @@ def load(path: Path) -> Study:
         )
     for name in (None, *study.conditions):
         try:
-            config.check(config.load(study.file, study.overrides(name, study.duration_ns)))
+            shown = config.load(study.file, study.overrides(name, study.duration_ns))
+            config.check(shown)
+            study._shown.append(shown.model_dump(exclude={"name", "description", "base"}))
         except ConfigError as error:
             key = "reference" if name is None else f"conditions.{name}"
             raise ConfigError(f"{key}: {error}", file=path) from None

@@ -7,6 +7,7 @@ from typing import Any
 
 from tcpsbed import config, session
 from tcpsbed.analysis import operator
+from tcpsbed.errors import WorldError
 from tcpsbed.study.conductor import Measured, Present
 from tcpsbed.study.plan import Study
 
@@ -26,7 +27,18 @@ def presenter(study: Study) -> Present:
 
 
 def measured(summary: dict[str, Any]) -> Measured:
-    """What ratings are told with, out of a run's summary."""
+    """What ratings are told with, out of a run's summary.
+
+    Raises
+    ------
+    WorldError
+        If something failed in the run: nobody is to rate it.
+    """
+    if summary["errors"]:
+        raise WorldError(
+            summary["errors"][0],
+            allowed="a run without errors; once that is put right, the same command goes on with the same subject",
+        )
     delays = {name: flow["delay_ms"] for name, flow in summary["flows"].items()}
     glass = [shown["glass_to_glass_ms"] for shown in summary["media"].values() if shown["kind"] == "picture"]
     medians = [spread["p50"] for spread in glass if spread and spread["p50"] is not None]

@@ -5,8 +5,11 @@ Degradation category rating: how much worse than the reference, on five grades (
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,56 +74,89 @@ def grades_of(said: Any) -> dict[str, int]:
 
 
 class Store:
-    """The folder of a study.
+    """The folder of a study; nothing is read before `read`, and nothing written before `leading`.
 
     Parameters
     ----------
     folder
-        Made if it is not there.
+        Made by whoever leads a subject.
     fingerprint
         Of the study; ratings of another one are not mixed in.
     scripted
         Whether subjects are scripts; they are not mixed with people.
-
-    Raises
-    ------
-    DataError
-        If the folder is that of another study, or a rating in it cannot be read.
     """
 
     def __init__(self, folder: Path, fingerprint: str, *, scripted: bool = False) -> None:
-        self.folder, self.file = folder, folder / "ratings.jsonl"
-        folder.mkdir(parents=True, exist_ok=True)
-        about = {"study": fingerprint, "scripted": scripted}
-        head = folder / "study.json"
-        if head.exists():
-            self._compare(head, about)
-        else:
-            _durably(head, json.dumps(about) + "\n")
-        self.ratings = self._read()
+        self.folder, self.file, self.head = folder, folder / "ratings.jsonl", folder / "study.json"
+        self.about = {"study": fingerprint, "scripted": scripted}
+        self.ratings: list[Rating] = []
 
-    def _compare(self, head: Path, about: dict[str, Any]) -> None:
+    def read(self) -> None:
+        """Takes up the ratings so far and writes nothing: another terminal may be about to.
+
+        Raises
+        ------
+        DataError
+            If the folder is not there or that of another study, or a rating in it cannot be read.
+        """
         try:
-            found = json.loads(head.read_text(encoding="utf-8"))
+            self._compare(self.head.read_text(encoding="utf-8"))
+        except OSError:
+            raise DataError(
+                "found no study", file=self.folder, allowed="the --out of a study that somebody has begun"
+            ) from None
+        self._take_up()
+
+    @contextmanager
+    def leading(self) -> Iterator[None]:
+        """The folder for oneself, with the ratings so far; it is made if it is not there.
+
+        Raises
+        ------
+        DataError
+            If another process leads a subject in this folder, or as of `read`.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self.head.open("a+", encoding="utf-8") as head:
+            try:
+                fcntl.flock(head, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise DataError(
+                    "found another terminal that leads a subject in this folder",
+                    file=self.head,
+                    allowed="one at a time, or another --out",
+                ) from None
+            head.seek(0)
+            if found := head.read():
+                self._compare(found)
+            else:
+                head.write(json.dumps(self.about) + "\n")
+                head.flush()
+                os.fsync(head.fileno())
+            self._take_up()
+            yield
+
+    def _compare(self, text: str) -> None:
+        try:
+            found = json.loads(text)
         except ValueError:
             found = None
-        if found != about:
+        if found != self.about:
             raise DataError(
                 "found the ratings of another study, or of people and not of scripts",
-                file=head,
+                file=self.head,
                 allowed="the file of that study as it was, or another --out",
             )
 
-    def _read(self) -> list[Rating]:
-        """All ratings; the beginning of one that was being written when the power went is taken away."""
-        if not self.file.exists():
-            return []
-        text = self.file.read_bytes()
-        whole = text[: text.rfind(b"\n") + 1]
-        if len(whole) < len(text):
-            with self.file.open("r+b") as file:
-                file.truncate(len(whole))
-        return [self._rating(number, line) for number, line in enumerate(whole.splitlines(), 1)]
+    def _take_up(self) -> None:
+        """All ratings; not the beginning of one that is being written, or was when the power went."""
+        whole = self._whole()
+        self.ratings = [self._rating(number, line) for number, line in enumerate(whole.splitlines(), 1)]
+
+    def _whole(self) -> bytes:
+        """The lines that are complete."""
+        text = self.file.read_bytes() if self.file.exists() else b""
+        return text[: text.rfind(b"\n") + 1]
 
     def _rating(self, number: int, line: bytes) -> Rating:
         try:
@@ -133,9 +169,11 @@ class Store:
         return rating
 
     def save(self, rating: Rating) -> None:
-        """Adds a rating; when this returns it is on the disk."""
-        with self.file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(rating)) + "\n")
+        """Adds a rating behind the last one that is complete; when this returns it is on the disk."""
+        end = len(self._whole())
+        with self.file.open("ab") as file:
+            file.truncate(end)
+            file.write(json.dumps(asdict(rating)).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
         self.ratings.append(rating)
@@ -150,10 +188,3 @@ class Store:
         while len(self.of(subject)) >= conditions:
             subject += 1
         return subject
-
-
-def _durably(file: Path, text: str) -> None:
-    with file.open("w", encoding="utf-8") as opened:
-        opened.write(text)
-        opened.flush()
-        os.fsync(opened.fileno())

@@ -113,10 +113,8 @@ def _p(value: float | None) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def figure(
-    ratings: Sequence[Rating], conditions: Sequence[str], title: str, file: Path, *, scripted: bool
-) -> Path:
-    """Draws means with their deviations; the ending of the file says which kind of picture.
+def figure(ratings: Sequence[Rating], conditions: Sequence[str], title: str, *, scripted: bool) -> Any:
+    """Draws means with their deviations, as a figure of matplotlib.
 
     Raises
     ------
@@ -153,5 +151,4 @@ def figure(
         f"{title}: {subjects} {'scripts' if scripted else 'subjects'}, mean and deviation", fontsize=9
     )
     axes.legend(fontsize=8, frameon=False)
-    drawn.savefig(file)
-    return file
+    return drawn

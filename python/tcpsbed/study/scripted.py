@@ -57,7 +57,7 @@ class ScriptedSubject:
         Raises
         ------
         WorldError
-            If the scenario shows no pictures to rate by.
+            If the scenario shows no pictures to rate by, or the console is gone before the study is done.
         """
         client: Any = need("websockets.sync.client", "a scripted subject", "console")
         words = client.connect(self.address.replace("/?", "/ws?"), compression=None)
@@ -73,6 +73,10 @@ class ScriptedSubject:
                 told = json.loads(message)
                 if told["k"] == "study" and not self._follow(words, told):
                     return
+            raise WorldError(
+                "the console hung up on a scripted subject",
+                allowed="a console that stays until the study is done",
+            )
         finally:
             self.done.set()
             words.close()

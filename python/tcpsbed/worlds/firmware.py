@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 from tcpsbed.errors import WorldError
+from tcpsbed.worlds import compiled
 
 SOURCES = "TCPSBED_FIRMWARE"
 """Environment variable that names the folder of the sources, where the package is not run from the project."""
@@ -54,9 +53,9 @@ def built(target: str) -> Path:
         raise WorldError(f'firmware "{target}" is not ready here: it needs {lack}')
     place = sources()
     assert place is not None
-    folder = _cache() / f"{target}-{_state(place)}"
-    if not folder.exists():
-        _compile(place, target, folder)
+    files = [place / "Makefile", *sorted(place.glob("core/*")), *sorted(place.glob("port/*"))]
+    folder = compiled.cache("firmware") / f"{target}-{compiled.state(files)}"
+    compiled.once(folder, place, f'firmware "{target}"', [target], COMPILE_S)
     return folder / TARGETS[target]
 
 
@@ -78,38 +77,3 @@ def provide(plan: dict[str, Any]) -> None:
             raise WorldError(
                 f"components.{component['name']}.board: qemu-system-arm is missing: apt-get install qemu-system-arm"
             )
-
-
-def _cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "tcpsbed" / "firmware"
-
-
-def _state(place: Path) -> str:
-    """What the firmware depends on: its sources."""
-    digest = hashlib.sha256()
-    for file in [place / "Makefile", *sorted(place.glob("core/*")), *sorted(place.glob("port/*"))]:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _compile(place: Path, target: str, folder: Path) -> None:
-    """Into a folder of its own first, so that two runs that compile at once do not meet."""
-    fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
-    fresh.mkdir(parents=True, exist_ok=True)
-    try:
-        done = subprocess.run(
-            ["make", "-s", target, f"OUT={fresh}"],
-            cwd=place,
-            capture_output=True,
-            text=True,
-            timeout=COMPILE_S,
-        )
-        if done.returncode:
-            raise WorldError(f'{place}: firmware "{target}" does not compile: {done.stderr.strip()[-600:]}')
-        if not folder.exists():
-            fresh.rename(folder)
-    except subprocess.TimeoutExpired:
-        raise WorldError(f'{place}: firmware "{target}" is not compiled after {COMPILE_S} s') from None
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)

@@ -14,6 +14,7 @@ import json
 import select
 import shutil
 import subprocess
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -177,11 +178,13 @@ class Box:
     """The namespaces with everything of Mininet in them."""
 
     def __init__(self, wanted: dict[str, Any]) -> None:
+        # A file holds any number of its words; a pipe that nobody reads would stop it when it is full.
+        self.errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self.child = subprocess.Popen(
             [*UNSHARE, SYSTEM_PYTHON, "-I", mininet_box.__file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self.errors,
             text=True,
             start_new_session=True,
         )
@@ -210,7 +213,9 @@ class Box:
 
     def _words(self, line: str, spoke: bool) -> str:
         self.child.kill()
-        said = (self.child.communicate()[1] or line).strip().splitlines()
+        self.child.wait()
+        self.errors.seek(0)
+        said = (self.errors.read() or line).strip().splitlines()
         return said[-1] if said else "no word" if spoke else f"not built after {BUILD_S:g} s"
 
     def _outside(self, pid: int) -> int:
@@ -244,3 +249,6 @@ class Box:
         except subprocess.TimeoutExpired:
             self.child.kill()
             self.child.wait()
+        if self.child.stdout is not None:
+            self.child.stdout.close()
+        self.errors.close()

@@ -6,13 +6,13 @@ folder ``ns3/`` of the project.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
 from tcpsbed.errors import WorldError
+from tcpsbed.worlds import compiled
 
 SOURCES = "TCPSBED_NS3"
 """Environment variable that names the folder of the sources, where the package is not run from the project."""
@@ -52,43 +52,14 @@ def built() -> Path:
         raise WorldError(f"ns-3 is not ready here: it needs {lack}")
     place = sources()
     assert place is not None
-    folder = _cache() / _state(place)
-    program = folder / "tcpsbed-ns3"
-    if not program.exists():
-        _compile(place, folder)
-    return program
-
-
-def _cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "tcpsbed" / "ns3"
+    folder = compiled.cache("ns3") / _state(place)
+    jobs = f"-j{min(len(os.sched_getaffinity(0)), 4)}"
+    compiled.once(folder, place, "tcpsbed-ns3", [jobs], COMPILE_S)
+    return folder / "tcpsbed-ns3"
 
 
 def _state(place: Path) -> str:
     """What the program depends on: its sources, and the version of ns-3."""
-    digest = hashlib.sha256()
-    for file in [place / "Makefile", *sorted((place / "src").iterdir())]:
-        digest.update(file.read_bytes())
     library = subprocess.run(["pkg-config", "--libs", *MODULES], capture_output=True, text=True).stdout
     version = sorted(str(path) for path in Path("/usr/lib").glob("*/libns3*-core.so*"))
-    digest.update(f"{library}{version}".encode())
-    return digest.hexdigest()[:16]
-
-
-def _compile(place: Path, folder: Path) -> None:
-    """Into a folder of its own first, so that two runs that compile at once do not meet."""
-    fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
-    fresh.mkdir(parents=True, exist_ok=True)
-    command = ["make", "-s", f"-j{min(len(os.sched_getaffinity(0)), 4)}", f"OUT={fresh}"]
-    try:
-        done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=COMPILE_S)
-        if done.returncode:
-            raise WorldError(f"{place}: tcpsbed-ns3 does not compile: {done.stderr.strip()[-600:]}")
-        for part in fresh.glob("*.o"):
-            part.unlink()
-        if not folder.exists():
-            fresh.rename(folder)
-    except subprocess.TimeoutExpired:
-        raise WorldError(f"{place}: tcpsbed-ns3 is not compiled after {COMPILE_S} s") from None
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+    return compiled.state([place / "Makefile", *sorted((place / "src").iterdir())], f"{library}{version}")

@@ -13,14 +13,13 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::VecDeque;
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
     seed::Stream,
-    time::{Time, MS},
+    time::Time,
 };
 
-use super::{emit, too_few};
+use super::{emit, later::Later, too_few};
 use crate::{
     params::{not_negative, parse, positive},
     vector::{three, V3},
@@ -29,8 +28,6 @@ use crate::{
 const TURN_RAD: f64 = 2.0 * std::f64::consts::PI;
 /// Longest time that one call bridges, in s.
 const LONGEST_S: f64 = 0.1;
-/// Pictures that may wait to be seen.
-const PICTURES: usize = 256;
 /// Farthest that a tool can be, in m.
 const FARTHEST_M: f64 = 10.0;
 
@@ -54,7 +51,7 @@ pub struct Params {
     pub ahead_m: f64,
     /// Part of a seen error that is corrected in a second, in 1/s.
     pub correct_hz: f64,
-    /// Time from a picture to what follows from it, in ms.
+    /// Time from a picture to what follows from it, in ms; at most 2000.
     pub latency_ms: f64,
     /// Root mean square of the drift on each axis, in m.
     pub drift_m: f64,
@@ -89,8 +86,7 @@ pub struct Aim {
     params: Params,
     noise: Stream,
     drift: [f64; 2],
-    /// Pictures by the moment from which they count.
-    pictures: VecDeque<(Time, V3)>,
+    pictures: Later<V3>,
     newest: Option<V3>,
     seen: Option<V3>,
     /// Angle of the tool as seen, over several turns.
@@ -114,12 +110,7 @@ impl Aim {
         ] {
             positive(key, value)?;
         }
-        for (key, value) in [
-            ("away_m", p.away_m),
-            ("correct_hz", p.correct_hz),
-            ("latency_ms", p.latency_ms),
-            ("drift_m", p.drift_m),
-        ] {
+        for (key, value) in [("away_m", p.away_m), ("correct_hz", p.correct_hz), ("drift_m", p.drift_m)] {
             not_negative(key, value)?;
         }
         if !p.center_m.iter().all(|c| c.abs() <= FARTHEST_M) {
@@ -127,9 +118,9 @@ impl Aim {
         }
         Ok(Self {
             noise: Stream::new(p.seed, "hooks.aim"),
+            pictures: Later::new(p.latency_ms)?,
             params: p,
             drift: [0.0; 2],
-            pictures: VecDeque::new(),
             newest: None,
             seen: None,
             angle: 0.0,
@@ -144,14 +135,9 @@ impl Aim {
     fn look(&mut self, now: Time, picture: Option<V3>) {
         if let Some(p) = picture.filter(|p| self.newest != Some(*p)) {
             self.newest = Some(p);
-            if self.pictures.len() < PICTURES {
-                self.pictures.push_back((now + (self.params.latency_ms * MS as f64) as Time, p));
-            }
+            self.pictures.push(now, p);
         }
-        while let Some(&(_, p)) = self.pictures.front().filter(|(due, _)| *due <= now) {
-            self.pictures.pop_front();
-            self.seen = Some(p);
-        }
+        self.seen = self.pictures.due(now).or(self.seen);
     }
 
     /// Distance of the tool from the axis of the circle, in m; follows its angle.

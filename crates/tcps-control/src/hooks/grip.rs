@@ -13,14 +13,13 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::VecDeque;
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
     seed::Stream,
-    time::{Time, MS},
+    time::Time,
 };
 
-use super::{emit, too_few};
+use super::{emit, later::Later, too_few};
 use crate::{
     params::{not_negative, parse, positive},
     vector::{add, dot, norm, scale, shorten, sub, three, V3},
@@ -29,8 +28,6 @@ use crate::{
 /// Longest step of the integration and longest gap that it bridges, in s.
 const STEP_S: f64 = 0.001;
 const LONGEST_GAP_S: f64 = 0.1;
-/// Forces that may wait to be felt.
-const FORCES: usize = 4096;
 /// Farthest that a hand wants to be, in m, and most that can come back, in N.
 const FARTHEST_M: f64 = 10.0;
 const STRONGEST_N: f64 = 1e4;
@@ -57,7 +54,7 @@ pub struct Params {
     pub wanted_n: f64,
     /// How fast it pushes for each N that is missing, in m/(s N).
     pub press_m_s_n: f64,
-    /// Time from a force to what follows from it, in ms.
+    /// Time from a force to what follows from it, in ms; at most 2000.
     pub latency_ms: f64,
     /// Frequency of the tremor, in Hz.
     pub tremor_hz: f64,
@@ -93,7 +90,7 @@ pub struct Grip {
     noise: Stream,
     /// A pointer an axis that turns with the tremor.
     tremor: [[f64; 2]; 3],
-    forces: VecDeque<(Time, f64)>,
+    forces: Later<f64>,
     felt_n: f64,
     push_m: f64,
     at: Option<(V3, V3)>,
@@ -112,7 +109,6 @@ impl Grip {
             ("stiffness_n_m", p.stiffness_n_m),
             ("wanted_n", p.wanted_n),
             ("press_m_s_n", p.press_m_s_n),
-            ("latency_ms", p.latency_ms),
             ("tremor_hz", p.tremor_hz),
             ("tremor_m", p.tremor_m),
         ] {
@@ -127,7 +123,7 @@ impl Grip {
             into: scale(p.into, 1.0 / norm(p.into)),
             noise: Stream::new(p.seed, "hooks.grip"),
             tremor: [[0.0; 2]; 3],
-            forces: VecDeque::new(),
+            forces: Later::new(p.latency_ms)?,
             felt_n: 0.0,
             push_m: 0.0,
             at: None,
@@ -138,14 +134,8 @@ impl Grip {
 
     /// What presses against the hand now counts later.
     fn feel(&mut self, now: Time, force: V3) {
-        let against = -dot(force, self.into);
-        if self.forces.len() < FORCES {
-            self.forces.push_back((now + (self.params.latency_ms * MS as f64) as Time, against));
-        }
-        while let Some(&(_, felt)) = self.forces.front().filter(|(due, _)| *due <= now) {
-            self.forces.pop_front();
-            self.felt_n = felt;
-        }
+        self.forces.push(now, -dot(force, self.into));
+        self.felt_n = self.forces.due(now).unwrap_or(self.felt_n);
     }
 
     fn step(&mut self, wanted: V3, force: V3, dt: f64) {

@@ -11,6 +11,7 @@ pub mod glove;
 pub mod grip;
 pub mod hand;
 pub mod imu_wrist;
+mod later;
 pub mod leader;
 pub mod limit;
 pub mod loudness;

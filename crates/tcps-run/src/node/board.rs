@@ -9,7 +9,6 @@
 
 use super::{
     job::{coded, Job},
-    path::MOST_WAITING,
     Node,
 };
 use crate::{
@@ -29,6 +28,9 @@ use tcps_wire::board::{Role, ANSWER_OVERHEAD, MAX_PAYLOAD, SAFE_OVERHEAD, SAMPLE
 
 /// Bits on the line that a byte takes: a start bit, eight of its own, a stop bit.
 pub const BITS_A_BYTE: f64 = 10.0;
+
+/// Samples that may be on a line and in its board at once; more are dropped.
+pub const MOST_RIDING: usize = 64;
 
 /// A board as its node sees it.
 pub struct BoardAt {
@@ -187,7 +189,7 @@ impl Node {
         let taken = out.board(now, board, &ride);
         let b = &mut self.boards[board];
         let taken = taken.unwrap_or_else(|| {
-            let room = b.model.coming.len() < MOST_WAITING;
+            let room = b.model.coming.len() < MOST_RIDING;
             if room {
                 b.model.ride(now, &ride, role, &b.plan);
             }

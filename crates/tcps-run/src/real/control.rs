@@ -154,7 +154,10 @@ fn serve_beside<I: BufRead + Send + 'static>(
         let traffic = replayer.map(|r| scope.spawn(move || r.run(&p.plan, at_ns, stop)));
         let mut reports = Vec::new();
         if let (Some(emulator), Some((alone, _))) = (emulator, &alone) {
-            reports.push(emulator.join(alone, &start.listeners(), at_ns)?.run(alone, stop));
+            // Without links the run is over, for traffic as well.
+            let failed = |_: &RunError| stop.store(true, Ordering::Relaxed);
+            let relay = emulator.join(alone, &start.listeners(), at_ns).inspect_err(failed)?;
+            reports.push(relay.run(alone, stop));
         }
         if let Some(thread) = traffic {
             let died = |_| RunError::new("the loop of background traffic died (please report this)");

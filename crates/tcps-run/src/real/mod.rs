@@ -12,7 +12,7 @@ pub mod clock;
 pub mod control;
 pub mod emulator;
 mod handover;
-pub mod line;
+mod line;
 pub mod merge;
 pub(crate) mod namespace;
 pub mod quality;

@@ -31,7 +31,8 @@ use std::{
 use taps::Taps;
 use tcps_core::time::Time;
 use tcps_net::ASIDE_CLASS;
-use tcps_wire::{header, telehaptic};
+use tcps_transport::kernel_tcp;
+use tcps_wire::{header, ip, telehaptic};
 pub use wires::WireSpec;
 use wires::Wires;
 
@@ -161,11 +162,45 @@ impl Emulator {
         let ports: Box<dyn Ports> = match self.entrance {
             Entrance::Gates(gates) => Box::new(gates.joined(plan, listeners)),
             Entrance::Taps(listener) => {
-                Box::new(Taps::new(listener.devices(plan.nodes.len())?, plan, &listeners.channels))
+                let devices = listener.devices(plan.nodes.len())?;
+                Box::new(Taps::new(devices, Heard::new(plan, &listeners.channels)))
             }
-            Entrance::Wires(wires) => Box::new(wires.joined(&listeners.channels)),
+            Entrance::Wires(wires) => Box::new(wires.joined(Heard::new(plan, &listeners.channels))),
         };
         Ok(Relay::new(ports, self.network, self.ring, plan, start))
+    }
+}
+
+/// Where nodes listen, as whole IP packets tell it: channel per (node, whether by TCP, port).
+#[derive(Default)]
+struct Heard(BTreeMap<(u16, bool, u16), u16>);
+
+impl Heard {
+    /// From the addresses at which nodes listen, per (node, channel).
+    fn new(plan: &Plan, listeners: &BTreeMap<(u16, u16), SocketAddr>) -> Self {
+        let transport = |channel: u16| plan.channels.get(usize::from(channel)).map(|c| c.transport.as_str());
+        let by_tcp = |channel: u16| transport(channel) == Some(kernel_tcp::NAME);
+        let listens =
+            |(&(node, channel), a): (&(u16, u16), &SocketAddr)| ((node, by_tcp(channel), a.port()), channel);
+        Self(listeners.iter().map(listens).collect())
+    }
+
+    /// Flow, sample, accounted size and code point of an IP packet from one node to another that takes `wire_bytes` on
+    /// the wire. A segment of TCP belongs to the channel whose port it goes to.
+    fn account(
+        &self,
+        plan: &Plan,
+        [from, to]: [u16; 2],
+        packet: &ip::Packet<'_>,
+        bytes: &[u8],
+        wire_bytes: u32,
+    ) -> (u16, u32, u32, u8) {
+        let udp = packet.udp();
+        let port = udp.as_ref().map(|u| (false, u.port)).or_else(|| Some((true, packet.tcp_port()?)));
+        let channel = port.and_then(|(tcp, port)| self.0.get(&(to, tcp, port)).copied());
+        let payload = udp.map_or(&[][..], |u| &bytes[u.payload]);
+        let (class, index, wire_bytes) = account(plan, channel, from, payload, wire_bytes);
+        (class, index, wire_bytes, packet.dscp())
     }
 }
 

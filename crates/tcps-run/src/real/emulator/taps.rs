@@ -4,7 +4,7 @@
 //! kernel puts no stamp on them: a packet enters at the moment right after it was read, so the time in which the
 //! emulator wakes up adds to its delay and is not part of set against delivered.
 
-use super::{account, Entered, Ports, Taken, Troubles};
+use super::{Entered, Heard, Ports, Taken, Troubles};
 use crate::{
     error::RunError,
     plan::Plan,
@@ -14,14 +14,12 @@ use std::{
     collections::BTreeMap,
     fs::File,
     io::{Read, Write},
-    net::SocketAddr,
     os::{
         fd::{AsRawFd, RawFd},
         unix::net::UnixListener,
     },
     path::Path,
 };
-use tcps_transport::kernel_tcp;
 use tcps_wire::ip;
 
 /// Bytes of the link below IP. [PROTOCOLS 1.2]
@@ -59,21 +57,15 @@ impl Listener {
 /// One device a node; the number of a port is that of its node.
 pub(super) struct Taps {
     devices: Vec<File>,
-    /// Channel per (node, whether by TCP, port) that listens.
-    channels: BTreeMap<(u16, bool, u16), u16>,
+    heard: Heard,
     strangers: u64,
     unsent: u64,
 }
 
 impl Taps {
-    /// Ports with the addresses at which nodes listen, per (node, channel).
-    pub fn new(devices: Vec<File>, plan: &Plan, listeners: &BTreeMap<(u16, u16), SocketAddr>) -> Self {
-        let transport = |channel: u16| plan.channels.get(usize::from(channel)).map(|c| c.transport.as_str());
-        let by_tcp = |channel: u16| transport(channel) == Some(kernel_tcp::NAME);
-        let listens =
-            |(&(node, channel), a): (&(u16, u16), &SocketAddr)| ((node, by_tcp(channel), a.port()), channel);
-        let channels = listeners.iter().map(listens).collect();
-        Self { devices, channels, strangers: 0, unsent: 0 }
+    /// Ports of nodes that listen as told.
+    pub fn new(devices: Vec<File>, heard: Heard) -> Self {
+        Self { devices, heard, strangers: 0, unsent: 0 }
     }
 
     /// Where a packet goes and what it is; nothing if it is for no other node.
@@ -83,13 +75,9 @@ impl Taps {
         if usize::from(to) >= self.devices.len() || to == from {
             return None;
         }
-        let udp = packet.udp();
-        let port = udp.as_ref().map(|u| (false, u.port)).or_else(|| Some((true, packet.tcp_port()?)));
-        let channel = port.and_then(|(tcp, port)| self.channels.get(&(to, tcp, port)).copied());
-        let payload = udp.map_or(&[][..], |u| &bytes[u.payload]);
-        let (class, index, wire_bytes) =
-            account(plan, channel, from, payload, bytes.len() as u32 + LINK_BYTES);
-        let (exit, len, dscp) = (usize::from(to), bytes.len(), packet.dscp());
+        let (exit, len) = (usize::from(to), bytes.len());
+        let (class, index, wire_bytes, dscp) =
+            self.heard.account(plan, [from, to], &packet, bytes, len as u32 + LINK_BYTES);
         Some(Entered { from, to, exit, arrived, len, class, index, dscp, wire_bytes })
     }
 }

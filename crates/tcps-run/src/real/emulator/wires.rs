@@ -8,7 +8,7 @@
 //! Every link is a network of two vertices of its own: `2 n` where link `n` begins, `2 n + 1` where it ends. Which way a
 //! frame takes is the switches' business. As at other devices, a frame enters right after it was read.
 
-use super::{account, Entered, Ports, Taken, Troubles};
+use super::{Entered, Heard, Ports, Taken, Troubles};
 use crate::{
     error::RunError,
     plan::Plan,
@@ -19,7 +19,7 @@ use std::{
     collections::{btree_map::Entry, BTreeMap},
     fs::File,
     io::{Read, Write},
-    net::{IpAddr, SocketAddr},
+    net::IpAddr,
     os::fd::{AsRawFd, RawFd},
 };
 use tcps_net::{spec::LinkSpec, ASIDE_CLASS};
@@ -64,8 +64,7 @@ pub(super) struct Wires {
     links: Vec<u16>,
     /// Names of the places where links begin and end.
     names: Vec<String>,
-    /// Channel per (node, UDP port) that listens.
-    channels: BTreeMap<(u16, u16), u16>,
+    heard: Heard,
     strangers: u64,
     unsent: u64,
 }
@@ -92,16 +91,15 @@ impl Wires {
             devices,
             links: spec.0.keys().copied().collect(),
             names: plan.network.links.iter().flat_map(|l| [place(l.from), place(l.to)]).collect(),
-            channels: BTreeMap::new(),
+            heard: Heard::default(),
             strangers: 0,
             unsent: 0,
         })
     }
 
-    /// With the addresses at which nodes listen, per (node, channel).
-    pub fn joined(mut self, listeners: &BTreeMap<(u16, u16), SocketAddr>) -> Self {
-        self.channels = listeners.iter().map(|(&(node, channel), a)| ((node, a.port()), channel)).collect();
-        self
+    /// With nodes that listen as told.
+    pub fn joined(self, heard: Heard) -> Self {
+        Self { heard, ..self }
     }
 
     /// What a frame is; nothing if it is none, or its device leads nowhere.
@@ -119,15 +117,10 @@ impl Wires {
     fn inside(&self, plan: &Plan, content: &[u8], wire_bytes: u32) -> Option<(u16, u32, u32, u8)> {
         let packet = ip::Packet::new_checked(content).ok()?;
         let node = |address: IpAddr| plan.real.addresses.iter().position(|a| *a == address);
-        let dscp = packet.dscp();
         let (Some(from), Some(to)) = (node(packet.source()), node(packet.destination())) else {
-            return Some((ASIDE_CLASS, 0, wire_bytes, dscp));
+            return Some((ASIDE_CLASS, 0, wire_bytes, packet.dscp()));
         };
-        let udp = packet.udp();
-        let channel = udp.as_ref().and_then(|u| self.channels.get(&(to as u16, u.port)).copied());
-        let payload = udp.map_or(&[][..], |u| &content[u.payload]);
-        let (class, index, wire_bytes) = account(plan, channel, from as u16, payload, wire_bytes);
-        Some((class, index, wire_bytes, dscp))
+        Some(self.heard.account(plan, [from as u16, to as u16], &packet, content, wire_bytes))
     }
 }
 
@@ -196,8 +189,8 @@ mod tests {
     fn wires(leads: &[Option<(u16, usize)>]) -> Wires {
         let open = |leads: &Option<_>| Device { file: File::open("/dev/null").unwrap(), leads: *leads };
         let devices = leads.iter().map(open).collect();
-        let (names, channels) = (vec!["a".into(), "r".into()], BTreeMap::new());
-        Wires { devices, links: vec![0, 1], names, channels, strangers: 0, unsent: 0 }
+        let (names, heard) = (vec!["a".into(), "r".into()], Heard::default());
+        Wires { devices, links: vec![0, 1], names, heard, strangers: 0, unsent: 0 }
     }
 
     fn frame(source: [u8; 4], payload: &[u8]) -> Vec<u8> {
@@ -235,6 +228,27 @@ mod tests {
             let e = wires.look(&plan(), 0, &other, 7).unwrap();
             assert_eq!((e.class, e.wire_bytes), (ASIDE_CLASS, other.len() as u32 + 12));
         }
+    }
+
+    #[test]
+    fn a_segment_of_tcp_belongs_to_the_channel_whose_port_it_goes_to() {
+        let mut plan = plan();
+        let channel = json!({"name": "c", "session": 0, "a": 0, "b": 1, "transport": "kernel-tcp"});
+        plan.channels = vec![serde_json::from_value(channel).unwrap()];
+        let component = |n: u16| json!({"name": format!("c{n}"), "kind": "srv", "session": 0, "node": n});
+        plan.components = serde_json::from_value(json!([component(0), component(1)])).unwrap();
+        let flow = json!({"name": "hand", "session": 0, "direction": "forward", "period_ns": 1, "codec": "raw",
+                          "source": {"kind": "generated", "bytes": 12}, "sink": {"kind": "count"},
+                          "path": [{"component": 0, "channel": 0}, {"component": 1}]});
+        plan.flows = vec![serde_json::from_value(flow).unwrap()];
+        let listener = ((1, 0), "10.66.0.2:9".parse().unwrap());
+        let heard = Heard::new(&plan, &BTreeMap::from([listener]));
+        let wires = wires(&[Some((0, 1)), Some((1, 0))]).joined(heard);
+        let udp = frame([10, 66, 0, 1], &[0; 20]);
+        let mut tcp = udp.clone();
+        tcp[HEADER_BYTES + 9] = 6;
+        let class = |bytes: &[u8]| wires.look(&plan, 0, bytes, 7).unwrap().class;
+        assert_eq!((class(&tcp), class(&udp)), (0, ASIDE_CLASS), "the port is one of TCP");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! No I/O and no clock. A line keeps the order: an answer tells that samples before it, which have none, are lost.
 
 use crate::{
+    node::MOST_RIDING,
     outside::{News, Ride},
     report::Damage,
 };
@@ -14,8 +15,6 @@ use tcps_core::time::{Time, MS, SECOND};
 use tcps_transport::clockfit::{ClockFit, Exchange};
 use tcps_wire::board::{self, Counts, Read, Reader, Repr};
 
-/// Samples that may be on a line and in its board at once; more are refused.
-const MOST_RIDING: usize = 64;
 /// Time after which an answer is not waited for any more.
 const LOST_NS: Time = 500 * MS;
 /// Of the exchanges in this time the fastest one is used for the clock.

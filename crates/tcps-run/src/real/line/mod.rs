@@ -27,8 +27,6 @@ use std::{os::fd::RawFd, path::Path, thread, time::Duration};
 use tcps_core::time::{Time, MS, NEVER, SECOND};
 use tcps_wire::board::{Counts, Repr};
 
-pub use dialogue::Dialogue as LineDialogue;
-
 /// How long a board may take to answer the first time.
 const READY_NS: Time = 10 * SECOND;
 /// Time between two HELLO that are not answered.
@@ -230,6 +228,11 @@ impl Line {
 
     /// Writes the frames whose last byte is through.
     fn write(&mut self, now: Time) {
+        if self.port.backlog() > 0 {
+            if let Err(e) = self.port.write(&[]) {
+                return self.lose(now, &e.to_string());
+            }
+        }
         while let Some((frame, sequence)) = self.down.take(now) {
             if let Err(e) = self.port.write(&frame) {
                 return self.lose(now, &e.to_string());

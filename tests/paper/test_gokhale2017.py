@@ -7,13 +7,19 @@ import json
 import numpy as np
 import pytest
 
-from tcpsbed.reproduce import bounds, contact
+from tcpsbed.reproduce import bounds, contact, dumbbell
 from tcpsbed.reproduce.study import Row, Study
 from tcpsbed.reproduce.works import find
 
-NOT_WITHIN = {"jitter-video", "low-rates", *(f"eq7-{t}" for t in (460, 560, 660, 672, 700, 750, 761, 800))}
+NOT_WITHIN = {
+    "jitter-video",
+    "low-rates",
+    "bound-700",
+    *(f"eq7-{t}" for t in (460, 560, 660, 672, 700, 750, 761, 800)),
+}
 """What the profile does not give: one maximum of jitter that hangs on the phases of frames; DPM's rate under a trickle of
-cross traffic, whose packets raise false alarms; equation 7 as printed, which is below what it bounds."""
+cross traffic, whose packets raise false alarms; the bound where two fragments a packet are 2 % too much, which passes for
+steady; equation 7 as printed, which is below what it bounds."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +53,8 @@ def test_the_acceptance_list_holds(rows: dict[str, Row]) -> None:
     assert rows["no-merge-4"].ours == 0.0 < (rows["no-merge-8"].ours or 0.0)
     assert rows["no-merge-400"].ours == pytest.approx(20.9, abs=0.5)
     assert (rows["multistep"].ours or 0.0) > 30.0 > (rows["peak-haptic"].ours or 99.0)
-    assert all(row.within for key, row in rows.items() if key.startswith(("phase-", "holdup", "bound-")))
+    held = [key for key in rows if key.startswith(("phase-", "holdup", "bound-")) and key not in NOT_WITHIN]
+    assert [key for key in held if not rows[key].within] == []
 
 
 # [PROTOCOLS 3.2]
@@ -104,3 +111,15 @@ def test_the_bounds_are_those_of_the_equations(cross: int, printed: float, corre
     assert bounds.printed_ms(cross) == pytest.approx(printed, abs=0.006)
     assert bounds.corrected_ms(cross) == pytest.approx(corrected, abs=0.006)
     assert bounds.printed_ms(300.0) == 15.0
+
+
+# [PROTOCOLS 2.11]
+@pytest.mark.parametrize("cross", [690.0, 710.0, 735.0])
+def test_the_bound_holds_if_half_a_millisecond_of_queue_is_not_steady(study: Study, cross: float) -> None:
+    def peak(steady_below: str) -> float:
+        case = dumbbell.Case("dpm-g", cross - 400.0, 10.0, f"steady_below='{steady_below}'")
+        return dumbbell.run(study, case).peak("haptic", 5.0)
+
+    bound = bounds.corrected_ms(cross)
+    assert peak("0.5 ms") == pytest.approx(bound, abs=1.5)
+    assert bound + 5.0 < peak("1 ms") < 30.0, "a queue that grows slowly passes for steady, and k falls to 1"

@@ -89,7 +89,7 @@ impl Dpm {
             return;
         }
         let average_ns = self.filter(notice.delay_ns as f64);
-        let queue_ns = self.guard.as_mut().map(|g| g.queue_ns(now, notice, average_ns));
+        let queue_ns = self.guard.as_mut().and_then(|g| g.queue_ns(now, notice, average_ns));
         let guarded =
             |judge: fn(&Guard, f64) -> bool| self.guard.as_ref().zip(queue_ns).map(|(g, q)| judge(g, q));
         if self.rises >= self.rule.differences || guarded(Guard::congested) == Some(true) {

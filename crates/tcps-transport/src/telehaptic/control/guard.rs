@@ -4,7 +4,8 @@
 //! own = (k - 1) T + 8 · bytes · hops / rate        base = min over 60 s of  d - own        q = d_avg - own - base
 //! ```
 //! `T` is the time between samples; `k` and `bytes` are those of the very packet whose delay was measured, whatever is
-//! sent by now. What the headers take is in `own` and in the base, and so in neither's difference.
+//! sent by now. What the headers take is in `own` and in the base, and so in neither's difference. Around a change of k a
+//! notice may be of a packet with either k; such a one is judged, but it does not enter the base.
 
 use super::extreme::Extreme;
 use tcps_core::{
@@ -24,6 +25,7 @@ pub(super) struct Guard {
     /// Nanoseconds a byte on the bottleneck, times hops.
     byte_ns: f64,
     least: Extreme,
+    base_ns: Option<f64>,
 }
 
 impl Guard {
@@ -35,14 +37,19 @@ impl Guard {
             period_ns: period_ns as f64,
             byte_ns,
             least: Extreme::new(BASE_NS, 0.0, 1.0),
+            base_ns: None,
         }
     }
 
-    /// The queue behind a measured delay and its average, in nanoseconds.
-    pub(super) fn queue_ns(&mut self, now: Time, notice: &DelayNotice, average_ns: f64) -> f64 {
+    /// The queue behind a measured delay and its average, in nanoseconds; `None` before the first measurement that is
+    /// certain. A packet with k = 1 that is taken for one with k = 4 would hold the base 3 ms too low for a minute.
+    pub(super) fn queue_ns(&mut self, now: Time, notice: &DelayNotice, average_ns: f64) -> Option<f64> {
         let merging_ns = f64::from(notice.fragments.saturating_sub(1)) * self.period_ns;
         let own_ns = merging_ns + f64::from(notice.wire_bytes) * self.byte_ns;
-        average_ns - own_ns - self.least.add(now, notice.delay_ns as f64 - own_ns)
+        if notice.certain {
+            self.base_ns = Some(self.least.add(now, notice.delay_ns as f64 - own_ns));
+        }
+        Some(average_ns - own_ns - self.base_ns?)
     }
 
     /// Whether such a queue is one for a larger k.
@@ -66,11 +73,11 @@ mod tests {
         let mut guard = Guard::new(1e6, 3e6, 1_000_000, 8e9 / 1.5e6);
         for k in [1u8, 4, 2, 3] {
             let n = measured(k, 0);
-            let q = guard.queue_ns(0, &n, n.delay_ns as f64);
+            let q = guard.queue_ns(0, &n, n.delay_ns as f64).unwrap();
             assert!(q.abs() < 2.0, "{k}: {q}");
         }
         let n = measured(4, 2_000_000);
-        let q = guard.queue_ns(0, &n, n.delay_ns as f64);
+        let q = guard.queue_ns(0, &n, n.delay_ns as f64).unwrap();
         assert!((q - 2e6).abs() < 2.0 && !guard.steady(q) && !guard.congested(q));
     }
 
@@ -98,9 +105,23 @@ mod tests {
         // A packet of four fragments without sound and picture, 58 B a fragment less, is 1.2 ms faster.
         let bare_ns = (232.0 * 8e9 / 1.5e6) as Time;
         let bare = DelayNotice { wire_bytes: 347 - 232, delay_ns: full.delay_ns - bare_ns, ..full };
-        let q = guard.queue_ns(1, &bare, bare.delay_ns as f64);
+        let q = guard.queue_ns(1, &bare, bare.delay_ns as f64).unwrap();
         assert!(q.abs() < 2.0, "{q}");
-        let q = guard.queue_ns(2, &full, full.delay_ns as f64);
+        let q = guard.queue_ns(2, &full, full.delay_ns as f64).unwrap();
         assert!(q.abs() < 2.0, "the base is that of before: {q}");
+    }
+    // [PROTOCOLS 2.8]
+    #[test]
+    fn a_doubtful_delay_leaves_the_base_alone() {
+        let mut guard = Guard::new(1e6, 3e6, 1_000_000, 8e9 / 1.5e6);
+        let doubtful = DelayNotice { certain: false, ..measured(1, 0) };
+        assert_eq!(guard.queue_ns(0, &doubtful, 15e6), None, "nothing to compare with");
+        let (one, four) = (measured(1, 0), measured(4, 0));
+        guard.queue_ns(0, &one, one.delay_ns as f64);
+        // A packet with k = 1 is taken for one with k = 4: its queue seems 4.1 ms below none.
+        let wrong = DelayNotice { delay_ns: one.delay_ns, certain: false, ..four };
+        guard.queue_ns(1, &wrong, one.delay_ns as f64);
+        let q = guard.queue_ns(2, &four, four.delay_ns as f64).unwrap();
+        assert!(q.abs() < 2.0 && guard.steady(q), "no queue: {q}");
     }
 }

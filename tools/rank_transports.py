@@ -77,8 +77,8 @@ WAYS: dict[str, str] = {
     "multipath, split": "{ kind = 'multipath', mode = 'split' }",
 }
 """What `scenarios/two-ways.toml` compares: one way, every datagram both ways, each datagram one of them."""
-UNRANKED = ("timetable-k",)
-"""Transports that cannot run without parameters."""
+UNRANKED = ("timetable-k", "kernel-tcp")
+"""Transports that cannot run without parameters, or in virtual time."""
 
 HEAD = """# Transports on the same scenarios
 

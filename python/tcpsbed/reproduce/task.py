@@ -129,10 +129,10 @@ def compare(study: Study) -> None:
 
 def rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     """Spearman's: that of the ranks of two columns of the same length; equal values share the mean of their ranks."""
-    ranks = [
+    first, second = (
         (np.searchsorted(np.sort(x), x, "left") + np.searchsorted(np.sort(x), x, "right")) / 2 for x in (a, b)
-    ]
-    return float(np.corrcoef(*ranks)[0, 1])
+    )
+    return float(np.corrcoef(first, second)[0, 1])
 
 
 def draw(figure: Figure, found: Mapping[tuple[str, int], Trace]) -> None:

@@ -7,7 +7,7 @@ export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 bin := .venv/bin
 seconds ?= 60
 
-.PHONY: help run test lint format drawing bench reproduce wheel fuzz licences setup clean clean-venv
+.PHONY: help run test lint format drawing bench reproduce wheel fuzz firmware licences setup clean clean-venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,8 +37,13 @@ reproduce: setup ## published experiments in full, with their figures in reprodu
 wheel: packages ## a wheel in dist/, installed and tried in an empty virtual environment
 	@tools/wheel.sh
 
-fuzz: ## fuzz every parser and handle_input (seconds=60 each) with a kept corpus
+fuzz: ## fuzz every parser and handle_input (seconds=60 each) with a kept corpus, and tell what each has had in all
 	@fuzz/run.sh $(seconds)
+
+firmware: ## firmware of boards in target/firmware, for this machine and for a Cortex-M3 (QEMU)
+	@$(MAKE) -s -C firmware host OUT=$(CURDIR)/target/firmware
+	@command -v arm-none-eabi-gcc >/dev/null || { echo "firmware for a Cortex-M3 needs: apt-get install gcc-arm-none-eabi (and qemu-system-arm to run it)" >&2; exit 1; }
+	@$(MAKE) -s -C firmware qemu OUT=$(CURDIR)/target/firmware
 
 licences: packages ## licences of all crates, Python packages and bundled libraries
 	@$(bin)/python tools/licences.py

@@ -57,13 +57,19 @@ def free_ports(count: int) -> list[int]:
 
 
 class Emulator:
-    """A node process that emulates a network; talk is one JSON object a line."""
+    """A node process that emulates a network, or stands before the program that simulates it; talk is one JSON object a
+    line.
+    """
 
-    def __init__(self, place: Path, waiting: str, seconds: float) -> None:
+    def __init__(
+        self, place: Path, waiting: str, seconds: float, foreign: dict[str, Any] | None = None
+    ) -> None:
         self.child = subprocess.Popen(
             [PROGRAM, "node"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=place
         )
-        self.tell(op="prepare", plan=plan(waiting, seconds), node=None, ring=str(place / "emulator"))
+        beside = {} if foreign is None else {"foreign": foreign}
+        ring = str(place / "emulator")
+        self.tell(op="prepare", plan=plan(waiting, seconds), node=None, ring=ring, **beside)
         gates = self.hear("ready")["gates"]
         # A gate stands for its node: the other end sends there.
         self.gates = {gate["node"]: int(gate["address"].rpartition(":")[2]) for gate in gates}

@@ -22,6 +22,7 @@ from tables import as_text, write_document
 BENCHES = [
     "against_ns3",
     "over_worlds",
+    "lte",
     "memory",
     "determinism",
     "relay",
@@ -29,6 +30,7 @@ BENCHES = [
     "latency",
     "emulator",
     "proxy",
+    "endpoint",
     "hook_calls",
     "node_cost",
     "step_batch",
@@ -36,6 +38,8 @@ BENCHES = [
     "edge_hold",
     "video",
     "robot_host",
+    "board",
+    "telerobot",
 ]
 
 

@@ -1,11 +1,25 @@
 #!/bin/sh
-# Runs fuzz targets under libFuzzer, as many at once as there are cores: fuzz/run.sh SECONDS [TARGET ...]
+# Runs fuzz targets under libFuzzer, as many at once as there are cores (FUZZ_JOBS: another number).
 #
-# Finds are kept in corpus.local/TARGET, inputs that break something in corpus.local/crashes-TARGET.
+#   fuzz/run.sh SECONDS [TARGET ...]          each for so long
+#   fuzz/run.sh --until SECONDS [TARGET ...]  each until it has had so much processor time as it is now
+#   fuzz/run.sh --ledger [TARGET ...]         what each has had
+#
+# Finds are kept in corpus.local/TARGET, inputs that break something in corpus.local/crashes-TARGET. A line a run goes into
+# corpus.local/ledger.tsv: when, target, its state, processor seconds, runs, what came of it. The state is a hash of the
+# target's machine code: what was spent before the code changed counts for the code before.
 # Coverage is compiled in by stable flags of the compiler; libFuzzer itself needs a C++ compiler.
 set -eu
-seconds=${1:?"usage: fuzz/run.sh SECONDS [TARGET ...]"}
-shift
+usage="usage: fuzz/run.sh SECONDS | --until SECONDS | --ledger, then [TARGET ...]"
+mode=for
+case ${1:?"$usage"} in
+--until | --ledger) mode=${1#--} && shift ;;
+esac
+seconds=0
+if [ "$mode" != ledger ]; then
+    seconds=${1:?"$usage"}
+    shift
+fi
 cd "$(dirname "$0")"
 if ! command -v "${CXX:-c++}" >/dev/null; then
     echo "fuzz: SKIPPED, libFuzzer needs a C++ compiler (Debian: g++)" >&2
@@ -18,29 +32,79 @@ export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 --cfg fuzzing"
 cargo build --quiet --release --features libfuzzer --bins --target "$host"
+programs="$CARGO_TARGET_DIR/$host/release"
+ledger=corpus.local/ledger.tsv
+mkdir -p corpus.local
+touch "$ledger"
+
+# state TARGET: a hash of its machine code, or of the whole program without objcopy.
+state() {
+    code="corpus.local/$1.code"
+    objcopy -O binary --only-section=.text "$programs/$1" "$code" 2>/dev/null || cp "$programs/$1" "$code"
+    sha256sum <"$code" | cut -c1-12
+    rm "$code"
+}
+
+# spent TARGET STATE: processor seconds and runs in this state, and seconds in every state, since it last found something.
+spent() {
+    awk -v target="$1" -v state="$2" '
+        $2 == target && $6 == "found" { here = runs = all = 0; next }
+        $2 == target { all += $4 }
+        $2 == target && $3 == state { here += $4; runs += $5 }
+        END { printf "%.0f %.0f %.0f\n", here, runs, all }' "$ledger"
+}
+
+# took BEFORE AFTER: processor seconds of children between two outputs of `times`.
+took() {
+    awk 'FNR == 2 { gsub("s", ""); split($1 " " $2, t, /[m ]/); all = t[1] * 60 + t[2] + t[3] * 60 + t[4] - all }
+        END { printf "%.1f", all }' "$1" "$2"
+    rm "$1" "$2"
+}
+
+# round TARGET STATE SECONDS: one run of libFuzzer, and its line in the ledger.
+round() {
+    log="corpus.local/$1.log"
+    came=nothing
+    times >"$log.before"
+    "$programs/$1" -max_total_time="$3" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
+        -artifact_prefix="corpus.local/crashes-$1/" "corpus.local/$1" "corpus/$1" >"$log" 2>&1 || came=found
+    times >"$log.after"
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+    printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$(date -u +%FT%TZ)" "$1" "$2" "$(took "$log.before" "$log.after")" \
+        "${runs:-0}" "$came" >>"$ledger"
+    [ "$came" = nothing ]
+}
 
 one() {
     mkdir -p "corpus.local/$1" "corpus.local/crashes-$1"
-    log="corpus.local/$1.log"
-    if "$CARGO_TARGET_DIR/$host/release/$1" -max_total_time="$seconds" -max_len=4096 -timeout=10 \
-        -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix="corpus.local/crashes-$1/" \
-        "corpus.local/$1" "corpus/$1" >"$log" 2>&1; then
-        runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
-        cover=$(sed -n 's/.* cov: \([0-9]*\).*/\1/p' "$log" | tail -n 1)
-        echo "fuzz $1: $runs runs in $seconds s, coverage $cover, nothing found"
-    else
-        echo "fuzz $1: FOUND SOMETHING, log in fuzz/$log"
-        tail -n 25 "$log"
-        return 1
-    fi
+    is=$(state "$1")
+    left=$seconds
+    while [ "$left" -gt 0 ]; do
+        if [ "$mode" = until ]; then
+            left=$((seconds - $(spent "$1" "$is" | cut -d' ' -f1)))
+            [ "$left" -gt 0 ] || break
+        fi
+        if ! round "$1" "$is" "$left"; then
+            echo "fuzz $1: FOUND SOMETHING, log in fuzz/corpus.local/$1.log"
+            tail -n 25 "corpus.local/$1.log"
+            return 1
+        fi
+        [ "$mode" = until ] || left=0
+    done
+    cover=$(sed -n 's/.* cov: \([0-9]*\).*/\1/p' "corpus.local/$1.log" 2>/dev/null | tail -n 1)
+    spent "$1" "$is" | {
+        read -r here runs all
+        echo "fuzz $1: nothing found, coverage ${cover:--}; ${here} s of processor time and $runs runs as it is now," \
+            "${all} s since its last find"
+    }
 }
 
 [ $# -gt 0 ] || set -- $(sed -n 's/^path = "fuzz_targets\/\(.*\)\.rs"/\1/p' Cargo.toml)
-cores=$(getconf _NPROCESSORS_ONLN)
+jobs=${FUZZ_JOBS:-$(getconf _NPROCESSORS_ONLN)}
 status=0
 while [ $# -gt 0 ]; do
     running=""
-    for _ in $(seq "$cores"); do
+    for _ in $(seq "$jobs"); do
         [ $# -gt 0 ] || break
         one "$1" &
         running="$running $!"

@@ -38,7 +38,8 @@ PACKAGES = {
     "datasets": ["documents"],
     "media": ["datasets", "hooks"],
     "robots": ["hooks"],
-    "config": ["datasets", "robots", "_tcps"],
+    "devices": ["media"],
+    "config": ["datasets", "robots", "devices", "_tcps"],
     "worlds": ["config", "hooks", "clocks", "_tcps"],
     "doctor": ["worlds"],
     "analysis": ["worlds"],
@@ -48,10 +49,11 @@ PACKAGES = {
     "sweep": ["tcpsbed", "report"],
     "reproduce": ["tcpsbed", "report", "control", "media"],
     "control": ["tcpsbed", "report"],
-    "qos": ["tcpsbed", "report"],
+    "qos": ["tcpsbed", "report", "control"],
     "proxy": ["analysis", "report"],
     "console": ["media"],
-    "cli": ["sweep", "reproduce", "control", "qos", "console", "proxy"],
+    "study": ["tcpsbed", "console"],
+    "cli": ["sweep", "reproduce", "control", "qos", "console", "proxy", "study"],
 }
 
 Arrows = dict[str, dict[str, str]]

@@ -7,6 +7,7 @@
 //! A new target is a function here, a line in [`TARGETS`], a file in `fuzz_targets` and a `[[bin]]`.
 
 mod after;
+mod board;
 mod rtp;
 mod script;
 mod streams;
@@ -18,6 +19,7 @@ mod wire;
 use tcps_net::{spec::NetworkSpec, Network};
 
 pub use after::{alphan, coarse_copy, irtp, merge_span, multipath, nack, smoothed_sctp, visual_haptic};
+pub use board::board;
 pub use rtp::{fec, rtcp, rtp};
 pub use streams::{kernel_tcp, quic, tcp};
 pub use sync::clocksync;
@@ -29,7 +31,8 @@ pub use wire::{bundle, clock, echo, header, ip, stream};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 27] = [
+pub const TARGETS: [(&str, Target); 28] = [
+    ("board", board),
     ("bundle", bundle),
     ("stream", stream),
     ("header", header),

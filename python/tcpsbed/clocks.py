@@ -1,7 +1,9 @@
-"""Worlds whose clock is simulated: what is not among them runs on the machine's clock."""
+"""Worlds by their clock: what is not simulated runs on the machine's."""
 
 from __future__ import annotations
 
 VIRTUAL, NS3_VIRTUAL = "virtual", "ns3-virtual"
 SIMULATED = (VIRTUAL, NS3_VIRTUAL)
-"""Names of these worlds; neither is a pair of hosting and network."""
+"""Worlds whose clock is simulated; neither is a pair of hosting and network."""
+REAL = "real"
+"""The world on the machine's clock whose hosting and network follow from the scenario."""

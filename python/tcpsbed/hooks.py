@@ -76,9 +76,10 @@ def load_robot(module: str, name: str, params: str) -> dict[str, Any]:
     code = find(module, name)
     if getattr(code, "own_process", False) and sys.argv[1:2] == ["node"]:
         robot = find(*_HOST)(module, name, given)
+        more = {"close": robot.close}
     else:
-        robot = make_robot(module, name, given)
-    return {"robot": robot, **_array("x"), **_array("y")}
+        robot, more = make_robot(module, name, given), {}
+    return {"robot": robot, **more, **_array("x"), **_array("y")}
 
 
 def make(module: str, name: str, params: dict[str, Any]) -> Any:

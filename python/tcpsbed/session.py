@@ -68,7 +68,7 @@ def run(
     scenario : Scenario, Path or str
         A loaded scenario, the path of its file, or its TOML text (anything with a line break).
     world : str
-        `virtual` or `real`.
+        A name that the registry of worlds knows.
     out : Path or str, optional
         The run folder; absent: a new one under `runs/`.
     set : sequence of str

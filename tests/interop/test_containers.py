@@ -85,6 +85,18 @@ def test_nodes_in_containers_talk_through_the_emulator(image, tmp_path, capsys):
     assert "tcpsbed-test" not in left
 
 
+@pytest.mark.slow
+@pytest.mark.needs("root", "tun", "containers", "ns3")
+def test_nodes_in_containers_talk_through_ns3(image, tmp_path, capsys):
+    told = tcpsbed.run(SCENARIO, world="containers+ns3", out=tmp_path / "run").summary
+    assert told["errors"] == []
+    flow = told["flows"]["kinematic"]
+    assert flow["delivered"] > 500 and flow["lost"] == 0
+    assert 10 < flow["delay_ms"]["p50"] < 13
+    assert any(node["name"] == "ns-3" for node in told["nodes"])
+    assert "namespaces" not in capsys.readouterr().err
+
+
 @pytest.mark.needs("root", "tun")
 def test_without_an_engine_plain_namespaces_are_said_to_be_used(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(containers, "engine", lambda: None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -158,6 +159,42 @@ def test_real_time_through_ns3_agrees_with_virtual_time(scenarios, tmp_path):
     settled(tmp_path, measure, judge)
 
 
+BOXED = """
+duration = "3 s"
+[components]
+ms-com = "left"
+ss-com = "right"
+[flows.kinematic]
+sample = "24 B"
+rate = "200 Hz"
+[links.l1]
+from = "left"
+to = "right"
+delay = "10 ms"
+"""
+
+
+@pytest.mark.realtime
+@pytest.mark.needs("root", "tun")
+@pytest.mark.parametrize("world", ["namespaces+ns3", "containers+ns3"])
+def test_devices_of_nodes_in_namespaces_are_joined_by_ns3(tmp_path, world, monkeypatch):
+    # Containers without an engine are namespaces; those of an engine are tested where there is an image.
+    monkeypatch.setattr("tcpsbed.worlds.containers.engine", lambda: None)
+
+    def measure(place):
+        told = tcpsbed.run(BOXED, world=world, out=place).summary
+        assert {row["stamps"] for row in told["emulator"]} == {"after the read"}, "by device, not by gate"
+        assert any(node["name"] == "ns-3" for node in told["nodes"])
+        return told
+
+    def judge(told):
+        flow = told["flows"]["kinematic"]
+        assert told["errors"] == [] and flow["lost"] == 0
+        assert flow["delivered"] > 500 and 10 < flow["delay_ms"]["p50"] < 12
+
+    settled(tmp_path, measure, judge)
+
+
 @pytest.mark.realtime
 def test_a_machine_that_cannot_keep_up_is_told_so(scenarios, tmp_path, monkeypatch):
     from tcpsbed.worlds import ns3
@@ -169,3 +206,15 @@ def test_a_machine_that_cannot_keep_up_is_told_so(scenarios, tmp_path, monkeypat
     assert any("behind the clock" in error for error in told["errors"]), told["errors"]
     sent = np.count_nonzero(tcpsbed.Run(tmp_path / "run").records["kind"] == 1)
     assert sent < 20_000, "it did not go on to its end"
+
+
+@pytest.mark.realtime
+def test_more_traffic_than_any_machine_simulates_in_real_time_ends_the_command(scenarios, tmp_path):
+    keys = ['duration="20 s"', 'traffic.cbr.rate="5 Gbit/s"', 'measure.pcapng="off"']
+    sets = [word for key in keys for word in ("--set", key)]
+    file, out = scenarios / "dumbbell-udp.toml", tmp_path / "run"
+    command = [sys.executable, "-m", "tcpsbed", "run", str(file), "--world", "ns3", "--out", str(out), *sets]
+    done = subprocess.run([*command, "--no-report"], capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0 and "Traceback" not in done.stderr
+    assert "behind the clock" in done.stderr and "in real time" in done.stderr, done.stderr
+    assert np.count_nonzero(tcpsbed.Run(out).records["kind"] == 1) < 20_000, "it did not go on to its end"

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+import numpy as np
 import pytest
 
+from tcpsbed.reproduce.packets import Delays, stop_and_wait
 from tcpsbed.reproduce.study import Row, Study
 from tcpsbed.reproduce.works import find
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "realtime"))
+from real_run import settled
 
 EXTREMES = {"up-max", "down-max", "trip-max"}
 """Largest values: the model's tails are lighter than those of the measurement."""
@@ -32,25 +40,57 @@ def test_delays_up_down_and_both_are_the_published_ones(rows: dict[str, Row]) ->
 # [PROTOCOLS 5]
 def test_what_is_not_within_are_extremes(study: Study) -> None:
     assert {row.key for row in study.rows if row.within is False} == EXTREMES
-    none = {row.key for row in study.rows if row.within is None and not row.key.startswith("ns3-")}
+    over_ns3 = ("ns3-", "clock-", "boxes-")
+    none = {row.key for row in study.rows if row.within is None and not row.key.startswith(over_ns3)}
     assert none == {"stream-mean"}
-    assert len(study.figures) == 8
+    assert {f"figure{number}" for number in range(5, 13)} <= {name.split("-")[0] for name, _ in study.figures}
 
 
 # [PROTOCOLS 5]
 @pytest.mark.needs("ns3")
 def test_the_lte_of_ns3_takes_as_long_on_the_air(rows: dict[str, Row]) -> None:
-    assert all(rows[f"ns3-{what}"].within for what in ("up", "down", "loss"))
+    assert all(rows[f"ns3-{what}"].within for what in ("up", "down", "loss", "trip"))
     # Streamed packets are granted with the ones before: no request, and less than half of the delay.
     assert (rows["ns3-stream"].ours or 0.0) < 0.5 * (rows["ns3-up"].ours or 0.0)
 
 
+# [PROTOCOLS 5]
+@pytest.mark.needs("ns3")
+def test_the_dependence_on_the_rate_is_drawn_and_what_takes_the_clock_is_left_out_visibly(
+    study: Study,
+) -> None:
+    assert "rates" in {name for name, _ in study.figures}
+    by_clock = [row for row in study.rows if row.key.startswith(("clock-", "boxes-"))]
+    assert len(by_clock) == 11
+    assert all(row.ours is None and ("clock" in row.reason or "needs" in row.reason) for row in by_clock)
+
+
+# [PROTOCOLS 5]
+@pytest.mark.slow
+@pytest.mark.realtime
+@pytest.mark.needs("ns3")
+def test_a_packet_on_the_clock_takes_as_long_as_in_ns3s_own_time(tmp_path: Path) -> None:
+    alone = Study("abdullah2023", None)
+
+    def measure(place: Path) -> Delays:
+        keys = ["flows.kinematic.stop='25 ms'", "duration='5 s'"]
+        return alone.run("lte-ns3", keys, stop_and_wait, world="ns3")
+
+    def judge(d: Delays) -> None:
+        assert d.lost == 0 and d.in_order and len(d.trip) > 150
+        assert np.median(d.trip) == pytest.approx(16.95, abs=1.5)
+        assert 0 < np.median(d.turn) < 0.3
+        assert d.trip == pytest.approx(d.up + d.turn + d.down)
+
+    settled(tmp_path, measure, judge)
+
+
 def test_without_ns3_its_rows_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tcpsbed.reproduce.abdullah2023 import over_ns3
+    from tcpsbed.reproduce.lte import over_ns3
     from tcpsbed.worlds import ns3_program
 
     monkeypatch.setattr(ns3_program, "MODULES", ("ns3-that-is-not-there",))
     alone = Study("abdullah2023", None)
     over_ns3(alone, 1000)
-    assert len(alone.rows) == 4
+    assert {row.key for row in alone.rows} >= {"ns3-up", "clock-trip", "boxes-trip"}
     assert all(row.within is None and "libns3-dev" in row.reason for row in alone.rows)

@@ -44,6 +44,13 @@ def test_surges_hold_up_pictures_more_than_forces(rows: dict[str, Row]) -> None:
     assert (rows["route-a-busy-high"].ours or 0.0) > (rows["double-high"].ours or 99.0)
 
 
+# [PROTOCOLS 7]
+def test_bursts_spread_the_times_between_frames_to_twice_the_least(rows: dict[str, Row]) -> None:
+    low, high = (rows[f"route-c-bursts-{end}"].ours or 0.0 for end in ("low", "high"))
+    assert rows["route-c-bursts-low"].within and rows["route-c-bursts-high"].within
+    assert high > 1.6 * low
+
+
 def test_what_is_not_within_is_known(study: Study) -> None:
     assert {row.key for row in study.rows if row.within is not True} == NOT_WITHIN
     assert study.out is not None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
-from tcpsbed.reproduce import bounds
+from tcpsbed.reproduce import bounds, contact
 from tcpsbed.reproduce.study import Row, Study
 from tcpsbed.reproduce.works import find
 
@@ -55,8 +56,35 @@ def test_reports_every_half_second_come_too_late(rows: dict[str, Row]) -> None:
     assert (rows["rtcp-peak"].ours or 0.0) > 90.0
 
 
+# [PROTOCOLS 1.7] [PROTOCOLS 3.3] [PROTOCOLS 3.4]
+def test_merging_keeps_more_of_a_force_than_adaptive_sampling(rows: dict[str, Row]) -> None:
+    assert (rows["snr-weber"].ours or 0.0) > 3.0, "a deadband of 12 % alone costs 18 dB"
+    assert "loses 0.0 %" in rows["visual-haptic"].reason, "a capacity that is known is kept"
+
+
+# [PROTOCOLS 3.5]
+def test_nafcah_violates_the_limit_and_dpm_does_not(rows: dict[str, Row]) -> None:
+    assert all(rows[key].within for key in ("nafcah", "nafcah-dpm", "nafcah-fixed"))
+
+
+def test_a_generated_contact_is_one() -> None:
+    time, force = contact.generated()[:, 0], contact.generated()[:, 1:]
+    assert len(time) == 25_000 and (force[:, 2] >= 0.0).all()
+    touched = force[:, 2] > 0.0
+    assert np.count_nonzero(np.diff(touched.astype(int)) == 1) >= contact.CONTACTS - 1
+    assert 0.4 < touched.mean() < 0.6 and 1.0 < force.max() < 5.0
+
+
+# [PROTOCOLS 2.12]
+def test_pottery_is_felt_and_seen_by_merging_only(rows: dict[str, Row]) -> None:
+    assert all(row.within for key, row in rows.items() if key.startswith("pottery-"))
+    assert (rows["pottery-no-merge-pictures"].ours or 0.0) > 30.0
+
+
 def test_what_is_not_within_is_known(study: Study) -> None:
-    assert {row.key for row in study.rows if row.within is False} == NOT_WITHIN
+    # Over one round of the recording of 25 s the hold-up is 0.3 dB behind; over four, in full, it is ahead.
+    known = NOT_WITHIN | ({"snr-holdup"} if contact.RECORDED.exists() else set())
+    assert {row.key for row in study.rows if row.within is False} == known
     assert {row.key for row in study.rows if row.within is None} == {"snr", "visual-haptic"}
 
 

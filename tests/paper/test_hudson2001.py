@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tcpsbed.reproduce import surface
+from tcpsbed.reproduce import relief, surface
 from tcpsbed.reproduce.study import Row, Study
 from tcpsbed.reproduce.works import find
 
@@ -41,6 +41,24 @@ def test_gaps_are_losses_and_drops_and_monitoring_ends_the_drops(rows: dict[str,
     assert rows["drop-ratio-150"].within and rows["drop-ratio-3600"].within
 
 
+# [PROTOCOLS 4.6]
+def test_beside_users_of_the_web_tcp_pays_with_latency_and_a_copy_saves_messages(
+    rows: dict[str, Row],
+) -> None:
+    keys = ("tcp", "web-latency", "web-jitter", "web-tcp-loss", "web-loss", "web-fec", "web-loss-98")
+    assert [key for key in keys if not rows[key].within] == []
+
+
+# [PROTOCOLS 4.5]
+def test_a_measured_surface_is_felt_like_the_generated_one(rows: dict[str, Row]) -> None:
+    if not relief.MAP.exists():
+        pytest.skip(f"needs {relief.MAP}")
+    assert rows["relief-delay"].within and rows["relief-jitter"].within
+    own = relief.Relief(np.array([np.linspace(0.0, 40.0, 41)] * 4), 50.0)
+    got, true = own.patched(0.0)
+    assert surface.rms(got, true) < 1e-9, "patches lose nothing of a slope"
+
+
 # [PROTOCOLS 4.5]
 def test_the_warped_plane_bears_delay_and_not_jitter(rows: dict[str, Row]) -> None:
     assert rows["warp-delay"].within and rows["warp-jitter"].within
@@ -51,5 +69,8 @@ def test_the_warped_plane_bears_delay_and_not_jitter(rows: dict[str, Row]) -> No
 
 def test_what_is_not_within_is_known(study: Study) -> None:
     assert {row.key for row in study.rows if row.within is False} == NOT_WITHIN
-    assert {row.key for row in study.rows if row.within is None} == {"tcp"}
-    assert {name for name, _ in study.figures} == {"table2", "errors", "surface"}
+    there = relief.MAP.exists()
+    missing = {row.key for row in study.rows if row.within is None}
+    assert missing == (set() if there else {"relief-delay", "relief-jitter"})
+    drawn = {name for name, _ in study.figures}
+    assert drawn == {"table2", "errors", "surface", "web"} | ({"relief"} if there else set())

@@ -75,4 +75,5 @@ def test_a_deadband_has_the_worst_signal_and_not_the_worst_task(rows: dict[str, 
 
 def test_nothing_is_judged_and_figures_are_drawn(study: Study) -> None:
     assert {row.verdict for row in study.rows} <= {"nothing published", "not reproducible"}
-    assert {name for name, _ in study.figures} == {"tcp", "sharing", "task"}
+    traced = {"lte"} if TRACES.exists() else set()
+    assert {name for name, _ in study.figures} == {"tcp", "sharing", "asymmetric", "task", *traced}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -18,10 +19,10 @@ import pytest
 from tcpsbed import config
 from tcpsbed.config.model.place import Host
 from tcpsbed.errors import ConfigError, WorldError
-from tcpsbed.worlds import registry
-from tcpsbed.worlds.agent import Agent, digest
+from tcpsbed.worlds import ns3_program, registry
+from tcpsbed.worlds.agent import PIECE, Agent, digest
 from tcpsbed.worlds.contract import Job
-from tcpsbed.worlds.link import PIECE, SILENT_S, Link, files_of
+from tcpsbed.worlds.link import SILENT_S, Link, files_of
 
 SSHD = Path("/usr/sbin/sshd")
 HOSTS = ("left", "right")
@@ -94,8 +95,8 @@ class Lab:
         (self.folder / "mine.py").write_text(HOOK)
         return self.folder / "s.toml"
 
-    def start(self, world: str, duration: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "tcpsbed", "run", str(self.file(duration)), "--world", world]
+    def start(self, world: str, duration: str, *more: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "tcpsbed", "run", str(self.file(duration)), "--world", world, *more]
         return subprocess.Popen(
             [*self.prefix, *command, "--out", str(self.folder / "run"), "--no-report"],
             cwd=self.folder,
@@ -199,6 +200,49 @@ def test_two_hosts_with_the_emulator_as_a_wide_area(lab):
     wait_until(lambda: all(words(pid) in (b"sshd", b"sleep", None) for pid in left))
 
 
+@pytest.mark.needs("root", "ssh", "ip", "nsenter")
+@pytest.mark.needs("ns3")
+@pytest.mark.interop
+def test_two_hosts_with_ns3_on_the_one_between(lab):
+    """Three computers: the nodes on two of them, ns-3 on the one in the middle."""
+    run = lab.start("hosts+ns3", "3 s", "--set", "links.wide.rate='10 Mbit/s'")
+    output, errors = run.communicate(timeout=ns3_program.COMPILE_S)
+    assert run.returncode == 0, errors + output
+    summary = lab.summary()
+    flow = summary["flows"]["kinematic"]
+    assert flow["delivered"] > 300 and flow["loss"] == 0
+    error_ms = 2 * max(host["clock_error_ns"] for host in summary["hosts"]) / 1e6
+    assert abs(flow["delay_ms"]["p50"] - 30) < 3 + error_ms
+    assert "ns-3" in [node["name"] for node in summary["nodes"]]
+    assert {row["path"] for row in summary["emulator"]} == {"left -> right", "right -> left"}
+    assert not summary["errors"]
+
+
+@pytest.mark.needs("root", "ssh", "ip", "nsenter")
+def test_captures_of_other_computers_come_along(lab):
+    run = lab.start("hosts", "2 s", "--set", "measure.pcapng='on'", "--set", "measure.records='packets'")
+    output, errors = run.communicate(timeout=120)
+    assert run.returncode == 0, errors + output
+    sent = sum(channel["sent_packets"] for channel in lab.summary()["channels"])
+    capture = (lab.folder / "run" / "packets.pcapng").read_bytes()
+    seen = blocks(capture)
+    assert seen[0] == 0x0A0D0D0A and seen.count(1) == len(HOSTS), "one header, an interface a node"
+    # Each datagram twice: where it was sent, and where it arrived.
+    assert 0.9 * 2 * sent <= seen.count(6) <= 2 * sent + 200
+    assert not list((lab.folder / "run").glob("node*"))
+
+
+def blocks(capture: bytes) -> list[int]:
+    """Types of the blocks of a pcapng file, which must be whole."""
+    found, at = [], 0
+    while at < len(capture):
+        kind, length = struct.unpack_from("<II", capture, at)
+        assert struct.unpack_from("<I", capture, at + length - 4)[0] == length
+        found.append(kind)
+        at += length
+    return found
+
+
 def words(pid: int) -> bytes | None:
     """The name of a program; None if it has ended."""
     try:
@@ -209,7 +253,7 @@ def words(pid: int) -> bytes | None:
 
 @pytest.mark.needs("root", "ssh", "ip", "nsenter")
 def test_a_host_that_dies_is_named_and_everything_until_then_is_kept(lab):
-    run = lab.start("hosts", "60 s")
+    run = lab.start("hosts", "60 s", "--set", "measure.pcapng='on'")
     part = lab.folder / "run" / "node1.0.ring.rows"
     wait_until(lambda: run.poll() is not None or (part.exists() and part.stat().st_size > 32 * 800))
     assert run.poll() is None, run.communicate()
@@ -227,6 +271,9 @@ def test_a_host_that_dies_is_named_and_everything_until_then_is_kept(lab):
     rows = (lab.folder / "run" / "records.bin").stat().st_size // 32
     assert rows > kept, "rows of the host that died and of the other"
     assert summary["flows"]["kinematic"]["delivered"] > 100
+    assert blocks((lab.folder / "run" / "packets.pcapng").read_bytes()).count(6) > 800, (
+        "of both hosts, until then"
+    )
     assert took_s < 30, "the others are not waited for until the end of the run"
 
 

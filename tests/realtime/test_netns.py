@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import pty
 import signal
 import socket
 import subprocess
@@ -182,3 +184,80 @@ def test_without_namespaces_the_message_says_what_is_missing():
     done = netns("--delay", "1 ms", "--", "true", prefix=drop)
     assert done.returncode == 2
     assert "needs root" in done.stderr and "Traceback" not in done.stderr
+
+
+ECHO = (
+    "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('10.77.0.2', 7100))\n"
+    "while True:\n d, a = s.recvfrom(100); s.sendto(d, a)"
+)
+PINGER = (
+    "import os, socket, sys, time\n"
+    "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(0.5)\n"
+    "end = time.monotonic() + float(sys.argv[1])\n"
+    "while time.monotonic() < end:\n"
+    " begun = time.monotonic(); s.sendto(b'hand', (os.environ['TCPSBED_FAR'], 7100))\n"
+    " try:\n  s.recv(100); print((time.monotonic() - begun) * 1e3, flush=True)\n"
+    " except TimeoutError: pass\n"
+    " time.sleep(0.02)"
+)
+
+
+def profile(file: Path, delay: str) -> Path:
+    """A profile, put in place whole."""
+    part = file.with_suffix(".part")
+    part.write_text(f'[links.path]\ndelay = "{delay}"\n')
+    part.replace(file)
+    return file
+
+
+@ROOT
+def test_the_profile_changes_while_the_command_runs_and_one_that_is_wrong_changes_nothing(tmp_path):
+    file, told = profile(tmp_path / "mine.toml", "5 ms"), tmp_path / "told.jsonl"
+    command = [*COMMAND, "--profile", str(file), "--json", str(told), "--far", f'{PYTHON} -c "{ECHO}"', "--"]
+    child = subprocess.Popen(
+        [*command, PYTHON, "-c", PINGER, "7"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+    def events(name: str) -> list[dict]:
+        lines = told.read_text().splitlines() if told.exists() else []
+        return [found for found in map(json.loads, lines) if found["event"] == name]
+
+    try:
+        until(lambda: any(row["delivered"] > 5 for now in events("now") for row in now["doors"]))
+        profile(file, "never")
+        until(lambda: any("error" in one for one in events("profile")))
+        profile(file, "60 ms")
+        output, errors = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    assert child.returncode == 0, errors
+    trips = [float(line) for line in output.split()]
+    early, late = trips[: len(trips) // 4], trips[-5:]
+    assert 10 <= sorted(early)[len(early) // 2] < 60 and sorted(late)[2] >= 120
+    assert [("error" in one) for one in events("profile")] == [True, False]
+    assert "the profile stays as it was" in errors and "read again" in errors
+    (end,) = events("end")
+    there = end["doors"][0]
+    assert there["way"] == "near -> far" and there["packets"] == there["delivered"]
+    recent = [row for now in events("now") for row in now["doors"] if row["rate_pps"] > 0]
+    assert {round(row["recent_delay_ns"]["p50"] / 1e6) // 10 for row in recent} >= {0, 6}
+
+
+@ROOT
+def test_the_live_table_stands_below_what_the_command_writes(tmp_path):
+    """On a terminal of its own."""
+    script = "import time; print('a line of the command', flush=True); time.sleep(1.5)"
+    leader, follower = pty.openpty()
+    command = [*COMMAND, "--delay", "5 ms", "--live", "--", PYTHON, "-c", script]
+    wide = os.environ | {"COLUMNS": "160"}
+    child = subprocess.Popen(command, stdout=follower, stderr=follower, stdin=subprocess.DEVNULL, env=wide)
+    os.close(follower)
+    shown = b""
+    with suppress(OSError):
+        while piece := os.read(leader, 65536):
+            shown += piece
+    os.close(leader)
+    assert child.wait(60) == 0
+    text = shown.decode("utf-8", "replace")
+    assert "a line of the command" in text and "packets/s" in text and "far -> near" in text, text
+    assert text.index("a line of the command") < text.rindex("packets/s")

@@ -313,6 +313,9 @@ def test_a_good_run_is_called_good_and_a_slow_one_is_not():
         "error_ns": spread,
         "set_loss": 0,
         "delivered_loss": 0,
+        "set_rate_bps": 1e6,
+        "delivered_rate_bps": 0.995e6,
+        "refused": 0,
     }
     outcome = {"doors": [row], "own": {}, "errors": []}
     assert verdict.broken(outcome, verdict.Margin()) == []
@@ -320,5 +323,11 @@ def test_a_good_run_is_called_good_and_a_slow_one_is_not():
     assert len(verdict.broken(late, verdict.Margin())) == 2
     lost = outcome | {"doors": [row | {"delivered_loss": 0.02}]}
     assert "lost 2.00%" in verdict.broken(lost, verdict.Margin())[0]
+    slow = outcome | {"doors": [row | {"delivered_rate_bps": 0.98e6}]}
+    assert "delivered 980.0 kbit/s, set 1.000 Mbit/s (margin 1%)" in verdict.broken(slow, verdict.Margin())[0]
+    short = outcome | {"doors": [row | {"set_rate_bps": None, "delivered_rate_bps": None}]}
+    assert verdict.broken(short, verdict.Margin()) == []
+    crowded = outcome | {"doors": [row | {"refused": 7}]}
+    assert "closed 7 connections at once" in verdict.broken(crowded, verdict.Margin())[0]
     dropped = outcome | {"own": {"socket_drops": 3}}
     assert "3 datagrams" in verdict.broken(dropped, verdict.Margin())[0]

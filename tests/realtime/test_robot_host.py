@@ -54,6 +54,7 @@ def test_the_host_steps_at_1_khz_whatever_its_node_does():
     told = robot.close()
     assert told["ticks"] > 300, "of some 2000: a busy machine misses some"
     assert told["late_ns"]["p50"] <= told["late_ns"]["p99"] <= told["late_ns"]["max"]
+    assert told["ticks"] + told["missed_ticks"] > 900, "what it left out is counted"
 
 
 def test_a_host_that_cannot_load_says_why():
@@ -107,11 +108,17 @@ def test_pick_and_place_in_the_real_world(scenarios, tmp_path):
     def measure(place: Path) -> Run:
         run = session.run(scenarios / "pick-and-place.toml", world="real", out=place, set=['duration="5 s"'])
         assert run.summary["errors"] == []
+        (robot,) = run.summary["robots"]
+        assert (robot["component"], robot["node"]) == ("tactile-teleoperator", "robot")
+        assert robot["late_ns"]["p50"] <= robot["late_ns"]["p99"] <= robot["late_ns"]["max"]
+        told = [text for text in run.summary["disturbances"] if text.startswith("robot ")]
+        assert bool(told) == bool(robot["missed_ticks"] or robot["late_ns"]["p99"] > 1_000_000)
         return run
 
     def judge(run: Run) -> None:
         assert run.flows["kinematic"]["delivered"] > 4000
         assert run.flows["haptic"]["sent"] > 4000
+        assert run.summary["robots"][0]["ticks"] > 4000
 
     settled(tmp_path, measure, judge)
 

@@ -49,3 +49,11 @@ def test_both_worlds_answer_the_step_alike_and_disturbed_runs_are_told(tmp_path:
     entry = json.loads(json.dumps(table.plain(table.entry("", real, Limits()))))
     assert entry["undisturbed"]["runs"] == RUNS - hit
     assert sum(bool(run["disturbed"]) for run in entry["runs"]) == hit
+
+
+@pytest.mark.needs("root", "tun")
+def test_the_step_is_answered_in_another_world() -> None:
+    """A network namespace a node: every run builds its world anew, and the loop closes through it."""
+    scenario = config.load(SCENARIO, ['duration="400 ms"'])
+    (found,) = experiment.run(scenario, runs=2, world="namespaces")
+    assert len(found.curves) == 2 and all(math.isfinite(r.rise_ms) for r in found.responses)

@@ -1,66 +1,28 @@
-"""The follower's supervisor on the machine's clock, in random schedules of outage and loss: 5, or 20 with FULL=1.
+"""The follower's supervisor on the machine's clock, in random schedules of failure: 5, or 20 with FULL=1.
 
 From the last good command to hold: the threshold plus at most one period, plus what the node itself reports as late. The
-follower never moves faster than its limit, whatever fails.
+follower never moves faster than its limit, whatever fails. In every other schedule the wall clock is put forward or back by
+seconds while the nodes run: a library before theirs answers for the kernel's clock and stamps.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import random
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import failing_schedules
 import pytest
 from real_run import summary
 
 import tcpsbed
-from tcpsbed.analysis import signals
 
 pytestmark = pytest.mark.realtime
 SCHEDULES = 20 if os.environ.get("FULL") else 5
-HOLD_MS, PERIOD_MS, SPEED = 30.0, 1.0, 2.0
-NORMAL, DEGRADED, HOLD, SAFE_STOP, RECOVERING = range(5)
-HEAD = """
-name = "failures"
-duration = "2.5 s"
-seed = {seed}
-[components]
-op = {{ kind = "tactile-operator", node = "ms" }}
-ms-com = "ms"
-ss-com = "ss"
-[flows.kinematic]
-source = {{ recording = "motion.csv", columns = ["x"], repeat = "loop" }}
-codec = "f64"
-[hooks.safety]
-kind = "predict"
-run = "supervisor"
-at = "ss-com"
-flow = "kinematic"
-period = "1 ms"
-params = {{ hold_ms = {hold}, stop_ms = 200, recover_ms = 20, speed = {speed}, tell = true, loss = 0.9 }}
-[links.line]
-from = "ms"
-to = "ss"
-delay = "2 ms"
-loss = {loss}
-[measure]
-signals = ["ss-com.entry", "ss-com.exit"]
-"""
-
-
-def schedule(seed: int) -> str:
-    """A scenario with a random loss and two random outages, the second of a component that is restarted."""
-    draw = random.Random(seed)
-    text = HEAD.format(seed=seed, hold=HOLD_MS, speed=SPEED, loss=round(draw.uniform(0, 0.4), 2))
-    at, length = draw.uniform(0.4, 0.7), draw.uniform(0.02, 0.35)
-    text += f'[[events]]\nat = "{at:.3f} s"\nlink = "line"\nup = false\n'
-    text += f'[[events]]\nat = "{at + length:.3f} s"\nlink = "line"\nup = true\n'
-    at, length = draw.uniform(1.2, 1.5), draw.uniform(0.04, 0.3)
-    text += f'[[events]]\nat = "{at:.3f} s"\ncomponent = "ms-com"\nalive = false\n'
-    return text + f'[[events]]\nat = "{at + length:.3f} s"\ncomponent = "ms-com"\nalive = true\n'
+WALL_CLOCK = Path(__file__).parent / "wall_clock.c"
 
 
 def lateness_ms(found: dict[str, Any]) -> float:
@@ -70,39 +32,38 @@ def lateness_ms(found: dict[str, Any]) -> float:
     return max(gaps)
 
 
-def judged(folder: Path) -> tuple[float, int]:
-    """The worst time by which hold came too late, in ms, and how often it came; asserts the limit of speed."""
-    came = signals.read(folder, "ss-com.entry", "kinematic")
-    out = signals.read(folder, "ss-com.exit", "kinematic")
-    t_ms, where, state = out.t_ns / 1e6, out.values[:, 0], out.values[:, 1]
-    assert np.isfinite(where).all()
-    steps = np.abs(np.diff(where))
-    assert steps.max() <= SPEED * PERIOD_MS * 1e-3 + 1e-12, "never farther than in one period"
-    worst, holds = -np.inf, 0
-    for n in np.flatnonzero((state[1:] == HOLD) & (state[:-1] != HOLD)) + 1:
-        newest = came.t_ns[came.t_ns / 1e6 <= t_ms[n]][-1] / 1e6
-        worst, holds = max(worst, t_ms[n] - newest - HOLD_MS - PERIOD_MS), holds + 1
-    aged = t_ms - came.t_ns[np.searchsorted(came.t_ns, out.t_ns, side="right") - 1] / 1e6
-    following = np.isin(state, (NORMAL, DEGRADED, RECOVERING))
-    return max(worst, float((aged[following]).max()) - HOLD_MS - PERIOD_MS), holds
+@pytest.fixture(scope="module")
+def wall_clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library that puts the wall clock of a process forward or back."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler: the wall clock cannot be put forward or back")
+    library = tmp_path_factory.mktemp("clock") / "wall_clock.so"
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", library, WALL_CLOCK, "-ldl"], check=True)
+    return library
 
 
-def test_random_schedules_of_failure(tmp_path: Path) -> None:
-    t = np.arange(0, 1, 1e-3)
-    motion = "\n".join(["time,x", *(f"{s:.3f},{0.05 * np.sin(2 * np.pi * s):.6f}" for s in t)])
-    (tmp_path / "motion.csv").write_text(motion)
-    holds, late = 0, []
+def test_random_schedules_of_failure(
+    tmp_path: Path, wall_clock: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holds, late, stepped = 0, [], 0
     for seed in range(SCHEDULES):
-        (tmp_path / f"{seed}.toml").write_text(schedule(seed))
-        folder = tmp_path / str(seed)
-        tcpsbed.run(tmp_path / f"{seed}.toml", world="real", out=folder)
+        file, folder = failing_schedules.schedule(tmp_path, seed), tmp_path / str(seed)
+        with monkeypatch.context() as around:
+            if seed % 2:
+                around.setenv("LD_PRELOAD", str(wall_clock))
+                around.setenv("WALL_CLOCK_STEP", f"{3 if seed % 4 == 1 else -3} 0.8")
+            tcpsbed.run(file, world="real", out=folder)
         found = summary(folder)
-        beyond, count = judged(folder)
+        beyond, count = failing_schedules.judged(folder)
         assert beyond <= lateness_ms(found), (seed, beyond, found["disturbances"])
         [watched] = found["states"]
         changes = [(c["from"], c["to"]) for c in watched["changes"]]
         assert watched["component"] == "ss-com" and watched["count"] == len(changes)
         assert sum(to == "hold" for _, to in changes) == count, "every change is a row of the record"
-        holds, late = holds + count, [*late, beyond]
+        steps = sum(node["clock_steps"] for node in found["nodes"])
+        assert (steps > 0) == bool(seed % 2), "the step is told where there was one"
+        holds, late, stepped = holds + count, [*late, beyond], stepped + bool(steps)
     assert holds >= SCHEDULES, "most outages are longer than the threshold"
-    print(json.dumps({"holds": holds, "latest beyond the bound, ms": max(late)}))
+    told = {"holds": holds, "clock steps": stepped, "latest beyond the bound, ms": max(late)}
+    print(json.dumps(told))

@@ -29,6 +29,11 @@ REFUSED = {
         ["map", "{step}", "--loop", "left"],
         '--loop: found "left"; allowed: tactile-teleoperator',
     ),
+    "a step that the controller cannot follow": (
+        ["tune", "--rtt", "10 ms", "--c", "2,20"],
+        '--c: found "2,20"; allowed: numbers of 1.01 to 8',
+    ),
+    "a step that is no number": (["tune", "--rtt", "10 ms", "--c", "two"], '--c: found "two"'),
     "a cap below the floor": (
         ["latency", "{step}", "--floor", "50", "--cap", "20"],
         "--cap: found 20, below the floor of 50; allowed: 50 or more",

@@ -145,3 +145,22 @@ def test_offsets_part_delay_from_error():
     same = offsets(signal, signal, 1.0)
     assert (same.time_ms, same.value) == (0, 0)
     assert math.isnan(offsets([], [], 1.0).value)
+
+
+def test_every_step_rises_alike_and_the_largest_shows_the_network_most():
+    """[PROTOCOLS 6.2] Gains in proportion to c answer the same in percent of the step; h itself grows by 1 - 1/c of that."""
+    network, limits = tuning.Network(10.0), Limits(overshoot=20.0, undershoot=20.0)
+    for kp, ki in ((0.1, 0.05), (0.05, 0.0325)):
+        means = [
+            (found["rise_ms"]["mean"], found["overshoot"]["mean"])
+            for c in (1.5, 2.0, 4.0, tuning.MOST_C)
+            for found in Bench(Step(c, 22), 40, 682, 1, limits).run([network.cell(kp * c, ki * c)])
+        ]
+        assert all(one == pytest.approx(means[0], rel=1e-6, abs=1e-6) for one in means), means
+    found = [
+        tuning.tune(network, goal="sensitivity", limits=limits, c=c, runs=20) for c in (1.5, tuning.MOST_C)
+    ]
+    small, large = (one for one in found if one is not None)
+    assert large.growth > 1.5 * small.growth and large.per_ms == pytest.approx(small.per_ms, rel=0.1)
+    assert tuning.best([small, large], "sensitivity") is large
+    assert tuning.best([], "rise") is None

@@ -16,6 +16,7 @@ NODE = {
     "late_ns": {"p99": 1.4 * MS},
     "interpreter_wait_ns": {"p99": 2 * MS},
 }
+ROBOT = {"component": "tactile-teleoperator", "missed_ticks": 12, "late_ns": {"p99": 1.4 * MS}}
 GAP = {"name": "home", "gaps": 3, "first_gaps": [{"t_s": 7.2, "length_ns": MS}], "longest_gap_ns": 2 * MS}
 STAGE = {
     "name": "predict",
@@ -31,7 +32,13 @@ def sentences():
     info = {"world": "real", "flows": {"kinematic": {"period_s": 1e-3}}}
     rates = {"set_rate_bps": 500e3, "delivered_rate_bps": 480e3}
     emulator = [{"path": "home -> edge", "error_ns": {"p50": 0.08 * MS, "p99": MS}} | rates]
-    result = {"interrupted": True, "nodes": [NODE], "emulator": emulator, "stages": [STAGE]}
+    result = {
+        "interrupted": True,
+        "nodes": [NODE],
+        "robots": [ROBOT],
+        "emulator": emulator,
+        "stages": [STAGE],
+    }
     analysis = {"end_ns": 3_200 * MS, "nodes": [GAP], "clocks": [], "flows": []}
     analysis |= dict.fromkeys(("torn_bytes", "strange_rows", "unordered_rows"), 0)
     return [bare(text) for text in disturbances.disturbances(info, result, analysis)]
@@ -48,7 +55,7 @@ def test_sentences_are_those_of_the_analysis():
     found = sentences()
     for text in shown:
         assert any(bare(text) <= sentence for sentence in found), text
-    assert len(shown) == 11
+    assert len(shown) == 13
 
 
 def test_margins_are_those_of_the_analysis():

@@ -311,6 +311,18 @@ def test_opus_gives_the_tone_back(span_ms):
     assert len(whole) == pytest.approx(48_000, rel=0.05)
 
 
+@pytest.mark.parametrize("hz", [8_000, 16_000, 24_000])
+def test_opus_gives_back_the_rate_that_it_was_given(hz):
+    pytest.importorskip("av")
+    there, back = (sound.open_sound_codec("opus", hz, 2, hz // 50, 64_000) for _ in range(2))
+    tone = sound.open_microphone("test", hz, 2, hz // 50)
+    heard = [back.decode(np.frombuffer(there.encode(tone.frame(0, i)), np.uint8)) for i in range(50)]
+    whole = np.concatenate([part for part in heard if part is not None])
+    spectrum = np.abs(np.fft.rfft(whole[:, 1] * np.hanning(len(whole))))
+    assert np.argmax(spectrum) * hz / len(whole) == pytest.approx(sound.TONE_HZ, abs=2.0)
+    assert whole.shape[1] == 2 and len(whole) == pytest.approx(hz, rel=0.05)
+
+
 def test_opus_takes_its_own_frames_only():
     pytest.importorskip("av")
     with pytest.raises(HookError, match="found frames of 7 ms"):

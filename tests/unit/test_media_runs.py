@@ -99,7 +99,7 @@ def test_the_same_seed_gives_the_same_rows(run, tmp_path):
 def test_the_report_shows_pictures(run):
     folder = open_folder(run.folder)
     assert "glass to glass" in html.render(folder)
-    assert "glass to glass mean ms" in text.overview(folder)
+    assert "age mean ms" in text.overview(folder)
 
 
 def test_a_stage_that_cannot_keep_up_drops_pictures_and_the_rest_goes_on(tmp_path):
@@ -154,6 +154,18 @@ def test_an_encoder_follows_what_force_leaves_of_the_line(tmp_path):
     assert blind["flows"]["video"]["lost"] > 0, "more than the line carries: frames are dropped whole"
     for summary in (found, blind):
         assert summary["flows"]["haptic"]["delay_ms"]["max"] < 16.0, "the picture yields"
+
+
+def test_where_pictures_cannot_get_smaller_there_are_fewer(tmp_path):
+    """Of 0.75 Mbit/s force leaves little; the smallest JPEG of this size 25 times a second would be more."""
+    pytest.importorskip("simplejpeg")
+    narrow = ['channels.all.transport.capacity="0.75 Mbit/s"', 'links.line.rate="0.75 Mbit/s"']
+    found = tcpsbed.run(FOLLOWED, out=tmp_path, set=narrow).summary
+    video, flow = found["media"]["video"], found["flows"]["video"]
+    assert 2.0 < video["shown_per_s"] < 20.0
+    assert video["coded_bps"] < 1.05 * (0.75e6 - 632e3)
+    assert flow["lost"] == 0 and flow["suppressed"] + flow["delivered"] == pytest.approx(flow["sent"], abs=3)
+    assert found["flows"]["haptic"]["delay_ms"]["max"] < 20.0, "the picture yields"
 
 
 def test_pictures_answer_echo_commands_at_every_stage(run, tmp_path):

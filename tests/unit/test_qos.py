@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import tcpsbed
 from tcpsbed.cli.app import app
 from tcpsbed.errors import DataError
-from tcpsbed.qos import check, profile
+from tcpsbed.qos import check, profile, response
 
 
 def flow(delay: float, jitter: float = 1.0, loss: float = 0.0) -> dict:
@@ -67,6 +67,9 @@ def test_flows_of_every_session_are_checked_and_a_number_that_is_absent_fails():
         ("[flows.haptic]\nloss = {}", "no limit"),
         ("[[between]]\nearly = 'a'\nmost = 1", "between.0.late"),
         ("[flows", "TOML"),
+        ("[step]\nruns = 0", "step.runs: found 0"),
+        ("[step]\nruns = 3", "step: found no limit"),
+        ("[step]\n'rise_ms.max' = { most = 9 }", "step: found limits .* scenario"),
         ("between = 5", "between: found 5"),
         ("set = 'a=1'\n[flows.haptic]\nloss = { most = 1 }", "set: found 'a=1'"),
     ],
@@ -77,7 +80,7 @@ def test_what_is_no_profile_is_refused_with_its_place(text, wanted):
 
 
 def test_names_flows_and_numbers_that_are_not_there_are_refused():
-    with pytest.raises(DataError, match="allowed: 3gpp-tactile"):
+    with pytest.raises(DataError, match="allowed: 3gpp-multimodal"):
         profile.load("nothing")
     with pytest.raises(DataError, match="profile lip-sync"):
         passed("lip-sync", haptic=flow(1))
@@ -119,3 +122,66 @@ def test_pytest_runs_a_scenario_as_a_test(scenarios, tmp_path: Path):
     assert done.returncode == 1, done.stdout + done.stderr
     assert "1 failed, 1 passed" in done.stdout
     assert "delay_ms.min is 7, allowed at least 8" in done.stdout
+
+
+def test_pytest_tests_delay_loss_age_and_the_step_response(scenarios, tmp_path: Path):
+    """A limit on delay, on loss, on age, and on the overshoot over several runs; what is broken says by which number."""
+    (tmp_path / "test_loop.toml").write_text(
+        f'scenario = "{scenarios / "step.toml"}"\n'
+        '[flows.haptic]\n"delay_ms.max" = { most = 10 }\n"loss" = { most = 0 }\n"age_ms.max" = { most = 9 }\n'
+        '[step]\nruns = 3\n"overshoot.mean" = { most = 20 }\n"rise_ms.max" = { most = 1 }\n"colour.mean" = { most = 1 }\n'
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=100,
+    )
+    assert done.returncode == 1 and "2 failed, 4 passed" in done.stdout, done.stdout + done.stderr
+    assert "rise_ms.max is" in done.stdout and "allowed at most 1" in done.stdout
+    assert 'found "colour.mean"' in done.stdout and "overshoot" in done.stdout
+
+
+def test_a_response_that_never_rises_keeps_no_limit():
+    loop = {"overshoot": {"n": 2, "mean": 1.0}, "rise_ms": {"n": 1, "mean": 5.0, "max": None}}
+    within = profile.Rule("step", "rise_ms.mean", -math.inf, 10)
+    [verdict] = response.verdicts({"robot": loop}, within, runs=2)
+    assert not verdict.passed
+    [verdict] = response.verdicts({"robot": loop}, within, runs=1)
+    assert verdict.passed
+
+
+def test_a_test_of_step_responses_alone_is_no_profile_of_a_run(scenarios):
+    text = f'scenario = "{scenarios / "step.toml"}"\n[step]\n"overshoot.mean" = {{ most = 20 }}\n'
+    with pytest.raises(DataError, match="pytest"):
+        check.check({"flows": {}}, profile.read(text, Path("test_step.toml")))
+
+
+@pytest.mark.parametrize(
+    ("force", "sound", "picture", "fine"),
+    [
+        (20, 70, 35, [True, True, True]),
+        (20, 71, 30, [False, True, True]),
+        (46, 20, 20, [False, True, True]),
+        (20, 20, 36, [True, False, True]),
+        (71, 50, 20, [True, False, True]),
+        (20, 30, 76, [True, False, False]),
+    ],
+)
+def test_force_sound_and_picture_belong_together(force, sound, picture, fine):
+    """[PROTOCOLS 11.5] [PROTOCOLS 11.6] Sound up to 50 ms after force or 25 before, picture up to 15 after or 50 before."""
+    assert passed("inter-media", haptic=flow(force), audio=flow(sound), video=flow(picture)) == fine
+
+
+def test_slices_and_service_rows_have_a_budget_and_an_error_rate():
+    """[PROTOCOLS 11.6] 5QI 82 and 87, TS 22.261 and TR 22.847: at their limits, and beyond."""
+    at = {
+        "slice-automation": (10, 0.0001),
+        "slice-interactive": (5, 0.001),
+        "3gpp-multimodal": (5, 0.001),
+        "3gpp-remote-robot": (100, 0.0001),
+    }
+    for name, (budget_ms, loss) in at.items():
+        assert passed(name, haptic=flow(budget_ms, loss=loss)) == [True, True], name
+        assert passed(name, haptic=flow(1.01 * budget_ms, loss=1.01 * loss)) == [False, False], name

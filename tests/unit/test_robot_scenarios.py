@@ -10,7 +10,7 @@ import pytest
 
 from tcpsbed import session
 from tcpsbed.analysis import Run, signals
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import ConfigError, HookError
 from tcpsbed.robots.camera import RobotCamera
 from tcpsbed.robots.microscope import ROW
 from tcpsbed.robots.pottery import Pottery
@@ -26,9 +26,9 @@ def ran(scenarios: Path, out: Path, name: str, *settings: str) -> Run:
     return run
 
 
-def sensed(run: Run) -> tuple[np.ndarray, np.ndarray]:
+def sensed(run: Run, point: str = SENSE) -> tuple[np.ndarray, np.ndarray]:
     """Moments (s) and what the robot senses."""
-    found = signals.read(run.folder, SENSE)
+    found = signals.read(run.folder, point)
     return found.t_s, found.values
 
 
@@ -187,3 +187,26 @@ def test_the_camera_shows_the_newest_state_also_of_a_robot_made_again(tmp_path):
     assert (camera.frame(0, 2) == again.render("left", 150, 100)).all()
     assert (pictures[0] != pictures[1]).any()
     camera.source.close()
+
+
+def test_the_telerobot_carries_and_shows_what_it_does(scenarios, tmp_path, simulator):
+    pytest.importorskip("simplejpeg")
+    state = tmp_path / "state"
+    sets = [
+        'duration="9 s"',
+        f'components.tactile-teleoperator.robot.params.publish="{state}"',
+        f'flows.video.picture.params.state="{state}"',
+        'flows.video.rate="5 Hz"',
+    ]
+    try:
+        run = ran(scenarios, tmp_path / "out", "telerobot", *sets)
+    except HookError as error:
+        if "no picture can be drawn" not in str(error):
+            raise
+        pytest.skip(str(error))
+    t, sense = sensed(run, f"touch/{SENSE}")
+    assert sense[(t > 5.5) & (t < 6.5), 11].min() > 0.05, "in the air"
+    eyes, ears = run.summary["media"]["sight/video"], run.summary["media"]["sight/audio"]
+    assert eyes["shown"] > 35 and eyes["unread"] == 0
+    assert ears["mouth_to_ear_ms"]["n"] >= 7
+    assert run.flows["touch/kinematic"]["lost"] == 0

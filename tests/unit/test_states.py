@@ -145,3 +145,26 @@ def test_a_stage_that_answers_on_arrival_only_fills_gaps(outage: Path, tmp_path:
     with pytest.raises(ConfigError, match=r"safety\.answers"):
         outage.write_text(outage.read_text().replace('period = "1 ms"\n', ""))
         config.check(config.load(outage))
+
+
+def test_of_samples_that_overtake_each_other_the_newest_is_used(outage: Path, tmp_path: Path) -> None:
+    """[PROTOCOLS 6.3] At each tick of a periodic stage: the largest number of those that have come since the one before."""
+    text = outage.read_text()
+    begin, end = text.index("run = "), text.index("[links.line]")
+    hold = 'run = "zoh"\nat = "ss-ei"\nflow = "kinematic"\nperiod = "20 ms"\n'
+    outage.write_text(text[:begin] + hold + text[end:])
+    jitter = 'links.line.jitter={ kind = "exponential", mean = "5 ms", reorder = true }'
+    run = tcpsbed.run(outage, out=tmp_path / "out", set=[jitter])
+    rows = open_records(run.folder / "records.bin")
+    names = [
+        component["name"] for component in json.loads((run.folder / "plan.json").read_text())["components"]
+    ]
+    here = names.index("ss-ei")
+    came = rows[(rows["kind"] == 1 + KINDS.index("enter")) & (rows["point"] == 2 * here)]
+    made = rows[(rows["kind"] == 1 + KINDS.index("renumbered")) & (rows["detail"] == 1)]
+    overtaken = 0
+    for n in range(1, len(made)):
+        since = (came["time"] > made["time"][n] - 20_000_000) & (came["time"] <= made["time"][n])
+        assert made["value"][n] == came["index"][since].max(), n
+        overtaken += int(came["index"][since][-1] < came["index"][since].max())
+    assert overtaken > 10, "the last to come is often not the newest"

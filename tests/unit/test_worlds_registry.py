@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -92,3 +94,63 @@ def test_links_that_nothing_emulates_are_named_in_the_summary(tmp_path: Path):
     assert [text for text in summary["ignored"] if text.startswith("link l1.")]
     assert summary["emulator"] == []
     assert summary["world"] == "process+none"
+
+
+@pytest.mark.parametrize("command", [["sweep", "--over", "seed=1,2"], ["latency"], ["step"], ["run"]])
+@pytest.mark.parametrize(
+    ("world", "words"), [("namespace", "did you mean"), ("mininet+none", "take mininet")]
+)
+def test_every_command_refuses_a_world_that_cannot_be(
+    tmp_path: Path, command: list[str], world: str, words: str
+):
+    from typer.testing import CliRunner
+
+    from tcpsbed.cli.app import app
+
+    (tmp_path / "s.toml").write_text(TEXT + LINK)
+    name, *more = command
+    done = CliRunner().invoke(app, [name, str(tmp_path / "s.toml"), *more, "--world", world])
+    assert done.exit_code == 2 and words in done.stderr, done.output
+
+
+@pytest.mark.parametrize("world", ["mininet", "ns3-virtual", "hosts+ns3"])
+def test_a_world_that_is_not_ready_is_refused_before_anything_runs(monkeypatch, world: str):
+    from tcpsbed.worlds import hosts, mininet, ns3
+
+    for part in (hosts.Hosts, mininet.Hosts, ns3.Ns3):
+        monkeypatch.setattr(part, "missing", classmethod(lambda cls: "a thing: apt-get install thing"))
+    with pytest.raises(
+        WorldError, match=rf"world {re.escape(world)} is not ready here.*apt-get install thing"
+    ):
+        registry.require(world)
+
+
+def test_what_stands_between_hosts_needs_nothing_here(monkeypatch):
+    from tcpsbed.worlds import hosts, ns3
+
+    monkeypatch.setattr(hosts.Hosts, "missing", classmethod(lambda cls: None))
+    monkeypatch.setattr(ns3.Ns3, "missing", classmethod(lambda cls: "ns-3"))
+    registry.require("hosts+ns3")
+    with pytest.raises(WorldError, match="needs ns-3"):
+        registry.require("process+ns3")
+
+
+def test_a_sweep_runs_in_any_world(tmp_path: Path):
+    (tmp_path / "s.toml").write_text(TEXT + LINK)
+    command = [
+        sys.executable,
+        "-m",
+        "tcpsbed",
+        "sweep",
+        "s.toml",
+        "--over",
+        "flows.haptic.rate=100 Hz,200 Hz",
+    ]
+    command += ["--seeds", "1", "--world", "process+none", "--out", "there", "--quiet"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    cells = [
+        json.loads(file.read_text())["summary"] for file in (tmp_path / "there" / "cells").glob("*.json")
+    ]
+    assert [cell["world"] for cell in cells] == ["process+none"] * 2
+    assert sorted(cell["flows"]["haptic"]["sent"] for cell in cells) == [20, 40]

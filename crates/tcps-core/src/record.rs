@@ -108,11 +108,13 @@ pub enum DropReason {
     Overload = 9,
     /// A link had changed a bit, and the receiver's checksum found it.
     Corrupt = 10,
+    /// The serial line to a board, or the board itself, lost it.
+    Line = 11,
 }
 
 impl DropReason {
     /// All reasons in the order of their numbers.
-    pub const ALL: [DropReason; 10] = [
+    pub const ALL: [DropReason; 11] = [
         DropReason::Full,
         DropReason::Managed,
         DropReason::Loss,
@@ -123,6 +125,7 @@ impl DropReason {
         DropReason::Hook,
         DropReason::Overload,
         DropReason::Corrupt,
+        DropReason::Line,
     ];
 
     /// What reports call it.
@@ -138,6 +141,7 @@ impl DropReason {
             DropReason::Hook => "hook",
             DropReason::Overload => "overload",
             DropReason::Corrupt => "corrupt",
+            DropReason::Line => "line",
         }
     }
 }

@@ -17,7 +17,7 @@ use std::{
 use tcps_core::{
     endpoint::Endpoint,
     hook::{Hook, HookIn, HookOut, Verdict},
-    robot::Robot,
+    robot::{Pace, Robot},
     time::Time,
 };
 use tcps_run::{
@@ -276,6 +276,8 @@ struct PythonRobot {
     command: Array,
     sense: Array,
     failure: Option<String>,
+    /// Ends the process of a robot that has one, and tells how that kept its time.
+    close: Option<Py<PyAny>>,
 }
 
 fn load_robot(py: Python<'_>, code: &CodePlan) -> PyResult<Box<dyn Robot>> {
@@ -283,7 +285,21 @@ fn load_robot(py: Python<'_>, code: &CodePlan) -> PyResult<Box<dyn Robot>> {
     let object: Py<PyAny> = item(&d, "robot")?;
     let step = object.getattr(py, intern!(py, "step"))?;
     let (command, sense) = (Array::new(&d, "x", false)?, Array::new(&d, "y", false)?);
-    Ok(Box::new(PythonRobot { object, step, command, sense, failure: None }))
+    let close = d.get_item("close")?.map(Bound::unbind);
+    Ok(Box::new(PythonRobot { object, step, command, sense, failure: None, close }))
+}
+
+/// What the process of a robot said at its end, if it said it.
+fn pace(told: &Bound<'_, PyDict>) -> PyResult<Pace> {
+    let late = item::<Bound<'_, PyDict>>(told, "late_ns")?;
+    Ok(Pace {
+        ticks: item(told, "ticks")?,
+        missed_ticks: item(told, "missed_ticks")?,
+        gaps_over_1ms: item(told, "gaps_over_1ms")?,
+        p50_ns: item(&late, "p50")?,
+        p99_ns: item(&late, "p99")?,
+        max_ns: item(&late, "max")?,
+    })
 }
 
 impl Robot for PythonRobot {
@@ -327,6 +343,14 @@ impl Robot for PythonRobot {
 
     fn failure(&self) -> Option<String> {
         self.failure.clone()
+    }
+
+    fn pace(&mut self) -> Option<Pace> {
+        let close = self.close.take()?;
+        Python::attach(|py| {
+            let told = close.bind(py).call0().ok()?;
+            pace(told.cast::<PyDict>().ok()?).ok()
+        })
     }
 }
 

@@ -38,10 +38,49 @@ pub trait Outside {
     fn delegate(&mut self, _worker: u16, task: Task) -> Result<(), Task> {
         Err(task)
     }
+    /// Hands a sample to the line of a board of the node: whether it was taken. The board's answer comes back through
+    /// `Node::hear`. A world without lines says nothing, and the node models line and board.
+    fn board(&mut self, _now: Time, _board: usize, _ride: &Ride<'_>) -> Option<bool> {
+        None
+    }
     /// The time now; in virtual time it does not move while a node works.
     fn now(&self, now: Time) -> Time {
         now
     }
+}
+
+/// A sample for a board.
+#[derive(Debug)]
+pub struct Ride<'a> {
+    /// The number under which it is parked.
+    pub job: u32,
+    /// The board's channel.
+    pub channel: u8,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+}
+
+/// What comes of a board.
+#[derive(Debug, PartialEq)]
+pub enum News {
+    /// A sample is through.
+    Answered {
+        /// The number under which it is parked.
+        job: u32,
+        /// When it entered the board, in run time.
+        entry_ns: Time,
+        /// When it left it.
+        exit_ns: Time,
+        /// Its bytes, as the board gives them out.
+        bytes: Vec<u8>,
+    },
+    /// Line or board have lost a sample.
+    Lost {
+        /// The number under which it is parked.
+        job: u32,
+    },
+    /// The watchdog has gone to the safe output: these values, 4 bytes each.
+    Safe(Vec<u8>),
 }
 
 /// A sample for the worker of a stage.

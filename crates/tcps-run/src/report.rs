@@ -6,7 +6,7 @@ use crate::{
 };
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
-use tcps_core::{record::DropReason, time::Time};
+use tcps_core::{record::DropReason, robot::Pace, time::Time};
 use tcps_net::{LinkStats, Network, TrafficStats};
 
 /// The result of a run.
@@ -32,10 +32,14 @@ pub struct Report {
     pub stages: Vec<Stage>,
     /// Nodes.
     pub nodes: Vec<NodeSelf>,
+    /// Robots with a loop of their own.
+    pub robots: Vec<RobotSelf>,
     /// What the emulator did, set against delivered.
     pub emulator: Vec<Emulated>,
     /// Clock estimates.
     pub clocks: Vec<Clock>,
+    /// Boards and their lines.
+    pub boards: Vec<Board>,
     /// What failed, in words.
     pub errors: Vec<String>,
 }
@@ -99,6 +103,63 @@ pub struct Connections {
     pub longest_stall_ns: Time,
     /// Connections that others than the peer asked for.
     pub strangers: u64,
+}
+
+/// A board and its line.
+#[derive(Debug, Clone, Serialize)]
+pub struct Board {
+    component: String,
+    #[serde(flatten)]
+    line: BoardLine,
+}
+
+/// What was counted on the line of a board; what only a real line can tell is 0 of a modelled one.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct BoardLine {
+    /// Samples that the line has taken.
+    pub sent: u64,
+    /// Samples that the board has given back.
+    pub answered: u64,
+    /// Samples that the line or the board has lost.
+    pub lost: u64,
+    /// Times that its watchdog went to the safe output.
+    pub safe: u64,
+    /// What came from the board and was no frame, or not one for us.
+    pub damaged: Damage,
+    /// The same of what came to the board, as it told at the end; absent if it did not.
+    pub damaged_there: Option<Damage>,
+    /// Values that were no numbers, as the board told.
+    pub refused_values: Option<u32>,
+    /// How wrong its stamps can be.
+    pub clock_bound_ns: Option<Time>,
+    /// Why and when it went away.
+    pub gone: Option<Gone>,
+}
+
+/// What a reader of frames counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    /// Frames whose checksum was wrong.
+    pub no_crc: u32,
+    /// Torn frames.
+    pub no_cobs: u32,
+    /// Stretches that are longer than any frame.
+    pub too_long: u32,
+    /// Whole frames that mean nothing here.
+    pub unknown: u32,
+    /// Frames that were numbered and never came.
+    pub missing: u32,
+    /// Bytes for which there was no room.
+    pub overflown: u32,
+}
+
+/// A board that went away.
+#[derive(Debug, Clone, Serialize)]
+pub struct Gone {
+    /// When, seconds of run time.
+    pub at_s: f64,
+    /// Why.
+    pub why: String,
 }
 
 /// A stage's calls.
@@ -169,9 +230,44 @@ pub struct NodeSelf {
     pub real: Option<RealSelf>,
 }
 
+/// What a robot with a loop of its own tells about itself.
+#[derive(Debug, Clone, Serialize)]
+pub struct RobotSelf {
+    component: String,
+    node: String,
+    ticks: u64,
+    /// Ticks left out because its loop was away; one step made up for them.
+    missed_ticks: u64,
+    late_ns: RobotLate,
+    gaps_over_1ms: u64,
+}
+
+/// How late a robot's loop woke up, in nanoseconds.
+#[derive(Debug, Clone, Serialize)]
+struct RobotLate {
+    p50: u64,
+    p99: u64,
+    max: u64,
+}
+
+impl RobotSelf {
+    fn new(component: &str, node: &str, pace: Pace) -> Self {
+        Self {
+            component: component.into(),
+            node: node.into(),
+            ticks: pace.ticks,
+            missed_ticks: pace.missed_ticks,
+            late_ns: RobotLate { p50: pace.p50_ns, p99: pace.p99_ns, max: pace.max_ns },
+            gaps_over_1ms: pace.gaps_over_1ms,
+        }
+    }
+}
+
 /// What a real loop tells about itself.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RealSelf {
+    /// Sessions of the loop, of a node that has several loops.
+    pub sessions: Vec<String>,
     /// Ticks of the loop.
     pub ticks: u64,
     /// How late it woke up.
@@ -331,6 +427,11 @@ impl Report {
         for (component, text) in node.failed_robots {
             self.errors.push(format!("robot {}: {text}", plan.components[component as usize].name));
         }
+        for (component, pace) in node.paces {
+            let (component, node) =
+                (&plan.components[component as usize].name, &plan.nodes[id as usize].name);
+            self.robots.push(RobotSelf::new(component, node, pace));
+        }
         for (channel, text) in node.failed_endpoints {
             let (c, at) = (&plan.channels[channel as usize], &plan.nodes[id as usize].name);
             self.errors.push(format!("transport {} of {} at {at}: {text}", c.transport, c.name));
@@ -354,6 +455,15 @@ impl Report {
                 unanswered: s.unanswered,
                 connections: None,
             });
+        }
+        for (component, line) in node.boards {
+            let component = plan.components[component as usize].name.clone();
+            if let Some(Gone { at_s, why }) = &line.gone {
+                self.errors.push(format!(
+                    "board {component}: {why}, at {at_s:.3} s; its samples were lost from then on"
+                ));
+            }
+            self.boards.push(Board { component, line });
         }
         if let (Some(e), Some(sync)) = (node.clock, plan.sync.as_ref()) {
             self.clocks.push(Clock {

@@ -17,9 +17,10 @@
 //!
 //! Each format is a file with a `Packet` view, whose accessors cannot panic, and a `Repr` that is parsed and
 //! emitted. `rtp` and `rtcp` speak the standards' formats. `pcapng` writes capture files; `ip` looks into the
-//! packets of TUN devices.
+//! packets of TUN devices. `board` is no datagram: frames on a serial line.
 
 pub mod alphan;
+pub mod board;
 pub mod bundle;
 mod bytes;
 pub mod clock;

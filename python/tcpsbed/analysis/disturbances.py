@@ -42,6 +42,7 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
     found = [
         *_records(result, analysis),
         *_nodes(result),
+        *_robots(result),
         *_gaps(analysis),
         *_connections(result),
         *_emulator(result),
@@ -90,6 +91,17 @@ def _nodes(result: Found) -> Iterator[str]:
             late_ms = ms((node.get(key) or {}).get("p99"))
             if late_ms is not None and late_ms > LATE_P99_MS:
                 yield f"node {node['name']} was {what} by {late_ms:.2f} ms (p99; {LATE_P99_MS:g} ms is passed over)"
+
+
+def _robots(result: Found) -> Iterator[str]:
+    """Robots whose own loop ran late: their physics stood still, and went on in one step."""
+    for robot in result.get("robots", ()):
+        name = f"robot {robot['component']}"
+        if robot["missed_ticks"]:
+            yield f"{name} left out {counted(robot['missed_ticks'], 'tick')} of its own loop"
+        late_ms = ms(robot["late_ns"]["p99"])
+        if late_ms is not None and late_ms > LATE_P99_MS:
+            yield f"{name} was late by {late_ms:.2f} ms in its own loop (p99; {LATE_P99_MS:g} ms is passed over)"
 
 
 def _gaps(analysis: Found) -> Iterator[str]:

@@ -26,7 +26,7 @@ def scenario_info(
     plan
         The compiled scenario (`plan.json`).
     world
-        `virtual` or `real`.
+        A name that the registry of worlds knows.
     warmup_ns
         Span at the beginning that statistics leave out.
     one_host

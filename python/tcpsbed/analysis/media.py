@@ -60,7 +60,11 @@ def _flow(rows: NDArray[np.void], flow: Mapping[str, Any]) -> dict[str, Any]:
         **_coded(rows, flow),
     }
     if not pictures:
-        return found | {"loudness_db": _mean(number)}
+        heard = age_ns[~np.isnan(age_ns)]
+        return found | {
+            "mouth_to_ear_ms": _distribution(heard / NS_PER_MS),
+            "loudness_db": _mean(number),
+        }
     read = number[~np.isnan(number)]
     ssim = _values(shown, SSIM)
     # Comparing holds the display up: a picture that was compared says nothing about age, unless all were.

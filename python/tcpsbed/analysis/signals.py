@@ -28,10 +28,13 @@ class Signal:
         Shape (n,), the run's time in nanoseconds.
     values : numpy.ndarray
         Shape (n, m), a row of m values for each sample or step; what a shorter row lacks is not a number.
+    numbers : numpy.ndarray
+        Shape (n,), the numbers of the samples within their flow; 0 of a robot's steps.
     """
 
     t_ns: NDArray[np.int64]
     values: NDArray[np.float64]
+    numbers: NDArray[np.uint32]
 
     @property
     def t_s(self) -> NDArray[np.float64]:
@@ -96,4 +99,4 @@ def _table(rows: NDArray[np.void]) -> Signal:
     where = np.cumsum(starts) - 1
     values = np.full((int(starts.sum()), int(numbers.max()) + 1), np.nan)
     values[where, numbers] = np.ascontiguousarray(rows["value"]).view(np.float64)
-    return Signal(rows["time"][starts], values)
+    return Signal(rows["time"][starts], values, rows["index"][starts])

@@ -15,6 +15,7 @@ from tcpsbed.cli import (
     doctor,
     image,
     latency,
+    netns,
     predict,
     proxy,
     reproduce,
@@ -23,6 +24,7 @@ from tcpsbed.cli import (
     scenario,
     stability,
     step,
+    study,
     sweep,
     tune,
     xlsx,
@@ -77,11 +79,13 @@ for module in (
     runs,
     calibrate,
     proxy,
+    netns,
     doctor,
     image,
     xlsx,
     reproduce,
     console,
+    study,
 ):
     module.register(app)
 

@@ -11,7 +11,7 @@ import typer
 
 from tcpsbed.analysis.records import KINDS, open_records, plan_of
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Duration, File, Quiet, Seed, Sets, World, overrides
+from tcpsbed.cli.options import Duration, File, Quiet, Seed, Sets, overrides
 from tcpsbed.errors import WorldError
 
 if TYPE_CHECKING:
@@ -65,10 +65,11 @@ def calibrate(
     """Calibrates a scenario; see HELP."""
     from tcpsbed import config, session
     from tcpsbed.cli.run import watched
+    from tcpsbed.clocks import REAL
 
     scenario = config.load(file, [*overrides(sets, seed, duration), 'measure.records="events"'])
     folder = out or session.new_folder(f"{scenario.name}-calibration")
-    outcome = watched(scenario, World.real, folder, quiet=quiet, samples=False)
+    outcome = watched(scenario, REAL, folder, quiet=quiet, samples=False)
     costs, nodes = stages_of(folder), nodes_of(folder)
     if not costs and not nodes:
         raise WorldError("nothing ran", file=folder, allowed="a longer --duration, or a scenario with hooks")

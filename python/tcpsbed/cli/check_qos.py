@@ -24,8 +24,9 @@ Examples:
   tcpsbed check-qos runs/latest --profile mine.toml --json
   tcpsbed check-qos runs/latest --profile list
 
-Profiles that ship: telehaptics, ieee1918-high, ieee1918-medium, 3gpp-tactile, lip-sync. docs/qos.md says how to write
-one, and how pytest runs a scenario as a test.
+Profiles that ship: telehaptics, ieee1918-high, ieee1918-medium, 3gpp-tactile, 3gpp-multimodal, 3gpp-remote-robot,
+lip-sync, inter-media, slice-automation, slice-interactive. docs/qos.md says how to write one, and how pytest runs a
+scenario as a test.
 """
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Duration, File, Out, Quiet, Seed, Sets, World, overrides
+from tcpsbed.cli.options import Duration, File, Out, Quiet, Seed, Sets, overrides
 
 HELP = """Run a scenario on real sockets with an operator at a browser.
 
@@ -41,18 +41,21 @@ def console(
 ) -> None:
     """Serves a run; see HELP."""
     from tcpsbed import config
+    from tcpsbed.analysis import operator
     from tcpsbed.cli.run import watched
+    from tcpsbed.clocks import REAL
     from tcpsbed.console.server import Console
     from tcpsbed.media.line import VARIABLE
 
-    scenario = config.load(file, overrides(sets, seed, duration))
+    asked = overrides(sets, seed, duration)
+    scenario = config.load(file, [*asked, *operator.recording(config.load(file, asked))])
     with tempfile.TemporaryDirectory(prefix="tcpsbed-console-") as folder:
         os.environ[VARIABLE] = folder  # for the node processes of this run
         served = Console(Path(folder), port)
         served.start()
         print(f"console: {served.address}", flush=True)
         try:
-            outcome = watched(scenario, World.real, out, quiet=quiet, samples=False)
+            outcome = watched(scenario, REAL, out, quiet=quiet, samples=False)
         finally:
             served.stop()
             del os.environ[VARIABLE]

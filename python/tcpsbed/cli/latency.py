@@ -22,7 +22,7 @@ import typer
 
 from tcpsbed.analysis.latency import CHECK_EVERY, Confidence
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import File, Out, Quiet, Seed, Sets, Where, World, overrides
+from tcpsbed.cli.options import AnyWhere, File, Out, Quiet, Seed, Sets, overrides
 from tcpsbed.errors import ConfigError
 
 GRACE_S = 1.2
@@ -41,6 +41,7 @@ Examples:
   tcpsbed latency my.toml
   tcpsbed latency my.toml --points srv.entry --points srv.exit --confidence 2%
   tcpsbed latency my.toml --world real --flow haptic --period "20 ms"
+  sudo tcpsbed latency my.toml --world namespaces
 
 Echo commands ride on ordinary samples while the system is fully working, interleaved over the points, until the 95 %
 confidence half-width of every point's mean is within the asked share of it, with at least FLOOR and at most CAP
@@ -75,7 +76,7 @@ def latency(
     ] = "5%",
     floor: Annotated[int, typer.Option("--floor", min=2, help="Echoes a point at least.")] = 30,
     cap: Annotated[int, typer.Option("--cap", min=2, help="Echoes a point at most.")] = 20_000,
-    world: Where = World.virtual,
+    world: AnyWhere = "virtual",
     out: Out = None,
     sets: Sets = None,
     seed: Seed = None,
@@ -85,9 +86,11 @@ def latency(
     quiet: Quiet = False,
 ) -> None:
     """Measures latencies; see HELP."""
+    from tcpsbed import worlds
     from tcpsbed.report import html, text
     from tcpsbed.report.folder import open_folder
 
+    worlds.require(world)
     if cap < floor:
         raise ConfigError(f"found {cap}, below the floor of {floor}", key="--cap", allowed=f"{floor} or more")
     rule = Confidence(share_of(confidence), floor, cap)
@@ -130,7 +133,7 @@ def _inline(table: Mapping[str, Any]) -> str:
 
 
 def _rounds(
-    file: Path, sets: list[str], rule: Confidence, world: World, out: Path | None, *, quiet: bool
+    file: Path, sets: list[str], rule: Confidence, world: str, out: Path | None, *, quiet: bool
 ) -> tuple[Path, bool]:
     """Runs until the rule is kept or the cap reached: the folder, and which of the two it was."""
     from tcpsbed import config, session

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-
-class World(StrEnum):
-    """Worlds to run in."""
-
-    virtual = "virtual"
-    real = "real"
-
-
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Scenario in TOML.", show_default=False)]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.", show_default=False)]
-Where = Annotated[World, typer.Option("--world", help="Clock and network: simulated, or this machine's.")]
 AnyWhere = Annotated[
     str,
     typer.Option(

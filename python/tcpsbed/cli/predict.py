@@ -1,4 +1,4 @@
-"""`tcpsbed predict compare`: predictors on recorded motion. [PROTOCOLS 10]"""
+"""`tcpsbed predict`: predictors on recorded motion, a learned one, and where they should stand. [PROTOCOLS 10]"""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import typer
 
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Quiet
+from tcpsbed.cli.place import HELP as PLACE_HELP
+from tcpsbed.cli.place import place
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
@@ -43,6 +45,19 @@ The model is compared with the Kalman filter of constant velocity on the recordi
 without one, on its own, and the answer says so. In a scenario: run = "./hand.onnx". It needs the extra "learned".
 """
 
+Columns = Annotated[
+    str | None, typer.Option("--columns", metavar="NAME,...", help="Columns to use.", show_default=False)
+]
+Rate = Annotated[
+    str | None,
+    typer.Option(
+        "--rate", metavar="FREQUENCY", help="Samples a second [default: 1 kHz].", show_default=False
+    ),
+]
+Horizons = Annotated[str, typer.Option("--horizons", metavar="TIME,...", help="How far ahead it guesses.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the scores as JSON, and nothing else.")]
+AHEAD = "5 ms,10 ms,20 ms,50 ms"
+"""Horizons, where none are given."""
 RIVAL = "kalman_velocity"
 """What a learned model is to beat."""
 AT_MS = 20.0
@@ -60,6 +75,7 @@ def register(app: typer.Typer) -> None:
     """Adds the commands."""
     group.command("compare", help=HELP)(guarded(compare))
     group.command("train", help=TRAIN_HELP)(guarded(train))
+    group.command("place", help=PLACE_HELP)(guarded(place))
     app.add_typer(group, name="predict")
 
 
@@ -67,18 +83,9 @@ def compare(
     recording: Annotated[
         str, typer.Argument(metavar="[RECORDING]", help="A recording of motion or force.")
     ] = "builtin:hand",
-    columns: Annotated[
-        str | None, typer.Option("--columns", metavar="NAME,...", help="Its columns.", show_default=False)
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(
-            "--rate", metavar="FREQUENCY", help="Samples a second [default: 1 kHz].", show_default=False
-        ),
-    ] = None,
-    horizons: Annotated[
-        str, typer.Option("--horizons", metavar="TIME,...", help="How far ahead.")
-    ] = "5 ms,10 ms,20 ms,50 ms",
+    columns: Columns = None,
+    rate: Rate = None,
+    horizons: Horizons = AHEAD,
     predictors: Annotated[
         str | None,
         typer.Option("--predictors", metavar="NAME,...", help="Which [default: all].", show_default=False),
@@ -86,18 +93,14 @@ def compare(
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="FILE", help="Draw the errors.", show_default=False)
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the scores as JSON, and nothing else.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Compares; see HELP."""
     from tcpsbed import _tcps
     from tcpsbed.control import prediction, values
 
     _refuse_for_hand([recording], columns, rate)
-    ahead = [values.positive_ns(text, "--horizons") / 1e6 for text in values.parts(horizons)]
-    if not ahead:
-        raise ConfigError('--horizons: found no horizon; allowed: spans such as "5 ms,20 ms"')
+    ahead = _ahead_ms(horizons)
     names = values.parts(predictors) or _tcps.builtins()["predictors"]
     found = prediction.recorded(_spec(recording, columns), values.frequency_hz(rate or "1 kHz", "--rate"))
     scores = prediction.compare(found, ahead, names)
@@ -123,25 +126,14 @@ def train(
         list[str] | None,
         typer.Option("--test", metavar="RECORDING", help="What it is tried on.", show_default=False),
     ] = None,
-    columns: Annotated[
-        str | None, typer.Option("--columns", metavar="NAME,...", help="Their columns.", show_default=False)
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(
-            "--rate", metavar="FREQUENCY", help="Samples a second [default: 1 kHz].", show_default=False
-        ),
-    ] = None,
-    horizons: Annotated[
-        str, typer.Option("--horizons", metavar="TIME,...", help="How far ahead it guesses.")
-    ] = "5 ms,10 ms,20 ms,50 ms",
+    columns: Columns = None,
+    rate: Rate = None,
+    horizons: Horizons = AHEAD,
     window: Annotated[int, typer.Option("--window", min=3, max=1000, help="Samples it looks at.")] = 32,
     units: Annotated[int, typer.Option("--units", min=1, max=1000, help="Hidden units.")] = 32,
     epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes over the recordings.")] = 20,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the first weights.")] = 1,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the scores as JSON, and nothing else.")
-    ] = False,
+    as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Trains; see TRAIN_HELP."""
@@ -149,9 +141,7 @@ def train(
 
     if model.suffix != prediction.MODEL:
         raise ConfigError(f'found "{model}"', key="MODEL", allowed=f"a name ending in {prediction.MODEL}")
-    ahead = tuple(sorted(values.positive_ns(text, "--horizons") / 1e6 for text in values.parts(horizons)))
-    if not ahead:
-        raise ConfigError('--horizons: found no horizon; allowed: spans such as "5 ms,20 ms"')
+    ahead = tuple(sorted(_ahead_ms(horizons)))
     _refuse_for_hand([*(on or [prediction.HAND]), *(test or [])], columns, rate)
     hz = values.frequency_hz(rate or "1 kHz", "--rate")
     learned = [prediction.recorded(_spec(name, columns), hz) for name in on or [prediction.HAND]]
@@ -170,6 +160,16 @@ def train(
         for one, scores in found:
             print(_table(one, scores))
             print(_verdict(scores, ahead, own=not tried))
+
+
+def _ahead_ms(horizons: str) -> list[float]:
+    """Horizons, in ms."""
+    from tcpsbed.control import values
+
+    ahead = [values.positive_ns(text, "--horizons") / 1e6 for text in values.parts(horizons)]
+    if not ahead:
+        raise ConfigError("found no horizon", key="--horizons", allowed='spans such as "5 ms,20 ms"')
+    return ahead
 
 
 def _verdict(scores: Sequence[Score], ahead: Sequence[float], *, own: bool) -> str:

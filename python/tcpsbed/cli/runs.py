@@ -42,9 +42,11 @@ EXPORT = """Write the samples of a run for other programs.
 Examples:
   tcpsbed export runs/latest --csv
   tcpsbed export runs/latest --mcap --to session.mcap
+  tcpsbed export runs/latest --operator hand.csv
 
 csv and parquet: one row for every record, with names. mcap: a topic for each flow and kind of record, which Foxglove
-and PlotJuggler open.
+and PlotJuggler open. operator: what left the operator, which another session replays:
+--set flows.kinematic.source=operator:hand.csv
 """
 
 
@@ -96,6 +98,14 @@ def export(
     csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
     mcap: Annotated[bool, typer.Option("--mcap", help="MCAP.")] = False,
     parquet: Annotated[bool, typer.Option("--parquet", help="Parquet.")] = False,
+    operator: Annotated[
+        Path | None,
+        typer.Option("--operator", metavar="FILE", help="What the operator did, as csv.", show_default=False),
+    ] = None,
+    flow: Annotated[
+        str | None,
+        typer.Option("--flow", help="Flow of --operator [default: kinematic].", show_default=False),
+    ] = None,
     to: Annotated[
         Path | None,
         typer.Option("--to", metavar="FILE", help="File to write [default: in DIR].", show_default=False),
@@ -103,12 +113,20 @@ def export(
 ) -> None:
     """Writes a run's samples in other formats."""
     from tcpsbed.analysis import export as exporting
+    from tcpsbed.analysis import operator as operators
 
     open_folder(folder)
+    if operator is not None:
+        with documents.trusted(folder):
+            print(operators.export(folder, operator, flow))
+        if not (csv or mcap or parquet):
+            return
     writers = {"csv": exporting.to_csv, "mcap": exporting.to_mcap, "parquet": exporting.to_parquet}
     wanted = [kind for kind, asked in (("csv", csv), ("mcap", mcap), ("parquet", parquet)) if asked]
     if not wanted:
-        raise DataError("found no format", key="export", allowed="--csv, --mcap or --parquet")
+        raise DataError(
+            "found no format", key="export", allowed="--csv, --mcap, --parquet or --operator FILE"
+        )
     if to is not None and len(wanted) > 1:
         raise DataError(
             f"found {len(wanted)} formats for one file", key="--to", allowed="one format, or no --to"

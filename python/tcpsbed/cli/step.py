@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Duration, File, Quiet, Seed, Sets, Where, World, overrides
+from tcpsbed.cli.options import AnyWhere, Duration, File, Quiet, Seed, Sets, overrides
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
@@ -29,6 +29,7 @@ Examples:
   tcpsbed step scenarios/step.toml
   tcpsbed step scenarios/step.toml --rtt "5 ms,10 ms,20 ms" --loss 0,30% --runs 100
   tcpsbed step scenarios/step.toml --world real --phases --runs 50 --figure step.svg
+  sudo tcpsbed step scenarios/step.toml --world namespaces --runs 5
 
 The scenario has a component with robot = "step". Every setting runs RUNS times, each with a seed of its own; --rtt,
 --loss and --gain change the scenario's link and its controller, and of several values every combination runs.
@@ -83,7 +84,7 @@ def step(
             "--offsets", help="Time and value offset of h as the controller sees it, by time warping."
         ),
     ] = False,
-    world: Where = World.virtual,
+    world: AnyWhere = "virtual",
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="FILE", help="Draw the curves.", show_default=False)
     ] = None,
@@ -96,14 +97,15 @@ def step(
     quiet: Quiet = False,
 ) -> None:
     """Runs the experiment; see HELP."""
-    from tcpsbed import config
+    from tcpsbed import config, worlds
     from tcpsbed.control.verdict import Limits
 
+    worlds.require(world)
     limits = Limits(rise, overshoot, undershoot)
     base = overrides(sets, seed, duration)
     first = config.load(file, base)
     settings = list(_settings(first, rtt, loss, gain, link))
-    bar = Progress(f"{first.name}, {world.value}", quiet=quiet or as_json)
+    bar = Progress(f"{first.name}, {world}", quiet=quiet or as_json)
     found: list[tuple[str, Experiment]] = []
     try:
         for number, setting in enumerate(settings):
@@ -117,13 +119,11 @@ def step(
 
 
 def _run(
-    scenario: Scenario, name: str, runs: int, world: World, progress: Any, *, phases: bool, warped: bool
+    scenario: Scenario, name: str, runs: int, world: str, progress: Any, *, phases: bool, warped: bool
 ) -> Iterator[tuple[str, Experiment]]:
     from tcpsbed.control import experiment
 
-    found = experiment.run(
-        scenario, runs=runs, world=world.value, phases=phases, warped=warped, progress=progress
-    )
+    found = experiment.run(scenario, runs=runs, world=world, phases=phases, warped=warped, progress=progress)
     for one in found:
         yield (name if len(found) == 1 else f"{one.loop.name}, {name}".strip(", ")), one
 
@@ -184,7 +184,7 @@ def _draw(
     found: Sequence[tuple[str, Experiment]],
     limits: Limits,
     scenario: Scenario,
-    world: World,
+    world: str,
     file: Path | None,
 ) -> Path | None:
     if file is None:
@@ -194,17 +194,17 @@ def _draw(
     return figure.responses(found, limits, _caption(scenario, world, len(found[0][1].curves)), file)
 
 
-def _caption(scenario: Scenario, world: World, runs: int) -> str:
+def _caption(scenario: Scenario, world: str, runs: int) -> str:
     from tcpsbed import __version__
 
-    return f"{scenario.name} · {world.value} · {runs} runs · seed {scenario.seed} · tcpsbed {__version__}"
+    return f"{scenario.name} · {world} · {runs} runs · seed {scenario.seed} · tcpsbed {__version__}"
 
 
 def _tell(
     found: Sequence[tuple[str, Experiment]],
     limits: Limits,
     scenario: Scenario,
-    world: World,
+    world: str,
     drawn: Path | None,
     *,
     as_json: bool,
@@ -215,7 +215,7 @@ def _tell(
     if as_json:
         head = {
             "scenario": scenario.name,
-            "world": world.value,
+            "world": world,
             "seed": scenario.seed,
             "limits": asdict(limits),
         }

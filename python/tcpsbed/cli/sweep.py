@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from tcpsbed.cli.failures import FAILED, guarded
-from tcpsbed.cli.options import Duration, File, Quiet, Sets, Where, World, overrides
+from tcpsbed.cli.options import AnyWhere, Duration, File, Quiet, Sets, overrides
 from tcpsbed.cli.progress import Progress
+from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError, counted
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ HELP = """Run a grid of values and seeds on all cores.
 Examples:
   tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,1.5 Mbit/s' --seeds 10
   tcpsbed sweep my.toml --over 'traffic.cbr.rate=0 bit/s,400 kbit/s' --over 'flows.haptic.rate=500 Hz,1 kHz'
+  sudo tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s' --seeds 3 --world mininet
 
 Leaves one Parquet file and one figure. The first --over is the x axis of the figure, the others are its lines. Every
 combination runs with the same seeds, so that differences share their random numbers; intervals are across seeds. A
@@ -61,11 +63,11 @@ def sweep(
         typer.Option(
             "--jobs",
             min=1,
-            help="Runs at a time [default: all cores; 1 in the real world].",
+            help="Runs at a time [default: all cores; 1 on the machine's clock].",
             show_default=False,
         ),
     ] = None,
-    world: Where = World.virtual,
+    world: AnyWhere = "virtual",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -80,20 +82,19 @@ def sweep(
     quiet: Quiet = False,
 ) -> None:
     """Runs a sweep; see HELP."""
-    from tcpsbed import config
+    from tcpsbed import config, worlds
     from tcpsbed.sweep import grid
     from tcpsbed.sweep.survey import Survey
 
+    worlds.require(world)
     axes = tuple(grid.axis(text) for text in over)
     if len({axis.key for axis in axes}) < len(axes):
         raise ConfigError("found a key twice", key="--over", allowed="each key once, with all its values")
     settings = tuple(overrides(sets, None, duration))
     first = config.load(file, settings).seed
     seeds_ = tuple(range(first, first + seeds))
-    survey = Survey(
-        file, axes, seeds_, settings, world.value, out or _folder(file, [*over, *settings, world.value])
-    )
-    width = jobs or width_of(world.value)
+    survey = Survey(file, axes, seeds_, settings, world, out or _folder(file, [*over, *settings, world]))
+    width = jobs or width_of(world)
     try:
         failures = run_cells(lambda told: survey.run(width, told), "sweep", quiet=quiet)
     except KeyboardInterrupt:
@@ -111,8 +112,8 @@ def _folder(file: Path, described: Sequence[str]) -> Path:
 
 
 def width_of(world: str) -> int:
-    """Runs at a time: all cores in virtual time, one on the machine's clock."""
-    return len(os.sched_getaffinity(0)) if world == World.virtual.value else 1
+    """Runs at a time: all cores in simulated time, one on the machine's clock."""
+    return len(os.sched_getaffinity(0)) if world in SIMULATED else 1
 
 
 def run_cells(run: Callable[[Told], T], label: str, *, quiet: bool) -> T:

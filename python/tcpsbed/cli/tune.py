@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +14,7 @@ import typer
 from tcpsbed.cli.failures import FAILED, guarded
 from tcpsbed.cli.options import Quiet
 from tcpsbed.cli.progress import Progress
+from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
     from tcpsbed.control.theory import LoopModel, Margins
@@ -24,10 +26,11 @@ HELP = """Find the gains of the step experiment's controller for a network, and 
 Examples:
   tcpsbed tune --rtt "10 ms"
   tcpsbed tune --rtt "10 ms" --loss 30% --bursts 5 --overshoot 20 --undershoot 20
-  tcpsbed tune --rtt "10 ms" --for sensitivity --overshoot 20 --nyquist loop.svg
+  tcpsbed tune --rtt "10 ms" --for sensitivity --c 1.5,2,4 --overshoot 20 --nyquist loop.svg
 
 The gains give the shortest mean rise time, or the steepest growth of the overshoot with the round trip (to make changes
-of the network visible), among those for which 95 % of runs keep the limits. QoC (testbed) is log10(1 ms / rise time).
+of the network visible), among those for which 95 % of runs keep the limits; of several steps the one that serves it best.
+QoC (testbed) is log10(1 ms / rise time).
 """
 
 
@@ -50,7 +53,7 @@ def tune(
         float, typer.Option("--bursts", min=1, help="Mean length of a loss, in packets.")
     ] = 1.0,
     period: Annotated[str, typer.Option("--period", metavar="TIME", help="Time between commands.")] = "1 ms",
-    c: Annotated[float, typer.Option("--c", min=1.01, help="The step falls to 1/c.")] = 2.0,
+    c: Annotated[str, typer.Option("--c", metavar="C,...", help="The step falls to 1/c.")] = "2",
     goal: Annotated[Goal, typer.Option("--for", help="What the gains are to serve.")] = Goal.rise,
     overshoot: Annotated[float, typer.Option("--overshoot", help="Highest good overshoot, %.")] = 5.0,
     undershoot: Annotated[float, typer.Option("--undershoot", help="Highest good undershoot, %.")] = 5.0,
@@ -73,28 +76,51 @@ def tune(
     share = values.share(loss, "--loss")
     rtt_ms, period_ms = values.duration_ns(rtt, "--rtt") / 1e6, values.positive_ns(period, "--period") / 1e6
     network = tuning.Network(rtt_ms, period_ms, bursty(share, bursts))
+    steps, limits = _steps(c), Limits(overshoot=overshoot, undershoot=undershoot)
     bar = Progress("tuning", quiet=quiet or as_json)
+    every: list[Tuned | None] = []
     try:
-        found = tuning.tune(
-            network,
-            goal=goal.value,
-            limits=Limits(overshoot=overshoot, undershoot=undershoot),
-            c=c,
-            runs=runs,
-            seed=seed,
-            progress=bar,
-        )
+        for one in steps:
+
+            def tell(done: float, before: int = len(every)) -> None:
+                bar((before + done) / len(steps))
+
+            every.append(
+                tuning.tune(
+                    network, goal=goal.value, limits=limits, c=one, runs=runs, seed=seed, progress=tell
+                )
+            )
     finally:
         bar.clear()
+    tuned = [one for one in every if one is not None]
+    found = tuning.best(tuned, goal.value)
     if found is None:
         reason = "no gains keep these limits in 95 % of runs"
         print(json.dumps({"kp": None, "ki_per_ms": None, "reason": reason}) if as_json else reason)
         raise typer.Exit(FAILED)
-    loop = theory.LoopModel(found.kp, found.ki_per_ms, period_ms, rtt_ms, c)
+    loop = theory.LoopModel(found.kp, found.ki_per_ms, period_ms, rtt_ms, found.c)
     spare = theory.margins(loop)
     if nyquist is not None:
         _draw(loop, spare, nyquist)
-    _tell(found, spare, theory.delay_of_drops_ms(share, period_ms), nyquist, as_json=as_json, quiet=quiet)
+    _tell(
+        found, tuned, spare, theory.delay_of_drops_ms(share, period_ms), nyquist, as_json=as_json, quiet=quiet
+    )
+
+
+def _steps(text: str) -> list[float]:
+    """Steps to be tried."""
+    from tcpsbed.control import tuning, values
+
+    try:
+        steps = [float(part) for part in values.parts(text)]
+    except ValueError:
+        steps = []
+    if not steps or not all(1.01 <= step <= tuning.MOST_C for step in steps):
+        allowed = (
+            f"numbers of 1.01 to {tuning.MOST_C:g}, such as 1.5,2,4: the controller's integral goes to c"
+        )
+        raise ConfigError(f'found "{text}"', key="--c", allowed=allowed)
+    return steps
 
 
 def _draw(loop: LoopModel, spare: Margins, file: Path) -> None:
@@ -105,19 +131,34 @@ def _draw(loop: LoopModel, spare: Margins, file: Path) -> None:
 
 
 def _tell(
-    found: Tuned, spare: Margins, drops_ms: float, drawn: Path | None, *, as_json: bool, quiet: bool
+    found: Tuned,
+    every: Sequence[Tuned],
+    spare: Margins,
+    drops_ms: float,
+    drawn: Path | None,
+    *,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     from tcpsbed.control.table import plain
 
     if as_json:
         content = asdict(found) | {
+            "growth": found.growth,
             "qoc": found.quality,
             "margins": asdict(spare),
             "delay_of_drops_ms": drops_ms,
+            "steps": [asdict(one) | {"growth": one.growth} for one in every],
         }
         print(json.dumps(plain(content), indent=1))
     elif not quiet:
+        compared = every if len(every) > 1 else ()
         print(
+            *(
+                f"c = {one.c:<8g} rise time {one.rise_ms:.1f} ms, h higher by {one.growth:.2f} % for each ms of RTT"
+                for one in compared
+            ),
+            *([f"step         c = {found.c:g}"] if compared else []),
             f"gains        params = {{ kp = {found.kp:.4g}, ki_per_ms = {found.ki_per_ms:.4g} }}",
             f"measured     rise time {found.rise_ms:.1f} ms, overshoot {found.overshoot:.1f} %, "
             f"growing by {found.per_ms:.2f} % for each ms of RTT",

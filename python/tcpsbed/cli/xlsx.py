@@ -1,4 +1,4 @@
-"""`tcpsbed config`: a scenario as a spreadsheet and back."""
+"""`tcpsbed config`: a scenario as a spreadsheet and back, and a link out of measurements."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from tcpsbed.cli import link
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import File
 
-HELP = """A scenario as a spreadsheet and back.
+HELP = """A scenario as a spreadsheet and back, and a link out of measurements.
 
 \b
 Examples:
@@ -18,7 +19,7 @@ Examples:
   tcpsbed config from-xlsx my.xlsx --out my.toml
 
 A sheet for hosts, interfaces, flows, devices and network, a row an entry; nothing is lost on the way there and back, except
-for comments. Needs openpyxl: pip install 'tcpsbed[xlsx]'.
+for comments. Needs openpyxl: pip install 'tcpsbed[xlsx]'. link-from-csv makes a profile of measured round trips and rates.
 """
 Target = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="The file to be written.", show_default=False)
@@ -32,6 +33,7 @@ def register(app: typer.Typer) -> None:
     )
     group.command("to-xlsx", help="Write a scenario as a spreadsheet.")(guarded(to_xlsx))
     group.command("from-xlsx", help="Write the scenario in a spreadsheet as TOML.")(guarded(from_xlsx))
+    link.add(group)
     app.add_typer(group, name="config")
 
 

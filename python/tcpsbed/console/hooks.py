@@ -3,18 +3,20 @@
 | `run` | kind | what it does |
 |---|---|---|
 | `tcpsbed.console.hooks:Hand` | `kinematics` at the operator | gives x, y, z (m), button, wheel, when it moved (s) |
+| `tcpsbed.console.hooks:Head` | `kinematics` at the operator | gives the pose of a headset: x, y, z (m), quaternion, when |
 | `tcpsbed.console.hooks:Feel` | `feedback` | shows the force, and passes it on |
 """
 
 from __future__ import annotations
 
+import struct
 import time
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tcpsbed.errors import HookError
-from tcpsbed.media.line import FORCE, FromConsole, ToConsole
+from tcpsbed.media.line import FORCE, POSE, TOOK, FromConsole, ToConsole
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +42,7 @@ class Hand:
         if len(self.rest) != 3:
             raise HookError(f"Hand: found {len(self.rest)} values of rest; allowed: x, y, z")
         self.reach = float(reach)
-        self.console = FromConsole()
+        self.console, self.answer = FromConsole(), ToConsole()
         self.seen_ns, self.when_s = 0, 0.0
 
     def __call__(self, t_ns: int, index: int, x: Floats | None, other: Floats, y: Floats) -> int:
@@ -52,9 +54,30 @@ class Hand:
         y[3], y[4] = state[3], state[4]
         if self.console.at_ns != self.seen_ns:
             self.seen_ns = self.console.at_ns
-            self.when_s = (t_ns - (time.monotonic_ns() - self.seen_ns)) / 1e9
+            took_ns = time.monotonic_ns() - self.seen_ns
+            self.when_s = (t_ns - took_ns) / 1e9
+            self.answer.send(TOOK, index, t_ns, struct.pack("<d", took_ns / 1e6))
         y[5] = self.when_s
         return 6
+
+
+class Head:
+    """The head in a headset; nothing before the first pose, so that nobody follows a head that is not there."""
+
+    def __init__(self) -> None:
+        self.console = FromConsole("head", POSE)
+        self.seen_ns, self.when_s = 0, 0.0
+
+    def __call__(self, t_ns: int, index: int, x: Floats | None, other: Floats, y: Floats) -> int:
+        """The newest pose."""
+        pose = self.console.newest()
+        if self.console.at_ns == 0:
+            return 0
+        if self.console.at_ns != self.seen_ns:
+            self.seen_ns = self.console.at_ns
+            self.when_s = (t_ns - (time.monotonic_ns() - self.seen_ns)) / 1e9
+        y[:7], y[7] = pose, self.when_s
+        return 8
 
 
 class Feel:

@@ -3,25 +3,26 @@
 
 const $ = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.search).get("token");
-const picture = $("picture").getContext("2d", { willReadFrequently: true });
 const gauge = $("gauge").getContext("2d");
 const hand = { x: 0, y: 0, z: 0, button: 0, wheel: 0 };
-const seen = { pictures: [], forces: [], glass: null, trip: null, offset: null, events: 0, force: 0 };
+const seen = { pictures: [], forces: [], glass: null, trip: null, offset: null, took: null, events: 0, force: 0 };
+const pictures = new Worker("pictures.js");
 window.seen = seen; // for whoever looks at the page from outside
 let socket = null;
 let tone = null;
 
 // --- the line to the console ---------------------------------------------------------------------------------------
 
+const address = (path) => `ws://${location.host}/${path}?token=${encodeURIComponent(token)}`;
+
 function connect() {
-  socket = new WebSocket(`ws://${location.host}/ws?token=${encodeURIComponent(token)}`);
-  socket.binaryType = "arraybuffer";
+  socket = new WebSocket(address("ws"));
   socket.onopen = () => say("connected", false);
   socket.onclose = () => {
     say("the console has gone; trying again …", true);
     setTimeout(connect, 1000);
   };
-  socket.onmessage = (event) => (typeof event.data === "string" ? told(JSON.parse(event.data)) : showPicture(event.data));
+  socket.onmessage = (event) => told(JSON.parse(event.data));
 }
 
 function say(text, gone) {
@@ -35,88 +36,45 @@ function send(message) {
 
 function told(message) {
   if (message.k === "force") showForce(message.f);
+  if (message.k === "study") studied(message);
   if (message.k === "pong") {
     const now = performance.now();
     const trip = now - message.t;
     // The shortest round trip bounds the offset of the clocks best.
     if (seen.trip === null || trip <= seen.trip) seen.offset = message.s - (message.t + trip / 2);
     seen.trip = seen.trip === null ? trip : Math.min(seen.trip * 1.01, trip);
-    $("trip").textContent = `${trip.toFixed(1)} ms`;
-  }
-}
-
-// --- pictures ------------------------------------------------------------------------------------------------------
-
-async function showPicture(data) {
-  const head = new DataView(data);
-  const runOffsetMs = Number(head.getBigInt64(8, true)) / 1e6;
-  const bitmap = await createImageBitmap(new Blob([new Uint8Array(data, 16)], { type: "image/jpeg" }));
-  const canvas = picture.canvas;
-  if (canvas.width !== bitmap.width || canvas.height !== bitmap.height) {
-    canvas.width = bitmap.width;
-    canvas.height = bitmap.height;
-  }
-  picture.drawImage(bitmap, 0, 0);
-  bitmap.close();
-  const now = performance.now();
-  seen.pictures.push(now);
-  while (seen.pictures[0] < now - 2000) seen.pictures.shift();
-  const taken = readCode();
-  if (taken !== null && seen.offset !== null) {
-    seen.glass = now + seen.offset - runOffsetMs - taken.ms;
-    seen.number = taken.number;
-    $("glass").textContent = `${seen.glass.toFixed(1)} ms`;
-  }
-  $("fps").textContent = (seen.pictures.length / 2).toFixed(0);
-}
-
-// The code along the upper edge (tcpsbed/media/picture_code.py): 2 rows of 40 blocks, time in us, number, CRC-16.
-function readCode() {
-  const side = Math.floor(picture.canvas.width / 40);
-  if (side < 4 || picture.canvas.height < 2 * side) return null;
-  const { data, width } = picture.getImageData(0, 0, 40 * side, 2 * side);
-  const bytes = new Uint8Array(10);
-  const margin = Math.floor(side / 4);
-  for (let bit = 0; bit < 80; bit++) {
-    const left = (bit % 40) * side;
-    const top = Math.floor(bit / 40) * side;
-    let sum = 0;
-    let n = 0;
-    for (let y = top + margin; y < top + side - margin; y++) {
-      for (let x = left + margin; x < left + side - margin; x++) {
-        const at = 4 * (y * width + x);
-        sum += data[at] + data[at + 1] + data[at + 2];
-        n += 3;
-      }
+    write("trip", `${trip.toFixed(1)} ms`);
+    if (message.took.length) {
+      seen.took = message.took;
+      write("took", `${message.took[0].toFixed(1)} (${message.took[1].toFixed(1)}) ms`);
     }
-    if (sum / n > 127.5) bytes[bit >> 3] |= 0x80 >> (bit & 7);
   }
-  let crc = 0xffff;
-  for (let i = 0; i < 8; i++) {
-    crc ^= bytes[i] << 8;
-    for (let k = 0; k < 8; k++) crc = ((crc << 1) ^ (crc & 0x8000 ? 0x1021 : 0)) & 0xffff;
-  }
-  if (crc !== ((bytes[8] << 8) | bytes[9])) return null;
-  let us = 0;
-  for (let i = 0; i < 5; i++) us = us * 256 + bytes[i];
-  return { ms: us / 1000, number: (bytes[5] << 16) | (bytes[6] << 8) | bytes[7] };
 }
+
+// The console's clock now, in ms; unknown (left out of messages) before the first answer.
+const clock = () => (seen.offset === null ? undefined : performance.now() + seen.offset);
+
+// --- pictures: a thread of their own draws them (pictures.js) ---------------------------------------------------------
+
+const canvas = $("picture").transferControlToOffscreen();
+pictures.postMessage({ canvas, address: address("pictures") }, [canvas]);
+pictures.onmessage = ({ data }) => {
+  const shown = data.at - performance.timeOrigin;
+  seen.pictures.push(shown);
+  while (seen.pictures[0] < shown - 2000) seen.pictures.shift();
+  if (data.taken !== null && seen.offset !== null) {
+    seen.glass = shown + seen.offset - data.runOffsetMs - data.taken.ms;
+    seen.number = data.taken.number;
+  }
+  if (data.bitmap) wear(data.bitmap, data.eyes);
+};
 
 // --- force: picture, sound, rumble ---------------------------------------------------------------------------------
 
 function showForce(force) {
   const size = Math.hypot(...force);
   seen.force = size;
-  seen.forces.push(size);
-  if (seen.forces.length > 256) seen.forces.shift();
-  $("newton").textContent = `${size.toFixed(2)} N`;
-  const { width, height } = gauge.canvas;
-  const top = Math.max(1, ...seen.forces);
-  gauge.clearRect(0, 0, width, height);
-  gauge.strokeStyle = "#d9541e";
-  gauge.beginPath();
-  seen.forces.forEach((f, i) => gauge.lineTo(i, height - 2 - (height - 4) * (f / top)));
-  gauge.stroke();
+  seen.forces = [...seen.forces.slice(-255), size];
   if (tone) tone.gain.gain.setTargetAtTime(Math.min(size / 20, 0.3), tone.context.currentTime, 0.02);
   rumble(Math.min(size / 10, 1));
 }
@@ -154,7 +112,7 @@ function place(event) {
 }
 
 function point(stamp) {
-  return [performance.now() - stamp + (seen.trip || 0) / 2, hand.x, hand.y, hand.z, hand.button, hand.wheel];
+  return [performance.now() - stamp, hand.x, hand.y, hand.z, hand.button, hand.wheel];
 }
 
 function moved(events) {
@@ -167,11 +125,8 @@ function moved(events) {
 }
 
 function sendPoints(points) {
+  send({ k: "hand", s: clock(), p: points.slice(-256) });
   seen.events += points.length;
-  $("events").textContent = seen.events;
-  $("hand").style.left = `${50 + 50 * hand.x}%`;
-  $("hand").style.top = `${50 - 50 * hand.y}%`;
-  send({ k: "hand", p: points.slice(-256) });
 }
 
 const coalesced = (event) => {
@@ -219,7 +174,36 @@ function tick(now) {
     hand.button = button;
     sendPoints([point(now)]);
   }
+  show();
   requestAnimationFrame(tick);
+}
+
+// What changes with every event or picture is written once a frame, and only where it has changed.
+function show() {
+  write("events", `${seen.events}`);
+  write("fps", (seen.pictures.length / 2).toFixed(0));
+  if (seen.glass !== null) write("glass", `${seen.glass.toFixed(1)} ms`);
+  const [x, y] = [((1 + hand.x) * stage.clientWidth) / 2, ((1 - hand.y) * stage.clientHeight) / 2];
+  $("hand").style.transform = `translate(${x}px, ${y}px)`;
+  if (seen.forces !== drawn) gauged();
+}
+
+function write(id, text) {
+  const place = $(id);
+  if (place.textContent !== text) place.textContent = text;
+}
+
+let drawn = seen.forces;
+function gauged() {
+  drawn = seen.forces;
+  write("newton", `${seen.force.toFixed(2)} N`);
+  const { width, height } = gauge.canvas;
+  const top = Math.max(1, ...drawn);
+  gauge.clearRect(0, 0, width, height);
+  gauge.strokeStyle = "#d9541e";
+  gauge.beginPath();
+  drawn.forEach((f, i) => gauge.lineTo(i, height - 2 - (height - 4) * (f / top)));
+  gauge.stroke();
 }
 
 setInterval(() => send({ k: "ping", t: performance.now() }), 250);

@@ -1,13 +1,17 @@
-"""The server of the console: a page on loopback, and a WebSocket for everything that moves.
+"""The server of the console: a page on loopback, and two WebSockets for everything that moves.
 
 ```text
-browser ── GET /?token=… ──► page            browser ◄── 1 | number | offset | JPEG       pictures, the newest only
-        ── WebSocket /ws?token=… ──►                 ◄── {"k": "force", "f": […]}          50 a second
-           {"k": "hand", "p": [[t, x, y, z, button, wheel], …]}   coalesced events, oldest first
-           {"k": "ping", "t": …} ──► {"k": "pong", "t": …, "s": server's clock, ms}
+browser ── GET /?token=… ──► page
+        ── /ws?token=… ──►                           ◄── {"k": "force", "f": […]}          50 a second
+           {"k": "hand", "s": ms, "p": [[ago, x, y, z, button, wheel], …]}   coalesced events, oldest first
+           {"k": "head", "s": ms, "p": [[ago, x, y, z, qx, qy, qz, qw]]}     pose of a headset
+           {"k": "ping", "t": …} ──► {"k": "pong", "t": …, "s": server's clock, ms, "took": [p50, p95]}
+           {"k": "study", …} ──►                     ◄── {"k": "study", …}                 docs/study.md
+        ── /pictures?token=… ──►                     ◄── 1 | number | offset | JPEG        the newest only
 ```
-Every browser has a thread that listens and one that sends; a slow browser gets fewer pictures, never old ones. A
-browser that goes away leaves the hand where it is.
+`s` is the server's clock when the browser sent, as far as it knows it; `ago` is ms before that. Every WebSocket has a
+thread that listens and one that sends. Pictures have one of their own, because a line that is busy with a picture does
+not listen. A slow browser gets fewer pictures, never old ones. One that goes away leaves the hand where it is.
 """
 
 from __future__ import annotations
@@ -18,8 +22,11 @@ import math
 import secrets
 import socket
 import struct
+import sys
 import threading
 import time
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -28,36 +35,54 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tcpsbed.errors import WorldError
-from tcpsbed.media.line import FORCE, HEAD, PICTURE, STATE
+from tcpsbed.media.line import FORCE, HEAD, PICTURE, POSE, STATE, TOOK
 from tcpsbed.media.packages import need
 
 HERE = Path(__file__).parent
-POINT = 6
-"""Numbers of an event: when (ms before it was sent), x, y, z, button, wheel."""
+FILES = {
+    "/": ("page.html", "text/html"),
+    "/page.js": ("page.js", "text/javascript"),
+    "/pictures.js": ("pictures.js", "text/javascript"),
+    "/study.js": ("study.js", "text/javascript"),
+    "/xr.js": ("xr.js", "text/javascript"),
+}
+NOTICE = 0
+"""Kind of what a study shows, beside those that stages send."""
+POINT, HEAD_POINT = 6, 8
+"""Numbers of an event of the hand, and of a pose of the head; the first is when (ms before it was sent)."""
 MOST_POINTS = 256
 """Most events in one message."""
 MOST_BYTES = 1 << 16
 """Longest message of a browser."""
+MOST_AGO_NS = 10_000_000_000
+"""Oldest event, and farthest that a browser's idea of the clock may be off."""
+SWITCH_S = 0.0005
+"""Longest time for which a thread that computes keeps a message of the hand waiting (Python's own: 5 ms)."""
 
 
 @dataclass
 class Newest:
-    """The newest picture and force, each with its number, for threads that wait for either."""
+    """The newest content of each kind, with its number, for threads that wait for some of them."""
 
-    picture: bytes = b""
-    pictures: int = 0
-    force: tuple[float, ...] = ()
-    forces: int = 0
+    content: dict[int, Any] = field(default_factory=dict)
+    numbers: dict[int, int] = field(default_factory=dict)
     changed: threading.Condition = field(default_factory=threading.Condition)
 
-    def put(self, kind: int, content: bytes) -> None:
+    def put(self, kind: int, content: Any) -> None:
         """Replaces what was there."""
         with self.changed:
-            if kind == PICTURE:
-                self.picture, self.pictures = content, self.pictures + 1
-            else:
-                self.force, self.forces = _floats(content[HEAD.size :]), self.forces + 1
+            self.content[kind] = content
+            self.numbers[kind] = self.numbers.get(kind, 0) + 1
             self.changed.notify_all()
+
+    def wait(self, kinds: tuple[int, ...], seen: dict[int, int], seconds: float) -> list[tuple[int, Any]]:
+        """What has come of these kinds since the numbers in `seen`, which are brought up to date."""
+        with self.changed:
+            if all(self.numbers.get(kind, 0) == seen.get(kind, 0) for kind in kinds):
+                self.changed.wait(seconds)
+            new = [kind for kind in kinds if self.numbers.get(kind, 0) != seen.get(kind, 0)]
+            seen.update({kind: self.numbers[kind] for kind in new})
+            return [(kind, self.content[kind]) for kind in new]
 
 
 def _floats(content: bytes) -> tuple[float, ...]:
@@ -65,7 +90,7 @@ def _floats(content: bytes) -> tuple[float, ...]:
 
 
 class Console:
-    """Serves one run on loopback.
+    """Serves runs on loopback, one after the other.
 
     Parameters
     ----------
@@ -86,10 +111,16 @@ class Console:
         self.newest = Newest()
         self.refused = 0
         """Messages of browsers that were not what they should be."""
+        self.gone = 0
+        """Browsers that have gone away."""
+        self.answer: Callable[[dict[str, Any]], None] | None = None
+        """Takes what a subject of a study answers."""
+        self.took_ms: deque[float] = deque(maxlen=256)
+        """Time from an event in the browser to the run's hook that took it, of the last ones."""
         self.line = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.line.bind(str(folder / "console"))
-        self.to_hand = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.to_hand.setblocking(False)
+        self.to_run = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.to_run.setblocking(False)
         try:
             self.server = sync.serve(
                 self._talk,
@@ -113,6 +144,7 @@ class Console:
 
     def start(self) -> None:
         """Begins to serve, in threads of its own."""
+        sys.setswitchinterval(SWITCH_S)
         for body in (self.server.serve_forever, self._listen):
             threading.Thread(target=body, daemon=True).start()
 
@@ -121,35 +153,44 @@ class Console:
         self.server.shutdown()
         self._close()
 
+    def notify(self, told: dict[str, Any]) -> None:
+        """Shows something on the page, also on one that is opened later."""
+        self.newest.put(NOTICE, told)
+
     def _close(self) -> None:
         self.line.close()
-        self.to_hand.close()
+        self.to_run.close()
 
     def _listen(self) -> None:
         """Takes what the run sends."""
         with suppress(OSError):
             while True:
                 content = self.line.recv(1 << 18)
-                if len(content) >= HEAD.size and content[0] in (PICTURE, FORCE):
-                    self.newest.put(content[0], content)
+                if len(content) < HEAD.size:
+                    continue
+                if content[0] == PICTURE:
+                    self.newest.put(PICTURE, content)
+                elif content[0] == FORCE:
+                    self.newest.put(FORCE, _floats(content[HEAD.size :]))
+                elif content[0] == TOOK:
+                    self.took_ms.extend(_floats(content[HEAD.size :])[:1])
 
     def _answer(self, connection: Any, request: Any) -> Any:
         """The page, and who may open a WebSocket: whoever knows the token, from our own page."""
         asked = urlsplit(request.path)
-        files = {"/": ("page.html", "text/html"), "/page.js": ("page.js", "text/javascript")}
-        if asked.path == "/page.js":
-            return self._file(connection, *files["/page.js"])
+        if asked.path in FILES and asked.path != "/":
+            return self._file(connection, *FILES[asked.path])
         given = parse_qs(asked.query).get("token", [""])[0]
         if not hmac.compare_digest(given.encode(), self.token.encode()):
             return connection.respond(HTTPStatus.FORBIDDEN, "tcpsbed console: the address lacks its token\n")
-        if asked.path == "/ws":
+        if asked.path in ("/ws", "/pictures"):
             origin = request.headers.get("Origin")
             ours = {f"http://127.0.0.1:{self.port}", f"http://localhost:{self.port}"}
             if origin is not None and origin not in ours:
                 return connection.respond(HTTPStatus.FORBIDDEN, "tcpsbed console: another page's request\n")
             return None
-        if asked.path in files:
-            return self._file(connection, *files[asked.path])
+        if asked.path == "/":
+            return self._file(connection, *FILES["/"])
         return connection.respond(HTTPStatus.NOT_FOUND, "tcpsbed console: no such page\n")
 
     def _file(self, connection: Any, name: str, kind: str) -> Any:
@@ -166,37 +207,32 @@ class Console:
         """Listens to a browser, while a second thread sends to it."""
         from websockets.exceptions import ConnectionClosed
 
-        gone = threading.Event()
-        sender = threading.Thread(target=self._send, args=(connection, gone), daemon=True)
-        sender.start()
+        pictures = urlsplit(connection.request.path).path == "/pictures"
+        kinds = (PICTURE,) if pictures else (FORCE, NOTICE)
+        over = threading.Event()
+        threading.Thread(target=self._send, args=(connection, kinds, over), daemon=True).start()
         with suppress(ConnectionClosed):
             for message in connection:
                 answer = self._hear(message)
                 if answer is not None:
                     connection.send(json.dumps(answer))
-        gone.set()
+        over.set()
+        self.gone += not pictures
         with self.newest.changed:
             self.newest.changed.notify_all()
 
-    def _send(self, connection: Any, gone: threading.Event) -> None:
-        """Sends the newest picture and force whenever there are new ones."""
+    def _send(self, connection: Any, kinds: tuple[int, ...], over: threading.Event) -> None:
+        """Sends the newest of some kinds whenever there is something new."""
         from websockets.exceptions import ConnectionClosed
 
-        pictures = forces = 0
-        newest = self.newest
+        seen: dict[int, int] = {}
         with suppress(ConnectionClosed):
-            while not gone.is_set():
-                with newest.changed:
-                    if (newest.pictures, newest.forces) == (pictures, forces):
-                        newest.changed.wait(1.0)
-                    picture = newest.picture if newest.pictures > pictures else b""
-                    force = newest.force if newest.forces > forces else ()
-                    pictures, forces = newest.pictures, newest.forces
-                if force:
-                    finite = [value if math.isfinite(value) else 0.0 for value in force]
-                    connection.send(json.dumps({"k": "force", "f": finite}))
-                if picture:
-                    connection.send(picture)
+            while not over.is_set():
+                for kind, content in self.newest.wait(kinds, seen, 1.0):
+                    if kind == FORCE:
+                        finite = [value if math.isfinite(value) else 0.0 for value in content]
+                        content = {"k": "force", "f": finite}
+                    connection.send(content if kind == PICTURE else json.dumps(content))
 
     def _hear(self, message: str | bytes) -> dict[str, Any] | None:
         """Acts on a message of a browser; gives the answer that it wants."""
@@ -204,24 +240,58 @@ class Console:
         try:
             said = json.loads(message)
             if said["k"] == "ping":
-                return {"k": "pong", "t": float(said["t"]), "s": now_ns / 1e6}
+                return {"k": "pong", "t": float(said["t"]), "s": now_ns / 1e6, "took": self._took()}
             if said["k"] == "hand":
-                self._move(said["p"], now_ns)
+                self._move(said["p"], _sent_ns(said, now_ns))
+                return None
+            if said["k"] == "head":
+                self._turn(said["p"], _sent_ns(said, now_ns))
+                return None
+            if said["k"] == "study" and self.answer is not None:
+                self.answer(said)
                 return None
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             pass
         self.refused += 1
         return None
 
-    def _move(self, points: Any, now_ns: int) -> None:
+    def _took(self) -> list[float]:
+        """Median and 95th percentile in ms of the time that events took to the run; empty before the first."""
+        known = sorted(self.took_ms)
+        return [known[int(share * (len(known) - 1))] for share in (0.5, 0.95)] if known else []
+
+    def _move(self, points: Any, sent_ns: int) -> None:
         """Hands coalesced events on, oldest first."""
-        if not isinstance(points, list) or not 1 <= len(points) <= MOST_POINTS:
-            raise ValueError("points")
-        for point in points:
-            ago_ms, *state = (float(value) for value in point)
-            if len(state) != POINT - 1 or not all(map(math.isfinite, (ago_ms, *state))):
-                raise ValueError("point")
+        for at_ns, state in _read(points, POINT, sent_ns):
             bounded = [min(max(value, -1.0), 1.0) for value in state[:4]]
-            at_ns = now_ns - int(min(max(ago_ms, 0.0), 1e4) * 1e6)
-            with suppress(OSError):  # no hand in this run, or it has not read the last ones
-                self.to_hand.sendto(STATE.pack(*bounded, state[4], at_ns), str(self.folder / "hand"))
+            self._tell("hand", STATE.pack(*bounded, state[4], at_ns))
+
+    def _turn(self, points: Any, sent_ns: int) -> None:
+        """Hands poses of the head on."""
+        for at_ns, pose in _read(points, HEAD_POINT, sent_ns):
+            self._tell("head", POSE.pack(*(min(max(value, -100.0), 100.0) for value in pose), at_ns))
+
+    def _tell(self, hook: str, content: bytes) -> None:
+        with suppress(OSError):  # no such hook in this run, or it has not read the last ones
+            self.to_run.sendto(content, str(self.folder / hook))
+
+
+def _sent_ns(said: dict[str, Any], now_ns: int) -> int:
+    """When a message was sent: as the browser says, if it says so and it can be."""
+    if said.get("s") is None:
+        return now_ns
+    sent_ns = int(float(said["s"]) * 1e6)
+    return min(sent_ns, now_ns) if abs(now_ns - sent_ns) < MOST_AGO_NS else now_ns
+
+
+def _read(points: Any, numbers: int, sent_ns: int) -> list[tuple[int, list[float]]]:
+    """Points of a message: when each was, and what."""
+    if not isinstance(points, list) or not 1 <= len(points) <= MOST_POINTS:
+        raise ValueError("points")
+    read = []
+    for point in points:
+        ago_ms, *values = (float(value) for value in point)
+        if len(values) != numbers - 1 or not all(map(math.isfinite, (ago_ms, *values))):
+            raise ValueError("point")
+        read.append((sent_ns - min(int(max(ago_ms, 0.0) * 1e6), MOST_AGO_NS), values))
+    return read

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tcpsbed import config
 from tcpsbed.analysis import signals
 from tcpsbed.analysis.records import open_records
+from tcpsbed.clocks import SIMULATED
 from tcpsbed.control.loop import Loop, loops
 from tcpsbed.control.offsets import Offsets, offsets
 from tcpsbed.control.response import Response, characterise
@@ -92,7 +93,7 @@ def run(
     runs
         How many; run `i` has the scenario's seed plus `i`.
     world
-        `virtual` or `real`.
+        A name that the registry of worlds knows; on the machine's clock it is built anew for every run.
     phases
         Whether the ticks of both sides are put at moments of their own in each run, uniform within a period: two
         computers do not tick together.
@@ -119,7 +120,7 @@ def run(
         seen: list[Offsets | None] = [None for _ in found]
         for number in range(runs):
             once = _prepared(plan, found, scenario.seed + number, phases=phases)
-            rows, disturbed = _rows(once, Path(folder), world, crowded=scenario.real.crowded)
+            rows, disturbed = _rows(once, Path(folder), world, scenario)
             for loop, into in zip(found, curves, strict=True):
                 into.append(_curve(rows, once, loop, disturbed))
             if warped and number == 0:
@@ -162,35 +163,36 @@ def _prepared(
 
 
 def _rows(
-    plan: Mapping[str, Any], folder: Path, world: str, *, crowded: bool
+    plan: Mapping[str, Any], folder: Path, world: str, scenario: config.Scenario
 ) -> tuple[NDArray[np.void], tuple[str, ...]]:
     """The rows of a run, and what disturbed it."""
     import numpy as np
 
     disturbed: tuple[str, ...] = ()
-    if world == "real":
+    if world not in SIMULATED:
         from tcpsbed.worlds import real
 
-        told = real.run(dict(plan), folder, progress=None, live=None, crowded=crowded)
+        crowded = scenario.real.crowded
+        told = real.run(dict(plan), folder, progress=None, crowded=crowded, world=world, scenario=scenario)
         if told["errors"]:
             raise WorldError(str(told["errors"][0]))
         if told["interrupted"]:
             raise KeyboardInterrupt
-        disturbed = _disturbed(plan, folder, told)
+        disturbed = _disturbed(plan, folder, told, world)
     else:
         from tcpsbed.worlds import virtual
 
-        virtual.run(dict(plan), folder, progress=None, pcapng=False)
+        virtual.run(dict(plan), folder, progress=None, pcapng=False, world=world)
     return np.array(open_records(folder / "records.bin")), disturbed
 
 
-def _disturbed(plan: Mapping[str, Any], folder: Path, told: Mapping[str, Any]) -> tuple[str, ...]:
+def _disturbed(plan: Mapping[str, Any], folder: Path, told: Mapping[str, Any], world: str) -> tuple[str, ...]:
     """What disturbed a run on the machine's clock, in sentences."""
     from tcpsbed import _tcps
     from tcpsbed.analysis import disturbances, facts
 
     found = json.loads(_tcps.analyse(str(folder / "records.bin"), json.dumps(plan), 0, GRACE_NS))
-    info = facts.scenario_info(plan, world="real", warmup_ns=0)
+    info = facts.scenario_info(plan, world=world, warmup_ns=0)
     return tuple(disturbances.disturbances(info, told, found))
 
 

@@ -5,7 +5,8 @@ Kp / c in [0, 0.4],  Ki theta / c in [0.05, 1.5]   ─► batch ─► good in 9
                                                                                         steepest change with the RTT
 ```
 The loop after the step is linear and its gain is K / c: another c with gains in proportion answers the same, in
-percent of the step. So gains are searched relative to c, and c is free.
+percent of the step, as long as the controller's integral, which goes to c, is not at its bound. So gains are searched
+relative to c. What h itself changes by grows with the step, 1 - 1/c: the most sensitive c is the largest.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ TIGHT = Limits(overshoot=5.0, undershoot=5.0)
 """What a good run keeps for the figure of quality."""
 REFERENCE_MS = 1.0
 """Rise time of quality 0."""
+
+MOST_C = 8.0
+"""Largest c: the controller's integral goes to c, a fifth beyond it while h overshoots, and is bounded by 10."""
 
 Goal = Literal["rise", "sensitivity"]
 
@@ -53,13 +57,19 @@ class Network:
 
 @dataclass(frozen=True)
 class Tuned:
-    """The best gains found, the mean rise time with them, and the change of the overshoot with the round trip."""
+    """The best gains found, the mean rise time with them, the change of the overshoot with the round trip, and the step."""
 
     kp: float
     ki_per_ms: float
     rise_ms: float
     overshoot: float
     per_ms: float
+    c: float = 2.0
+
+    @property
+    def growth(self) -> float:
+        """How much higher h goes for each ms of round trip, in percent of what is asked for."""
+        return self.per_ms * (1 - 1 / self.c)
 
     @property
     def quality(self) -> float:
@@ -113,13 +123,20 @@ def tune(
     bench = Bench(_step(network, c), runs, _duration(network), seed, limits)
     tell = progress or (lambda _share: None)
     coarse = _grid([0.05 * i for i in range(9)], [0.05 * 1.12**i for i in range(31)], network, c)
-    found = _best(bench, network, coarse, goal, lambda share: tell(share / 2))
+    found = _best(bench, network, c, coarse, goal, lambda share: tell(share / 2))
     if found is None:
         return None
     kps = [max(0.0, min(MOST_KP, found.kp / c + 0.0125 * i)) for i in range(-3, 4)]
     kis = [found.ki_per_ms * 1.03**i for i in range(-4, 5)]
     fine = sorted({(kp * c, ki) for kp in kps for ki in kis})
-    return _best(bench, network, fine, goal, lambda share: tell(0.5 + share / 2))
+    return _best(bench, network, c, fine, goal, lambda share: tell(0.5 + share / 2))
+
+
+def best(found: Sequence[Tuned], goal: Goal) -> Tuned | None:
+    """Of several steps the one that serves a goal: the shortest rise time, or the steepest growth of h itself."""
+    if goal == "rise":
+        return min(found, key=lambda one: one.rise_ms, default=None)
+    return max(found, key=lambda one: one.growth, default=None)
 
 
 def _grid(kps: Sequence[float], gs: Sequence[float], network: Network, c: float) -> list[tuple[float, float]]:
@@ -137,6 +154,7 @@ def _duration(network: Network) -> float:
 def _best(
     bench: Bench,
     network: Network,
+    c: float,
     gains: Sequence[tuple[float, float]],
     goal: Goal,
     progress: Callable[[float], object],
@@ -149,11 +167,9 @@ def _best(
         [farther.cell(*pair) for pair in gains], progress=lambda share: progress((1 + share) / 2)
     )
     candidates = [
-        Tuned(kp, ki, near["rise_ms"]["mean"], mean, (far["overshoot"]["mean"] - mean) / more)
+        Tuned(kp, ki, near["rise_ms"]["mean"], mean, (far["overshoot"]["mean"] - mean) / more, c)
         for (kp, ki), near, far in zip(gains, here, there, strict=True)
         if near["good"] >= SHARE * bench.runs
         for mean in (near["overshoot"]["mean"],)
     ]
-    if goal == "rise":
-        return min(candidates, key=lambda one: one.rise_ms, default=None)
-    return max(candidates, key=lambda one: one.per_ms, default=None)
+    return best(candidates, goal)

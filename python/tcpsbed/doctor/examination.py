@@ -57,15 +57,13 @@ def glance() -> dict[str, Any]:
 
 def worlds() -> Iterator[Finding]:
     """Whether each world is ready here."""
-    from tcpsbed.clocks import NS3_VIRTUAL, VIRTUAL
+    from tcpsbed.clocks import NS3_VIRTUAL, REAL, VIRTUAL
     from tcpsbed.worlds import registry
 
     yield Finding(VIRTUAL, True, "simulated clock and network")
     lack = registry.named("ns3").network.missing()
     yield Finding(NS3_VIRTUAL, lack is None, "simulated clock, the network by ns-3", lack or "")
-    yield Finding(
-        registry.REAL, True, "processes on loopback, with the emulator where the scenario has links"
-    )
+    yield Finding(REAL, True, "processes on loopback, with the emulator where the scenario has links")
     for name in registry.PAIRS:
         world = registry.named(name)
         lack = world.missing()

@@ -20,6 +20,8 @@ PROGRAMS = {
     "Podman": (["podman", "--version"], "apt install podman"),
     "ssh": (["ssh", "-V"], "apt install openssh-client"),
     "C compiler": (["cc", "--version"], "apt install gcc"),
+    "ARM compiler": (["arm-none-eabi-gcc", "--version"], "apt install gcc-arm-none-eabi"),
+    "QEMU (boards)": (["qemu-system-arm", "--version"], "apt install qemu-system-arm"),
 }
 """Command that shows a version, and how to have it."""
 RENDERERS = ("egl", "osmesa")

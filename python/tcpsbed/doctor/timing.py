@@ -8,6 +8,7 @@ import os
 import resource
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from tcpsbed.doctor.finding import Finding, attempt
@@ -27,7 +28,9 @@ def privileges() -> Iterator[Finding]:
     """SCHED_FIFO, locked memory, processors that stay awake, receive stamps."""
     yield attempt("SCHED_FIFO", _fifo, LIMITS)
     yield attempt("locked memory", _locked, LIMITS)
-    yield attempt("processors kept awake", _awake, "run as root, or let your group write /dev/cpu_dma_latency")
+    yield attempt(
+        "processors kept awake", _awake, "run as root, or let your group write /dev/cpu_dma_latency"
+    )
     yield attempt("receive stamps of the kernel", _stamped)
 
 
@@ -64,7 +67,7 @@ def _fifo() -> str:
 
 def _awake() -> str:
     """Opens what the emulator opens; without a word in it the kernel asks for nothing."""
-    with open("/dev/cpu_dma_latency", "wb", buffering=0):
+    with Path("/dev/cpu_dma_latency").open("wb", buffering=0):
         return "granted"
 
 

@@ -6,6 +6,7 @@ display can compare what it shows with what was taken.
 | `camera` | frames |
 |---|---|
 | `"test"` | a walk over a landscape whose spectrum falls with 1/f, seen through a lens |
+| `"/dev/video0"` | a camera of the machine (`tcpsbed.media.camera_device`) |
 | a video file | its pictures, in a circle (package `av`) |
 | `module:Class` | the user's: `frame(t_ns, index)`, `render(camera, width, height)`, or an iterable of `(t_ns, frame)` |
 """
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from tcpsbed import hooks
 from tcpsbed.errors import HookError
+from tcpsbed.media.camera_device import FOLDER, CameraDevice
 from tcpsbed.media.packages import need
 
 Frame = NDArray[np.uint8]
@@ -60,7 +62,7 @@ def open_camera(
     Parameters
     ----------
     name
-        `test`, a video file, or `module:Class`.
+        `test`, a camera of the machine, a video file, or `module:Class`.
     width, height
         Of the picture of one eye.
     stereo
@@ -75,6 +77,8 @@ def open_camera(
     """
     if name == "test":
         return TestCamera(width, height, stereo)
+    if name.startswith(FOLDER):
+        return CameraDevice(name, width * (2 if stereo else 1), height)
     module, colon, symbol = name.rpartition(":")
     if colon:
         return UserCamera(module, symbol, width, height, stereo, params or {})

@@ -31,8 +31,8 @@ class Display(Protocol):
         ...
 
 
-def open_display(name: str, width: int, height: int) -> Display | None:
-    """The display that a scenario names; `width` is that of the whole frame.
+def open_display(name: str, width: int, height: int, stereo: bool = False) -> Display | None:
+    """The display that a scenario names; `width` is that of the whole frame, of both eyes with `stereo`.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def open_display(name: str, width: int, height: int) -> Display | None:
     if name == "console":
         from tcpsbed.media.line import Screen
 
-        return Screen()
+        return Screen(stereo)
     module, _, symbol = name.rpartition(":")
     shown = hooks.find(module, symbol)(width=width, height=height)
     if not callable(getattr(shown, "show", None)):

@@ -4,6 +4,7 @@
 node of the operator                                    console
   screen, feel ──► pictures, forces ──► FOLDER/console ──► browsers
   hand ◄── newest state of the hand ◄── FOLDER/hand    ◄── browsers
+  head ◄── newest pose of the head  ◄── FOLDER/head    ◄── headsets
 ```
 The environment variable `TCPSBED_CONSOLE` names the folder. Nobody waits for anybody: what finds no room is dropped,
 and without a console, or with one that has gone, a run goes on.
@@ -26,12 +27,14 @@ from tcpsbed.errors import HookError
 from tcpsbed.media.packages import need
 
 VARIABLE = "TCPSBED_CONSOLE"
-PICTURE, FORCE = 1, 2
+PICTURE, FORCE, TOOK = 1, 2, 3
 """First byte of what stages send."""
-HEAD = struct.Struct("<BxxxIq")
-"""Kind, number of the sample, and CLOCK_MONOTONIC minus the run's time in nanoseconds."""
+HEAD = struct.Struct("<BBxxIq")
+"""Kind, eyes that a picture is for, number of the sample, and CLOCK_MONOTONIC minus the run's time in nanoseconds."""
 STATE = struct.Struct("<5dq")
 """What a hand does: x, y, z in m, its button (0 to 1), the wheel in notches; when, on CLOCK_MONOTONIC."""
+POSE = struct.Struct("<7dq")
+"""Where a head is: x, y, z in m, quaternion x, y, z, w; when, on CLOCK_MONOTONIC."""
 QUALITY = 80
 MOST_BYTES = 180_000
 """Largest datagram: Linux gives a Unix socket 212,992 bytes unless told otherwise, with some of them for itself."""
@@ -57,18 +60,19 @@ class ToConsole:
         self.to = str(place / "console") if place else None
         self.line = _open()
 
-    def send(self, kind: int, index: int, t_ns: int, content: bytes) -> None:
+    def send(self, kind: int, index: int, t_ns: int, content: bytes, eyes: int = 1) -> None:
         """Sends a picture or a force of the run's time `t_ns`, if there is somebody and room."""
         if self.to is not None and len(content) <= MOST_BYTES:
-            head = HEAD.pack(kind, index & 0xFFFFFFFF, time.monotonic_ns() - t_ns)
+            head = HEAD.pack(kind, eyes, index & 0xFFFFFFFF, time.monotonic_ns() - t_ns)
             with suppress(OSError):  # the console has gone, or has not read the last ones
                 self.line.sendto(head + content, self.to)
 
 
 class Screen:
-    """A display that gives frames to the console as JPEG."""
+    """A display that gives frames to the console as JPEG, pairs of eyes side by side."""
 
-    def __init__(self) -> None:
+    def __init__(self, stereo: bool = False) -> None:
+        self.eyes = 2 if stereo else 1
         self.turbo: Any = need("simplejpeg", 'display "console"', "media")
         self.line = ToConsole()
         self.quality = QUALITY
@@ -78,17 +82,25 @@ class Screen:
         coded = self.turbo.encode_jpeg(np.ascontiguousarray(frame), self.quality, "RGB", "420", True)
         if len(coded) > MOST_BYTES:
             self.quality = max(self.quality - 10, 20)
-        self.line.send(PICTURE, index, t_ns, coded)
+        self.line.send(PICTURE, index, t_ns, coded, self.eyes)
 
 
 class FromConsole:
-    """The newest state of the hand that the console has sent."""
+    """The newest state that the console has sent to a name in its folder.
 
-    def __init__(self) -> None:
-        self.line = _open()
+    Parameters
+    ----------
+    name
+        `hand` or `head`.
+    form
+        How a state is packed: floats, then when it was.
+    """
+
+    def __init__(self, name: str = "hand", form: struct.Struct = STATE) -> None:
+        self.line, self.form = _open(), form
         place = folder()
         if place is not None:
-            path = place / "hand"
+            path = place / name
             path.unlink(missing_ok=True)
             try:
                 self.line.bind(str(path))
@@ -96,15 +108,15 @@ class FromConsole:
                 raise HookError(
                     f"console: {path} cannot be opened ({error}); allowed: a console that runs"
                 ) from None
-        self.state: tuple[float, ...] = (0.0,) * 5
+        self.state: tuple[float, ...] = (0.0,) * ((form.size - 8) // 8)
         self.at_ns = 0
 
     def newest(self) -> tuple[float, ...]:
-        """x, y, z, button, wheel; zeros before the first."""
+        """The state without its moment, which is `at_ns`; zeros before the first."""
         with suppress(BlockingIOError):
             while True:
                 content = self.line.recv(256)
-                if len(content) == STATE.size:
-                    *state, self.at_ns = STATE.unpack(content)
+                if len(content) == self.form.size:
+                    *state, self.at_ns = self.form.unpack(content)
                     self.state = tuple(state)
         return self.state

@@ -4,6 +4,7 @@
 |---|---|
 | `"test"` | a tone of 440 Hz that swells once a second |
 | `"builtin:sound"`, a wav file | its samples, in a circle, at their own rate |
+| `"device"`, `"device:NAME"` | a microphone of the machine (`tcpsbed.media.sound_device`) |
 | `module:Class` | the user's: `frame(t_ns, index)` |
 
 | `codec` | what codes | package |
@@ -15,6 +16,7 @@
 |---|---|
 | `"none"` | nobody |
 | a wav file | it is written, a frame at a time |
+| `"device"`, `"device:NAME"` | a speaker of the machine (`tcpsbed.media.sound_device`) |
 | `module:Class` | the user's: `play(samples, t_ns, index)` |
 """
 
@@ -31,6 +33,7 @@ from tcpsbed import hooks
 from tcpsbed.datasets import builtin, wav
 from tcpsbed.errors import DataError, HookError
 from tcpsbed.media.packages import need
+from tcpsbed.media.sound_device import DeviceMicrophone, DeviceSpeaker, is_device
 
 Samples = NDArray[np.int16]
 Bytes = NDArray[np.uint8]
@@ -61,6 +64,8 @@ def open_microphone(name: str, sampling_hz: float, channels: int, samples: int) 
     """
     if name == "test":
         return Tone(sampling_hz, channels, samples)
+    if is_device(name):
+        return DeviceMicrophone(name, sampling_hz, channels, samples)
     module, colon, symbol = name.rpartition(":")
     if not colon or name.startswith("builtin:"):
         return Recorded(name, sampling_hz, channels, samples)
@@ -165,6 +170,7 @@ class Opus:
         self.bitrate_bps = int(bitrate_bps)
         self.encoder: Any = None
         self.decoder: Any = None
+        self.resampler: Any = None
         self.at = 0
 
     def _opened(self) -> Any:
@@ -190,8 +196,11 @@ class Opus:
         if self.decoder is None:
             self.decoder = self.av.CodecContext.create("libopus", "r")
             self.decoder.sample_rate, self.decoder.layout = self.hz, self.layout
+            # The decoder gives 48 kHz, whatever was coded.
+            self.resampler = self.av.AudioResampler(format="s16", layout=self.layout, rate=self.hz)
         try:
-            frames = self.decoder.decode(self.av.Packet(data.tobytes()))
+            decoded = self.decoder.decode(self.av.Packet(data.tobytes()))
+            frames = [part for frame in decoded for part in self.resampler.resample(frame)]
         except self.av.error.FFmpegError as error:
             raise HookError(f"opus: cannot be decoded ({error})") from None
         parts = [frame.to_ndarray().reshape(-1, self.channels) for frame in frames]
@@ -216,6 +225,8 @@ def open_speaker(name: str, sampling_hz: float, channels: int) -> Speaker | None
     """
     if name == "none":
         return None
+    if is_device(name):
+        return DeviceSpeaker(name, sampling_hz, channels)
     module, colon, symbol = name.rpartition(":")
     if not colon:
         return WavFile(Path(name), sampling_hz, channels)

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpsbed.errors import HookError
-from tcpsbed.media import codecs, displays, picture_code, quality, region, sound
+from tcpsbed.media import codecs, displays, picture_code, quality, region, sound, sound_mark
+from tcpsbed.media.budget import Budget
 from tcpsbed.media.camera import open_camera
 
 Bytes = NDArray[np.uint8]
@@ -87,12 +88,20 @@ class PictureEncode(PictureStage):
     def __init__(self, **params: Any) -> None:
         super().__init__(**params)
         self.coder = self.codec()
+        self.budget = Budget(params["rate_hz"]) if params["follow"] else None
 
     def __call__(self, t_ns: int, index: int, x: Bytes, other: Floats, y: Bytes) -> int:
-        """Encodes a frame."""
-        if self.params["follow"] and len(other):
-            self.coder.aim(float(np.clip(other[0], codecs.LEAST_BPS, self.params["bitrate_bps"])))
-        return put(self.coder.encode(x.reshape(self.height, self.width, 3)), y)
+        """Encodes a frame; gives out nothing where what is allowed has been spent."""
+        budget = self.budget if len(other) else None
+        if budget is not None:
+            allowed_bps = float(np.clip(other[0], 0.0, self.params["bitrate_bps"]))
+            if not budget.allows(allowed_bps):
+                return 0
+            self.coder.aim(max(allowed_bps, codecs.LEAST_BPS))
+        written = put(self.coder.encode(x.reshape(self.height, self.width, 3)), y)
+        if budget is not None:
+            budget.spend(written)
+        return written
 
 
 class PictureDecode(PictureStage):
@@ -113,7 +122,7 @@ class PictureShow(PictureStage):
 
     def __init__(self, **params: Any) -> None:
         super().__init__(**params)
-        self.display = displays.open_display(params["display"], self.width, self.height)
+        self.display = displays.open_display(params["display"], self.width, self.height, self.stereo)
         self.every = int(params["compare"])
         self.original = self.camera() if self.every else None
 
@@ -166,10 +175,14 @@ class SoundCapture(SoundStage):
         self.microphone = sound.open_microphone(
             params["microphone"], self.sampling_hz, self.channels, self.samples
         )
+        self.mouth = sound_mark.Mouth(self.sampling_hz) if params["mark"] else None
 
     def __call__(self, t_ns: int, index: int, x: Bytes, other: Floats, y: Bytes) -> int:
         """Takes a frame."""
-        return put(self.microphone.frame(t_ns, index).tobytes(), y)
+        samples = self.microphone.frame(t_ns, index)
+        if self.mouth is not None:
+            samples = self.mouth.lay(samples, t_ns)
+        return put(samples.tobytes(), y)
 
 
 class SoundEncode(SoundStage):
@@ -203,12 +216,15 @@ class SoundShow(SoundStage):
     def __init__(self, **params: Any) -> None:
         super().__init__(**params)
         self.speaker = sound.open_speaker(params["speaker"], self.sampling_hz, self.channels)
+        self.ear = sound_mark.Ear(self.sampling_hz) if params["mark"] else None
 
     def __call__(self, t_ns: int, index: int, x: Bytes, other: Floats, y: Floats) -> int:
-        """Plays a frame; writes no time of capture, since sound bears none, and the loudness in dB of full scale."""
+        """Plays a frame; writes when the mark that ends in it was laid, and the loudness in dB of full scale."""
         samples = self.shaped(x)
+        laid_ns = None if self.ear is None else self.ear.hear(samples, t_ns, index)
         if self.speaker is not None:
             self.speaker.play(samples, t_ns, index)
         power = float(np.mean((samples / 32768.0) ** 2)) if samples.size else 0.0
-        y[0], y[1] = np.nan, 10.0 * np.log10(power) if power > 0.0 else np.nan
+        y[0] = np.nan if laid_ns is None else laid_ns - getattr(self.speaker, "delay_ns", 0)
+        y[1] = 10.0 * np.log10(power) if power > 0.0 else np.nan
         return 2

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import IO, Any
 
 from tcpsbed.errors import WorldError
 from tcpsbed.proxy import door
@@ -25,6 +29,8 @@ from tcpsbed.proxy.proxy import waiting
 
 NEAR_IP, FAR_IP = "10.77.0.1", "10.77.0.2"
 """Addresses of the sides; commands find them in `TCPSBED_NEAR` and `TCPSBED_FAR`."""
+ANSWER_S = 5.0
+"""Longest time that the emulated network may take to answer."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +49,8 @@ def reach(text: str) -> Door:
     return door.parse(text, listen=FAR_IP)
 
 
-def run(
-    profile: Profile,
-    near: Sequence[str],
-    *,
-    far: Sequence[str] = (),
-    reaching: Sequence[Door] = (),
-    capture: Path | None = None,
-) -> Ended:
-    """Runs a command behind an emulated network until it ends. Nothing is left behind, however it ends.
+class Behind:
+    """A command behind an emulated network, at work until it ends. Nothing is left behind, however it ends.
 
     Parameters
     ----------
@@ -63,47 +62,166 @@ def run(
         Ports of the far side that lead out, from `reach`.
     capture : Path, optional
         Where packets are captured (pcapng).
-
-    Raises
-    ------
-    WorldError
-        If there can be no namespaces here, or a command cannot be started.
+    say : callable, optional
+        Hears the lines that the commands write to a terminal, in its place.
     """
-    settings = {
-        "proxy": {
-            "network": profile.network,
-            "seed": profile.seed,
-            "capture": None if capture is None else str(capture.absolute()),
-        }
-        | waiting(),
-        "near": list(near),
-        "far": list(far),
-        "reach": [one.settings() for one in reaching],
-    }
-    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        told, report = Path(folder) / "settings.json", Path(folder) / "report.json"
-        told.write_text(json.dumps(settings), encoding="utf-8")
-        status = _run([sys.executable, "-m", "tcpsbed", "inside", str(told), str(report)])
+
+    def __init__(
+        self,
+        profile: Profile,
+        near: Sequence[str],
+        *,
+        far: Sequence[str] = (),
+        reaching: Sequence[Door] = (),
+        capture: Path | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        self.profile, self._line = profile, _Line()
+        with ExitStack() as stack:
+            self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tcpsbed-")))
+            settings = {
+                "proxy": {
+                    "network": profile.network,
+                    "seed": profile.seed,
+                    "capture": None if capture is None else str(capture.absolute()),
+                }
+                | waiting(),
+                "near": list(near),
+                "far": list(far),
+                "reach": [one.settings() for one in reaching],
+                "control": str(self._folder / "control"),
+            }
+            told = self._folder / "settings.json"
+            told.write_text(json.dumps(settings), encoding="utf-8")
+            command = [
+                sys.executable,
+                "-m",
+                "tcpsbed",
+                "inside",
+                str(told),
+                str(self._folder / "report.json"),
+            ]
+            self._child = _start(command, say, stack)
+            stack.callback(self._line.close)
+            self._stack = stack.pop_all()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Counts so far, rates and delays of the last second: `t_s` and `doors` (a row a direction); no rows before the
+        network stands and after its end.
+        """
+        answer = self._ask(op="snapshot") or {}
+        found: dict[str, Any] = answer.get("snapshot", {"t_s": 0.0, "doors": [], "clients": 0})
+        return found
+
+    def change(self, profile: Profile) -> None:
+        """Puts another profile in the place of the present one, as `Proxy.change` does.
+
+        Raises
+        ------
+        WorldError
+            If no way leads through it, or the network does not stand; then nothing has changed.
+        """
+        answer = self._ask(op="change", network=profile.network)
+        if answer is None or "refused" in answer:
+            raise WorldError("the network does not answer" if answer is None else answer["refused"])
+        self.profile = profile
+
+    def _ask(self, **request: Any) -> dict[str, Any] | None:
+        return self._line.ask(self._folder / "control", request)
+
+    def ended(self) -> bool:
+        """Whether the command has ended."""
+        return self._child.poll() is not None
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Waits for its end, at most so long."""
+        with suppress(subprocess.TimeoutExpired):
+            self._child.wait(seconds)
+
+    def close(self) -> Ended:
+        """Waits for its end; how it went.
+
+        Raises
+        ------
+        WorldError
+            If there can be no namespaces here, or a command could not be started.
+        """
+        status, report = self._child.wait(), self._folder / "report.json"
         if not report.exists():
             raise WorldError(
                 f"the emulated network ended with status {status} before it could tell how it went"
             )
         found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
-    if "error" in found:
-        raise WorldError(found["error"])
-    return Ended(status, found["outcome"])
+        if "error" in found:
+            raise WorldError(found["error"])
+        return Ended(status, found["outcome"])
+
+    def __enter__(self) -> Behind:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
 
 
-def _run(command: list[str]) -> int:
-    """Runs a command; Ctrl-C is for what runs inside, a request to end ends it."""
+class _Line:
+    """The line to the network in the namespaces, opened when it stands."""
+
+    def __init__(self) -> None:
+        self._open: IO[str] | None = None
+
+    def ask(self, path: Path, request: dict[str, Any]) -> dict[str, Any] | None:
+        """What is answered; `None` before it stands and once it is gone."""
+        try:
+            line = self._open = self._open or _opened(path)
+            line.write(json.dumps(request) + "\n")
+            line.flush()
+            answer: dict[str, Any] = json.loads(line.readline())
+        except (OSError, ValueError):
+            self.close()
+            return None
+        return answer
+
+    def close(self) -> None:
+        """Ends the talk."""
+        line, self._open = self._open, None
+        if line is not None:
+            with suppress(OSError):
+                line.close()
+
+
+def _opened(path: Path) -> IO[str]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as end:
+        end.settimeout(ANSWER_S)
+        end.connect(str(path))
+        return end.makefile("rw", encoding="utf-8")
+
+
+def _start(command: list[str], say: Callable[[str], None] | None, stack: ExitStack) -> subprocess.Popen[str]:
+    """Starts a command; Ctrl-C is for what runs inside, a request to end ends it. It is gone when the stack is left."""
+    out, err = (
+        subprocess.PIPE if say is not None and stream.isatty() else None
+        for stream in (sys.stdout, sys.stderr)
+    )
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    child = subprocess.Popen(command, preexec_fn=_heed)
+    stack.callback(signal.signal, signal.SIGINT, before)
+    child = subprocess.Popen(command, preexec_fn=_heed, stdout=out, stderr=err, text=True, errors="replace")
     heard = signal.signal(signal.SIGTERM, lambda *_: child.kill())
-    try:
-        return child.wait()
-    finally:
-        signal.signal(signal.SIGINT, before)
-        signal.signal(signal.SIGTERM, heard)
+    stack.callback(signal.signal, signal.SIGTERM, heard)
+    for stream in (child.stdout, child.stderr):
+        if say is not None and stream is not None:
+            reader = threading.Thread(target=_hand_on, args=(stream, say), daemon=True)
+            reader.start()
+            stack.callback(reader.join, 1.0)
+    stack.callback(child.wait)
+    stack.callback(child.kill)
+    return child
+
+
+def _hand_on(stream: IO[str], say: Callable[[str], None]) -> None:
+    for line in stream:
+        say(line.rstrip("\n"))
 
 
 def _heed() -> None:

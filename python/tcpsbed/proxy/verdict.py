@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tcpsbed.analysis.disturbances import EMULATOR_LOSS, EMULATOR_P50_MS, EMULATOR_P99_MS
+from tcpsbed.analysis.disturbances import EMULATOR_LOSS, EMULATOR_P50_MS, EMULATOR_P99_MS, EMULATOR_RATE
 from tcpsbed.analysis.units import NS_PER_MS
 from tcpsbed.report import numbers, text
 from tcpsbed.report.markup import Column, words
@@ -22,6 +22,7 @@ class Margin:
     p50_ms: float = EMULATOR_P50_MS
     p99_ms: float = EMULATOR_P99_MS
     loss: float = EMULATOR_LOSS
+    rate: float = EMULATOR_RATE
 
 
 def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
@@ -43,6 +44,12 @@ def _row(row: Mapping[str, Any], margin: Margin) -> Iterator[str]:
             yield f"{name}: delivered {late_ms:.3f} ms later than set ({key}; margin {most_ms:g} ms)"
     if abs(row["delivered_loss"] - row["set_loss"]) > margin.loss:
         yield f"{name}: lost {row['delivered_loss']:.2%}, set {row['set_loss']:.2%} (margin {margin.loss:.1%})"
+    set_bps, delivered_bps = row["set_rate_bps"], row["delivered_rate_bps"]
+    if set_bps and delivered_bps is not None and abs(delivered_bps / set_bps - 1) > margin.rate:
+        rates = f"delivered {numbers.rate(delivered_bps)}, set {numbers.rate(set_bps)}"
+        yield f"{name}: {rates} (margin {margin.rate:.0%})"
+    if row["refused"]:
+        yield f"{name}: closed {row['refused']} connections at once: too many at a time"
 
 
 def table(outcome: Mapping[str, Any]) -> str:
@@ -59,6 +66,8 @@ def table(outcome: Mapping[str, Any]) -> str:
         Column("p99", "ms"),
         Column("later p50", "µs"),
         Column("p99", "µs"),
+        Column("set", "Mbit/s"),
+        Column("delivered", "Mbit/s"),
         words("lost by"),
     ]
     return text.table(columns, [_cells(row) for row in outcome["doors"]])
@@ -72,18 +81,24 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
         numbers.percent(row["set_loss"]),
     ]
     if not row["delivered"]:
-        return [*pair, *counts, *[numbers.NONE] * 6, _reasons(row)]
+        return [*pair, *counts, *[numbers.NONE] * 8, _reasons(row)]
     spans = [
         f"{row[name][key] / NS_PER_MS:.3f}"
         for name in ("set_delay_ns", "delivered_delay_ns")
         for key in ("p50", "p99")
     ]
     late = [f"{row['error_ns'][key] / 1e3:.0f}" for key in ("p50", "p99")]
-    return [*pair, *counts, *spans, *late, _reasons(row)]
+    rates = [
+        numbers.NONE if row[name] is None else f"{row[name] / 1e6:.3f}"
+        for name in ("set_rate_bps", "delivered_rate_bps")
+    ]
+    return [*pair, *counts, *spans, *late, *rates, _reasons(row)]
 
 
 def _reasons(row: Mapping[str, Any]) -> str:
-    return ", ".join(f"{reason} {number}" for reason, number in row["drops"].items())
+    """What packets were lost by, and connections that a port would not have."""
+    refused = {"refused connections": row["refused"]} if row["refused"] else {}
+    return ", ".join(f"{reason} {number}" for reason, number in (row["drops"] | refused).items())
 
 
 def told(outcome: Mapping[str, Any], margin: Margin) -> str:

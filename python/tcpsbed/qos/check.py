@@ -62,6 +62,12 @@ def check(summary: Mapping[str, Any], profile: Profile) -> list[Verdict]:
     DataError
         If the run has none of the profile's flows, or flows have no such number.
     """
+    if not profile.rules:
+        raise DataError(
+            "found limits of step responses alone",
+            key=f"profile {profile.name}",
+            allowed="pytest, which runs its scenario (docs/qos.md)",
+        )
     found = [verdict for rule in profile.rules for verdict in _verdicts(summary["flows"], rule)]
     if not found:
         wanted = ", ".join(dict.fromkeys(rule.flow for rule in profile.rules))

@@ -14,6 +14,10 @@ late = "video"
 metric = "delay_ms.mean"
 least = -125
 most = 45
+
+[step]                                    # in a test of its own scenario: every loop's step response
+runs = 20
+"overshoot.mean" = { most = 20 }
 ```
 """
 
@@ -29,7 +33,9 @@ from typing import Any
 
 from tcpsbed.errors import DataError
 
-_KEYS = ("name", "source", "flows", "between", "scenario", "set")
+_KEYS = ("name", "source", "flows", "between", "step", "scenario", "set")
+RUNS = 20
+"""Runs of a step experiment that says no number."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Profile:
-    """A named set of rules; `scenario` and `set` make it a test of its own.
+    """A named set of rules; `scenario` and `set` make it a test of its own, in which there may be step responses.
 
     Attributes
     ----------
@@ -57,6 +63,10 @@ class Profile:
         The scenario that a test runs.
     overrides : tuple of str
         Overrides of that scenario.
+    step : tuple of Rule
+        Limits of the step responses of that scenario.
+    runs : int
+        Runs of that experiment.
     """
 
     name: str
@@ -64,6 +74,8 @@ class Profile:
     rules: tuple[Rule, ...]
     scenario: Path | None = None
     overrides: tuple[str, ...] = ()
+    step: tuple[Rule, ...] = ()
+    runs: int = RUNS
 
 
 def shipped() -> list[str]:
@@ -106,7 +118,8 @@ def read(text: str, file: Path) -> Profile:
         for metric, limits in _table(metrics, file, ("flows", flow)).items()
     ]
     rules += [_between(entry, file, number) for number, entry in enumerate(_list(tables, "between", file))]
-    if not rules:
+    step, runs = _step(tables, file)
+    if not rules and not step:
         allowed = '[flows.haptic] with "delay_ms.max" = { most = 30 }'
         raise DataError("found no limit", file=file, key="flows", allowed=allowed)
     scenario = tables.get("scenario")
@@ -121,7 +134,25 @@ def read(text: str, file: Path) -> Profile:
         tuple(rules),
         None if scenario is None else file.parent / str(scenario),
         tuple(_list(tables, "set", file)),
+        step,
+        runs,
     )
+
+
+def _step(tables: Mapping[str, Any], file: Path) -> tuple[tuple[Rule, ...], int]:
+    """Limits of step responses, and how many runs there are."""
+    table = dict(_table(tables.get("step", {}), file, ("step",)))
+    runs = table.pop("runs", RUNS)
+    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
+        raise DataError(f"found {runs!r}", file=file, key="step.runs", allowed="a whole number, 1 or more")
+    if "step" in tables and not table:
+        raise DataError("found no limit", file=file, key="step", allowed='"overshoot.mean" = { most = 20 }')
+    if table and "scenario" not in tables:
+        allowed = 'scenario = "FILE", which is run for them'
+        raise DataError("found limits of step responses alone", file=file, key="step", allowed=allowed)
+    return tuple(
+        _rule(limits, file, ("step", metric), flow="step", metric=metric) for metric, limits in table.items()
+    ), runs
 
 
 def _list(tables: Mapping[str, Any], key: str, file: Path) -> list[Any]:

@@ -6,8 +6,11 @@ set = ["links.l1.delay=\"5 ms\""]
 
 [flows.haptic]
 "delay_ms.p99" = { most = 30 }
+
+[step]
+"overshoot.mean" = { most = 20 }
 ```
-Every limit is a test of its own; the scenario runs once, in virtual time.
+Every limit is a test of its own; the scenario runs once, in virtual time, and as often as asked for its step responses.
 """
 
 from __future__ import annotations
@@ -21,7 +24,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tcpsbed.errors import TcpsbedError
+
 if TYPE_CHECKING:
+    from tcpsbed.qos import response
+    from tcpsbed.qos.check import Verdict
     from tcpsbed.qos.profile import Profile, Rule
 
 
@@ -54,6 +61,10 @@ class ScenarioFile(pytest.File):
             item: Limit = Limit.from_parent(self, name=f"{flow}.{rule.metric}")
             item.rule = rule
             yield item
+        for rule in self.profile.step:
+            step: StepLimit = StepLimit.from_parent(self, name=f"step.{rule.metric}")
+            step.rule = rule
+            yield step
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -63,6 +74,13 @@ class ScenarioFile(pytest.File):
         with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
             run = session.run(self.profile.scenario or "", out=folder, set=self.profile.overrides)
             return run.summary
+
+    @cached_property
+    def responses(self) -> response.Figures:
+        """What its loops' step responses came to."""
+        from tcpsbed.qos import response
+
+        return response.figures(self.profile)
 
 
 class Limit(pytest.Item):
@@ -77,10 +95,29 @@ class Limit(pytest.Item):
         from tcpsbed.qos.profile import Profile
 
         only = Profile(self.parent.profile.name, "", (self.rule,))
-        broken = [str(one) for one in check.check(self.parent.summary, only) if not one.passed]
-        if broken:
-            pytest.fail("; ".join(broken), pytrace=False)
+        _fail(check.check(self.parent.summary, only))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """A message where a number, a flow or a key is not there; a traceback would say nothing to its author."""
+        known = isinstance(excinfo.value, TcpsbedError)
+        return str(excinfo.value) if known else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:
         """Where the limit is written."""
         return self.path, None, self.name
+
+
+class StepLimit(Limit):
+    """A limit of step responses."""
+
+    def runtest(self) -> None:
+        """Fails with the number that was found."""
+        from tcpsbed.qos import response
+
+        _fail(response.verdicts(self.parent.responses, self.rule, self.parent.profile.runs))
+
+
+def _fail(verdicts: list[Verdict]) -> None:
+    broken = [str(one) for one in verdicts if not one.passed]
+    if broken:
+        pytest.fail("; ".join(broken), pytrace=False)

@@ -53,6 +53,7 @@ def render(run: RunFolder) -> str:
         places.emulator(run),
         places.clocks(run),
         places.endpoints(run),
+        places.boards(run),
         places.assumed(run),
         places.ignored(run),
         places.scenario(run),

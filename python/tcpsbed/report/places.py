@@ -22,6 +22,16 @@ from tcpsbed.report.numbers import (
     us,
 )
 
+DAMAGE = {
+    "no_crc": "damaged",
+    "no_cobs": "torn",
+    "too_long": "babble",
+    "unknown": "unknown",
+    "missing": "missing",
+    "overflown": "bytes overflown",
+}
+"""Counts of a reader of frames, and what tables call them; each is shown of this end and of the board's."""
+
 
 def network(run: RunFolder) -> Html:
     """Links and background traffic."""
@@ -80,12 +90,16 @@ def processing(run: RunFolder) -> Html:
     """Processor time of stages and the nodes' report on themselves."""
     columns, rows = staged(run.summary)
     share_columns, shares = shared(run.summary)
+    robot_columns, robots = robots_late(run.summary)
     return markup.section(
         "processing",
         "Processing",
         markup.heading("Processor time a call") + markup.table(columns, rows) if rows else "",
         markup.heading("All stages of a component") + markup.table(share_columns, shares) if shares else "",
         _nodes(run),
+        markup.heading("Robots with a loop of their own") + markup.table(robot_columns, robots)
+        if robots
+        else "",
     )
 
 
@@ -135,7 +149,7 @@ def _nodes(run: RunFolder) -> str:
         share = busy / (duration * cores) if busy is not None and duration else None
         rows.append(
             [
-                node["name"],
+                loop_name(node),
                 percent(share),
                 general(node.get("cores")),
                 count(node.get("ticks")),
@@ -158,6 +172,27 @@ def _nodes(run: RunFolder) -> str:
         words("privileges"),
     ]
     return markup.heading("Nodes") + markup.table(columns, rows, css="dense") if rows else ""
+
+
+def robots_late(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
+    """Columns and rows of how the loops of robots kept their time, for the page and the terminal."""
+    rows = [
+        [
+            robot["component"],
+            robot["node"],
+            *(count(robot[key]) for key in ("ticks", "missed_ticks", "gaps_over_1ms")),
+            *(us(statistic(robot["late_ns"], key)) for key in ("p50", "p99", "max")),
+        ]
+        for robot in summary.get("robots") or ()
+    ]
+    columns = [words("robot"), words("node"), Column("ticks"), Column("missed"), Column("gaps over 1 ms")]
+    return columns + [Column(f"late {key}", "µs") for key in ("p50", "p99", "max")], rows
+
+
+def loop_name(node: Mapping[str, Any]) -> str:
+    """A node, and the sessions of its loop where it has several."""
+    sessions = ", ".join(node.get("sessions") or ())
+    return f"{node['name']} ({sessions})" if sessions else str(node["name"])
 
 
 def emulator(run: RunFolder) -> Html:
@@ -272,6 +307,34 @@ def endpoints(run: RunFolder) -> Html:
         Column("strangers"),
     ]
     return markup.section("endpoints", "Counted by transports", markup.table(columns, rows) if rows else "")
+
+
+def boards(run: RunFolder) -> Html:
+    """What went over the lines of boards, and what was damaged there."""
+    columns, rows = lined(run.summary)
+    return markup.section("boards", "Boards", markup.table(columns, rows) if rows else "")
+
+
+def lined(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
+    """Columns and rows of the lines of boards, for the page and the terminal."""
+    rows = []
+    for board in summary.get("boards") or ():
+        here, there = board.get("damaged") or {}, board.get("damaged_there") or {}
+        bound_ns = finite(board.get("clock_bound_ns"))
+        rows.append(
+            [
+                board["component"],
+                *(count(board.get(key)) for key in ("sent", "answered", "lost", "safe")),
+                *(count(end.get(key) or None) for key in DAMAGE for end in (here, there)),
+                count(board.get("refused_values") or None),
+                us(bound_ns),
+                (board.get("gone") or {}).get("why", ""),
+            ]
+        )
+    columns = [words("board"), Column("sent"), Column("answered"), Column("lost"), Column("safe output")]
+    for title in DAMAGE.values():
+        columns += [Column(title), Column("there")]
+    return [*columns, Column("no numbers"), Column("stamps ±", "µs"), words("gone")], rows
 
 
 def assumed(run: RunFolder) -> Html:

@@ -88,7 +88,9 @@ def everything(run: RunFolder) -> str:
         stages(summary),
         watched(summary),
         nodes(summary),
+        robots(summary),
         emulator(summary),
+        boards(summary),
     ]
     return "\n".join(part for part in [*parts, notes(summary)] if part)
 
@@ -314,7 +316,7 @@ def nodes(summary: Mapping[str, Any]) -> str:
         ]
         rows.append(
             [
-                node["name"],
+                places.loop_name(node),
                 seconds(node.get("busy_s")),
                 *counts,
                 *(NONE if t is None else f"{t / 1000:.1f}" for t in late),
@@ -336,9 +338,21 @@ def nodes(summary: Mapping[str, Any]) -> str:
     )
 
 
+def robots(summary: Mapping[str, Any]) -> str:
+    """How the loops of robots kept their time."""
+    columns, rows = places.robots_late(summary)
+    return table(columns, rows) if rows else ""
+
+
 def emulator(summary: Mapping[str, Any]) -> str:
     """Set against delivered."""
     columns, rows = places.emulated(summary)
+    return table(columns, rows) if rows else ""
+
+
+def boards(summary: Mapping[str, Any]) -> str:
+    """What went over the lines of boards, and what was damaged there."""
+    columns, rows = places.lined(summary)
     return table(columns, rows) if rows else ""
 
 

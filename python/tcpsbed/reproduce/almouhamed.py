@@ -43,6 +43,8 @@ AS_FAST_AS_IT_CAN = ("flows.haptic.rate='10 kHz'",)
 LINK_BPS = 100e6
 WARM_UP_NS = 1_000_000_000
 BUSY = ('traffic.others.rate="25 Mbit/s"',)
+BURSTS = ('traffic.bursts.rate="30 Mbit/s"',)
+"""Of route C: 0 to 60 Mbit/s of others, another rate every half second."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ def reproduce(study: Study) -> None:
         "route B": ("almouhamed-b", ()),
         "route B, busy": ("almouhamed-b", BUSY),
         "route C": ("almouhamed-c", ()),
+        "route C, bursts": ("almouhamed-c", BURSTS),
     }
     seen = study.each(cases, lambda name: _run(study, *cases[name], duration))
     _copies(study, seen)
@@ -201,6 +204,8 @@ def _routes(study: Study, seen: dict[str, Seen]) -> None:
     study.compare("route-b", seen["route B"].frames.mean())
     study.compare("route-c-low", np.percentile(seen["route C"].frames, 5))
     study.compare("route-c-scatter", np.percentile(seen["route C"].frames, 99))
+    study.compare("route-c-bursts-low", np.percentile(seen["route C, bursts"].frames, 5))
+    study.compare("route-c-bursts-high", np.percentile(seen["route C, bursts"].frames, 95))
     longer = [
         np.percentile(getattr(busy, what), 95) - np.percentile(getattr(calm, what), 95)
         for what in ("forces", "frames")
@@ -212,6 +217,7 @@ def _routes(study: Study, seen: dict[str, Seen]) -> None:
         "B": seen["route B"],
         "B, busy": seen["route B, busy"],
         "C": seen["route C"],
+        "C, bursts": seen["route C, bursts"],
     }
     frames = {f"route {name}": s.frames for name, s in shown.items()}
     forces = {f"route {name}": s.forces for name, s in shown.items()}

@@ -99,3 +99,21 @@ def over_cbr(seen: Mapping[str, Mapping[float, Seen]]) -> Draw:
         figure.axes[0].legend(fontsize=7)
 
     return draw
+
+
+def media_over_cbr(seen: Mapping[str, Mapping[float, Seen]]) -> Draw:
+    """Largest delay and jitter of the frames of sound and picture over the rate of constant cross traffic."""
+
+    def draw(figure: Figure) -> None:
+        figure.set_size_inches(9, 7)
+        grid = figure.subplots(2, 2)
+        for row, flow in zip(grid, ("audio", "video"), strict=True):
+            for name, by_rate in seen.items():
+                rates = sorted(by_rate)
+                row[0].plot(rates, [by_rate[r].peak(flow) for r in rates], ".-", label=name)
+                row[1].plot(rates, [by_rate[r].jitter(flow)[1] for r in rates], ".-", label=name)
+            row[0].set(xlabel="constant cross traffic (kbit/s)", ylabel=f"largest {flow} delay (ms)")
+            row[1].set(xlabel="constant cross traffic (kbit/s)", ylabel=f"largest {flow} jitter (ms)")
+        grid[0][0].legend(fontsize=7)
+
+    return draw

@@ -2,17 +2,18 @@
 
 ```text
 packet sizes ─► rates, overheads             dumbbell ─► peaks and jitters, boundaries, five phases, bounds
+                                                      ─► comparisons with other works (`comparisons.py`)
 ```
 The experiments run in the profile of `scenarios/dumbbell-dpm.toml`. [PROTOCOLS 2.10]
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpsbed.reproduce import bounds, curves, dumbbell
+from tcpsbed.reproduce import bounds, comparisons, curves, dumbbell
 from tcpsbed.reproduce.dumbbell import Case, Seen
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ def reproduce(study: Study) -> None:
     phases(study)
     steady(study)
     low_rates(study)
-    study.cannot("snr", "the force traces of the paper are not public")
-    study.cannot("visual-haptic", "the force trace that triggers its packets is not public")
+    comparisons.compare(study)
+    pottery(study)
 
 
 def rates(study: Study) -> None:
@@ -113,6 +114,9 @@ def losses(study: Study) -> None:
         study.compare("threshold-dpm-unguarded", _boundary(published))
     shown = {"guarded DPM": guarded, "no merging": plain, "published DPM as read": published}
     study.figure("over-cbr", "Over the rate of constant cross traffic", curves.over_cbr(shown))
+    study.figure(
+        "media-over-cbr", "Sound and picture over the rate of cross traffic", curves.media_over_cbr(shown)
+    )
 
 
 def _boundary(seen: dict[float, Seen]) -> float:
@@ -200,3 +204,31 @@ def low_rates(study: Study) -> None:
     seen = study.each(cases, lambda case: dumbbell.run(study, case))
     mean = {case: s.rate("haptic", 0.5, 20.0) for case, s in seen.items()}
     study.compare("low-rates", min(m for c, m in mean.items() if c.transport == PUBLISHED and c.cbr_kbps > 0))
+
+
+# [PROTOCOLS 2.12]
+def pottery(study: Study) -> None:
+    """The setting of the comparison with people: pictures of 9 Mbit/s and force over 10.2 Mbit/s, by turns of transport."""
+    duration = f'duration="{60 if study.full else 8} s"'
+
+    def run(kind: str) -> dict[str, Any]:
+        settings = [duration, f"channels.telehaptic.transport.kind='{kind}'"]
+        return study.run("pottery", settings, lambda run: dict(run.summary["flows"]))
+
+    found = study.each(("no-merge", PUBLISHED), run)
+    for kind, flows in found.items():
+        study.compare(f"pottery-{kind}", flows["haptic"]["delay_ms"]["mean"])
+        study.compare(f"pottery-{kind}-pictures", 100.0 * flows["video"]["loss"])
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        names = ("mean", "p99", "max")
+        for i, (kind, flows) in enumerate(found.items()):
+            delay = flows["haptic"]["delay_ms"]
+            pictures = f"{kind}: {100.0 * flows['video']['loss']:.0f} % of the pictures lost"
+            axes.bar(np.arange(3) + 0.4 * i - 0.2, [delay[name] for name in names], 0.4, label=pictures)
+        axes.axhline(LIMIT_MS, linestyle=":", color="gray")
+        axes.set(xticks=range(3), xticklabels=names, ylabel="delay of force (ms)", ylim=(0, 55))
+        axes.legend()
+
+    study.figure("pottery", "Pottery: what the people of the comparison felt and saw", draw)

@@ -2,18 +2,21 @@
 
 ```text
 repetition of messages ─► loss, bandwidth        queue monitoring ─► drops, gaps, latency        felt surfaces
+users of the web ─► UDP, repetition and TCP beside them
 ```
-The scenario is `scenarios/remote-microscope.toml`, whose bursts of loss are tuned to the measurement.
+The scenarios are `scenarios/remote-microscope.toml`, whose bursts of loss are tuned to the measurement, and
+`scenarios/remote-microscope-web.toml`, where the traffic of others makes what is lost and late.
 [PROTOCOLS 4.6]
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpsbed.reproduce import surface
+from tcpsbed.reproduce import relief, surface
+from tcpsbed.reproduce.recordings import absent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,9 +42,10 @@ POLICIES: dict[str, dict[str, object]] = {
 def reproduce(study: Study) -> None:
     """Runs all that can be run."""
     repetition(study)
-    study.cannot("tcp", "the web-like competing traffic of the measurement is not public")
+    beside_web(study)
     monitoring(study)
     surfaces(study)
+    measured_surface(study)
 
 
 # [PROTOCOLS 4.6]
@@ -63,6 +67,48 @@ def repetition(study: Study) -> None:
         study.compare(f"loss-{key}", seen[copies][0])
         study.compare(f"rate-{key}", seen[copies][1])
     study.compare("latency-fec", seen[3][2] - seen[0][2])
+
+
+# [PROTOCOLS 4.6]
+def beside_web(study: Study) -> None:
+    """The first table beside users of the web: their TCP makes losses and delays, and no model does."""
+    seconds = 300 if study.full else 80
+    tcp = "{ kind = 'tcp', congestion = 'reno' }"
+    copies = "{ kind = 'repeat', copies = 1, spacing = '15 ms' }"
+    cases = {"udp": ("'udp'", 90), "fec": (copies, 90), "tcp": (tcp, 90), "udp-98": ("'udp'", 98)}
+
+    def run(name: str) -> dict[str, Any]:
+        transport, percent = cases[name]
+        settings = [
+            f"duration='{seconds} s'",
+            f"flows.scan.transport={transport}",
+            f"traffic.web.utilisation='{percent} %'",
+        ]
+        return study.run("remote-microscope-web", settings, lambda run: dict(run.flows["scan"]))
+
+    seen = study.each(cases, run)
+    udp, tcp_flow = seen["udp"], seen["tcp"]
+    steps = {name: flow["jitter_ms"]["step"]["mean"] for name, flow in seen.items()}
+    study.compare("tcp", tcp_flow["delay_ms"]["mean"])
+    study.compare("web-latency", tcp_flow["delay_ms"]["mean"] / udp["delay_ms"]["mean"])
+    study.compare("web-jitter", steps["tcp"] / steps["udp"])
+    study.compare("web-tcp-loss", 100.0 * tcp_flow["loss"])
+    study.compare("web-loss", 100.0 * udp["loss"])
+    study.compare("web-fec", seen["fec"]["loss"] / udp["loss"])
+    study.compare("web-loss-98", seen["udp-98"]["loss"] / udp["loss"])
+
+    def draw(figure: Figure) -> None:
+        left, middle, right = figure.subplots(1, 3)
+        places = np.arange(len(seen))
+        for axes, label, values in (
+            (left, "mean latency (ms)", [flow["delay_ms"]["mean"] for flow in seen.values()]),
+            (middle, "mean step of latency (ms)", list(steps.values())),
+            (right, "lost (%)", [100.0 * flow["loss"] for flow in seen.values()]),
+        ):
+            axes.bar(places, values, 0.6)
+            axes.set(xticks=places, xticklabels=["UDP", "FEC(1)", "TCP", "UDP, 98 %"], ylabel=label)
+
+    study.figure("web", "Beside users of the web at 90 %", draw)
 
 
 # [PROTOCOLS 4.6]
@@ -149,3 +195,20 @@ def surfaces(study: Study) -> None:
 
     study.figure("errors", "Error of the felt surface under delay and under jitter", errors)
     study.figure("surface", "The surface as it is felt", shapes)
+
+
+# [PROTOCOLS 4.5]
+def measured_surface(study: Study) -> None:
+    """A surface from a microscope, felt line by line, where it is there."""
+    if not relief.MAP.exists():
+        for key in ("relief-delay", "relief-jitter"):
+            study.cannot(key, absent("a measured surface"))
+        return
+    map_ = relief.Relief.measured()
+    found, true = relief.shapes(map_)
+    plane, warped, jittered, _ = (error for _, error in found.values())
+    study.compare("relief-delay", warped / plane)
+    study.compare("relief-jitter", jittered / warped)
+    study.figure(
+        "relief", "A measured surface as it is felt", lambda figure: relief.draw(figure, found, true)
+    )

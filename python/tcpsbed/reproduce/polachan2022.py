@@ -4,7 +4,8 @@
 echoes ─► known delays (table II)   replay (table I)   a far side (figure 12)
          placement of srv (figure 17)   interrupts (figures 18, 19)   buffers (figure 20)
 ```
-The scenarios are `scenarios/polachan-*.toml` and `scenarios/usnet9-latency.toml`, in virtual time. [PROTOCOLS 6.5]
+The scenarios are `scenarios/polachan-*.toml` and `scenarios/usnet9-latency.toml`, in virtual time but for what
+`polachan2022_video` measures. [PROTOCOLS 6.5]
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpsbed.analysis.records import KINDS, plan_of
+from tcpsbed.reproduce.polachan2022_video import measured
 from tcpsbed.reproduce.recordings import DATA, absent
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ def reproduce(study: Study) -> None:
     video(study)
     external(study)
     buffers(study)
+    measured(study)
 
 
 def trips(run: Run, point: str) -> Floats:

@@ -19,6 +19,8 @@ from tcpsbed.reproduce import task
 from tcpsbed.reproduce.recordings import DATA, absent
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.figure import Figure
 
     from tcpsbed.analysis import Run
@@ -158,8 +160,14 @@ def asymmetric(study: Study) -> None:
             SCENARIO, settings, lambda run: (tail_ms(run), float(run.flows["kinematic"]["delay_ms"]["p99"]))
         )
 
-    for transport, (tail, there) in study.each(transports, run).items():
+    found = study.each(transports, run)
+    for transport, (tail, there) in found.items():
         study.compare(f"asymmetric-{transport}", tail, f"the way there: {there:.1f} ms")
+    bars = {
+        "way back, 1.5 Mbit/s": [t for t, _ in found.values()],
+        "way there, 0.5": [t for _, t in found.values()],
+    }
+    study.figure("asymmetric", "Ways of different rates", _bars(transports, bars))
 
 
 def lte(study: Study) -> None:
@@ -182,5 +190,23 @@ def lte(study: Study) -> None:
         settings = [chosen(transport), *access, *QUIET, f"duration='{seconds} s'"]
         return study.run(SCENARIO, settings, lambda run: (tail_ms(run), 100.0 * run.flows["haptic"]["loss"]))
 
-    for transport, (tail, loss) in study.each(transports, run).items():
+    found = study.each(transports, run)
+    for transport, (tail, loss) in found.items():
         study.compare(f"lte-{transport}", tail, f"haptic samples lost: {loss:.2f} %")
+    study.figure(
+        "lte", "Over LTE delivery traces", _bars(transports, {"way back": [t for t, _ in found.values()]})
+    )
+
+
+def _bars(transports: tuple[str, ...], tails: dict[str, list[float]]) -> Callable[[Figure], None]:
+    """99th percentiles by transport, side by side."""
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        at, width = np.arange(len(transports)), 0.8 / len(tails)
+        for i, (name, values) in enumerate(tails.items()):
+            axes.bar(at + width * (i - (len(tails) - 1) / 2), values, width, label=name)
+        axes.set(xticks=at, xticklabels=transports, ylabel="99th percentile of haptic delay (ms)")
+        axes.legend()
+
+    return draw

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tcpsbed.errors import DataError
+from tcpsbed.clocks import SIMULATED, VIRTUAL
+from tcpsbed.errors import DataError, WorldError
 from tcpsbed.reproduce.expected import TREE, Expected, load
 
 if TYPE_CHECKING:
@@ -89,12 +90,15 @@ class Study:
         False: short sweeps, for tests.
     tell : callable
         Hears of every case that is done.
+    world : str
+        Where its runs take place, unless one says otherwise.
     """
 
     work: str
     out: Path | None
     full: bool = True
     tell: Callable[[str], None] = lambda _: None
+    world: str = VIRTUAL
     rows: list[Row] = field(default_factory=list)
     figures: list[tuple[str, str]] = field(default_factory=list)
 
@@ -122,9 +126,9 @@ class Study:
         return self.expected[key]
 
     def run(
-        self, scenario: str, settings: Sequence[str], read: Callable[[Run], T], world: str = "virtual"
+        self, scenario: str, settings: Sequence[str], read: Callable[[Run], T], world: str | None = None
     ) -> T:
-        """Runs a scenario of the tree in virtual time and reads something off it; the run folder goes away.
+        """Runs a scenario of the tree and reads something off it; the run folder goes away.
 
         Parameters
         ----------
@@ -135,7 +139,12 @@ class Study:
         read
             Called with the finished run.
         world
-            A world with a simulated clock.
+            Where; absent: where all runs of the study take place.
+
+        Raises
+        ------
+        WorldError
+            If something failed in a run on the machine's clock.
         """
         from tcpsbed import config, session
         from tcpsbed.analysis import Run
@@ -143,13 +152,16 @@ class Study:
         loaded = config.load(TREE / "scenarios" / f"{scenario}.toml", settings)
         folder = Path(tempfile.mkdtemp(prefix="tcpsbed-reproduce-"))
         try:
-            session.execute(loaded, world=world, out=folder, samples=False)
-            return read(Run(folder))
+            session.execute(loaded, world=world or self.world, out=folder, samples=False)
+            run = Run(folder)
+            if errors := run.summary["errors"]:
+                raise WorldError(f"{scenario}: {errors[0]}")
+            return read(run)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
     def each(self, cases: Iterable[Case], run: Callable[[Case], T]) -> dict[Case, T]:
-        """Runs a function on every case, on all cores at once; results by case."""
+        """Runs a function on every case, on all cores at once in simulated time; results by case."""
         listed = list(cases)
 
         def one(case: Case) -> T:
@@ -157,11 +169,12 @@ class Study:
             self.tell(f"{self.work}: {case}")
             return result
 
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        width = len(os.sched_getaffinity(0)) if self.world in SIMULATED else 1
+        with ThreadPoolExecutor(width) as pool:
             return dict(zip(listed, pool.map(one, listed), strict=True))
 
-    def figure(self, name: str, title: str, draw: Callable[[Figure], None]) -> None:
-        """Draws a figure into `NAME.png`; without a folder nothing is drawn."""
+    def figure(self, name: str, title: str, draw: Callable[[Figure], None], where: str | None = None) -> None:
+        """Draws a figure of runs `where` they were (absent: the study's world); without a folder nothing is drawn."""
         if self.out is None:
             return
         from tcpsbed import __version__
@@ -171,7 +184,8 @@ class Study:
         canvas(figure)
         draw(figure)
         figure.suptitle(title)
-        figure.text(0.995, 0.005, f"tcpsbed {__version__}, virtual time", ha="right", size=6, color="gray")
+        place = where or f"world {self.world}"
+        figure.text(0.995, 0.005, f"tcpsbed {__version__}, {place}", ha="right", size=6, color="gray")
         self.out.mkdir(parents=True, exist_ok=True)
         figure.savefig(self.out / f"{name}.png", dpi=120)
         self.figures.append((name, title))

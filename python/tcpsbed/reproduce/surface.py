@@ -80,18 +80,53 @@ def rms(felt_heights: Line, true_heights: Line) -> float:
 def play(
     delay_s: float, jitter_s: float, *, warped: bool, rate_hz: float = 300.0, seed: int = 1
 ) -> tuple[Line, Line, Line, Line]:
-    """A hand that scans at 200 nm/s over measurements with delay and jitter: moments, places, felt, true heights.
-
-    The true heights of the warped plane are those of the surface one delay ago: its shape is what is compared.
-    """
+    """A hand that scans 3000 nm of the generated line at 200 nm/s: see `sweep`."""
     x, height = profile()
+    return sweep(
+        x, height, 200.0, rate_hz, delay_s, jitter_s, seed=seed, warped=warped, part_nm=(100.0, 3100.0)
+    )
+
+
+def sweep(
+    x: Line,
+    height: Line,
+    speed_nm_s: float,
+    rate_hz: float,
+    delay_s: float,
+    jitter_s: float,
+    *,
+    warped: bool,
+    seed: int = 1,
+    part_nm: tuple[float, float] | None = None,
+) -> tuple[Line, Line, Line, Line]:
+    """A hand that goes once along a line over measurements with delay and jitter.
+
+    Parameters
+    ----------
+    x, height
+        The line.
+    speed_nm_s, rate_hz
+        Of the hand; measurements a second.
+    delay_s, jitter_s
+        Of a measurement: a fixed part, and the mean of an exponential one. Their order is kept.
+    part_nm
+        From where to where the hand goes; absent: the whole line.
+
+    Returns
+    -------
+    moments, places, felt, true heights
+        One a millisecond. The true heights of the warped plane are those of the surface one delay ago: its shape is what
+        is compared.
+    """
     rng = np.random.default_rng(seed)
-    now = np.arange(0.0, 15.0, 0.001)
-    hand = 100.0 + 200.0 * now
-    sent = np.arange(0.0, 15.0, 1.0 / rate_hz)
+    start, stop = part_nm or (float(x[0]), float(x[-1]))
+    seconds = (stop - start) / speed_nm_s
+    now = np.arange(0.0, seconds, 0.001)
+    hand = start + speed_nm_s * now
+    sent = np.arange(0.0, seconds, 1.0 / rate_hz)
     measured = np.interp(sent, now, hand)
     arrivals = sent + delay_s + rng.exponential(jitter_s, len(sent)) if jitter_s > 0 else sent + delay_s
     arrivals = np.maximum.accumulate(arrivals)
     got = felt(x, height, arrivals, measured, hand, now, warped=warped)
-    behind = 200.0 * (delay_s + jitter_s) if warped else 0.0
+    behind = speed_nm_s * (delay_s + jitter_s) if warped else 0.0
     return now, hand, got, np.interp(hand - behind, x, height)

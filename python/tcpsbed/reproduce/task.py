@@ -129,10 +129,12 @@ def compare(study: Study) -> None:
 
 def rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     """Spearman's: that of the ranks of two columns of the same length; equal values share the mean of their ranks."""
-    first, second = (
-        (np.searchsorted(np.sort(x), x, "left") + np.searchsorted(np.sort(x), x, "right")) / 2 for x in (a, b)
-    )
-    return float(np.corrcoef(first, second)[0, 1])
+    return float(np.corrcoef(_ranks(a), _ranks(b))[0, 1])
+
+
+def _ranks(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    ordered = np.sort(x)
+    return np.asarray((np.searchsorted(ordered, x, "left") + np.searchsorted(ordered, x, "right")) / 2)
 
 
 def draw(figure: Figure, found: Mapping[tuple[str, int], Trace]) -> None:

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tcpsbed.clocks import VIRTUAL
 from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """A published work: its name, its reference, and the module whose `reproduce(study)` runs it."""
+    """A published work: its name, its reference, the module whose `reproduce(study)` runs it, and in which world."""
 
     name: str
     reference: str
     module: str
+    world: str = VIRTUAL
 
     def reproduce(
         self, out: Path | None, *, full: bool = True, tell: Callable[[str], None] = lambda _: None
@@ -31,7 +33,7 @@ class Work:
 
         if out is not None:
             drawing()
-        study = Study(self.name, out, full, tell)
+        study = Study(self.name, out, full, tell, self.world)
         import_module(self.module).reproduce(study)
         return study
 
@@ -70,6 +72,13 @@ WORKS = (
         "Polachan, Pal, Singh, Prabhakar, Kuipers: TCPSbed. IEEE/ACM ToN 30(2), 2022: prediction at the edge and the step "
         "experiment (figures 5, 15, 16)",
         "tcpsbed.reproduce.polachan2022_edge",
+    ),
+    Work(
+        "polachan2022-mininet",
+        "Polachan, Pal, Singh, Prabhakar, Kuipers: TCPSbed. IEEE/ACM ToN 30(2), 2022, in Mininet: tables I and II, "
+        "figures 11, 12, 17 and 20",
+        "tcpsbed.reproduce.polachan2022_mininet",
+        "mininet",
     ),
     Work("dpm-q", "our own controller (docs/dpm-q.md), measured by its aims", "tcpsbed.reproduce.dpm_q"),
     Work("questions", "what the papers leave open, answered with figures", "tcpsbed.reproduce.questions"),

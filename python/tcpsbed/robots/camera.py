@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,8 @@ RING = 4
 """Pictures that are kept: a reader has as many periods less one to take each."""
 READY_S = 50.0
 """Longest time that the first picture may take."""
+ROBOT_S = 20.0
+"""Longest time that a flow's camera waits for its robot, which another loop or process may still be loading."""
 
 
 class CameraSource:
@@ -55,6 +58,8 @@ class CameraSource:
         Size of one camera's picture in pixels.
     rate_hz
         Pictures a second; those that cannot be drawn in time are left out. None: one whenever the next is asked for.
+    wait_s
+        Longest time to wait until the robot has made that file.
 
     Raises
     ------
@@ -72,6 +77,7 @@ class CameraSource:
         width: int = 640,
         height: int = 480,
         rate_hz: float | None = 30.0,
+        wait_s: float = 0.0,
     ) -> None:
         self.width, self.height = width * len(cameras), height
         self._bytes, self._asks = self.width * height * 3, rate_hz is None
@@ -97,6 +103,7 @@ class CameraSource:
             "width": width,
             "height": height,
             "rate_hz": rate_hz,
+            "wait_s": wait_s,
         }
         assert self._child.stdin is not None
         with suppress(BrokenPipeError):
@@ -182,7 +189,14 @@ class RobotCamera:
     ) -> None:
         eyes = tuple(cameras or (["left", "right"] if stereo else ["left"]))
         self.source = CameraSource(
-            robot, params or {}, state, cameras=eyes, width=width, height=height, rate_hz=None
+            robot,
+            params or {},
+            state,
+            cameras=eyes,
+            width=width,
+            height=height,
+            rate_hz=None,
+            wait_s=ROBOT_S,
         )
 
     def frame(self, t_ns: int, index: int) -> Picture:
@@ -222,6 +236,13 @@ def serve(robot: Any, asked: dict[str, Any], pictures: mmap.mmap, line: int) -> 
             time.sleep(max(due - now, 0) / 1e9)
 
 
+def _await(state: str, wait_s: float) -> None:
+    """Waits for the file of a robot; whether it came is seen when it is opened."""
+    limit = time.monotonic() + wait_s
+    while not Path(state).exists() and time.monotonic() < limit:
+        time.sleep(0.05)
+
+
 def _go_on(period_ns: int | None) -> bool:
     """Whether there is a picture to draw; one that is asked for is waited for."""
     if period_ns is None:
@@ -253,6 +274,7 @@ def main() -> None:
                 f"robot {asked['robot']} cannot be drawn", allowed="a robot with show(state) and render"
             )
         draw(robot, asked["cameras"], asked["width"], asked["height"])
+        _await(asked["state"], asked["wait_s"])
         Cell.open(asked["state"])
     except TcpsbedError as error:
         tell(line, error=str(error))

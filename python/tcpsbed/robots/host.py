@@ -34,6 +34,8 @@ ROOM = 256
 """Most values of a command and of what is sensed."""
 READY_S = 50.0
 """Longest time a host may take to load its robot."""
+GAP_US = 1000
+"""A loop that comes so late has stood still."""
 PERIOD_NS = 1_000_000
 """The tick of a robot that does not say its own (`tick_ns`)."""
 _ABOUT = 2
@@ -102,7 +104,8 @@ class Hosted:
         Returns
         -------
         dict
-            `ticks`, and `late_ns` with `p50`, `p99` and `max`: how late its loop woke; empty if it ended before.
+            `ticks`, `missed_ticks`, `gaps_over_1ms`, and `late_ns` with `p50`, `p99` and `max`: how late its loop woke;
+            empty if it ended before.
         """
         if self._child.stdin is not None and not self._child.stdin.closed:
             with suppress(BrokenPipeError):
@@ -134,8 +137,8 @@ def serve(robot: Any, commands: Cell, senses: Cell, period_ns: int, line: int) -
     dict
         What `Hosted.close` gives.
     """
-    late_us = np.zeros(100_000, np.int64)
-    sense, ticks = np.zeros(ROOM), 0
+    late_us, longest = np.zeros(100_000, np.int64), 0
+    sense, ticks, missed = np.zeros(ROOM), 0, 0
     senses.write(0, np.concatenate(([1.0, 0.0], sense[: robot.step(0, np.zeros(0), sense)])))
     tell(line, ready=True)
     due = time.monotonic_ns()
@@ -144,8 +147,9 @@ def serve(robot: Any, commands: Cell, senses: Cell, period_ns: int, line: int) -
         time.sleep(max(due - time.monotonic_ns(), 0) / 1e9)
         late = time.monotonic_ns() - due
         late_us[min(max(late // 1000, 0), len(late_us) - 1)] += 1
-        ticks += 1
+        ticks, longest = ticks + 1, max(longest, late)
         if late > period_ns:
+            missed += late // period_ns
             due += late // period_ns * period_ns  # one step makes up for the ticks that were missed
         newest = commands.read()
         if newest is None:
@@ -154,15 +158,15 @@ def serve(robot: Any, commands: Cell, senses: Cell, period_ns: int, line: int) -
         n = robot.step(due + offset_ns, command, sense)
         arrived = float(robot.arrived()) if hasattr(robot, "arrived") else 1.0
         senses.write(due + offset_ns, np.concatenate(([arrived, seen], sense[:n])))
-    return {"ticks": ticks, "late_ns": _spread(late_us)}
+    late_ns = _percentiles_ns(late_us) | {"max": longest}
+    gaps = int(late_us[GAP_US:].sum())
+    return {"ticks": ticks, "missed_ticks": missed, "gaps_over_1ms": gaps, "late_ns": late_ns}
 
 
-def _spread(late_us: NDArray[np.int64]) -> dict[str, int]:
+def _percentiles_ns(late_us: NDArray[np.int64]) -> dict[str, int]:
+    """Percentiles of a count by microseconds, to the microsecond."""
     up_to = np.cumsum(late_us)
-    if up_to[-1] == 0:
-        return {}
-    at = {f"p{p}": int(np.searchsorted(up_to, p / 100 * up_to[-1])) for p in (50, 99)}
-    return {key: us * 1000 for key, us in (at | {"max": int(late_us.nonzero()[0][-1])}).items()}
+    return {f"p{p}": 1000 * int(np.searchsorted(up_to, p / 100 * up_to[-1])) for p in (50, 99)}
 
 
 def own_line() -> int:

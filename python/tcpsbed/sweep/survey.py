@@ -34,7 +34,7 @@ class Survey:
     settings : sequence of str
         Overrides of every cell.
     world : str
-        `virtual` or `real`.
+        A name that the registry of worlds knows.
     out : Path
         Where results are kept; a sweep in the same folder goes on where it stopped.
     """

@@ -38,7 +38,7 @@ class Crew:
     file : Path
         The scenario.
     world : str
-        `virtual` or `real`.
+        A name that the registry of worlds knows.
     out : Path
         The sweep's folder; results go to its `cells`, messages of failed cells to `failed`.
     width : int

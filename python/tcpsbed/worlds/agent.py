@@ -5,8 +5,8 @@
                                       └── rings of rows ──┘
 ```
 Every message has an `op`. In: `hello`, `clock`, `file` (a piece of one), `files` (that was all), `launch`, `to` (a line for
-a node), `rings`, `beat`. Out: answers of the same names, `from` (a line of a node; `null` at its end), `rows`, `beat` twice
-a second. Where the orchestrator is silent or gone, everything here ends.
+a node), `rings`, `simulator` (ns-3's), `beat`. Out: answers of the same names, `from` (a line of a node; `null` at its end),
+`rows`, `capture` (a piece of one), `beat` twice a second. Where the orchestrator is silent or gone, everything here ends.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from typing import Any
 
 from tcpsbed import _tcps
 from tcpsbed.errors import WorldError
+from tcpsbed.worlds import ns3_program
 from tcpsbed.worlds.process import Process
 from tcpsbed.worlds.rows import RingDrain
 
@@ -37,6 +38,8 @@ ORPHAN_S = 10.0
 """Silence after which the orchestrator is taken for dead."""
 DRAIN_S = 0.05
 """Time between two looks at the rings."""
+PIECE = 1 << 17
+"""Bytes of a file in one message, so that none keeps the line for long."""
 
 
 class Agent:
@@ -46,6 +49,8 @@ class Agent:
         self.memory, self.root = memory, memory / "files"
         self.processes: dict[str, Process] = {}
         self.drains: dict[str, RingDrain] = {}
+        self.captures: dict[str, int] = {}
+        """How much of each has been sent."""
         self.out = threading.Lock()
         self.heard = time.monotonic()
 
@@ -94,6 +99,12 @@ class Agent:
         for ring, drain in self.drains.items():
             if rows := drain.drain():
                 self.say("rows", ring=ring, rows=base64.b64encode(rows).decode("ascii"))
+        for capture in self.captures:
+            with Path(capture).open("rb") as file:
+                file.seek(self.captures[capture])
+                while piece := file.read(PIECE):
+                    self.captures[capture] += len(piece)
+                    self.say("capture", capture=capture, piece=base64.b64encode(piece).decode("ascii"))
 
     def _beat(self) -> None:
         """A sign of life needs no answer."""
@@ -131,9 +142,17 @@ class Agent:
     def _to(self, name: str, line: dict[str, Any]) -> None:
         self.processes[name].tell(**line)
 
-    def _rings(self, rings: list[str]) -> None:
+    def _rings(self, rings: list[str], captures: list[str]) -> None:
         for ring in rings:
             self.drains[ring] = RingDrain([Path(ring)], self.memory)
+        self.captures = dict.fromkeys(captures, 0)
+
+    def _simulator(self) -> None:
+        """Says where ns-3's program is, or why it is not."""
+        try:
+            self.say("simulator", program=str(ns3_program.built()))
+        except WorldError as error:
+            self.say("simulator", program=None, why=str(error))
 
     def _lost(self) -> None:
         self._drain()

@@ -40,6 +40,7 @@ class Containers(Namespaces):
     """A container a node, its network the emulator's or ns-3's."""
 
     name: ClassVar[str] = "containers"
+    shares_files: ClassVar[bool] = False
     what: ClassVar[str] = "a container a node, by Podman or Docker"
     instead: str | None = None
 

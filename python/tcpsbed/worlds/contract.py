@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tcpsbed import config
-from tcpsbed.worlds.process import NODE, Process, Talk
+from tcpsbed.worlds.process import Process, Talk
 from tcpsbed.worlds.rows import Drain, RingDrain
 
 
@@ -69,6 +69,10 @@ class Hosting(ABC):
     def refuse(self) -> None:  # noqa: B027 - nothing to do is a good answer
         """Raises `ConfigError` or `WorldError` if the scenario asks for what it cannot do, with the remedy."""
 
+    here: ClassVar[bool] = True
+    """Whether what stands between nodes is on this computer."""
+    shares_files: ClassVar[bool] = True
+    """Whether nodes see the files and processes of this computer."""
     lead_s: ClassVar[float] = 0.3
     """From the start message to the barrier."""
 
@@ -76,15 +80,33 @@ class Hosting(ABC):
     def launch(self) -> Sequence[Talk]:
         """Starts a process a node, in the order of the plan."""
 
-    def beside(self, name: str, command: Sequence[str] = NODE) -> Talk:
-        """Starts a process that stands between nodes: a command that speaks the emulator's part of the control
-        protocol. It runs on this computer, unless the hosting knows a better place.
+    def beside(self, name: str) -> Talk:
+        """Starts a process that stands between nodes and speaks the emulator's part of the control protocol. It runs on
+        this computer, unless the hosting knows a better place.
         """
-        return Process(name, self.job.memory / name, command)
+        return Process(name, self.job.memory / name)
+
+    def simulator(self) -> str:
+        """The file of ns-3's program where `beside` starts what stands between; compiled if it is not there.
+
+        Raises
+        ------
+        WorldError
+            If ns-3 or a compiler is missing.
+        """
+        from tcpsbed.worlds import ns3_program
+
+        return str(ns3_program.built())
 
     def drain(self, ready: Sequence[Mapping[str, Any]]) -> Drain:
         """What moves the rows of all processes into the run's folder, given their answers when they were ready."""
         return RingDrain([Path(ring) for answer in ready for ring in answer["rings"]], self.job.folder)
+
+    def captures(self, ready: Sequence[Mapping[str, Any]]) -> list[Path]:
+        """Where the captures of all processes are when the rows have been drained, given the same answers; asked before
+        `drain`.
+        """
+        return [Path(part) for answer in ready for part in answer.get("captures", ())]
 
     def told(self) -> dict[str, Any]:
         """What it knows about itself at the end of a run, for `result.json`."""

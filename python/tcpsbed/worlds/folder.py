@@ -73,8 +73,7 @@ def _run(
     if world in clocks.SIMULATED:
         from tcpsbed.worlds import virtual
 
-        foreign = _ns3(plan) if world == clocks.NS3_VIRTUAL else None
-        return virtual.run(plan, out, progress=progress, pcapng=pcapng, foreign=foreign)
+        return virtual.run(plan, out, progress=progress, pcapng=pcapng, world=world)
     from tcpsbed.worlds import real
 
     return real.run(
@@ -87,12 +86,6 @@ def _run(
         world=world,
         scenario=scenario,
     )
-
-
-def _ns3(plan: dict[str, Any]) -> dict[str, Any]:
-    from tcpsbed.worlds import ns3
-
-    return ns3.foreign_of(plan)
 
 
 def _captures(scenario: config.Scenario, plan: dict[str, Any]) -> bool:

@@ -23,7 +23,7 @@ from tcpsbed.config.model.place import Host
 from tcpsbed.errors import WorldError
 from tcpsbed.worlds.contract import Hosting
 from tcpsbed.worlds.link import LOCAL, Link, files_of
-from tcpsbed.worlds.process import NODE, Talk
+from tcpsbed.worlds.process import Talk
 from tcpsbed.worlds.rows import Drain
 
 
@@ -32,6 +32,8 @@ class Hosts(Hosting):
 
     name: ClassVar[str] = "hosts"
     what: ClassVar[str] = "the computers of [hosts], reached by ssh"
+    here: ClassVar[bool] = False
+    shares_files: ClassVar[bool] = False
     lead_s: ClassVar[float] = 2.0
 
     @classmethod
@@ -45,7 +47,7 @@ class Hosts(Hosting):
         return {} if self.job.scenario is None else self.job.scenario.hosts
 
     def refuse(self) -> None:
-        """Every node is on one host; captures stay where they are made."""
+        """Every node is on one host, and its data address is one."""
         scenario = self.job.scenario
         if scenario is None or not scenario.hosts:
             raise WorldError(
@@ -65,10 +67,6 @@ class Hosts(Hosting):
                 raise scenario.error(("hosts",), found, "each node in the list `nodes` of one host")
         for host, model in scenario.hosts.items():
             self._refuse_address(host, model)
-        if scenario.measure.pcapng == "on":
-            raise scenario.error(
-                ("measure", "pcapng"), "found captures of other computers", '"off" or "auto" with hosts'
-            )
 
     def _refuse_address(self, name: str, host: Host) -> None:
         try:
@@ -97,18 +95,36 @@ class Hosts(Hosting):
         homes = {node: _data(host) for host in self.hosts.values() for node in host.nodes}
         return [homes[node["name"]] for node in self.job.plan["nodes"]]
 
-    def beside(self, name: str, command: Sequence[str] = NODE) -> Talk:
-        """On the host whose role is `network`."""
+    def _middle(self) -> str:
+        """The host whose role is `network`."""
         between = [host for host, model in self.hosts.items() if model.role == "network"]
-        if len(between) != 1 or tuple(command) != NODE:
-            what = (
-                f"found {len(between)} hosts with the role"
-                if len(between) != 1
-                else f"{name} cannot be started there"
+        if len(between) != 1:
+            raise WorldError(
+                f'world hosts: found {len(between)} hosts with the role; one host needs role = "network" for what lies '
+                "between the nodes"
             )
-            raise WorldError(f'world hosts: {what}; one host needs role = "network" for the emulator')
-        self.job.plan["real"]["gates"] = _data(self.hosts[between[0]])
-        return self.links[between[0]].launch(name, self.job.memory / name)
+        return between[0]
+
+    def beside(self, name: str) -> Talk:
+        """On the host whose role is `network`."""
+        middle = self._middle()
+        self.job.plan["real"]["gates"] = _data(self.hosts[middle])
+        return self.links[middle].launch(name, self.job.memory / name)
+
+    def simulator(self) -> str:
+        """That of the host whose role is `network`."""
+        return self.links[self._middle()].simulator()
+
+    def captures(self, ready: Sequence[Mapping[str, Any]]) -> list[Path]:
+        """They come over the lines as well, while the run lasts."""
+        known = {link.memory: link for link in self.links.values()}
+        parts = []
+        for capture in (capture for answer in ready for capture in answer.get("captures", ())):
+            part = self.job.folder / Path(capture).name
+            part.write_bytes(b"")
+            known[str(Path(capture).parent)].captures[capture] = part
+            parts.append(part)
+        return parts
 
     def drain(self, ready: Sequence[Mapping[str, Any]]) -> Drain:
         """Rows that come over the lines."""
@@ -119,7 +135,7 @@ class Hosts(Hosting):
                 link.parts[ring] = self.job.folder / f"{Path(ring).name}.rows"
                 link.parts[ring].write_bytes(b"")
         for link in self.links.values():
-            link.say("rings", rings=list(link.parts))
+            link.say("rings", rings=list(link.parts), captures=list(link.captures))
         return LineDrain(list(self.links.values()))
 
     def told(self) -> dict[str, Any]:

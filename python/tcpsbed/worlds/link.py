@@ -18,15 +18,14 @@ from typing import Any
 from tcpsbed import _tcps
 from tcpsbed.config.model.place import Host
 from tcpsbed.errors import WorldError
-from tcpsbed.worlds.agent import BEAT_S, digest
+from tcpsbed.worlds import ns3_program
+from tcpsbed.worlds.agent import BEAT_S, PIECE, digest
 from tcpsbed.worlds.process import Talk, heard
 
 SILENT_S = 1.6
 """Silence after which a host is taken for dead: three signs of life are missing."""
 ANSWER_S = 30.0
 """Longest time that a host may take to answer before the run."""
-PIECE = 1 << 17
-"""Bytes of a file in one message, so that none keeps the line for long."""
 OUTPUTS = ("speaker", "archive", "publish", "state")
 """Keys whose files are written during the run."""
 EXCHANGES = 30
@@ -58,6 +57,7 @@ class Link:
         self.name, self.host = name, host
         self.remotes: dict[str, Remote] = {}
         self.parts: dict[str, Path] = {}
+        self.captures: dict[str, Path] = {}
         self.fresh: list[bytes] = []
         self.answers: queue.Queue[dict[str, Any]] = queue.Queue()
         self.words: list[str] = []
@@ -129,6 +129,9 @@ class Link:
                 with self.parts[message["ring"]].open("ab") as part:
                     part.write(rows)
                 self.fresh.append(rows)
+            case "capture":
+                with self.captures[message["capture"]].open("ab") as part:
+                    part.write(base64.b64decode(message["piece"]))
             case "from":
                 remote = self.remotes[message["name"]]
                 remote.words = message.get("words", remote.words)
@@ -163,8 +166,8 @@ class Link:
             self.child.stdin.write(line)
             self.child.stdin.flush()
 
-    def ask(self, op: str, **content: Any) -> dict[str, Any]:
-        """Sends a message and waits for its answer.
+    def ask(self, op: str, wait_s: float = ANSWER_S, **content: Any) -> dict[str, Any]:
+        """Sends a message and waits for its answer, at most so long.
 
         Raises
         ------
@@ -173,9 +176,9 @@ class Link:
         """
         self.say(op, **content)
         try:
-            answer = self.answers.get(timeout=ANSWER_S)
+            answer = self.answers.get(timeout=wait_s)
         except queue.Empty:
-            raise WorldError(f'host {self.name}: no answer to "{op}" for {ANSWER_S:g} s') from None
+            raise WorldError(f'host {self.name}: no answer to "{op}" for {wait_s:g} s') from None
         if answer["op"] != op:
             raise WorldError(f"host {self.name} ({self.host.address}): {self.dead or answer}{self._advice()}")
         return answer
@@ -236,6 +239,19 @@ class Link:
             )
         self.root, self.sha256 = answer["root"], wanted
 
+    def simulator(self) -> str:
+        """The file of ns-3's program there, compiled if it is not there yet.
+
+        Raises
+        ------
+        WorldError
+            If ns-3 or a compiler is missing there.
+        """
+        answer = self.ask("simulator", wait_s=ns3_program.COMPILE_S + ANSWER_S)
+        if answer["program"] is None:
+            raise WorldError(f"host {self.name} ({self.host.address}): {answer['why']}")
+        return str(answer["program"])
+
     def launch(self, name: str, ring: Path) -> Remote:
         """Starts a process there."""
         remote = Remote(name, ring, self)
@@ -268,6 +284,8 @@ class Remote(Talk):
         if message["op"] == "prepare":
             message["plan"] = _moved(message["plan"], self.link.root)
             message["ring"] = f"{self.link.memory}/{self.ring.name}"
+            if message.get("capture") is not None:
+                message["capture"] = message["ring"]
         if message["op"] == "start":
             self.link.start_ns = message["at_ns"]
             message["at_ns"] += self.link.offset_ns

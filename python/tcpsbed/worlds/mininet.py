@@ -1,4 +1,4 @@
-"""Mininet hosts and switches: a node in every host, the links of the scenario between static bridges.
+"""Mininet hosts and switches: a node in every host, the links of the scenario between switches that learn nothing.
 
 ```
  unshare ── box (system Python, Mininet) ── h0 ── s0 ══ s2 ══ s1 ── h1
@@ -14,15 +14,13 @@ import json
 import select
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tcpsbed import _tcps
 from tcpsbed.errors import WorldError
-from tcpsbed.worlds import local, mininet_box
-from tcpsbed.worlds.contract import Hosting, Network
+from tcpsbed.worlds import local, mininet_box, mininet_plan
+from tcpsbed.worlds.contract import Hosting, Job, Network
 from tcpsbed.worlds.process import NODE, Process, Talk
 
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -31,6 +29,7 @@ BUILD_S = 60.0
 """Longest time that the box may take."""
 UNSHARE = ("unshare", "--net", "--pid", "--mount", "--uts", "--fork", "--mount-proc", "--kill-child")
 PACKAGES = "apt-get install mininet iproute2 util-linux"
+OPEN_VSWITCH = "apt-get install openvswitch-switch ethtool"
 
 
 class Hosts(Hosting):
@@ -38,6 +37,8 @@ class Hosts(Hosting):
 
     name: ClassVar[str] = "mininet"
     what: ClassVar[str] = "a Mininet host a node, in namespaces of their own"
+    switching = "bridge"
+    """What its switches are; the network says."""
 
     @classmethod
     def missing(cls) -> str | None:
@@ -51,12 +52,13 @@ class Hosts(Hosting):
         return f"Mininet for {SYSTEM_PYTHON}: {PACKAGES}" if found.returncode else None
 
     def refuse(self) -> None:
-        """What Mininet's switches cannot do."""
-        refuse(self.job.plan)
+        """What neither switches nor relay can do."""
+        mininet_plan.refuse(self.job.plan)
 
     def launch(self) -> list[Talk]:
         """Builds hosts and switches, and starts the nodes in the hosts."""
-        self.box = Box(layout(self.job.plan))
+        wanted = mininet_plan.layout(self.job.plan)
+        self.box = Box(wanted | {"switching": self.switching, "folder": str(self.job.memory / "ovs")})
         self.started: list[Talk] = []
         for id, node in enumerate(self.job.plan["nodes"]):
             command = ("nsenter", f"--net=/proc/{self.box.pids[id]}/ns/net", *NODE)
@@ -65,7 +67,7 @@ class Hosts(Hosting):
 
     def addresses(self) -> list[str]:
         """The addresses of the hosts."""
-        return [address(id) for id in range(len(self.job.plan["nodes"]))]
+        return [mininet_plan.address(id) for id in range(len(self.job.plan["nodes"]))]
 
     def teardown(self) -> None:
         """Ends the nodes, then the box."""
@@ -76,10 +78,17 @@ class Hosts(Hosting):
 
 
 class Switches(Network):
-    """The links of the scenario between Mininet switches."""
+    """The links of the scenario between Mininet switches, which are bridges of the kernel."""
 
     name: ClassVar[str] = "mininet"
-    what: ClassVar[str] = "Mininet switches with the rates and queues of the scenario's links"
+    what: ClassVar[str] = "Mininet switches with the scenario's links between them"
+    switching: ClassVar[str] = "bridge"
+
+    def __init__(self, job: Job, hosting: Hosting) -> None:
+        super().__init__(job, hosting)
+        assert isinstance(hosting, Hosts)
+        self.hosts = hosting
+        hosting.switching = self.switching
 
     @classmethod
     def unfit(cls, hosting: str) -> str | None:
@@ -91,39 +100,77 @@ class Switches(Network):
         )
 
     def impair(self) -> Process | None:
-        """The switches stand already: the hosts were built with them. Starts the background traffic."""
-        assert isinstance(self.hosting, Hosts)
-        if not self.job.plan["network"].get("traffic"):
+        """The switches stand already: the hosts were built with them. Starts what is beside them in a process that
+        speaks the emulator's part without gates: the relay of some links, and background traffic.
+        """
+        box, plan = self.hosts.box, self.job.plan
+        wires, stands = mininet_plan.wires(plan), mininet_plan.stands(plan)
+        if not wires and not stands:
             return None
-        box = self.hosting.box
-        places = {
-            str(vertex): {"namespace": f"/proc/{box.pids[host]}/ns/net", "address": address(host)}
-            for vertex, host in stands(self.job.plan).items()
-        }
-        self.traffic = _Traffic("traffic", self.job.memory / "traffic", places)
-        return self.traffic
+        command = ("nsenter", f"--net=/proc/{box.home()}/ns/net", *NODE)
+        self.beside = Process("switches", self.job.memory / "switches", command)
+        if wires:
+            self.beside.also["wires"] = wires
+        if stands:
+            self.beside.also["places"] = {
+                str(vertex): {
+                    "namespace": f"/proc/{box.pids[host]}/ns/net",
+                    "address": mininet_plan.address(host),
+                }
+                for vertex, host in stands.items()
+            }
+        return self.beside
 
     def teardown(self) -> None:
-        """Ends the background traffic."""
-        if hasattr(self, "traffic"):
-            self.traffic.end()
+        """Ends what is beside the switches."""
+        if hasattr(self, "beside"):
+            self.beside.end()
 
     def verify(self) -> list[str]:
         """What the kernel has not as it was set."""
-        assert isinstance(self.hosting, Hosts)
-        return self.hosting.box.wrong
+        return self.hosts.box.wrong
 
 
-class _Traffic(Process):
-    """Background traffic between hosts of its own, in a process that speaks the emulator's part without gates."""
+class OpenVSwitch(Switches):
+    """The same with switches of Open vSwitch, in the kernel's data path."""
 
-    def __init__(self, name: str, ring: Path, places: dict[str, Any]) -> None:
-        self.places = places
-        super().__init__(name, ring)
+    name: ClassVar[str] = "ovs"
+    what: ClassVar[str] = "Open vSwitch, in the kernel, with the scenario's links between switches"
+    switching: ClassVar[str] = "system"
 
-    def tell(self, **message: Any) -> None:
-        """Sends a line; the first one also says where traffic begins and ends."""
-        super().tell(**message, **({"places": self.places} if message["op"] == "prepare" else {}))
+    @classmethod
+    def missing(cls) -> str | None:
+        """The programs of Open vSwitch, and its data path in the kernel."""
+        if reason := lacking():
+            return reason
+        if has_data_path():
+            return None
+        return "a kernel with Open vSwitch's data path: modprobe openvswitch, or --world mininet+ovs-user"
+
+
+class UserSpace(Switches):
+    """The same with switches of Open vSwitch whose data path is in user space."""
+
+    name: ClassVar[str] = "ovs-user"
+    what: ClassVar[str] = "Open vSwitch, in user space, with the scenario's links between switches"
+    switching: ClassVar[str] = "netdev"
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """The programs of Open vSwitch."""
+        return lacking()
+
+
+def has_data_path() -> bool:
+    """Whether the kernel switches for Open vSwitch: it then knows the messages that control that."""
+    asked = ("genl", "ctrl", "get", "name", "ovs_datapath")
+    return subprocess.run(asked, capture_output=True).returncode == 0
+
+
+def lacking() -> str | None:
+    """What lacks for switches of Open vSwitch; `None` if nothing does."""
+    found = [tool for tool in (*mininet_box.OVS_TOOLS, "ethtool", "genl") if shutil.which(tool) is None]
+    return f"{', '.join(found)}: {OPEN_VSWITCH}" if found else None
 
 
 class Box:
@@ -176,11 +223,16 @@ class Box:
                     return int(numbers[0])
         raise WorldError(f"Mininet: its host with process {pid} is gone")
 
-    def _inside(self, pid: int) -> bool:
-        """Whether a process is in the namespaces of this box: those of the child of `unshare`."""
+    def home(self) -> int:
+        """The process in whose network namespace all switches are: the child of `unshare`."""
         children = Path(f"/proc/{self.child.pid}/task/{self.child.pid}/children").read_text().split()
-        homes = {str(Path(f"/proc/{child}/ns/pid").readlink()) for child in children}
-        return str(Path(f"/proc/{pid}/ns/pid").readlink()) in homes
+        if not children:
+            raise WorldError("Mininet: its process is gone")
+        return int(children[0])
+
+    def _inside(self, pid: int) -> bool:
+        """Whether a process is in the namespaces of this box."""
+        return Path(f"/proc/{pid}/ns/pid").readlink() == Path(f"/proc/{self.home()}/ns/pid").readlink()
 
     def end(self) -> None:
         """Has everything taken down; a second time does nothing."""
@@ -192,133 +244,3 @@ class Box:
         except subprocess.TimeoutExpired:
             self.child.kill()
             self.child.wait()
-
-
-def address(host: int) -> str:
-    """The address of a host."""
-    return f"10.66.{(host + 1) // 256}.{(host + 1) % 256}"
-
-
-def layout(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """What the box is to build: a switch for each vertex, a host for each node, a pair of interfaces for each link."""
-    links = plan["network"]["links"]
-    switches = [*range(len(plan["nodes"])), *stands(plan)]
-    hosts = [
-        {
-            "switch": switch,
-            "address": address(id),
-            "mac": f"02:00:00:00:{(id + 1) // 256:02x}:{(id + 1) % 256:02x}",
-        }
-        for id, switch in enumerate(switches)
-    ]
-    pairs = [
-        {
-            "from": links[a]["from"],
-            "to": links[a]["to"],
-            "forward": _link(links[a], a),
-            "backward": _link(links[b], b),
-        }
-        for a, b in pairs_of(links)
-    ]
-    return {
-        "switches": len(plan["network"]["vertices"]),
-        "hosts": hosts,
-        "links": pairs,
-        "ends": [link["from"] for link in links],
-        "routes": json.loads(_tcps.routes(json.dumps(plan))),
-    }
-
-
-def stands(plan: Mapping[str, Any]) -> dict[int, int]:
-    """Background traffic has hosts of its own, behind those of the nodes: number of the host by vertex."""
-    vertices = {entry[end] for entry in plan["network"].get("traffic", []) for end in ("from", "to")}
-    return {vertex: len(plan["nodes"]) + place for place, vertex in enumerate(sorted(vertices))}
-
-
-def _link(link: Mapping[str, Any], number: int) -> dict[str, Any]:
-    queue = link.get("queue", {})
-    return {
-        "name": f"links.{link['name']}",
-        "number": number,
-        "rate_bps": link.get("rate_bps"),
-        "delay_ns": link.get("delay_ns", 0),
-        "loss": (link.get("loss") or {}).get("p", 0),
-        "queue": {key: queue[key] for key in ("limit_bytes", "limit_packets") if queue.get(key) is not None},
-    }
-
-
-def pairs_of(links: list[dict[str, Any]]) -> list[tuple[int, int]]:
-    """Both directions of each link; a link of one direction has none, see `refuse`."""
-    numbers = {link["name"]: number for number, link in enumerate(links)}
-    return [
-        (number, numbers[name.removesuffix("forward") + "backward"])
-        for name, number in numbers.items()
-        if name.endswith(".forward")
-    ]
-
-
-def has_netem() -> bool:
-    """Whether the kernel can delay and lose: tried on a device that is gone at once."""
-    attempt = "ip link add ta type veth peer name tb && tc qdisc add dev ta root netem delay 1ms"
-    return subprocess.run(["unshare", "--net", "sh", "-c", attempt], capture_output=True).returncode == 0
-
-
-def refuse(plan: Mapping[str, Any]) -> None:
-    """Refuses what Mininet's switches would do otherwise than asked for, with the remedy.
-
-    Raises
-    ------
-    WorldError
-        With the first such thing.
-    """
-    if not plan["network"]["links"]:
-        raise WorldError(
-            "links: found none, so Mininet has nothing to build; allowed: one or more, or --world real"
-        )
-    for place, found, allowed in _unfit(plan):
-        raise WorldError(f"{place}: found {found}, which Mininet does not do here; allowed: {allowed}")
-
-
-def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    built_in = "the emulator (--world namespaces)"
-    links = plan["network"]["links"]
-    delayed = [link["name"] for link in links if link.get("delay_ns") or link.get("loss")]
-    if delayed and not has_netem():
-        yield (
-            f"links.{delayed[0]}",
-            "a delay or a loss, and this kernel has no netem",
-            f"modprobe sch_netem, or {built_in}",
-        )
-    for link in links:
-        for key in (
-            "medium",
-            "jitter",
-            "duplicate",
-            "corrupt",
-            "outages",
-            "radio",
-            "slots",
-            "opportunities_ns",
-        ):
-            if link.get(key):
-                yield f"links.{link['name']}", key.removesuffix("_ns"), built_in
-        if link.get("dscp") is not None:
-            yield f"links.{link['name']}.dscp", "a code point", built_in
-        if link.get("queue", {}).get("discipline", {}).get("kind", "drop_tail") != "drop_tail":
-            yield f"links.{link['name']}.queue", "a discipline", f"drop-tail, or {built_in}"
-        if not link["name"].endswith((".forward", ".backward")):
-            yield f"links.{link['name']}", "a link of one direction", "both directions"
-    for traffic in plan["network"].get("traffic", []):
-        if traffic["model"]["kind"] == "tcp":
-            yield (
-                f"traffic.{traffic['name']}",
-                "users of TCP",
-                f"cbr, poisson, vbr, replay or video; or {built_in}",
-            )
-    for event in plan.get("events", []):
-        if event["action"]["kind"] in ("link", "reroute", "traffic"):
-            yield (
-                f"events ({event['name']})",
-                "a change of the network",
-                f"events of flows and components, or {built_in}",
-            )

@@ -8,16 +8,19 @@ does to limits of the whole machine.
 ```
  host h0 ── switch s0 ══ link ══ switch s2 ══ … ══ switch s1 ── host h1      a switch for each vertex
 ```
-Switches are Linux bridges that learn and flood nothing: where a frame goes is written down for every address, so that
-loops of the graph are harmless.
+Switches are Linux bridges that learn and flood nothing, or switches of Open vSwitch without a controller: where a frame
+goes is written down for every address, so that loops of the graph are harmless. A link that is relayed is a pair of TAP
+devices, which somebody else takes hold of.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 MTU_ROOM = 1518
@@ -27,6 +30,8 @@ HEADER_BYTES = 12
 NETEM_PACKETS = 100_000
 """Limit of a netem that has none of its own: its default of 1000 would drop."""
 NO_LINK = 65535
+OVS_TOOLS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-ofctl", "ovs-appctl")
+OVS_SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 
 
 def run(*command: str, lines: list[str] | None = None) -> str:
@@ -136,20 +141,44 @@ def build(wanted: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         ports[("host", i)] = f"s{host['switch']}-h{i}"
     lines = []
     for i, pair in enumerate(wanted["links"]):
-        lines.append(f"link add l{i}a type veth peer name l{i}b")
+        taps = [f"tuntap add dev l{i}{end} mode tap" for end in "ab"]
+        lines += taps if pair["relayed"] else [f"link add l{i}a type veth peer name l{i}b"]
         for direction, interface in (("forward", f"l{i}a"), ("backward", f"l{i}b")):
             ports[("link", pair[direction]["number"])] = interface
     net.build()
-    for s in range(wanted["switches"]):
-        lines += bridge(f"s{s}", [name for (kind, i), name in ports.items() if _at(kind, i, s, wanted)])
+    of = {
+        s: [name for (kind, i), name in ports.items() if _at(kind, i, s, wanted)]
+        for s in range(wanted["switches"])
+    }
+    if wanted["switching"] == "bridge":
+        lines += [line for s, interfaces in of.items() for line in bridge(f"s{s}", interfaces)]
+    else:
+        lines += [f"link set {interface} up" for interfaces in of.values() for interface in interfaces]
     run("ip", "-batch", "-", lines=lines)
-    run("bridge", "-batch", "-", lines=_forward(wanted, ports))
-    wrong = _impair(wanted, ports)
+    if wanted["switching"] == "bridge":
+        fdb = [f"fdb replace {mac} dev {port} master static" for _, mac, port in _ways(wanted, ports)]
+        run("bridge", "-batch", "-", lines=fdb)
+        wrong = []
+    else:
+        wrong = _open_vswitch(wanted, ports, of)
+    wrong += _impair(wanted, ports)
     for number, host in enumerate(hosts):
-        others = [other for i, other in enumerate(wanted["hosts"]) if i != number]
-        lines = [f"neigh replace {o['address']} lladdr {o['mac']} dev {host.name}-eth0" for o in others]
-        run("nsenter", f"--net=/proc/{host.pid}/ns/net", "ip", "-batch", "-", lines=lines)
+        _introduce(host, [other for i, other in enumerate(wanted["hosts"]) if i != number])
+        if wanted["switching"] == "netdev":
+            # A switch in user space sees packets before anybody has filled in their checksums.
+            _in(host, "ethtool", "-K", f"{host.name}-eth0", "tx", "off")
     return net, {"op": "ready", "pids": [host.pid for host in hosts], "wrong": wrong}
+
+
+def _introduce(host: Any, others: list[dict[str, Any]]) -> None:
+    """Tells a host the addresses of all others."""
+    lines = [f"neigh replace {o['address']} lladdr {o['mac']} dev {host.name}-eth0" for o in others]
+    _in(host, "ip", "-batch", "-", lines=lines)
+
+
+def _in(host: Any, *command: str, lines: list[str] | None = None) -> None:
+    """Runs a command in the network namespace of a host."""
+    run("nsenter", f"--net=/proc/{host.pid}/ns/net", *command, lines=lines)
 
 
 def _at(kind: str, number: int, switch: int, wanted: dict[str, Any]) -> bool:
@@ -159,9 +188,9 @@ def _at(kind: str, number: int, switch: int, wanted: dict[str, Any]) -> bool:
     return bool(wanted["ends"][number] == switch)
 
 
-def _forward(wanted: dict[str, Any], ports: dict[Any, str]) -> list[str]:
-    """Lines for `bridge` that write down at every switch where frames for every host go."""
-    lines = []
+def _ways(wanted: dict[str, Any], ports: dict[Any, str]) -> list[tuple[int, str, str]]:
+    """Switch, address and port: where frames for every host go at every switch."""
+    ways = []
     for i, host in enumerate(wanted["hosts"]):
         for switch in range(wanted["switches"]):
             link = wanted["routes"][switch][host["switch"]]
@@ -171,13 +200,40 @@ def _forward(wanted: dict[str, Any], ports: dict[Any, str]) -> list[str]:
                 continue
             else:
                 port = ports[("link", link)]
-            lines.append(f"fdb replace {host['mac']} dev {port} master static")
-    return lines
+            ways.append((switch, host["mac"], port))
+    return ways
+
+
+def _open_vswitch(wanted: dict[str, Any], ports: dict[Any, str], of: dict[int, list[str]]) -> list[str]:
+    """Switches of Open vSwitch with daemons of their own, which end with the namespaces; what is not as it was set."""
+    folder, data_path = wanted["folder"], wanted["switching"]
+    Path(folder).mkdir()
+    os.environ |= {f"OVS_{kind}DIR": folder for kind in ("RUN", "LOG", "DB")}
+    server, quiet = f"unix:{folder}/db.sock", ("--detach", "--no-chdir", "--pidfile", "-vconsole:off")
+    run("ovsdb-tool", "create", f"{folder}/conf.db", OVS_SCHEMA)
+    run("ovsdb-server", f"{folder}/conf.db", f"--remote=p{server}", *quiet)
+    run("ovs-vsctl", f"--db={server}", "--no-wait", "init")
+    run("ovs-vswitchd", server, *quiet)
+    words = []
+    for s, interfaces in of.items():
+        words += ["--", "add-br", f"s{s}", "--", "set", "bridge", f"s{s}"]
+        words += [f"datapath_type={data_path}", "fail_mode=secure"]
+        words += [word for interface in interfaces for word in ("--", "add-port", f"s{s}", interface)]
+    run("ovs-vsctl", f"--db={server}", "--timeout=30", *words)
+    for s in of:
+        flows = [f"dl_dst={mac},actions=output:{port}" for at, mac, port in _ways(wanted, ports) if at == s]
+        run("ovs-ofctl", "add-flows", f"s{s}", "-", lines=flows)
+    told = run("ovs-appctl", "dpif/show")
+    wrong = [f"{name}: not in the data path" for name in ports.values() if not re.search(rf"\b{name} ", told)]
+    if not re.search(rf"^{data_path}@", told, re.MULTILINE):
+        wrong.append(f"Open vSwitch: no data path {data_path}")
+    return wrong
 
 
 def _impair(wanted: dict[str, Any], ports: dict[Any, str]) -> list[str]:
     """Sets rates, queues, delays and losses; what is not as it was set afterwards."""
-    links = [pair[direction] for pair in wanted["links"] for direction in ("forward", "backward")]
+    pairs = [pair for pair in wanted["links"] if not pair["relayed"]]
+    links = [pair[direction] for pair in pairs for direction in ("forward", "backward")]
     impaired = [(ports[("link", link["number"])], link) for link in links]
     run("tc", "-batch", "-", lines=[line for interface, link in impaired for line in shaped(interface, link)])
     return verified(impaired)

@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from tcpsbed.errors import WorldError
-from tcpsbed.worlds import ns3_program
+from tcpsbed.worlds import fit, ns3_program
 from tcpsbed.worlds.contract import Network
-from tcpsbed.worlds.process import Process
+from tcpsbed.worlds.process import Talk
 
 NAME = "ns-3"
 MOST_LAG_NS = 100_000_000
@@ -38,19 +37,20 @@ class Ns3(Network):
 
     @classmethod
     def unfit(cls, hosting: str) -> str | None:
-        """Mininet's hosts are joined by its own switches, and other computers by what is between them."""
-        if hosting == "mininet":
-            return "Mininet hosts have switches between them; take mininet, or ns3"
-        return "ns-3 runs on this computer; take hosts+emulator, or ns3" if hosting == "hosts" else None
+        """Mininet's hosts are joined by its own switches."""
+        return (
+            "Mininet hosts have switches between them; take mininet, or ns3" if hosting == "mininet" else None
+        )
 
     def refuse(self) -> None:
         """What ns-3 is not told to do."""
         refuse(self.job.plan)
 
-    def impair(self) -> Process | None:
-        """Starts the emulator's process with ns-3 behind it."""
-        foreign = foreign_of(self.job.plan)
-        self.process = _Gates("emulator", self.job.memory / "emulator", foreign)
+    def impair(self) -> Talk | None:
+        """Starts the emulator's process with ns-3 behind it, where the hosting has room for it."""
+        foreign = foreign_of(self.job.plan, self.hosting.simulator())
+        self.process = self.hosting.beside("emulator")
+        self.process.also["foreign"] = foreign
         return self.process
 
     def teardown(self) -> None:
@@ -59,20 +59,15 @@ class Ns3(Network):
             self.process.end()
 
 
-class _Gates(Process):
-    """The emulator's process, told which program simulates the network."""
-
-    def __init__(self, name: str, ring: Any, foreign: dict[str, Any]) -> None:
-        self.foreign = foreign
-        super().__init__(name, ring)
-
-    def tell(self, **message: Any) -> None:
-        """Sends a line; the first one also names the program."""
-        super().tell(**message, **({"foreign": self.foreign} if message["op"] == "prepare" else {}))
-
-
-def foreign_of(plan: Mapping[str, Any]) -> dict[str, Any]:
+def foreign_of(plan: Mapping[str, Any], program: str | None = None) -> dict[str, Any]:
     """What the native module wants to know of the program, with the network as ns-3 is given it.
+
+    Parameters
+    ----------
+    plan
+        The compiled scenario.
+    program
+        The program's file; absent: that of this computer, compiled if it is not there.
 
     Raises
     ------
@@ -84,8 +79,12 @@ def foreign_of(plan: Mapping[str, Any]) -> dict[str, Any]:
         "links": [_link(link) for link in plan["network"]["links"]],
         "traffic": [_traffic(plan, entry) for entry in plan["network"].get("traffic", [])],
     }
-    program = str(ns3_program.built())
-    return {"program": program, "name": NAME, "network": network, "most_lag_ns": MOST_LAG_NS}
+    return {
+        "program": program or str(ns3_program.built()),
+        "name": NAME,
+        "network": network,
+        "most_lag_ns": MOST_LAG_NS,
+    }
 
 
 def _traffic(plan: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,12 +127,7 @@ def refuse(plan: Mapping[str, Any]) -> None:
     WorldError
         With the first such thing.
     """
-    if not plan["network"]["links"]:
-        raise WorldError(
-            "links: found none, so ns-3 has nothing to simulate; allowed: one or more, or --world real"
-        )
-    for place, found, allowed in _unfit(plan):
-        raise WorldError(f"{place}: found {found}, which ns-3 is not told to do; allowed: {allowed}")
+    fit.refuse(NAME, plan, _unfit(plan))
 
 
 def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -34,6 +34,8 @@ class Talk(ABC):
         self.name, self.ring = name, ring
         self.answers: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self.report: list[dict[str, Any]] | None = None
+        self.also: dict[str, Any] = {}
+        """What the first message says besides: of a process that stands between nodes, what only its world knows."""
 
     @abstractmethod
     def tell(self, **message: Any) -> None:

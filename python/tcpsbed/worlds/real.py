@@ -11,6 +11,7 @@ other end of their network device to the emulator before they say that they are 
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import tempfile
@@ -21,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import _tcps, config
+from tcpsbed.clocks import REAL
 from tcpsbed.errors import WorldError
-from tcpsbed.worlds import registry
+from tcpsbed.worlds import firmware, registry
 from tcpsbed.worlds.contract import Hosting, Job
 from tcpsbed.worlds.process import Talk
 from tcpsbed.worlds.rows import Drain
@@ -43,7 +45,7 @@ def run(
     live: Callable[[bytes, float], None] | None = None,
     pcapng: bool = False,
     crowded: bool = False,
-    world: str = registry.REAL,
+    world: str = REAL,
     scenario: config.Scenario | None = None,
 ) -> dict[str, Any]:
     """Runs a plan on real sockets; rows go to ``records.bin`` in the folder.
@@ -75,14 +77,15 @@ def run(
     dict
         What nodes and emulator tell about themselves (``result.json``).
     """
-    plan = plan | {"real": dict(plan["real"])}  # a world may settle where sockets are
+    # A world may settle where sockets are, and which firmware boards have.
+    plan = plan | {"real": dict(plan["real"]), "components": copy.deepcopy(plan["components"])}
     with ExitStack() as stack:
         memory = Path(stack.enter_context(_shared_memory()))
         hosting, processes = _launch(Job(plan, scenario, memory, folder), world, stack)
         ready = _prepare(hosting, processes, folder if pcapng else None)
         if not crowded:
             refuse_crowd(plan, ready)
-        captures = [Path(part) for answer in ready for part in answer.get("captures", ())]
+        captures = hosting.captures(ready)
         drain = hosting.drain(ready)
         errors: list[str] = []
         interrupted = True
@@ -107,8 +110,9 @@ def run(
 def _merged(parts: list[Path], captures: list[Path], folder: Path) -> tuple[int, str]:
     """Makes one file of the rows of all loops, and one of their datagrams."""
     rows, sha256 = _tcps.merge(parts, folder / "records.bin")
-    if captures:
-        _tcps.merge_captures(captures, folder / "packets.pcapng")
+    # One of a host that died at once may have nothing in it.
+    if begun := [part for part in captures if part.stat().st_size]:
+        _tcps.merge_captures(begun, folder / "packets.pcapng")
     for part in [*parts, *captures]:
         part.unlink()
     return rows, sha256
@@ -151,9 +155,10 @@ def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Talk]]
     """Builds a world: the processes of the nodes in order, and that of the network where it has one."""
     world = registry.resolve(name, job.plan)
     if lack := world.missing():
-        raise WorldError(f"world {world.name} is not ready here: it needs {lack}")
+        raise registry.unready(world.name, lack)
     hosting = world.hosting(job)
     network = world.network(job, hosting)
+    _provide_boards(job.plan, hosting)
     for part in (hosting, network):
         part.refuse()
         stack.callback(part.teardown)
@@ -166,6 +171,21 @@ def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Talk]]
     return hosting, processes if between is None else [*processes, between]
 
 
+def _provide_boards(plan: dict[str, Any], hosting: Hosting) -> None:
+    """Compiles the firmware of boards. Where nodes do not stand on this computer, a board has to be there already."""
+    made = [
+        component["name"]
+        for component in plan["components"]
+        if component.get("board") and component["board"]["attached"]["kind"] != "port"
+    ]
+    if made and not hosting.shares_files:
+        raise WorldError(
+            f"components.{made[0]}.board: found firmware that is started here, but nodes are elsewhere with "
+            f'{hosting.name}; allowed: line = "/dev/ttyUSB0" (a board at that computer), or --world real'
+        )
+    firmware.provide(plan)
+
+
 def _prepare(hosting: Hosting, processes: list[Talk], captures: Path | None) -> list[dict[str, Any]]:
     """The emulator comes first, because nodes hand their devices to it; answers are in the order of processes."""
     plan = hosting.job.plan
@@ -173,7 +193,7 @@ def _prepare(hosting: Hosting, processes: list[Talk], captures: Path | None) -> 
     nodes, emulator = processes[:count], processes[count:]
     taps = None if hosting.taps() is None else str(hosting.taps())
     for p in emulator:
-        p.tell(op="prepare", plan=plan, node=None, ring=str(p.ring), taps=taps)
+        p.tell(op="prepare", plan=plan, node=None, ring=str(p.ring), taps=taps, **p.also)
     prepared = [p.hear("ready", PREPARE_S) for p in emulator]
     for id, p in enumerate(nodes):
         capture = None if captures is None else str(captures.absolute() / p.ring.name)
@@ -302,7 +322,7 @@ def _result(
     }
     if lost:
         errors.append(f"{lost} rows were lost because a ring was full")
-    for key in ("links", "traffic", "endpoints", "stages", "nodes", "emulator", "clocks"):
+    for key in ("links", "traffic", "endpoints", "stages", "nodes", "robots", "emulator", "clocks", "boards"):
         result[key] = [row for p in processes for report in p.report or [] for row in report[key]]
     result["errors"] += [e for p in processes for report in p.report or [] for e in report["errors"]]
     result["events"] = sum(n.get("ticks", 0) for n in result["nodes"])

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tcpsbed.clocks import SIMULATED
+from tcpsbed.clocks import NS3_VIRTUAL, REAL, SIMULATED, VIRTUAL
 from tcpsbed.config.model.table import close_match
 from tcpsbed.errors import WorldError
 from tcpsbed.worlds.contract import Hosting, Network
@@ -33,6 +33,8 @@ NETWORKS: dict[str, str] = {
     "emulator": "tcpsbed.worlds.between:Emulator",
     "ns3": "tcpsbed.worlds.ns3:Ns3",
     "mininet": "tcpsbed.worlds.mininet:Switches",
+    "ovs": "tcpsbed.worlds.mininet:OpenVSwitch",
+    "ovs-user": "tcpsbed.worlds.mininet:UserSpace",
 }
 """What can lie between them: name and class."""
 
@@ -45,8 +47,6 @@ PAIRS: dict[str, tuple[str, str]] = {
 }
 """Pairs with names of their own, beside `virtual` (no pair: simulated) and `real` (see `resolve`)."""
 
-REAL = "real"
-
 
 @dataclass(frozen=True)
 class World:
@@ -58,7 +58,7 @@ class World:
 
     def missing(self) -> str | None:
         """What this machine lacks for it; `None` if it is ready."""
-        return self.hosting.missing() or self.network.missing()
+        return self.hosting.missing() or (self.network.missing() if self.hosting.here else None)
 
 
 def names() -> list[str]:
@@ -70,6 +70,25 @@ def check(name: str) -> None:
     """Raises `WorldError` if there is no such world, or it is a pair that does not fit together."""
     if name not in (*SIMULATED, REAL):
         _world(name, *_pair(name))
+
+
+def require(name: str) -> None:
+    """Raises `WorldError` as `check` does, and where this machine lacks something for the world: with what mends it.
+
+    What a scenario asks of the world is looked at when it runs.
+    """
+    check(name)
+    if name in (VIRTUAL, REAL):
+        return
+    ns3 = _load(NETWORKS["ns3"])
+    lack = ns3.missing() if name == NS3_VIRTUAL else named(name).missing()
+    if lack:
+        raise unready(name, lack)
+
+
+def unready(name: str, lack: str) -> WorldError:
+    """What is said of a world that this machine cannot give."""
+    return WorldError(f"world {name} is not ready here: it needs {lack}")
 
 
 def parts(name: str, plan: Mapping[str, Any]) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import _tcps
+from tcpsbed.clocks import NS3_VIRTUAL, VIRTUAL
 from tcpsbed.errors import WorldError
 
 
@@ -17,7 +18,7 @@ def run(
     *,
     progress: Callable[[float], bool] | None,
     pcapng: bool,
-    foreign: dict[str, Any] | None = None,
+    world: str = VIRTUAL,
 ) -> dict[str, Any]:
     """Runs a plan; rows go to ``records.bin`` in the folder.
 
@@ -31,8 +32,8 @@ def run(
         Called with the share done, 0 to 1; a false answer stops the run.
     pcapng
         Whether packets are captured into ``packets.pcapng``.
-    foreign
-        The program that simulates the network in place of the built-in one, as ``tcpsbed.worlds.ns3`` names it.
+    world
+        One whose clock is simulated: it says whose network lies between the nodes.
 
     Returns
     -------
@@ -48,9 +49,18 @@ def run(
             folder / "records.bin",
             progress=report,
             pcapng_path=capture,
-            foreign_json=None if foreign is None else json.dumps(foreign),
+            foreign_json=_foreign(plan, world),
         )
     except ValueError as error:
         raise WorldError(str(error)) from None
     result: dict[str, Any] = json.loads(text)
     return result
+
+
+def _foreign(plan: dict[str, Any], world: str) -> str | None:
+    """The program that simulates the network in place of the built-in one; `None` if none does."""
+    if world != NS3_VIRTUAL:
+        return None
+    from tcpsbed.worlds import ns3
+
+    return json.dumps(ns3.foreign_of(plan))

@@ -38,9 +38,9 @@ pub fn node(plan: &Plan, number: u16) -> String {
 
 /// Where a packet was dropped: most reasons are those of links, the others those of components.
 pub fn place(plan: &Plan, reason: DropReason, point: u16) -> String {
-    use DropReason::{Dead, Hook, Malformed, Overload};
+    use DropReason::{Dead, Hook, Line, Malformed, Overload};
     match reason {
-        Dead | Malformed | Hook | Overload => component(plan, point),
+        Dead | Malformed | Hook | Overload | Line => component(plan, point),
         _ => link(plan, point),
     }
 }

@@ -9,28 +9,23 @@
 //! stops at the first moment at which something arrives, so that nothing that a node does can come too late. On the
 //! machine's clock it keeps time itself and says when it cannot.
 
-use super::lines::Lines;
-use crate::{
-    error::RunError,
-    plan::Plan,
-    report::{NodeSelf, RealSelf, Spread},
+use super::{
+    program::{ForeignSpec, Program},
+    routes::routes,
+    told::{ForeignSelf, Line},
 };
-use serde::Deserialize;
-use serde_json::{json, Value};
+use crate::{error::RunError, plan::Plan};
+use serde_json::json;
 use std::{
     collections::{BTreeMap, VecDeque},
-    io::{BufRead, BufReader, BufWriter, Read, Write},
     os::fd::RawFd,
-    path::PathBuf,
-    process::{Child, ChildStdin, Command, Stdio},
-    thread::{self, JoinHandle},
     time::Duration,
 };
 use tcps_core::{
     record::DropReason,
-    time::{Time, MS, NEVER},
+    time::{Time, NEVER},
 };
-use tcps_net::{topology::NO_LINK, LinkStats, NetEvent, Network, Packet, QueueState, TrafficStats};
+use tcps_net::{LinkStats, NetEvent, Packet, QueueState, TrafficStats};
 
 /// Longest time that the program may take for one answer: setting a network up, or the way to the next arrival.
 const ANSWER: Duration = Duration::from_secs(120);
@@ -39,87 +34,9 @@ const PROMPT: Duration = Duration::from_secs(1);
 /// A packet's number has one bit less than 32: the program marks its own packets with it.
 const LARGEST_NUMBER: u32 = 0x7fff_ffff;
 
-/// Which program simulates the network.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ForeignSpec {
-    /// The program's file.
-    pub program: PathBuf,
-    /// What the program is called in messages.
-    pub name: String,
-    /// Links and traffic of the plan as JSON, in its own numbering.
-    pub network: Value,
-    /// On the machine's clock: how late it may be before the run ends.
-    pub most_lag_ns: Time,
-}
-
-/// What the program tells about itself.
-#[derive(Debug, Clone, Deserialize)]
-pub struct ForeignSelf {
-    /// What the program is called.
-    #[serde(default)]
-    pub name: String,
-    /// Events that it worked off.
-    pub events: u64,
-    /// Moments at which it was due on the machine's clock.
-    pub moments: u64,
-    /// How late it was at them.
-    pub late_ns: Spread,
-    links: Vec<LinkAccount>,
-    traffic: Vec<TrafficAccount>,
-}
-
-impl ForeignSelf {
-    /// As a node among others: how late it was on the machine's clock.
-    pub fn node(&self) -> NodeSelf {
-        let real = RealSelf { ticks: self.moments, late_ns: self.late_ns.clone(), ..RealSelf::default() };
-        NodeSelf { name: self.name.clone(), cores: 1, real: Some(real), ..NodeSelf::default() }
-    }
-}
-
-#[derive(Debug, Clone, Deserialize)]
-struct LinkAccount {
-    packets: u64,
-    bytes: u64,
-    full: u64,
-    lost: u64,
-    dropped_bytes: u64,
-    most_bytes: u64,
-    most_packets: u64,
-    busy_ns: Time,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-struct TrafficAccount {
-    packets: u64,
-    bytes: u64,
-    delivered: u64,
-    dropped: u64,
-}
-
-/// A line of the program.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Line {
-    at: Time,
-    arrived: Vec<u32>,
-    /// Number, link, reason.
-    dropped: Vec<(u32, u16, u8)>,
-    ready: Option<String>,
-    queues: Option<Vec<(u64, u64)>>,
-    done: Option<ForeignSelf>,
-    failed: Option<String>,
-    overload_ns: Option<Time>,
-}
-
 /// The program and the packets that are with it.
 pub struct Foreign {
-    name: String,
-    child: Child,
-    input: BufWriter<ChildStdin>,
-    lines: Lines,
-    /// Reads all that it says on stderr, so that it never waits for a reader, and keeps the last line.
-    last_line: Option<JoinHandle<String>>,
+    program: Program,
     by_clock: bool,
     most_lag_ns: Time,
     under_way: BTreeMap<u32, Packet>,
@@ -130,30 +47,13 @@ pub struct Foreign {
     traffic: Vec<String>,
     queues: (Time, Vec<(u64, u64)>),
     done: Option<ForeignSelf>,
-    failure: Option<String>,
 }
 
 impl Foreign {
     /// Starts the program and has it build the network of a plan.
     pub fn launch(plan: &Plan, spec: &ForeignSpec, by_clock: bool) -> Result<Self, RunError> {
-        let started = Command::new(&spec.program)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
-        let mut child =
-            started.map_err(|e| RunError::new(format!("{}: {}: {e}", spec.name, spec.program.display())))?;
-        let (Some(input), Some(output), Some(errors)) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take())
-        else {
-            return Err(RunError::new(format!("{}: no pipe to it", spec.name)));
-        };
         let mut foreign = Self {
-            name: spec.name.clone(),
-            child,
-            input: BufWriter::new(input),
-            lines: Lines::new(output),
-            last_line: Some(thread::spawn(move || last_line(errors))),
+            program: Program::launch(spec)?,
             by_clock,
             most_lag_ns: spec.most_lag_ns,
             under_way: BTreeMap::new(),
@@ -163,7 +63,6 @@ impl Foreign {
             traffic: plan.network.traffic.iter().map(|t| t.name.clone()).collect(),
             queues: (Time::MIN, Vec::new()),
             done: None,
-            failure: None,
         };
         foreign.build(plan, spec)?;
         Ok(foreign)
@@ -177,25 +76,27 @@ impl Foreign {
         network["end_ns"] = json!(plan.duration_ns);
         network["by_clock"] = json!(self.by_clock);
         network["most_lag_ns"] = json!(self.most_lag_ns);
-        self.tell(&json!({ "network": network }));
-        self.flush();
-        let ready = self.hear(ANSWER).and_then(|line| line.ready);
-        match (ready, self.failure.take()) {
+        self.program.tell(&json!({ "network": network }));
+        self.program.flush();
+        let ready = self.program.hear(ANSWER).and_then(|line| line.ready);
+        match (ready, self.program.failure()) {
             (Some(_), None) => Ok(()),
             (_, Some(why)) => Err(RunError::new(why)),
-            (None, None) => Err(RunError::new(format!("{}: no word while it set the network up", self.name))),
+            (None, None) => {
+                Err(RunError::new(format!("{}: no word while it set the network up", self.program.name())))
+            }
         }
     }
 
     /// Run time is 0 at `start_ns` (CLOCK_MONOTONIC).
     pub fn start(&mut self, start_ns: Time) {
-        self.tell(&json!({ "start_ns": start_ns }));
-        self.flush();
+        self.program.tell(&json!({ "start_ns": start_ns }));
+        self.program.flush();
     }
 
     /// When the next packet arrives or is dropped, if that is not after `limit`; the program goes there.
     pub fn next_before(&mut self, limit: Time) -> Time {
-        while self.events.is_empty() && self.reached < limit && self.failure.is_none() {
+        while self.events.is_empty() && self.reached < limit && self.program.failure().is_none() {
             self.go(limit);
         }
         self.events.front().map_or(NEVER, NetEvent::at)
@@ -203,16 +104,16 @@ impl Foreign {
 
     /// Lets the program go to `now` in virtual time.
     pub fn run_to(&mut self, now: Time) {
-        while !self.by_clock && self.reached < now && self.failure.is_none() {
+        while !self.by_clock && self.reached < now && self.program.failure().is_none() {
             self.go(now);
         }
     }
 
     /// Lets the program go to a moment, or to the first before it at which it has something to tell.
     fn go(&mut self, limit: Time) {
-        self.tell(&json!({ "until": limit }));
-        self.flush();
-        if let Some(line) = self.hear(ANSWER) {
+        self.program.tell(&json!({ "until": limit }));
+        self.program.flush();
+        if let Some(line) = self.program.hear(ANSWER) {
             self.reached = line.at;
             self.take(line);
         }
@@ -225,9 +126,9 @@ impl Foreign {
         }
         let Packet { payload, dst, wire_bytes, dscp, .. } = packet;
         self.under_way.insert(payload, packet);
-        self.tell(&json!({ "send": [payload, from, dst, wire_bytes, dscp, now] }));
+        self.program.tell(&json!({ "send": [payload, from, dst, wire_bytes, dscp, now] }));
         if self.by_clock {
-            self.flush();
+            self.program.flush();
         }
     }
 
@@ -238,9 +139,9 @@ impl Foreign {
 
     /// Stops or starts a background entry.
     pub fn set_traffic(&mut self, traffic: u16, running: bool) {
-        self.tell(&json!({ "traffic": [traffic, running] }));
+        self.program.tell(&json!({ "traffic": [traffic, running] }));
         if self.by_clock {
-            self.flush();
+            self.program.flush();
         }
     }
 
@@ -248,8 +149,8 @@ impl Foreign {
     pub fn queue(&mut self, now: Time, link: u16) -> QueueState {
         if self.queues.0 != now {
             self.run_to(now);
-            self.tell(&json!({ "queues": 1 }));
-            self.flush();
+            self.program.tell(&json!({ "queues": 1 }));
+            self.program.flush();
             let wait = if self.by_clock { PROMPT } else { ANSWER };
             self.queues = (now, self.answer(wait, |line| line.queues.take()).unwrap_or_default());
         }
@@ -261,10 +162,10 @@ impl Foreign {
 
     /// Ends the program and returns its accounts of links and traffic.
     pub fn end(&mut self) -> (Vec<LinkStats>, Vec<TrafficStats>) {
-        self.tell(&json!({ "end": 1 }));
-        self.flush();
+        self.program.tell(&json!({ "end": 1 }));
+        self.program.flush();
         if let Some(done) = self.answer(ANSWER, |line| line.done.take()) {
-            self.done = Some(ForeignSelf { name: self.name.clone(), ..done });
+            self.done = Some(ForeignSelf { name: self.program.name().into(), ..done });
         }
         let Some(done) = &self.done else { return (Vec::new(), Vec::new()) };
         let links = done.links.iter().zip(&self.links).map(|(a, (name, _))| a.stats(name)).collect();
@@ -279,18 +180,18 @@ impl Foreign {
 
     /// Why it does not go on.
     pub fn failure(&self) -> Option<&str> {
-        self.failure.as_deref()
+        self.program.failure()
     }
 
     /// The descriptor that tells when it has something to say.
     pub fn descriptor(&self) -> RawFd {
-        self.lines.descriptor()
+        self.program.descriptor()
     }
 
     /// Reads what it has told, without waiting.
     pub fn listen(&mut self) {
-        while self.failure.is_none() {
-            match self.hear(Duration::ZERO) {
+        while self.program.failure().is_none() {
+            match self.program.hear(Duration::ZERO) {
                 Some(line) => self.take(line),
                 None => return,
             }
@@ -300,7 +201,7 @@ impl Foreign {
     /// Reads lines until one holds what is asked for.
     fn answer<T>(&mut self, wait: Duration, of: impl Fn(&mut Line) -> Option<T>) -> Option<T> {
         loop {
-            let mut line = self.hear(wait)?;
+            let mut line = self.program.hear(wait)?;
             let found = of(&mut line);
             self.take(line);
             if found.is_some() {
@@ -309,56 +210,12 @@ impl Foreign {
         }
     }
 
-    /// The next line; nothing if none came in time, or if the program has failed.
-    fn hear(&mut self, wait: Duration) -> Option<Line> {
-        if self.failure.is_some() {
-            return None;
-        }
-        let Some(text) = self.lines.next(wait) else {
-            if self.lines.ended() {
-                let why = self.last_words();
-                self.failure = Some(why);
-            } else if wait > Duration::ZERO {
-                self.failure = Some(format!("{}: no answer for {} s", self.name, wait.as_secs()));
-            }
-            return None;
-        };
-        match serde_json::from_str::<Line>(&text) {
-            Ok(Line { failed: Some(why), .. }) => self.failure = Some(format!("{}: {why}", self.name)),
-            Ok(Line { overload_ns: Some(late), at, .. }) => self.failure = Some(self.overload(late, at)),
-            Ok(line) => return Some(line),
-            Err(e) => self.failure = Some(format!("{} said {text:?}: {e}", self.name)),
-        }
-        None
-    }
-
-    fn overload(&self, late_ns: Time, at: Time) -> String {
-        format!(
-            "{} was {:.1} ms behind the clock at {:.3} s (allowed: {:.0} ms): this machine cannot simulate this network \
-             in real time; a smaller network, less traffic, or the virtual world",
-            self.name,
-            late_ns as f64 / MS as f64,
-            at as f64 / 1e9,
-            self.most_lag_ns as f64 / MS as f64,
-        )
-    }
-
-    /// What an ended program has said last.
-    fn last_words(&mut self) -> String {
-        // Without a word its status says what there is to say.
-        let said = self.last_line.take().and_then(|t| t.join().ok()).unwrap_or_default();
-        let last = if said.is_empty() { "no word" } else { &said };
-        let status = self.child.wait().map_or_else(|e| e.to_string(), |s| s.to_string());
-        format!("{} ended ({status}): {last}", self.name)
-    }
-
     fn take(&mut self, line: Line) {
         let at = line.at;
         for (number, link, reason) in line.dropped {
             let known = DropReason::ALL.iter().find(|r| **r as u8 == reason).copied();
             let Some(reason) = known else {
-                self.failure =
-                    Some(format!("{} said that it dropped a packet for reason {reason}", self.name));
+                self.program.fail(&format!("said that it dropped a packet for reason {reason}"));
                 return;
             };
             if let Some(packet) = self.under_way.remove(&number) {
@@ -371,85 +228,13 @@ impl Foreign {
             }
         }
     }
-
-    /// Writes a line; a program that is gone is noticed by its silence.
-    fn tell(&mut self, line: &Value) {
-        let _ = writeln!(self.input, "{line}");
-    }
-
-    fn flush(&mut self) {
-        let _ = self.input.flush();
-    }
-}
-
-impl Drop for Foreign {
-    fn drop(&mut self) {
-        // It ends with its input; one that does not is ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// The last line that is not empty, once there are no more.
-fn last_line(errors: impl Read) -> String {
-    let (mut errors, mut line, mut last) = (BufReader::new(errors), Vec::new(), String::new());
-    while errors.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
-        let text = String::from_utf8_lossy(&line);
-        if !text.trim().is_empty() {
-            last = text.trim().into();
-        }
-        line.clear();
-    }
-    last
-}
-
-impl LinkAccount {
-    fn stats(&self, name: &str) -> LinkStats {
-        let dropped = self.full + self.lost;
-        let mut stats = LinkStats {
-            name: name.into(),
-            offered_packets: self.packets + dropped,
-            offered_bytes: self.bytes + self.dropped_bytes,
-            packets: self.packets,
-            bytes: self.bytes,
-            dropped_packets: dropped,
-            dropped_bytes: self.dropped_bytes,
-            max_queue_bytes: self.most_bytes,
-            max_queue_packets: self.most_packets,
-            busy_ns: self.busy_ns,
-            ..LinkStats::default()
-        };
-        stats.drops[DropReason::Full as usize] = self.full;
-        stats.drops[DropReason::Loss as usize] = self.lost;
-        stats
-    }
-}
-
-impl TrafficAccount {
-    fn stats(&self, name: &str) -> TrafficStats {
-        let Self { packets, bytes, delivered: delivered_packets, dropped: dropped_packets } = *self;
-        TrafficStats { name: name.into(), packets, bytes, delivered_packets, dropped_packets }
-    }
-}
-
-/// The number of the next link from every vertex towards every vertex, as the built-in network chooses it; 65535 where none
-/// leads there.
-pub fn routes(plan: &Plan) -> Result<Value, RunError> {
-    let mut spec = plan.network.clone();
-    spec.links.iter_mut().for_each(|l| l.radio = None);
-    let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
-    let network = Network::new(&spec, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))?;
-    let vertices = spec.vertices.len() as u16;
-    let first =
-        |v: u16, d: u16| network.route(v, d).and_then(|path| path.first().copied()).unwrap_or(NO_LINK);
-    let table: Vec<Vec<u16>> = (0..vertices).map(|v| (0..vertices).map(|d| first(v, d)).collect()).collect();
-    Ok(json!(table))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::{fs, os::unix::fs::PermissionsExt};
+    use tcps_core::time::MS;
 
     fn plan() -> Plan {
         serde_json::from_value(json!({
@@ -472,14 +257,6 @@ mod tests {
 
     fn packet(payload: u32) -> Packet {
         Packet { payload, class: 0, index: payload, dst: 1, dscp: 0, wire_bytes: 100, sent_ns: 0 }
-    }
-
-    #[test]
-    fn routes_are_those_of_the_built_in_network() {
-        assert_eq!(
-            routes(&plan()).unwrap(),
-            json!([[NO_LINK, 0, 0], [NO_LINK, NO_LINK, NO_LINK], [NO_LINK, 1, NO_LINK]])
-        );
     }
 
     #[test]

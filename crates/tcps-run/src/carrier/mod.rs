@@ -9,8 +9,14 @@
 
 mod foreign;
 mod lines;
+mod program;
+mod routes;
+mod told;
 
-pub use foreign::{routes, Foreign, ForeignSelf, ForeignSpec};
+pub use foreign::Foreign;
+pub use program::ForeignSpec;
+pub use routes::routes;
+pub use told::ForeignSelf;
 
 use crate::{background::BusyNetwork, error::RunError, plan::Plan};
 use std::os::fd::RawFd;

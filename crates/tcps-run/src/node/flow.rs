@@ -1,6 +1,6 @@
 //! A flow as seen at a node, with the components of the node that it visits.
 
-use super::{job::Job, path::MOST_WAITING, step::Step};
+use super::{board::BoardAt, job::Job, path::MOST_WAITING, step::Step};
 use crate::{
     code,
     error::RunError,
@@ -24,6 +24,8 @@ pub(super) struct Visit {
     /// What arrives is shown when playout says so.
     pub(super) plays_out: bool,
     pub(super) steps: Vec<Step>,
+    /// Number of the board that does the work of this component.
+    pub(super) board: Option<usize>,
     /// Channel to the next component, or `NONE`.
     pub(super) channel: u16,
     /// One sample at a time: a stage costs core time, or sends block.
@@ -59,6 +61,7 @@ impl FlowAt {
         plan: &Plan,
         flow: &FlowPlan,
         here: impl Fn(u16) -> bool,
+        boards: &[BoardAt],
         python: &mut dyn code::PythonCode,
     ) -> Result<Self, RunError> {
         let last = flow.path.len().saturating_sub(1);
@@ -84,6 +87,7 @@ impl FlowAt {
                 last: i == last,
                 plays_out: i == last && flow.playout.is_some(),
                 steps,
+                board: boards.iter().position(|b| b.component == v.component),
                 channel: v.channel.unwrap_or(NONE),
                 serial,
                 busy: false,

@@ -23,12 +23,25 @@ impl Node {
         job: &Job,
         out: &mut O,
     ) {
+        self.stamp_at(now, now, kind, point, job, out);
+    }
+
+    /// A row, written now, of a sample that was at a point at another moment.
+    pub(super) fn stamp_at<O: Outside>(
+        &mut self,
+        now: Time,
+        at: Time,
+        kind: Kind,
+        point: PointId,
+        job: &Job,
+        out: &mut O,
+    ) {
         let origin = job.meta.origin_ns;
         let value = match kind {
             Kind::Sent => origin,
             // A sample has arrived when the kernel had its last byte, unless its transport held it back.
-            Kind::Delivered => job.received_ns.unwrap_or(self.clock.read(now)).saturating_sub(origin),
-            _ => self.clock.read(now).saturating_sub(origin),
+            Kind::Delivered => job.received_ns.unwrap_or(self.clock.read(at)).saturating_sub(origin),
+            _ => self.clock.read(at).saturating_sub(origin),
         };
         let size = if job.coded {
             job.bytes.len()
@@ -111,14 +124,26 @@ impl Node {
 
     /// Answers a command that is for this point.
     pub(super) fn check_echo<O: Outside>(&mut self, now: Time, point: PointId, job: &mut Job, out: &mut O) {
+        self.check_echo_at(now, now, point, job, out);
+    }
+
+    /// Answers a command that is for this point, which the sample had reached at another moment.
+    pub(super) fn check_echo_at<O: Outside>(
+        &mut self,
+        now: Time,
+        at: Time,
+        point: PointId,
+        job: &mut Job,
+        out: &mut O,
+    ) {
         if let Some(echo) = job.meta.echo.filter(|e| e.target == point) {
-            self.answer(now, job.flow, echo, out);
+            self.answer(now, at, job.flow, echo, out);
         }
     }
 
-    /// Sends the answer of an echo command on its way.
-    pub(super) fn answer<O: Outside>(&mut self, now: Time, flow: u16, echo: Echo, out: &mut O) {
-        let reached_ns = self.clock.read(now);
+    /// Sends the answer of an echo command on its way, which was at its point at `at`.
+    pub(super) fn answer<O: Outside>(&mut self, now: Time, at: Time, flow: u16, echo: Echo, out: &mut O) {
+        let reached_ns = self.clock.read(at);
         let Echo { target, sequence, injected_ns, reply_to } = echo;
         let reply = EchoReply { point: target, flow, sequence, injected_ns, reached_ns };
         let mut bytes = Vec::with_capacity(32);

@@ -8,6 +8,7 @@
 //! Both drivers run this object. What differs between worlds (how time passes, how a datagram travels, what a core
 //! is) is asked of `Outside`.
 
+mod board;
 mod call;
 mod delegate;
 mod emitter;
@@ -23,6 +24,7 @@ mod signals;
 mod step;
 mod sync;
 
+pub use board::{BoardAt, BITS_A_BYTE};
 pub use step::{histogram, StepStats};
 
 use crate::{
@@ -30,6 +32,7 @@ use crate::{
     error::RunError,
     outside::Outside,
     plan::{Level, Plan, StepKind},
+    report::BoardLine,
 };
 use emitter::Emitter;
 use flow::FlowAt;
@@ -46,6 +49,7 @@ use sync::Sync;
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input},
     record::NONE,
+    robot::Pace,
     time::{NodeClock, Time, NEVER},
 };
 use tcps_transport::{clockfit::ClockEstimate, kernel_tcp, ChannelContext, Side};
@@ -62,6 +66,7 @@ pub struct Node {
     flows: Vec<FlowAt>,
     emitters: Vec<Emitter>,
     robots: Vec<RobotAt>,
+    boards: Vec<BoardAt>,
     ports: Vec<Port>,
     port_of: Vec<u16>,
     /// Periodic steps as (flow, visit, step).
@@ -110,10 +115,14 @@ pub struct NodeReport {
     pub asides_refused: u64,
     /// Robots that failed: component and what went wrong.
     pub failed_robots: Vec<(u16, String)>,
+    /// How the robots that have a loop of their own kept their time, by component.
+    pub paces: Vec<(u16, Pace)>,
     /// Endpoints whose code failed: channel and what went wrong.
     pub failed_endpoints: Vec<(u16, String)>,
     /// Estimate of the clock relative to the reference node.
     pub clock: Option<ClockEstimate>,
+    /// Boards: component and counts.
+    pub boards: Vec<(u16, BoardLine)>,
 }
 
 impl Node {
@@ -130,9 +139,10 @@ impl Node {
         };
         // A camera may look at a robot: that comes first.
         let robots = robot::robots(plan, here, python)?;
+        let boards = board::boards(plan, here);
         let mut flows = Vec::new();
         for flow in &plan.flows {
-            flows.push(FlowAt::new(plan, flow, here, python)?);
+            flows.push(FlowAt::new(plan, flow, here, &boards, python)?);
         }
         let mut node = Self {
             id,
@@ -141,6 +151,7 @@ impl Node {
             flows,
             emitters: Vec::new(),
             robots,
+            boards,
             ports: Vec::new(),
             port_of: vec![NONE; plan.channels.len()],
             periodic: Vec::new(),
@@ -244,6 +255,9 @@ impl Node {
         for r in &self.robots {
             next = next.min(r.next);
         }
+        for b in &self.boards {
+            next = next.min(b.next());
+        }
         for &(f, v, s) in &self.periodic {
             let step = self.flows[f as usize].visits[v as usize].as_ref().map(|v| &v.steps[s as usize]);
             next = next.min(step.and_then(|s| s.periodic.as_ref()).map_or(NEVER, |p| p.next));
@@ -272,6 +286,9 @@ impl Node {
         // What is done takes time on sockets: rows bear the time at which they are written.
         for i in 0..self.robots.len() {
             self.step_robot(i, out.now(now), out);
+        }
+        for i in 0..self.boards.len() {
+            self.tick_board(i, out.now(now), out);
         }
         for i in 0..self.periodic.len() {
             self.tick_periodic(i, out.now(now), out);
@@ -348,7 +365,7 @@ impl Node {
         }
     }
 
-    /// Counts and costs so far.
+    /// Counts and costs at the end: robots with a loop of their own end it.
     pub fn report(&mut self) -> NodeReport {
         let mut stages = Vec::new();
         for (f, flow) in self.flows.iter_mut().enumerate() {
@@ -369,6 +386,7 @@ impl Node {
                 .iter()
                 .filter_map(|r| Some((r.component, r.robot.failure().or(r.refused.clone())?)))
                 .collect(),
+            paces: self.robots.iter_mut().filter_map(|r| Some((r.component, r.robot.pace()?))).collect(),
             failed_endpoints: self
                 .ports
                 .iter()
@@ -378,6 +396,7 @@ impl Node {
                 Sync::Client { client, .. } => client.estimate(),
                 _ => None,
             },
+            boards: self.boards.iter().map(|b| (b.component, b.line())).collect(),
         }
     }
 

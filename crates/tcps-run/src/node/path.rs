@@ -67,9 +67,14 @@ impl Node {
             _ => Kind::Enter,
         };
         let point_shown = if plain_first { visit.exit } else { point };
+        let board = visit.board;
         job.life = self.life[component as usize];
         if !self.is_alive(component) {
             self.end(now, job, DropReason::Dead, out);
+            return None;
+        }
+        if let Some(board) = board {
+            self.ride(now, job, board, out);
             return None;
         }
         self.stamp(now, kind, point_shown, &job, out);
@@ -141,7 +146,7 @@ impl Node {
     /// The exit point, and on to the next component, the network or the sink.
     fn pass_on<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
         let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_ref() else { return };
-        let (component, exit, channel, last) = (visit.component, visit.exit, visit.channel, visit.last);
+        let (component, exit, last) = (visit.component, visit.exit, visit.last);
         let silent = visit.steps.is_empty() && (visit.first || visit.last && !visit.plays_out);
         if job.life != self.life[component as usize] {
             return self.end(now, job, DropReason::Dead, out);
@@ -151,10 +156,20 @@ impl Node {
         }
         self.show_sample(now, exit, &mut job, out);
         self.check_echo(now, exit, &mut job, out);
-        let mut taken = now;
         if last {
             self.show_shown(now, exit, &job, out);
             self.sink(now, &mut job, out);
+        }
+        self.go_on(now, job, out);
+    }
+
+    /// Behind the exit point: to the next component or into the network, unless the last one has had it.
+    pub(super) fn go_on<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
+        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_ref() else { return };
+        let (channel, last) = (visit.channel, visit.last);
+        let mut taken = now;
+        if last {
+            // It has come to its sink.
         } else if channel == NONE {
             self.release(&mut job);
             job.visit += 1;

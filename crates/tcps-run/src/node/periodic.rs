@@ -17,7 +17,7 @@ use tcps_core::{
 };
 
 impl Node {
-    /// Keeps a sample for the next tick; the one that still waits is superseded.
+    /// Keeps the newest sample for the next tick; the one that still waits is superseded, or that which comes after a newer.
     pub(super) fn offer<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
         self.release(&mut job);
         let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return };
@@ -28,7 +28,10 @@ impl Node {
         if p.next == NEVER || answers {
             p.next = now;
         }
-        if let Some(old) = p.waiting.replace(job) {
+        let before = p.waiting.as_ref().map_or(0, |old| old.meta.index.wrapping_sub(job.meta.index));
+        let overtaken = before != 0 && before < u32::MAX / 2;
+        let superseded = if overtaken { Some(job) } else { p.waiting.replace(job) };
+        if let Some(old) = superseded {
             self.superseded(now, component, &old, out);
             self.recycle(old);
         }

@@ -169,7 +169,7 @@ impl Node {
         if !r.held.is_empty() && r.robot.arrived() {
             let now = out.now(now);
             for (flow, echo) in std::mem::take(&mut r.held) {
-                self.answer(now, flow, echo, out);
+                self.answer(now, now, flow, echo, out);
             }
         }
     }

@@ -35,6 +35,7 @@ impl Plan {
                 return Err(RunError::new(format!("flows.{}.authority: it must be 0 or more", flow.name)));
             }
             self.check_verify(flow)?;
+            self.check_boards(flow)?;
             self.check_raw(flow)?;
         }
         for p in &self.probes {
@@ -73,6 +74,23 @@ impl Plan {
                 "flows.{}.sink: verify compares with the source's samples, and the periodic stage at {} makes its \
                  own; allowed: count, robot",
                 flow.name, self.components[usize::from(v.component)].name
+            )))
+        })
+    }
+
+    /// A board stands between two components and runs its firmware, no code of ours.
+    fn check_boards(&self, flow: &FlowPlan) -> Result<(), RunError> {
+        let board = |v: &VisitPlan| self.components[usize::from(v.component)].board.is_some();
+        let ends = [flow.path.first(), flow.path.last()];
+        let misplaced = |v: &&VisitPlan| {
+            let at_end = ends.iter().flatten().any(|e| e.component == v.component);
+            board(v) && (at_end || !v.steps.is_empty())
+        };
+        flow.path.iter().find(misplaced).map_or(Ok(()), |v| {
+            Err(RunError::new(format!(
+                "flows.{}: the board {} must stand between two components and have no code",
+                flow.name,
+                self.components[usize::from(v.component)].name
             )))
         })
     }

@@ -23,7 +23,9 @@ pub use flow::{
 };
 pub use loops::Need;
 pub use network::{Action, ChannelPlan, EventPlan, ProbePlan, SyncPlan};
-pub use place::{Authority, ComponentPlan, Interrupts, NodePlan, RobotPlan, Scheduling};
+pub use place::{
+    Attached, Authority, BoardPlan, ComponentPlan, Interrupts, NodePlan, RobotPlan, SafeOutput, Scheduling,
+};
 pub use real::{Isolation, RealPlan, Waiting};
 
 use serde::Deserialize;

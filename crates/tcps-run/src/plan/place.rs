@@ -2,6 +2,7 @@
 
 use super::CodePlan;
 use serde::Deserialize;
+use std::path::PathBuf;
 use tcps_core::{
     dist::Dist,
     time::{NodeClock, Time},
@@ -81,6 +82,57 @@ pub struct ComponentPlan {
     /// The robot, at a tactile-teleoperator.
     #[serde(default)]
     pub robot: Option<RobotPlan>,
+    /// The board that does its work, at an embsys.
+    #[serde(default)]
+    pub board: Option<BoardPlan>,
+}
+
+/// A board at the end of a serial line.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoardPlan {
+    /// Rate of the line, of which a byte takes ten bits.
+    pub rate_bps: f64,
+    /// Silence of the flow that drives it after which it goes to its safe output; 0: never.
+    pub watchdog_ms: u16,
+    /// What its outputs then are.
+    pub safe: SafeOutput,
+    /// Least time that it holds a sample.
+    pub work_us: u32,
+    /// What is at the other end of the line on sockets; absent: line and board are modelled there too.
+    #[serde(default)]
+    pub attached: Option<Attached>,
+}
+
+/// Outputs of a board whose commands have stopped.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SafeOutput {
+    /// They stay.
+    Hold,
+    /// These, and 0 where there are no more.
+    Values(Vec<f32>),
+}
+
+/// What is at the other end of a serial line.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Attached {
+    /// A program of this machine, which is given the name of a terminal.
+    Program {
+        /// The program.
+        path: PathBuf,
+    },
+    /// An image for QEMU's machine lm3s6965evb, on a unix socket.
+    Qemu {
+        /// The image.
+        path: PathBuf,
+    },
+    /// A board at a serial port, or one that listens at a unix socket.
+    Port {
+        /// The device or socket.
+        path: PathBuf,
+    },
 }
 
 /// A robot and its tick.

@@ -9,6 +9,7 @@
 //! one network, which can be exchanged while it runs; how far set and delivered delay differ is measured for every packet.
 
 mod capture;
+mod control;
 mod layers;
 pub mod netns;
 mod passage;
@@ -179,12 +180,10 @@ impl Proxy {
     /// Puts another network in the place of the present one. Packets under way finish as they began, unless only rates,
     /// delays and independent losses differ.
     pub fn change(&self, text: Value) -> Result<(), RunError> {
-        let spec = network(&text, self.seed)?;
         if let Some(door) = self.streams.first() {
-            door.set(&spec, self.seed)?;
+            door.set(&network(&text, self.seed)?, self.seed)?;
         }
-        *lock(&self.shared.change) = Some((spec, text));
-        Ok(())
+        change(&self.shared, text, self.seed)
     }
 
     /// Whether the loop has ended by itself.
@@ -221,6 +220,13 @@ fn network(text: &Value, seed: u64) -> Result<NetworkSpec, RunError> {
         }
     }
     Ok(spec)
+}
+
+/// Leaves another network for the loop, if it can be built and leads both ways.
+fn change(shared: &Shared, text: Value, seed: u64) -> Result<(), RunError> {
+    let spec = network(&text, seed)?;
+    *lock(&shared.change) = Some((spec, text));
+    Ok(())
 }
 
 /// The loop between two TUN devices, near and far, in a thread of its own.

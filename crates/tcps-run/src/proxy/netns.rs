@@ -10,7 +10,7 @@
 //! and nothing is persistent: the kernel removes it all with the last process.
 
 use super::{
-    between, network,
+    between, control, network,
     passage::Passage,
     tally::Tally,
     tcp::{Lines, TcpDoor},
@@ -25,6 +25,7 @@ use std::{
     io,
     net::{IpAddr, Ipv4Addr, TcpListener},
     os::unix::process::ExitStatusExt,
+    path::PathBuf,
     process::{Child, Command, ExitStatus},
     sync::{
         atomic::Ordering,
@@ -57,6 +58,9 @@ pub struct Inside {
     /// Ports of the far side that lead out to the network of the caller; they listen at its address.
     #[serde(default)]
     pub reach: Vec<DoorPlan>,
+    /// A Unix socket where others may look at the network and change it; absent: none.
+    #[serde(default)]
+    pub control: Option<PathBuf>,
 }
 
 /// How it went.
@@ -138,6 +142,9 @@ impl Inside {
         let (far, near) =
             (Namespace::open(FAR_IP, self.reach.clone())?, Namespace::open(NEAR_IP, Vec::new())?);
         let shared = Arc::new(Shared::default());
+        if let Some(path) = &self.control {
+            control::serve(path, self.proxy.seed, &shared)?;
+        }
         let thread = between(&self.proxy, [near.device, far.device], &shared)?;
         let reach = Reach::open(far.udp, far.tcp, &self.reach)?;
         let mut server = match self.far.is_empty() {

@@ -252,14 +252,17 @@ impl Passage {
                     let e = &letter.entered;
                     let went = doors.deliver(e, &letter.bytes);
                     let sent = clock.now();
-                    let set_ns = at - letter.at;
-                    let delivery =
-                        Delivery { set_ns, delivered_ns: sent - e.arrived, bytes: letter.bytes.len() };
+                    let delivery = Delivery {
+                        arrived: e.arrived,
+                        set_ns: at - letter.at,
+                        delivered_ns: sent - e.arrived,
+                        bytes: letter.bytes.len(),
+                    };
                     let count = tally.of(e.door, e.from);
                     if went {
                         count.went(delivery);
                     } else {
-                        count.unsent();
+                        count.unsent(delivery);
                     }
                     if let (true, Some(tape)) = (went, tape.as_mut()) {
                         doors.tape(tape, *start + sent, e, &letter.bytes, Seen::Leaving);

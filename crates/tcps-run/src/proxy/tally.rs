@@ -1,6 +1,6 @@
 //! What a door counts in each direction: since the start, and in the last second for the live table.
 
-use crate::{node::histogram, report::Spread};
+use crate::{node::histogram, real::rate::Rate, report::Spread};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -45,6 +45,11 @@ pub struct Row {
     pub delivered_delay_ns: Spread,
     /// Delivered later than set.
     pub error_ns: Spread,
+    /// Rate of payload behind the first packet, over the span from the first to the last, as the network let them out;
+    /// none over less than a second.
+    pub set_rate_bps: Option<f64>,
+    /// The same as they were handed to the kernel.
+    pub delivered_rate_bps: Option<f64>,
     /// Rate of what went out in the last second.
     pub rate_pps: f64,
     /// The same in bits.
@@ -69,6 +74,9 @@ pub struct Snapshot {
 /// A packet that went out.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Delivery {
+    /// When it came in, by the clock of its door.
+    pub arrived: Time,
+    /// Delay that the network gave.
     pub set_ns: Time,
     pub delivered_ns: Time,
     pub bytes: usize,
@@ -80,8 +88,12 @@ pub(super) struct Count {
     set: Histogram<u64>,
     delivered: Histogram<u64>,
     error: Histogram<u64>,
+    set_rate: Rate,
+    delivered_rate: Rate,
     window: Window,
     last: Window,
+    /// Of the last window, found once: the loop shows it many times.
+    recent: Spread,
 }
 
 /// What came in a span of time.
@@ -105,7 +117,17 @@ impl Count {
     pub fn new(door: &str, way: &'static str) -> Self {
         let row = Row { door: door.into(), way, ..Row::default() };
         let (window, last) = (Window::new(0), Window::new(0));
-        Self { row, set: histogram(), delivered: histogram(), error: histogram(), window, last }
+        Self {
+            row,
+            set: histogram(),
+            delivered: histogram(),
+            error: histogram(),
+            set_rate: Rate::default(),
+            delivered_rate: Rate::default(),
+            window,
+            last,
+            recent: Spread::default(),
+        }
     }
 
     /// A packet came in.
@@ -121,9 +143,10 @@ impl Count {
         *self.row.drops.entry(reason.name()).or_default() += 1;
     }
 
-    /// The kernel would not take a packet.
-    pub fn unsent(&mut self) {
+    /// The kernel would not take a packet that the network let out.
+    pub fn unsent(&mut self, d: Delivery) {
         self.row.unsent += 1;
+        self.set_rate.note(d.arrived + d.set_ns, d.bytes as u32);
     }
 
     /// A connection was closed at once.
@@ -137,6 +160,8 @@ impl Count {
         self.row.delivered_bytes += d.bytes as u64;
         self.window.packets += 1;
         self.window.bytes += d.bytes as u64;
+        self.set_rate.note(d.arrived + d.set_ns, d.bytes as u32);
+        self.delivered_rate.note(d.arrived + d.delivered_ns, d.bytes as u32);
         let _ = self.set.record(d.set_ns.max(0) as u64);
         let _ = self.delivered.record(d.delivered_ns.max(0) as u64);
         let _ = self.error.record((d.delivered_ns - d.set_ns).max(0) as u64);
@@ -148,6 +173,7 @@ impl Count {
         if now - self.window.begun >= WINDOW {
             self.window.length = now - self.window.begun;
             std::mem::swap(&mut self.window, &mut self.last);
+            self.recent = Spread::of(&self.last.delays);
             (self.window.begun, self.window.packets, self.window.bytes, self.window.lost) = (now, 0, 0, 0);
             self.window.delays.reset();
         }
@@ -165,9 +191,11 @@ impl Count {
             set_delay_ns: of(&self.set),
             delivered_delay_ns: of(&self.delivered),
             error_ns: of(&self.error),
+            set_rate_bps: self.set_rate.bps(),
+            delivered_rate_bps: self.delivered_rate.bps(),
             rate_pps: self.last.packets as f64 / seconds,
             rate_bps: self.last.bytes as f64 * 8.0 / seconds,
-            recent_delay_ns: Spread::of(&self.last.delays),
+            recent_delay_ns: self.recent.clone(),
             recent_lost: self.last.lost,
             ..self.row.clone()
         }
@@ -221,7 +249,8 @@ mod tests {
     #[test]
     fn the_window_shows_the_last_second_and_the_end_everything() {
         let mut tally = Tally::new(vec!["a".into()]);
-        let delivery = |ms: Time| Delivery { set_ns: ms * MS, delivered_ns: ms * MS + 1000, bytes: 125 };
+        let delivery =
+            |ms: Time| Delivery { arrived: 0, set_ns: ms * MS, delivered_ns: ms * MS + 1000, bytes: 125 };
         (0..10).for_each(|_| tally.of(0, 0).went(delivery(5)));
         tally.of(0, 0).lost(DropReason::Loss);
         let first = tally.snapshot(SECOND, 1).doors.swap_remove(0);
@@ -232,6 +261,26 @@ mod tests {
         let whole = tally.finish().swap_remove(0);
         assert_eq!((whole.lost, whole.delivered, whole.drops["loss"]), (1, 14, 1));
         assert!((whole.set_loss - 1.0 / 15.0).abs() < 1e-9 && whole.set_loss == whole.delivered_loss);
+    }
+
+    #[test]
+    fn a_loop_that_falls_behind_delivers_at_a_smaller_rate_than_is_set() {
+        let mut count = Count::new("a", WAYS[0]);
+        for n in 0..2000 {
+            count.went(Delivery {
+                arrived: n * MS,
+                set_ns: 5 * MS,
+                delivered_ns: 5 * MS + n * MS / 10,
+                bytes: 125,
+            });
+        }
+        let row = count.row(true);
+        let (set, delivered) = (row.set_rate_bps.unwrap(), row.delivered_rate_bps.unwrap());
+        assert!((set - 1e6).abs() < 1.0 && (delivered - 1e6 / 1.1).abs() < 1.0, "{set} {delivered}");
+        let late = Delivery { arrived: 2000 * MS, set_ns: 5 * MS, delivered_ns: 5 * MS, bytes: 125 };
+        count.unsent(late);
+        assert_eq!(count.row(true).set_rate_bps.map(f64::round), Some(1e6), "it was let out");
+        assert_eq!(Count::new("a", WAYS[0]).row(true).set_rate_bps, None);
     }
 
     #[test]

@@ -286,12 +286,18 @@ fn read(mut from: &TcpStream, pipe: &Pipe, line: &Mutex<Line>, count: &Mutex<Cou
 
 fn write(mut to: &TcpStream, pipe: &Pipe, count: &Mutex<Count>) {
     while let Some(part) = pipe.take() {
-        if to.write_all(&part.bytes).is_err() {
-            lock(count).unsent();
+        let taken = to.write_all(&part.bytes).is_ok();
+        let delivery = Delivery {
+            arrived: part.came,
+            set_ns: part.due - part.came,
+            delivered_ns: monotonic_ns() - part.came,
+            bytes: part.bytes.len(),
+        };
+        if !taken {
+            lock(count).unsent(delivery);
             return;
         }
-        let delivered_ns = monotonic_ns() - part.came;
-        lock(count).went(Delivery { set_ns: part.due - part.came, delivered_ns, bytes: part.bytes.len() });
+        lock(count).went(delivery);
     }
 }
 

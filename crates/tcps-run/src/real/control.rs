@@ -5,8 +5,8 @@
 //!   and "taps":"/dev/shm/…/taps" where nodes have network namespaces: there they hand their devices to the emulator
 //!   and "capture":"runs/…/node1" where datagrams are captured
 //!   and "foreign":{"program":"…",…} for the emulator, where another program simulates the network
-//!   and "places":{"3":{"namespace":"…","address":"…"}} in its place, where the links are the kernel's and background
-//!   traffic is datagrams
+//!   and in its place, where links are between the switches of others: "places":{"3":{"namespace":"…","address":"…"}} for
+//!   background traffic that is datagrams, "wires":{"0":["l0a","l0b"]} for links that are emulated between TAP devices
 //! < {"op":"ready","loops":[{"channels":{"0":"127.0.0.1:5000"},"aside":"127.0.0.1:5001"}],"rings":["…"],"captures":["…"]}
 //!   (or "gates":[{"node":1,"channel":0,"address":"…"}])
 //! > {"op":"start","at_ns":123,"channels":{"0":"…"},"asides":{"0":["…"]},"aside_senders":[[0,"…"],[0,"…"]]}
@@ -16,7 +16,7 @@
 //! ```
 
 use super::{
-    emulator::{Emulator, Listeners},
+    emulator::{Emulator, Listeners, WireSpec},
     namespace,
     replayer::{Places, Replayer},
     session::{Addresses, Files, SessionLoop},
@@ -61,8 +61,10 @@ struct Prepare {
     taps: Option<PathBuf>,
     /// For the emulator: the program that simulates the network in place of its own.
     foreign: Option<ForeignSpec>,
-    /// In place of an emulator, where links are the kernel's: where background traffic begins and ends.
+    /// Where links are between the switches of others: where background traffic begins and ends.
     places: Option<Places>,
+    /// The same: links that are emulated all the same.
+    wires: Option<WireSpec>,
 }
 
 #[derive(Deserialize)]
@@ -79,15 +81,28 @@ struct Start {
     aside_senders: Vec<(u16, SocketAddr)>,
 }
 
+impl Start {
+    /// Where nodes listen, for an emulator.
+    fn listeners(self) -> Listeners {
+        let mut channels = BTreeMap::new();
+        for (key, address) in self.channels {
+            let (node, channel) = key.split_once(':').unwrap_or(("", ""));
+            if let (Ok(node), Ok(channel)) = (node.parse(), channel.parse()) {
+                channels.insert((node, channel), address);
+            }
+        }
+        let aside_senders = self.aside_senders.into_iter().collect();
+        Listeners { channels, asides: self.asides, aside_senders }
+    }
+}
+
 /// Serves one run; tells whether it went well.
 pub fn serve(input: impl BufRead + Send + 'static, output: &mut dyn Write, attach: &dyn Attach) -> bool {
     let mut lines = Lines { input };
     let result = lines.next::<Prepare>("prepare").and_then(|p| match p.node {
         Some(node) => serve_node(p, node, lines, output, attach),
-        None => match &p.places {
-            Some(places) => serve_replayer(&p.plan, places, lines, output),
-            None => serve_emulator(&p, lines, output),
-        },
+        None if p.places.is_some() || p.wires.is_some() => serve_beside(&p, lines, output),
+        None => serve_emulator(&p, lines, output),
     });
     match result {
         Ok(reports) => say(output, &json!({"op": "done", "reports": reports})),
@@ -112,36 +127,41 @@ fn serve_emulator<I: BufRead + Send + 'static>(
         .collect();
     say(output, &json!({"op": "ready", "gates": gates, "rings": [p.ring]}));
     let start = lines.next::<Start>("start")?;
-    let mut listeners = BTreeMap::new();
-    for (key, address) in &start.channels {
-        let (node, channel) = key.split_once(':').unwrap_or(("", ""));
-        if let (Ok(node), Ok(channel)) = (node.parse(), channel.parse()) {
-            listeners.insert((node, channel), *address);
-        }
-    }
-    let peers = Listeners {
-        channels: listeners,
-        asides: start.asides,
-        aside_senders: start.aside_senders.into_iter().collect(),
-    };
-    let relay = emulator.join(&p.plan, &peers, start.at_ns)?;
+    let at_ns = start.at_ns;
+    let relay = emulator.join(&p.plan, &start.listeners(), at_ns)?;
     let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
     lines.until_stop(stop);
     Ok(vec![relay.run(&p.plan, stop)])
 }
 
-fn serve_replayer<I: BufRead + Send + 'static>(
-    plan: &Plan,
-    places: &Places,
+/// What is beside the switches of others: links that are emulated, background traffic that is datagrams, or both.
+fn serve_beside<I: BufRead + Send + 'static>(
+    p: &Prepare,
     mut lines: Lines<I>,
     output: &mut dyn Write,
 ) -> Result<Vec<Report>, RunError> {
-    let replayer = Replayer::bind(plan, places)?;
-    say(output, &json!({"op": "ready", "gates": [], "rings": []}));
+    let alone = p.wires.as_ref().map(|w| (w.plan(&p.plan), w));
+    let wired = |(alone, wires): &(Plan, &WireSpec)| Emulator::wired(&p.plan, alone, &p.ring, wires);
+    let emulator = alone.as_ref().map(wired).transpose()?;
+    let replayer = p.places.as_ref().map(|places| Replayer::bind(&p.plan, places)).transpose()?;
+    let rings: Vec<&PathBuf> = emulator.iter().map(|_| &p.ring).collect();
+    say(output, &json!({"op": "ready", "gates": [], "rings": rings}));
     let start = lines.next::<Start>("start")?;
+    let at_ns = start.at_ns;
     let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
     lines.until_stop(stop);
-    Ok(vec![replayer.run(plan, start.at_ns, stop)])
+    std::thread::scope(|scope| {
+        let traffic = replayer.map(|r| scope.spawn(move || r.run(&p.plan, at_ns, stop)));
+        let mut reports = Vec::new();
+        if let (Some(emulator), Some((alone, _))) = (emulator, &alone) {
+            reports.push(emulator.join(alone, &start.listeners(), at_ns)?.run(alone, stop));
+        }
+        if let Some(thread) = traffic {
+            let died = |_| RunError::new("the loop of background traffic died (please report this)");
+            reports.push(thread.join().map_err(died)?);
+        }
+        Ok(reports)
+    })
 }
 
 fn serve_node<I: BufRead + Send + 'static>(

@@ -117,11 +117,23 @@ pub fn drops() -> u64 {
 }
 
 fn device() -> io::Result<File> {
-    let tun = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(CLONE_DEVICE)?;
-    let mut request = request();
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
-    ioctl(tun.as_raw_fd(), libc::TUNSETIFF, &mut request)?;
-    Ok(tun)
+    attached(DEVICE, libc::IFF_TUN)
+}
+
+/// The other end of a TAP device of this thread's namespace, which is made if it is not there.
+pub fn tap(name: &str) -> io::Result<File> {
+    if name.len() >= libc::IFNAMSIZ {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    attached(name, libc::IFF_TAP)
+}
+
+fn attached(name: &str, kind: libc::c_int) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(CLONE_DEVICE)?;
+    let mut request = request_for(name);
+    request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI) as i16;
+    ioctl(file.as_raw_fd(), libc::TUNSETIFF, &mut request)?;
+    Ok(file)
 }
 
 /// Gives the device its address and sets it and the loopback interface up. Its MTU is the kernel's default, 1500.

@@ -4,6 +4,7 @@ use super::{
     asides::Asides,
     capture::Capture,
     clock::{monotonic_ns, thread_cpu_ns, RunClock},
+    line::Lines,
     namespace,
     ring::Producer,
     socket::{Received, Socket, MAX_DATAGRAM},
@@ -15,7 +16,7 @@ use crate::{
     code::PythonCode,
     error::RunError,
     node::{histogram, Node},
-    outside::{Outcome, Outside, Started, Task, Work},
+    outside::{News, Outcome, Outside, Ride, Started, Task, Work},
     pcapng::Datagram,
     plan::{Isolation, Plan},
     report::{quantiles, Boundary, RealSelf, Report, Spread},
@@ -30,7 +31,7 @@ use std::{
 use tcps_core::{
     endpoint::Transmit,
     record::{Kind, Record, NONE},
-    time::{Time, MS},
+    time::{Time, MS, NEVER},
 };
 use tcps_transport::Side;
 use tcps_wire::pcapng::Seen;
@@ -63,8 +64,11 @@ pub struct SessionLoop {
     ring: Producer,
     capture: Option<Capture>,
     crew: Crew,
+    lines: Lines,
     /// Whether events leave their rows here.
     notes_events: bool,
+    /// Names of its sessions, where its node has other loops.
+    sessions: Vec<String>,
 }
 
 /// Files that a loop leaves.
@@ -94,6 +98,9 @@ struct Outer {
     crew: Crew,
     /// What workers have done, on its way to the node.
     outcomes: Vec<Outcome>,
+    lines: Lines,
+    /// What boards have told, on its way to the node.
+    news: Vec<(usize, News)>,
     sockets: Vec<Socket>,
     streams: Vec<Stream>,
     /// A frame of a stream.
@@ -118,6 +125,8 @@ impl SessionLoop {
     ) -> Result<Self, RunError> {
         let mut node = Node::new(plan, id, Some(sessions), python)?;
         let crew = Crew::new(node.take_workers())?;
+        let name = |component: u16| plan.components[usize::from(component)].name.clone();
+        let lines = Lines::open(node.boards(), name, &files.ring)?;
         let ip = namespace::address(&plan.real, id);
         let mut sockets = Sockets { all: Vec::new(), channels: Vec::new(), streams: Vec::new() };
         for (c, channel) in plan.channels.iter().enumerate() {
@@ -138,7 +147,10 @@ impl SessionLoop {
         let notes_events = notes_events(plan, id, sessions);
         let ring = Producer::create(&files.ring, RING_ROWS)?;
         let capture = files.capture.as_deref().map(|path| Capture::create(path, plan)).transpose()?;
-        Ok(Self { id, node, sockets, ring, capture, crew, notes_events })
+        let several = plan.loops(id).len() > 1;
+        let named = sessions.iter().filter(|_| several).map(|s| plan.sessions[usize::from(*s)].clone());
+        let sessions = named.collect();
+        Ok(Self { id, node, sockets, ring, capture, crew, lines, notes_events, sessions })
     }
 
     /// Where the loop can be reached: addresses of its channels, and that for everything else.
@@ -166,9 +178,13 @@ impl SessionLoop {
         stop: &AtomicBool,
         detach: &mut dyn Detach,
     ) -> Report {
-        let Self { id, mut node, sockets, ring, capture, crew, notes_events } = self;
+        let Self { id, mut node, sockets, ring, capture, crew, mut lines, notes_events, sessions } = self;
+        lines.begin(start);
         let streams = sockets.streams.iter().map(Stream::fd);
-        let fds: Vec<_> = sockets.all.iter().map(Socket::fd).chain(streams).chain(crew.fd()).collect();
+        let fds: Vec<_> =
+            sockets.all.iter().map(Socket::fd).chain(streams).chain(crew.fd()).chain(lines.fds()).collect();
+        let first_stream = sockets.all.len();
+        let first_line = first_stream + sockets.streams.len() + usize::from(crew.fd().is_some());
         let mut waiter = Waiter::new(&fds, plan.real.waiting, plan.real.spin_ns);
         let mut routes = vec![None; plan.channels.len()];
         for (i, &c) in sockets.channels.iter().enumerate().filter(|(_, c)| **c != NONE) {
@@ -183,6 +199,8 @@ impl SessionLoop {
             capture,
             crew,
             outcomes: Vec::new(),
+            lines,
+            news: Vec::new(),
             sockets: sockets.all,
             streams: sockets.streams,
             frame: Vec::new(),
@@ -196,7 +214,7 @@ impl SessionLoop {
             peers.channels.get(&s.channel()).into_iter().for_each(|peer| s.join(*peer));
         });
         let mut events = Events::new(plan);
-        let mut account = Account::default();
+        let mut account = Account { sessions, ..Account::default() };
         let mut buffer = vec![0u8; MAX_DATAGRAM];
         detach.at_barrier();
         // What is there now is what is locked in memory.
@@ -204,13 +222,19 @@ impl SessionLoop {
         let processor = thread_cpu_ns();
         let end = plan.duration_ns + DRAIN_NS;
         loop {
-            let due = node.poll_timeout().min(events.next());
+            let due = node.poll_timeout().min(events.next()).min(world.lines.due());
             detach.detached(&mut || waiter.wait(due.saturating_add(start)));
             let mut idle = true;
+            let mut closed = None;
             for i in waiter.ready() {
                 idle = false;
-                if i >= world.sockets.len() {
-                    match i - world.sockets.len() {
+                if i >= first_line {
+                    let open = world.lines.readable(world.clock.now(), i - first_line);
+                    closed = (!open).then_some(i).or(closed);
+                    continue;
+                }
+                if i >= first_stream {
+                    match i - first_stream {
                         stream if stream < world.streams.len() => world.take_frames(&mut node, stream),
                         _ => world.collect(&mut node),
                     }
@@ -220,6 +244,8 @@ impl SessionLoop {
                 account.strangers +=
                     !world.take(&mut node, i, sockets.channels[i], got, &buffer, &mut account) as u64;
             }
+            closed.into_iter().for_each(|i| waiter.forget(i));
+            world.listen(&mut node);
             let now = world.clock.now();
             if due <= now {
                 account.tick(now - due, now, id, &mut world.ring);
@@ -302,6 +328,21 @@ impl Outer {
         self.outcomes = outcomes;
     }
 
+    /// Does what is due on lines, and hands to the node what boards have told.
+    fn listen(&mut self, node: &mut Node) {
+        let due = self.lines.due();
+        if due == NEVER || due > self.clock.now() {
+            return;
+        }
+        let now = self.clock.now();
+        let mut news = std::mem::take(&mut self.news);
+        self.lines.work(now, &mut news);
+        for (board, news) in news.drain(..) {
+            node.hear(self.clock.now(), board, news, self);
+        }
+        self.news = news;
+    }
+
     /// Sends a datagram, and notes how long that took.
     fn send(&mut self, socket: usize, peer: SocketAddr, datagram: &Datagram<'_>) {
         let begun = monotonic_ns();
@@ -359,6 +400,10 @@ impl Outside for Outer {
 
     fn delegate(&mut self, worker: u16, task: Task) -> Result<(), Task> {
         self.crew.give(worker, task)
+    }
+
+    fn board(&mut self, now: Time, board: usize, ride: &Ride<'_>) -> Option<bool> {
+        self.lines.send(now, board, ride)
     }
 
     fn start(&mut self, now: Time) -> Started {
@@ -420,6 +465,7 @@ impl Events {
 
 /// What a loop notes about itself.
 struct Account {
+    sessions: Vec<String>,
     late: Histogram<u64>,
     stamp_to_loop: Histogram<u64>,
     ticks: u64,
@@ -431,6 +477,7 @@ struct Account {
 impl Default for Account {
     fn default() -> Self {
         Self {
+            sessions: Vec::new(),
             late: histogram(),
             stamp_to_loop: histogram(),
             ticks: 0,
@@ -470,12 +517,16 @@ impl Account {
         }
         let fault = world.capture.take().and_then(Capture::finish);
         report.errors.extend(fault.map(|what| format!("node {name}: {what}")));
+        for (number, (_, line)) in told.boards.iter_mut().enumerate() {
+            *line = world.lines.end(number, std::mem::take(line));
+        }
         report.node(plan, id, told);
         world.streams.iter().for_each(|s| report.connections(plan, s.channel(), s.account()));
         crate::report::true_clock_errors(plan, &mut report);
         if let Some(n) = report.nodes.last_mut() {
             n.busy_s = cpu_ns as f64 / 1e9;
             n.real = Some(RealSelf {
+                sessions: self.sessions,
                 ticks: self.ticks,
                 late_ns: Spread::of(&self.late),
                 gaps_over_1ms: self.gaps,

@@ -3,7 +3,7 @@
 use super::clock::monotonic_ns;
 use crate::plan::Waiting;
 use hdrhistogram::Histogram;
-use libc::{pollfd, timespec, POLLIN};
+use libc::{pollfd, timespec, POLLHUP, POLLIN};
 use std::{
     fs::{File, OpenOptions},
     io::Write,
@@ -85,9 +85,15 @@ impl Waiter {
         }
     }
 
-    /// Descriptors that can be read, by their place in the list.
+    /// Descriptors that can be read or are closed, by their place in the list.
     pub fn ready(&self) -> impl Iterator<Item = usize> + '_ {
-        self.polls.iter().enumerate().filter(|(_, p)| p.revents & POLLIN != 0).map(|(i, _)| i)
+        self.polls.iter().enumerate().filter(|(_, p)| p.revents & (POLLIN | POLLHUP) != 0).map(|(i, _)| i)
+    }
+
+    /// Waits for this one no more; the places of the others stay.
+    pub fn forget(&mut self, place: usize) {
+        self.polls[place].fd = -1;
+        self.polls[place].revents = 0;
     }
 
     fn poll(&mut self, time_out: Option<Time>) -> bool {

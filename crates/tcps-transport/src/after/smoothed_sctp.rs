@@ -6,7 +6,8 @@
 //! receiver   played out at   origin + smallest transit so far + playout_ns,   in the order of origin
 //! ```
 //! What comes after its moment is delivered at once if it is a key or newer than what was played out last, else it counts
-//! as superseded. The smallest transit takes up the difference of the clocks.
+//! as superseded. The smallest transit takes up the difference of the clocks; a sample that is seconds off it is of another
+//! clock and superseded, until there are many in a row.
 
 use super::keys::{is_key, Keyed};
 use crate::{
@@ -19,12 +20,16 @@ use tcps_core::{
     endpoint::{Delivery, Endpoint, EndpointStats, Input, Output},
     record::Kind,
     sample::Meta,
-    time::Time,
+    time::{Time, SECOND},
 };
 use tcps_wire::Error;
 
 /// Samples that wait for their moment at most; more are played out at once.
 const MOST_WAITING: usize = 1024;
+/// A transit that differs by more from the smallest is of another clock: nothing is learnt from it.
+const OTHER_CLOCK_NS: Time = 10 * SECOND;
+/// So many of them in a row are a peer that began again.
+const IN_A_ROW: u32 = 50;
 
 /// An endpoint of the transport.
 #[derive(Debug)]
@@ -41,6 +46,8 @@ struct Playing {
     flow: u16,
     least_transit_ns: Time,
     newest_origin_ns: Time,
+    /// Samples in a row whose transit is of another clock.
+    strange: u32,
 }
 
 impl SmoothedSctp {
@@ -82,11 +89,19 @@ impl SmoothedSctp {
             Some(at) => at,
             None => {
                 let (flow, least_transit_ns) = (meta.flow, transit_ns);
-                self.flows.push(Playing { flow, least_transit_ns, newest_origin_ns: Time::MIN });
+                self.flows.push(Playing { flow, least_transit_ns, newest_origin_ns: Time::MIN, strange: 0 });
                 self.flows.len() - 1
             }
         };
         let flow = &mut self.flows[at];
+        if transit_ns.saturating_sub(flow.least_transit_ns).saturating_abs() > OTHER_CLOCK_NS {
+            flow.strange += 1;
+            if flow.strange < IN_A_ROW {
+                return self.keyed.stream.given_up(now, Kind::Superseded, &meta);
+            }
+            (flow.least_transit_ns, flow.newest_origin_ns) = (transit_ns, Time::MIN);
+        }
+        flow.strange = 0;
         flow.least_transit_ns = flow.least_transit_ns.min(transit_ns);
         let due = meta.origin_ns.saturating_add(flow.least_transit_ns).saturating_add(self.playout_ns);
         if due > now && self.waiting.len() < MOST_WAITING {

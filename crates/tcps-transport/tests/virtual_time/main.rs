@@ -5,6 +5,7 @@ mod boxed;
 mod clocksync;
 mod control;
 mod fec;
+mod hostile;
 mod pair;
 mod quic;
 mod rtp;

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed.config.compile import builtins, media, moments
+from tcpsbed.config.compile.boards import board
 from tcpsbed.config.compile.book import Book, Instance
 from tcpsbed.config.compile.chain import derive
 from tcpsbed.config.compile.channels import Channels
@@ -128,6 +129,7 @@ def _component(book: Book, instance: Instance) -> dict[str, Any]:
         "session": instance.session,
         "node": instance.node,
         "robot": robot(book, instance),
+        "board": board(book, instance),
     }
 
 

@@ -2,7 +2,7 @@
 
 | string | what runs |
 |---|---|
-| `"zoh"` | a built-in, or a robot of `tcpsbed.robots` |
+| `"zoh"` | a built-in, a robot of `tcpsbed.robots`, a device of `tcpsbed.devices` |
 | `"./libmine.so:predict"` | a C function in a shared library |
 | `"mymod:fast"`, `"./mymod.py:Zoh"` | a function or class in Python; the module may be a file beside the scenario |
 | `"./hand.onnx"` | a learned model, run by onnxruntime |
@@ -24,6 +24,8 @@ from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
 from tcpsbed.config.units import parameters
+from tcpsbed.devices import DEVICES
+from tcpsbed.devices import FILES as DEVICE_FILES
 from tcpsbed.errors import ConfigError
 from tcpsbed.robots import ROBOTS
 
@@ -57,6 +59,9 @@ def code(
     place, colon, symbol = text.rpartition(":")
     if not colon and kind == "robot" and text in ROBOTS:
         plan = {"kind": "python", "name": ROBOTS[text][0], "symbol": ROBOTS[text][1]}
+    elif not colon and kind == "hook" and text in DEVICES:
+        plan = {"kind": "python", "name": DEVICES[text][0], "symbol": DEVICES[text][1]}
+        params = _beside_scenario(scenario, params)
     elif not colon:
         plan = _builtin(scenario, key, text, kind)
     elif _LIBRARY.fullmatch(place):
@@ -67,6 +72,12 @@ def code(
         name = f"{plan['name']}:{plan['symbol']}" if "symbol" in plan else plan["name"]
         builtins.rehearse(scenario, (*key[:-1], "params") if params else key, kind, name, params, stage)
     return plan | {"params": parameters(params)}
+
+
+def _beside_scenario(scenario: Scenario, params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a device with the files that they name looked for beside the scenario."""
+    named = {key: params[key] for key in DEVICE_FILES if isinstance(params.get(key), str)}
+    return params | {key: str((scenario.folder / file).resolve()) for key, file in named.items()}
 
 
 def _builtin(scenario: Scenario, key: Key, text: str, kind: str) -> dict[str, Any]:

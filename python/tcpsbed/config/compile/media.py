@@ -21,6 +21,8 @@ from tcpsbed.config.units import SAMPLE_BYTES, parameters
 
 BOARDS = ("ms-embsys", "ms-embsys-app", "ss-embsys", "ss-embsys-app")
 _MODULE = "tcpsbed.media.stages"
+_DEVICES = "/dev/"
+"""Where cameras of the machine are."""
 _SLACK_BYTES = 65_536
 """What coded frames may be larger than raw ones: headers, small pictures."""
 
@@ -64,11 +66,11 @@ def check(book: Book, way: Way) -> None:
 
 
 def _check_picture(book: Book, key: Key, picture: Picture) -> None:
-    code = ":" in picture.camera
+    code = ":" in picture.camera or picture.camera.startswith(_DEVICES)
     if picture.compare and code:
         raise book.scenario.error(
             (*key, "compare"),
-            f"found {picture.compare} of a camera that is code",
+            f"found {picture.compare} of a camera that gives no picture twice",
             '0; or camera = "test" or a file',
         )
     if picture.compare and not picture.stamp:

@@ -8,7 +8,7 @@ from typing import Any
 from tcpsbed.config.compile.book import Book, Way
 from tcpsbed.config.compile.files import existing, read
 from tcpsbed.config.compile.media import media
-from tcpsbed.config.model.flow import Flow, Frames, Generated, Recording, RobotSource, Sizes
+from tcpsbed.config.model.flow import Flow, Frames, Generated, Recording, Replayed, RobotSource, Sizes
 
 _BYTES = {"f32": 4, "f64": 8}
 
@@ -86,7 +86,10 @@ class Sources:
         if media(way):
             return {"kind": "generated", "bytes": 0}  # a tick; the capture makes a frame of it
         if isinstance(source, Recording):
-            return self._values(way, source)
+            return self._values(way, "recording", source.recording, source.spec(), source.repeat)
+        if isinstance(source, Replayed):
+            spec = {"recording": source.operator, "format": "csv"}
+            return self._values(way, "operator", source.operator, spec, source.repeat)
         if isinstance(source, Frames):
             return self._frames(way, source)
         return self._sizes(way, source) if isinstance(source, Sizes) else self._generated(way)
@@ -105,19 +108,19 @@ class Sources:
             )
         return {"kind": "generated", "bytes": size}
 
-    def _values(self, way: Way, source: Recording) -> dict[str, Any]:
+    def _values(self, way: Way, kind: str, name: str, spec: dict[str, Any], repeat: str) -> dict[str, Any]:
         from tcpsbed.datasets import recordings
 
-        self._check(way, "recording", source.recording)
+        self._check(way, kind, name)
         folder = self.book.scenario.folder
         values = read(
             self.book.scenario,
             (*way.key, "source"),
-            lambda: recordings.open_values(source.spec(), way.model.rate_hz, folder),
+            lambda: recordings.open_values(spec, way.model.rate_hz, folder),
         )
         path = self._input(way, "f64")
         path.write_bytes(values.astype("<f8").tobytes())
-        return {"kind": "values", "path": str(path), "columns": int(values.shape[1]), "repeat": source.repeat}
+        return {"kind": "values", "path": str(path), "columns": int(values.shape[1]), "repeat": repeat}
 
     def _frames(self, way: Way, source: Frames) -> dict[str, Any]:
         from tcpsbed.datasets import frames

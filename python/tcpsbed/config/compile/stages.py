@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcpsbed.config.compile import media
+from tcpsbed.config.compile import boards, media
 from tcpsbed.config.compile.book import Book, Instance, Way
 from tcpsbed.config.compile.chain import on_path
 from tcpsbed.config.compile.code import code
 from tcpsbed.config.compile.sources import codec
 from tcpsbed.config.compile.spans import dist
 from tcpsbed.config.model.code import Hook
+from tcpsbed.config.model.flow import Replayed
 from tcpsbed.config.origin import Key
 
 _ORDER = (
@@ -50,13 +51,16 @@ class Stages:
         self._check_names()
 
     def steps(self, way: Way, place: int) -> list[Step]:
-        """The steps at a place on a flow's way, in order."""
+        """The steps at a place on a flow's way, in order; what an operator replays has been through those at it."""
         steps = media.steps(self.book, way, place)
         for name, hook in self.book.scenario.hooks.items():
             if way.id in self._flows(hook) and place in self._places(hook, way):
                 self._used.add(name)
-                steps.append(self._hook(name, hook))
+                if not (place == 0 and isinstance(way.model.source, Replayed)):
+                    steps.append(self._hook(name, hook))
         instance = way.path[place]
+        if instance.model.board is not None:
+            return boards.no_steps(self.book, instance, steps)
         if instance.model.cost is not None or instance.model.delay is not None:
             steps.append(self._work(instance))
         steps.sort(key=lambda step: _ORDER.index(step["kind"]))

@@ -81,6 +81,16 @@ class Recording(Table):
         return _given(self, ("recording", "format", "columns", "scale", "rate_hz", "time", "time_unit"))
 
 
+class Replayed(Table):
+    """What an operator did in an earlier session, in place of what an operator does."""
+
+    kind: Literal["operator"] = "operator"
+    operator: str
+    """A file that `tcpsbed export --operator` wrote."""
+    repeat: Literal["loop", "mirror", "hold"] = "hold"
+    """What happens at its end: again, back and forth, or the last row held."""
+
+
 class Frames(Table):
     """Frames of a recorded stream, one a period of the flow."""
 
@@ -114,14 +124,17 @@ def _given(source: Recording | Frames, names: tuple[str, ...]) -> dict[str, Any]
     return given | {name: ns / 1e9 for name, ns in spans.items() if ns is not None}
 
 
-_SOURCES = '"generated", "robot", { recording = "…" }, { frames = "…" } or { sizes = "…" }'
+_OPERATOR = "operator:"
+_SOURCES = '"generated", "robot", "operator:FILE", { recording = "…" }, { frames = "…" } or { sizes = "…" }'
 
 
 def _source(value: Any) -> Any:
     if value in ("generated", "robot"):
         return {"kind": value}
+    if isinstance(value, str) and value.startswith(_OPERATOR):
+        return {"kind": "operator", "operator": value.removeprefix(_OPERATOR)}
     if isinstance(value, dict):
-        for kind in ("recording", "frames", "sizes"):
+        for kind in ("operator", "recording", "frames", "sizes"):
             if kind in value:
                 return {"kind": kind} | value
         raise refuse(f"found a table with the keys {', '.join(value) or 'none'}", _SOURCES)
@@ -129,10 +142,16 @@ def _source(value: Any) -> Any:
 
 
 Source = Annotated[
-    Generated | RobotSource | Recording | Frames | Sizes,
+    Generated | RobotSource | Recording | Replayed | Frames | Sizes,
     Discriminator("kind"),
     BeforeValidator(
-        _source, json_schema_input_type=Literal["generated", "robot"] | Recording | Frames | Sizes
+        _source,
+        json_schema_input_type=Literal["generated", "robot"]
+        | Annotated[str, Field(pattern="^operator:")]
+        | Recording
+        | Replayed
+        | Frames
+        | Sizes,
     ),
 ]
 """Where samples come from."""

@@ -59,7 +59,7 @@ class Picture(_Media):
     """Pictures of a camera."""
 
     camera: str = "test"
-    """Where they come from: "test", a video file, or `module:Class`."""
+    """Where they come from: "test", a camera of the machine ("/dev/video0"), a video file, or `module:Class`."""
     params: Parameters = Field({})
     """Parameters of a camera that is code; quantities arrive in SI with the unit in their name."""
     width: _Side = 640
@@ -92,7 +92,7 @@ class Sound(_Media):
     """Sound of a microphone."""
 
     microphone: str = "test"
-    """Where it comes from: "test", "builtin:sound", a wav file, or `module:Class`."""
+    """Where it comes from: "test", "builtin:sound", a wav file, "device", "device:NAME", or `module:Class`."""
     sampling_hz: Frequency = Field(16_000.0, alias="sampling")
     """Samples a second and channel."""
     channels: StrictInt = Field(1, ge=1, le=2)
@@ -102,4 +102,6 @@ class Sound(_Media):
     bitrate_bps: PositiveRate = Field(32e3, alias="bitrate")
     """What `opus` aims at."""
     speaker: str = "none"
-    """Who hears it: "none", a wav file to be written, or `module:Class`."""
+    """Who hears it: "none", a wav file to be written, "device", "device:NAME", or `module:Class`."""
+    mark: StrictBool = False
+    """Whether a chirp is laid over it every second and found again where it is heard: the delay from mouth to ear."""

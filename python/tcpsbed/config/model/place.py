@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal, get_args
 
-from pydantic import AfterValidator, Field, StrictBool, StrictInt
+from pydantic import AfterValidator, Field, FiniteFloat, StrictBool, StrictInt
 
 from tcpsbed.config.model.code import Robot
 from tcpsbed.config.model.link import LinkSettings
 from tcpsbed.config.model.span import Span
 from tcpsbed.config.model.table import AnyNames, Name, Table
-from tcpsbed.config.units import Drift, Duration, Offset, Period, PositiveDuration, refuse, shown
+from tcpsbed.config.units import (
+    Drift,
+    Duration,
+    Offset,
+    Period,
+    PositiveDuration,
+    PositiveRate,
+    refuse,
+    shown,
+)
 
 ComponentKind = Literal[
     "tactile-operator",
@@ -41,6 +50,22 @@ SshName = Annotated[str, AfterValidator(_no_option)]
 """What ssh takes for a name, not for an option of its own."""
 
 
+class Board(Table):
+    """The board that does the work of an embsys; a string names its firmware alone."""
+
+    shorthand: ClassVar[str | None] = "firmware"
+    firmware: str | None = None
+    """"host", "qemu", or a program or an ARM image of the user's; absent: "host", unless a line is named."""
+    line: str | None = None
+    """The serial port, or the unix socket, at which a board is already."""
+    rate_bps: PositiveRate = Field(1e6, alias="rate")
+    """Rate of the line; a byte takes ten bits."""
+    watchdog_ns: Duration = Field(50_000_000, alias="watchdog")
+    """Silence of the flow that drives it after which it goes to its safe output, whole milliseconds; 0: never."""
+    safe: Literal["hold", "zero"] | list[FiniteFloat] | None = None
+    """Its outputs then; absent: they hold at an ss-embsys and are 0 at an ms-embsys."""
+
+
 class Component(Table):
     """A component instance; a string names its node alone."""
 
@@ -53,6 +78,8 @@ class Component(Table):
     """Its session; absent: every session has one (a robot is shared)."""
     robot: Robot | None = None
     """The robot, at a tactile-teleoperator."""
+    board: Board | None = None
+    """The board, at an embsys: its firmware does the work, behind a serial line."""
     cost: Span | None = None
     """Time that every sample occupies a core here."""
     delay: Span | None = None

@@ -1,11 +1,8 @@
 //! Set against delivered, for one ordered pair of nodes: what the network said, and what was done.
 
-use crate::{node::histogram, report::Emulated};
+use crate::{node::histogram, real::rate::Rate, report::Emulated};
 use hdrhistogram::Histogram;
-use tcps_core::time::{Time, SECOND};
-
-/// The shortest span of which a rate is told.
-const SHORTEST_NS: Time = SECOND;
+use tcps_core::time::Time;
 
 /// Packets from one node to another.
 pub(super) struct Journey {
@@ -17,32 +14,6 @@ pub(super) struct Journey {
     lost: u64,
     /// Packets that the network delivered and the kernel would not take.
     unsent: u64,
-}
-
-/// Bytes between the first and the last moment.
-#[derive(Debug, Default)]
-struct Rate {
-    span: Option<(Time, Time)>,
-    /// Those behind the first packet.
-    bytes: u64,
-}
-
-impl Rate {
-    fn note(&mut self, at: Time, bytes: u32) {
-        match &mut self.span {
-            None => self.span = Some((at, at)),
-            Some((first, last)) => {
-                (*first, *last) = ((*first).min(at), (*last).max(at));
-                self.bytes += u64::from(bytes);
-            }
-        }
-    }
-
-    /// In bit/s; none over less than the shortest span.
-    fn bps(&self) -> Option<f64> {
-        let span_ns = self.span.map(|(first, last)| last - first).filter(|ns| *ns >= SHORTEST_NS)?;
-        Some(self.bytes as f64 * 8e9 / span_ns as f64)
-    }
 }
 
 impl Journey {
@@ -94,16 +65,6 @@ impl Journey {
 mod tests {
     use super::*;
     use tcps_core::time::MS;
-
-    #[test]
-    fn a_rate_is_bytes_over_the_span_between_the_first_and_the_last() {
-        let mut rate = Rate::default();
-        (0..=100).for_each(|n| rate.note(5 * MS + n * 10 * MS, 1250));
-        assert_eq!(rate.bps(), Some(1e6), "1250 bytes every 10 ms");
-        let mut short = Rate::default();
-        (0..10).for_each(|n| short.note(n * 10 * MS, 1250));
-        assert_eq!((short.bps(), Rate::default().bps()), (None, None), "too short to tell");
-    }
 
     #[test]
     fn an_emulator_that_falls_behind_delivers_less_than_is_set() {

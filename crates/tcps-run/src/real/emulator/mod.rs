@@ -5,13 +5,14 @@
 //!                     └─► tcps-net, real clock ─┘
 //! ```
 //! Ports are UDP gates on loopback, without root (`gates`), or the TUN devices of nodes in network namespaces of their
-//! own (`taps`). A datagram leaves when the network says so; how far that moment and the delivery differ is measured
+//! own (`taps`), or the TAP devices that are the links between the switches of others (`wires`). A datagram leaves when the network says so; how far that moment and the delivery differ is measured
 //! for every packet: set against delivered.
 
 mod gates;
 mod journey;
 mod relay;
 mod taps;
+mod wires;
 
 use super::{clock::RunClock, ring::Producer};
 use crate::{
@@ -31,6 +32,8 @@ use taps::Taps;
 use tcps_core::time::Time;
 use tcps_net::ASIDE_CLASS;
 use tcps_wire::{header, telehaptic};
+pub use wires::WireSpec;
+use wires::Wires;
 
 const RING_ROWS: u64 = 1 << 15;
 
@@ -41,6 +44,14 @@ trait Ports {
     /// The next datagram at a port, with its bytes in the buffer.
     fn receive(&mut self, plan: &Plan, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken;
     fn deliver(&mut self, exit: usize, to: u16, dscp: u8, bytes: &[u8]) -> bool;
+    /// What a vertex of the network is called.
+    fn name<'a>(&'a self, plan: &'a Plan, vertex: u16) -> &'a str {
+        &plan.nodes[usize::from(vertex)].name
+    }
+    /// Whether a link of the plan is this emulator's.
+    fn carries(&self, _link: u16) -> bool {
+        true
+    }
     /// What says when datagrams entered.
     fn stamps(&self) -> &'static str;
     /// What went wrong so far.
@@ -92,6 +103,7 @@ pub struct Emulator {
 enum Entrance {
     Gates(Gates),
     Taps(taps::Listener),
+    Wires(Wires),
 }
 
 /// A gate: (node, channel, address) where a node sends what is for a channel; (node, nothing, address) that stands for a
@@ -128,11 +140,19 @@ impl Emulator {
         Ok(Self { entrance, network, ring: Producer::create(ring, RING_ROWS)? })
     }
 
+    /// Builds the links of a plan between devices of this process's network namespace; the plan is that of
+    /// [`WireSpec::plan`].
+    pub fn wired(plan: &Plan, alone: &Plan, ring: &Path, wires: &WireSpec) -> Result<Self, RunError> {
+        let network = Carrier::new(alone, None, true)?;
+        let entrance = Entrance::Wires(Wires::open(plan, wires)?);
+        Ok(Self { entrance, network, ring: Producer::create(ring, RING_ROWS)? })
+    }
+
     /// The gates that nodes send to; without gates, nodes send to each other.
     pub fn gates(&self) -> Result<Vec<GateAddress>, RunError> {
         match &self.entrance {
             Entrance::Gates(g) => g.addresses(),
-            Entrance::Taps(_) => Ok(Vec::new()),
+            Entrance::Taps(_) | Entrance::Wires(_) => Ok(Vec::new()),
         }
     }
 
@@ -143,6 +163,7 @@ impl Emulator {
             Entrance::Taps(listener) => {
                 Box::new(Taps::new(listener.devices(plan.nodes.len())?, plan, &listeners.channels))
             }
+            Entrance::Wires(wires) => Box::new(wires.joined(&listeners.channels)),
         };
         Ok(Relay::new(ports, self.network, self.ring, plan, start))
     }

@@ -289,13 +289,14 @@ impl Relay {
     fn report(mut self, privileges: Vec<String>, cpu_ns: Time, plan: &Plan) -> Report {
         let mut report = Report::default();
         let (links, traffic) = self.network.accounts();
-        report.accounts(links, traffic);
+        let carried = (0..).zip(links).filter(|(number, _)| self.ports.carries(*number));
+        report.accounts(carried.map(|(_, link)| link).collect(), traffic);
         report.errors = self.errors;
         report.errors.extend(self.network.failure().map(str::to_owned));
         report.interrupted = self.network.failure().is_some();
         report.nodes.extend(self.network.itself().map(|f| f.node()));
         let troubles = self.ports.troubles();
-        let name = |n: u16| plan.nodes[n as usize].name.as_str();
+        let name = |vertex: u16| self.ports.name(plan, vertex);
         let stamps = self.ports.stamps();
         for ((from, to), p) in self.paths.iter().filter(|(_, p)| p.decided() > 0) {
             report.emulator.push(p.report(stamps, name(*from), name(*to)));

@@ -1,0 +1,40 @@
+//! Paths of the built-in network, for networks that other programs build.
+
+use crate::{error::RunError, plan::Plan};
+use serde_json::{json, Value};
+use tcps_net::{topology::NO_LINK, Network};
+
+/// The number of the next link from every vertex towards every vertex, as the built-in network chooses it; 65535 where none
+/// leads there.
+pub fn routes(plan: &Plan) -> Result<Value, RunError> {
+    let mut spec = plan.network.clone();
+    spec.links.iter_mut().for_each(|l| l.radio = None);
+    let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
+    let network = Network::new(&spec, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))?;
+    let vertices = spec.vertices.len() as u16;
+    let first =
+        |v: u16, d: u16| network.route(v, d).and_then(|path| path.first().copied()).unwrap_or(NO_LINK);
+    let table: Vec<Vec<u16>> = (0..vertices).map(|v| (0..vertices).map(|d| first(v, d)).collect()).collect();
+    Ok(json!(table))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_are_those_of_the_built_in_network() {
+        let plan: Plan = serde_json::from_value(json!({
+            "name": "p", "seed": 1, "duration_ns": 1, "sessions": ["a"], "components": [], "flows": [],
+            "nodes": [{"name": "a"}, {"name": "b"}],
+            "network": {"vertices": ["a", "b", "r"], "links": [
+                {"name": "l1", "from": 0, "to": 2, "rate_bps": 8e6}, {"name": "l2", "from": 2, "to": 1},
+            ]},
+        }))
+        .unwrap();
+        assert_eq!(
+            routes(&plan).unwrap(),
+            json!([[NO_LINK, 0, 0], [NO_LINK, NO_LINK, NO_LINK], [NO_LINK, 1, NO_LINK]])
+        );
+    }
+}

@@ -1,0 +1,263 @@
+//! TAP devices in place of cables: where links are between the switches of a network that others have built, the emulator
+//! takes the frames out of one device and puts them into the other, as the link says.
+//!
+//! ```text
+//!  switch ── TAP l0a ──► link 0 of tcps-net ──► TAP l0b ── switch
+//!                   ◄──  link 1 of tcps-net ◄──
+//! ```
+//! Every link is a network of two vertices of its own: `2 n` where link `n` begins, `2 n + 1` where it ends. Which way a
+//! frame takes is the switches' business. As at other devices, a frame enters right after it was read.
+
+use super::{account, Entered, Ports, Taken, Troubles};
+use crate::{
+    error::RunError,
+    plan::Plan,
+    real::{clock::RunClock, namespace},
+};
+use serde::Deserialize;
+use std::{
+    collections::{btree_map::Entry, BTreeMap},
+    fs::File,
+    io::{Read, Write},
+    net::{IpAddr, SocketAddr},
+    os::fd::{AsRawFd, RawFd},
+};
+use tcps_net::{spec::LinkSpec, ASIDE_CLASS};
+use tcps_wire::ip;
+
+/// Ethernet's header in front of IP.
+const HEADER_BYTES: usize = 14;
+/// What a link carries beside the bytes of a frame: preamble, check sequence and gap. [PROTOCOLS 1.2]
+const AROUND_BYTES: u32 = 12;
+
+/// Which devices links are between: per number of a link the device that it leaves and the one that it reaches.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub struct WireSpec(BTreeMap<u16, (String, String)>);
+
+impl WireSpec {
+    /// The plan with every link alone between two vertices; those without devices do nothing, and so does traffic, which
+    /// comes through the switches.
+    pub fn plan(&self, plan: &Plan) -> Plan {
+        let mut alone = plan.clone();
+        let vertices = (0..2 * alone.network.links.len()).map(|v| format!("end {v}"));
+        alone.network.vertices = vertices.collect();
+        alone.network.traffic.clear();
+        for (number, link) in (0..).zip(&mut alone.network.links) {
+            let own = LinkSpec { name: link.name.clone(), ..LinkSpec::default() };
+            let kept = if self.0.contains_key(&number) { link.clone() } else { own };
+            *link = LinkSpec { from: 2 * number, to: 2 * number + 1, ..kept };
+        }
+        alone
+    }
+}
+
+/// A device, and the link that leaves it with the device that the link reaches.
+struct Device {
+    file: File,
+    leads: Option<(u16, usize)>,
+}
+
+/// The devices of all wires; the number of a port is that of its device.
+pub(super) struct Wires {
+    devices: Vec<Device>,
+    links: Vec<u16>,
+    /// Names of the places where links begin and end.
+    names: Vec<String>,
+    /// Channel per (node, UDP port) that listens.
+    channels: BTreeMap<(u16, u16), u16>,
+    strangers: u64,
+    unsent: u64,
+}
+
+impl Wires {
+    /// Takes hold of the devices, which stand already, in the network namespace of this process.
+    pub fn open(plan: &Plan, spec: &WireSpec) -> Result<Self, RunError> {
+        if let Some(link) = spec.0.keys().find(|l| usize::from(**l) >= plan.network.links.len()) {
+            return Err(RunError::new(format!("wires: found link {link}, which is not in the plan")));
+        }
+        let (mut numbers, mut devices) = (BTreeMap::new(), Vec::new());
+        for name in spec.0.values().flat_map(|(from, to)| [from, to]) {
+            if let Entry::Vacant(free) = numbers.entry(name) {
+                let file = namespace::tap(name).map_err(|e| RunError::new(format!("{name}: {e}")))?;
+                free.insert(devices.len());
+                devices.push(Device { file, leads: None });
+            }
+        }
+        for (link, (from, to)) in &spec.0 {
+            devices[numbers[from]].leads = Some((*link, numbers[to]));
+        }
+        let place = |v: u16| plan.network.vertices.get(usize::from(v)).cloned().unwrap_or_default();
+        Ok(Self {
+            devices,
+            links: spec.0.keys().copied().collect(),
+            names: plan.network.links.iter().flat_map(|l| [place(l.from), place(l.to)]).collect(),
+            channels: BTreeMap::new(),
+            strangers: 0,
+            unsent: 0,
+        })
+    }
+
+    /// With the addresses at which nodes listen, per (node, channel).
+    pub fn joined(mut self, listeners: &BTreeMap<(u16, u16), SocketAddr>) -> Self {
+        self.channels = listeners.iter().map(|(&(node, channel), a)| ((node, a.port()), channel)).collect();
+        self
+    }
+
+    /// What a frame is; nothing if it is none, or its device leads nowhere.
+    fn look(&self, plan: &Plan, port: usize, frame: &[u8], arrived: i64) -> Option<Entered> {
+        let (link, exit) = self.devices[port].leads?;
+        let (len, wire_bytes) = (frame.len(), frame.len() as u32 + AROUND_BYTES);
+        let content = frame.get(HEADER_BYTES..)?;
+        let (class, index, wire_bytes, dscp) =
+            self.inside(plan, content, wire_bytes).unwrap_or((ASIDE_CLASS, 0, wire_bytes, 0));
+        let (from, to) = (2 * link, 2 * link + 1);
+        Some(Entered { from, to, exit, arrived, len, class, index, dscp, wire_bytes })
+    }
+
+    /// Flow, sample, accounted size and code point of an IP packet.
+    fn inside(&self, plan: &Plan, content: &[u8], wire_bytes: u32) -> Option<(u16, u32, u32, u8)> {
+        let packet = ip::Packet::new_checked(content).ok()?;
+        let node = |address: IpAddr| plan.real.addresses.iter().position(|a| *a == address);
+        let dscp = packet.dscp();
+        let (Some(from), Some(to)) = (node(packet.source()), node(packet.destination())) else {
+            return Some((ASIDE_CLASS, 0, wire_bytes, dscp));
+        };
+        let udp = packet.udp();
+        let channel = udp.as_ref().and_then(|u| self.channels.get(&(to as u16, u.port)).copied());
+        let payload = udp.map_or(&[][..], |u| &content[u.payload]);
+        let (class, index, wire_bytes) = account(plan, channel, from as u16, payload, wire_bytes);
+        Some((class, index, wire_bytes, dscp))
+    }
+}
+
+impl Ports for Wires {
+    fn descriptors(&self) -> Vec<RawFd> {
+        self.devices.iter().map(|d| d.file.as_raw_fd()).collect()
+    }
+
+    fn receive(&mut self, plan: &Plan, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken {
+        let Ok(len) = self.devices[port].file.read(buffer) else { return Taken::Empty };
+        let Some(entered) = self.look(plan, port, &buffer[..len], clock.now()) else {
+            self.strangers += 1;
+            return Taken::Stranger;
+        };
+        Taken::Packet(entered)
+    }
+
+    fn deliver(&mut self, exit: usize, _to: u16, _dscp: u8, bytes: &[u8]) -> bool {
+        let sent = self.devices[exit].file.write(bytes).is_ok_and(|n| n == bytes.len());
+        self.unsent += u64::from(!sent);
+        sent
+    }
+
+    fn name<'a>(&'a self, _plan: &'a Plan, vertex: u16) -> &'a str {
+        self.names.get(usize::from(vertex)).map_or("", String::as_str)
+    }
+
+    fn carries(&self, link: u16) -> bool {
+        self.links.contains(&link)
+    }
+
+    fn stamps(&self) -> &'static str {
+        "after the read"
+    }
+
+    fn troubles(&self) -> Troubles {
+        Troubles { dropped: 0, unsent: self.unsent, strangers: self.strangers }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn plan() -> Plan {
+        serde_json::from_value(json!({
+            "name": "p", "seed": 1, "duration_ns": 1, "sessions": ["a"], "components": [], "flows": [],
+            "nodes": [{"name": "a"}, {"name": "b"}],
+            "real": {"waiting": "timer", "spin_ns": 0, "realtime": false, "ipv6": false, "network": "gates",
+                     "addresses": ["10.66.0.1", "10.66.0.2"], "gates": null},
+            "network": {"vertices": ["a", "b", "r"], "traffic": [{"name": "t", "from": 0, "to": 1,
+                "model": {"kind": "cbr", "rate_bps": 1e3, "packet_bytes": 100}}], "links": [
+                {"name": "l1.forward", "from": 0, "to": 2, "delay_ns": 5}, {"name": "l1.backward", "from": 2, "to": 0},
+                {"name": "l2.forward", "from": 2, "to": 1, "rate_bps": 1e6},
+            ]},
+        }))
+        .unwrap()
+    }
+
+    fn spec() -> WireSpec {
+        serde_json::from_value(json!({"0": ["l0a", "l0b"], "1": ["l0b", "l0a"]})).unwrap()
+    }
+
+    /// Devices that are files, as far as they are looked at here.
+    fn wires(leads: &[Option<(u16, usize)>]) -> Wires {
+        let open = |leads: &Option<_>| Device { file: File::open("/dev/null").unwrap(), leads: *leads };
+        let devices = leads.iter().map(open).collect();
+        let (names, channels) = (vec!["a".into(), "r".into()], BTreeMap::new());
+        Wires { devices, links: vec![0, 1], names, channels, strangers: 0, unsent: 0 }
+    }
+
+    fn frame(source: [u8; 4], payload: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0; 12];
+        bytes.extend([8, 0, 0x45, 46 << 2]);
+        bytes.extend((28 + payload.len() as u16).to_be_bytes());
+        bytes.extend([0, 0, 0, 0, 64, 17, 0, 0]);
+        bytes.extend(source);
+        bytes.extend([10, 66, 0, 2, 0, 9, 0, 9]);
+        bytes.extend((8 + payload.len() as u16).to_be_bytes());
+        bytes.extend([0, 0]);
+        bytes.extend(payload);
+        bytes
+    }
+
+    #[test]
+    fn each_link_is_alone_between_its_ends_and_what_has_no_devices_does_nothing() {
+        let alone = spec().plan(&plan());
+        let links = &alone.network.links;
+        assert_eq!(links.iter().map(|l| (l.from, l.to)).collect::<Vec<_>>(), [(0, 1), (2, 3), (4, 5)]);
+        assert_eq!((links[0].delay_ns, links[2].rate_bps, links[2].name.as_str()), (5, None, "l2.forward"));
+        assert!(alone.network.traffic.is_empty() && alone.network.vertices.len() == 6);
+    }
+
+    // [PROTOCOLS 1.2]
+    #[test]
+    fn a_frame_enters_its_link_with_its_size_on_the_wire_and_its_code_point() {
+        let wires = wires(&[Some((0, 1)), Some((1, 0))]);
+        let bytes = frame([10, 66, 0, 1], b"hand");
+        let e = wires.look(&plan(), 1, &bytes, 7).unwrap();
+        assert_eq!((e.from, e.to, e.exit, e.arrived), (2, 3, 0, 7));
+        assert_eq!((e.len, e.wire_bytes, e.dscp, e.class), (46, 46 + 12, 46, ASIDE_CLASS));
+        // What is no IP, or from nobody that is known, is carried all the same.
+        for other in [frame([10, 66, 0, 9], b"x"), vec![0; 14], vec![0xff; 60]] {
+            let e = wires.look(&plan(), 0, &other, 7).unwrap();
+            assert_eq!((e.class, e.wire_bytes), (ASIDE_CLASS, other.len() as u32 + 12));
+        }
+    }
+
+    #[test]
+    fn what_is_no_frame_or_has_no_way_on_is_a_stranger() {
+        let wires = wires(&[Some((0, 1)), None]);
+        assert!(wires.look(&plan(), 0, &[0; 13], 7).is_none());
+        assert!(wires.look(&plan(), 1, &frame([10, 66, 0, 1], b"x"), 7).is_none());
+    }
+
+    #[test]
+    fn links_that_are_not_in_the_plan_are_refused() {
+        let none: WireSpec = serde_json::from_value(json!({})).unwrap();
+        assert!(Wires::open(&plan(), &none).is_ok_and(|w| w.devices.is_empty()));
+        let text = json!({"3": ["a", "b"]});
+        let beyond: WireSpec = serde_json::from_value(text).unwrap();
+        let why = Wires::open(&plan(), &beyond).map(|_| ()).unwrap_err().to_string();
+        assert_eq!(why, "wires: found link 3, which is not in the plan");
+    }
+
+    #[test]
+    fn a_name_that_no_device_can_have_is_refused() {
+        let text = json!({"0": ["a name too long for a device", "b"]});
+        let long: WireSpec = serde_json::from_value(text).unwrap();
+        assert!(Wires::open(&plan(), &long).is_err());
+    }
+}

@@ -1,0 +1,219 @@
+"""What `tcpsbed proxy` and `tcpsbed netns` have in common: profiles on the command line, and what is told meanwhile."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
+
+from tcpsbed.errors import ConfigError, TcpsbedError
+
+if TYPE_CHECKING:
+    from tcpsbed.proxy import Profile
+
+LOOK_S = 0.25
+"""Time between two looks at the profile, and two drawings."""
+TOLD_S = 1.0
+"""Time between two lines of `--json`."""
+
+ProfileName = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        metavar="NAME|FILE",
+        help='A profile by name, or its file; "list" names them.',
+        show_default=False,
+    ),
+]
+Delay = Annotated[
+    str | None,
+    typer.Option("--delay", metavar="TIME", help="Delay of the link, each way.", show_default=False),
+]
+Loss = Annotated[
+    str | None,
+    typer.Option("--loss", metavar="SHARE", help="Independent loss, each way.", show_default=False),
+]
+Rate = Annotated[
+    str | None, typer.Option("--rate", metavar="RATE", help="Rate of the link, each way.", show_default=False)
+]
+Pcapng = Annotated[
+    Path | None,
+    typer.Option(
+        "--pcapng", metavar="FILE", help="Capture packets where they come in and go out.", show_default=False
+    ),
+]
+LateMs = Annotated[
+    float, typer.Option("--margin-ms", min=0, help="Most that the 99th percentile may be later than set.")
+]
+
+
+def listed(profile: str | None) -> bool:
+    """Prints the profiles if they are asked for."""
+    from tcpsbed.proxy import load, shipped
+
+    if profile != "list":
+        return False
+    for name in shipped():
+        print(f"{name:18} {load(name).description}")
+    return True
+
+
+def overrides_of(sets: list[str] | None, delay: str | None, loss: str | None, rate: str | None) -> list[str]:
+    """All overrides of the profile in the order of their weight."""
+    from tcpsbed.proxy.profile import settings_of
+
+    given = {"delay": delay, "loss": loss, "rate": rate}
+    return [*(sets or ()), *settings_of({key: value for key, value in given.items() if value is not None})]
+
+
+def profile_of(name: str | None, overrides: list[str]) -> Profile:
+    """The profile that is asked for."""
+    from tcpsbed.proxy import load
+    from tcpsbed.proxy.profile import STRAIGHT
+
+    if name is None and not overrides:
+        raise ConfigError(
+            "found nothing", key="--profile", allowed="a profile, or --delay, --loss, --rate, --set"
+        )
+    return load(name or STRAIGHT, overrides)
+
+
+class Running(Protocol):
+    """An emulated network at work."""
+
+    profile: Profile
+
+    def snapshot(self) -> dict[str, Any]:
+        """Counts so far, rates and delays of the last second."""
+
+    def change(self, profile: Profile) -> None:
+        """Puts another profile in the place of the present one."""
+
+
+class Session:
+    """An emulated network on the command line: what it tells, and its profile, read again when its file changes.
+
+    Parameters
+    ----------
+    running : Running
+        The network.
+    overrides : list of str
+        Settings that the command line adds to the profile.
+    told : file, optional
+        Where events go, one JSON object a line.
+    talks : bool
+        Whether changes of the profile are said on standard error.
+    """
+
+    def __init__(self, running: Running, overrides: list[str], *, told: IO[str] | None, talks: bool) -> None:
+        self.running, self.overrides, self.told, self.talks = running, overrides, told, talks
+        self.stamp = self._stamp()
+        self.last = time.monotonic()
+
+    def look(self, screen: Screen) -> None:
+        """One look at profile and network."""
+        self._read_again()
+        snapshot = self.running.snapshot()
+        screen.draw(self.running.profile.name, snapshot)
+        if time.monotonic() - self.last >= TOLD_S:
+            self.last = time.monotonic()
+            self.tell("now", **snapshot)
+
+    def _read_again(self) -> None:
+        """Reads the profile again if its file has changed; one that is wrong changes nothing."""
+        from tcpsbed.proxy import load
+
+        if (stamp := self._stamp()) == self.stamp:
+            return
+        self.stamp = stamp
+        try:
+            self.running.change(load(self.running.profile.file, self.overrides))
+        except TcpsbedError as error:
+            self.tell("profile", error=str(error))
+            print(f"tcpsbed: the profile stays as it was: {error}", file=sys.stderr)
+            return
+        self.tell("profile", name=self.running.profile.name)
+        self.say(f"profile {self.running.profile.name} read again")
+
+    def _stamp(self) -> tuple[int, int] | None:
+        try:
+            found = self.running.profile.file.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_ino
+
+    def tell(self, event: str, **content: Any) -> None:
+        """Writes an event."""
+        if self.told is not None:
+            print(json.dumps({"event": event} | content), file=self.told, flush=True)
+
+    def say(self, line: str) -> None:
+        """Says something to whoever watches."""
+        if self.talks:
+            print(line, file=sys.stderr)
+
+
+class Screen:
+    """The live table on a terminal; nothing elsewhere.
+
+    Parameters
+    ----------
+    shown : bool
+        Whether it is shown.
+    note : callable
+        What its title says beside profile and time.
+    """
+
+    def __init__(self, shown: bool, note: Callable[[dict[str, Any]], str]) -> None:
+        self.live: Any = None
+        self.note = note
+        if shown:
+            from rich.console import Console
+            from rich.live import Live
+
+            self.live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+
+    def __enter__(self) -> Screen:
+        if self.live is not None:
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live is not None:
+            self.live.stop()
+
+    def draw(self, profile: str, snapshot: dict[str, Any]) -> None:
+        """Shows this moment."""
+        if self.live is not None:
+            title = f"{profile}  {snapshot['t_s']:.0f} s{self.note(snapshot)}"
+            self.live.update(table(title, snapshot), refresh=True)
+
+    def above(self, line: str) -> None:
+        """Shows a line above the table."""
+        self.live.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def table(title: str, snapshot: dict[str, Any]) -> Any:
+    """Rates, delays and losses of the last second, a row a port and direction."""
+    from rich.table import Table
+
+    from tcpsbed.report import numbers
+
+    found = Table(title=title)
+    for heading in ("port", "direction"):
+        found.add_column(heading)
+    for heading in ("packets/s", "rate", "delay p50 ms", "p99 ms", "lost/s", "in", "out", "lost"):
+        found.add_column(heading, justify="right")
+    for row in snapshot["doors"]:
+        recent, quiet = row["recent_delay_ns"], row["rate_pps"] == 0
+        spans = [numbers.NONE] * 2 if quiet else [f"{recent[key] / 1e6:.3f}" for key in ("p50", "p99")]
+        counts = [numbers.count(row[key]) for key in ("recent_lost", "packets", "delivered", "lost")]
+        found.add_row(
+            row["door"], row["way"], f"{row['rate_pps']:.0f}", numbers.rate(row["rate_bps"]), *spans, *counts
+        )
+    return found

@@ -1,0 +1,110 @@
+"""`tcpsbed netns`: a command behind an emulated network."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tcpsbed.cli import emulated
+from tcpsbed.cli.emulated import LOOK_S, Delay, LateMs, Loss, Pcapng, ProfileName, Rate, Screen, Session
+from tcpsbed.cli.failures import guarded
+from tcpsbed.cli.options import Quiet, Sets
+
+if TYPE_CHECKING:
+    from tcpsbed.proxy.netns import Behind, Ended
+
+NETNS_HELP = """Run a command behind an emulated network, in a network namespace; its exit status is passed on.
+
+\b
+Examples:
+  tcpsbed netns --profile lte --far "iperf3 -s -1" -- iperf3 -c 10.77.0.2
+  tcpsbed netns --delay "20 ms" --loss "1 %" --reach 7100/udp -- ./client 10.77.0.2 7100
+  tcpsbed netns --profile wifi --far "ros2 run demo_nodes_cpp listener" -- ros2 run demo_nodes_cpp talker
+
+The command is at 10.77.0.1 (TCPSBED_NEAR), the far side at 10.77.0.2 (TCPSBED_FAR): there another command runs, or ports
+lead out to this computer. Every IP packet crosses the network, multicast too. Without root it happens in a user
+namespace, where the kernel allows them. A profile file is read again when it changes. Nothing is left behind, however it
+ends.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    settings = {"allow_interspersed_args": False}
+    app.command("netns", help=NETNS_HELP, context_settings=settings)(guarded(netns))
+
+
+def netns(
+    command: Annotated[
+        list[str], typer.Argument(metavar="COMMAND…", help="What runs, after --.", show_default=False)
+    ],
+    profile: ProfileName = None,
+    far: Annotated[
+        str | None,
+        typer.Option("--far", metavar="COMMAND", help="A command at the far side.", show_default=False),
+    ] = None,
+    reach: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reach",
+            metavar="PORT[=HOST:PORT][/udp|/tcp]",
+            help="A port of the far side that leads out; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    delay: Delay = None,
+    loss: Loss = None,
+    rate: Rate = None,
+    sets: Sets = None,
+    pcapng: Pcapng = None,
+    margin_ms: LateMs = 0.3,
+    live: Annotated[
+        bool, typer.Option("--live", help="The live table on the terminal, below what the commands write.")
+    ] = False,
+    json: Annotated[
+        Path | None,
+        typer.Option(
+            "--json",
+            metavar="FILE",
+            help="One JSON object a line into a file: ready, now, profile, end.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Runs a command behind a network; see NETNS_HELP."""
+    from tcpsbed.proxy import netns as namespaces
+    from tcpsbed.proxy import verdict
+
+    overrides = emulated.overrides_of(sets, delay, loss, rate)
+    chosen = emulated.profile_of(profile, overrides)
+    reaching = [namespaces.reach(text) for text in reach or ()]
+    margin = verdict.Margin(p99_ms=margin_ms)
+    with ExitStack() as stack:
+        told = None if json is None else stack.enter_context(json.open("w", encoding="utf-8"))
+        with Screen(live and sys.stderr.isatty(), lambda _: "") as screen:
+            say = screen.above if screen.live is not None else None
+            with namespaces.Behind(
+                chosen, command, far=shlex.split(far or ""), reaching=reaching, capture=pcapng, say=say
+            ) as behind:
+                session = Session(behind, overrides, told=told, talks=not quiet)
+                ended = _watched(session, behind, screen)
+                broken = verdict.broken(ended.outcome, margin)
+                session.tell("end", good=not broken, broken=broken, **ended.outcome)
+    if not quiet:
+        print(verdict.told(ended.outcome, margin), file=sys.stderr)
+    raise typer.Exit(ended.status)
+
+
+def _watched(session: Session, behind: Behind, screen: Screen) -> Ended:
+    """Until the command has ended."""
+    session.tell("ready", profile=behind.profile.name)
+    while not behind.ended():
+        behind.wait(LOOK_S)
+        session.look(screen)
+    return behind.close()

@@ -1,0 +1,119 @@
+"""What Gokhale 2017 compares its rule with: adaptive sampling, visual-haptic multiplexing, and NAFCAH.
+
+```text
+force of a contact ─► Weber sampling │ DPM │ hold-up ─► SNR of what is felt        forward, R_cbr 780 ─► NAFCAH │ DPM
+```
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tcpsbed.reproduce import contact, curves, dumbbell
+from tcpsbed.reproduce.dumbbell import Case, Seen
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from tcpsbed.reproduce.study import Study
+
+WEBER = "hooks.adaptive={ kind = 'code', run = 'weber', at = 'tactile-teleoperator', flow = 'haptic' }"
+"""Adaptive sampling at 12 %. [PROTOCOLS 3.3]"""
+SAMPLERS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "Weber sampling, 12 %": ("udp", "overhead = '62 B'", (WEBER,)),
+    "DPM": ("dpm", "", ()),
+    "DPM with hold-up": ("dpm-holdup", "", ()),
+    "no merging": ("no-merge", "", ()),
+}
+"""Transport, its parameters and further overrides. What passes the sampler travels at once, in a packet of its own."""
+CAPACITY_KBPS = 700
+"""What 400 + 400 kbit/s of others leave of the bottleneck: the capacity that multiplexing is told."""
+
+
+def compare(study: Study) -> None:
+    """Runs all three."""
+    with tempfile.TemporaryDirectory(prefix="tcpsbed-contact-") as folder:
+        force = (f"flows.haptic.source={contact.source(Path(folder))}", "measure.snr=true")
+        felt(study, force)
+        multiplexing(study, force)
+    forward(study)
+
+
+# [PROTOCOLS 1.7] [PROTOCOLS 3.3]
+def felt(study: Study, force: tuple[str, ...]) -> None:
+    """SNR of the force that a zero-order hold shows, over the rate of cross traffic."""
+    rates = (0.0, 100.0, 200.0, 300.0, 400.0) if study.full else (400.0,)
+    duration = 4 * contact.LENGTH_S if study.full else contact.LENGTH_S
+    cases = {
+        (name, rate): Case(kind, rate, duration, given, (*force, *more))
+        for name, (kind, given, more) in SAMPLERS.items()
+        for rate in rates
+    }
+    seen = study.each(cases.values(), lambda case: dumbbell.run(study, case))
+    snr_db = {key: float(seen[case].summary["flows"]["haptic"]["snr_db"]) for key, case in cases.items()}
+    weber, plain, held = (snr_db[name, 400.0] for name in list(SAMPLERS)[:3])
+    trace = contact.RECORDED.name if contact.RECORDED.exists() else "a generated contact"
+    told = f"ours: {weber:.2f}, {plain:.2f}, {held:.2f} dB with {trace}"
+    study.cannot("snr", f"the force traces of the paper are not public; {told}")
+    study.compare("snr-weber", plain - weber)
+    study.compare("snr-holdup", held - plain)
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        for name in SAMPLERS:
+            axes.plot(rates, [snr_db[name, rate] for rate in rates], "o-", label=name)
+        axes.set(xlabel="constant cross traffic (kbit/s)", ylabel="SNR of the force that is felt (dB)")
+        axes.legend()
+
+    study.figure("snr", "SNR of force: adaptive sampling, DPM and hold-up", draw)
+
+
+# [PROTOCOLS 3.4]
+def multiplexing(study: Study, force: tuple[str, ...]) -> None:
+    """Visual-haptic multiplexing over a capacity that it is told, beside guarded DPM, which is told none."""
+    given = f"capacity = '{CAPACITY_KBPS} kbit/s'"
+    cases = {
+        "visual-haptic multiplexing": Case("visual-haptic", 400.0, 20.0, given, (*force, WEBER)),
+        "guarded DPM": Case("dpm-g", 400.0, 20.0, "", force),
+    }
+    found = study.each(cases.values(), lambda case: dumbbell.run(study, case))
+    seen = {name: found[case] for name, case in cases.items()}
+    multiplexed = seen["visual-haptic multiplexing"]
+    study.cannot(
+        "visual-haptic",
+        "the force trace that triggers its packets is not public; with "
+        f"{'a recorded' if contact.RECORDED.exists() else 'a generated'} contact it sends "
+        f"{way_back_kbps(multiplexed):.0f} kbit/s and loses {multiplexed.loss('haptic'):.1f} % of the force",
+    )
+    study.figure(
+        "visual-haptic",
+        "Haptic delay of visual-haptic multiplexing and guarded DPM, 400 kbit/s",
+        curves.over_time(seen, 8.0),
+    )
+
+
+def way_back_kbps(seen: Seen) -> float:
+    """Mean rate of a session at the entry of the bottleneck of the way back, all headers."""
+    link = next(link for link in seen.summary["network"] if link["name"] == "l1.backward")
+    others = sum(t["bytes"] for t in seen.summary["traffic"] if t["name"].endswith("backward"))
+    return float(link["bytes"] + link["dropped_bytes"] - others) * 8e-3 / float(seen.summary["ran_s"])
+
+
+# [PROTOCOLS 3.5] [PROTOCOLS 2.10]
+def forward(study: Study) -> None:
+    """NAFCAH, DPM and k = 4 on the way there, beside 780 kbit/s."""
+    duration = 100.0 if study.full else 12.0
+    there = ("traffic.cbr.on='l1.forward'",)
+    cases = {name: Case(name, 780.0, duration, "", there) for name in ("nafcah", "dpm-g", "fixed-k")}
+    found = study.each(cases.values(), lambda case: dumbbell.run(study, case))
+    seen = {name: found[case] for name, case in cases.items()}
+    study.compare("nafcah", seen["nafcah"].peak("kinematic"))
+    study.compare("nafcah-dpm", seen["dpm-g"].peak("kinematic"))
+    study.compare("nafcah-fixed", seen["fixed-k"].peak("kinematic"))
+    study.figure(
+        "nafcah",
+        "Delay of the way there, 780 kbit/s: NAFCAH, guarded DPM, k = 4",
+        curves.over_time(seen, 8.0, "kinematic"),
+    )

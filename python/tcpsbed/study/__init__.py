@@ -1,0 +1,1 @@
+"""Blinded comparisons with people at the browser console (docs/study.md)."""

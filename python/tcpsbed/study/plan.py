@@ -1,0 +1,107 @@
+"""The file of a study: what is compared, on which scenario, and what subjects are told.
+
+```toml
+scenario = "../scenarios/console-network.toml"   # relative to this file
+duration = "30 s"                                # of each presentation
+training = "60 s"                                # on the reference; "0 s": none
+pairs = true                                     # the reference before each condition
+seed = 1                                         # of the orders
+instructions = "Push against the wall."
+[reference]
+set = ['links.l1.loss=0']                        # overrides, as --set has them
+[conditions.udp]
+set = []
+[conditions.tcp]
+set = ['channels.all.transport="tcp"']
+```
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, PrivateAttr, StrictBool, StrictInt, ValidationError
+
+from tcpsbed import config
+from tcpsbed.config.explain import explain
+from tcpsbed.config.model.table import Name, Table
+from tcpsbed.config.origin import Origin
+from tcpsbed.config.units import Duration, PositiveDuration
+from tcpsbed.errors import ConfigError
+
+
+class Condition(Table):
+    """What differs from the scenario."""
+
+    sets: list[str] = Field([], alias="set")
+    """A list of overrides such as 'links.l1.delay="20 ms"'."""
+
+
+class Study(Table):
+    """A study, as read from its file."""
+
+    name: Name = "study"
+    """What its results are called; absent: the name of the file."""
+    scenario: str
+    """A scenario file, relative to this one."""
+    duration_ns: PositiveDuration = Field(30_000_000_000, alias="duration")
+    """How long each presentation lasts."""
+    training_ns: Duration = Field(60_000_000_000, alias="training")
+    """How long a subject practises on the reference first; "0 s": not at all."""
+    pairs: StrictBool = True
+    """Whether the reference is shown before each condition, and not in the training alone."""
+    seed: Annotated[StrictInt, Field(ge=0, lt=2**63)] = 1
+    """Seed of the orders."""
+    instructions: str = ""
+    """What subjects are told to do."""
+    reference: Condition = Condition()
+    """What subjects compare with."""
+    conditions: Annotated[dict[Name, Condition], Field(min_length=2, max_length=20)]
+    """At least two conditions by name, which subjects never see."""
+    _origin: Origin = PrivateAttr(default_factory=Origin)
+
+    @property
+    def file(self) -> Path:
+        """The file of the scenario."""
+        return self._origin.folder / self.scenario
+
+    @property
+    def fingerprint(self) -> str:
+        """What two files have in common whose ratings may stand in one table: all that subjects rate."""
+        compared = self.model_dump(exclude={"name", "instructions"})
+        return hashlib.sha256(json.dumps(compared, sort_keys=True).encode()).hexdigest()
+
+    def overrides(self, condition: str | None, length_ns: int) -> list[str]:
+        """The overrides of the scenario for a presentation; `None` is the reference."""
+        chosen = self.reference if condition is None else self.conditions[condition]
+        return [*chosen.sets, f'duration="{length_ns} ns"']
+
+
+def load(path: Path) -> Study:
+    """Reads a study and the scenario of each of its conditions.
+
+    Raises
+    ------
+    ConfigError
+        If anything in them is not as it should be, before a subject is there.
+    """
+    origin = config.tables(path)
+    try:
+        study = Study.model_validate({"name": path.stem} | origin.document)
+    except ValidationError as error:
+        raise explain(error, origin) from None
+    study._origin = origin
+    if not study.file.is_file():
+        raise origin.error(
+            ("scenario",), f'found "{study.scenario}"', f"a scenario file, looked for at {study.file}"
+        )
+    for name in (None, *study.conditions):
+        try:
+            config.check(config.load(study.file, study.overrides(name, study.duration_ns)))
+        except ConfigError as error:
+            key = "reference" if name is None else f"conditions.{name}"
+            raise ConfigError(f"{key}: {error}", file=path) from None
+    return study

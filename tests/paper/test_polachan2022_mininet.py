@@ -1,0 +1,41 @@
+"""Polachan 2022 in Mininet, by the short sweeps of `tcpsbed reproduce`: what holds on any machine that has it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tcpsbed.reproduce.polachan2022 import CAPTURES, PINGS, SUTURING
+from tcpsbed.reproduce.study import Row, Study
+from tcpsbed.reproduce.works import find
+from tcpsbed.worlds import registry
+
+
+@pytest.fixture(scope="module")
+def rows() -> dict[str, Row]:
+    """The rows by key."""
+    if not (SUTURING.exists() and CAPTURES.exists() and PINGS.exists()):
+        pytest.skip("needs recordings (set TCPSBED_DATA)")
+    return {row.key: row for row in find("polachan2022-mininet").reproduce(None, full=False).rows}
+
+
+# [PROTOCOLS 6.1] [PROTOCOLS 6.4] [PROTOCOLS 6.5]
+@pytest.mark.needs("root", "tun", "mininet")
+@pytest.mark.slow
+def test_queues_and_known_delays_come_out_in_mininet(rows: dict[str, Row]) -> None:
+    """Medians and orderings only: maxima and tenths of a millisecond are this machine's."""
+    ours = {key: row.ours or 0.0 for key, row in rows.items()}
+    assert {round(ours[f"table2-15-{kbps}"]) for kbps in (0, 750)} == {15}
+    assert ours["table1-10-1x-mean"] > 10 * ours["table1-100-1x-mean"]
+    assert rows["figure20-deep"].within and rows["figure20-kept"].within
+    assert abs(ours["figure12-median"]) < 10
+
+
+def test_without_mininet_every_row_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry.named("mininet").hosting, "missing", classmethod(lambda cls: "Mininet"))
+    study = Study("polachan2022-mininet", None, world="mininet")
+    from tcpsbed.reproduce import polachan2022_mininet
+
+    polachan2022_mininet.reproduce(study)
+    assert {row.key for row in study.rows} == set(study.expected)
+    assert {row.verdict for row in study.rows} == {"not reproducible"}
+    assert all("needs Mininet" in row.reason for row in study.rows)

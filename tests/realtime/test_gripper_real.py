@@ -1,0 +1,40 @@
+"""Figure 15 of Polachan 2022 on the machine's clock: a gripper over a last mile that loses half, with ss-ei at 1 kHz."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from real_run import settled
+
+import tcpsbed
+from tcpsbed.reproduce import polachan2022_edge as edge
+
+pytestmark = pytest.mark.realtime
+SCENARIO = Path(__file__).parents[2] / "scenarios" / "polachan-gripper-hold.toml"
+SECONDS = 21
+INTERVAL_MS, SHARE = 3.0, 11 / 12
+"""Share of the intervals that are so near to 100 ms, without lateness: the difference of two geometric delays."""
+
+
+def toggled(folder: Path) -> edge.Toggles:
+    run = tcpsbed.run(SCENARIO, world="real", out=folder / "out", set=[f'duration="{SECONDS} s"'])
+    return edge.toggles(run)
+
+
+def judge(held: edge.Toggles) -> None:
+    """[PROTOCOLS 6.3] [Polachan 2022] No toggle is lost; copies come with 2^-n; the rhythm is kept but for lateness."""
+    assert held.lost == 0, held.lost
+    n = len(held.came)
+    for copy in range(1, 4):
+        share = 2.0**-copy
+        off = abs(float((held.came == copy).mean()) - share)
+        assert off <= 4 * np.sqrt(share * (1 - share) / n), (copy, off)
+    within = float((held.off_ms <= INTERVAL_MS + np.percentile(held.late_ms, 90)).mean())
+    assert within >= SHARE - 3 * np.sqrt(SHARE * (1 - SHARE) / n), within
+
+
+def test_a_hold_before_a_lossy_last_mile_restores_the_rhythm(tmp_path: Path) -> None:
+    held = settled(tmp_path, toggled, judge)
+    assert len(held.given_ms) >= 10 * (SECONDS - 2)

@@ -1,0 +1,109 @@
+"""Studies in real time: scripts rate what they measure over the real WebSocket, and people do in a browser."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("websockets", reason="needs the package websockets")
+pytest.importorskip("simplejpeg", reason="needs the package simplejpeg")
+
+BROWSER = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+ARTEFACTS = Path(os.environ.get("TCPSBED_ARTEFACTS", "target/artefacts"))
+"""Where screenshots are kept."""
+STUDY = """
+scenario = "{scenario}"
+duration = "1.5 s"
+training = "1.5 s"
+pairs = {pairs}
+instructions = "Push against the wall."
+[reference]
+set = ['links.way.rate="100 Mbit/s"', 'links.way.delay="0.1 ms"']
+[conditions.quick]
+set = ['links.way.rate="100 Mbit/s"', 'links.way.delay="0.2 ms"']
+[conditions.slow]
+set = ['links.way.rate="100 Mbit/s"', 'links.way.delay="150 ms"']
+"""
+"""A delay that no grade can miss, beside hardly any."""
+
+
+def started(folder: Path, scenarios: Path, *more: str, pairs: str = "false") -> subprocess.Popen[str]:
+    """The command, in a folder of its own."""
+    (folder / "delays.toml").write_text(
+        STUDY.format(scenario=scenarios / "console-network.toml", pairs=pairs)
+    )
+    command = [sys.executable, "-m", "tcpsbed", "study", "delays.toml", *more]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def rows_of(folder: Path) -> list[dict[str, str]]:
+    """The ratings as a table."""
+    with (folder / "ratings.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.slow
+def test_the_grades_of_a_script_follow_the_delay_that_it_measures(tmp_path, scenarios):
+    process = started(tmp_path, scenarios, "--scripted", "1")
+    told, errors = process.communicate(timeout=200)
+    assert process.returncode == 0, errors
+    assert "The subjects were scripts" in told and "transparency" in told
+    rows = {row["condition"]: row for row in rows_of(tmp_path / "studies" / "delays-scripted")}
+    assert float(rows["slow"]["video_delay_ms"]) > 140 > 100 > float(rows["quick"]["video_delay_ms"])
+    assert rows["slow"]["overall"] == "1" and int(rows["quick"]["overall"]) >= 3
+    assert "slow" not in errors and "quick" not in errors, "the terminal tells numbers"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="needs chromium")
+def test_a_person_at_the_browser_goes_through_a_study(tmp_path, scenarios):
+    api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+    process = started(tmp_path, scenarios)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    found = re.match(r"study: subject 1: (http://127\.0\.0\.1:\d+/\?token=\S+)", line)
+    assert found, line + process.communicate()[1]
+    seen: list[str] = []
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1000, "height": 800})
+        page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: seen.append(str(frame))))
+        page.goto(found[1])
+        page.get_by_role("heading", name="Practice").wait_for(timeout=30_000)
+        page.get_by_role("button", name="Begin").click()
+        for number in (1, 2):
+            present(page, number)
+        page.get_by_role("heading", name="Thank you").wait_for(timeout=30_000)
+        browser.close()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    rows = rows_of(tmp_path / "studies" / "delays")
+    assert [(row["position"], row["transparency"], row["smoothness"], row["overall"]) for row in rows] == [
+        ("1", "4", "3", "2"),
+        ("2", "4", "3", "2"),
+    ]
+    assert not any(name in "".join(seen) for name in ("slow", "quick")), "the browser is told no condition"
+
+
+def present(page: Any, number: int) -> None:
+    """Goes through a presentation and its questions."""
+    page.get_by_role("heading", name=f"Presentation {number} of 2").wait_for(timeout=60_000)
+    page.get_by_role("button", name="Begin").click()
+    page.get_by_role("heading", name="How was it?").wait_for(timeout=60_000)
+    assert not page.locator("#glass").is_visible(), "the latencies would tell"
+    for field, grade in enumerate((4, 3, 2)):
+        page.locator("fieldset").nth(field).get_by_role("radio").nth(5 - grade).check()
+    if number == 1:
+        ARTEFACTS.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=str(ARTEFACTS / "study.png"))
+    page.get_by_role("button", name="Save").click()

@@ -1,0 +1,253 @@
+"""Studies: balanced orders, ratings that are never lost, tests as scipy has them, and a page that is told no condition."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.study import plan, results, statistics
+from tcpsbed.study.conductor import Conductor, Measured
+from tcpsbed.study.order import order, square
+from tcpsbed.study.ratings import SCALES, Rating, Store, grades_of
+
+NAMES = ["udp", "tcp", "parity"]
+GOOD = dict.fromkeys(SCALES, 4)
+SCENARIO = """
+[components]
+tactile-operator = "desk"
+tactile-teleoperator = "field"
+[flows.kinematic]
+"""
+
+
+@given(st.integers(2, 12))
+def test_a_square_has_each_condition_once_in_each_place_and_behind_each_other(size):
+    # [Williams 1949]
+    rows = square(size)
+    assert len(rows) == (2 * size if size % 2 else size)
+    for place in range(size):
+        assert set(Counter(row[place] for row in rows).values()) == {len(rows) // size}
+    behind = Counter(pair for row in rows for pair in pairwise(row))
+    assert len(behind) == size * (size - 1) and set(behind.values()) == {len(rows) // size}
+
+
+def test_orders_are_drawn_by_the_seed_and_balanced_over_subjects():
+    orders = [order(NAMES, subject, 7) for subject in range(1, 13)]
+    assert orders == [order(NAMES[::-1], subject, 7) for subject in range(1, 13)]
+    assert orders != [order(NAMES, subject, 8) for subject in range(1, 13)]
+    for place in range(3):
+        assert set(Counter(names[place] for names in orders).values()) == {4}
+
+
+def rated(subject: int, condition: str, *grades: int) -> Rating:
+    return Rating(
+        subject, 1, condition, dict(zip(SCALES, grades, strict=True)), "2026-01-01", "x", {"haptic": 1.5}
+    )
+
+
+def test_a_rating_is_on_the_disk_when_save_returns_and_half_a_line_costs_no_other(tmp_path):
+    store = Store(tmp_path, "a")
+    store.save(rated(1, "udp", 5, 4, 3))
+    with (tmp_path / "ratings.jsonl").open("a") as file:
+        file.write('{"subject": 1, "posi')  # the power went
+    again = Store(tmp_path, "a")
+    assert again.ratings == store.ratings
+    again.save(rated(1, "tcp", 1, 1, 1))
+    assert [r.condition for r in Store(tmp_path, "a").ratings] == ["udp", "tcp"]
+    assert again.next_subject(2) == 2 and again.next_subject(3) == 1
+
+
+def test_ratings_of_another_study_or_of_scripts_are_not_mixed(tmp_path):
+    Store(tmp_path, "a").save(rated(1, "udp", 5, 4, 3))
+    with pytest.raises(DataError, match="another study"):
+        Store(tmp_path, "b")
+    with pytest.raises(DataError, match="scripts"):
+        Store(tmp_path, "a", scripted=True)
+    (tmp_path / "ratings.jsonl").write_text('{"subject": 1}\n')
+    with pytest.raises(DataError, match=r"ratings\.jsonl:1: found no rating"):
+        Store(tmp_path, "a")
+
+
+@given(
+    st.one_of(
+        st.none(),
+        st.dictionaries(st.sampled_from([*SCALES, "x"]), st.one_of(st.integers(), st.booleans(), st.text())),
+    )
+)
+def test_an_answer_is_one_grade_for_each_scale_or_refused(said):
+    try:
+        given_grades = grades_of(said)
+    except ValueError:
+        return
+    assert set(given_grades) == set(SCALES) and all(1 <= grade <= 5 for grade in given_grades.values())
+
+
+def test_the_published_form_of_the_test_is_that_of_scipy():
+    # [Gokhale 2017] paired t-test, two-sided
+    stats = pytest.importorskip("scipy.stats")
+    drawn = np.random.default_rng(3)
+    grades = drawn.integers(1, 6, (20, 2))
+    ratings = [
+        rated(s + 1, c, *[int(g)] * 3) for s in range(20) for c, g in zip("ab", grades[s], strict=True)
+    ]
+    (pair, *_) = statistics.comparisons(ratings, ["a", "b"])
+    theirs = stats.ttest_rel(grades[:, 0], grades[:, 1])
+    difference = (grades[:, 0] - grades[:, 1]).astype(float)
+    assert (pair.t, pair.p) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-10)
+    assert pair.effect == pytest.approx(difference.mean() / difference.std(ddof=1))
+    low, high = theirs.confidence_interval()
+    assert (pair.difference - pair.half, pair.difference + pair.half) == pytest.approx((low, high), rel=1e-5)
+
+
+@given(st.floats(-60, 60), st.integers(1, 400))
+def test_the_tail_of_t_is_that_of_scipy(t, freedom):
+    stats = pytest.importorskip("scipy.stats")
+    assert statistics.two_sided(t, freedom) == pytest.approx(
+        2 * stats.t.sf(abs(t), freedom), rel=1e-8, abs=1e-300
+    )
+
+
+def test_holm_by_hand():
+    # [Holm 1979] 0.01 x 4, 0.02 x 3, then never below what came before
+    assert statistics.holm([0.04, 0.01, 0.02, 0.03]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert statistics.holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+def test_who_all_differ_by_the_same_has_no_t():
+    ratings = [rated(s, c, *[g] * 3) for s in (1, 2, 3) for c, g in (("a", 5), ("b", 3))]
+    pair = statistics.comparisons(ratings, ["a", "b"])[0]
+    assert (pair.difference, pair.t, pair.p_holm) == (2.0, None, None)
+    told = results.table(ratings, ["a", "b"], scripted=True)
+    assert "5.00 ± 0.00 (3)" in told and results.SCRIPTED in told
+
+
+def test_csv_json_and_figure(tmp_path):
+    ratings = [rated(s, c, s, 5, g) for s in (1, 2, 3) for c, g in (("a", s), ("b", 4))]
+    results.write(tmp_path, ratings, ["a", "b"], scripted=False)
+    lines = (tmp_path / "ratings.csv").read_text().splitlines()
+    assert lines[0].startswith(
+        "subject,position,condition,transparency,smoothness,overall,at,haptic_delay_ms"
+    )
+    assert len(lines) == 7 and ",1.5," in lines[1]
+    document = json.loads((tmp_path / "results.json").read_text())
+    assert document["subjects"] == 3 and len(document["tests"]) == 3 and "Holm" in document["correction"]
+    pytest.importorskip("matplotlib")
+    assert results.figure(ratings, ["a", "b"], "x", tmp_path / "o.svg", scripted=False).stat().st_size > 1000
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> plan.Study:
+    return written(tmp_path)
+
+
+def written(folder: Path, more: str = "") -> plan.Study:
+    """A study of three conditions."""
+    file = folder / "study.toml"
+    conditions = "".join(f"[conditions.{name}]\nset = ['seed={n}']\n" for n, name in enumerate(NAMES))
+    (folder / "scenario.toml").write_text(SCENARIO)
+    file.write_text(f'scenario = "scenario.toml"\n{more}{conditions}')
+    return plan.load(file)
+
+
+class Subject:
+    """Answers all questions at once, until it has had enough."""
+
+    def __init__(self, rates: int = 100) -> None:
+        self.shown: list[dict] = []
+        self.ran: list[tuple[str | None, Path]] = []
+        self.rates = rates
+        self.conductor: Conductor | None = None
+
+    def present(self, name, length_ns, folder):
+        self.ran.append((name, folder))
+        return Measured({"haptic": 2.0}, 30.0)
+
+    def notify(self, told):
+        self.shown.append(json.loads(json.dumps(told)))
+        assert self.conductor is not None
+        if told["phase"] == "rate":
+            self.rates -= 1
+            if self.rates < 0:
+                raise KeyboardInterrupt
+        if told["phase"] in ("go", "rate", "done"):
+            answer = {"k": "study", "n": told["n"], "do": told["phase"], "grades": GOOD}
+            for wrong in (
+                {"n": told["n"] - 1},
+                {"do": "wait"},
+                *([{"grades": {"overall": 9}}] * (told["phase"] == "rate")),
+            ):
+                with pytest.raises(ValueError):
+                    self.conductor.hear(answer | wrong)
+            self.conductor.hear(answer)
+            with pytest.raises(ValueError):
+                self.conductor.hear(answer)  # a second click
+
+    def lead(self, study, store, number=1):
+        self.conductor = Conductor(study, store, number, self.present, self.notify)
+        return self.conductor.lead()
+
+
+def test_a_subject_meets_training_pairs_and_questions_and_never_a_condition(tmp_path, study):
+    store, subject = Store(tmp_path / "out", study.fingerprint), Subject()
+    assert subject.lead(study, store) == 3
+    names = order(NAMES, 1, study.seed)
+    assert [name for name, _ in subject.ran] == [None, *[x for name in names for x in (None, name)]]
+    assert [told["what"] for told in subject.shown if told["phase"] == "run"][:3] == [
+        "training",
+        "reference",
+        "condition",
+    ]
+    assert subject.shown[-1]["phase"] == "done"
+    everything = json.dumps(subject.shown) + "".join(str(folder) for _, folder in subject.ran)
+    assert not any(name in everything for name in NAMES)
+    assert [(r.condition, r.position, r.delay_ms) for r in store.ratings] == [
+        (name, place, {"haptic": 2.0}) for place, name in enumerate(names, 1)
+    ]
+
+
+def test_after_a_break_it_goes_on_where_it_was(tmp_path, study):
+    store = Store(tmp_path / "out", study.fingerprint)
+    with pytest.raises(KeyboardInterrupt):
+        Subject(rates=1).lead(study, store)
+    again, later = Store(tmp_path / "out", study.fingerprint), Subject()
+    assert again.next_subject(3) == 1
+    assert later.lead(study, again) == 2
+    assert [r.condition for r in again.ratings] == order(NAMES, 1, study.seed)
+    assert Subject().lead(study, again) == 0, "nothing is left"
+
+
+def test_what_stops_a_script_stops_the_study(tmp_path, study):
+    asked: queue.Queue[dict] = queue.Queue()
+    conductor = Conductor(study, Store(tmp_path / "out", "x"), 1, Subject().present, asked.put)
+    threading.Thread(target=lambda: (asked.get(), conductor.fail(DataError("no pictures")))).start()
+    with pytest.raises(DataError, match="no pictures"):
+        conductor.lead()
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ('duration = "3"\n', "duration: found"),
+        ('durations = "3 s"\n', "did you mean duration"),
+        ("[reference]\nset = ['links.none.loss=0']\n", "reference: "),
+        ("[reference]\nset = ['flows.nix.rate=\"1 Hz\"']\n", "nix"),
+    ],
+)
+def test_a_study_that_makes_no_sense_is_told_before_anybody_sits_down(tmp_path, more, told):
+    with pytest.raises(ConfigError, match=told):
+        written(tmp_path, more)
+
+
+def test_the_shipped_study_is_right(root):
+    study = plan.load(root / "examples" / "study.toml")
+    assert list(study.conditions) == NAMES

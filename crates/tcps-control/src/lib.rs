@@ -16,6 +16,7 @@ pub mod bilateral;
 mod chain;
 pub mod environment;
 pub mod hooks;
+mod later;
 mod orientation;
 mod params;
 pub mod predictors;

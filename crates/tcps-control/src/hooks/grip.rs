@@ -19,8 +19,9 @@ use tcps_core::{
     time::Time,
 };
 
-use super::{emit, later::Later, too_few};
+use super::{emit, too_few};
 use crate::{
+    later::Later,
     params::{not_negative, parse, positive},
     vector::{add, dot, norm, scale, shorten, sub, three, V3},
 };

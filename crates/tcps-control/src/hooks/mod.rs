@@ -11,7 +11,6 @@ pub mod glove;
 pub mod grip;
 pub mod hand;
 pub mod imu_wrist;
-mod later;
 pub mod leader;
 pub mod limit;
 pub mod loudness;

@@ -10,7 +10,7 @@ const WAITING: usize = 16_001;
 
 /// Values by the moment from which they count.
 #[derive(Debug)]
-pub(super) struct Later<T> {
+pub(crate) struct Later<T> {
     latency_ns: Time,
     waiting: VecDeque<(Time, T)>,
 }

@@ -164,7 +164,8 @@ def test_gstreamer_receives_ours_without_loss_and_we_understand_its_reports(
     received = [s for s in theirs(gst) if not s["internal"]]
     assert len(received) == 1 and received[0]["packets-lost"] <= 0, received
     assert received[0]["packets-received"] >= counted["sent"] > 20
-    assert counted["blocks"] >= 1 and counted["lost_at_peer"] == 0 and counted["reports"] >= 1, counted
+    # Cumulative loss is what was expected less what came: below 0 where a packet came before it was expected.
+    assert counted["blocks"] >= 1 and counted["lost_at_peer"] <= 0 and counted["reports"] >= 1, counted
     assert counted["rtt_ns"] is not None and counted["rtt_ns"] < 50e6
 
 

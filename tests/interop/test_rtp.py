@@ -164,7 +164,7 @@ def test_gstreamer_receives_ours_without_loss_and_we_understand_its_reports(
     received = [s for s in theirs(gst) if not s["internal"]]
     assert len(received) == 1 and received[0]["packets-lost"] <= 0, received
     assert received[0]["packets-received"] >= counted["sent"] > 20
-    # Cumulative loss is what was expected less what came: below 0 where a packet came before it was expected.
+    # [RFC 3550 §6.4.1] Expected less received: below 0 where more came than the peer expected, which is no loss.
     assert counted["blocks"] >= 1 and counted["lost_at_peer"] <= 0 and counted["reports"] >= 1, counted
     assert counted["rtt_ns"] is not None and counted["rtt_ns"] < 50e6
 

@@ -37,17 +37,7 @@ impl Line {
         let limit = monotonic_ns() + READY_NS;
         let mut answered = 0;
         while answered < GREETINGS {
-            let ready = self.ask(&hello, AGAIN_NS, |        let mut counts = None;
-        for _ in 0..COUNTS_TRIES {
-            let told = self.ask(&Repr::Query, COUNTS_NS, |told| match told {
-                Told::Counts(c) => counts.replace(*c).is_none(),
-                _ => false,
-            })?;
-            if told {
-                break;
-            }
-        }
-        Ok(counts)| matches!(told, Told::Ready))?;
+            let ready = self.ask(&hello, AGAIN_NS, |told| matches!(told, Told::Ready))?;
             answered += usize::from(ready);
             if !ready && monotonic_ns() > limit {
                 return Err(RunError::new(format!("it has not answered for {} s", READY_NS / SECOND)));
@@ -93,10 +83,15 @@ impl Line {
     /// What the board has counted since power-on; `None` if it does not tell.
     pub(super) fn count(&mut self) -> Result<Option<Counts>, RunError> {
         let mut counts = None;
-        self.ask(&Repr::Query, COUNTS_NS, |told| match told {
-            Told::Counts(c) => counts.replace(*c).is_none(),
-            _ => false,
-        })?;
+        for _ in 0..COUNTS_TRIES {
+            let told = self.ask(&Repr::Query, COUNTS_NS, |told| match told {
+                Told::Counts(c) => counts.replace(*c).is_none(),
+                _ => false,
+            })?;
+            if told {
+                break;
+            }
+        }
         Ok(counts)
     }
 }

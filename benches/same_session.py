@@ -31,10 +31,13 @@ def measure(quick: bool) -> Result:
     slack_s, merging_s, draws = (4, 18, 4) if quick else (10, 18, 16)
     with tempfile.TemporaryDirectory() as place:
         here = Path(place)
-        slack = {world: run("slack", world, here / f"slack-{world}", slack_s) for world in ("virtual", "real")}
+        slack = {
+            world: run("slack", world, here / f"slack-{world}", slack_s) for world in ("virtual", "real")
+        }
         clock = run("merging", "real", here / "merging-real", merging_s)
         drawn = [
-            run("merging", "virtual", here / f"draw{i}", merging_s, phases(i) if i else {}) for i in range(draws)
+            run("merging", "virtual", here / f"draw{i}", merging_s, phases(i) if i else {})
+            for i in range(draws)
         ]
     rows = [*medians(slack["virtual"], slack["real"]), *merged(clock, drawn)]
     return Result("same_session", TITLE, rows, {"slack": slack, "real": clock, "draws": drawn})
@@ -89,7 +92,9 @@ def medians(virtual: dict[str, Any], clock: dict[str, Any]) -> list[Row]:
         apart = abs(measured - simulated)
         against, bar = f"virtual: {simulated:.3f} ms", f"{MEDIAN_MS} ms"
         text = f"{apart:.3f} ms apart"
-        rows.append(Row(f"slack, {name}: median", f"{measured:.3f} ms", against, text, bar, apart <= MEDIAN_MS))
+        rows.append(
+            Row(f"slack, {name}: median", f"{measured:.3f} ms", against, text, bar, apart <= MEDIAN_MS)
+        )
     lost = clock["lost"] + virtual["lost"]
     rows.append(Row("slack: samples lost", str(lost), "", "", "0", lost == 0))
     return rows

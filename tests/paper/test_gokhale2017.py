@@ -62,7 +62,9 @@ def test_the_acceptance_list_holds(rows: dict[str, Row]) -> None:
 # [PROTOCOLS 2.11] [PROTOCOLS 13.3]
 def test_in_a_fluid_the_corrected_bound_holds_everywhere(rows: dict[str, Row]) -> None:
     assert [total for total in TOTALS if not rows[f"bound-fluid-{total}"].within] == []
-    assert (rows["bound-700"].ours or 0.0) > (rows["bound-fluid-700"].ours or 99.0) + 5.0, "beside packets of 50 B it does not"
+    assert (rows["bound-700"].ours or 0.0) > (rows["bound-fluid-700"].ours or 99.0) + 5.0, (
+        "beside packets of 50 B it does not"
+    )
 
 
 # [PROTOCOLS 3.2]

@@ -196,7 +196,9 @@ def steady(study: Study) -> None:
         axes.plot(fine, [bounds.printed_ms(float(t)) for t in fine], label="equation 7 as printed")
         axes.plot(fine, [bounds.corrected_ms(float(t)) for t in fine], label="corrected")
         for packet, mark in (("50 B", "ko"), (FLUID, "k+")):
-            axes.plot(totals, [peak[packet, t] for t in totals], mark, label=f"ours, cross packets of {packet}")
+            axes.plot(
+                totals, [peak[packet, t] for t in totals], mark, label=f"ours, cross packets of {packet}"
+            )
         axes.set(xlabel="cross traffic (kbit/s)", ylabel="largest haptic delay in steady state (ms)")
         axes.legend()
 

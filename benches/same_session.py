@@ -1,9 +1,9 @@
-"""The same session in virtual time and on the machine's clock, through the emulator: medians of delays, and how long k was what.
+"""The same session in virtual time and through the emulator: medians of delays, and how long k was what.
 
-Where there is slack, delays are those of the links, and each flow's median, from end to end and at every place on its way, must
-be within 0.2 ms. Where a bottleneck makes `dpm-g` merge, sources on real clocks drift against each other, in virtual time they
-keep the phases that the scenario says: so virtual time runs with several draws of these phases. The shares of time that k had
-each value, of both ways together, must be within 0.1 of the mean of the draws (largest difference of the cumulative shares).
+Where there is slack, delays are those of the links, and each flow's median, from end to end and at every place on its way,
+must be within 0.2 ms. Where a bottleneck makes `dpm-g` merge, sources on real clocks drift against each other, in virtual
+time they keep the phases that the scenario says: so virtual time runs with several draws of these phases. The shares of
+time that k had each value must be within 0.1 of the mean of the draws (largest difference of the cumulative shares).
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ round() {
     log="corpus.local/$1.log"
     came=nothing
     times >"$log.before"
-    "$programs/$1" -max_total_time="$3" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
+    "$programs/$1" -max_total_time="$3" -max_len=4096 -timeout=60 -rss_limit_mb=1024 -print_final_stats=1 \
         -artifact_prefix="corpus.local/crashes-$1/" "corpus.local/$1" "corpus/$1" >"$log" 2>&1 || [ $? = 72 ] || came=found # 72: it was interrupted
     times >"$log.after"
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

@@ -6,7 +6,7 @@ use crate::{
 };
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
-use tcps_core::{record::DropReason, robot::Pace, time::Time};
+use tcps_core::{endpoint::Told, record::DropReason, robot::Pace, time::Time};
 use tcps_net::{LinkStats, Network, TrafficStats};
 
 /// The result of a run.
@@ -89,7 +89,25 @@ pub struct Endpoint {
     retransmits: u64,
     unanswered: u64,
     #[serde(flatten)]
+    told: Option<PacketsTold>,
+    #[serde(flatten)]
     connections: Option<Connections>,
+}
+
+/// What a peer has told of single packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+struct PacketsTold {
+    told: u64,
+    told_lost: u64,
+    told_queue_ns: Option<Time>,
+    allowed_bps: Option<u64>,
+}
+
+impl From<Told> for PacketsTold {
+    fn from(told: Told) -> Self {
+        let Told { packets, lost, queue_ns, allowed_bps } = told;
+        Self { told: packets, told_lost: lost, told_queue_ns: queue_ns, allowed_bps }
+    }
 }
 
 /// What became of the connections of an endpoint over the kernel's TCP.
@@ -457,6 +475,7 @@ impl Report {
                 refused: s.refused,
                 retransmits: s.retransmits,
                 unanswered: s.unanswered,
+                told: s.told.map(PacketsTold::from),
                 connections: None,
             });
         }

@@ -252,7 +252,10 @@ class Console:
         try:
             said = json.loads(message)
             if said["k"] == "ping":
-                return {"k": "pong", "t": float(said["t"]), "s": now_ns / 1e6, "took": self._took()}
+                asked_ms = float(said["t"])
+                if not math.isfinite(asked_ms):
+                    raise ValueError("t")
+                return {"k": "pong", "t": asked_ms, "s": now_ns / 1e6, "took": self._took()}
             if said["k"] == "hand":
                 self._move(said["p"], _sent_ns(said, now_ns))
                 return None

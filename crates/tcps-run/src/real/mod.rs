@@ -12,7 +12,7 @@ pub mod clock;
 pub mod control;
 pub mod emulator;
 mod handover;
-mod line;
+pub mod line;
 pub mod merge;
 pub(crate) mod namespace;
 pub mod quality;

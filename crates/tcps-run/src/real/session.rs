@@ -126,7 +126,7 @@ impl SessionLoop {
         let mut node = Node::new(plan, id, Some(sessions), python)?;
         let crew = Crew::new(node.take_workers())?;
         let name = |component: u16| plan.components[usize::from(component)].name.clone();
-        let lines = Lines::open(node.boards(), name, &files.ring)?;
+        let lines = Lines::open(node.boards(), name)?;
         let ip = namespace::address(&plan.real, id);
         let mut sockets = Sockets { all: Vec::new(), channels: Vec::new(), streams: Vec::new() };
         for (c, channel) in plan.channels.iter().enumerate() {

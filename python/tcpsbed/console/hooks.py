@@ -46,8 +46,10 @@ class Hand:
         self.seen_ns, self.when_s = 0, 0.0
 
     def __call__(self, t_ns: int, index: int, x: Floats | None, other: Floats, y: Floats) -> int:
-        """The newest state of the hand."""
+        """The newest state of the hand; nothing while the operator is away, so that the far side sees commands stop."""
         state = self.console.newest()
+        if self.console.away:
+            return 0
         right, up, further = state[:3]
         for i, moved in enumerate((further, -right, up)):
             y[i] = self.rest[i] + self.reach * moved
@@ -62,7 +64,7 @@ class Hand:
 
 
 class Head:
-    """The head in a headset; nothing before the first pose, so that nobody follows a head that is not there."""
+    """The head in a headset; nothing before the first pose and while it is away: nobody follows a head that is not there."""
 
     def __init__(self) -> None:
         self.console = FromConsole("head", POSE)
@@ -71,7 +73,7 @@ class Head:
     def __call__(self, t_ns: int, index: int, x: Floats | None, other: Floats, y: Floats) -> int:
         """The newest pose."""
         pose = self.console.newest()
-        if self.console.at_ns == 0:
+        if self.console.at_ns == 0 or self.console.away:
             return 0
         if self.console.at_ns != self.seen_ns:
             self.seen_ns = self.console.at_ns

@@ -40,6 +40,7 @@ BENCHES = [
     "robot_host",
     "board",
     "telerobot",
+    "console",
 ]
 
 

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("websockets", reason="needs the extra console")
 
 from tcpsbed.console import presence
-from tcpsbed.console.hooks import Hand, Head
+from tcpsbed.console.hooks import Hand, Head, Mark
 from tcpsbed.console.server import Console
 from tcpsbed.media.line import VARIABLE
 
@@ -30,7 +30,7 @@ def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Console
     made._close()
 
 
-def called(hook: Hand | Head) -> list[float]:
+def called(hook: Hand | Head | Mark) -> list[float]:
     """What a hook gives out."""
     y = np.zeros(16)
     return y[: hook(10_000_000_000, 0, None, np.zeros(0), y)].tolist()
@@ -54,6 +54,17 @@ def test_a_hand_rests_before_the_first_browser_and_is_away_after_the_last(consol
     console.presence.came()
     assert called(hand)[:5] == [0.25, -0.5, -0.5, 0, 3], "where it was, its button up"
     assert called(head) == [], "until the headset says something"
+
+
+def test_a_mark_is_given_as_shares_of_the_picture(console: Console) -> None:
+    mark = Mark()
+    assert called(mark) == [], "nothing is marked"
+    console.presence.came()
+    console._hear('{"k": "mark", "p": [[0, 0.25, 0.5, 2.0, -1.0]]}')
+    assert called(mark)[:4] == [0.25, 0.5, 1.0, 0.0]
+    before = console.refused
+    console._hear('{"k": "mark", "p": [[0, 0.25, 0.5]]}')
+    assert console.refused == before + 1 and called(mark)[:2] == [0.25, 0.5]
 
 
 def test_a_browser_that_says_nothing_is_away_until_it_does(

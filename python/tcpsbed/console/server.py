@@ -5,6 +5,7 @@ browser ── GET /?token=… ──► page
         ── /ws?token=… ──►                           ◄── {"k": "force", "f": […]}          50 a second
            {"k": "hand", "s": ms, "p": [[ago, x, y, z, button, wheel], …]}   coalesced events, oldest first
            {"k": "head", "s": ms, "p": [[ago, x, y, z, qx, qy, qz, qw]]}     pose of a headset
+           {"k": "mark", "s": ms, "p": [[ago, x, y, width, height]]}     a region of the picture, in shares of it
            {"k": "ping", "t": …} ──► {"k": "pong", "t": …, "s": server's clock, ms, "took": [p50, p95]}
            {"k": "study", …} ──►                     ◄── {"k": "study", …}                 docs/study.md
         ── /pictures?token=… ──►                     ◄── 1 | number | offset | JPEG        the newest only
@@ -37,7 +38,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from tcpsbed.console.presence import Presence
 from tcpsbed.errors import WorldError
-from tcpsbed.media.line import AWAY, FORCE, HEAD, PICTURE, POSE, STATE, TOOK
+from tcpsbed.media.line import AWAY, FORCE, HEAD, MARK, PICTURE, POSE, STATE, TOOK
 from tcpsbed.media.packages import need
 
 HERE = Path(__file__).parent
@@ -50,8 +51,8 @@ FILES = {
 }
 NOTICE = 0
 """Kind of what a study shows, beside those that stages send."""
-POINT, HEAD_POINT = 6, 8
-"""Numbers of an event of the hand, and of a pose of the head; the first is when (ms before it was sent)."""
+POINT, HEAD_POINT, MARK_POINT = 6, 8, 5
+"""Numbers of an event of the hand, a pose of the head, a mark; the first is when (ms before it was sent)."""
 MOST_POINTS = 256
 """Most events in one message."""
 MOST_BYTES = 1 << 16
@@ -275,6 +276,9 @@ class Console:
             if said["k"] == "head":
                 self._turn(said["p"], _sent_ns(said, now_ns))
                 return None
+            if said["k"] == "mark":
+                self._mark(said["p"], _sent_ns(said, now_ns))
+                return None
             if said["k"] == "study" and self.answer is not None:
                 self.answer(said)
                 return None
@@ -299,6 +303,11 @@ class Console:
         """Hands poses of the head on."""
         for at_ns, pose in _read(points, HEAD_POINT, sent_ns):
             self._tell("head", POSE.pack(*(min(max(value, -100.0), 100.0) for value in pose), at_ns))
+
+    def _mark(self, points: Any, sent_ns: int) -> None:
+        """Hands marks of the picture on."""
+        for at_ns, mark in _read(points, MARK_POINT, sent_ns):
+            self._tell("mark", MARK.pack(*(min(max(value, 0.0), 1.0) for value in mark), at_ns))
 
     def _look(self) -> None:
         """Looks who is there."""

@@ -91,6 +91,12 @@ def _check_picture(book: Book, key: Key, picture: Picture) -> None:
             "found a region that leaves the picture",
             f"a part of {across} x {picture.height}",
         )
+    if across % region.shrink or picture.height % region.shrink:
+        raise book.scenario.error(
+            (*key, "region", "shrink"),
+            f"found {region.shrink}",
+            f"a number that divides {across} and {picture.height}",
+        )
 
 
 def steps(book: Book, way: Way, place: int) -> list[Step]:

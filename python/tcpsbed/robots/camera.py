@@ -53,7 +53,8 @@ class CameraSource:
     state
         The file that the running robot publishes its state in.
     look
-        The file that the hook `tcpsbed.robots.neck:Neck` publishes in, where a head steers the cameras.
+        The file that the hook `tcpsbed.robots.neck:Neck` publishes in, where a head steers the cameras; until it is there, they
+        are where the model has them.
     cameras
         One camera, or the two of a stereo pair: then pictures lie side by side, left first.
     width, height
@@ -221,10 +222,12 @@ def draw(robot: Any, cameras: list[str], width: int, height: int) -> Picture:
 def serve(robot: Any, asked: dict[str, Any], pictures: mmap.mmap, line: int) -> None:
     """Draws the newest state every period, or whenever a line asks for it, until standard input ends."""
     robot_state = Followed(asked["state"])
-    head = Followed(asked["look"]) if asked["look"] else None
+    head = None
     period_ns = round(1e9 / asked["rate_hz"]) if asked["rate_hz"] else None
     due, number, t_ns = time.monotonic_ns(), 0, 0
     while _go_on(period_ns):
+        if head is None and asked["look"] and Path(asked["look"]).exists():
+            head = Followed(asked["look"])
         newest, look = robot_state.read(), head.read() if head else None
         if newest is not None:
             _, t_ns, state = newest
@@ -243,10 +246,10 @@ def serve(robot: Any, asked: dict[str, Any], pictures: mmap.mmap, line: int) -> 
             time.sleep(max(due - now, 0) / 1e9)
 
 
-def _await(file: str, wait_s: float) -> None:
-    """Waits for the file of a robot or of its neck; whether it came is seen when it is opened."""
+def _await(state: str, wait_s: float) -> None:
+    """Waits for the file of a robot; whether it came is seen when it is opened."""
     limit = time.monotonic() + wait_s
-    while not Path(file).exists() and time.monotonic() < limit:
+    while not Path(state).exists() and time.monotonic() < limit:
         time.sleep(0.05)
 
 
@@ -286,9 +289,10 @@ def main() -> None:
                 allowed="no `look`, or a robot with look(cameras, look), as those in MuJoCo have",
             )
         draw(robot, asked["cameras"], asked["width"], asked["height"])
-        for file in filter(None, (asked["state"], asked["look"])):
-            _await(file, asked["wait_s"])
-            Cell.open(file)
+        if asked["look"] and not Path(asked["look"]).parent.is_dir():
+            raise HookError(f"{asked['look']} is in no folder", allowed="the file that a neck publishes in")
+        _await(asked["state"], asked["wait_s"])
+        Cell.open(asked["state"])
     except TcpsbedError as error:
         tell(line, error=str(error))
         return

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LOOK = 6
 """Values of a look: pan (to the left), tilt (up), roll (to the left), in rad; right, up, back, in m."""
+FARTHEST_M = 100.0
+"""A head is nowhere beyond."""
 LONGEST_S = 0.1
 """A longer time between two poses counts as this one: motors stand still while nothing comes."""
 
@@ -70,9 +72,9 @@ class Neck:
         self._cell = Cell.create(publish, LOOK)
 
     def __call__(self, t_ns: int, index: int, x: Values | None, other: Values, y: Values) -> int:
-        """Goes towards the newest pose; a pose that is no number, or no rotation, moves nothing."""
+        """Goes towards the newest pose; a pose that is no number, or whose quaternion is none, moves nothing."""
         if x is not None and len(x) >= 7 and bool(np.isfinite(x[:7]).all()):
-            self._aim(x[:3], x[3:7])
+            self._aim(np.clip(x[:3], -FARTHEST_M, FARTHEST_M), x[3:7])
         since_ns = 0 if self._last_ns is None else max(t_ns - self._last_ns, 0)
         self._last_ns = t_ns
         most = self._most * min(since_ns * 1e-9, LONGEST_S)
@@ -82,8 +84,8 @@ class Neck:
         return LOOK
 
     def _aim(self, place: Values, quaternion: Values) -> None:
-        norm = float(np.linalg.norm(quaternion))
-        if norm < 0.5:
+        norm = math.hypot(*quaternion)
+        if not 0.5 < norm < 2.0:
             return
         yaw, pitch, roll = angles(quaternion / norm)
         if self._yaw is None:

@@ -1,8 +1,5 @@
-"""The follower's supervisor in whole runs in virtual time, in random schedules of failure: 12, or 1000 with FULL=1.
-
-The schedules of clock steps are those of the hook alone (crates/tcps-control/tests/supervisor.rs) and of the machine's clock
-(tests/realtime/test_supervisor_real.py).
-"""
+"""The follower's supervisor in whole runs in virtual time, in random schedules of failure, clock steps of both nodes among
+them: 12, or 1000 with FULL=1."""
 
 from __future__ import annotations
 

@@ -184,9 +184,11 @@ impl Node {
             _ => decoded(codec, job),
         }
         let latest = self.latest[visit.component as usize].as_ref();
+        let s = &mut self.scratch;
         let other: &[f64] = match &told {
             Some(allowance) => allowance.as_slice(),
-            None => latest.map_or(&[], |l| &l[1 - side(direction)]),
+            None if step.other.is_empty() => latest.map_or(&[], |l| &l.sides[1 - side(direction)]),
+            None => latest.map_or(&[], |l| l.gather(&step.other, &mut s.other)),
         };
         let mut input = HookIn::tick(self.clock.read(now), job.meta.origin_ns, job.meta.index, job.flow)
             .with_other(other);
@@ -195,7 +197,6 @@ impl Node {
             input.tagged = job.meta.echo.is_some().into();
         }
         input.merging = merging;
-        let s = &mut self.scratch;
         let bytes = step.worker.as_mut().map_or(&mut s.bytes, WorkerAt::room);
         let mut output = HookOut::new(&mut s.values, bytes);
         let verdict = hook.call(&input, &mut output);

@@ -23,6 +23,8 @@ pub(super) struct Step {
     /// It works in a thread of its own, where the world has threads.
     pub(super) worker: Option<WorkerAt>,
     pub(super) hook: Option<Box<dyn Hook>>,
+    /// Flows whose newest values it is told; none: the newest of the other direction.
+    pub(super) other: Vec<u16>,
     pub(super) cost: Option<Sampler>,
     pub(super) delay: Option<Sampler>,
     /// Latest delayed exit, so that a varying delay keeps the order.
@@ -55,6 +57,7 @@ impl Step {
             worker: plan.worker.map(WorkerAt::new),
             name: plan.run.as_ref().map_or_else(|| "work".into(), CodePlan::label),
             hook,
+            other: plan.other.clone(),
             cost: sampler(&plan.cost, "cost"),
             delay: sampler(&plan.delay, "delay"),
             last_exit: 0,

@@ -175,6 +175,8 @@ pub struct Stage {
     name: String,
     calls: u64,
     failures: u64,
+    /// Calls that gave out values of which one is no number.
+    not_finite: u64,
     /// Calls that took longer than the cost that the scenario gives the stage.
     overruns: u64,
     cpu_ns: Spread,
@@ -416,6 +418,11 @@ impl Report {
                 self.errors
                     .push(format!("hook {name} at {component} ({flow}): {text}, {} times", stats.failures));
             }
+            if stats.not_finite > 0 {
+                let said = "gave out values that are no numbers";
+                self.errors
+                    .push(format!("hook {name} at {component} ({flow}): {said}, {} times", stats.not_finite));
+            }
             self.stages.push(Stage {
                 component: component.clone(),
                 flow: flow.clone(),
@@ -423,6 +430,7 @@ impl Report {
                 name,
                 calls: stats.calls,
                 failures: stats.failures,
+                not_finite: stats.not_finite,
                 overruns: stats.overruns,
                 cpu_ns: Spread::of(&stats.cost_ns),
                 quantiles_ns: quantiles(&stats.cost_ns),

@@ -202,8 +202,12 @@ impl Node {
         let verdict = hook.call(&input, &mut output);
         let (n, n_bytes) = output.written();
         if n > 0 {
+            let values = &s.values[..n];
+            // What is measured on a picture that is shown may be unknown.
+            let broken = step.kind != StepKind::Show && values.iter().any(|v| !v.is_finite());
+            step.stats.not_finite += u64::from(broken);
             job.values.clear();
-            job.values.extend_from_slice(&s.values[..n]);
+            job.values.extend_from_slice(values);
             (job.decoded, job.coded) = (true, false);
         }
         if n_bytes > 0 {

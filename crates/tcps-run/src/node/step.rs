@@ -150,6 +150,8 @@ pub struct StepStats {
     pub calls: u64,
     /// Times it failed.
     pub failures: u64,
+    /// Times it gave out values of which one is no number.
+    pub not_finite: u64,
     /// Times it took longer than its cost.
     pub overruns: u64,
     /// The first failure in words.
@@ -172,7 +174,7 @@ impl StepStats {
 
 impl Default for StepStats {
     fn default() -> Self {
-        Self { calls: 0, failures: 0, overruns: 0, error: None, cost_ns: histogram() }
+        Self { calls: 0, failures: 0, not_finite: 0, overruns: 0, error: None, cost_ns: histogram() }
     }
 }
 

@@ -214,12 +214,11 @@ fn axes_are_independent() {
         tcps_control::robot("follower", &params(1)).unwrap(),
     );
     let (mut sense, mut sensed) = ([0.0; 21], [0.0; 7]);
-    for n in 0..1_500i64 {
+    for n in 0..1_000i64 {
         let x = to_and_fro(n as f64 * 1e-3).x;
         let now_ns = n * MS;
         let tick = |hook: &mut dyn Hook, x: &[f64], other: &[f64]| {
-            let given =
-                common::Given { now_ns, origin_ns: now_ns, x: Some(x), other, ..Default::default() };
+            let given = common::Given { now_ns, origin_ns: now_ns, x: Some(x), other, ..Default::default() };
             common::call(hook, given).y
         };
         let message = tick(three.as_mut(), &[0.0, x, -x], &sense);
@@ -230,7 +229,7 @@ fn axes_are_independent() {
         assert_eq!(sense[7..14], sensed, "{n}");
     }
     assert!(sense[0] == sensed[0] && sense[4] == 0.0, "an axis at rest stays there");
-    assert!(sense[18] < -0.02, "the third goes the other way, where there is no wall: {}", sense[18]);
+    assert!(sense[18] < -0.015, "the third goes the other way, where there is no wall: {}", sense[18]);
     for axes in [0, 17] {
         assert!(tcps_control::hook("leader", &params(axes)).is_err(), "{axes}");
         assert!(tcps_control::robot("follower", &params(axes)).is_err(), "{axes}");

@@ -92,7 +92,9 @@ impl Preview {
         positive("stale_ms", p.stale_ms)?;
         if !(1..=2).contains(&p.eyes) || p.width == 0 || p.height == 0 {
             let Params { width, height, eyes, .. } = p;
-            return Err(format!("width = {width}, height = {height}, eyes = {eyes}: above 0, and 1 or 2 eyes"));
+            return Err(format!(
+                "width = {width}, height = {height}, eyes = {eyes}: above 0, and 1 or 2 eyes"
+            ));
         }
         if p.position.len() != p.pixels.len() {
             let (n, found) = (p.position.len(), p.pixels.len());

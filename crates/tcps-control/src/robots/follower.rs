@@ -45,7 +45,8 @@ impl Follower {
         let p: Params = parse(params)?;
         let (scheme, axes) = (p.scheme.as_deref().unwrap_or("pd"), p.axes.unwrap_or(1));
         check_axes(axes)?;
-        let sides = (0..axes).map(|_| FollowerSide::new(scheme, &p.with, p.slave)).collect::<Result<_, _>>()?;
+        let sides =
+            (0..axes).map(|_| FollowerSide::new(scheme, &p.with, p.slave)).collect::<Result<_, _>>()?;
         Ok(Self { sides, last: None, told: Vec::new() })
     }
 }

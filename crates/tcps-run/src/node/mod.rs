@@ -175,11 +175,7 @@ impl Node {
             delayed: BinaryHeap::new(),
             order: 0,
             datagram: Vec::with_capacity(2048),
-            scratch: Scratch {
-                values: vec![0.0; MAX_VALUES],
-                bytes: vec![0; room],
-                other: Vec::new(),
-            },
+            scratch: Scratch { values: vec![0.0; MAX_VALUES], bytes: vec![0; room], other: Vec::new() },
             missed_ticks: 0,
             asides_refused: 0,
             signals: plan.signals.clone(),

@@ -252,6 +252,7 @@ def summary(
                 "name": "arm6",
                 "calls": 100_000,
                 "failures": 0,
+                "not_finite": 0,
                 "overruns": 2,
                 "cpu_ns": {"mean": 1340.0, "p50": 1290, "p99": 2100, "max": 18_400},
             }

@@ -204,6 +204,8 @@ pub struct Stage {
     name: String,
     calls: u64,
     failures: u64,
+    /// Calls that gave out values of which one is no number.
+    not_finite: u64,
     /// Calls that took longer than the cost that the scenario gives the stage.
     overruns: u64,
     cpu_ns: Spread,
@@ -445,6 +447,11 @@ impl Report {
                 self.errors
                     .push(format!("hook {name} at {component} ({flow}): {text}, {} times", stats.failures));
             }
+            if stats.not_finite > 0 {
+                let said = "gave out values that are no numbers";
+                self.errors
+                    .push(format!("hook {name} at {component} ({flow}): {said}, {} times", stats.not_finite));
+            }
             self.stages.push(Stage {
                 component: component.clone(),
                 flow: flow.clone(),
@@ -452,6 +459,7 @@ impl Report {
                 name,
                 calls: stats.calls,
                 failures: stats.failures,
+                not_finite: stats.not_finite,
                 overruns: stats.overruns,
                 cpu_ns: Spread::of(&stats.cost_ns),
                 quantiles_ns: quantiles(&stats.cost_ns),
@@ -534,13 +542,17 @@ impl Report {
     }
 }
 
-/// Compares clock estimates with the clocks that the plan gives the nodes (both worlds put them in themselves).
+/// Compares clock estimates with the clocks that the plan gives the nodes (both worlds put them in themselves), as they
+/// are at the end.
 pub fn true_clock_errors(plan: &Plan, report: &mut Report) {
-    let find = |name: &str| plan.nodes.iter().find(|n| n.name == name);
+    let find = |name: &str| {
+        let node = plan.nodes.iter().position(|n| n.name == name)?;
+        Some(plan.clock_at(node as u16, plan.duration_ns))
+    };
     for c in &mut report.clocks {
         if let (Some(node), Some(reference)) = (find(&c.node), find(&c.reference)) {
-            let t = c.at_ns - node.clock.error(c.at_ns);
-            let truth = reference.clock.read(t) - node.clock.read(t);
+            let t = c.at_ns - node.error(c.at_ns);
+            let truth = reference.read(t) - node.read(t);
             c.true_error_ns = Some(c.offset_ns - truth);
         }
     }

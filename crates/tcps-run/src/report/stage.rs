@@ -1,0 +1,67 @@
+//! Calls of stages and what they cost.
+
+use super::{quantiles, Spread};
+use crate::{
+    node::StepStats,
+    plan::{Plan, StepKind},
+};
+use serde::Serialize;
+
+/// A stage's calls.
+#[derive(Debug, Clone, Serialize)]
+pub struct Stage {
+    component: String,
+    flow: String,
+    kind: &'static str,
+    name: String,
+    calls: u64,
+    failures: u64,
+    /// Calls that took longer than the cost that the scenario gives the stage.
+    overruns: u64,
+    cpu_ns: Spread,
+    quantiles_ns: Vec<u64>,
+}
+
+impl Stage {
+    /// The stage of a flow at a component, with what went wrong in it, in words.
+    pub(super) fn new(
+        plan: &Plan,
+        (component, flow): (u16, u16),
+        kind: StepKind,
+        name: String,
+        stats: StepStats,
+    ) -> (Self, Option<String>) {
+        let component = &plan.components[usize::from(component)].name;
+        let flow = &plan.flows[usize::from(flow)].name;
+        let failed = stats
+            .error
+            .map(|text| format!("hook {name} at {component} ({flow}): {text}, {} times", stats.failures));
+        let stage = Self {
+            component: component.clone(),
+            flow: flow.clone(),
+            kind: kind_name(kind),
+            name,
+            calls: stats.calls,
+            failures: stats.failures,
+            overruns: stats.overruns,
+            cpu_ns: Spread::of(&stats.cost_ns),
+            quantiles_ns: quantiles(&stats.cost_ns),
+        };
+        (stage, failed)
+    }
+}
+
+fn kind_name(kind: StepKind) -> &'static str {
+    match kind {
+        StepKind::Decode => "decode",
+        StepKind::Kinematics => "kinematics",
+        StepKind::InverseKinematics => "inverse_kinematics",
+        StepKind::Predict => "predict",
+        StepKind::Sense => "sense",
+        StepKind::Feedback => "feedback",
+        StepKind::Code => "code",
+        StepKind::Work => "work",
+        StepKind::Capture => "capture",
+        StepKind::Show => "show",
+    }
+}

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from watch import devices, home
 
 import tcpsbed
 from tcpsbed import config
@@ -40,11 +41,6 @@ BRIDGES = {"switching": "bridge", "folder": ""}
 TRAFFIC = '[traffic.background]\non = "S0->S8"\nrate = "500 kbit/s"\npacket = "500 B"\n'
 
 
-def devices():
-    names = [line.split(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines()[2:]]
-    return sorted(names + [place.name for place in Path("/run/netns").glob("*")])
-
-
 def boxes():
     """Processes of Mininet and of its switches on this machine."""
     found = []
@@ -61,7 +57,7 @@ def boxes():
 def network(pid):
     """The network namespace of a process; None if it is gone."""
     try:
-        return str(Path(f"/proc/{pid}/ns/net").readlink())
+        return home(pid)
     except OSError:
         return None
 

@@ -11,6 +11,7 @@ pub mod capture;
 pub mod clock;
 pub mod control;
 pub mod emulator;
+mod events;
 mod handover;
 pub mod line;
 pub mod merge;

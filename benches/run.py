@@ -41,6 +41,7 @@ BENCHES = [
     "robot_host",
     "board",
     "telerobot",
+    "console",
 ]
 
 

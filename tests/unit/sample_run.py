@@ -205,6 +205,7 @@ def work_summary() -> dict[str, Any]:
                 "name": "arm6",
                 "calls": 100_000,
                 "failures": 0,
+                "not_finite": 0,
                 "overruns": 2,
                 "cpu_ns": {"mean": 1340.0, "p50": 1290, "p99": 2100, "max": 18_400},
             }

@@ -126,7 +126,21 @@ CASES = {
     ),
     "event without a target": (
         FLOW + '[[events]]\nat = "5 s"\n',
-        "bad.toml:5: events.0: found no target; allowed: one of link, reroute, flow, traffic, component",
+        "bad.toml:5: events.0: found no target; allowed: one of link, reroute, flow, traffic, component, node",
+    ),
+    "clock of no node": (
+        FLOW + '[[events]]\nat = "5 s"\nnode = "nowhere"\nstep = "1 s"\n',
+        'bad.toml:5: events.0.node: found "nowhere"; allowed: a node: a, b',
+    ),
+    "clock step without a step": (
+        FLOW + '[[events]]\nat = "5 s"\nnode = "a"\n',
+        "bad.toml:5: events.0: found an event of a node that changes nothing; allowed: step",
+    ),
+    "values of a flow that does not pass": (
+        '[components]\ntactile-operator = "a"\nms-com = "a"\nss-com = "b"\n[flows.kinematic]\n[flows.haptic]\n'
+        'from = "ss-com"\nto = "ms-com"\n[hooks.predict]\nrun = "zoh"\nat = "tactile-operator"\nflow = "kinematic"\n'
+        'other = "haptic"\n',
+        'bad.toml:13: hooks.predict.other: found "haptic", which does not pass tactile-operator; allowed: flows that do',
     ),
     "event that changes nothing": (
         FLOW + '[[events]]\nat = "5 s"\nflow = "kinematic"\n',

@@ -45,6 +45,7 @@ impl Events {
             match &plan.events[i].action {
                 Action::Flow { flow, running } => node.set_running(now, *flow, *running),
                 Action::Component { component, alive } => node.set_alive(*component, *alive),
+                Action::Clock { node: whose, step_ns } => node.step_clock(*whose, *step_ns),
                 Action::Link { .. } | Action::Reroute | Action::Traffic { .. } => {}
             }
             if let Some(ring) = &mut ring {

@@ -13,7 +13,7 @@ pub mod control;
 pub mod emulator;
 mod events;
 mod handover;
-mod line;
+pub mod line;
 pub mod merge;
 pub(crate) mod namespace;
 pub mod quality;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tcps_core::time::Time;
 
-/// A board and its line.
+/// A board by its component's name, and its line.
 #[derive(Debug, Clone, Serialize)]
 pub struct Board {
     pub(super) component: String,
@@ -11,7 +11,8 @@ pub struct Board {
     pub(super) line: BoardLine,
 }
 
-/// What was counted on the line of a board; what only a real line can tell is 0 of a modelled one.
+/// What was counted on the line of a board. What only a real line can tell is absent of a modelled one, on which nothing is
+/// damaged and whose moments are exact.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct BoardLine {
     /// Samples that the line has taken.
@@ -22,11 +23,13 @@ pub struct BoardLine {
     pub lost: u64,
     /// Times that its watchdog went to the safe output.
     pub safe: u64,
+    /// Answers to no sample that was waited for: they came too late.
+    pub late: Option<u64>,
     /// What came from the board and was no frame, or not one for us.
-    pub damaged: Damage,
+    pub damaged: Option<Damage>,
     /// The same of what came to the board, as it told at the end; absent if it did not.
-    pub damaged_there: Option<Damage>,
-    /// Values that were no numbers, as the board told.
+    pub damaged_there: Option<DamageThere>,
+    /// Values that were no numbers, as the board told or as its model counted; absent if it did not tell.
     pub refused_values: Option<u32>,
     /// How wrong its stamps can be.
     pub clock_bound_ns: Option<Time>,
@@ -47,7 +50,15 @@ pub struct Damage {
     pub unknown: u32,
     /// Frames that were numbered and never came.
     pub missing: u32,
-    /// Bytes for which there was no room.
+}
+
+/// What a board counts of its line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct DamageThere {
+    /// What its reader of frames counts.
+    #[serde(flatten)]
+    pub frames: Damage,
+    /// Bytes for which its port had no room.
     pub overflown: u32,
 }
 

@@ -36,13 +36,17 @@ impl Clock {
     }
 }
 
-/// Compares clock estimates with the clocks that the plan gives the nodes (both worlds put them in themselves).
+/// Compares clock estimates with the clocks that the plan gives the nodes (both worlds put them in themselves), as they
+/// are at the end.
 pub fn true_clock_errors(plan: &Plan, report: &mut Report) {
-    let find = |name: &str| plan.nodes.iter().find(|n| n.name == name);
+    let find = |name: &str| {
+        let node = plan.nodes.iter().position(|n| n.name == name)?;
+        Some(plan.clock_at(node as u16, plan.duration_ns))
+    };
     for c in &mut report.clocks {
         if let (Some(node), Some(reference)) = (find(&c.node), find(&c.reference)) {
-            let t = c.at_ns - node.clock.error(c.at_ns);
-            let truth = reference.clock.read(t) - node.clock.read(t);
+            let t = c.at_ns - node.error(c.at_ns);
+            let truth = reference.read(t) - node.read(t);
             c.true_error_ns = Some(c.offset_ns - truth);
         }
     }

@@ -2,7 +2,10 @@
 
 use crate::plan::Plan;
 use serde::Serialize;
-use tcps_core::{endpoint::EndpointStats, time::Time};
+use tcps_core::{
+    endpoint::{EndpointStats, Told},
+    time::Time,
+};
 
 /// An endpoint's counters.
 #[derive(Debug, Clone, Serialize)]
@@ -23,7 +26,25 @@ pub struct Endpoint {
     retransmits: u64,
     unanswered: u64,
     #[serde(flatten)]
+    told: Option<PacketsTold>,
+    #[serde(flatten)]
     pub(super) connections: Option<Connections>,
+}
+
+/// What a peer has told of single packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+struct PacketsTold {
+    told: u64,
+    told_lost: u64,
+    told_queue_ns: Option<Time>,
+    allowed_bps: Option<u64>,
+}
+
+impl From<Told> for PacketsTold {
+    fn from(told: Told) -> Self {
+        let Told { packets, lost, queue_ns, allowed_bps } = told;
+        Self { told: packets, told_lost: lost, told_queue_ns: queue_ns, allowed_bps }
+    }
 }
 
 /// What became of the connections of an endpoint over the kernel's TCP.
@@ -61,6 +82,7 @@ impl Endpoint {
             refused: s.refused,
             retransmits: s.retransmits,
             unanswered: s.unanswered,
+            told: s.told.map(PacketsTold::from),
             connections: None,
         }
     }

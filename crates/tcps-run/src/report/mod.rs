@@ -9,7 +9,7 @@ mod robot;
 mod spread;
 mod stage;
 
-pub use board::{Board, BoardLine, Damage, Gone};
+pub use board::{Board, BoardLine, Damage, DamageThere, Gone};
 pub use clock::{true_clock_errors, Clock};
 pub use endpoint::{Connections, Endpoint};
 pub use network::{Emulated, Link, Traffic};

@@ -16,6 +16,8 @@ pub struct Stage {
     name: String,
     calls: u64,
     failures: u64,
+    /// Calls that gave out values of which one is no number.
+    not_finite: u64,
     /// Calls that took longer than the cost that the scenario gives the stage.
     overruns: u64,
     cpu_ns: Spread,
@@ -30,12 +32,15 @@ impl Stage {
         kind: StepKind,
         name: String,
         stats: StepStats,
-    ) -> (Self, Option<String>) {
+    ) -> (Self, Vec<String>) {
         let component = &plan.components[usize::from(component)].name;
         let flow = &plan.flows[usize::from(flow)].name;
-        let failed = stats
-            .error
-            .map(|text| format!("hook {name} at {component} ({flow}): {text}, {} times", stats.failures));
+        let told =
+            |text: &str, times: u64| format!("hook {name} at {component} ({flow}): {text}, {times} times");
+        let mut wrong: Vec<_> = stats.error.iter().map(|text| told(text, stats.failures)).collect();
+        if stats.not_finite > 0 {
+            wrong.push(told("gave out values that are no numbers", stats.not_finite));
+        }
         let stage = Self {
             component: component.clone(),
             flow: flow.clone(),
@@ -43,11 +48,12 @@ impl Stage {
             name,
             calls: stats.calls,
             failures: stats.failures,
+            not_finite: stats.not_finite,
             overruns: stats.overruns,
             cpu_ns: Spread::of(&stats.cost_ns),
             quantiles_ns: quantiles(&stats.cost_ns),
         };
-        (stage, failed)
+        (stage, wrong)
     }
 }
 

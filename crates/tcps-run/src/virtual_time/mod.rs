@@ -261,6 +261,7 @@ impl<'p> Driver<'p> {
             }
             Action::Flow { flow, running } => self.each_node(|n| n.set_running(now, *flow, *running)),
             Action::Component { component, alive } => self.each_node(|n| n.set_alive(*component, *alive)),
+            Action::Clock { node, step_ns } => self.each_node(|n| n.step_clock(*node, *step_ns)),
         }
         self.world.recorder.push(&Record { index: id as u32, ..Record::new(now, Kind::Event) });
         self.carry();

@@ -267,7 +267,7 @@ impl Relay {
                 let running = *running && self.traffic_end != NEVER;
                 traffic.iter().for_each(|t| self.network.set_traffic(now, *t, running));
             }
-            Action::Flow { .. } | Action::Component { .. } => {}
+            Action::Flow { .. } | Action::Component { .. } | Action::Clock { .. } => {}
         }
         self.ring.push(&Record { index: number as u32, ..Record::new(now, Kind::Event) });
     }

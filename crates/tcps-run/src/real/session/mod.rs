@@ -115,7 +115,7 @@ impl SessionLoop {
         let mut node = Node::new(plan, id, Some(sessions), python)?;
         let crew = Crew::new(node.take_workers())?;
         let name = |component: u16| plan.components[usize::from(component)].name.clone();
-        let lines = Lines::open(node.boards(), name, &files.ring)?;
+        let lines = Lines::open(node.boards(), name)?;
         let sockets = Sockets::bind(plan, id, sessions)?;
         let ring = Producer::create(&files.ring, RING_ROWS)?;
         let capture = files.capture.as_deref().map(|path| Capture::create(path, plan)).transpose()?;

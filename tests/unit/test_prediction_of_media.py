@@ -75,7 +75,9 @@ up = true
 [measure]
 signals = ["ms-com.exit", "tactile-teleoperator.sense"]
 """
-PICTURE = DISPLAY.replace("duration = \"6 s\"", "duration = \"5 s\"") + """
+PICTURE = (
+    DISPLAY.replace('duration = "6 s"', 'duration = "5 s"')
+    + """
 [flows.video]
 rate = "25 fps"
 [flows.video.picture]
@@ -94,6 +96,7 @@ answers = "arrivals"
 other = ["kinematic", "haptic"]
 params = { width = 320, height = 160, position = [0], pixels = [[3000, 0]], force = [1], mark = 4, stale_ms = 70 }
 """
+)
 SCREEN = '''
 from pathlib import Path
 
@@ -148,12 +151,16 @@ def test_the_force_goes_on_through_an_outage_and_is_marked(scenarios: Path, tmp_
 
 
 @pytest.fixture(scope="module")
-def previewed(tmp_path_factory: pytest.TempPathFactory, scenarios: Path) -> tuple[tcpsbed.Run, dict[float, np.ndarray]]:
+def previewed(
+    tmp_path_factory: pytest.TempPathFactory, scenarios: Path
+) -> tuple[tcpsbed.Run, dict[float, np.ndarray]]:
     """A run whose line is down from 4.0 s to its end, and the frames that its operator saw, by time in s."""
     folder = tmp_path_factory.mktemp("preview")
     (folder / "to_and_fro.csv").write_text((scenarios / "to_and_fro.csv").read_text())
     (folder / "screen.py").write_text(SCREEN)
-    text = PICTURE.replace('at = "5 s"', 'at = "4.6 s"').replace('["ms-com.exit"', '["hand.exit", "ms-com.exit"')
+    text = PICTURE.replace('at = "5 s"', 'at = "4.6 s"').replace(
+        '["ms-com.exit"', '["hand.exit", "ms-com.exit"'
+    )
     (folder / "s.toml").write_text(text)
     run = tcpsbed.run(folder / "s.toml", out=folder / "out")
     return run, {int(path.stem) / 1e9: np.load(path) for path in (folder / "shown").glob("*.npy")}
@@ -197,4 +204,6 @@ def test_live_pictures_pass_as_they_are_and_the_record_says_when_they_are_not(pr
     assert changes == [("live", "predicted"), ("predicted", "live")]
     assert 4.08 < pictures["changes"][0]["t_s"] < 4.16
     quality = signals.read(run.folder, "hand.exit", "video").values[:, 2]
-    assert np.isinf(quality[np.isfinite(quality) | np.isinf(quality)]).all(), "raw pictures, compared once each"
+    assert np.isinf(quality[np.isfinite(quality) | np.isinf(quality)]).all(), (
+        "raw pictures, compared once each"
+    )

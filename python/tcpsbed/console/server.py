@@ -9,9 +9,10 @@ browser ── GET /?token=… ──► page
            {"k": "study", …} ──►                     ◄── {"k": "study", …}                 docs/study.md
         ── /pictures?token=… ──►                     ◄── 1 | number | offset | JPEG        the newest only
 ```
-`p` is the age in ms of what a force was predicted from, or null where it came. `s` is the server's clock when the browser sent, as far as it knows it; `ago` is ms before that. Every WebSocket has a
-thread that listens and one that sends. Pictures have one of their own, because a line that is busy with a picture does
-not listen. A slow browser gets fewer pictures, never old ones. One that goes away leaves the hand where it is.
+`p` is the age in ms of what a force was predicted from, or null where it came. `s` is the server's clock when the browser
+sent, as far as it knows it; `ago` is ms before that. Every WebSocket has a thread that listens and one that sends. Pictures
+have one of their own, because a line that is busy with a picture does not listen. A slow browser gets fewer pictures, never
+old ones. One that goes away leaves the hand where it is.
 """
 
 from __future__ import annotations

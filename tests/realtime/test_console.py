@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from real_run import Witness
+from real_run import Witness, summary
 
 from tcpsbed.analysis import signals
 from tcpsbed.cli.failures import INTERRUPTED
@@ -98,6 +98,30 @@ def test_who_lacks_the_token_or_comes_from_elsewhere_is_turned_away(served: Any)
                 break
         assert json.loads(answer)["t"] == 5.0, "it still listens"
     ended(process)
+
+
+def test_a_browser_that_goes_away_leaves_the_arm_at_rest_and_one_that_comes_moves_it(served: Any) -> None:
+    from websockets.sync.client import connect
+
+    process, address, out = served
+    ws = address.replace("http", "ws").replace("/?", "/ws?")
+    for number in range(2):
+        with connect(ws) as line:
+            until = time.monotonic() + 60
+            while number == 0 and time.monotonic() < until and json.loads(line.recv(60))["k"] != "force":
+                pass  # until the run is under way
+            for i in range(60):
+                line.send(json.dumps({"k": "hand", "p": [[0, 0.5 * np.sin(i / 5), 0, 0, 0, 0]]}))
+                time.sleep(0.02)
+        time.sleep(2.0)
+    ended(process)
+    told = summary(out)
+    [watched] = [states for states in told["states"] if states["component"] == "ss-embsys"]
+    went = [change["to"] for change in watched["changes"]]
+    assert went.count("safe stop") >= 2 and "normal" in went[went.index("safe stop") :], went
+    commands = signals.read(out, "ss-embsys.entry", "kinematic")
+    assert 1.0 < np.diff(commands.t_s).max(), "no commands while nobody is there"
+    assert told["errors"] == [] and told["media"]["video"]["shown"] > 30, "the other flows go on"
 
 
 @pytest.mark.slow
@@ -263,7 +287,11 @@ const eye = (eye) => ({
   transform: { inverse: { matrix: new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]) } },
 });
 const pose = {
-  transform: { position: { x: 0.1, y: 1.6, z: -0.2 }, orientation: { x: 0, y: 0.6, z: 0, w: 0.8 } },
+  transform: {
+    position: { x: 0.1, y: 1.6, z: -0.2 },
+    orientation: { x: 0, y: 0.6, z: 0, w: 0.8 },
+    matrix: new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0.8, 0, 0, 1]),
+  },
   views: [eye("left"), eye("right")],
 };
 window.XRWebGLLayer = class {
@@ -333,6 +361,9 @@ def test_a_stand_in_for_a_headset_sees_a_picture_for_each_eye_and_its_pose_trave
             page.wait_for_function("xr.frames > 5 && xr.eyes === 2", timeout=30_000)
             page.wait_for_timeout(500)
             left, right = (np.array(eye) for eye in page.evaluate("window.eyes"))
+            page.locator("#follow").check()
+            page.wait_for_timeout(500)
+            followed = np.array(page.evaluate("window.eyes")[0])
             page.locator("#wear").click()
             page.wait_for_function("xr.session === null")
             page.evaluate(NO_SPACE)
@@ -346,6 +377,8 @@ def test_a_stand_in_for_a_headset_sees_a_picture_for_each_eye_and_its_pose_trave
         process.wait(30)
     assert left.std() > 10 and right.std() > 10, "both eyes see something"
     assert np.mean(left != right) > 0.01, "and not the same"
+    shown = [np.flatnonzero(eye.reshape(128, 128, 3).any(axis=(0, 2))) for eye in (left, followed)]
+    assert shown[1].min() > shown[0].min() + 5, "a picture that goes with a head 0.8 m to the right"
     poses = signals.read(tmp_path / "out", "ss-embsys.entry", "head").values
     assert len(poses) > 30
     assert np.allclose(poses[:, :7], [0.1, 1.6, -0.2, 0.0, 0.6, 0.0, 0.8])

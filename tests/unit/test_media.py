@@ -286,6 +286,42 @@ def test_regions_of_anybody_are_refused(noise):
         codec.decode(np.frombuffer(noise, np.uint8))
 
 
+def test_the_background_is_coded_smaller_and_shown_as_large_as_it_was():
+    pytest.importorskip("simplejpeg")
+    there, back = (region.Regions(Raw(80, 48), 160, 96, BOX | {"shrink": 2}, 30.0) for _ in range(2))
+    frame = picture(0, (160, 96))
+    data = np.frombuffer(there.encode(frame), np.uint8)
+    assert len(data) == region.HEAD.size + 80 * 48 * 3 + 64 * 48 * 3
+    shown = back.decode(data)
+    assert np.array_equal(shown[16:64, 32:96], frame[16:64, 32:96]), "the region is whole"
+    around = frame[64:, :].astype(int)
+    assert 0 < np.abs(shown[64:, :] - around).mean() < around.std() / 2
+    assert np.array_equal(shown[64::2, ::2], shown[65::2, 1::2]), "four elements of one"
+
+
+def test_an_operator_marks_a_region_and_it_goes_there():
+    pytest.importorskip("simplejpeg")
+    marked, y = region.Mark("test"), np.zeros(8)
+    there, back = (region.Regions(Raw(160, 96), 160, 96, BOX | {"marks": "test"}, 30.0) for _ in range(2))
+    frame = picture(3, (160, 96))
+
+    def box(*mark: float) -> tuple[int, ...]:
+        if mark:
+            marked(0, 0, np.array(mark), None, y)
+        data = np.frombuffer(there.encode(frame), np.uint8)
+        assert back.decode(data) is not None
+        return region.HEAD.unpack(data[: region.HEAD.size].tobytes())[1:5]
+
+    assert box() == (32, 16, 64, 48), "nothing is marked yet"
+    assert box(0.5, 0.25, 0.25, 0.5, 1.0) == (80, 24, 40, 48), "drawn"
+    assert box(1.0, 0.0, 0.0, 0.0, 2.0) == (120, 0, 40, 48), "a place: as large as before, within the picture"
+    assert box(float("nan"), 0.0, 0.5, 0.5) == (120, 0, 40, 48), "what is no mark changes nothing"
+    assert box(-3.0, -3.0, 9.0, 9.0) == (0, 0, 160, 96)
+    lost = region.Regions(Raw(160, 96), 160, 96, BOX | {"marks": "elsewhere"}, 30.0)
+    with pytest.raises(HookError, match='no mark "elsewhere" at this node; allowed: a hook tcpsbed.media.region:Mark'):
+        lost.encode(frame)
+
+
 # --- sound
 
 

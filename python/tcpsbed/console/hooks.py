@@ -4,6 +4,7 @@
 |---|---|---|
 | `tcpsbed.console.hooks:Hand` | `kinematics` at the operator | gives x, y, z (m), button, wheel, when it moved (s) |
 | `tcpsbed.console.hooks:Head` | `kinematics` at the operator | gives the pose of a headset: x, y, z (m), quaternion, when |
+| `tcpsbed.console.hooks:Mark` | `kinematics` at the operator | gives what is marked in the picture: x, y, size (shares), when |
 | `tcpsbed.console.hooks:Feel` | `feedback` | shows the force, and whether it is predicted; passes it on |
 """
 
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpsbed.errors import HookError
-from tcpsbed.media.line import FELT, FORCE, POSE, TOOK, FromConsole, ToConsole
+from tcpsbed.media.line import FELT, FORCE, MARK, POSE, TOOK, FromConsole, ToConsole
 
 Floats = NDArray[np.float64]
 
@@ -47,8 +48,10 @@ class Hand:
         self.seen_ns, self.when_s = 0, 0.0
 
     def __call__(self, t_ns: int, index: int, x: Floats | None, other: Floats, y: Floats) -> int:
-        """The newest state of the hand."""
+        """The newest state of the hand; nothing while the operator is away, so that the far side sees commands stop."""
         state = self.console.newest()
+        if self.console.away:
+            return 0
         right, up, further = state[:3]
         for i, moved in enumerate((further, -right, up)):
             y[i] = self.rest[i] + self.reach * moved
@@ -62,23 +65,38 @@ class Hand:
         return 6
 
 
-class Head:
-    """The head in a headset; nothing before the first pose, so that nobody follows a head that is not there."""
+class _Newest:
+    """The newest state of a kind, then its moment; nothing before the first, and while the operator is away."""
 
-    def __init__(self) -> None:
-        self.console = FromConsole("head", POSE)
+    def __init__(self, name: str, form: struct.Struct) -> None:
+        self.console = FromConsole(name, form)
         self.seen_ns, self.when_s = 0, 0.0
 
     def __call__(self, t_ns: int, index: int, x: Floats | None, other: Floats, y: Floats) -> int:
-        """The newest pose."""
-        pose = self.console.newest()
-        if self.console.at_ns == 0:
+        """The newest state."""
+        state = self.console.newest()
+        if self.console.at_ns == 0 or self.console.away:
             return 0
         if self.console.at_ns != self.seen_ns:
             self.seen_ns = self.console.at_ns
             self.when_s = (t_ns - (time.monotonic_ns() - self.seen_ns)) / 1e9
-        y[:7], y[7] = pose, self.when_s
-        return 8
+        n = len(state)
+        y[:n], y[n] = state, self.when_s
+        return n + 1
+
+
+class Head(_Newest):
+    """The head in a headset; nobody follows one that is not there."""
+
+    def __init__(self) -> None:
+        super().__init__("head", POSE)
+
+
+class Mark(_Newest):
+    """What the operator has marked in the picture."""
+
+    def __init__(self) -> None:
+        super().__init__("mark", MARK)
 
 
 class Feel:

@@ -56,14 +56,16 @@ const clock = () => (seen.offset === null ? undefined : performance.now() + seen
 
 // --- pictures: a thread of their own draws them (pictures.js) ---------------------------------------------------------
 
+const shown = { width: 640, height: 480 }; // the picture's size
 const canvas = $("picture").transferControlToOffscreen();
 pictures.postMessage({ canvas, address: address("pictures") }, [canvas]);
 pictures.onmessage = ({ data }) => {
-  const shown = data.at - performance.timeOrigin;
-  seen.pictures.push(shown);
-  while (seen.pictures[0] < shown - 2000) seen.pictures.shift();
+  const at = data.at - performance.timeOrigin;
+  Object.assign(shown, { width: data.width, height: data.height });
+  seen.pictures.push(at);
+  while (seen.pictures[0] < at - 2000) seen.pictures.shift();
   if (data.taken !== null && seen.offset !== null) {
-    seen.glass = shown + seen.offset - data.runOffsetMs - data.taken.ms;
+    seen.glass = at + seen.offset - data.runOffsetMs - data.taken.ms;
     // A picture whose number has been shown is not one that came: it is made of that one.
     seen.made = seen.number === data.taken.number ? seen.glass : null;
     seen.number = data.taken.number;
@@ -140,17 +142,52 @@ const coalesced = (event) => {
   const list = event.getCoalescedEvents ? event.getCoalescedEvents() : [];
   return list.length ? list : [event];
 };
-stage.addEventListener("onpointerrawupdate" in window ? "pointerrawupdate" : "pointermove", (e) => moved(coalesced(e)));
+stage.addEventListener("onpointerrawupdate" in window ? "pointerrawupdate" : "pointermove", (e) => {
+  if (marking) mark(e, false);
+  else moved(coalesced(e));
+});
 stage.addEventListener("pointerdown", (e) => {
   stage.setPointerCapture(e.pointerId);
-  moved([e]);
+  if (e.shiftKey) mark(e, false);
+  else moved([e]);
 });
-stage.addEventListener("pointerup", (e) => moved([e]));
+stage.addEventListener("pointerup", (e) => {
+  if (marking) mark(e, true);
+  else moved([e]);
+});
 stage.addEventListener("wheel", (e) => {
   e.preventDefault();
   hand.wheel += Math.sign(e.deltaY);
   sendPoints([point(e.timeStamp)]);
 }, { passive: false });
+
+// Shift and the left button draw a region of the picture, a click with Shift names a place in it: what matters there.
+let marking = null; // where it began, in shares of the picture
+
+function inPicture(event) {
+  const box = stage.getBoundingClientRect();
+  const scale = Math.min(box.width / shown.width, box.height / shown.height);
+  const [wide, high] = [shown.width * scale, shown.height * scale];
+  const share = (at, from, whole, part) => Math.min(1, Math.max(0, (at - from - (whole - part) / 2) / part));
+  return [share(event.clientX, box.left, box.width, wide), share(event.clientY, box.top, box.height, high)];
+}
+
+function mark(event, done) {
+  const at = inPicture(event);
+  marking = marking || { at, x: event.clientX, y: event.clientY };
+  const box = stage.getBoundingClientRect();
+  const [left, top] = [Math.min(marking.x, event.clientX), Math.min(marking.y, event.clientY)];
+  Object.assign($("mark").style, {
+    left: `${left - box.left}px`, top: `${top - box.top}px`,
+    width: `${Math.abs(event.clientX - marking.x)}px`, height: `${Math.abs(event.clientY - marking.y)}px`,
+  });
+  $("mark").hidden = done;
+  if (!done) return;
+  const [x, y] = [0, 1].map((i) => Math.min(at[i], marking.at[i]));
+  const [width, height] = [0, 1].map((i) => Math.abs(at[i] - marking.at[i]));
+  send({ k: "mark", s: clock(), p: [[performance.now() - event.timeStamp, x, y, width, height]] });
+  marking = null;
+}
 
 const keys = new Set();
 addEventListener("keydown", (e) => keys.add(e.code));

@@ -3,7 +3,8 @@
 | `microphone` | frames |
 |---|---|
 | `"test"` | a tone of 440 Hz that swells once a second |
-| `"builtin:sound"`, a wav file | its samples, in a circle, at their own rate |
+| `"builtin:speech"`, `"builtin:sound"` | speech, the sound of a film, in a circle, at any rate |
+| a wav file | its samples, in a circle, at their own rate |
 | `"device"`, `"device:NAME"` | a microphone of the machine (`tcpsbed.media.sound_device`) |
 | `module:Class` | the user's: `frame(t_ns, index)` |
 
@@ -97,19 +98,32 @@ class Recorded:
             found_hz, block, content = wav.read(path)
         except DataError as error:
             raise HookError(f"microphone {name}: {error}") from None
+        self.samples = samples
+        if name.startswith(builtin.PREFIX):
+            mono = np.frombuffer(content, "<i2")
+            self.content = _at_rate(mono, found_hz, sampling_hz)[:, None].repeat(channels, axis=1)
+            return
         if block != 2 * channels or found_hz != round(sampling_hz):
             raise HookError(
                 f"microphone {name}: found {found_hz} Hz and {block} B a sample of all channels; allowed: "
                 f"{sampling_hz:g} Hz and {2 * channels} B, or sampling and channels of the file"
             )
         self.content = np.frombuffer(content, "<i2").reshape(-1, channels)
-        self.samples = samples
 
     def frame(self, t_ns: int, index: int) -> Samples:
         """The frame with a number."""
         places = (np.arange(self.samples) + index * self.samples) % len(self.content)
         part: Samples = self.content[places].astype(np.int16)
         return part
+
+
+def _at_rate(samples: Samples, found_hz: float, wanted_hz: float) -> Samples:
+    """The same sound at another rate, linear between samples."""
+    count = round(len(samples) * wanted_hz / found_hz)
+    if count == len(samples):
+        return samples
+    at = np.arange(count) * (found_hz / wanted_hz)
+    return np.rint(np.interp(at, np.arange(len(samples)), samples)).astype(np.int16)
 
 
 class SoundCodec(Protocol):

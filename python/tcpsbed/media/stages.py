@@ -46,10 +46,11 @@ class PictureStage:
     def codec(self) -> codecs.Codec:
         """The codec of the flow."""
         p = self.params
+        shrink = (p.get("region") or {}).get("shrink", 1)
         made = codecs.open_codec(
             p["codec"],
-            self.width,
-            self.height,
+            self.width // shrink,
+            self.height // shrink,
             p["rate_hz"],
             p["quality"],
             p["bitrate_bps"],

@@ -28,7 +28,6 @@ DAMAGE = {
     "too_long": "babble",
     "unknown": "unknown",
     "missing": "missing",
-    "overflown": "bytes overflown",
 }
 """Counts of a reader of frames, and what tables call them; each is shown of this end and of the board's."""
 
@@ -283,6 +282,8 @@ def endpoints(run: RunFolder) -> Html:
         "recovered",
         "lost",
         "reports",
+        "told",
+        "told_lost",
         "connections_lost",
         "stalls",
         "strangers",
@@ -304,6 +305,8 @@ def endpoints(run: RunFolder) -> Html:
         Column("recovered"),
         Column("lost"),
         Column("reports"),
+        Column("packets told of"),
+        Column("told as lost"),
         Column("connections lost"),
         Column("stalls"),
         Column("strangers"),
@@ -327,16 +330,18 @@ def lined(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
             [
                 board["component"],
                 *(count(board.get(key)) for key in ("sent", "answered", "lost", "safe")),
+                count(board.get("late") or None),
                 *(count(end.get(key) or None) for key in DAMAGE for end in (here, there)),
+                count(there.get("overflown") or None),
                 count(board.get("refused_values") or None),
                 us(bound_ns),
                 (board.get("gone") or {}).get("why", ""),
             ]
         )
-    columns = [words("board"), Column("sent"), Column("answered"), Column("lost"), Column("safe output")]
+    columns = [words("board"), Column("sent"), Column("answered"), Column("lost"), Column("safe output"), Column("late")]
     for title in DAMAGE.values():
         columns += [Column(title), Column("there")]
-    return [*columns, Column("no numbers"), Column("stamps ±", "µs"), words("gone")], rows
+    return [*columns, Column("overflown there", "B"), Column("no numbers"), Column("stamps ±", "µs"), words("gone")], rows
 
 
 def assumed(run: RunFolder) -> Html:

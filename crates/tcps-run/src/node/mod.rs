@@ -25,7 +25,7 @@ mod signals;
 mod step;
 mod sync;
 
-pub use board::{BoardAt, BITS_A_BYTE, MOST_RIDING};
+pub use board::{BoardAt, Model as BoardModel, Timetable, LOST_NS, MOST_RIDING};
 pub use step::{histogram, StepStats};
 
 use crate::{

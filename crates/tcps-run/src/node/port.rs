@@ -104,6 +104,7 @@ impl Node {
                     }
                     taken = out.transmit(now, p.channel, p.peer, dscp, &self.datagram, &t);
                 }
+                Output::Record(r) if r.kind == Kind::Told && self.level < Level::Packets => {}
                 Output::Record(r) => out.record(Record { time_ns: now, node: self.id, ..r }),
                 Output::Deliver(d) => {
                     let at_once = received_ns.filter(|&t| t == d.received_ns);

@@ -8,8 +8,9 @@ use crate::{
     plan::{Action, Plan},
     real::{
         clock::{monotonic_ns, thread_cpu_ns, RunClock},
+        events::Events,
         ring::Producer,
-        session::{Events, DRAIN_NS, GAP_NS},
+        session::{DRAIN_NS, GAP_NS},
         socket::MAX_DATAGRAM,
         wait::{awake, privileges, Waiter},
     },

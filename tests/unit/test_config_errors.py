@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from bad_input import CBR, FLOW, LINK, RATE, SIZE, TIME, refusal
+from bad_input import CBR, ENDS, FLOW, LINK, RATE, SIZE, TIME, refusal
 
 from tcpsbed.config import load
 from tcpsbed.errors import ConfigError
@@ -130,7 +130,7 @@ CASES = {
     ),
     "clock of no node": (
         FLOW + '[[events]]\nat = "5 s"\nnode = "nowhere"\nstep = "1 s"\n',
-        'bad.toml:5: events.0.node: found "nowhere"; allowed: a node: a, b',
+        'bad.toml:7: events.0.node: found "nowhere"; allowed: a node: a, b',
     ),
     "clock step without a step": (
         FLOW + '[[events]]\nat = "5 s"\nnode = "a"\n',

@@ -83,6 +83,7 @@ rate = "25 fps"
 [flows.video.picture]
 width = 320
 height = 160
+camera = "test"
 codec = "raw"
 compare = 1
 display = "./screen.py:Screen"

@@ -172,6 +172,13 @@ def edge(frame: np.ndarray) -> tuple[int, ...]:
     return tuple(frame[100, 0])
 
 
+def alike(shown: np.ndarray, last: np.ndarray, pixels: int) -> float:
+    """How much of a frame, without what marks it, is the last one moved by so many pixels to the right."""
+    moved = np.roll(last, pixels, axis=1)
+    known = slice(max(pixels, 0) + 4, shown.shape[1] + min(pixels, 0) - 4)
+    return float((shown[40:120, known] == moved[40:120, known]).mean())
+
+
 def test_a_display_shows_where_the_tool_must_be_while_pictures_are_stale(previewed) -> None:
     """Pixels of what the operator's display was given: the last picture, moved by the way of the hand since it came."""
     run, shown = previewed
@@ -183,11 +190,11 @@ def test_a_display_shows_where_the_tool_must_be_while_pictures_are_stale(preview
     at = lambda t: hand.values[np.searchsorted(hand.t_s, t, side="right") - 1, 0]  # noqa: E731
     moved = []
     for t in predicted:
-        by = round(3000 * (at(t) - at(last)))
+        by = 3000 * (at(t) - at(last))
         moved.append(by)
-        rows = slice(40, 120)
-        to, of = slice(max(by, 0) + 4, 316 + min(by, 0)), slice(max(-by, 0) + 4, 316 - max(by, 0))
-        assert (shown[t][rows, to] == shown[last][rows, of][:, : to.stop - to.start]).mean() > 0.99, (t, by)
+        # The hand's sample of this very moment may count or not, and half a pixel goes either way.
+        nearest = [int(by) + more for more in (-1, 0, 1)]
+        assert max(alike(shown[t], shown[last], pixels) for pixels in nearest) > 0.99, (t, by)
         assert edge(shown[t]) == MARK
         assert picture_code.read(shown[t]) == picture_code.read(shown[last]), "its age is read of it"
         words = (shown[t][-24:, 4:316] == MARK).all(axis=2).sum()
@@ -203,8 +210,7 @@ def test_live_pictures_pass_as_they_are_and_the_record_says_when_they_are_not(pr
     pictures = next(w for w in run.summary["states"] if w["flow"] == "video")
     changes = [(c["from"], c["to"]) for c in pictures["changes"]]
     assert changes == [("live", "predicted"), ("predicted", "live")]
-    assert 4.08 < pictures["changes"][0]["t_s"] < 4.16
-    quality = signals.read(run.folder, "hand.exit", "video").values[:, 2]
-    assert np.isinf(quality[np.isfinite(quality) | np.isinf(quality)]).all(), (
-        "raw pictures, compared once each"
-    )
+    assert 4.05 < pictures["changes"][0]["t_s"] < 4.16
+    seen = signals.read(run.folder, "hand.exit", "video").values
+    compared = seen[~np.isnan(seen[:, 2]), 1]
+    assert len(seen) > len(compared) + 10 and len(compared) == len(set(seen[:, 1])), "each picture once"

@@ -212,5 +212,6 @@ def test_live_pictures_pass_as_they_are_and_the_record_says_when_they_are_not(pr
     assert changes == [("live", "predicted"), ("predicted", "live")]
     assert 4.05 < pictures["changes"][0]["t_s"] < 4.16
     seen = signals.read(run.folder, "hand.exit", "video").values
-    compared = seen[~np.isnan(seen[:, 2]), 1]
-    assert len(seen) > len(compared) + 10 and len(compared) == len(set(seen[:, 1])), "each picture once"
+    _, times = np.unique(seen[~np.isnan(seen[:, 2]), 1], return_counts=True)
+    _, shows = np.unique(seen[:, 1], return_counts=True)
+    assert (times == times[0]).all() and shows.max() >= 10 * shows.min(), "shown again, compared once"

@@ -4,8 +4,8 @@
 event ─► handler of the page ─► WebSocket ─► console ─► hook of the run, once a sample ─► board of the robot
    1              2                                3                        4
 ```
-Pictures of 640 x 480 come at 30 a second meanwhile. The same once more with everything ahead of the machine's other work, where
-this user may (`chrt -r 1`).
+Pictures of 640 x 480 come at 30 a second meanwhile. The same once more with everything ahead of the machine's other work,
+where this user may (`chrt -r 1`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ LISTEN = """() => {
 
 def measure(quick: bool) -> Result:
     """Two runs of 400 events, one in the middle of the machine's other work, one ahead of it."""
-    lacks = [name for name in ("playwright", "websockets", "simplejpeg") if not importlib.util.find_spec(name)]
+    lacks = [
+        name for name in ("playwright", "websockets", "simplejpeg") if not importlib.util.find_spec(name)
+    ]
     browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if browser is None or lacks:
         lacks += ["chromium (apt-get install chromium)"] if browser is None else []
@@ -110,7 +112,9 @@ def moved(first: list[str], browser: str, address: str, events: int) -> dict[str
             opened = playwright.chromium.launch(executable_path=starter, args=["--no-sandbox"])
             page = opened.new_page(viewport={"width": 1000, "height": 600}, bypass_csp=True)
             page.goto(address)
-            page.wait_for_function("window.seen && seen.pictures.length > 30 && seen.trip !== null", timeout=60_000)
+            page.wait_for_function(
+                "window.seen && seen.pictures.length > 30 && seen.trip !== null", timeout=60_000
+            )
             time.sleep(2.0)  # the offset of the clocks settles
             page.evaluate(LISTEN)
             box = page.locator("#stage").bounding_box()

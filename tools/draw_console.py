@@ -43,7 +43,16 @@ def main() -> None:
     browser = next(path for name in BROWSERS if (path := shutil.which(name)))
     with tempfile.TemporaryDirectory() as folder:
         scenario = ROOT / "scenarios" / "console-arm.toml"
-        command = [sys.executable, "-m", "tcpsbed", "console", str(scenario), "--quiet", "--out", f"{folder}/out"]
+        command = [
+            sys.executable,
+            "-m",
+            "tcpsbed",
+            "console",
+            str(scenario),
+            "--quiet",
+            "--out",
+            f"{folder}/out",
+        ]
         run = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert run.stdout is not None
         address = re.match(r"console: (http\S+)", run.stdout.readline())

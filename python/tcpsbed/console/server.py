@@ -321,7 +321,9 @@ class Console:
             self.told("the operator is there again")
             self._tell("hand", STATE.pack(*self.hand[:3], 0.0, self.hand[4], time.monotonic_ns()))
         else:
-            self.told(f"no browser is there any more, and the hand gives no commands; open {self.address} again")
+            self.told(
+                f"no browser is there any more, and the hand gives no commands; open {self.address} again"
+            )
             self._leave()
 
     def _leave(self) -> None:

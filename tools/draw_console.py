@@ -18,7 +18,7 @@ from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-SIZE = {"width": 800, "height": 440}
+SIZE = {"width": 660, "height": 360}
 
 
 def push(page: Page) -> None:

@@ -22,6 +22,7 @@ from tables import as_text, write_document
 BENCHES = [
     "against_ns3",
     "over_worlds",
+    "same_session",
     "lte",
     "memory",
     "determinism",

@@ -199,6 +199,83 @@ def moved(out: Path, *, busy: bool) -> None:
     assert -1.0 < np.median(late_ms) < (200.0 if busy else 10.0)
 
 
+FAILING = """
+include = "{base}"
+[flows.haptic]
+sample = "24 B"
+[hooks]
+sense = {{ run = "force", params = {{ count = 6 }} }}
+feedback = {{ run = "tcpsbed.console.hooks:Feel", at = "tactile-operator", params = {{ mark = 6 }} }}
+[hooks.display]
+kind = "predict"
+run = "environment"
+at = "ms-com"
+flow = "haptic"
+period = "1 ms"
+params = {{ force = [0, 1, 2], position = [3, 4, 5], command = [0, 1, 2], reaction = true }}
+[hooks.preview]
+kind = "predict"
+run = "preview"
+at = "tactile-operator"
+flow = "video"
+period = "33 ms"
+answers = "arrivals"
+other = ["kinematic", "haptic"]
+[hooks.preview.params]
+width = 320
+height = 240
+position = [1, 2]
+pixels = [[-1000, 0], [0, -1000]]
+force = [6, 7, 8]
+mark = 12
+"""
+"""The network fails for two seconds in every five: the display of `docs/safety.md` at the browser."""
+EDGE = """() => {
+  const shown = document.getElementById("picture");
+  const copy = new OffscreenCanvas(shown.width, shown.height).getContext("2d");
+  copy.drawImage(shown, 0, 0);
+  return [...copy.getImageData(1, shown.height / 2, 1, 1).data].slice(0, 3);
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="needs chromium")
+def test_while_the_network_fails_the_page_shows_what_is_predicted_and_says_so(tmp_path, scenarios):
+    api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+    text = FAILING.format(base=scenarios / "console-network.toml")
+    for at in range(3, SECONDS, 5):
+        text += f'[[events]]\nat = "{at} s"\nlink = "way"\nup = false\n'
+        text += f'[[events]]\nat = "{at + 2} s"\nlink = "way"\nup = true\n'
+    (tmp_path / "failing.toml").write_text(text)
+    process, address = serve(tmp_path / "failing.toml", tmp_path / "out")
+    try:
+        with api.sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+            page = browser.new_page(viewport={"width": 1000, "height": 600}, bypass_csp=True)
+            page.goto(address)
+            page.wait_for_function("seen.made !== null && seen.predicted !== null", timeout=30_000)
+            page.wait_for_function("seen.made > 500 && seen.predicted > 500", timeout=30_000)
+            told = [page.locator(f"#{what}").text_content() for what in ("made", "newton")]
+            classes = [page.locator(f"#{what}").get_attribute("class") for what in ("made", "newton")]
+            edge = page.evaluate(EDGE)
+            ARTEFACTS.mkdir(parents=True, exist_ok=True)
+            page.screenshot(path=str(ARTEFACTS / "console-predicted.png"))
+            page.wait_for_function("seen.made === null && seen.predicted === null", timeout=30_000)
+            page.wait_for_function("document.getElementById('made').textContent === 'live'", timeout=30_000)
+            live = page.evaluate(EDGE)
+            browser.close()
+        ended(process)
+    finally:
+        process.terminate()
+        process.wait(30)
+    assert re.fullmatch(r"predicted, \d{3,4} ms old", told[0]) and re.search(r"N, predicted \d+ ms", told[1]), told
+    assert classes == ["predicted", "predicted"]
+    assert np.abs(np.array(edge) - (255, 128, 0)).max() < 60, f"the frame that marks it, as JPEG leaves it: {edge}"
+    assert np.abs(np.array(live) - (255, 128, 0)).max() > 60, live
+    states = json.loads((tmp_path / "out" / "summary.json").read_text())["states"]
+    assert {watched["flow"] for watched in states} == {"haptic", "video"}
+
+
 STAND_IN = """
 const eye = (eye) => ({
   eye,

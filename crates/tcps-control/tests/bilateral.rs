@@ -7,7 +7,10 @@ use tcps_control::bilateral::{
     bench::{run, Seen, Setup},
     schemes, Mailbox, Motion, SlaveParams,
 };
-use tcps_core::{hook::Verdict, time::MS};
+use tcps_core::{
+    hook::{Hook, Verdict},
+    time::MS,
+};
 
 const TICKS: usize = 10_000;
 
@@ -195,6 +198,41 @@ fn hook_and_robot_are_the_two_sides() {
         let truth = bench.last().unwrap().energy_j;
         assert!((energy - truth).abs() < 1e-6 + 0.01 * truth.abs(), "{scheme}: {energy}, {truth}");
         assert!((back[4] - bench.last().unwrap().slave.x).abs() < 1e-4, "{scheme}");
+    }
+}
+
+/// Three axes at once are three times one axis: each with its own motion, energies and wall.
+#[test]
+fn axes_are_independent() {
+    let params = |axes| json!({"scheme": "wave", "axes": axes});
+    let (mut three, mut one) = (
+        tcps_control::hook("leader", &params(3)).unwrap(),
+        tcps_control::hook("leader", &params(1)).unwrap(),
+    );
+    let (mut far, mut alone) = (
+        tcps_control::robot("follower", &params(3)).unwrap(),
+        tcps_control::robot("follower", &params(1)).unwrap(),
+    );
+    let (mut sense, mut sensed) = ([0.0; 21], [0.0; 7]);
+    for n in 0..1_000i64 {
+        let x = to_and_fro(n as f64 * 1e-3).x;
+        let now_ns = n * MS;
+        let tick = |hook: &mut dyn Hook, x: &[f64], other: &[f64]| {
+            let given = common::Given { now_ns, origin_ns: now_ns, x: Some(x), other, ..Default::default() };
+            common::call(hook, given).y
+        };
+        let message = tick(three.as_mut(), &[0.0, x, -x], &sense);
+        let single = tick(one.as_mut(), &[x], &sensed);
+        assert_eq!((message.len(), &message[7..14]), (21, &single[..]), "{n}");
+        assert_eq!(far.step(now_ns, &message, &mut sense), 21);
+        alone.step(now_ns, &single, &mut sensed);
+        assert_eq!(sense[7..14], sensed, "{n}");
+    }
+    assert!(sense[0] == sensed[0] && sense[4] == 0.0, "an axis at rest stays there");
+    assert!(sense[18] < -0.015, "the third goes the other way, where there is no wall: {}", sense[18]);
+    for axes in [0, 17] {
+        assert!(tcps_control::hook("leader", &params(axes)).is_err(), "{axes}");
+        assert!(tcps_control::robot("follower", &params(axes)).is_err(), "{axes}");
     }
 }
 

@@ -5,7 +5,7 @@ const $ = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.search).get("token");
 const gauge = $("gauge").getContext("2d");
 const hand = { x: 0, y: 0, z: 0, button: 0, wheel: 0 };
-const seen = { pictures: [], forces: [], glass: null, trip: null, offset: null, took: null, events: 0, force: 0 };
+const seen = { pictures: [], forces: [], glass: null, trip: null, offset: null, took: null, events: 0, force: 0, made: null, predicted: null };
 const pictures = new Worker("pictures.js");
 window.seen = seen; // for whoever looks at the page from outside
 let socket = null;
@@ -35,7 +35,7 @@ function send(message) {
 }
 
 function told(message) {
-  if (message.k === "force") showForce(message.f);
+  if (message.k === "force") showForce(message.f, message.p);
   if (message.k === "study") studied(message);
   if (message.k === "pong") {
     const now = performance.now();
@@ -66,6 +66,8 @@ pictures.onmessage = ({ data }) => {
   while (seen.pictures[0] < at - 2000) seen.pictures.shift();
   if (data.taken !== null && seen.offset !== null) {
     seen.glass = at + seen.offset - data.runOffsetMs - data.taken.ms;
+    // A picture whose number has been shown is not one that came: it is made of that one.
+    seen.made = seen.number === data.taken.number ? seen.glass : null;
     seen.number = data.taken.number;
   }
   if (data.bitmap) wear(data.bitmap, data.eyes);
@@ -73,10 +75,12 @@ pictures.onmessage = ({ data }) => {
 
 // --- force: picture, sound, rumble ---------------------------------------------------------------------------------
 
-function showForce(force) {
+// `age` in ms: what it was predicted from; null: it came.
+function showForce(force, age) {
   const size = Math.hypot(...force);
   seen.force = size;
-  seen.forces = [...seen.forces.slice(-255), size];
+  seen.predicted = age;
+  seen.forces = [...seen.forces.slice(-255), { size, predicted: age !== null }];
   if (tone) tone.gain.gain.setTargetAtTime(Math.min(size / 20, 0.3), tone.context.currentTime, 0.02);
   rumble(Math.min(size / 10, 1));
 }
@@ -232,27 +236,36 @@ function tick(now) {
 function show() {
   write("events", `${seen.events}`);
   write("fps", (seen.pictures.length / 2).toFixed(0));
-  if (seen.glass !== null) write("glass", `${seen.glass.toFixed(1)} ms`);
+  if (seen.glass !== null) {
+    write("glass", `${seen.glass.toFixed(1)} ms`);
+    write("made", seen.made === null ? "live" : `predicted, ${seen.made.toFixed(0)} ms old`, seen.made !== null);
+  }
   const [x, y] = [((1 + hand.x) * stage.clientWidth) / 2, ((1 - hand.y) * stage.clientHeight) / 2];
   $("hand").style.transform = `translate(${x}px, ${y}px)`;
   if (seen.forces !== drawn) gauged();
 }
 
-function write(id, text) {
+function write(id, text, predicted = false) {
   const place = $(id);
   if (place.textContent !== text) place.textContent = text;
+  place.classList.toggle("predicted", predicted);
 }
 
 let drawn = seen.forces;
 function gauged() {
   drawn = seen.forces;
-  write("newton", `${seen.force.toFixed(2)} N`);
+  const age = seen.predicted === null ? "" : `, predicted ${seen.predicted.toFixed(0)} ms`;
+  write("newton", `${seen.force.toFixed(2)} N${age}`, seen.predicted !== null);
   const { width, height } = gauge.canvas;
-  const top = Math.max(1, ...drawn);
+  const top = Math.max(1, ...drawn.map((f) => f.size));
   gauge.clearRect(0, 0, width, height);
   gauge.strokeStyle = "#d9541e";
+  gauge.fillStyle = "#d9541e40";
   gauge.beginPath();
-  drawn.forEach((f, i) => gauge.lineTo(i, height - 2 - (height - 4) * (f / top)));
+  drawn.forEach((f, i) => {
+    gauge.lineTo(i, height - 2 - (height - 4) * (f.size / top));
+    if (f.predicted) gauge.fillRect(i, 0, 1, height);
+  });
   gauge.stroke();
 }
 

@@ -2,7 +2,7 @@
 
 ```text
 browser ── GET /?token=… ──► page
-        ── /ws?token=… ──►                           ◄── {"k": "force", "f": […]}          50 a second
+        ── /ws?token=… ──►                           ◄── {"k": "force", "f": […], "p": …}  50 a second
            {"k": "hand", "s": ms, "p": [[ago, x, y, z, button, wheel], …]}   coalesced events, oldest first
            {"k": "head", "s": ms, "p": [[ago, x, y, z, qx, qy, qz, qw]]}     pose of a headset
            {"k": "mark", "s": ms, "p": [[ago, x, y, width, height]]}     a region of the picture, in shares of it
@@ -10,7 +10,8 @@ browser ── GET /?token=… ──► page
            {"k": "study", …} ──►                     ◄── {"k": "study", …}                 docs/study.md
         ── /pictures?token=… ──►                     ◄── 1 | number | offset | JPEG        the newest only
 ```
-`s` is the server's clock when the browser sent, as far as it knows it; `ago` is ms before that. Every WebSocket has a
+`p` is the age in ms of what a force was predicted from, or null where it came. `s` is the server's clock when the browser
+sent, as far as it knows it; `ago` is ms before that. Every WebSocket has a
 thread that listens and one that sends. Pictures have one of their own, because a line that is busy with a picture does
 not listen. A slow browser gets fewer pictures, never old ones. While no browser is there any more, the run is told so, and
 has no commands of the hand; one that comes back finds the hand where it was, with its button up.
@@ -38,7 +39,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from tcpsbed.console.presence import Presence
 from tcpsbed.errors import WorldError
-from tcpsbed.media.line import AWAY, FORCE, HEAD, MARK, PICTURE, POSE, STATE, TOOK
+from tcpsbed.media.line import AWAY, FELT, FORCE, HEAD, MARK, PICTURE, POSE, STATE, TOOK
 from tcpsbed.media.packages import need
 
 HERE = Path(__file__).parent
@@ -194,8 +195,8 @@ class Console:
                     continue
                 if content[0] == PICTURE:
                     self.newest.put(PICTURE, content)
-                elif content[0] == FORCE:
-                    self.newest.put(FORCE, _floats(content[HEAD.size :]))
+                elif content[0] == FORCE and len(content) == HEAD.size + FELT.size:
+                    self.newest.put(FORCE, FELT.unpack_from(content, HEAD.size))
                 elif content[0] == TOOK:
                     self.took_ms.extend(_floats(content[HEAD.size :])[:1])
 
@@ -258,8 +259,9 @@ class Console:
             while not over.is_set():
                 for kind, content in self.newest.wait(kinds, seen, 1.0):
                     if kind == FORCE:
-                        finite = [value if math.isfinite(value) else 0.0 for value in content]
-                        content = {"k": "force", "f": finite}
+                        *force, age_ms = content
+                        finite = [value if math.isfinite(value) else 0.0 for value in force]
+                        content = {"k": "force", "f": finite, "p": age_ms if math.isfinite(age_ms) else None}
                     connection.send(content if kind == PICTURE else json.dumps(content))
 
     def _hear(self, message: str | bytes) -> dict[str, Any] | None:
@@ -269,7 +271,10 @@ class Console:
         try:
             said = json.loads(message)
             if said["k"] == "ping":
-                return {"k": "pong", "t": float(said["t"]), "s": now_ns / 1e6, "took": self._took()}
+                asked_ms = float(said["t"])
+                if not math.isfinite(asked_ms):
+                    raise ValueError("t")
+                return {"k": "pong", "t": asked_ms, "s": now_ns / 1e6, "took": self._took()}
             if said["k"] == "hand":
                 self._move(said["p"], _sent_ns(said, now_ns))
                 return None

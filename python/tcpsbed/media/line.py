@@ -34,6 +34,8 @@ HEAD = struct.Struct("<BBxxIq")
 """Kind, eyes that a picture is for, number of the sample, and CLOCK_MONOTONIC minus the run's time in nanoseconds."""
 STATE = struct.Struct("<5dq")
 """What a hand does: x, y, z in m, its button (0 to 1), the wheel in notches; when, on CLOCK_MONOTONIC."""
+FELT = struct.Struct("<4d")
+"""A force x, y, z in N, and the age in ms of what it was predicted from; not a number: it came."""
 POSE = struct.Struct("<7dq")
 """Where a head is: x, y, z in m, quaternion x, y, z, w; when, on CLOCK_MONOTONIC."""
 MARK = struct.Struct("<4dq")

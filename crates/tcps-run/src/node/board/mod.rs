@@ -7,6 +7,9 @@
 //! The line carries both directions of a flow, and the sample to the robot or from the hand as well: what hangs on the
 //! board is simulated at its node. That way is a link of the path like the one to the com component.
 
+mod model;
+mod timetable;
+
 use super::{
     job::{coded, Job},
     Node,
@@ -17,20 +20,16 @@ use crate::{
     report::BoardLine,
     sample_codec,
 };
-use std::collections::VecDeque;
 use tcps_core::{
     hook::State,
     record::{DropReason, Kind, Record},
     sample::{entry, exit},
-    time::{Time, MS, NEVER, SECOND},
+    time::{Time, MS},
 };
-use tcps_wire::board::{Role, ANSWER_OVERHEAD, MAX_PAYLOAD, SAFE_OVERHEAD, SAMPLE_OVERHEAD};
+use tcps_wire::board::{Role, MAX_PAYLOAD};
 
-/// Bits on the line that a byte takes: a start bit, eight of its own, a stop bit.
-pub const BITS_A_BYTE: f64 = 10.0;
-
-/// Samples that may be on a line and in its board at once; more are dropped.
-pub const MOST_RIDING: usize = 64;
+pub use model::{Model, MOST_RIDING};
+pub use timetable::{Timetable, LOST_NS};
 
 /// A board as its node sees it.
 pub struct BoardAt {
@@ -53,68 +52,6 @@ struct Counted {
     answered: u64,
     lost: u64,
     safe: u64,
-}
-
-/// Line and board where there are none: a line that is busy with one byte after the other each way, and a board with
-/// one pair of hands.
-#[derive(Debug)]
-struct Model {
-    byte_ns: f64,
-    down_free: Time,
-    board_free: Time,
-    up_free: Time,
-    /// When the watchdog acts.
-    barks_ns: Time,
-    /// What the outputs are.
-    outputs: Vec<u8>,
-    coming: VecDeque<(Time, News)>,
-}
-
-impl Model {
-    fn new(rate_bps: f64) -> Self {
-        let byte_ns = BITS_A_BYTE * SECOND as f64 / rate_bps;
-        let (down_free, board_free, up_free) = (0, 0, 0);
-        let (outputs, coming) = (Vec::new(), VecDeque::new());
-        Self { byte_ns, down_free, board_free, up_free, barks_ns: NEVER, outputs, coming }
-    }
-
-    /// A sample goes down the line, through the board and up again.
-    fn ride(&mut self, now: Time, ride: &Ride<'_>, role: Role, plan: &BoardPlan) {
-        let (down, up) = (ride.bytes.len() + SAMPLE_OVERHEAD, ride.bytes.len() + ANSWER_OVERHEAD);
-        self.down_free = now.max(self.down_free) + through(self.byte_ns, down);
-        let entry_ns = self.down_free.max(self.board_free);
-        let exit_ns = entry_ns + Time::from(plan.work_us) * 1_000;
-        self.board_free = exit_ns;
-        if role == Role::Drive {
-            self.outputs.clear();
-            self.outputs.extend_from_slice(ride.bytes);
-            self.barks_ns =
-                if plan.watchdog_ms > 0 { exit_ns + Time::from(plan.watchdog_ms) * MS } else { NEVER };
-        }
-        let (job, bytes) = (ride.job, ride.bytes.to_vec());
-        self.say(exit_ns, up, News::Answered { job, entry_ns, exit_ns, bytes });
-    }
-
-    /// The watchdog acts.
-    fn bark(&mut self, safe: &SafeOutput) {
-        if let SafeOutput::Values(values) = safe {
-            let bytes = values.iter().flat_map(|v| v.to_be_bytes());
-            let n = self.outputs.len();
-            self.outputs = bytes.chain(std::iter::repeat(0)).take(n).collect();
-        }
-        let at = std::mem::replace(&mut self.barks_ns, NEVER);
-        self.say(at, self.outputs.len() + SAFE_OVERHEAD, News::Safe(self.outputs.clone()));
-    }
-
-    fn say(&mut self, at: Time, bytes: usize, news: News) {
-        self.up_free = at.max(self.up_free) + through(self.byte_ns, bytes);
-        self.coming.push_back((self.up_free, news));
-    }
-}
-
-/// Time that so many bytes take.
-fn through(byte_ns: f64, bytes: usize) -> Time {
-    (byte_ns * bytes as f64) as Time
 }
 
 /// What a board is for in a flow: it drives what the flow commands, for the first such flow, and reads what it comes from.
@@ -141,7 +78,7 @@ pub(super) fn boards(plan: &Plan, here: impl Fn(u16) -> bool) -> Vec<BoardAt> {
             let drives = channels.iter().any(|c| c.1 == Role::Drive);
             channels.push((flow, role(plan, flow, c.kind.starts_with("ms-"), drives)));
         }
-        let model = Model::new(board.rate_bps);
+        let model = Model::new(board);
         let plan = board.clone();
         Some(BoardAt { component, plan, channels, safe: false, model, counted: Counted::default() })
     });
@@ -151,7 +88,7 @@ pub(super) fn boards(plan: &Plan, here: impl Fn(u16) -> bool) -> Vec<BoardAt> {
 impl BoardAt {
     /// When its model has something to do.
     pub(super) fn next(&self) -> Time {
-        self.model.coming.front().map_or(NEVER, |c| c.0).min(self.model.barks_ns)
+        self.model.next()
     }
 
     /// The channel and the role of a flow.
@@ -163,7 +100,8 @@ impl BoardAt {
     /// What its node has counted.
     pub(super) fn line(&self) -> BoardLine {
         let Counted { sent, answered, lost, safe } = self.counted;
-        BoardLine { sent, answered, lost, safe, ..BoardLine::default() }
+        let refused_values = Some(self.model.refused());
+        BoardLine { sent, answered, lost, safe, refused_values, ..BoardLine::default() }
     }
 }
 
@@ -188,13 +126,7 @@ impl Node {
         let ride = Ride { job: id, channel, bytes: &bytes };
         let taken = out.board(now, board, &ride);
         let b = &mut self.boards[board];
-        let taken = taken.unwrap_or_else(|| {
-            let room = b.model.coming.len() < MOST_RIDING;
-            if room {
-                b.model.ride(now, &ride, role, &b.plan);
-            }
-            room
-        });
+        let taken = taken.unwrap_or_else(|| b.model.ride(now, &ride, role));
         b.counted.sent += u64::from(taken);
         if taken {
             return;
@@ -207,17 +139,8 @@ impl Node {
 
     /// Does what is due at a board that is modelled.
     pub(super) fn tick_board<O: Outside>(&mut self, board: usize, now: Time, out: &mut O) {
-        loop {
-            let b = &mut self.boards[board];
-            if b.model.barks_ns <= now {
-                b.model.bark(&b.plan.safe);
-            }
-            if b.model.coming.front().is_none_or(|c| c.0 > now) {
-                return;
-            }
-            if let Some((_, news)) = b.model.coming.pop_front() {
-                self.hear(now, board, news, out);
-            }
+        while let Some(news) = self.boards[board].model.work(now) {
+            self.hear(now, board, news, out);
         }
     }
 

@@ -31,6 +31,8 @@ TITLE = "The hand at the browser console"
 BAR_MS = 10.0
 EVENT_S = 0.016
 """Time between two moves of the pointer."""
+LONGEST_S = 600
+"""Longest run; it is ended when all events have been sent."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 LISTEN = """() => {
   window.ago = [];
@@ -81,7 +83,7 @@ def one(first: list[str], browser: str, events: int) -> dict[str, np.ndarray]:
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "out"
         command = [sys.executable, "-m", "tcpsbed", "console", ROOT / "scenarios" / "console.toml", "--quiet"]
-        command += ["--out", out, "--duration", f"{60 + events * EVENT_S * 4:.0f} s"]
+        command += ["--out", out, "--duration", f"{LONGEST_S} s"]
         words = [*first, *map(str, command)]
         run = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         try:
@@ -97,7 +99,10 @@ def one(first: list[str], browser: str, events: int) -> dict[str, np.ndarray]:
             if run.poll() is None:
                 run.kill()
                 run.wait()
-        return page | hand(out)
+        found = page | hand(out)
+        if not all(len(values) for values in found.values()):
+            raise CannotMeasureError(f"no event reached the board in {LONGEST_S} s of a run")
+        return found
 
 
 def moved(first: list[str], browser: str, address: str, events: int) -> dict[str, np.ndarray]:

@@ -268,9 +268,13 @@ def test_while_the_network_fails_the_page_shows_what_is_predicted_and_says_so(tm
     finally:
         process.terminate()
         process.wait(30)
-    assert re.fullmatch(r"predicted, \d{3,4} ms old", told[0]) and re.search(r"N, predicted \d+ ms", told[1]), told
+    assert re.fullmatch(r"predicted, \d{3,4} ms old", told[0]) and re.search(
+        r"N, predicted \d+ ms", told[1]
+    ), told
     assert classes == ["predicted", "predicted"]
-    assert np.abs(np.array(edge) - (255, 128, 0)).max() < 60, f"the frame that marks it, as JPEG leaves it: {edge}"
+    assert np.abs(np.array(edge) - (255, 128, 0)).max() < 60, (
+        f"the frame that marks it, as JPEG leaves it: {edge}"
+    )
     assert np.abs(np.array(live) - (255, 128, 0)).max() > 60, live
     states = json.loads((tmp_path / "out" / "summary.json").read_text())["states"]
     assert {watched["flow"] for watched in states} == {"haptic", "video"}

@@ -132,7 +132,7 @@ class Console:
         self.presence = Presence(self._changed)
         self.told: Callable[[str], None] = lambda _: None
         """Hears when the operator goes away and comes back."""
-        self.hand = (0.0,) * 5
+        self.hand: tuple[float, ...] = (0.0,) * 5
         """The newest state of the hand."""
         self.stopped = threading.Event()
         self.took_ms: deque[float] = deque(maxlen=256)

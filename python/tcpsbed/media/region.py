@@ -61,7 +61,8 @@ class Regions:
         self, background: Codec, width: int, height: int, region: Mapping[str, Any], rate_hz: float
     ) -> None:
         self.background, self.rate_hz = background, rate_hz
-        self.marks, self.marked = region.get("marks"), None
+        self.marks: str | None = region.get("marks")
+        self.marked: tuple[float, float, float, float] | None = None
         self.shrink = int(region.get("shrink", 1))
         self.inside_bytes = 0
         self.shape = (height, width)

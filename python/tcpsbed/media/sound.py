@@ -123,7 +123,8 @@ def _at_rate(samples: Samples, found_hz: float, wanted_hz: float) -> Samples:
     if count == len(samples):
         return samples
     at = np.arange(count) * (found_hz / wanted_hz)
-    return np.rint(np.interp(at, np.arange(len(samples)), samples)).astype(np.int16)
+    resampled: Samples = np.rint(np.interp(at, np.arange(len(samples)), samples)).astype(np.int16)
+    return resampled
 
 
 class SoundCodec(Protocol):

@@ -96,7 +96,7 @@ class Sound(_Media):
     """Sound of a microphone."""
 
     microphone: str = "builtin:speech"
-    """Where it comes from: a "builtin:" one, "test", a wav file, "device", "device:NAME", or `module:Class`."""
+    """Where it comes from: a "builtin:" one, "test", a wav file, "device", "ring:FILE", or `module:Class`."""
     sampling_hz: Frequency = Field(16_000.0, alias="sampling")
     """Samples a second and channel."""
     channels: StrictInt = Field(1, ge=1, le=2)
@@ -106,6 +106,6 @@ class Sound(_Media):
     bitrate_bps: PositiveRate = Field(32e3, alias="bitrate")
     """What `opus` aims at."""
     speaker: str = "none"
-    """Who hears it: "none", a wav file to be written, "device", "device:NAME", or `module:Class`."""
+    """Who hears it: "none", a wav file to be written, "device", "ring:FILE", or `module:Class`."""
     mark: StrictBool = False
     """Whether a chirp is laid over it every second and found again where it is heard: the delay from mouth to ear."""

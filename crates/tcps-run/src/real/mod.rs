@@ -11,6 +11,7 @@ pub mod capture;
 pub mod clock;
 pub mod control;
 pub mod emulator;
+pub(crate) mod frames;
 mod handover;
 mod line;
 pub mod merge;

@@ -111,9 +111,16 @@ AddInterface(const Ptr<Node>& vertex, const Ptr<NetDevice>& device, Ipv4Address 
     const uint32_t interface = stack->AddInterface(device);
     stack->AddAddress(interface, Ipv4InterfaceAddress(kRouter, "255.255.255.255"));
     stack->SetUp(interface);
-    ArpCache::Entry* entry = stack->GetInterface(interface)->GetArpCache()->Add(node);
-    entry->SetMacAddress(mac);
-    entry->MarkPermanent();
+    Ptr<ArpCache> cache = stack->GetInterface(interface)->GetArpCache();
+    const Callback<void> introduce([cache, node, mac]() {
+        ArpCache::Entry* known = cache->Lookup(node);
+        ArpCache::Entry* entry = known ? known : cache->Add(node);
+        entry->SetMacAddress(mac);
+        entry->MarkPermanent();
+    });
+    introduce();
+    // A device that comes up has its neighbours forgotten first.
+    device->AddLinkChangeCallback(introduce);
     return interface;
 }
 

@@ -121,7 +121,12 @@ background = "datagrams"
 def carries_traffic(told) -> None:
     """600 packets of one entry share the slow link with 600 samples and 300 ms of what waits."""
     assert told["errors"] == []
-    assert [link["name"] for link in told["network"]] == ["l1.forward", "l1.backward", "l2.forward", "l2.backward"]
+    assert [link["name"] for link in told["network"]] == [
+        "l1.forward",
+        "l1.backward",
+        "l2.forward",
+        "l2.backward",
+    ]
     cbr, poisson = told["traffic"]
     assert cbr["packets"] == 600 and cbr["delivered_packets"] + cbr["dropped_packets"] == 600
     assert cbr["delivered_packets"] > 500

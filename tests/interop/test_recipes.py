@@ -1,4 +1,4 @@
-"""The recipes of docs/proxy.md, each run with a program that follows it: DDS, WebRTC and ZeroMQ behind an emulated network."""
+"""The recipes of docs/proxy.md, each run with programs that follow it: DDS and WebRTC behind an emulated network."""
 
 from __future__ import annotations
 
@@ -27,7 +27,20 @@ def test_dds_programs_find_each_other_by_multicast_over_several_ports():
     pytest.importorskip("cyclonedds", reason="needs Cyclone DDS: pip install cyclonedds")
     count, peer = 200, [sys.executable, str(HERE / "dds_peer.py")]
     far = shlex.join([*peer, "answers"])
-    command = [*COMMAND, "netns", "--delay", "10 ms", "--loss", "2 %", "--far", far, "--", *peer, "commands", str(count)]
+    command = [
+        *COMMAND,
+        "netns",
+        "--delay",
+        "10 ms",
+        "--loss",
+        "2 %",
+        "--far",
+        far,
+        "--",
+        *peer,
+        "commands",
+        str(count),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.strip().splitlines()[-1])

@@ -62,7 +62,7 @@ def test_events_leave_everything_as_it_is(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("traffic.cbr={on='a.forward', kind='web', rate='100 kbit/s'}", "users of TCP"),
+        ("traffic.users={on='a.forward', kind='bulk'}", "users of TCP"),
         ("events=[{at='1 s', traffic='cbr', running=false}]", "a change of traffic"),
     ],
 )
@@ -74,7 +74,7 @@ def test_what_datagrams_cannot_be_is_refused(tmp_path, change, words):
 
 def test_a_hosting_without_ends_is_refused(tmp_path):
     compiled = plan(tmp_path)
-    with pytest.raises(WorldError, match="process has no ends.*--world namespaces, containers or mininet"):
+    with pytest.raises(WorldError, match=r"process has no ends.*--world namespaces, containers or mininet"):
         background.require(compiled, local.Processes)
     background.require(compiled, local.Namespaces)
 

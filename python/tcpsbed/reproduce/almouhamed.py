@@ -169,9 +169,7 @@ def _forces(study: Study, seen: dict[str, Seen]) -> None:
     study.compare("force-commands", all_three.mean())
     study.compare("force-commands-worst", all_three.max())
     shown = {"alone": alone, "pictures copied": copied, "pictures and commands": all_three}
-    study.figure(
-        "forces", "Time between forces at the client", histograms(shown, "time between forces (ms)")
-    )
+    study.figure("forces", "Time between forces at the client", histograms(shown, "time between forces (ms)"))
 
 
 def _frames(study: Study, seen: dict[str, Seen]) -> None:

@@ -24,7 +24,9 @@ class Descriptor(Ns3):
     """ns-3 reads and writes the descriptors of the nodes' TAP devices."""
 
     name: ClassVar[str] = "ns3-tap"
-    what: ClassVar[str] = "the links of the scenario in ns-3, which holds the nodes' TAP devices (FdNetDevice)"
+    what: ClassVar[str] = (
+        "the links of the scenario in ns-3, which holds the nodes' TAP devices (FdNetDevice)"
+    )
     how: ClassVar[str] = "descriptor"
 
     @classmethod

@@ -235,7 +235,9 @@ def test_ns3_holds_the_devices_of_nodes_itself(tmp_path, network):
         assert 0.05 < flow["loss"] < 0.16
         # 78 B at 1 Mbit/s are 0.6 ms, and a packet of others may be under way.
         assert 10.5 < flow["delay_ms"]["p50"] < 13
-        lossy, slow = (next(l for l in told["network"] if l["name"] == f"{n}.forward") for n in ("l1", "l2"))
+        lossy, slow = (
+            next(row for row in told["network"] if row["name"] == f"{n}.forward") for n in ("l1", "l2")
+        )
         assert lossy["drops"]["loss"] == flow["lost"]
         # What is on the wire is as long as through gates: 24 B, 54 B of headers and link.
         assert lossy["bytes"] / lossy["packets"] == pytest.approx(24 + 24 + 54, abs=1)

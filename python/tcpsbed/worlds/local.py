@@ -51,7 +51,7 @@ class Namespaces(Processes):
         background.refuse(self.job.plan)
 
     def isolate(self) -> None:
-        """Settles in the plan that nodes are alone, and that background traffic has ends of its own where it is asked for."""
+        """Settles in the plan that nodes are alone, and background traffic has ends of its own where that is asked for."""
         self.job.plan["real"]["network"] = "namespaces"
         background.stand_apart(self.job.plan)
 

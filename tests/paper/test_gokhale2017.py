@@ -9,8 +9,8 @@ import pytest
 
 from tcpsbed.reproduce import bounds, contact, dumbbell
 from tcpsbed.reproduce.study import Row, Study
-from tcpsbed.reproduce.works import find
 
+WORK = "gokhale2017"
 TOTALS = (460, 560, 660, 672, 700, 750, 761, 800)
 """Cross traffic at which the bound is asked for, in kbit/s."""
 NOT_WITHIN = {
@@ -22,18 +22,6 @@ NOT_WITHIN = {
 """What the profile does not give: one maximum of jitter that hangs on the phases of frames; DPM's rate under a trickle of
 cross traffic, whose packets raise false alarms; the bound where two fragments a packet are 2 % too much, which passes for
 steady beside packets of 50 B, though not in the fluid; equation 7 as printed, which is below what it bounds."""
-
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """All experiments of the paper, short."""
-    return find("gokhale2017").reproduce(tmp_path_factory.mktemp("figures"), full=False)
-
-
-@pytest.fixture(scope="module")
-def rows(study: Study) -> dict[str, Row]:
-    """The rows by key."""
-    return {row.key: row for row in study.rows}
 
 
 # [PROTOCOLS 2.1]

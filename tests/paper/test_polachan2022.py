@@ -6,8 +6,8 @@ import pytest
 
 from tcpsbed.reproduce.polachan2022 import CAPTURES, PINGS, SUTURING
 from tcpsbed.reproduce.study import Row, Study
-from tcpsbed.reproduce.works import find
 
+WORK = "polachan2022"
 NOT_WITHIN = {
     "table1-free-max",
     "table1-100-1x-max",
@@ -31,18 +31,6 @@ MEASURED = {
 }
 """On the clock of the machine, which may say either."""
 NEEDS_DATA = "needs recordings (set TCPSBED_DATA)"
-
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """All experiments, short."""
-    return find("polachan2022").reproduce(tmp_path_factory.mktemp("figures"), full=False)
-
-
-@pytest.fixture(scope="module")
-def rows(study: Study) -> dict[str, Row]:
-    """The rows by key."""
-    return {row.key: row for row in study.rows}
 
 
 # [PROTOCOLS 6.1] [PROTOCOLS 6.5]

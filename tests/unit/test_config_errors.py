@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from bad_input import CBR, FLOW, LINK, RATE, SIZE, TIME, refusal
+from bad_input import CBR, ENDS, FLOW, LINK, RATE, SIZE, TIME, refusal
 
 from tcpsbed.config import load
 from tcpsbed.errors import ConfigError
@@ -130,7 +130,7 @@ CASES = {
     ),
     "clock of no node": (
         FLOW + '[[events]]\nat = "5 s"\nnode = "nowhere"\nstep = "1 s"\n',
-        'bad.toml:5: events.0.node: found "nowhere"; allowed: a node: a, b',
+        'bad.toml:7: events.0.node: found "nowhere"; allowed: a node: a, b',
     ),
     "clock step without a step": (
         FLOW + '[[events]]\nat = "5 s"\nnode = "a"\n',
@@ -232,7 +232,9 @@ OVERRIDES = {
 
 @pytest.mark.parametrize("override", OVERRIDES)
 def test_a_bad_override_has_one_message_that_names_it(tmp_path: Path, override: str) -> None:
-    assert refusal(tmp_path, FLOW + "[flows.haptic]\n", override) == f"--set {override}: {OVERRIDES[override]}"
+    assert (
+        refusal(tmp_path, FLOW + "[flows.haptic]\n", override) == f"--set {override}: {OVERRIDES[override]}"
+    )
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs fuzz targets under libFuzzer, as many at once as there are cores (FUZZ_JOBS: another number).
+# Runs fuzz targets, as many at once as there are cores (FUZZ_JOBS: another number): those of fuzz_targets under libFuzzer,
+# those of devices, whose parsers are Python, by drive.py.
 #
 #   fuzz/run.sh SECONDS [TARGET ...]          each for so long
 #   fuzz/run.sh --until SECONDS [TARGET ...]  each until it has had so much processor time as it is now
@@ -7,8 +8,9 @@
 #
 # Finds are kept in corpus.local/TARGET, inputs that break something in corpus.local/crashes-TARGET. A line a run goes into
 # corpus.local/ledger.tsv: when, target, its state, processor seconds, runs, what came of it. The state is a hash of the
-# target's machine code: what was spent before the code changed counts for the code before.
-# Coverage is compiled in by stable flags of the compiler; libFuzzer itself needs a C++ compiler.
+# target's machine code, or of its Python sources: what was spent before these changed counts for the code before.
+# Coverage is compiled in by stable flags of the compiler; libFuzzer itself needs a C++ compiler, drive.py the packages of
+# .venv (PYTHON: another interpreter).
 set -eu
 usage="usage: fuzz/run.sh SECONDS | --until SECONDS | --ledger, then [TARGET ...]"
 mode=for
@@ -21,24 +23,46 @@ if [ "$mode" != ledger ]; then
     shift
 fi
 cd "$(dirname "$0")"
-if ! command -v "${CXX:-c++}" >/dev/null; then
-    echo "fuzz: SKIPPED, libFuzzer needs a C++ compiler (Debian: g++)" >&2
-    exit 0
-fi
+python=${PYTHON:-../.venv/bin/python}
+compiled=$(sed -n 's/^path = "fuzz_targets\/\(.*\)\.rs"/\1/p' Cargo.toml)
+interpreted=$(cd devices && ls -- *.py | sed 's/\.py$//')
+[ $# -gt 0 ] || set -- $compiled $interpreted
 
-host=$(rustc -vV | sed -n 's/^host: //p')
-export CARGO_TARGET_DIR="$PWD/../target/fuzz"
-export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+# is_python TARGET: whether its parser is Python.
+is_python() {
+    [ -f "devices/$1.py" ]
+}
+
+# compile TARGET ...: those of them that are compiled.
+compile() {
+    bins=""
+    for target in "$@"; do
+        is_python "$target" || bins="$bins --bin $target"
+    done
+    [ -n "$bins" ] || return 0
+    if ! command -v "${CXX:-c++}" >/dev/null; then
+        echo "fuzz: SKIPPED, libFuzzer needs a C++ compiler (Debian: g++)" >&2
+        exit 0
+    fi
+    host=$(rustc -vV | sed -n 's/^host: //p')
+    export CARGO_TARGET_DIR="$PWD/../target/fuzz"
+    export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 --cfg fuzzing"
-cargo build --quiet --release --features libfuzzer --bins --target "$host"
-programs="$CARGO_TARGET_DIR/$host/release"
+    cargo build --quiet --release --features libfuzzer $bins --target "$host"
+    programs="$CARGO_TARGET_DIR/$host/release"
+}
+compile "$@"
 ledger=corpus.local/ledger.tsv
 mkdir -p corpus.local
 touch "$ledger"
 
-# state TARGET: a hash of its machine code, or of the whole program without objcopy.
+# state TARGET: a hash of its machine code, or of the whole program without objcopy; of its sources, where it is Python.
 state() {
+    if is_python "$1"; then
+        "$python" drive.py --state "$1"
+        return
+    fi
     code="corpus.local/$1.code"
     objcopy -O binary --only-section=.text "$programs/$1" "$code" 2>/dev/null || cp "$programs/$1" "$code"
     sha256sum <"$code" | cut -c1-12
@@ -61,15 +85,24 @@ took() {
     rm "$1" "$2"
 }
 
-# round TARGET STATE SECONDS: one run of libFuzzer, and its line in the ledger.
+# fuzz TARGET SECONDS: one run; finds go to corpus.local.
+fuzz() {
+    if is_python "$1"; then
+        "$python" drive.py "$1" "$2" "corpus.local/$1" "corpus/$1" "corpus.local/crashes-$1"
+    else
+        "$programs/$1" -max_total_time="$2" -max_len=4096 -timeout=60 -rss_limit_mb=1024 -print_final_stats=1 \
+            -artifact_prefix="corpus.local/crashes-$1/" "corpus.local/$1" "corpus/$1"
+    fi
+}
+
+# round TARGET STATE SECONDS: one run, and its line in the ledger.
 round() {
     log="corpus.local/$1.log"
     came=nothing
     times >"$log.before"
-    "$programs/$1" -max_total_time="$3" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
-        -artifact_prefix="corpus.local/crashes-$1/" "corpus.local/$1" "corpus/$1" >"$log" 2>&1 || [ $? = 72 ] || came=found # 72: it was interrupted
+    fuzz "$1" "$3" >"$log" 2>&1 || [ $? = 72 ] || came=found # 72: it was interrupted
     times >"$log.after"
-    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n 1)
     printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$(date -u +%FT%TZ)" "$1" "$2" "$(took "$log.before" "$log.after")" \
         "${runs:-0}" "$came" >>"$ledger"
     [ "$came" = nothing ]
@@ -77,7 +110,10 @@ round() {
 
 one() {
     mkdir -p "corpus.local/$1" "corpus.local/crashes-$1"
-    is=$(state "$1")
+    if ! is=$(state "$1"); then
+        echo "fuzz $1: SKIPPED, it cannot be loaded" >&2
+        return 0
+    fi
     left=$seconds
     while [ "$left" -gt 0 ]; do
         if [ "$mode" = until ]; then
@@ -99,7 +135,6 @@ one() {
     }
 }
 
-[ $# -gt 0 ] || set -- $(sed -n 's/^path = "fuzz_targets\/\(.*\)\.rs"/\1/p' Cargo.toml)
 jobs=${FUZZ_JOBS:-$(getconf _NPROCESSORS_ONLN)}
 status=0
 while [ $# -gt 0 ]; do

@@ -2,7 +2,8 @@
  *
  *   line_echo SOCKET ROUNDS PERIOD_US PAYLOAD
  *
- * Listens at SOCKET for the board to join, and prints the percentiles of the round trip in ns as JSON.
+ * Listens at SOCKET for the board to join, and prints the percentiles of the round trip in ns as JSON. An answer must be that
+ * of the frame before it, with its payload; one that comes after its time is none.
  */
 #define _GNU_SOURCE
 #include "../../firmware/core/board.h"
@@ -17,6 +18,8 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+
+#define SAMPLE_HEAD 4u
 
 static uint64_t now_ns(void)
 {
@@ -35,7 +38,11 @@ static int join(const char *path)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
-    snprintf(name.sun_path, sizeof name.sun_path, "%s", path);
+    if (strlen(path) >= sizeof name.sun_path) {
+        errno = ENAMETOOLONG;
+        die(path);
+    }
+    strcpy(name.sun_path, path);
     if (listener < 0 || bind(listener, (struct sockaddr *)&name, sizeof name) != 0 || listen(listener, 1) != 0) {
         die(path);
     }
@@ -46,7 +53,22 @@ static int join(const char *path)
     return accept(listener, NULL, NULL);
 }
 
-/* Sends a body and waits for a frame; false if none comes within 0.2 s. */
+/* Whether a body answers another: the board's answer to it, or its own bytes from a board that gives every byte back. */
+static int answers(const struct frame_reader *reader, const uint8_t *body, size_t length)
+{
+    const uint8_t *said = reader->bytes;
+    if (reader->length == length && memcmp(said, body, length) == 0) {
+        return 1;
+    }
+    if (body[0] == BOARD_HELLO) {
+        return said[0] == BOARD_READY && reader->length == 10 && memcmp(said + 4, body + 1, 2) == 0;
+    }
+    return said[0] == BOARD_ANSWER && reader->length == BOARD_ANSWER_HEAD + length - SAMPLE_HEAD &&
+           memcmp(said + 4, body + 1, 2) == 0 &&
+           memcmp(said + BOARD_ANSWER_HEAD, body + SAMPLE_HEAD, length - SAMPLE_HEAD) == 0;
+}
+
+/* Sends a body and waits for its answer; false if it does not come within 0.2 s. */
 static int exchange(int line, uint8_t *body, size_t length, uint16_t sequence)
 {
     uint8_t frame[FRAME_LINE_MAX], bytes[512];
@@ -58,9 +80,9 @@ static int exchange(int line, uint8_t *body, size_t length, uint16_t sequence)
         die("write");
     }
     const uint64_t limit = now_ns() + 200000000;
-    while (now_ns() < limit) {
+    for (uint64_t now = now_ns(); now < limit; now = now_ns()) {
         struct pollfd end = {.fd = line, .events = POLLIN};
-        if (poll(&end, 1, 200) <= 0) {
+        if (poll(&end, 1, (int)((limit - now) / 1000000) + 1) <= 0) {
             return 0;
         }
         const ssize_t have = read(line, bytes, sizeof bytes);
@@ -68,7 +90,7 @@ static int exchange(int line, uint8_t *body, size_t length, uint16_t sequence)
             die("read");
         }
         for (ssize_t i = 0; i < have; i++) {
-            if (frame_read(&reader, bytes[i]) == FRAME_BODY) {
+            if (frame_read(&reader, bytes[i]) == FRAME_BODY && answers(&reader, body, length)) {
                 return 1;
             }
         }
@@ -88,12 +110,20 @@ int main(int count, char **words)
         fprintf(stderr, "usage: line_echo SOCKET ROUNDS PERIOD_US PAYLOAD\n");
         return 2;
     }
-    const int line = join(words[1]);
     const size_t rounds = strtoul(words[2], NULL, 10), payload = strtoul(words[4], NULL, 10);
+    if (rounds == 0 || payload > BOARD_PAYLOAD_MAX) {
+        fprintf(stderr, "line_echo: found %zu rounds of %zu B; allowed: 1 or more, of at most %u B\n", rounds, payload,
+                BOARD_PAYLOAD_MAX);
+        return 2;
+    }
+    const int line = join(words[1]);
     const uint64_t period_ns = strtoul(words[3], NULL, 10) * 1000;
     uint64_t *took = calloc(rounds, sizeof *took);
     uint8_t hello[] = {BOARD_HELLO, 0, 0, BOARD_VERSION, 0, 0, 0, 0, 0, 0, 0, 1, BOARD_RELAY};
     uint8_t body[FRAME_BODY_MAX] = {BOARD_SAMPLE};
+    for (size_t i = 0; i < payload; i++) {
+        body[SAMPLE_HEAD + i] = (uint8_t)(37 * i);
+    }
     size_t kept = 0;
     uint16_t sequence = 0;
     for (int tries = 0; !exchange(line, hello, sizeof hello, sequence++); tries++) {
@@ -107,7 +137,7 @@ int main(int count, char **words)
         const struct timespec until = {(time_t)(due / 1000000000u), (long)(due % 1000000000u)};
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
         const uint64_t sent = now_ns();
-        if (exchange(line, body, 4 + payload, sequence++)) {
+        if (exchange(line, body, SAMPLE_HEAD + payload, sequence++)) {
             took[kept++] = now_ns() - sent;
         }
     }

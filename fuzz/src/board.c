@@ -1,5 +1,8 @@
-/* The firmware's core as two functions of bytes. */
+/* The firmware's core as functions of bytes: its reader of frames, a board that gets a line at once, and one whose clock the
+ * caller sets. */
 #include "board.h"
+
+#include <stdlib.h>
 
 struct written {
     uint8_t *bytes;
@@ -67,4 +70,54 @@ size_t firmware_writes(const uint8_t *line, size_t length, uint8_t *bytes, size_
         board_poll(&board);
     }
     return out.length;
+}
+
+/* A board at power-on, or NULL; `free` ends it. */
+struct firmware {
+    struct board board;
+    struct written out;
+};
+
+struct firmware *firmware_begin(void)
+{
+    struct firmware *firmware = calloc(1, sizeof *firmware);
+    if (firmware != NULL) {
+        const struct board_port port = {clock_ns, write_line, drive, &firmware->out};
+        board_init(&firmware->board, &port);
+    }
+    return firmware;
+}
+
+void firmware_end(struct firmware *firmware)
+{
+    free(firmware);
+}
+
+/* When it has something to do, or BOARD_NEVER; it takes bytes only if it is not busy. */
+uint64_t firmware_due_ns(const struct firmware *firmware)
+{
+    return board_due_ns(&firmware->board);
+}
+
+bool firmware_is_busy(const struct firmware *firmware)
+{
+    return board_busy(&firmware->board);
+}
+
+/* At a time, gives it bytes, or lets it do what is due if there are none; what it writes. */
+size_t firmware_acts(struct firmware *firmware, uint64_t now_ns, const uint8_t *line, size_t length, uint8_t *bytes,
+                     size_t room)
+{
+    firmware->out = (struct written){bytes, 0, room, now_ns};
+    for (size_t i = 0; i < length; i++) {
+        while (board_busy(&firmware->board)) {
+            firmware->out.now_ns = board_due_ns(&firmware->board);
+            board_poll(&firmware->board);
+        }
+        board_byte(&firmware->board, line[i]);
+    }
+    if (length == 0) {
+        board_poll(&firmware->board);
+    }
+    return firmware->out.length;
 }

@@ -8,6 +8,8 @@
 
 mod after;
 mod board;
+mod hooks;
+mod line;
 mod rtp;
 mod script;
 mod streams;
@@ -20,6 +22,8 @@ use tcps_net::{spec::NetworkSpec, Network};
 
 pub use after::{alphan, coarse_copy, irtp, merge_span, multipath, nack, smoothed_sctp, visual_haptic};
 pub use board::board;
+pub use hooks::hooks;
+pub use line::line;
 pub use rtp::{fec, rtcp, rtp};
 pub use streams::{kernel_tcp, quic, tcp};
 pub use sync::clocksync;
@@ -31,8 +35,10 @@ pub use wire::{bundle, clock, echo, header, ip, stream};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 28] = [
+pub const TARGETS: [(&str, Target); 30] = [
     ("board", board),
+    ("line", line),
+    ("hooks", hooks),
     ("bundle", bundle),
     ("stream", stream),
     ("header", header),

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from real_run import settled
 
 import tcpsbed
 from tcpsbed import config, session
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "realtime"))
-from real_run import settled
 
 pytestmark = [pytest.mark.needs("ns3"), pytest.mark.interop, pytest.mark.slow]
 

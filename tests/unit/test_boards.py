@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from virtual_run import simulated
 
@@ -42,6 +43,13 @@ flow = "kinematic"
 running = true
 """
 
+WILD = """
+class Wild:
+    def __call__(self, t_ns, index, x, other, y):
+        y[:6] = 0.1 if index < 50 else float("nan")
+        return 6
+"""
+
 
 # [PROTOCOLS 6.1]
 def test_line_and_board_are_parts_of_their_own_and_add_up(tmp_path):
@@ -58,7 +66,10 @@ def test_line_and_board_are_parts_of_their_own_and_add_up(tmp_path):
     assert spans["ss-com -> ss-embsys"] == pytest.approx(sample, abs=1e-6)
     assert spans["ss-embsys"] == pytest.approx(0.02, abs=1e-6)
     (board,) = run.summary["boards"]
-    assert board["component"] == "ss-embsys" and board["lost"] == board["safe"] == 0
+    assert (
+        board["component"] == "ss-embsys" and board["lost"] == board["safe"] == board["refused_values"] == 0
+    )
+    assert all(board[key] is None for key in ("late", "damaged", "damaged_there", "clock_bound_ns"))
     assert board["sent"] >= board["answered"] > 700
 
 
@@ -91,6 +102,26 @@ def test_silence_leads_to_the_safe_output_and_the_robot_obeys_it(tmp_path, safe,
         assert not (x_m["value"] == before["value"][-1]).all(), "it moved on to the safe output"
 
 
+def test_a_line_far_too_slow_takes_only_what_would_be_back_within_half_a_second(tmp_path):
+    run = simulated(tmp_path, SCENARIO, 'components.ss-embsys.board.rate="9600 bit/s"', 'duration="6 s"')
+    flow, (board,) = run.summary["flows"]["kinematic"], run.summary["boards"]
+    assert flow["delivered"] > 50 and board["lost"] == 0 and set(flow["drops"]) == {"ss-embsys line"}
+    parts = run.parts_ms("kinematic")
+    # A line that is a quarter of a second behind takes no more; forces share it, and leave commands their part.
+    assert 200 < parts["ss-com -> ss-embsys"] + parts["ss-embsys -> tactile-teleoperator"] < 350
+
+
+def test_what_is_no_number_moves_nothing_in_virtual_time_either(tmp_path):
+    (tmp_path / "wild.py").write_text(WILD)
+    hook = 'hooks.inverse_kinematics={ run = "wild.py:Wild", at = "ss-com" }'
+    signal = 'measure.signals=["ss-embsys.exit"]'
+    run = simulated(tmp_path, SCENARIO, hook, signal)
+    (board,) = run.summary["boards"]
+    assert board["refused_values"] >= 100
+    seen = run.rows("signal")
+    assert len(seen) > 1000 and np.isfinite(seen["value"]).all()
+
+
 def test_the_same_run_twice_leaves_the_same_rows(tmp_path):
     runs = [simulated(tmp_path, SCENARIO + STOP, out=f"out{i}").summary["records_sha256"] for i in range(2)]
     assert runs[0] == runs[1]
@@ -113,6 +144,8 @@ def test_a_dead_board_drops_and_its_watchdog_acts(tmp_path):
         ('components.ss-embsys.board.firmware="no.elf"', "board.firmware", "no such file"),
         ('components.ss-embsys.board={line="/dev/ttyS0", firmware="qemu"}', "board.firmware", "not both"),
         ('components.ss-embsys.board.safe="slowly"', "board.safe", "hold"),
+        (f"components.ss-embsys.board.safe={[0.0] * 59}", "board.safe", "at most 58"),
+        ("components.ss-embsys.board.safe=[1e39]", "board.safe", "3.4e38"),
         ('flows.kinematic.sample="240 B"', "flows.kinematic", "at most 236 B"),
         ('flows.kinematic.to="ss-embsys"', "flows.kinematic", "at an end of the way"),
         ("flows.kinematic.blocking_send=true", "flows.kinematic.blocking_send", "false"),

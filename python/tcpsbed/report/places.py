@@ -28,7 +28,6 @@ DAMAGE = {
     "too_long": "babble",
     "unknown": "unknown",
     "missing": "missing",
-    "overflown": "bytes overflown",
 }
 """Counts of a reader of frames, and what tables call them; each is shown of this end and of the board's."""
 
@@ -113,6 +112,7 @@ def staged(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
             stage.get("name", ""),
             count(stage.get("calls")),
             count(stage.get("failures") or None),
+            count(stage.get("not_finite") or None),
             count(stage.get("overruns") or None),
         ]
         + [us(statistic(stage.get("cpu_ns"), key)) for key in ("mean", "p50", "p99", "max")]
@@ -126,6 +126,7 @@ def staged(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
         words("code"),
         Column("calls"),
         Column("failures"),
+        Column("no numbers"),
         Column("over its cost"),
     ]
     columns += [Column(key, "µs") for key in ("mean", "p50", "p99", "max")] + [Column("of a core")]
@@ -281,6 +282,8 @@ def endpoints(run: RunFolder) -> Html:
         "recovered",
         "lost",
         "reports",
+        "told",
+        "told_lost",
         "connections_lost",
         "stalls",
         "strangers",
@@ -302,6 +305,8 @@ def endpoints(run: RunFolder) -> Html:
         Column("recovered"),
         Column("lost"),
         Column("reports"),
+        Column("packets told of"),
+        Column("told as lost"),
         Column("connections lost"),
         Column("stalls"),
         Column("strangers"),
@@ -325,16 +330,31 @@ def lined(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
             [
                 board["component"],
                 *(count(board.get(key)) for key in ("sent", "answered", "lost", "safe")),
+                count(board.get("late") or None),
                 *(count(end.get(key) or None) for key in DAMAGE for end in (here, there)),
+                count(there.get("overflown") or None),
                 count(board.get("refused_values") or None),
                 us(bound_ns),
                 (board.get("gone") or {}).get("why", ""),
             ]
         )
-    columns = [words("board"), Column("sent"), Column("answered"), Column("lost"), Column("safe output")]
+    columns = [
+        words("board"),
+        Column("sent"),
+        Column("answered"),
+        Column("lost"),
+        Column("safe output"),
+        Column("late"),
+    ]
     for title in DAMAGE.values():
         columns += [Column(title), Column("there")]
-    return [*columns, Column("no numbers"), Column("stamps ±", "µs"), words("gone")], rows
+    return [
+        *columns,
+        Column("overflown there", "B"),
+        Column("no numbers"),
+        Column("stamps ±", "µs"),
+        words("gone"),
+    ], rows
 
 
 def assumed(run: RunFolder) -> Html:

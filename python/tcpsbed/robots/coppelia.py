@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     Values = NDArray[np.float64]
 
+LEAST_STEP_S, MOST_STEP_S = 1e-5, 10.0
+"""Bounds of what a simulator may say of its step."""
 MOST_STEPS = 100
 """Steps that one call takes at most in real time, so that a late call ends; the rest is caught up with later."""
 
@@ -61,9 +63,10 @@ class CoppeliaSim:
         self._sim = self._asked(lambda: _connected(host, port, patience_s))
         self._joints = [self._handle(path) for path in joints]
         self._sensors = [self._handle(path) for path in sensors or []]
-        self._step_s = float(self._asked(self._sim.getSimulationTimeStep))
-        if not (math.isfinite(self._step_s) and self._step_s > 0):
-            raise HookError(f"CoppeliaSim at {self._place} says that a step takes {self._step_s} s")
+        self._step_s = self._asked(lambda: _finite(self._sim.getSimulationTimeStep()))
+        if not LEAST_STEP_S <= self._step_s <= MOST_STEP_S:
+            found = f"CoppeliaSim at {self._place} says that a step takes {self._step_s:g} s"
+            raise HookError(found, allowed=f"{LEAST_STEP_S:g} to {MOST_STEP_S:g} s")
         self.tick_ns = round(self._step_s * 1e9)
         self.tolerance = tolerance
         self._goal: list[float] = []
@@ -100,7 +103,7 @@ class CoppeliaSim:
         if self._begin_ns is not None:
             self._begin_ns = None
             with suppress(HookError):
-                self._asked(self._sim.stopSimulation)
+                self._asked(lambda: self._sim.stopSimulation())
 
     def __del__(self) -> None:
         if hasattr(self, "_begin_ns"):
@@ -108,7 +111,7 @@ class CoppeliaSim:
 
     def _begin(self) -> None:
         self._asked(lambda: self._sim.setStepping(True))
-        self._asked(self._sim.startSimulation)
+        self._asked(lambda: self._sim.startSimulation())
         self._positions, self._forces = self._read_joints(), self._read_sensors()
 
     def _go(self) -> None:
@@ -117,21 +120,21 @@ class CoppeliaSim:
             for joint, goal in zip(self._joints, self._goal, strict=False):
                 self._asked(lambda j=joint, g=goal: self._sim.setJointTargetPosition(j, g))
             self._told = list(self._goal)
-        self._asked(self._sim.step)
+        self._asked(lambda: self._sim.step())
         self._positions, self._forces = self._read_joints(), self._read_sensors()
 
     def _read_joints(self) -> list[float]:
-        return [float(self._asked(lambda j=joint: self._sim.getJointPosition(j))) for joint in self._joints]
+        return [self._asked(lambda j=joint: _finite(self._sim.getJointPosition(j))) for joint in self._joints]
 
     def _read_sensors(self) -> list[float]:
         forces: list[float] = []
         for sensor in self._sensors:
-            valid, force, _ = self._asked(lambda s=sensor: self._sim.readForceSensor(s))
-            forces += [float(f) for f in force] if valid else [0.0] * 3
+            forces += self._asked(lambda s=sensor: _force(self._sim.readForceSensor(s)))
         return forces
 
     def _handle(self, path: str) -> int:
-        return int(self._asked(lambda: self._sim.getObject(path)))
+        handle: int = self._asked(lambda: int(self._sim.getObject(path)))
+        return handle
 
     def _asked(self, ask: Any) -> Any:
         """An answer of the simulator; whatever goes wrong is told with where it is and what to do."""
@@ -144,6 +147,23 @@ class CoppeliaSim:
                 f"CoppeliaSim at {self._place}: {type(error).__name__}: {error}",
                 allowed="a running CoppeliaSim whose scene has these objects (docs/coppeliasim.md)",
             ) from None
+
+
+def _finite(said: Any) -> float:
+    """A number that the simulator says."""
+    value = float(said)
+    if not math.isfinite(value):
+        raise ValueError(f"it says {value}")
+    return value
+
+
+def _force(said: Any) -> list[float]:
+    """The three numbers of a force sensor; none where it has not measured yet."""
+    valid, force, _ = said
+    if not valid:
+        return [0.0] * 3
+    x, y, z = force
+    return [_finite(x), _finite(y), _finite(z)]
 
 
 def _connected(host: str, port: int, patience_s: float) -> Any:

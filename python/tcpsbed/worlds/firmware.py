@@ -11,7 +11,7 @@ from tcpsbed.errors import WorldError
 from tcpsbed.worlds import compiled
 
 SOURCES = "TCPSBED_FIRMWARE"
-"""Environment variable that names the folder of the sources, where the package is not run from the project."""
+"""Environment variable that names a folder of sources other than that of the package."""
 TARGETS = {"host": "board-host", "qemu": "board.elf"}
 """What is compiled, and its file."""
 TOOLS = {
@@ -28,14 +28,14 @@ COMPILE_S = 120
 def sources() -> Path | None:
     """The folder of the sources; `None` if it is not there."""
     named = os.environ.get(SOURCES)
-    place = Path(named) if named else Path(__file__).resolve().parents[3] / "firmware"
+    place = Path(named) if named else Path(__file__).resolve().parents[1] / "firmware"
     return place if (place / "core" / "board.c").is_file() else None
 
 
 def missing(target: str) -> str | None:
     """What lacks for firmware of this target, "host" or "qemu"; `None` if nothing does."""
     if sources() is None:
-        return f"the folder firmware/ of the project, named by the environment variable {SOURCES}"
+        return f"a folder with core/board.c, as the environment variable {SOURCES} names it"
     tools, remedy = TOOLS[target]
     lacking = [tool for tool in tools if shutil.which(tool) is None]
     return f"{', '.join(lacking)}: {remedy}" if lacking else None

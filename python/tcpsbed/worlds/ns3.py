@@ -20,8 +20,6 @@ from tcpsbed.worlds.process import Talk
 NAME = "ns-3"
 MOST_LAG_NS = 100_000_000
 """How late ns-3 may be on the machine's clock before the run ends."""
-SMALLEST_BYTES = 34
-"""Point-to-point, IPv4 and UDP headers, and the number of a packet: nothing smaller can be sent in ns-3."""
 
 
 class Ns3(Network):

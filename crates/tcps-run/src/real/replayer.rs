@@ -136,11 +136,10 @@ impl Replayer {
 
     fn send(&mut self, i: usize, buffer: &mut [u8]) {
         let entry = &mut self.entries[i];
-        let wire = entry.due.1;
-        let payload = (wire.saturating_sub(HEADER_BYTES) as usize).clamp(MARK_BYTES, buffer.len());
+        let payload = (entry.due.1.saturating_sub(HEADER_BYTES) as usize).clamp(MARK_BYTES, buffer.len());
         buffer[..MARK_BYTES].copy_from_slice(&(i as u16).to_be_bytes());
         entry.stats.packets += 1;
-        entry.stats.bytes += u64::from(wire);
+        entry.stats.bytes += u64::from(HEADER_BYTES) + payload as u64;
         // What the kernel does not take is missing where it should arrive.
         self.sockets[entry.from].send(&buffer[..payload], entry.to, entry.dscp);
         entry.advance();

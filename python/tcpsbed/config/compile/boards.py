@@ -18,8 +18,11 @@ PAYLOAD_BYTES = 236
 """Longest sample on the line (`tcps_wire::board::MAX_PAYLOAD`)."""
 CHANNELS = 8
 """Most flows of a board (`tcps_wire::board::MAX_CHANNELS`)."""
+SAFE_VALUES = 58
+"""Most values of a safe output that one frame tells beside the roles of all channels."""
 _MOST_MS = 0xFFFF
 _MOST_US = 0xFFFFFFFF
+_MOST_F32 = 3.4028234663852886e38
 _ELF, _ARM = b"\x7fELF", 40
 
 
@@ -40,7 +43,7 @@ def board(book: Book, instance: Instance) -> dict[str, Any] | None:
     return {
         "rate_bps": model.rate_bps,
         "watchdog_ms": _watchdog_ms(book, key, model),
-        "safe": _safe(instance, model),
+        "safe": _safe(book, key, instance, model),
         "work_us": _work_us(book, instance),
         "attached": _attached(book, key, model),
     }
@@ -95,10 +98,17 @@ def _watchdog_ms(book: Book, key: Key, model: Board) -> int:
     return ms
 
 
-def _safe(instance: Instance, model: Board) -> Any:
+def _safe(book: Book, key: Key, instance: Instance, model: Board) -> Any:
     safe = model.safe
     if safe is None:
         safe = "hold" if instance.kind.startswith("ss-") else "zero"
+    if isinstance(safe, list):
+        if len(safe) > SAFE_VALUES:
+            found = f"found {len(safe)} values"
+            raise book.scenario.error((*key, "safe"), found, f"at most {SAFE_VALUES}; others are 0")
+        if too_large := [value for value in safe if abs(value) > _MOST_F32]:
+            allowed = "numbers that 4 bytes hold, up to 3.4e38"
+            raise book.scenario.error((*key, "safe"), f"found {too_large[0]:g}", allowed)
     return "hold" if safe == "hold" else {"values": [] if safe == "zero" else safe}
 
 

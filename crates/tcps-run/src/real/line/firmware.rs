@@ -2,12 +2,13 @@
 
 use super::port::Port;
 use crate::{error::RunError, plan::Attached};
+use libc::c_int;
 use std::{
     fs::File,
-    io::{self, Read, Seek, SeekFrom},
+    io::{self, Read},
     os::{
-        fd::{FromRawFd, OwnedFd},
-        unix::{net::UnixListener, process::CommandExt},
+        fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+        unix::{net::UnixStream, process::CommandExt},
     },
     path::Path,
     process::{Child, Command, Stdio},
@@ -17,26 +18,29 @@ use std::{
 
 /// The emulator of the Cortex-M.
 const QEMU: &str = "qemu-system-arm";
-/// How long QEMU may take to join the line.
-const JOIN: Duration = Duration::from_secs(20);
-const LOOK: Duration = Duration::from_millis(5);
-
 /// Of what a process has said, so many bytes at the end are told.
-const LAST_WORDS: u64 = 300;
+const LAST_WORDS: usize = 300;
+/// Reads of what it says before others have their turn.
+const READS: usize = 16;
+/// How long a process that has closed its line may take to end.
+const ENDS: Duration = Duration::from_millis(200);
+const LOOK: Duration = Duration::from_millis(5);
 
 /// A process that ends with its line.
 #[derive(Debug)]
 pub struct Firmware {
     child: Child,
-    /// What it says on its standard error, which nobody reads unless it ends.
-    said: File,
+    /// What it says on its standard error.
+    says: File,
+    /// The end of what it has said.
+    words: Vec<u8>,
 }
 
 /// A line: its near end, whether it has a pace of its own, and the process at its far end if that is ours.
 pub type Attachment = (Port, bool, Option<Firmware>);
 
-/// Opens a line, and starts what is at its far end. `socket` is the path of a unix socket that is not there yet.
-pub fn attach(attached: &Attached, rate_bps: f64, socket: &Path) -> Result<Attachment, RunError> {
+/// Opens a line, and starts what is at its far end.
+pub fn attach(attached: &Attached, rate_bps: f64) -> Result<Attachment, RunError> {
     match attached {
         Attached::Port { path } => Port::open(path, rate_bps).map(|(port, own)| (port, own, None)),
         Attached::Program { path } => {
@@ -45,74 +49,89 @@ pub fn attach(attached: &Attached, rate_bps: f64, socket: &Path) -> Result<Attac
             Ok((port, false, Some(firmware)))
         }
         Attached::Qemu { path } => {
-            let (port, firmware) = emulated(path, socket)?;
+            let (port, firmware) = emulated(path)?;
             Ok((port, false, Some(firmware)))
         }
     }
 }
 
-/// QEMU with an image, its first serial port on a unix socket.
-fn emulated(image: &Path, socket: &Path) -> Result<(Port, Firmware), RunError> {
-    let fail = |e: io::Error| RunError::new(format!("socket of a line {}: {e}", socket.display()));
-    let listener = UnixListener::bind(socket).map_err(fail)?;
-    listener.set_nonblocking(true).map_err(fail)?;
+/// QEMU with an image, its first serial port on a unix socket, which it inherits: no path, and nothing left over.
+fn emulated(image: &Path) -> Result<(Port, Firmware), RunError> {
+    let (near, far) = UnixStream::pair().map_err(|e| RunError::new(format!("socket of a line: {e}")))?;
+    let far_fd = far.as_raw_fd();
     let mut command = Command::new(QEMU);
     command.args(["-M", "lm3s6965evb", "-nodefaults", "-display", "none", "-monitor", "none"]);
-    command.arg("-chardev").arg(format!("socket,id=line,path={}", socket.display()));
+    command.arg("-chardev").arg(format!("socket,id=line,fd={far_fd}"));
     command.args(["-serial", "chardev:line", "-kernel"]).arg(image);
-    let mut firmware = Firmware::start(&mut command, QEMU, "; on Debian: apt-get install qemu-system-arm")?;
-    let limit = Instant::now() + JOIN;
-    let joined = loop {
-        match listener.accept() {
-            Ok((stream, _)) => break Port::socket(stream),
-            Err(e) if e.kind() != io::ErrorKind::WouldBlock => break Err(fail(e)),
-            Err(_) => {}
-        }
-        if let Some(end) = firmware.ended() {
-            break Err(RunError::new(format!("{QEMU} with {}: {end}", image.display())));
-        }
-        if Instant::now() > limit {
-            break Err(RunError::new(format!("{QEMU} did not join its line within {} s", JOIN.as_secs())));
-        }
-        thread::sleep(LOOK);
-    };
-    let _ = std::fs::remove_file(socket);
-    Ok((joined?, firmware))
+    // SAFETY: fcntl is a plain system call, which may be made between fork and exec; `far` is open until then.
+    unsafe { command.pre_exec(move || done(libc::fcntl(far_fd, libc::F_SETFD, 0))) };
+    let firmware = Firmware::start(&mut command, QEMU, "; on Debian: apt-get install qemu-system-arm")?;
+    Ok((Port::socket(near)?, firmware))
+}
+
+fn done(result: c_int) -> io::Result<()> {
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 impl Firmware {
     fn start(command: &mut Command, name: &str, remedy: &str) -> Result<Self, RunError> {
         let fail = |e: io::Error| RunError::new(format!("firmware {name} cannot be started: {e}{remedy}"));
-        let said = memory().map_err(fail)?;
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said.try_clone().map_err(fail)?);
+        let (says, written) = pipe().map_err(fail)?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(written);
         // SAFETY: prctl is a plain system call, which may be made between fork and exec.
-        unsafe {
-            command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
-            });
-        }
+        unsafe { command.pre_exec(|| done(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))) };
         let child = command.spawn().map_err(fail)?;
-        Ok(Self { child, said })
+        // The command keeps the far end of the pipe open until it is given another.
+        command.stderr(Stdio::null());
+        Ok(Self { child, says, words: Vec::new() })
     }
 
-    /// How it ended, in words; `None` while it runs.
-    pub fn ended(&mut self) -> Option<String> {
-        match self.child.try_wait() {
-            Ok(Some(status)) => Some(format!("it ended ({status}){}", self.last_words())),
-            _ => None,
+    /// What becomes readable when it says something on its standard error.
+    pub fn fd(&self) -> RawFd {
+        self.says.as_raw_fd()
+    }
+
+    /// Takes what it says, of which the end is kept; false if it can say nothing more.
+    pub fn listen(&mut self) -> bool {
+        let mut bytes = [0; 4096];
+        for _ in 0..READS {
+            match self.says.read(&mut bytes) {
+                Ok(0) => return false,
+                Ok(n) => {
+                    self.words.extend_from_slice(&bytes[..n]);
+                    self.words.drain(..self.words.len().saturating_sub(LAST_WORDS));
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return e.kind() == io::ErrorKind::WouldBlock,
+            }
         }
+        true
     }
 
-    fn last_words(&mut self) -> String {
-        let mut words = Vec::new();
-        let length = self.said.metadata().map_or(0, |m| m.len());
-        let from = SeekFrom::Start(length.saturating_sub(LAST_WORDS));
-        let read = self.said.seek(from).and_then(|_| self.said.read_to_end(&mut words));
-        let words = String::from_utf8_lossy(&words);
-        match (read, words.trim()) {
-            (Ok(_), said) if !said.is_empty() => format!(": {said}"),
-            _ => String::new(),
+    /// How it ended, in words, after taking what it says; `None` while it runs.
+    pub fn ended(&mut self) -> Option<String> {
+        let status = self.child.try_wait().ok().flatten();
+        self.listen();
+        let status = status?;
+        let words = String::from_utf8_lossy(&self.words);
+        Some(match words.trim() {
+            "" => format!("it ended ({status})"),
+            said => format!("it ended ({status}): {said}"),
+        })
+    }
+
+    /// How it ended, if it does so soon: one that has closed its line is about to.
+    pub fn ends(&mut self) -> Option<String> {
+        let limit = Instant::now() + ENDS;
+        loop {
+            let ended = self.ended();
+            if ended.is_some() || Instant::now() > limit {
+                return ended;
+            }
+            thread::sleep(LOOK);
         }
     }
 }
@@ -124,13 +143,52 @@ impl Drop for Firmware {
     }
 }
 
-/// A file without a name.
-fn memory() -> io::Result<File> {
-    // SAFETY: the name is a constant, and the descriptor is owned from here on.
+/// A pipe whose near end does not make a reader wait.
+fn pipe() -> io::Result<(File, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: plain calls; the array has the room that the first one wants, and its descriptors are owned from there on.
     unsafe {
-        match libc::memfd_create(c"firmware".as_ptr(), libc::MFD_CLOEXEC) {
-            fd if fd < 0 => Err(io::Error::last_os_error()),
-            fd => Ok(OwnedFd::from_raw_fd(fd).into()),
-        }
+        done(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
+        let [near, far] = ends.map(|fd| OwnedFd::from_raw_fd(fd));
+        done(libc::fcntl(near.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK))?;
+        Ok((near.into(), far))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Firmware {
+        Firmware::start(Command::new("/bin/sh").args(["-c", script]), "sh", "").unwrap()
+    }
+
+    #[test]
+    fn of_what_a_process_says_the_end_is_kept_and_no_more() {
+        let mut firmware = shell("head -c 3000000 /dev/zero | tr '\\0' x >&2; echo the end >&2; exit 3");
+        let limit = Instant::now() + Duration::from_secs(60);
+        let ended = loop {
+            firmware.listen();
+            assert!(firmware.words.capacity() <= 2 * (4096 + LAST_WORDS));
+            match firmware.ended() {
+                Some(ended) => break ended,
+                None => assert!(Instant::now() < limit),
+            }
+            thread::sleep(Duration::from_millis(1));
+        };
+        assert!(ended.starts_with("it ended (exit status: 3): xxx") && ended.ends_with("the end"), "{ended}");
+        assert!(ended.len() < LAST_WORDS + 40, "{}", ended.len());
+        assert!(!firmware.listen(), "it can say nothing more");
+    }
+
+    #[test]
+    fn one_that_runs_has_not_ended_and_one_that_cannot_be_started_is_told() {
+        let mut firmware = shell("exec sleep 60");
+        assert_eq!(firmware.ended(), None);
+        assert!(firmware.listen());
+        let remedy = "; apt-get install it";
+        let told =
+            Firmware::start(&mut Command::new("/no/such/program"), "it", remedy).unwrap_err().to_string();
+        assert!(told.contains("firmware it cannot be started") && told.ends_with(remedy), "{told}");
     }
 }

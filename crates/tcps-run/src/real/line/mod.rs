@@ -6,45 +6,37 @@
 //! ```
 //! Pseudo-terminals and sockets take bytes as fast as they come: the pace of the line is made here, both ways.
 
+mod board_clock;
 mod dialogue;
 mod firmware;
+mod greeting;
 mod pace;
 mod port;
 
 use super::clock::monotonic_ns;
 use crate::{
     error::RunError,
-    node::{BoardAt, BITS_A_BYTE},
+    node::{BoardAt, Timetable, MOST_RIDING},
     outside::{News, Ride},
-    plan::{BoardPlan, SafeOutput},
-    report::{BoardLine, Damage, Gone},
+    report::{BoardLine, Damage, DamageThere, Gone},
 };
-use dialogue::{Dialogue, Told};
+pub use dialogue::{Dialogue, Told};
 use firmware::Firmware;
 use pace::Pace;
 use port::Port;
-use std::{os::fd::RawFd, path::Path, thread, time::Duration};
-use tcps_core::time::{Time, MS, NEVER, SECOND};
-use tcps_wire::board::{Counts, Repr};
+use std::os::fd::RawFd;
+use tcps_core::time::{Time, NEVER};
+use tcps_wire::board::Counts;
 
-/// How long a board may take to answer the first time.
-const READY_NS: Time = 10 * SECOND;
-/// Time between two HELLO that are not answered.
-const AGAIN_NS: Time = 100 * MS;
-/// Exchanges before the start by which the clock of a board is known.
-const GREETINGS: usize = 16;
-/// How long a board may take to tell its counts at the end.
-const COUNTS_NS: Time = 300 * MS;
 /// Bytes that a line may be behind before it is taken for dead.
 const MOST_BEHIND: usize = 1 << 16;
-/// What a line may be behind with what its board has said: a board cannot say more than its line carries.
-const MOST_UNSAID_NS: Time = SECOND;
+/// What a board may have said that is not through yet, beside answers: it cannot say more than its line carries.
+const MOST_UNSAID: usize = 4 * MOST_RIDING;
 /// Reads from a port before the others have their turn.
 const READS: usize = 16;
-const LOOK: Duration = Duration::from_micros(200);
 
 /// A frame on its way to the port: its bytes, and the number of the sample in it.
-type Frame = (Vec<u8>, Option<u16>);
+type Frame = (Vec<u8>, u16);
 
 /// The lines of a loop, by number of the board; boards that are modelled have none.
 #[derive(Default)]
@@ -57,6 +49,8 @@ struct Line {
     port: Port,
     firmware: Option<Firmware>,
     dialogue: Dialogue,
+    /// What it and its board can do; samples that would not be back in time are not sent.
+    table: Timetable,
     down: Pace<Frame>,
     up: Pace<Told>,
     told: Vec<(usize, Told)>,
@@ -68,21 +62,21 @@ struct Line {
 }
 
 impl Lines {
-    /// Opens the lines of boards, and waits until each has answered. Sockets are made beside `place`.
-    pub fn open(boards: &[BoardAt], names: impl Fn(u16) -> String, place: &Path) -> Result<Self, RunError> {
+    /// Opens the lines of boards, and waits until each has answered.
+    pub fn open(boards: &[BoardAt], names: impl Fn(u16) -> String) -> Result<Self, RunError> {
         let mut lines = Vec::new();
-        for (number, board) in boards.iter().enumerate() {
-            let socket = place.with_extension(format!("line{number}"));
-            let line = board.plan.attached.as_ref().map(|_| Line::open(board, &socket)).transpose();
+        for board in boards {
+            let line = board.plan.attached.as_ref().map(|_| Line::open(board)).transpose();
             let name = names(board.component);
             lines.push(line.map_err(|e| RunError::new(format!("components.{name}.board: {e}")))?);
         }
         Ok(Self { lines })
     }
 
-    /// What becomes readable when a board has said something, in the order of `readable`.
+    /// What becomes readable when a board, or the program that is one, has said something, in the order of `readable`.
     pub fn fds(&self) -> impl Iterator<Item = RawFd> + '_ {
-        self.lines.iter().flatten().map(|l| l.port.fd())
+        let ports = self.lines.iter().flatten().map(|l| l.port.fd());
+        ports.chain(self.lines.iter().flatten().filter_map(Line::says))
     }
 
     /// Run time counts from here on.
@@ -103,7 +97,12 @@ impl Lines {
 
     /// Reads what the line with this place in `fds` has; false if it is closed from now on.
     pub fn readable(&mut self, now: Time, place: usize) -> bool {
-        self.lines.iter_mut().flatten().nth(place).is_none_or(|l| l.read(now))
+        let ports = self.lines.iter().flatten().count();
+        if place < ports {
+            return self.lines.iter_mut().flatten().nth(place).is_none_or(|l| l.read(now));
+        }
+        let mut programs = self.lines.iter_mut().flatten().filter_map(|l| l.firmware.as_mut());
+        programs.nth(place - ports).is_some_and(Firmware::listen)
     }
 
     /// Does what is due, and puts what boards have told into `news`, with their numbers.
@@ -125,17 +124,19 @@ impl Lines {
 }
 
 impl Line {
-    fn open(board: &BoardAt, socket: &Path) -> Result<Self, RunError> {
+    fn open(board: &BoardAt) -> Result<Self, RunError> {
         let plan = &board.plan;
         let attached = plan.attached.as_ref().ok_or_else(|| RunError::new("nothing is attached"))?;
-        let (port, own_pace, firmware) = firmware::attach(attached, plan.rate_bps, socket)?;
-        let byte_ns = if own_pace { 0.0 } else { BITS_A_BYTE * SECOND as f64 / plan.rate_bps };
+        let (port, own_pace, firmware) = firmware::attach(attached, plan.rate_bps)?;
+        let table = Timetable::new(plan.rate_bps, plan.work_us);
+        let byte_ns = if own_pace { 0.0 } else { table.byte_ns() };
         let (down, up) = (Pace::new(byte_ns), Pace::new(byte_ns));
         let (dialogue, told) = (Dialogue::default(), Vec::new());
         let mut line = Self {
             port,
             firmware,
             dialogue,
+            table,
             down,
             up,
             told,
@@ -149,78 +150,21 @@ impl Line {
         Ok(line)
     }
 
-    /// Says HELLO until the board answers, and then some times more, by which its clock is known.
-    fn greet(&mut self, board: &BoardAt) -> Result<(), RunError> {
-        let BoardPlan { watchdog_ms, work_us, ref safe, .. } = board.plan;
-        let roles: Vec<u8> = board.channels.iter().map(|c| c.1 as u8).collect();
-        let safe_values: Vec<u8> = match safe {
-            SafeOutput::Hold => Vec::new(),
-            SafeOutput::Values(values) => values.iter().flat_map(|v| v.to_be_bytes()).collect(),
-        };
-        let to_values = matches!(safe, SafeOutput::Values(_));
-        let (roles, safe_values) = (&roles[..], &safe_values[..]);
-        let hello = Repr::Hello { to_values, watchdog_ms, work_us, roles, safe_values };
-        let limit = monotonic_ns() + READY_NS;
-        let mut answered = 0;
-        while answered < GREETINGS {
-            let ready = self.ask(&hello, AGAIN_NS, |told| matches!(told, Told::Ready))?;
-            answered += usize::from(ready);
-            if !ready && monotonic_ns() > limit {
-                return Err(RunError::new(format!("it has not answered for {} s", READY_NS / SECOND)));
-            }
-        }
-        Ok(())
+    /// What the program at its far end writes to its standard error.
+    fn says(&self) -> Option<RawFd> {
+        self.firmware.as_ref().map(Firmware::fd)
     }
 
-    /// Writes a frame and waits for an answer of a kind, outside of a run. False if it does not come.
-    fn ask(
-        &mut self,
-        repr: &Repr<'_>,
-        limit_ns: Time,
-        mut is_it: impl FnMut(&Told) -> bool,
-    ) -> Result<bool, RunError> {
-        let mut frame = Vec::new();
-        let begun = monotonic_ns();
-        self.dialogue.say(begun, repr, &mut frame);
-        let closed = |e: std::io::Error, firmware: &mut Option<Firmware>| {
-            let ended = firmware.as_mut().and_then(Firmware::ended);
-            RunError::new(ended.unwrap_or_else(|| format!("its line is closed: {e}")))
-        };
-        self.port.write(&frame).map_err(|e| closed(e, &mut self.firmware))?;
-        let mut bytes = [0; 512];
-        while monotonic_ns() - begun < limit_ns {
-            let n = self.port.read(&mut bytes).map_err(|e| closed(e, &mut self.firmware))?;
-            self.dialogue.hear(monotonic_ns(), &bytes[..n], &mut self.told);
-            if self.told.drain(..).any(|t| is_it(&t.1)) {
-                return Ok(true);
-            }
-            if let Some(ended) = self.firmware.as_mut().and_then(Firmware::ended) {
-                return Err(RunError::new(ended));
-            }
-            if n == 0 {
-                thread::sleep(LOOK);
-            }
-        }
-        Ok(false)
-    }
-
-    /// What the board has counted since power-on; `None` if it does not tell.
-    fn count(&mut self) -> Result<Option<Counts>, RunError> {
-        let mut counts = None;
-        self.ask(&Repr::Query, COUNTS_NS, |told| match told {
-            Told::Counts(c) => counts.replace(*c).is_none(),
-            _ => false,
-        })?;
-        Ok(counts)
-    }
-
+    /// Sends a sample; false if the board is gone, or too many are under way, or it would not be back in time.
     fn send(&mut self, now: Time, ride: &Ride<'_>) -> bool {
-        if self.gone.is_some() {
+        let under_way = self.dialogue.riding() + self.up.len();
+        if self.gone.is_some() || under_way >= MOST_RIDING || self.table.take(now, ride.bytes.len()).is_none()
+        {
             return false;
         }
         let mut frame = Vec::new();
-        let Some(sequence) = self.dialogue.ride(now + self.start, ride, &mut frame) else { return false };
-        self.down.put(now, frame.len(), (frame, Some(sequence)));
+        let sequence = self.dialogue.ride(now + self.start, ride, &mut frame);
+        self.down.put(now, frame.len(), (frame, sequence));
         self.write(now);
         true
     }
@@ -244,7 +188,7 @@ impl Line {
             if self.port.backlog() > MOST_BEHIND {
                 return self.lose(now, "it takes no bytes any more");
             }
-            sequence.into_iter().for_each(|s| self.dialogue.written(s, monotonic_ns()));
+            self.dialogue.written(sequence, monotonic_ns());
         }
     }
 
@@ -264,7 +208,7 @@ impl Line {
                 }
             }
         }
-        if self.up.behind(now) > MOST_UNSAID_NS {
+        if self.up.len() > MOST_UNSAID {
             self.lose(now, "it says more than the line carries");
         }
         self.gone.is_none()
@@ -311,21 +255,101 @@ impl Line {
         // A board that says nothing more, or has gone, has no counts to tell.
         let counts = if self.gone.is_none() { self.count().ok().flatten() } else { None };
         let before = self.before;
-        let there = |c: Counts| Damage {
-            no_crc: c.no_crc.wrapping_sub(before.no_crc),
-            no_cobs: c.no_cobs.wrapping_sub(before.no_cobs),
-            too_long: c.too_long.wrapping_sub(before.too_long),
-            unknown: c.unknown.wrapping_sub(before.unknown),
-            missing: c.missing.wrapping_sub(before.missing),
+        let there = |c: Counts| DamageThere {
+            frames: Damage {
+                no_crc: c.no_crc.wrapping_sub(before.no_crc),
+                no_cobs: c.no_cobs.wrapping_sub(before.no_cobs),
+                too_long: c.too_long.wrapping_sub(before.too_long),
+                unknown: c.unknown.wrapping_sub(before.unknown),
+                missing: c.missing.wrapping_sub(before.missing),
+            },
             overflown: c.overflown.wrapping_sub(before.overflown),
         };
         BoardLine {
-            damaged: self.dialogue.damage(),
+            late: Some(self.dialogue.late()),
+            damaged: Some(self.dialogue.damage()),
             damaged_there: counts.map(there),
             refused_values: counts.map(|c| c.refused.wrapping_sub(before.refused)),
             clock_bound_ns: self.dialogue.clock_bound_ns(),
             gone: self.gone,
             ..told
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+    use tcps_core::time::{MS, SECOND};
+    use tcps_wire::board::Repr;
+
+    /// A line at whose far end nobody answers, and that end.
+    fn line(rate_bps: f64) -> (Line, UnixStream) {
+        let (near, far) = UnixStream::pair().unwrap();
+        let table = Timetable::new(rate_bps, 0);
+        let (down, up) = (Pace::new(table.byte_ns()), Pace::new(table.byte_ns()));
+        let line = Line {
+            port: Port::socket(near).unwrap(),
+            firmware: None,
+            dialogue: Dialogue::default(),
+            table,
+            down,
+            up,
+            told: Vec::new(),
+            before: Counts::default(),
+            start: 0,
+            gone: None,
+        };
+        (line, far)
+    }
+
+    fn send(line: &mut Line, now: Time, job: u32) -> bool {
+        line.send(now, &Ride { job, channel: 0, bytes: &[0; 24] })
+    }
+
+    fn told(line: &mut Line, now: Time) -> Vec<News> {
+        let mut news = Vec::new();
+        line.work(now, |n| news.push(n));
+        news
+    }
+
+    #[test]
+    fn a_line_that_is_full_takes_no_more_and_gives_up_in_time() {
+        let (mut line, _far) = line(1e6);
+        let taken = (0..100).filter(|&job| send(&mut line, 0, job)).count();
+        assert_eq!(taken, MOST_RIDING);
+        assert_eq!(told(&mut line, 499 * MS), []);
+        assert_eq!(line.due(), 500 * MS);
+        assert_eq!(told(&mut line, 500 * MS).len(), MOST_RIDING);
+        assert!(send(&mut line, 500 * MS, 100), "there is room again");
+    }
+
+    #[test]
+    fn a_line_that_is_too_slow_takes_only_what_would_be_back_in_time() {
+        let (mut line, _far) = line(9_600.0);
+        let taken = (0..100).filter(|&job| send(&mut line, 0, job)).count();
+        // 32 B of the first sample, and answers of 42 B: 33 ms and 44 ms each, until the line is 0.25 s behind.
+        assert_eq!(taken, 5);
+        told(&mut line, SECOND);
+        assert_eq!(line.down.len(), 0, "nothing is left over");
+    }
+
+    #[test]
+    fn a_board_that_says_more_than_its_line_carries_is_given_up() {
+        use std::io::Write;
+        let (mut line, mut far) = line(9_600.0);
+        assert!(send(&mut line, 0, 1));
+        let (mut body, mut frames) = (Vec::new(), Vec::new());
+        for sequence in 0..=MOST_UNSAID as u16 {
+            Repr::Safe { channel: 0, at_us: 0, values: &[] }.emit(sequence, &mut body);
+            tcps_wire::board::write(&body, &mut frames);
+        }
+        far.write_all(&frames).unwrap();
+        assert!(!line.read(MS), "closed");
+        assert!(line.gone.as_ref().is_some_and(|g| g.why.contains("more than the line carries")));
+        assert!(!send(&mut line, MS, 2));
+        let lost = told(&mut line, NEVER - 1).into_iter().filter(|n| matches!(n, News::Lost { job: 1 }));
+        assert_eq!(lost.count(), 1);
     }
 }

@@ -1,0 +1,309 @@
+//! The virtual driver: one thread, the earliest event first, the same bytes for the same seed.
+//!
+//! ```text
+//!  scenario events ─┐
+//!  network ─────────┤ earliest (time, rank) ─► node ─► Outside ─► network, cores, recorder
+//!  cores ───────────┤
+//!  nodes ───────────┘
+//! ```
+//! At one moment scenario events come before the network, the network before cores, cores before nodes, and nodes
+//! in the order of the plan.
+
+mod world;
+
+use crate::{
+    boundary::Crossing,
+    carrier::{Carrier, ForeignSpec},
+    code::PythonCode,
+    cpu::Cpu,
+    error::RunError,
+    network_rows,
+    node::Node,
+    plan::{Action, Plan},
+    report::{self, Report},
+};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+use tcps_core::{
+    record::{Kind, Record, NONE},
+    time::{Time, NEVER},
+};
+use tcps_net::{LinkChange, NetEvent};
+use world::{Letter, World};
+
+/// Steps between looks at the machine's clock.
+const STEPS_PER_LOOK: u64 = 1 << 8;
+/// Time between calls of `Options::progress`.
+const PROGRESS_EVERY: Duration = Duration::from_millis(20);
+
+/// Where a virtual run writes, and who hears of its progress.
+pub struct Options<'a> {
+    /// File of rows; absent: only the hash.
+    pub records: Option<&'a Path>,
+    /// Capture of all packets at nodes.
+    pub pcapng: Option<&'a Path>,
+    /// Called now and then with the simulated time; false stops the run.
+    pub progress: Option<&'a mut dyn FnMut(Time) -> bool>,
+}
+
+/// Runs a plan in virtual time.
+pub fn run(plan: &Plan, python: &mut dyn PythonCode, options: Options<'_>) -> Result<Report, RunError> {
+    run_over(plan, python, options, None)
+}
+
+/// Runs a plan in virtual time over the network that another program simulates, if one is named.
+pub fn run_over(
+    plan: &Plan,
+    python: &mut dyn PythonCode,
+    options: Options<'_>,
+    foreign: Option<&ForeignSpec>,
+) -> Result<Report, RunError> {
+    plan.refuse_kernel_tcp("simulated nodes have no kernel")?;
+    let mut driver = Driver::new(plan, python, &options, foreign)?;
+    let begun = Instant::now();
+    let interrupted = driver.simulate(options.progress);
+    driver.finish(begun, interrupted)
+}
+
+struct Driver<'p> {
+    plan: &'p Plan,
+    world: World,
+    nodes: Vec<Node>,
+    wakes: Vec<Time>,
+    events: Vec<usize>,
+    probe_at: Time,
+    errors: Vec<String>,
+    steps: u64,
+    now: Time,
+}
+
+impl<'p> Driver<'p> {
+    fn new(
+        plan: &'p Plan,
+        python: &mut dyn PythonCode,
+        options: &Options<'_>,
+        foreign: Option<&ForeignSpec>,
+    ) -> Result<Self, RunError> {
+        plan.check()?;
+        let network = Carrier::new(plan, foreign, false)?;
+        let mut nodes = Vec::new();
+        for id in 0..plan.nodes.len() {
+            nodes.push(Node::new(plan, id as u16, None, python)?);
+        }
+        let mut events: Vec<usize> = (0..plan.events.len()).collect();
+        events.sort_by_key(|&i| std::cmp::Reverse((plan.events[i].at_ns, i)));
+        let world = World::new(plan, network, options.records, options.pcapng)?;
+        let wakes = vec![0; nodes.len()];
+        let probe_at = if plan.queue_probe_ns.is_some() { 0 } else { NEVER };
+        let mut driver =
+            Self { plan, world, nodes, wakes, events, probe_at, errors: Vec::new(), steps: 0, now: 0 };
+        (0..driver.nodes.len()).for_each(|id| driver.set_timer(id));
+        Ok(driver)
+    }
+
+    /// Looks again when a node wants to be woken.
+    fn set_timer(&mut self, id: usize) {
+        self.wakes[id] = self.world.boundary.wakes(id, self.nodes[id].poll_timeout());
+    }
+
+    /// Works off all events; true if it was interrupted.
+    fn simulate(&mut self, mut progress: Option<&mut dyn FnMut(Time) -> bool>) -> bool {
+        let end = self.plan.duration_ns;
+        let mut told = Instant::now();
+        while self.step(end) {
+            if self.world.cannot_write() {
+                return true;
+            }
+            if self.steps % STEPS_PER_LOOK == 0 && told.elapsed() >= PROGRESS_EVERY {
+                told = Instant::now();
+                if progress.as_mut().is_some_and(|p| !p(self.now)) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// The next moment at which something happens; false when that is at or after the end.
+    fn step(&mut self, end: Time) -> bool {
+        let event = self.next_event();
+        let cpu = self.world.cpus.iter().map(Cpu::poll_timeout).min().unwrap_or(NEVER);
+        let node = self.wakes.iter().copied().min().unwrap_or(NEVER);
+        let crossing = self.world.boundary.next();
+        let beside = event.min(crossing).min(cpu).min(node).min(self.probe_at);
+        let network = self.world.network.next_before(beside.min(end));
+        let now = beside.min(network);
+        if now >= end {
+            return false;
+        }
+        self.now = now;
+        self.steps += 1;
+        while self.next_event() == now {
+            self.apply_event();
+        }
+        if network == now {
+            self.world.network.handle_timeout(now);
+            self.carry();
+        }
+        if crossing == now {
+            self.cross();
+        }
+        if cpu == now {
+            self.finish_work();
+        }
+        if node == now {
+            self.wake_nodes();
+        }
+        if self.probe_at == now {
+            self.probe_queues();
+        }
+        true
+    }
+
+    fn next_event(&self) -> Time {
+        self.events.last().map_or(NEVER, |&i| self.plan.events[i].at_ns)
+    }
+
+    fn wake_nodes(&mut self) {
+        for id in 0..self.nodes.len() {
+            if self.wakes[id] <= self.now {
+                self.world.at = id as u16;
+                self.nodes[id].handle_timeout(self.now, &mut self.world);
+                self.set_timer(id);
+                self.carry();
+            }
+        }
+    }
+
+    fn finish_work(&mut self) {
+        for id in 0..self.nodes.len() {
+            while let Some(job) = self.world.cpus[id].poll_done(self.now) {
+                self.world.at = id as u16;
+                self.nodes[id].resume(self.now, job, &mut self.world);
+                self.set_timer(id);
+                self.carry();
+            }
+        }
+    }
+
+    /// Takes what the network gives out, and what needs no network, to the nodes.
+    fn carry(&mut self) {
+        loop {
+            if let Some((to, letter)) = self.world.direct.pop_front() {
+                self.deliver(to, letter);
+                continue;
+            }
+            match self.world.network.poll_event() {
+                None => return,
+                Some(NetEvent::Arrived { packet, .. }) => self.deliver(packet.dst, packet.payload),
+                Some(NetEvent::Duplicated { packet, .. }) => {
+                    self.world.letters[packet.payload as usize].copies += 1
+                }
+                Some(NetEvent::Dropped { at, packet, link, reason }) => {
+                    self.world.drop_packet(at, &packet, link, reason);
+                }
+            }
+        }
+    }
+
+    /// Takes datagrams across the boundaries of nodes.
+    fn cross(&mut self) {
+        while let Some(crossing) = self.world.boundary.across(self.now) {
+            match crossing {
+                Crossing::Out { from, packet } => {
+                    self.world.at = from;
+                    self.world.enter(self.now, packet);
+                }
+                Crossing::In { to, letter, arrived } => self.hand_over(to, letter, arrived),
+            }
+            self.carry();
+        }
+    }
+
+    fn deliver(&mut self, to: u16, letter: u32) {
+        if !self.world.boundary.waits(self.now, to, letter) {
+            self.hand_over(to, letter, self.now);
+        }
+    }
+
+    fn hand_over(&mut self, to: u16, letter: u32, arrived: Time) {
+        let bytes = std::mem::take(&mut self.world.letters[letter as usize].bytes);
+        let Letter { from, channel, .. } = self.world.letters[letter as usize];
+        self.world.at = to;
+        let node = &mut self.nodes[to as usize];
+        if channel == NONE {
+            node.handle_aside(self.now, from, arrived, &bytes, &mut self.world);
+        } else {
+            node.handle_datagram(self.now, channel, arrived, &bytes, &mut self.world);
+        }
+        self.set_timer(to as usize);
+        self.world.letters[letter as usize].bytes = bytes;
+        self.world.let_go(letter);
+    }
+
+    fn apply_event(&mut self) {
+        let Some(id) = self.events.pop() else { return };
+        let now = self.now;
+        match &self.plan.events[id].action {
+            Action::Link { links, rate_bps, delay_ns, loss, up } => {
+                let change = LinkChange { rate_bps: *rate_bps, delay_ns: *delay_ns, loss: *loss, up: *up };
+                for link in links {
+                    if let Err(e) = self.world.network.change_link(now, *link, &change) {
+                        self.errors.push(format!("events.{}: {e}", self.plan.events[id].name));
+                    }
+                }
+            }
+            Action::Reroute => self.world.network.reroute(now),
+            Action::Traffic { traffic, running } => {
+                traffic.iter().for_each(|t| self.world.network.set_traffic(now, *t, *running));
+            }
+            Action::Flow { flow, running } => self.each_node(|n| n.set_running(now, *flow, *running)),
+            Action::Component { component, alive } => self.each_node(|n| n.set_alive(*component, *alive)),
+            Action::Clock { node, step_ns } => self.each_node(|n| n.step_clock(*node, *step_ns)),
+        }
+        self.world.recorder.push(&Record { index: id as u32, ..Record::new(now, Kind::Event) });
+        self.carry();
+    }
+
+    fn each_node(&mut self, act: impl Fn(&mut Node)) {
+        self.nodes.iter_mut().for_each(act);
+        (0..self.nodes.len()).for_each(|id| self.set_timer(id));
+    }
+
+    fn probe_queues(&mut self) {
+        for link in network_rows::queued_links(self.plan) {
+            let found = self.world.network.queue(self.now, link);
+            self.world.recorder.push(&network_rows::queue(self.now, link, found));
+        }
+        self.probe_at += self.plan.queue_probe_ns.unwrap_or(NEVER).max(1);
+    }
+
+    fn finish(mut self, begun: Instant, interrupted: bool) -> Result<Report, RunError> {
+        let end = if interrupted { self.now } else { self.plan.duration_ns };
+        self.world.network.handle_timeout(end);
+        let (links, traffic) = self.world.network.accounts();
+        if let Some(why) = self.world.network.failure() {
+            return Err(RunError::new(why));
+        }
+        let nodes: Vec<_> = self.nodes.iter_mut().map(Node::report).collect();
+        let busy = self.world.cpus.iter().map(|c| c.busy_ns(end)).collect::<Vec<_>>();
+        if let Some(capture) = self.world.capture.take() {
+            capture.finish()?;
+        }
+        let recorded = self.world.recorder.finish()?;
+        let simulate_s = begun.elapsed().as_secs_f64();
+        let mut report = Report::new(recorded.rows, recorded.sha256, interrupted);
+        report.simulate_s = simulate_s;
+        report.events = self.steps;
+        report.errors = self.errors;
+        report.accounts(links, traffic);
+        for (id, node) in nodes.into_iter().enumerate() {
+            report.node(self.plan, id as u16, node);
+            report.virtual_node(id, busy[id]);
+        }
+        report::true_clock_errors(self.plan, &mut report);
+        Ok(report)
+    }
+}

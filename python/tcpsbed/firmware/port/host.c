@@ -1,0 +1,1 @@
+../../../../firmware/port/host.c

@@ -1,0 +1,1 @@
+../../../../firmware/port/lm3s6965.c

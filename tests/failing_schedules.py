@@ -47,7 +47,8 @@ signals = ["ss-com.entry", "ss-com.exit"]
 
 def schedule(folder: Path, seed: int) -> Path:
     """Writes a scenario with random loss, reordering, two random outages, the second of a component that is restarted, and
-    one to three clock steps at each node."""
+    one to three clock steps at each node.
+    """
     t = np.arange(0, 1, 1e-3)
     motion = "\n".join(["time,x", *(f"{s:.3f},{0.05 * np.sin(2 * np.pi * s):.6f}" for s in t)])
     (folder / "motion.csv").write_text(motion)

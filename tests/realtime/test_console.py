@@ -120,7 +120,7 @@ def test_a_browser_that_goes_away_leaves_the_arm_at_rest_and_one_that_comes_move
     went = [change["to"] for change in watched["changes"]]
     assert went.count("safe stop") >= 2 and "normal" in went[went.index("safe stop") :], went
     commands = signals.read(out, "ss-embsys.entry", "kinematic")
-    assert 1.0 < np.diff(commands.t_s).max(), "no commands while nobody is there"
+    assert np.diff(commands.t_s).max() > 1.0, "no commands while nobody is there"
     assert told["errors"] == [] and told["media"]["video"]["shown"] > 30, "the other flows go on"
 
 
@@ -268,9 +268,13 @@ def test_while_the_network_fails_the_page_shows_what_is_predicted_and_says_so(tm
     finally:
         process.terminate()
         process.wait(30)
-    assert re.fullmatch(r"predicted, \d{3,4} ms old", told[0]) and re.search(r"N, predicted \d+ ms", told[1]), told
+    assert re.fullmatch(r"predicted, \d{3,4} ms old", told[0]) and re.search(
+        r"N, predicted \d+ ms", told[1]
+    ), told
     assert classes == ["predicted", "predicted"]
-    assert np.abs(np.array(edge) - (255, 128, 0)).max() < 60, f"the frame that marks it, as JPEG leaves it: {edge}"
+    assert np.abs(np.array(edge) - (255, 128, 0)).max() < 60, (
+        f"the frame that marks it, as JPEG leaves it: {edge}"
+    )
     assert np.abs(np.array(live) - (255, 128, 0)).max() > 60, live
     states = json.loads((tmp_path / "out" / "summary.json").read_text())["states"]
     assert {watched["flow"] for watched in states} == {"haptic", "video"}

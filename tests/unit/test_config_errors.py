@@ -130,7 +130,7 @@ CASES = {
     ),
     "clock of no node": (
         FLOW + '[[events]]\nat = "5 s"\nnode = "nowhere"\nstep = "1 s"\n',
-        'bad.toml:5: events.0.node: found "nowhere"; allowed: a node: a, b',
+        'bad.toml:7: events.0.node: found "nowhere"; allowed: a node: a, b',
     ),
     "clock step without a step": (
         FLOW + '[[events]]\nat = "5 s"\nnode = "a"\n',

@@ -1,5 +1,6 @@
 """The follower's supervisor in whole runs in virtual time, in random schedules of failure, clock steps of both nodes among
-them: 12, or 1000 with FULL=1."""
+them: 12, or 1000 with FULL=1.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +43,7 @@ ss-com = "ss"
 codec = "f64"
 transport = {transport}
 [flows.haptic]
+sample = "24 B"
 codec = "f64"
 transport = {transport}
 [links.line]
@@ -64,7 +66,8 @@ sync = "100 ms"
 
 
 @pytest.mark.parametrize(
-    "transport", ['"udp"', '"telehaptic"', '"rtp"', '"tcp"', '"quic"', '{ kind = "parity", data = 4, parity = 2 }']
+    "transport",
+    ['"udp"', '"dpm"', '"rtp"', '"tcp"', '"quic"', '{ kind = "parity", data = 4, parity = 2 }'],
 )
 def test_a_clock_step_moves_stamps_and_no_timer(tmp_path: Path, transport: str) -> None:
     """What was on its way comes when it would have come; its delay, by the clocks of both nodes, says what they show."""

@@ -75,12 +75,15 @@ up = true
 [measure]
 signals = ["ms-com.exit", "tactile-teleoperator.sense"]
 """
-PICTURE = DISPLAY.replace("duration = \"6 s\"", "duration = \"5 s\"") + """
+PICTURE = (
+    DISPLAY.replace('duration = "6 s"', 'duration = "5 s"')
+    + """
 [flows.video]
 rate = "25 fps"
 [flows.video.picture]
 width = 320
 height = 160
+camera = "test"
 codec = "raw"
 compare = 1
 display = "./screen.py:Screen"
@@ -94,6 +97,7 @@ answers = "arrivals"
 other = ["kinematic", "haptic"]
 params = { width = 320, height = 160, position = [0], pixels = [[3000, 0]], force = [1], mark = 4, stale_ms = 70 }
 """
+)
 SCREEN = '''
 from pathlib import Path
 
@@ -148,12 +152,16 @@ def test_the_force_goes_on_through_an_outage_and_is_marked(scenarios: Path, tmp_
 
 
 @pytest.fixture(scope="module")
-def previewed(tmp_path_factory: pytest.TempPathFactory, scenarios: Path) -> tuple[tcpsbed.Run, dict[float, np.ndarray]]:
+def previewed(
+    tmp_path_factory: pytest.TempPathFactory, scenarios: Path
+) -> tuple[tcpsbed.Run, dict[float, np.ndarray]]:
     """A run whose line is down from 4.0 s to its end, and the frames that its operator saw, by time in s."""
     folder = tmp_path_factory.mktemp("preview")
     (folder / "to_and_fro.csv").write_text((scenarios / "to_and_fro.csv").read_text())
     (folder / "screen.py").write_text(SCREEN)
-    text = PICTURE.replace('at = "5 s"', 'at = "4.6 s"').replace('["ms-com.exit"', '["hand.exit", "ms-com.exit"')
+    text = PICTURE.replace('at = "5 s"', 'at = "4.6 s"').replace(
+        '["ms-com.exit"', '["hand.exit", "ms-com.exit"'
+    )
     (folder / "s.toml").write_text(text)
     run = tcpsbed.run(folder / "s.toml", out=folder / "out")
     return run, {int(path.stem) / 1e9: np.load(path) for path in (folder / "shown").glob("*.npy")}
@@ -162,6 +170,13 @@ def previewed(tmp_path_factory: pytest.TempPathFactory, scenarios: Path) -> tupl
 def edge(frame: np.ndarray) -> tuple[int, ...]:
     """A pixel of the frame that is drawn around what is predicted."""
     return tuple(frame[100, 0])
+
+
+def alike(shown: np.ndarray, last: np.ndarray, pixels: int) -> float:
+    """How much of a frame, without what marks it, is the last one moved by so many pixels to the right."""
+    moved = np.roll(last, pixels, axis=1)
+    known = slice(max(pixels, 0) + 4, shown.shape[1] + min(pixels, 0) - 4)
+    return float((shown[40:120, known] == moved[40:120, known]).mean())
 
 
 def test_a_display_shows_where_the_tool_must_be_while_pictures_are_stale(previewed) -> None:
@@ -175,11 +190,11 @@ def test_a_display_shows_where_the_tool_must_be_while_pictures_are_stale(preview
     at = lambda t: hand.values[np.searchsorted(hand.t_s, t, side="right") - 1, 0]  # noqa: E731
     moved = []
     for t in predicted:
-        by = round(3000 * (at(t) - at(last)))
+        by = 3000 * (at(t) - at(last))
         moved.append(by)
-        rows = slice(40, 120)
-        to, of = slice(max(by, 0) + 4, 316 + min(by, 0)), slice(max(-by, 0) + 4, 316 - max(by, 0))
-        assert (shown[t][rows, to] == shown[last][rows, of][:, : to.stop - to.start]).mean() > 0.99, (t, by)
+        # The hand's sample of this very moment may count or not, and half a pixel goes either way.
+        nearest = [int(by) + more for more in (-1, 0, 1)]
+        assert max(alike(shown[t], shown[last], pixels) for pixels in nearest) > 0.99, (t, by)
         assert edge(shown[t]) == MARK
         assert picture_code.read(shown[t]) == picture_code.read(shown[last]), "its age is read of it"
         words = (shown[t][-24:, 4:316] == MARK).all(axis=2).sum()
@@ -195,6 +210,8 @@ def test_live_pictures_pass_as_they_are_and_the_record_says_when_they_are_not(pr
     pictures = next(w for w in run.summary["states"] if w["flow"] == "video")
     changes = [(c["from"], c["to"]) for c in pictures["changes"]]
     assert changes == [("live", "predicted"), ("predicted", "live")]
-    assert 4.08 < pictures["changes"][0]["t_s"] < 4.16
-    quality = signals.read(run.folder, "hand.exit", "video").values[:, 2]
-    assert np.isinf(quality[np.isfinite(quality) | np.isinf(quality)]).all(), "raw pictures, compared once each"
+    assert 4.05 < pictures["changes"][0]["t_s"] < 4.16
+    seen = signals.read(run.folder, "hand.exit", "video").values
+    _, times = np.unique(seen[~np.isnan(seen[:, 2]), 1], return_counts=True)
+    _, shows = np.unique(seen[:, 1], return_counts=True)
+    assert (times == times[0]).all() and shows.max() >= 10 * shows.min(), "shown again, compared once"

@@ -56,6 +56,34 @@ fn waves_and_passivity_control_give_back_no_more_than_they_were_given() {
     }
 }
 
+/// [PROTOCOLS 8.3] Over 200 ms a slave in free space follows, and a swing at the wall is felt as less than the wall, because the
+/// damped device pays for the motion; without that the slave stands, and the hand with it.
+#[test]
+fn a_damped_device_keeps_passivity_control_moving_over_a_long_way() {
+    // A millimetre at 0.5, 1, 2, 4 and 8 Hz at once.
+    let swing = |about: f64| {
+        move |s: f64| {
+            let tones = (0..5).map(|n| (std::f64::consts::PI * f64::from(1 << n), f64::from(n)));
+            let add = |at: Motion, (w, phase): (f64, f64)| Motion {
+                x: at.x + 0.001 * libm::sin(w * s + phase),
+                v: at.v + 0.001 * w * libm::cos(w * s + phase),
+            };
+            tones.fold(Motion { x: about * s.min(1.0), v: 0.0 }, add)
+        }
+    };
+    let reach = |damping: f64, about: f64, of: fn(&Seen) -> f64| {
+        let params = json!({"damping_n_s_m": damping});
+        let found = run(&Setup { params, ..Setup::new("tdpa", 200) }, TICKS, swing(about)).unwrap();
+        assert!(least_energy(&found) >= -1e-3);
+        let last: Vec<f64> = found[TICKS - 4_000..].iter().map(of).collect();
+        last.iter().fold(f64::MIN, |a, b| a.max(*b)) - last.iter().fold(f64::MAX, |a, b| a.min(*b))
+    };
+    let follows = |damping| reach(damping, 0.0, |s| s.slave.x) / reach(damping, 0.0, |s| s.leader.x);
+    assert!(follows(5.0) > 0.9 && follows(0.0) < 0.5, "{}, {}", follows(5.0), follows(0.0));
+    let moves = |damping| reach(damping, 0.035, |s| s.leader.x);
+    assert!(moves(5.0) > 2.0 * moves(0.0), "{} m, {} m", moves(5.0), moves(0.0));
+}
+
 /// [PROTOCOLS 8.1] [PROTOCOLS 8.6] Position forward and force back is at rest on the wall without delay. At 100 ms it
 /// swings ever more and gives back energy that nobody put in.
 #[test]

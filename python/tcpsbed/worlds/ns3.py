@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from tcpsbed.worlds import fit, ns3_program
+from tcpsbed.worlds import background, fit, ns3_program
 from tcpsbed.worlds.contract import Network
 from tcpsbed.worlds.process import Talk
 
@@ -75,7 +75,7 @@ def foreign_of(plan: Mapping[str, Any], program: str | None = None) -> dict[str,
     refuse(plan)
     network = {
         "links": [_link(link) for link in plan["network"]["links"]],
-        "traffic": [_traffic(plan, entry) for entry in plan["network"].get("traffic", [])],
+        "traffic": [_traffic(plan, entry) for entry in background.of_the_network(plan)],
     }
     return {
         "program": program or str(ns3_program.built()),

@@ -1,5 +1,6 @@
 """The proxy between bare C ends: 10 ms set, what is delivered at 1 kHz, what is lost at 20,000 packets/s, and the knee.
-Windows at 1 kHz take turns with windows of ns-3 in real time behind its UDP gates, set to the same 10 ms.
+Windows at 1 kHz take turns with windows of ns-3 in real time behind its UDP gates, set to the same 10 ms, and with those
+of a delay line in C that does nothing else, as the same nobody: what this machine can do at that moment.
 
 The ends are one C process that knows nothing of tcpsbed; the proxy is the command as a user starts it, with
 a port for each direction. Delay is counted from before `sendto` to the kernel's receive stamp.
@@ -54,17 +55,32 @@ class Proxy:
             self.child.wait()
 
 
+def between(program: Path, ports: list[int], to: list[int], seconds: float, rate_hz: int = 1000) -> Any:
+    """What the ends at `ports` tell that send to `to`."""
+    waiting = "timer" if rate_hz <= 1000 else "hybrid"
+    words = ["--seconds", f"{seconds}", "--fifo", "10" if os.geteuid() == 0 else "0", "--waiting", waiting]
+    words += ["--rate", f"{rate_hz}", "--a-port", f"{ports[0]}", "--b-port", f"{ports[1]}"]
+    return run_program([program, *words, "--a-to", f"{to[0]}", "--b-to", f"{to[1]}"]).json()
+
+
 def window(program: Path, seconds: float, rate_hz: int = 1000) -> dict[str, Any]:
     """The ends with the proxy between."""
     ports = free_ports(2)
     with closing(Proxy(ports)) as proxy:
-        fifo = "10" if os.geteuid() == 0 else "0"
-        waiting = "timer" if rate_hz <= 1000 else "hybrid"
-        words = ["--seconds", f"{seconds}", "--fifo", fifo, "--waiting", waiting, "--rate", f"{rate_hz}"]
-        words += ["--a-port", f"{ports[0]}", "--b-port", f"{ports[1]}"]
-        words += ["--a-to", f"{proxy.ports[0]}", "--b-to", f"{proxy.ports[1]}"]
-        ends = run_program([program, *words]).json()
+        ends = between(program, ports, proxy.ports, seconds, rate_hz)
         return {"ends": ends, "proxy": proxy.end(), "rate_hz": rate_hz, "seconds": seconds}
+
+
+def behind_c(program: Path, seconds: float) -> dict[str, Any]:
+    """The ends with the delay line in C between."""
+    ports = free_ports(2)
+    command = [*(NOBODY if os.geteuid() == 0 else []), compile_c("delay_line"), f"{SET_MS}", *map(str, ports)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as line:
+        try:
+            doors = [int(word) for word in line.stdout.readline().split()]
+            return {"ends": between(program, ports, doors, seconds)}
+        finally:
+            line.kill()
 
 
 def behind_ns3(program: Path, seconds: float) -> dict[str, Any] | None:
@@ -80,33 +96,32 @@ def behind_ns3(program: Path, seconds: float) -> dict[str, Any] | None:
     ):
         ports = free_ports(2)
         gates.start(ports)
-        words = [
-            "--seconds",
-            f"{seconds}",
-            "--fifo",
-            "10" if os.geteuid() == 0 else "0",
-            "--waiting",
-            "timer",
-        ]
-        words += ["--a-port", f"{ports[0]}", "--b-port", f"{ports[1]}"]
-        words += ["--a-to", f"{gates.gates[1]}", "--b-to", f"{gates.gates[0]}"]
-        return {"ends": run_program([program, *words]).json(), "report": gates.end()}
+        ends = between(program, ports, [gates.gates[1], gates.gates[0]], seconds)
+        return {"ends": ends, "report": gates.end()}
 
 
 def exactness(program: Path, windows: int, seconds: float) -> tuple[list[Row], dict[str, Any]]:
-    """Delivered beyond set at 1 kHz, beside ns-3; both directions of a window count."""
-    turns = [(window(program, seconds), behind_ns3(program, seconds)) for _ in range(windows)]
-    runs, others = [run for run, _ in turns], [other for _, other in turns if other is not None]
+    """Delivered beyond set at 1 kHz, beside ns-3 and the line in C; both directions of a window count."""
+    turns = [
+        (window(program, seconds), behind_ns3(program, seconds), behind_c(program, seconds))
+        for _ in range(windows)
+    ]
+    runs, others = [run for run, _, _ in turns], [other for _, other, _ in turns if other is not None]
+    least = [line for _, _, line in turns]
     rows = []
     for key, bar in BARS_US.items():
         over, slower = beyond(runs, key), beyond(others, key)
         what = f"delivered {key} over {SET_MS} ms, 1 kHz both ways, {windows} windows of {seconds:g} s"
-        against = f"ns-3 gates: {spread(slower, 1)} µs" if slower else "ns-3 is not there"
+        bare = beyond(least, key)
+        against = f"a delay line in C: {spread(bare, 1)} µs; "
+        against += f"ns-3 gates: {spread(slower, 1)} µs" if slower else "ns-3 is not there"
         better = key != "p99" or not slower or median(over) < median(slower)
         wanted = f"{bar} µs" + (", less than ns-3" if key == "p99" else "")
         holds = abs(median(over)) <= bar and better
-        rows.append(Row(what, f"{spread(over, 1)} µs", against, "", wanted, holds))
-    return rows, {"proxy": runs, "ns3": others}
+        rows.append(
+            Row(what, f"{spread(over, 1)} µs", against, f"{median(over) / median(bare):.2f}", wanted, holds)
+        )
+    return rows, {"proxy": runs, "ns3": others, "c": least}
 
 
 def beyond(runs: list[dict[str, Any]], key: str) -> list[float]:

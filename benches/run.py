@@ -22,6 +22,7 @@ from tables import as_text, write_document
 BENCHES = [
     "against_ns3",
     "over_worlds",
+    "same_session",
     "lte",
     "memory",
     "determinism",
@@ -40,6 +41,7 @@ BENCHES = [
     "robot_host",
     "board",
     "telerobot",
+    "console",
 ]
 
 

@@ -65,14 +65,18 @@ def touch(told: dict[str, Any]) -> list[dict[str, Any]]:
 
 def rows_of(what: str, told: dict[str, Any]) -> list[Row]:
     """The rows of a case."""
+    before, after = told["load"]
+    load = Row(f"{what}: load of the machine before and after", f"{before:.2f}, {after:.2f}", "", "", "")
+    return [*motion_rows(what, told), *sense_rows(what, told), load]
+
+
+def motion_rows(what: str, told: dict[str, Any]) -> list[Row]:
+    """What became of the task, of commands, and of the loops."""
     done, due, off_m = told["carried"]
-    motion, force = told["flows"]["touch/kinematic"], told["flows"]["touch/haptic"]
+    motion, robot = told["flows"]["touch/kinematic"], told["robots"][0]
     late_us = max(node["late_ns"]["p99"] for node in touch(told)) / 1e3
     left_out = sum(node["missed_ticks"] for node in touch(told))
-    robot, sound = told["robots"][0], told["media"]["sight/audio"]
-    eyes, glass = told["media"]["sight/video"], told["media"]["sight/video"]["glass_to_glass_ms"]
-    delay = force["delay_ms"]
-    force_hz, missed = 1e3 / force["interarrival_ms"]["mean"], motion["lost"] + motion["superseded"]
+    missed = motion["lost"] + motion["superseded"]
     return [
         Row(
             f"{what}: object carried",
@@ -98,6 +102,15 @@ def rows_of(what: str, told: dict[str, Any]) -> list[Row]:
             "",
             "",
         ),
+    ]
+
+
+def sense_rows(what: str, told: dict[str, Any]) -> list[Row]:
+    """What came back of pictures, force and sound."""
+    force, sound = told["flows"]["touch/haptic"], told["media"]["sight/audio"]
+    eyes, glass = told["media"]["sight/video"], told["media"]["sight/video"]["glass_to_glass_ms"]
+    delay, force_hz = force["delay_ms"], 1e3 / force["interarrival_ms"]["mean"]
+    return [
         Row(
             f"{what}: stereo pictures a second",
             f"{eyes['shown_per_s']:.1f}",
@@ -121,13 +134,6 @@ def rows_of(what: str, told: dict[str, Any]) -> list[Row]:
             "",
         ),
         Row(f"{what}: sound from mouth to ear", f"p50 {sound['mouth_to_ear_ms']['p50']:.1f} ms", "", "", ""),
-        Row(
-            f"{what}: load of the machine before and after",
-            "{:.2f}, {:.2f}".format(*told["load"]),
-            "",
-            "",
-            "",
-        ),
     ]
 
 

@@ -39,6 +39,7 @@ rate = "{rate} Hz"
 transport = {{ kind = "udp", mtu = "{mtu} B" }}
 [flows.video.picture]
 codec = "{codec}"
+camera = "test"
 {more}
 """
 SMALL = "width = 360\nheight = 288\nstereo = true"

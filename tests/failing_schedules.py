@@ -1,6 +1,7 @@
 """Random schedules of failure before a follower with a supervisor, for the tests in both worlds.
 
-Loss, packets that overtake each other, an outage of the line, and a component that dies and is restarted.
+Loss, packets that overtake each other, an outage of the line, a component that dies and is restarted, and clocks of both
+nodes that are put forward or back.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from tcpsbed.analysis import signals
 
 HOLD_MS, PERIOD_MS, SPEED = 30.0, 1.0, 2.0
+MOST_STEP_S = 3.0
 NORMAL, DEGRADED, HOLD, SAFE_STOP, RECOVERING = range(5)
 HEAD = """
 name = "failures"
@@ -44,7 +46,9 @@ signals = ["ss-com.entry", "ss-com.exit"]
 
 
 def schedule(folder: Path, seed: int) -> Path:
-    """Writes a scenario with random loss, reordering and two random outages, the second of a component that is restarted."""
+    """Writes a scenario with random loss, reordering, two random outages, the second of a component that is restarted, and
+    one to three clock steps at each node.
+    """
     t = np.arange(0, 1, 1e-3)
     motion = "\n".join(["time,x", *(f"{s:.3f},{0.05 * np.sin(2 * np.pi * s):.6f}" for s in t)])
     (folder / "motion.csv").write_text(motion)
@@ -57,6 +61,10 @@ def schedule(folder: Path, seed: int) -> Path:
     at, length = draw.uniform(1.2, 1.5), draw.uniform(0.04, 0.3)
     text += f'[[events]]\nat = "{at:.3f} s"\ncomponent = "ms-com"\nalive = false\n'
     text += f'[[events]]\nat = "{at + length:.3f} s"\ncomponent = "ms-com"\nalive = true\n'
+    for node in ("ms", "ss"):
+        for _ in range(draw.randint(1, 3)):
+            at, step = draw.uniform(0.1, 2.4), draw.uniform(-MOST_STEP_S, MOST_STEP_S)
+            text += f'[[events]]\nat = "{at:.3f} s"\nnode = "{node}"\nstep = "{step:.3f} s"\n'
     file = folder / f"{seed}.toml"
     file.write_text(text)
     return file

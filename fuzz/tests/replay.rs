@@ -1,6 +1,11 @@
 //! Every target over its seeds and over random changes of them, without libFuzzer.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread::{self, available_parallelism},
+};
 use tcps_fuzz::TARGETS;
 
 const CHANGES: u32 = 5_000;
@@ -39,19 +44,28 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
 
 #[test]
 fn seeds_and_random_changes_of_them_find_nothing() {
-    for (name, target) in TARGETS {
-        let seeds = seeds(name);
-        assert!(!seeds.is_empty(), "{name} has no seeds");
-        seeds.iter().for_each(|seed| target(seed));
-        let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
-        for _ in 0..CHANGES {
-            let mut bytes = seeds[chance.below(seeds.len())].clone();
-            let other = seeds[chance.below(seeds.len())].clone();
-            for _ in 0..1 + chance.below(4) {
-                chance.change(&mut bytes, &other);
-            }
-            target(&bytes);
+    let next = AtomicUsize::new(0);
+    let all = || {
+        while let Some((name, target)) = TARGETS.get(next.fetch_add(1, Ordering::Relaxed)) {
+            replay(name, *target);
         }
+    };
+    let cores = available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(all))));
+}
+
+fn replay(name: &str, target: fn(&[u8])) {
+    let seeds = seeds(name);
+    assert!(!seeds.is_empty(), "{name} has no seeds");
+    seeds.iter().for_each(|seed| target(seed));
+    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+    for _ in 0..CHANGES {
+        let mut bytes = seeds[chance.below(seeds.len())].clone();
+        let other = seeds[chance.below(seeds.len())].clone();
+        for _ in 0..1 + chance.below(4) {
+            chance.change(&mut bytes, &other);
+        }
+        target(&bytes);
     }
 }
 

@@ -164,12 +164,12 @@ def execute(
         def tell(share: float) -> bool:
             if progress is not None:
                 progress(share)
-            return not stop.is_set()
+            return not stop.asked
 
         worlds.run(scenario, world=world, out=out, progress=tell, live=live)
         _glance(out)
         _analyse(out, samples=samples)
-    return Outcome(out, stop.is_set())
+    return Outcome(out, stop.asked)
 
 
 def _glance(folder: Path) -> None:
@@ -194,12 +194,19 @@ def _analyse(folder: Path, *, samples: bool) -> None:
         written.result()
 
 
+@dataclass
+class _Stop:
+    """Whether the user asked for the end. No `Event`: a second signal in the middle of its `set` would wait for itself."""
+
+    asked: bool = False
+
+
 @contextmanager
-def _interrupts() -> Iterator[threading.Event]:
+def _interrupts() -> Iterator[_Stop]:
     """Turns the first Ctrl-C, or the first request to end, into a flag; the second does what it usually does."""
-    asked = threading.Event()
+    stop = _Stop()
     if threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield stop
         return
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
@@ -208,13 +215,13 @@ def _interrupts() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
     def note(_signal: int, _frame: FrameType | None) -> None:
-        asked.set()
+        stop.asked = True
         restore()
 
     for number in before:
         signal.signal(number, note)
     try:
-        yield asked
+        yield stop
     finally:
         restore()
 

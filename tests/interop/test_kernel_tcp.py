@@ -8,13 +8,16 @@ virtual    our TCP, simulated line          kernel   two processes in network na
 
 from __future__ import annotations
 
-import json
+import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
+import tcpsbed
 
 LINE = """
 name = "line"
@@ -48,6 +51,8 @@ IDLE = 'sample = "24 B"\nrate = "1 Hz"\n'
 LOSSES = (0.0, 0.001, 0.01)
 SECONDS = 8
 CONTROLS = ("reno", "cubic")
+LONGEST_S = 120
+"""A line stands until all transfers over it are through."""
 RECEIVER = """
 import socket, sys, time
 with socket.create_server(("10.77.0.2", int(sys.argv[1]))) as server:
@@ -71,32 +76,29 @@ with socket.socket() as peer:
 """
 
 
-def run(folder: Path, text: str, *more: str) -> subprocess.Popen[str]:
-    (folder / "scenario.toml").write_text(text)
-    command = [sys.executable, "-m", "tcpsbed", "run", "scenario.toml", "--out", "out", *more]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
 def virtual_bps(folder: Path, congestion: str, loss: float) -> float:
     """Goodput of our TCP in virtual time."""
-    text = LINE.format(seconds=SECONDS, loss=loss, flow=OURS.format(congestion=congestion))
-    command = run(folder, text)
-    _, errors = command.communicate(timeout=60)
-    assert command.returncode == 0, errors
-    return float(json.loads((folder / "out/summary.json").read_text())["flows"]["kinematic"]["rate_bps"])
+    (folder / "ours.toml").write_text(
+        LINE.format(seconds=SECONDS, loss=loss, flow=OURS.format(congestion=congestion))
+    )
+    found = tcpsbed.run(folder / "ours.toml", out=folder / congestion).summary
+    return float(found["flows"]["kinematic"]["rate_bps"])
 
 
 def kernel_bps(folder: Path, loss: float) -> dict[str, float]:
     """Goodput of the kernel's TCP through the emulator, one congestion control after the other."""
-    text = LINE.format(seconds=len(CONTROLS) * (SECONDS + 2) + 3, loss=loss, flow=IDLE)
-    command = run(folder, text, "--world", "real", "--set", 'real.network="namespaces"')
+    (folder / "line.toml").write_text(LINE.format(seconds=LONGEST_S, loss=loss, flow=IDLE))
+    command = [sys.executable, "-m", "tcpsbed", "run", "line.toml", "--world", "real", "--no-report"]
+    command += ["--set", 'real.network="namespaces"', "--out", "line"]
+    line = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        left, right = nodes(command.pid)
+        left, right = nodes(line.pid)
         return {
             control: transfer_bps(left, right, control, str(5001 + i)) for i, control in enumerate(CONTROLS)
         }
     finally:
-        command.communicate(timeout=60)
+        line.send_signal(signal.SIGINT)
+        line.wait(timeout=60)
 
 
 def transfer_bps(left: int, right: int, control: str, port: str) -> float:
@@ -141,13 +143,16 @@ def nodes(parent: int) -> list[int]:
 @pytest.mark.needs("root", "tun", "nsenter")
 def test_goodput_beside_that_of_the_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Same order, no more: the kernel has selective acknowledgement and time-outs under a second."""
-    lines = []
-    for loss in LOSSES:
-        folder = tmp_path / f"{loss}"
+    folders = {loss: tmp_path / f"{loss}" for loss in LOSSES}
+    for folder in folders.values():
         folder.mkdir()
-        kernels = kernel_bps(folder, loss)
+    # Each line has an emulator and namespaces of its own, so that they do not meet.
+    with ThreadPoolExecutor(len(LOSSES)) as beside:
+        found = dict(zip(LOSSES, beside.map(kernel_bps, folders.values(), LOSSES), strict=True))
+    lines = []
+    for loss, kernels in found.items():
         for control in CONTROLS:
-            ours, kernel = virtual_bps(folder, control, loss), kernels[control]
+            ours, kernel = virtual_bps(folders[loss], control, loss), kernels[control]
             lines.append(
                 f"{control:7} {loss:6.1%} {ours / 1e6:8.2f} {kernel / 1e6:8.2f} {ours / kernel - 1:+8.0%}"
             )

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from watch import devices, home
 
 import tcpsbed
 from tcpsbed import config
@@ -40,11 +41,6 @@ BRIDGES = {"switching": "bridge", "folder": ""}
 TRAFFIC = '[traffic.background]\non = "S0->S8"\nrate = "500 kbit/s"\npacket = "500 B"\n'
 
 
-def devices():
-    names = [line.split(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines()[2:]]
-    return sorted(names + [place.name for place in Path("/run/netns").glob("*")])
-
-
 def boxes():
     """Processes of Mininet and of its switches on this machine."""
     found = []
@@ -61,7 +57,7 @@ def boxes():
 def network(pid):
     """The network namespace of a process; None if it is gone."""
     try:
-        return str(Path(f"/proc/{pid}/ns/net").readlink())
+        return home(pid)
     except OSError:
         return None
 
@@ -169,6 +165,10 @@ def test_an_impairment_that_is_not_there_is_seen(tmp_path):
     [
         ("links.S0-S1.radio={ kind = 'nr' }", ["S0-S1", "radio", "emulator"]),
         ("traffic.bulk={ on = 'S0->S8' }", ["TCP"]),
+        (
+            "traffic.t={ on = 'S0->S8', rate = '1 Mbit/s', packet = '50 B' }",
+            ["traffic.t.packet", "50 B", "56 B"],
+        ),
         ("traffic.t={ on = 'S0->S8', rate = '1 Mbit/s', packet = '500 B' }", None),
         ("events=[{ at = '1 s', link = 'S0-S1', rate = '2 Mbit/s' }]", None),
     ],

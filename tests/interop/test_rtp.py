@@ -11,14 +11,21 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = float(os.environ.get("TCPSBED_INTEROP_SECONDS", "6"))
 SYSTEM_PYTHON = "/usr/bin/python3"
+PERIOD_MS = {"audio": 20, "video": 40}
+GST = Path(__file__).with_name("gst_peer.py")
+Counted = dict[str, float]
+T = TypeVar("T")
 
 
 @cache
@@ -97,10 +104,10 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return container, cut
 
 
-def ports() -> tuple[int, int]:
-    """Two even ports whose neighbours are free too."""
+def ports(count: int = 2) -> list[int]:
+    """Even ports whose neighbours are free too."""
     found: list[int] = []
-    while len(found) < 2:
+    while len(found) < count:
         with (
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as a,
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as b,
@@ -113,7 +120,15 @@ def ports() -> tuple[int, int]:
                 continue
             if port % 2 == 0 and all(abs(port - f) > 2 for f in found):
                 found.append(port)
-    return found[0], found[1]
+    return found
+
+
+def each(session: Callable[[str, int, int], T]) -> dict[str, T]:
+    """A session of every medium, all at the same time, each between two ports of its own: by medium what came of it."""
+    free = ports(2 * len(PERIOD_MS))
+    with ThreadPoolExecutor(len(PERIOD_MS)) as beside:
+        found = beside.map(session, PERIOD_MS, free[::2], free[1::2])
+        return dict(zip(PERIOD_MS, found, strict=True))
 
 
 def start(*command: object) -> subprocess.Popen[str]:
@@ -122,21 +137,21 @@ def start(*command: object) -> subprocess.Popen[str]:
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def ours(process: subprocess.Popen[str]) -> dict[str, float]:
+def ours(process: subprocess.Popen[str]) -> Counted:
     """What our end counted."""
     out, err = process.communicate(timeout=SECONDS + 30)
     assert process.returncode == 0, err
-    counted: dict[str, float] = json.loads(out)
+    counted: Counted = json.loads(out)
     assert counted["malformed"] == 0, counted
     return counted
 
 
-def theirs(process: subprocess.Popen[str]) -> list[dict[str, float]]:
+def theirs(process: subprocess.Popen[str]) -> list[Counted]:
     """Sources that GStreamer counted."""
     out, err = process.communicate(timeout=SECONDS + 30)
     told = json.loads(out.splitlines()[-1])
     assert told["problems"] == [], err
-    sources: list[dict[str, float]] = told["sources"]
+    sources: list[Counted] = told["sources"]
     return sources
 
 
@@ -146,22 +161,28 @@ def listening(process: subprocess.Popen[str]) -> None:
     time.sleep(0.5)
 
 
-PERIOD_MS = {"audio": 20, "video": 40}
-GST = Path(__file__).with_name("gst_peer.py")
+@pytest.fixture(scope="module")
+def to_gstreamer(peer: Path, clip: tuple[Path, Path]) -> dict[str, tuple[Counted, list[Counted]]]:
+    """We send, GStreamer receives: what we counted, and the sources that it counted."""
+    need("gstreamer")
+
+    def session(media: str, local: int, remote: int) -> tuple[Counted, list[Counted]]:
+        gst = start(SYSTEM_PYTHON, GST, media, "receive", remote, local, SECONDS + 2.5)
+        listening(gst)
+        frames = [clip[1]] if media == "video" else []
+        counted = ours(start(peer, media, "send", local, remote, SECONDS, PERIOD_MS[media], *frames))
+        return counted, theirs(gst)
+
+    return each(session)
 
 
 # [RFC 3550 §6.4.1]
-@pytest.mark.parametrize("media", ["audio", "video"])
+@pytest.mark.parametrize("media", PERIOD_MS)
 def test_gstreamer_receives_ours_without_loss_and_we_understand_its_reports(
-    peer: Path, clip: tuple[Path, Path], media: str
+    to_gstreamer: dict[str, tuple[Counted, list[Counted]]], media: str
 ) -> None:
-    need("gstreamer")
-    local, remote = ports()
-    gst = start(SYSTEM_PYTHON, GST, media, "receive", remote, local, SECONDS + 2.5)
-    listening(gst)
-    frames = [clip[1]] if media == "video" else []
-    counted = ours(start(peer, media, "send", local, remote, SECONDS, PERIOD_MS[media], *frames))
-    received = [s for s in theirs(gst) if not s["internal"]]
+    counted, sources = to_gstreamer[media]
+    received = [s for s in sources if not s["internal"]]
     assert len(received) == 1 and received[0]["packets-lost"] <= 0, received
     assert received[0]["packets-received"] >= counted["sent"] > 20
     # [RFC 3550 §6.4.1] Expected less received: below 0 where more came than the peer expected, which is no loss.
@@ -169,75 +190,93 @@ def test_gstreamer_receives_ours_without_loss_and_we_understand_its_reports(
     assert counted["rtt_ns"] is not None and counted["rtt_ns"] < 50e6
 
 
-# [RFC 3550 §A.3]
-@pytest.mark.parametrize("media", ["audio", "video"])
-def test_we_receive_gstreamer_without_loss_and_it_understands_our_reports(
-    peer: Path, clip: tuple[Path, Path], media: str
-) -> None:
+@pytest.fixture(scope="module")
+def from_gstreamer(peer: Path, clip: tuple[Path, Path]) -> dict[str, tuple[Counted, list[Counted]]]:
+    """GStreamer sends, we receive: what we counted, and the sources that it counted."""
     need("gstreamer")
-    local, remote = ports()
-    us = start(peer, media, "receive", local, remote, SECONDS + 2, PERIOD_MS[media])
-    time.sleep(0.3)
-    gst = start(SYSTEM_PYTHON, GST, media, "send", remote, local, SECONDS, clip[0])
-    sources = theirs(gst)
-    counted = ours(us)
+
+    def session(media: str, local: int, remote: int) -> tuple[Counted, list[Counted]]:
+        us = start(peer, media, "receive", local, remote, SECONDS + 2, PERIOD_MS[media])
+        time.sleep(0.3)
+        sources = theirs(start(SYSTEM_PYTHON, GST, media, "send", remote, local, SECONDS, clip[0]))
+        return ours(us), sources
+
+    return each(session)
+
+
+# [RFC 3550 §A.3]
+@pytest.mark.parametrize("media", PERIOD_MS)
+def test_we_receive_gstreamer_without_loss_and_it_understands_our_reports(
+    from_gstreamer: dict[str, tuple[Counted, list[Counted]]], media: str
+) -> None:
+    counted, sources = from_gstreamer[media]
     told = [s for s in sources if s.get("have-rb")]
     assert told and all(s["rb-packetslost"] == 0 for s in told), sources
     assert counted["lost"] == 0 and counted["incomplete"] == 0, counted
     assert counted["delivered"] >= 0.8 * SECONDS * 1000 / PERIOD_MS[media], counted
 
 
+@pytest.fixture(scope="module")
+def to_ffmpeg(
+    peer: Path, clip: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, tuple[Counted, str, int]]:
+    """We send, ffmpeg receives: what we counted, what it told, and the bytes that it wrote."""
+    folder = tmp_path_factory.mktemp("ffmpeg")
+
+    def session(media: str, local: int, remote: int) -> tuple[Counted, str, int]:
+        form = {"audio": ("audio", 0, "PCMU/8000"), "video": ("video", 96, "MP4V-ES/90000")}[media]
+        sdp = folder / f"{media}.sdp"
+        head = "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=tcpsbed\nc=IN IP4 127.0.0.1\nt=0 0\n"
+        sdp.write_text(f"{head}m={form[0]} {remote} RTP/AVP {form[1]}\na=rtpmap:{form[1]} {form[2]}\n")
+        out = folder / ("got.raw" if media == "audio" else "got.m4v")
+        coder = ["-c", "copy", "-f", "mulaw" if media == "audio" else "m4v"]
+        read = ["-v", "info", "-protocol_whitelist", "file,udp,rtp", "-i", sdp, "-t", SECONDS - 2]
+        ffmpeg = start("ffmpeg", *read, *coder, out)
+        time.sleep(0.7)
+        frames = [clip[1]] if media == "video" else []
+        us = start(peer, media, "send", local, remote, SECONDS + 1, PERIOD_MS[media], *frames)
+        try:
+            _, told = ffmpeg.communicate(timeout=SECONDS + 20)
+        finally:
+            ffmpeg.kill()
+        return ours(us), told, out.stat().st_size
+
+    return each(session)
+
+
 # [RFC 3550 §6.4.2]
-@pytest.mark.parametrize("media", ["audio", "video"])
-def test_ffmpeg_receives_ours(peer: Path, clip: tuple[Path, Path], media: str, tmp_path: Path) -> None:
-    local, remote = ports()
-    form = {"audio": ("audio", 0, "PCMU/8000"), "video": ("video", 96, "MP4V-ES/90000")}[media]
-    sdp = tmp_path / "session.sdp"
-    head = "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=tcpsbed\nc=IN IP4 127.0.0.1\nt=0 0\n"
-    sdp.write_text(f"{head}m={form[0]} {remote} RTP/AVP {form[1]}\na=rtpmap:{form[1]} {form[2]}\n")
-    out = tmp_path / ("got.raw" if media == "audio" else "got.m4v")
-    coder = ["-c", "copy", "-f", "mulaw" if media == "audio" else "m4v"]
-    ffmpeg = start(
-        "ffmpeg",
-        "-v",
-        "info",
-        "-protocol_whitelist",
-        "file,udp,rtp",
-        "-i",
-        sdp,
-        "-t",
-        SECONDS - 2,
-        *coder,
-        out,
-    )
-    time.sleep(0.7)
-    frames = [clip[1]] if media == "video" else []
-    us = start(peer, media, "send", local, remote, SECONDS + 1, PERIOD_MS[media], *frames)
-    try:
-        _, told = ffmpeg.communicate(timeout=SECONDS + 20)
-    finally:
-        ffmpeg.kill()
-    counted = ours(us)
-    assert "missed" not in told and out.stat().st_size > 8000, told[-800:]
+@pytest.mark.parametrize("media", PERIOD_MS)
+def test_ffmpeg_receives_ours(to_ffmpeg: dict[str, tuple[Counted, str, int]], media: str) -> None:
+    counted, told, bytes_got = to_ffmpeg[media]
+    assert "missed" not in told and bytes_got > 8000, told[-800:]
     assert counted["lost_at_peer"] == 0, counted
 
 
+@pytest.fixture(scope="module")
+def from_ffmpeg(peer: Path, clip: tuple[Path, Path]) -> dict[str, Counted]:
+    """From ffmpeg to us: what we counted."""
+
+    def session(media: str, local: int, remote: int) -> Counted:
+        us = start(peer, media, "receive", local, remote, SECONDS + 2, PERIOD_MS[media])
+        time.sleep(0.3)
+        tone = f"sine=frequency=440:sample_rate=8000:duration={SECONDS}"
+        source = {
+            "audio": ["-f", "lavfi", "-i", tone, "-c:a", "pcm_mulaw", "-packetsize", "172"],
+            "video": ["-t", str(SECONDS), "-i", str(clip[0]), "-c:v", "copy"],
+        }[media]
+        url = f"rtp://127.0.0.1:{local}?localport={remote}&pkt_size={172 if media == 'audio' else 1200}"
+        ffmpeg = start("ffmpeg", "-v", "error", "-re", *source, "-f", "rtp", url)
+        _, told = ffmpeg.communicate(timeout=SECONDS + 20)
+        assert ffmpeg.returncode == 0, told
+        return ours(us)
+
+    return each(session)
+
+
 # [RFC 3550 §A.1]
-@pytest.mark.parametrize("media", ["audio", "video"])
-def test_we_receive_ffmpeg(peer: Path, clip: tuple[Path, Path], media: str) -> None:
-    local, remote = ports()
-    us = start(peer, media, "receive", local, remote, SECONDS + 2, PERIOD_MS[media])
-    time.sleep(0.3)
-    tone = f"sine=frequency=440:sample_rate=8000:duration={SECONDS}"
-    source = {
-        "audio": ["-f", "lavfi", "-i", tone, "-c:a", "pcm_mulaw", "-packetsize", "172"],
-        "video": ["-t", str(SECONDS), "-i", str(clip[0]), "-c:v", "copy"],
-    }[media]
-    url = f"rtp://127.0.0.1:{local}?localport={remote}&pkt_size={172 if media == 'audio' else 1200}"
-    ffmpeg = start("ffmpeg", "-v", "error", "-re", *source, "-f", "rtp", url)
-    _, told = ffmpeg.communicate(timeout=SECONDS + 20)
-    assert ffmpeg.returncode == 0, told
-    counted = ours(us)
+@pytest.mark.parametrize("media", PERIOD_MS)
+def test_we_receive_ffmpeg(from_ffmpeg: dict[str, Counted], media: str) -> None:
+    counted = from_ffmpeg[media]
     assert counted["lost"] == 0 and counted["incomplete"] == 0, counted
     assert counted["delivered"] >= 0.9 * SECONDS * 1000 / PERIOD_MS[media], counted
 

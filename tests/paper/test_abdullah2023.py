@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from real_run import settled
 
 from tcpsbed.errors import WorldError
 from tcpsbed.reproduce.lte import ping_pong
 from tcpsbed.reproduce.packets import Delays, stop_and_wait
 from tcpsbed.reproduce.study import Row, Study
-from tcpsbed.reproduce.works import find
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "realtime"))
-from real_run import settled
-
+WORK = "abdullah2023"
 EXTREMES = {"up-max", "down-max", "trip-max"}
 """Largest values: the model's tails are lighter than those of the measurement."""
-
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """All experiments of the paper, short."""
-    return find("abdullah2023").reproduce(tmp_path_factory.mktemp("figures"), full=False)
-
-
-@pytest.fixture(scope="module")
-def rows(study: Study) -> dict[str, Row]:
-    """The rows by key."""
-    return {row.key: row for row in study.rows}
 
 
 # [PROTOCOLS 5]

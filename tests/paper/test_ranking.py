@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,6 +24,12 @@ def tool() -> ModuleType:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def one(tool: ModuleType) -> Callable[[str, str], Any]:
+    """The row of a transport in a scenario, run once however many tests look at it."""
+    return cache(lambda scenario, name: tool.one(scenario, name, 6.0))
 
 
 def share(row: Any, flow: str) -> float:
@@ -86,15 +93,15 @@ DIFFERENCES: list[tuple[str, str, str, Callable[[Any, Any], bool]]] = [
     ("name", "scenario", "other", "differs"), DIFFERENCES, ids=[d[0] for d in DIFFERENCES]
 )
 def test_a_transport_differs_from_no_merging(
-    tool: ModuleType, name: str, scenario: str, other: str, differs: Callable[[Any, Any], bool]
+    one: Callable[[str, str], Any], name: str, scenario: str, other: str, differs: Callable[[Any, Any], bool]
 ) -> None:
-    own, none = (tool.one(scenario, which, 6.0) for which in (name, other))
+    own, none = one(scenario, name), one(scenario, other)
     assert differs(own, none), (own, none)
 
 
 # [PROTOCOLS 12.4]
-def test_the_published_target_of_scream_is_ten_times_too_large(tool: ModuleType) -> None:
-    published, short = (tool.one("busy", f"scream, {target} ms", 6.0) for target in (100, 10))
+def test_the_published_target_of_scream_is_ten_times_too_large(one: Callable[[str, str], Any]) -> None:
+    published, short = (one("busy", f"scream, {target} ms") for target in (100, 10))
     assert published.late > 0.5 and short.late < 0.3 * published.late
 
 
@@ -108,8 +115,8 @@ def test_two_ways_lose_less_than_one_and_a_split_loads_each_by_half(tool: Module
 
 
 # [PROTOCOLS 1.8]
-def test_merging_keeps_the_limit_where_no_merging_does_not(tool: ModuleType) -> None:
-    merged, plain = (tool.one("congested", name, 6.0) for name in ("fixed-k, k = 4", "no-merge"))
+def test_merging_keeps_the_limit_where_no_merging_does_not(one: Callable[[str, str], Any]) -> None:
+    merged, plain = (one("congested", name) for name in ("fixed-k, k = 4", "no-merge"))
     assert merged.late == 0.0 and plain.late > 0.5
     assert merged.snr_db > plain.snr_db + 10
 

@@ -7,7 +7,6 @@ import signal
 import struct
 import subprocess
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from real_run import NETWORK, chain, rows, started, whole
+from watch import blocks
 
 MEASURE = 'echo = { points = "all", period = "20 ms" }\nsync = "50 ms"\nrecords = "packets"\n'
 NODES = ["ms", "edge", "ss"]
@@ -37,16 +37,6 @@ class Seen:
     target: int
     port: int
     payload: bytes
-
-
-def blocks(capture: Path) -> Iterator[tuple[int, bytes]]:
-    """Type and body of each block."""
-    data, at = capture.read_bytes(), 0
-    while at < len(data):
-        kind, length = struct.unpack_from("<II", data, at)
-        assert struct.unpack_from("<I", data, at + length - 4) == (length,)
-        yield kind, data[at + 8 : at + length - 4]
-        at += length
 
 
 def packets(capture: Path) -> list[Seen]:

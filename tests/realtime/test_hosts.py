@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from watch import blocks, home, until
 
 from tcpsbed import config
 from tcpsbed.config.model.place import Host
@@ -125,11 +125,6 @@ class Lab:
                 os.kill(pid, signal.SIGKILL)
 
 
-def home(pid: int | str) -> str:
-    """The network namespace of a process."""
-    return str(Path(f"/proc/{pid}/ns/net").readlink())
-
-
 def sh(script: str) -> None:
     subprocess.run(["sh", "-ec", script], check=True, capture_output=True, text=True)
 
@@ -146,14 +141,14 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
     found = Lab(tmp_path, at)
     homes = []
     try:
-        wait_until(lambda: home(middle.pid) != home("self"))
+        until(lambda: home(middle.pid) != home("self"))
         enter = " ".join(at)
         sh(f"{enter} ip link set lo up; {enter} ip link add br0 type bridge; {enter} ip link set br0 up")
         sh(f"{enter} ip addr add 10.78.0.1/24 dev br0")
         for number, name in enumerate(HOSTS, 2):
             place = subprocess.Popen(["unshare", "-n", "sleep", "300"])
             homes.append(place)
-            wait_until(lambda p=place: home(p.pid) != home("self"))
+            until(lambda p=place: home(p.pid) != home("self"))
             found.homes[name] = home(place.pid)
             there = f"nsenter -t {place.pid} -n"
             sh(f"{enter} ip link add {name} type veth peer name eth0 netns {place.pid}")
@@ -175,13 +170,6 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
             process.wait()
 
 
-def wait_until(true, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.02)
-
-
 @pytest.mark.needs("root", "ssh", "ip", "nsenter")
 def test_two_hosts_with_the_emulator_as_a_wide_area(lab):
     run = lab.start("hosts+emulator", "3 s")
@@ -197,7 +185,7 @@ def test_two_hosts_with_the_emulator_as_a_wide_area(lab):
     assert sum(stage["calls"] for stage in summary["stages"]) == flow["delivered"], "the hook came along"
     assert summary["emulator"] and not summary["errors"]
     left = [pid for name in HOSTS for pid in lab.inside(name)]
-    wait_until(lambda: all(words(pid) in (b"sshd", b"sleep", None) for pid in left))
+    until(lambda: all(words(pid) in (b"sshd", b"sleep", None) for pid in left))
 
 
 @pytest.mark.needs("root", "ssh", "ip", "nsenter")
@@ -224,23 +212,16 @@ def test_captures_of_other_computers_come_along(lab):
     output, errors = run.communicate(timeout=120)
     assert run.returncode == 0, errors + output
     sent = sum(channel["sent_packets"] for channel in lab.summary()["channels"])
-    capture = (lab.folder / "run" / "packets.pcapng").read_bytes()
-    seen = blocks(capture)
+    seen = kinds(lab.folder / "run" / "packets.pcapng")
     assert seen[0] == 0x0A0D0D0A and seen.count(1) == len(HOSTS), "one header, an interface a node"
     # Each datagram twice: where it was sent, and where it arrived.
     assert 0.9 * 2 * sent <= seen.count(6) <= 2 * sent + 200
     assert not list((lab.folder / "run").glob("node*"))
 
 
-def blocks(capture: bytes) -> list[int]:
-    """Types of the blocks of a pcapng file, which must be whole."""
-    found, at = [], 0
-    while at < len(capture):
-        kind, length = struct.unpack_from("<II", capture, at)
-        assert struct.unpack_from("<I", capture, at + length - 4)[0] == length
-        found.append(kind)
-        at += length
-    return found
+def kinds(capture: Path) -> list[int]:
+    """Types of the blocks of a capture."""
+    return [kind for kind, _ in blocks(capture)]
 
 
 def words(pid: int) -> bytes | None:
@@ -255,7 +236,7 @@ def words(pid: int) -> bytes | None:
 def test_a_host_that_dies_is_named_and_everything_until_then_is_kept(lab):
     run = lab.start("hosts", "60 s", "--set", "measure.pcapng='on'")
     part = lab.folder / "run" / "node1.0.ring.rows"
-    wait_until(lambda: run.poll() is not None or (part.exists() and part.stat().st_size > 32 * 800))
+    until(lambda: run.poll() is not None or (part.exists() and part.stat().st_size > 32 * 800))
     assert run.poll() is None, run.communicate()
     kept = part.stat().st_size // 32
     died = time.monotonic()
@@ -271,9 +252,7 @@ def test_a_host_that_dies_is_named_and_everything_until_then_is_kept(lab):
     rows = (lab.folder / "run" / "records.bin").stat().st_size // 32
     assert rows > kept, "rows of the host that died and of the other"
     assert summary["flows"]["kinematic"]["delivered"] > 100
-    assert blocks((lab.folder / "run" / "packets.pcapng").read_bytes()).count(6) > 800, (
-        "of both hosts, until then"
-    )
+    assert kinds(lab.folder / "run" / "packets.pcapng").count(6) > 800, "of both hosts, until then"
     assert took_s < 30, "the others are not waited for until the end of the run"
 
 
@@ -281,7 +260,7 @@ def test_a_host_that_dies_is_named_and_everything_until_then_is_kept(lab):
 def test_a_cut_cable_is_noticed(lab):
     run = lab.start("hosts", "60 s")
     part = lab.folder / "run" / "node1.0.ring.rows"
-    wait_until(lambda: run.poll() is not None or (part.exists() and part.stat().st_size > 32 * 200))
+    until(lambda: run.poll() is not None or (part.exists() and part.stat().st_size > 32 * 200))
     assert run.poll() is None, run.communicate()
     sh(f"{' '.join(lab.prefix)} ip link set right down")
     cut = time.monotonic()
@@ -366,7 +345,7 @@ def test_silence_is_death_and_a_late_sign_is_not():
         link.root, link.heard = "/", time.monotonic() - SILENT_S + 1.2
         time.sleep(0.4)
         assert link.dead is None
-        wait_until(lambda: link.dead is not None)
+        until(lambda: link.dead is not None)
         assert float(str(link.dead).rpartition(" for ")[2].split()[0]) >= SILENT_S
     finally:
         os.kill(link.child.pid, signal.SIGCONT)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from real_run import START_S, rings_of, settled
+from watch import devices, home
 
 import tcpsbed
 from tcpsbed import config
@@ -63,18 +64,6 @@ def mode(kind: str) -> str:
 
 def ip(version: int) -> str:
     return f"real.ipv6={str(version == 6).lower()}"
-
-
-def devices() -> list[str]:
-    """Names of the network devices and of the named namespaces that can be seen from here."""
-    rows = Path("/proc/net/dev").read_text().splitlines()[2:]
-    named = [place.name for place in Path("/run/netns").glob("*")]
-    return sorted([row.split(":")[0].strip() for row in rows] + named)
-
-
-def home(process: str) -> str:
-    """The network namespace of a process."""
-    return str(Path(f"/proc/{process}/ns/net").readlink())
 
 
 def users_of(namespaces: set[str]) -> list[int]:

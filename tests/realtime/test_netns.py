@@ -10,11 +10,11 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from watch import devices, until
 
 COMMAND = [sys.executable, "-m", "tcpsbed", "netns"]
 PYTHON = sys.executable
@@ -50,11 +50,6 @@ def netns(*arguments: str, prefix: tuple[str, ...] = (), **more) -> subprocess.C
     return subprocess.run(
         [*prefix, *COMMAND, *arguments], capture_output=True, text=True, timeout=100, **more
     )
-
-
-def devices() -> list[str]:
-    """Names of the network devices that can be seen from here."""
-    return sorted(line.split(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines()[2:])
 
 
 @ROOT
@@ -154,13 +149,6 @@ def sleepers(mark: str) -> list[int]:
             if words[0] == b"sleep" and words[1].startswith(mark.encode()):
                 found.append(int(place.parent.name))
     return found
-
-
-def until(true, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.05)
 
 
 @ROOT

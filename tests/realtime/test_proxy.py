@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from real_run import settled
+from watch import blocks, until
 
 from tcpsbed.proxy import Proxy, load, verdict
 from tcpsbed.proxy.door import parse
@@ -98,13 +99,6 @@ def test_losses_are_those_of_the_model_and_the_same_again():
             lost.append(running.close()["doors"][0]["lost"])
     assert 150 < lost[0] < 250
     assert lost[0] == lost[1], "the same seed loses the same packets"
-
-
-def until(true, seconds: float = WAIT_S) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.02)
 
 
 def test_many_clients_of_several_ports_get_their_own_answers():
@@ -190,14 +184,8 @@ def test_strangers_that_write_to_a_clients_socket_are_not_heard():
 
 def packets(capture: Path) -> list[tuple[int, int]]:
     """Interface and stamp of each packet of a capture."""
-    data, found, at = capture.read_bytes(), [], 0
-    while at < len(data):
-        kind, length = struct.unpack_from("<II", data, at)
-        if kind == 6:
-            interface, high, low = struct.unpack_from("<III", data, at + 8)
-            found.append((interface, high << 32 | low))
-        at += length
-    return found
+    heads = [struct.unpack_from("<III", body) for kind, body in blocks(capture) if kind == 6]
+    return [(interface, high << 32 | low) for interface, high, low in heads]
 
 
 def test_a_capture_has_every_packet_where_it_came_in_and_where_it_went_out(tmp_path):

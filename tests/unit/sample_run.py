@@ -156,6 +156,100 @@ def echo_summary() -> dict[str, Any]:
     }
 
 
+def network_summary() -> dict[str, Any]:
+    """Links, queues and traffic of the dumbbell."""
+    links = (
+        ("access", 0.71, 411, 0),
+        ("bottleneck", 0.984, 14_935, 431),
+        ("egress", 0.7, 137, 0),
+    )
+    return {
+        "network": [
+            {
+                "name": f"{link}.{way}",
+                "packets": 212_000,
+                "bytes": 29_044_000,
+                "dropped_packets": drops,
+                "loss": drops / 212_000,
+                "utilisation": use,
+                "max_queue_bytes": queue,
+                "max_queue_packets": queue // 137,
+            }
+            for link, use, queue, drops in links
+            for way in ("forward", "backward")
+        ],
+        "traffic": [
+            {
+                "name": "cbr",
+                "packets": 99_500,
+                "bytes": 4_975_000,
+                "delivered_packets": 99_210,
+                "dropped_packets": 290,
+            }
+        ],
+        "queues": [{"link": "bottleneck.forward", "bytes": {}, "packets": {}, "delay_ms": spread(21.0)}],
+    }
+
+
+def work_summary() -> dict[str, Any]:
+    """Stages, components, endpoints and clocks."""
+    counted = ("malformed", "refused", "retransmits", "recovered", "lost", "reports")
+    unknown = ("rtt_ns", "jitter_ns", "peer_loss")
+    endpoint = {"channel": "op-cloud", "side": "a", "duplicates": 4, "incomplete": 1}
+    return {
+        "stages": [
+            {
+                "component": "srv",
+                "flow": "kinematic",
+                "kind": "inverse_kinematics",
+                "name": "arm6",
+                "calls": 100_000,
+                "failures": 0,
+                "not_finite": 0,
+                "overruns": 2,
+                "cpu_ns": {"mean": 1340.0, "p50": 1290, "p99": 2100, "max": 18_400},
+            }
+        ],
+        "components": [{"component": "srv", "busy_s": 0.134, "core_share": 0.00134}],
+        "endpoints": [endpoint | dict.fromkeys(counted, 0) | dict.fromkeys(unknown)],
+        "clocks": [
+            {"node": "cloud", "offset_ms": 0.012, "bound_ms": 5.1, "drift_ppm": 12.5, "true_error_ms": 0.003}
+        ],
+    }
+
+
+def world_summary(seconds: float, *, real: bool) -> dict[str, Any]:
+    """Nodes, emulator and disturbances: those of sockets tell more of themselves."""
+    nodes = [{"name": node, "busy_s": 0.06 * seconds, "cores": 1} for node in ("op", "cloud", "field")]
+    if not real:
+        return {"nodes": nodes, "emulator": [], "ignored": [], "disturbances": []}
+    loop = {
+        "ticks": 100_000,
+        "late_ns": {"p50": 25_000, "p99": 63_000, "p999": 310_000, "max": 1_900_000},
+        "missed_ticks": 3,
+        "gaps_over_1ms": 2,
+        "ring_overflows": 0,
+        "socket_drops": 0,
+        "waiting": "timer",
+        "privileges": ["SCHED_FIFO"],
+    }
+    emulated = {
+        "path": "op -> cloud",
+        "set_delay_ms": 5.0,
+        "delivered_delay_ms": spread(5.03, 0.05),
+        "set_rate_bps": 688_000.0,
+        "delivered_rate_bps": 687_990.0,
+        "set_loss": 0.0,
+        "delivered_loss": 0.0,
+    }
+    return {
+        "nodes": [node | loop for node in nodes],
+        "emulator": [emulated],
+        "ignored": ["nodes.cloud.cores = 2: stages run on the cores that the machine gives"],
+        "disturbances": ["node cloud stood still for 3.2 ms at 61.2 s"],
+    }
+
+
 def summary(
     *,
     name: str = "quickstart",
@@ -165,35 +259,9 @@ def summary(
     shift: float = 0.0,
 ) -> dict[str, Any]:
     """A whole summary.json."""
-    real = world == "real"
     flows = {
         flow: flow_summary(i, *settings, seconds, shift) for i, (flow, settings) in enumerate(FLOWS.items())
     }
-    late = {"p50": 25_000, "p99": 63_000, "p999": 310_000, "max": 1_900_000}
-    nodes = [{"name": node, "busy_s": 0.06 * seconds, "cores": 1} for node in ("op", "cloud", "field")]
-    if real:
-        for node in nodes:
-            node |= {
-                "ticks": 100_000,
-                "late_ns": late,
-                "missed_ticks": 3,
-                "gaps_over_1ms": 2,
-                "ring_overflows": 0,
-                "socket_drops": 0,
-                "waiting": "timer",
-                "privileges": ["SCHED_FIFO"],
-            }
-    emulated = [
-        {
-            "path": "op -> cloud",
-            "set_delay_ms": 5.0,
-            "delivered_delay_ms": spread(5.03, 0.05),
-            "set_rate_bps": 688_000.0,
-            "delivered_rate_bps": 687_990.0,
-            "set_loss": 0.0,
-            "delivered_loss": 0.0,
-        }
-    ]
     return {
         "version": 1,
         "name": name,
@@ -217,77 +285,15 @@ def summary(
             ]
         },
         "echo": echo_summary(),
-        "network": [
-            {
-                "name": f"{link}.{way}",
-                "packets": 212_000,
-                "bytes": 29_044_000,
-                "dropped_packets": drops,
-                "loss": drops / 212_000,
-                "utilisation": use,
-                "max_queue_bytes": queue,
-                "max_queue_packets": queue // 137,
-            }
-            for link, use, queue, drops in (
-                ("access", 0.71, 411, 0),
-                ("bottleneck", 0.984, 14_935, 431),
-                ("egress", 0.7, 137, 0),
-            )
-            for way in ("forward", "backward")
-        ],
-        "traffic": [
-            {
-                "name": "cbr",
-                "packets": 99_500,
-                "bytes": 4_975_000,
-                "delivered_packets": 99_210,
-                "dropped_packets": 290,
-            }
-        ],
-        "stages": [
-            {
-                "component": "srv",
-                "flow": "kinematic",
-                "kind": "inverse_kinematics",
-                "name": "arm6",
-                "calls": 100_000,
-                "failures": 0,
-                "overruns": 2,
-                "cpu_ns": {"mean": 1340.0, "p50": 1290, "p99": 2100, "max": 18_400},
-            }
-        ],
-        "components": [{"component": "srv", "busy_s": 0.134, "core_share": 0.00134}],
-        "nodes": nodes,
-        "emulator": emulated if real else [],
-        "queues": [{"link": "bottleneck.forward", "bytes": {}, "packets": {}, "delay_ms": spread(21.0)}],
-        "endpoints": [
-            {
-                "channel": "op-cloud",
-                "side": "a",
-                "malformed": 0,
-                "duplicates": 4,
-                "incomplete": 1,
-                "refused": 0,
-                "retransmits": 0,
-                "recovered": 0,
-                "lost": 0,
-                "reports": 0,
-                "rtt_ns": None,
-                "jitter_ns": None,
-                "peer_loss": None,
-            }
-        ],
-        "clocks": [
-            {"node": "cloud", "offset_ms": 0.012, "bound_ms": 5.1, "drift_ppm": 12.5, "true_error_ms": 0.003}
-        ],
         "events": [
             {"t_s": 0.4 * seconds, "name": "bottleneck at 1 Mbit/s"},
             {"t_s": 0.7 * seconds, "name": "bottleneck back at 1.5 Mbit/s"},
         ],
         "assumed_free": ["operator: sense of kinematic", "ss-com: decode of kinematic"],
-        "ignored": ["nodes.cloud.cores = 2: stages run on the cores that the machine gives"] if real else [],
-        "disturbances": ["node cloud stood still for 3.2 ms at 61.2 s"] if real else [],
         "errors": [],
+        **network_summary(),
+        **work_summary(),
+        **world_summary(seconds, real=world == "real"),
     }
 
 

@@ -38,6 +38,14 @@ def test_events_change_links_flows_traffic_and_components(plan):
     assert found[4]["action"]["links"] == [1]
 
 
+def test_an_event_puts_clocks_forward_or_back(plan):
+    found = plan(PAIR + '[[events]]\nat = "1 s"\nnode = ["b", "a"]\nstep = "-250 ms"\n')["events"]
+    assert [event["name"] for event in found] == 2 * ["node b, a clock -0.25 s"]
+    assert [event["action"] for event in found] == [
+        {"kind": "clock", "node": node, "step_ns": -250_000_000} for node in (1, 0)
+    ]
+
+
 def test_echo_commands_reach_every_point_and_answer_to_the_test_pc(plan):
     """Entry and exit of every component; a sample is born at the exit of a first component without steps."""
     text = (

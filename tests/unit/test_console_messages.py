@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("websockets", reason="needs the extra console")
 
+from tcpsbed.console.hooks import PER_FORCE, Feel
 from tcpsbed.console.server import MOST_POINTS, POINT, Console
+from tcpsbed.errors import HookError
+from tcpsbed.media.line import FELT, HEAD, VARIABLE
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
 VALUES = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=7) | st.dictionaries(st.text(max_size=2), inner)
 )
 MESSAGES = st.fixed_dictionaries(
-    {"k": st.sampled_from(["hand", "ping", "force"]) | VALUES},
+    {"k": st.sampled_from(["hand", "head", "mark", "ping", "force"]) | VALUES},
     optional={
         "p": st.lists(st.lists(LEAVES, min_size=POINT, max_size=POINT), max_size=3) | VALUES,
         "t": VALUES,
@@ -72,3 +77,33 @@ def test_a_hand_is_bounded_and_a_ping_comes_back(console: Console, tmp_path: Pat
     answer = console._hear('{"k": "ping", "t": 5}')
     assert answer is not None and answer["t"] == 5.0
     assert console.refused == before
+
+
+@pytest.fixture
+def felt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Console]:
+    """A console that a hook `Feel` talks to."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    made = Console(tmp_path)
+    made.line.settimeout(5)
+    yield made
+    made.server.socket.close()
+    made._close()
+
+
+def test_a_force_says_what_it_was_predicted_from(felt: Console) -> None:
+    """The mark of the predictive display becomes the age of the newest force that came."""
+    feel, y = Feel(force=[1, 0], mark=2), np.zeros(3)
+    told = []
+    for ms in range(0, 100, PER_FORCE):
+        x = np.array([4.0, 3.0, float(ms > 30)])
+        assert feel(ms * 1_000_000, ms, x, np.zeros(0), y) == 3 and np.array_equal(y, x)
+        told.append(FELT.unpack_from(felt.line.recv(256), HEAD.size))
+    assert {force[:3] for force in told} == {(3.0, 4.0, 0.0)}
+    ages = [force[3] for force in told]
+    assert np.isnan(ages[:2]).all() and ages[2:] == [20.0, 40.0, 60.0]
+
+
+@pytest.mark.parametrize("given", [{"force": []}, {"force": [0, 1, 2, 3]}, {"mark": -1}, {"force": [0.5]}])
+def test_numbers_of_values_that_cannot_be_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(HookError, match="Feel: found force"):
+        Feel(**given)

@@ -12,6 +12,8 @@ import threading
 import numpy as np
 import pytest
 
+from tcpsbed import session
+from tcpsbed.analysis import signals
 from tcpsbed.errors import HookError
 from tcpsbed.hooks import make_robot
 from tcpsbed.robots import ROBOTS
@@ -148,6 +150,24 @@ def test_no_step_is_left_out_and_in_real_time_a_late_call_ends(simulator):
     for steps in (250, 300, 301):
         robot.step(300 * 5 * MS + (steps - 300) * 5 * MS * (steps > 300), np.zeros(0), sense)
         assert simulator.steps == steps, "late, then caught up with"
+
+
+def test_the_scenario_of_the_arm_runs_on_the_simulator(simulator, scenarios, tmp_path):
+    params = f'joints = ["/arm/a", "/arm/b"], sensors = ["/arm/force"], host = "127.0.0.1", port = {simulator.port}'
+    robot = f'{{ run = "coppeliasim", period = "5 ms", senses = 5, params = {{ {params} }} }}'
+    sets = [
+        'duration="4 s"',
+        f"components.tactile-teleoperator.robot={robot}",
+        'flows.kinematic.rate="200 Hz"',
+    ]
+    sets.append('measure.signals=["ss-com.exit", "tactile-teleoperator.sense"]')
+    run = session.run(scenarios / "pick-and-place.toml", out=tmp_path, set=sets)
+    assert run.summary["errors"] == [] and simulator.steps == pytest.approx(800, abs=2)
+    told = signals.read(tmp_path, "ss-com.exit", "kinematic").values
+    sense = signals.read(tmp_path, "tactile-teleoperator.sense").values
+    assert np.ptp(told[:, 1]) > 0.05 and sense[-1, :2] == pytest.approx(told[-1, :2], abs=0.02)
+    assert run.flows["haptic"]["delivered"] > 3000, "the force of its sensor comes back at 1 kHz"
+    assert not simulator.running, "stopped at the end"
 
 
 def test_an_object_that_is_not_there_is_told_in_the_simulators_words(simulator):

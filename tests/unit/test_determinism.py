@@ -9,6 +9,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from tcpsbed import config, worlds
 from tcpsbed.analysis.records import open_records
 
 SHIPPED = {"quickstart": (), "dumbbell-udp": ('duration="10 s"',), "usnet9-latency": ()}
+SHORT = 'duration="3 s"'
 SAMPLES = (1, 2, 3)
 """Kinds of rows that tell of samples: sent, delivered, dropped."""
 WITHOUT_FMA = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2"}
@@ -37,23 +40,38 @@ def hash_of(out: Path) -> str:
     return found
 
 
+Kept = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def kept(scenarios: Path, tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    """Folders of runs that several tests look at, by scenario and overrides; each is run once."""
+
+    @cache
+    def run(name: str, *overrides: str) -> Path:
+        out = tmp_path_factory.mktemp(name)
+        simulate(scenarios / f"{name}.toml", out, *overrides)
+        return out
+
+    return run
+
+
 @pytest.mark.parametrize("name", SHIPPED)
-def test_three_runs_leave_the_same_rows(scenarios: Path, tmp_path: Path, name: str) -> None:
-    file = scenarios / f"{name}.toml"
-    hashes = [simulate(file, tmp_path / str(i), *SHIPPED[name]) for i in range(3)]
-    assert hashes == hashes[:1] * 3
-    rows = [(tmp_path / str(i) / "records.bin").read_bytes() for i in range(2)]
-    assert rows[0] == rows[1]
+def test_three_runs_leave_the_same_rows(scenarios: Path, tmp_path: Path, kept: Kept, name: str) -> None:
+    first, again = kept(name, *SHIPPED[name]), [tmp_path / "1", tmp_path / "2"]
+    hashes = [simulate(scenarios / f"{name}.toml", out, *SHIPPED[name]) for out in again]
+    assert hashes == [hash_of(first)] * 2
+    assert (first / "records.bin").read_bytes() == (again[0] / "records.bin").read_bytes()
 
 
-def test_another_seed_leaves_other_rows(scenarios: Path, tmp_path: Path) -> None:
-    file, short = scenarios / "quickstart.toml", 'duration="3 s"'
-    assert simulate(file, tmp_path / "one", short) != simulate(file, tmp_path / "two", short, "seed=2")
+def test_another_seed_leaves_other_rows(scenarios: Path, tmp_path: Path, kept: Kept) -> None:
+    other = simulate(scenarios / "quickstart.toml", tmp_path, SHORT, "seed=2")
+    assert hash_of(kept("quickstart", SHORT)) != other
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_another_mathematical_library_leaves_the_same_rows(
-    scenarios: Path, tmp_path: Path, name: str
+    scenarios: Path, tmp_path: Path, kept: Kept, name: str
 ) -> None:
     sets = [word for override in SHIPPED[name] for word in ("--set", override)]
     command = [
@@ -66,25 +84,24 @@ def test_another_mathematical_library_leaves_the_same_rows(
         "--no-report",
         *sets,
     ]
-    for kind, more in (("usual", {}), ("without-fma", WITHOUT_FMA)):
-        out = ["--set", 'measure.pcapng="off"', "--out", str(tmp_path / kind)]
-        subprocess.run([*command, *out], env=os.environ | more, check=True, timeout=60)
-    assert hash_of(tmp_path / "usual") == hash_of(tmp_path / "without-fma")
+    out = ["--set", 'measure.pcapng="off"', "--out", str(tmp_path)]
+    subprocess.run([*command, *out], env=os.environ | WITHOUT_FMA, check=True, timeout=60)
+    assert hash_of(tmp_path) == hash_of(kept(name, *SHIPPED[name]))
 
 
 @pytest.mark.slow
 @pytest.mark.needs("cargo")
 @pytest.mark.timeout(600)
-def test_debug_and_release_builds_leave_the_same_rows(root: Path, scenarios: Path, tmp_path: Path) -> None:
-    expected = simulate(scenarios / "quickstart.toml", tmp_path)
+def test_debug_and_release_builds_leave_the_same_rows(root: Path, tmp_path: Path, kept: Kept) -> None:
+    usual = kept("quickstart", *SHIPPED["quickstart"])
     for build in ([], ["--release"]):
         command = ["cargo", "run", "--quiet", "-p", "tcps-run", "--example", "run_plan", *build, "--"]
         done = subprocess.run(
-            [*command, tmp_path / "plan.json", tmp_path / "own.bin"], cwd=root, capture_output=True, text=True
+            [*command, usual / "plan.json", tmp_path / "own.bin"], cwd=root, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["records_sha256"] == expected, f"cargo run {build}"
-        assert (tmp_path / "own.bin").read_bytes() == (tmp_path / "records.bin").read_bytes()
+        assert json.loads(done.stdout)["records_sha256"] == hash_of(usual), f"cargo run {build}"
+        assert (tmp_path / "own.bin").read_bytes() == (usual / "records.bin").read_bytes()
 
 
 def sample_rows(out: Path) -> Any:
@@ -106,17 +123,14 @@ def sample_rows(out: Path) -> Any:
 )
 @pytest.mark.parametrize("name", SHIPPED)
 def test_watching_changes_no_sample(
-    scenarios: Path, tmp_path: Path, name: str, watched: tuple[str, ...]
+    scenarios: Path, tmp_path: Path, kept: Kept, name: str, watched: tuple[str, ...]
 ) -> None:
-    file, short = scenarios / f"{name}.toml", 'duration="3 s"'
-    simulate(file, tmp_path / "plain", short)
-    simulate(file, tmp_path / "watched", short, *watched)
-    plain, other = sample_rows(tmp_path / "plain"), sample_rows(tmp_path / "watched")
+    usual = kept(name, SHORT)
+    simulate(scenarios / f"{name}.toml", tmp_path, SHORT, *watched)
+    plain, other = sample_rows(usual), sample_rows(tmp_path)
     assert len(plain) > 100
     assert np.array_equal(plain, other)
     if "pcapng" in watched[0]:
-        assert (tmp_path / "watched" / "packets.pcapng").stat().st_size > 10_000
+        assert (tmp_path / "packets.pcapng").stat().st_size > 10_000
     elif "records" in watched[0]:
-        assert len(open_records(tmp_path / "watched" / "records.bin")) > len(
-            open_records(tmp_path / "plain" / "records.bin")
-        )
+        assert len(open_records(tmp_path / "records.bin")) > len(open_records(usual / "records.bin"))

@@ -1,7 +1,5 @@
-"""The follower's supervisor in whole runs in virtual time, in random schedules of failure: 12, or 1000 with FULL=1.
-
-The schedules of clock steps are those of the hook alone (crates/tcps-control/tests/supervisor.rs) and of the machine's clock
-(tests/realtime/test_supervisor_real.py).
+"""The follower's supervisor in whole runs in virtual time, in random schedules of failure, clock steps of both nodes among
+them: 12, or 1000 with FULL=1.
 """
 
 from __future__ import annotations
@@ -11,6 +9,9 @@ import shutil
 from pathlib import Path
 
 import failing_schedules
+import numpy as np
+import pytest
+import virtual_run
 
 import tcpsbed
 
@@ -30,3 +31,56 @@ def test_hold_comes_in_time_and_the_speed_is_kept_in_every_schedule(tmp_path: Pa
         holds += count
         shutil.rmtree(folder)
     assert holds >= SCHEDULES, "most outages are longer than the threshold"
+
+
+STEPPED = """
+name = "stepped"
+duration = "2 s"
+[components]
+ms-com = "ms"
+ss-com = "ss"
+[flows.kinematic]
+codec = "f64"
+transport = {transport}
+[flows.haptic]
+sample = "24 B"
+codec = "f64"
+transport = {transport}
+[links.line]
+from = "ms"
+to = "ss"
+delay = "2 ms"
+"""
+STEPS = """
+[[events]]
+at = "0.5 s"
+node = "ms"
+step = "-3 s"
+[[events]]
+at = "1 s"
+node = "ss"
+step = "1 s"
+[measure]
+sync = "100 ms"
+"""
+
+
+@pytest.mark.parametrize(
+    "transport",
+    ['"udp"', '"dpm"', '"rtp"', '"tcp"', '"quic"', '{ kind = "parity", data = 4, parity = 2 }'],
+)
+def test_a_clock_step_moves_stamps_and_no_timer(tmp_path: Path, transport: str) -> None:
+    """What was on its way comes when it would have come; its delay, by the clocks of both nodes, says what they show."""
+    text = STEPPED.format(transport=transport)
+    plain = virtual_run.simulated(tmp_path, text, out="plain")
+    stepped = virtual_run.simulated(tmp_path, text + STEPS, out="stepped")
+    for flow in ("kinematic", "haptic"):
+        arrived, moved = (one.rows("delivered") for one in (plain, stepped))
+        arrived, moved = (rows[rows["flow"] == plain.flow(flow)] for rows in (arrived, moved))
+        assert np.array_equal(arrived["time"], moved["time"]) and len(moved) > 1900
+        shift_ms = (moved["value"] - arrived["value"]) / 1e6
+        sign = 1 if flow == "kinematic" else -1
+        for low, high, shown in ((0.0, 0.49, 0.0), (0.6, 0.99, 3000.0), (1.1, 1.9, 4000.0)):
+            part = (moved["time"] >= low * 1e9) & (moved["time"] < high * 1e9)
+            assert np.allclose(shift_ms[part], sign * shown), (flow, low)
+    assert stepped.summary["errors"] == []

@@ -18,7 +18,12 @@ def test_a_hook_that_fails_leads_to_a_safe_stop(tmp_path: Path, name: str) -> No
     failing_run.stands_still(run.folder, found)
     [stage] = [stage for stage in found["stages"] if stage["kind"] == "kinematics"]
     assert stage["calls"] == 1000 and stage["failures"] == (0 if name == "Nan" else 700)
-    said = {"Nan": "", "Raises": "left its domain", "TooMuch": "10000"}[name]
+    assert stage["not_finite"] == (700 if name == "Nan" else 0)
+    said = {
+        "Nan": "gave out values that are no numbers, 700 times",
+        "Raises": "left its domain",
+        "TooMuch": "10000",
+    }[name]
     assert said in json.dumps(found)
 
 

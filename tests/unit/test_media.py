@@ -233,6 +233,33 @@ def test_bytes_of_anybody_are_refused_or_wait(name, noise):
         assert "decoded" in str(error) or "found" in str(error)
 
 
+@pytest.mark.parametrize(
+    ("width", "height", "stereo"), [(640, 480, False), (96, 200, False), (160, 96, True)]
+)
+def test_the_film_that_ships_is_seen_in_any_shape(width, height, stereo):
+    pytest.importorskip("simplejpeg")
+    film = camera.open_camera("builtin:clip", width, height, stereo)
+    first, second, again = (film.frame(0, index) for index in (0, 1, len(film.frames)))
+    assert first.shape == (height, width * (2 if stereo else 1), 3) and first.dtype == np.uint8
+    assert first.std() > 20 and np.array_equal(first, again) and not np.array_equal(first, second)
+    if stereo:
+        left, right = first[:, :width].astype(int), first[:, width:].astype(int)
+        assert np.array_equal(left[:, camera.DISPARITY :], right[:, : -camera.DISPARITY])
+
+
+def test_a_picture_of_another_size_is_the_same_picture():
+    ramp = np.repeat(np.arange(0, 160, 2, dtype=np.uint8)[None, :, None], 60, axis=0).repeat(3, axis=2)
+    larger = camera.resized(ramp, 160, 120)
+    assert np.abs(np.diff(larger[60, 2:-2, 0].astype(int)) - 1).max() <= 1 and larger[
+        0, 80, 0
+    ] == pytest.approx(80, abs=2)
+    square = camera.resized(ramp, 30, 30)
+    assert np.ptp(square[:, 0, 0]) == 0
+    assert square[0, 0, 0] == pytest.approx(21, abs=2), (
+        "the middle: 10 of 80 columns are cut off on either side"
+    )
+
+
 # --- a region
 
 BOX = {"x": 32, "y": 16, "width": 64, "height": 48, "quality": 100, "every": 3, "track": False}
@@ -284,6 +311,42 @@ def test_regions_of_anybody_are_refused(noise):
     codec = region.Regions(Raw(160, 96), 160, 96, BOX, 30.0)
     with pytest.raises(HookError):
         codec.decode(np.frombuffer(noise, np.uint8))
+
+
+def test_the_background_is_coded_smaller_and_shown_as_large_as_it_was():
+    pytest.importorskip("simplejpeg")
+    there, back = (region.Regions(Raw(80, 48), 160, 96, BOX | {"shrink": 2}, 30.0) for _ in range(2))
+    frame = picture(0, (160, 96))
+    data = np.frombuffer(there.encode(frame), np.uint8)
+    assert len(data) == region.HEAD.size + 80 * 48 * 3 + 64 * 48 * 3
+    shown = back.decode(data)
+    assert np.array_equal(shown[16:64, 32:96], frame[16:64, 32:96]), "the region is whole"
+    around = frame[64:, :].astype(int)
+    assert 0 < np.abs(shown[64:, :] - around).mean() < around.std() / 2
+    assert np.array_equal(shown[64::2, ::2], shown[65::2, 1::2]), "four elements of one"
+
+
+def test_an_operator_marks_a_region_and_it_goes_there():
+    pytest.importorskip("simplejpeg")
+    marked, y = region.Mark("test"), np.zeros(8)
+    there, back = (region.Regions(Raw(160, 96), 160, 96, BOX | {"marks": "test"}, 30.0) for _ in range(2))
+    frame = picture(3, (160, 96))
+
+    def box(*mark: float) -> tuple[int, ...]:
+        if mark:
+            marked(0, 0, np.array(mark), None, y)
+        data = np.frombuffer(there.encode(frame), np.uint8)
+        assert back.decode(data) is not None
+        return region.HEAD.unpack(data[: region.HEAD.size].tobytes())[1:5]
+
+    assert box() == (32, 16, 64, 48), "nothing is marked yet"
+    assert box(0.5, 0.25, 0.25, 0.5, 1.0) == (80, 24, 40, 48), "drawn"
+    assert box(1.0, 0.0, 0.0, 0.0, 2.0) == (120, 0, 40, 48), "a place: as large as before, within the picture"
+    assert box(float("nan"), 0.0, 0.5, 0.5) == (120, 0, 40, 48), "what is no mark changes nothing"
+    assert box(-3.0, -3.0, 9.0, 9.0) == (0, 0, 160, 96)
+    lost = region.Regions(Raw(160, 96), 160, 96, BOX | {"marks": "elsewhere"}, 30.0)
+    with pytest.raises(HookError, match=r'no mark "elsewhere" at this node; allowed: a hook'):
+        lost.encode(frame)
 
 
 # --- sound
@@ -338,6 +401,13 @@ def test_recorded_speech_goes_round_and_another_rate_is_refused(tmp_path):
     assert heard.tolist() == [i % 500 for i in range(480, 640)]
     with pytest.raises(HookError, match="found 8000 Hz"):
         sound.open_microphone(str(path), 16_000, 1, 320)
+
+
+def test_speech_is_the_same_sentence_at_another_rate():
+    mono = sound.open_microphone("builtin:speech", 16_000, 1, 16_000).frame(0, 1)[:, 0]
+    more = sound.open_microphone("builtin:speech", 48_000, 2, 48_000).frame(0, 1)
+    assert np.array_equal(more[:, 0], more[:, 1]) and np.array_equal(more[::3, 0], mono)
+    assert mono.std() > 300, "somebody speaks"
 
 
 def test_a_speaker_keeps_time_over_what_is_lost(tmp_path):

@@ -1,4 +1,4 @@
-"""`predict` serves sound and pictures, too: lost frames are concealed; and the display of force in a scenario."""
+"""`predict` serves sound and pictures, too: lost frames are concealed; and the predictive display of force and picture."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 import tcpsbed
 from tcpsbed.analysis import signals
 from tcpsbed.analysis.records import KINDS, open_records
+from tcpsbed.media import picture_code
 
 MEDIA = """
 name = "media"
@@ -74,6 +75,46 @@ up = true
 [measure]
 signals = ["ms-com.exit", "tactile-teleoperator.sense"]
 """
+PICTURE = (
+    DISPLAY.replace('duration = "6 s"', 'duration = "5 s"')
+    + """
+[flows.video]
+rate = "25 fps"
+[flows.video.picture]
+width = 320
+height = 160
+camera = "test"
+codec = "raw"
+compare = 1
+display = "./screen.py:Screen"
+[hooks.preview]
+kind = "predict"
+run = "preview"
+at = "hand"
+flow = "video"
+period = "40 ms"
+answers = "arrivals"
+other = ["kinematic", "haptic"]
+params = { width = 320, height = 160, position = [0], pixels = [[3000, 0]], force = [1], mark = 4, stale_ms = 70 }
+"""
+)
+SCREEN = '''
+from pathlib import Path
+
+import numpy as np
+
+
+class Screen:
+    """Keeps every frame that is shown, named by its moment."""
+
+    def __init__(self, width, height):
+        self.folder = Path(__file__).parent / "shown"
+        self.folder.mkdir(exist_ok=True)
+
+    def show(self, frame, t_ns, index):
+        np.save(self.folder / f"{t_ns}.npy", frame)
+'''
+MARK = (255, 128, 0)
 
 
 @pytest.mark.parametrize(("flow", "medium"), [("video", "picture"), ("audio", "sound")])
@@ -108,3 +149,69 @@ def test_the_force_goes_on_through_an_outage_and_is_marked(scenarios: Path, tmp_
         ("predicted", "live"),
     ]
     assert watched["changes"][0]["t_s"] == pytest.approx(4.015, abs=0.003)
+
+
+@pytest.fixture(scope="module")
+def previewed(
+    tmp_path_factory: pytest.TempPathFactory, scenarios: Path
+) -> tuple[tcpsbed.Run, dict[float, np.ndarray]]:
+    """A run whose line is down from 4.0 s to its end, and the frames that its operator saw, by time in s."""
+    folder = tmp_path_factory.mktemp("preview")
+    (folder / "to_and_fro.csv").write_text((scenarios / "to_and_fro.csv").read_text())
+    (folder / "screen.py").write_text(SCREEN)
+    text = PICTURE.replace('at = "5 s"', 'at = "4.6 s"').replace(
+        '["ms-com.exit"', '["hand.exit", "ms-com.exit"'
+    )
+    (folder / "s.toml").write_text(text)
+    run = tcpsbed.run(folder / "s.toml", out=folder / "out")
+    return run, {int(path.stem) / 1e9: np.load(path) for path in (folder / "shown").glob("*.npy")}
+
+
+def edge(frame: np.ndarray) -> tuple[int, ...]:
+    """A pixel of the frame that is drawn around what is predicted."""
+    return tuple(frame[100, 0])
+
+
+def alike(shown: np.ndarray, last: np.ndarray, pixels: int) -> float:
+    """How much of a frame, without what marks it, is the last one moved by so many pixels to the right."""
+    moved = np.roll(last, pixels, axis=1)
+    known = slice(max(pixels, 0) + 4, shown.shape[1] + min(pixels, 0) - 4)
+    return float((shown[40:120, known] == moved[40:120, known]).mean())
+
+
+def test_a_display_shows_where_the_tool_must_be_while_pictures_are_stale(previewed) -> None:
+    """Pixels of what the operator's display was given: the last picture, moved by the way of the hand since it came."""
+    run, shown = previewed
+    times = sorted(shown)
+    last = max(t for t in times if t < 4.02)
+    predicted = [t for t in times if 4.08 < t < 4.6]
+    assert len(predicted) == pytest.approx(12, abs=1), "a picture in each period"
+    hand = signals.read(run.folder, "hand.exit", "kinematic")
+    at = lambda t: hand.values[np.searchsorted(hand.t_s, t, side="right") - 1, 0]  # noqa: E731
+    moved = []
+    for t in predicted:
+        by = 3000 * (at(t) - at(last))
+        moved.append(by)
+        # The hand's sample of this very moment may count or not, and half a pixel goes either way.
+        nearest = [int(by) + more for more in (-1, 0, 1)]
+        assert max(alike(shown[t], shown[last], pixels) for pixels in nearest) > 0.99, (t, by)
+        assert edge(shown[t]) == MARK
+        assert picture_code.read(shown[t]) == picture_code.read(shown[last]), "its age is read of it"
+        words = (shown[t][-24:, 4:316] == MARK).all(axis=2).sum()
+        assert words > 300, "PICTURE PREDICTED, FORCE PREDICTED"
+    assert max(moved) - min(moved) > 20, "it moves with the hand"
+
+
+def test_live_pictures_pass_as_they_are_and_the_record_says_when_they_are_not(previewed) -> None:
+    run, shown = previewed
+    for t, frame in shown.items():
+        if not 4.0 < t < 4.7:
+            assert edge(frame) != MARK, t
+    pictures = next(w for w in run.summary["states"] if w["flow"] == "video")
+    changes = [(c["from"], c["to"]) for c in pictures["changes"]]
+    assert changes == [("live", "predicted"), ("predicted", "live")]
+    assert 4.05 < pictures["changes"][0]["t_s"] < 4.16
+    seen = signals.read(run.folder, "hand.exit", "video").values
+    _, times = np.unique(seen[~np.isnan(seen[:, 2]), 1], return_counts=True)
+    _, shows = np.unique(seen[:, 1], return_counts=True)
+    assert (times == times[0]).all() and shows.max() >= 10 * shows.min(), "shown again, compared once"

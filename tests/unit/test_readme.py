@@ -10,6 +10,9 @@ import pytest
 
 from tcpsbed import config
 
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [str(page.relative_to(ROOT)) for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])]
+
 
 def blocks(path: Path, language: str) -> list[str]:
     """The fenced blocks of a page in a language."""
@@ -68,18 +71,7 @@ def test_the_sweep_and_the_overrides_of_the_tutorial_name_keys_that_exist(root, 
     assert len(over) == 2 and sets
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "docs/scenario.md",
-        "docs/real-world.md",
-        "docs/worlds.md",
-        "README.md",
-        "ARCHITECTURE.md",
-        "docs/tutorial.md",
-        "docs/benchmarks.md",
-    ],
-)
+@pytest.mark.parametrize("page", PAGES)
 def test_links_between_pages_lead_somewhere(root, page):
     path = root / page
     targets = re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tcpsbed import session
-from tcpsbed.analysis import Run, signals
+from tcpsbed.analysis import Run, operator, signals
 from tcpsbed.errors import ConfigError, HookError
 from tcpsbed.robots.camera import RobotCamera
 from tcpsbed.robots.microscope import ROW
@@ -52,6 +52,16 @@ def test_the_object_is_carried_to_the_tray_and_both_wings_feel_it(scenarios, tmp
     assert place[-1][:2] == pytest.approx([0.155, -0.155], abs=0.03) and place[-1][2] < 0.03
     motors = signals.read(run.folder, "ms-embsys.exit", "haptic").values
     assert motors[:, 0].max() > 50, "the motor of the left wing turns, in Hz"
+
+
+def test_what_a_glove_did_is_a_recording_that_does_the_task_again(scenarios, tmp_path, simulator):
+    point = 'measure.signals=["tactile-operator.exit"]'
+    first = ran(scenarios, tmp_path / "first", "glove", point)
+    file = operator.export(first.folder, tmp_path / "glove.csv")
+    again = ran(scenarios, tmp_path / "again", "glove", f'flows.kinematic.source="operator:{file}"')
+    t, sense = sensed(again)
+    assert sense[(t > 5.5) & (t < 6.5), 11].min() > 0.05, "in the air"
+    assert sense[-1, 9:11] == pytest.approx([0.155, -0.155], abs=0.03)
 
 
 def test_actuation_is_what_held_echoes_say(scenarios, tmp_path, simulator):

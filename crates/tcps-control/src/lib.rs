@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! hooks       kinematics          imu_wrist, pose, mouse_xy, pi,  predict   zoh, supervisor, environment, conceal,
-//!                                 leader                                    the predictors
+//!                                 leader                                    preview, the predictors
 //!             inverse kinematics  arm3                            code      quantise16, dequantise16, loudness, brightness
 //!             sense, feedback     force, hand, limit
 //! sampling    uniform, weber, deadband, level_crossing, network_deadband (at code)
@@ -13,8 +13,10 @@
 //! [`tcps_core::model::Predictor`]. Each is one file; the registry lists them. Transcendental functions come from `libm`, so that the bits are the same on every machine.
 
 pub mod bilateral;
+mod canvas;
 mod chain;
 pub mod environment;
+mod glyphs;
 pub mod hooks;
 mod later;
 mod orientation;

@@ -7,7 +7,10 @@ use tcps_control::bilateral::{
     bench::{run, Seen, Setup},
     schemes, Mailbox, Motion, SlaveParams,
 };
-use tcps_core::{hook::Verdict, time::MS};
+use tcps_core::{
+    hook::{Hook, Verdict},
+    time::MS,
+};
 
 const TICKS: usize = 10_000;
 
@@ -51,6 +54,34 @@ fn waves_and_passivity_control_give_back_no_more_than_they_were_given() {
             }
         }
     }
+}
+
+/// [PROTOCOLS 8.3] Over 200 ms a slave in free space follows, and a swing at the wall is felt as less than the wall, because the
+/// damped device pays for the motion; without that the slave stands, and the hand with it.
+#[test]
+fn a_damped_device_keeps_passivity_control_moving_over_a_long_way() {
+    // A millimetre at 0.5, 1, 2, 4 and 8 Hz at once.
+    let swing = |about: f64| {
+        move |s: f64| {
+            let tones = (0..5).map(|n| (std::f64::consts::PI * f64::from(1 << n), f64::from(n)));
+            let add = |at: Motion, (w, phase): (f64, f64)| Motion {
+                x: at.x + 0.001 * libm::sin(w * s + phase),
+                v: at.v + 0.001 * w * libm::cos(w * s + phase),
+            };
+            tones.fold(Motion { x: about * s.min(1.0), v: 0.0 }, add)
+        }
+    };
+    let reach = |damping: f64, about: f64, of: fn(&Seen) -> f64| {
+        let params = json!({"damping_n_s_m": damping});
+        let found = run(&Setup { params, ..Setup::new("tdpa", 200) }, TICKS, swing(about)).unwrap();
+        assert!(least_energy(&found) >= -1e-3);
+        let last: Vec<f64> = found[TICKS - 4_000..].iter().map(of).collect();
+        last.iter().fold(f64::MIN, |a, b| a.max(*b)) - last.iter().fold(f64::MAX, |a, b| a.min(*b))
+    };
+    let follows = |damping| reach(damping, 0.0, |s| s.slave.x) / reach(damping, 0.0, |s| s.leader.x);
+    assert!(follows(5.0) > 0.9 && follows(0.0) < 0.5, "{}, {}", follows(5.0), follows(0.0));
+    let moves = |damping| reach(damping, 0.035, |s| s.leader.x);
+    assert!(moves(5.0) > 2.0 * moves(0.0), "{} m, {} m", moves(5.0), moves(0.0));
 }
 
 /// [PROTOCOLS 8.1] [PROTOCOLS 8.6] Position forward and force back is at rest on the wall without delay. At 100 ms it
@@ -195,6 +226,41 @@ fn hook_and_robot_are_the_two_sides() {
         let truth = bench.last().unwrap().energy_j;
         assert!((energy - truth).abs() < 1e-6 + 0.01 * truth.abs(), "{scheme}: {energy}, {truth}");
         assert!((back[4] - bench.last().unwrap().slave.x).abs() < 1e-4, "{scheme}");
+    }
+}
+
+/// Three axes at once are three times one axis: each with its own motion, energies and wall.
+#[test]
+fn axes_are_independent() {
+    let params = |axes| json!({"scheme": "wave", "axes": axes});
+    let (mut three, mut one) = (
+        tcps_control::hook("leader", &params(3)).unwrap(),
+        tcps_control::hook("leader", &params(1)).unwrap(),
+    );
+    let (mut far, mut alone) = (
+        tcps_control::robot("follower", &params(3)).unwrap(),
+        tcps_control::robot("follower", &params(1)).unwrap(),
+    );
+    let (mut sense, mut sensed) = ([0.0; 21], [0.0; 7]);
+    for n in 0..1_000i64 {
+        let x = to_and_fro(n as f64 * 1e-3).x;
+        let now_ns = n * MS;
+        let tick = |hook: &mut dyn Hook, x: &[f64], other: &[f64]| {
+            let given = common::Given { now_ns, origin_ns: now_ns, x: Some(x), other, ..Default::default() };
+            common::call(hook, given).y
+        };
+        let message = tick(three.as_mut(), &[0.0, x, -x], &sense);
+        let single = tick(one.as_mut(), &[x], &sensed);
+        assert_eq!((message.len(), &message[7..14]), (21, &single[..]), "{n}");
+        assert_eq!(far.step(now_ns, &message, &mut sense), 21);
+        alone.step(now_ns, &single, &mut sensed);
+        assert_eq!(sense[7..14], sensed, "{n}");
+    }
+    assert!(sense[0] == sensed[0] && sense[4] == 0.0, "an axis at rest stays there");
+    assert!(sense[18] < -0.015, "the third goes the other way, where there is no wall: {}", sense[18]);
+    for axes in [0, 17] {
+        assert!(tcps_control::hook("leader", &params(axes)).is_err(), "{axes}");
+        assert!(tcps_control::robot("follower", &params(axes)).is_err(), "{axes}");
     }
 }
 

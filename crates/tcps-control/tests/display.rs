@@ -68,6 +68,41 @@ fn the_force_of_the_model_is_shown_while_nothing_comes() {
     assert!(worst < 0.1, "{worst} N");
 }
 
+/// A force that pushes back is learned and shown with its own sign.
+#[test]
+fn a_reaction_keeps_its_sign() {
+    let mut hook = hook("environment", &json!({"reaction": true})).unwrap();
+    let mut last = Vec::new();
+    for ms in 20..3_600i64 {
+        let x = [-force(at(ms)), at(ms)];
+        let given = Given {
+            now_ns: ms * MS,
+            origin_ns: ms * MS,
+            x: (ms < 3_300).then_some(&x[..]),
+            other: &[at(ms)],
+            ..Given::default()
+        };
+        last = call(hook.as_mut(), given).y;
+    }
+    assert!(last[2] == 1.0 && force(at(3_599)) > 1.0, "predicted, in the wall");
+    assert!((last[0] + force(at(3_599))).abs() < 0.1, "{} N, {} N", last[0], -force(at(3_599)));
+}
+
+/// A clock that is put back does not make what is stale look live, and one that is put forward leads to what is predicted.
+#[test]
+fn a_clock_step_makes_nothing_live() {
+    for step_ns in [-3_000 * MS, 3_000 * MS] {
+        let mut hook = hook("environment", &json!({})).unwrap();
+        let mut mark = |now_ns, x: Option<&[f64]>| {
+            call(hook.as_mut(), Given { now_ns, origin_ns: now_ns, x, ..Given::default() }).y[2]
+        };
+        (1..100).for_each(|ms| assert_eq!(mark(ms * MS, Some(&[1.0, 0.1])), 0.0));
+        (100..120).for_each(|ms| _ = mark(ms * MS, None));
+        (120..200).for_each(|ms| assert_eq!(mark(ms * MS + step_ns, None), 1.0, "{ms}, {step_ns}"));
+        assert_eq!(mark(200 * MS + step_ns, Some(&[1.0, 0.1])), 0.0, "it has come");
+    }
+}
+
 /// Without a model the last force fades; without feedback nothing is said; nonsense is refused.
 #[test]
 fn without_a_model_the_last_force_fades() {

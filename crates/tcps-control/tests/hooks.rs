@@ -292,8 +292,8 @@ fn bad_samples_are_refused_and_forgotten() {
         if ["uniform", "weber", "level_crossing", "network_deadband", "deadband"].contains(&name) {
             continue;
         }
-        // Sound and pictures: tests/media.rs.
-        if ["conceal", "tone", "loudness", "grey", "brightness"].contains(&name) {
+        // Sound and pictures: tests/media.rs, tests/preview.rs.
+        if ["conceal", "preview", "tone", "loudness", "grey", "brightness"].contains(&name) {
             continue;
         }
         if ["quantise16", "dequantise16", "zoh", "linear", "pose", "force"].contains(&name) {

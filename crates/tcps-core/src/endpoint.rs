@@ -94,6 +94,22 @@ pub struct EndpointStats {
     pub retransmits: u64,
     /// Datagrams, or samples sent one at a time, whose acknowledgement was waited for in vain.
     pub unanswered: u64,
+    /// What the peer tells of single packets, where it does.
+    pub told: Option<Told>,
+}
+
+/// What a peer has told of single packets that were sent to it.
+// [RFC 8888 §3.1]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Packets of which it was told whether they came.
+    pub packets: u64,
+    /// Those that did not.
+    pub lost: u64,
+    /// How long those that came had queued on the average, in nanoseconds: their delay above the least of 60 s.
+    pub queue_ns: Option<Time>,
+    /// The rate that congestion control makes of it for all flows of the sender, in bit/s, where there is one.
+    pub allowed_bps: Option<u64>,
 }
 
 /// A sans-IO transport endpoint: one side of a channel.

@@ -82,6 +82,11 @@ pub enum Kind {
     /// What became of a connection that the kernel holds. `point` its channel, `detail` 0 lost, 1 stands, 2 silent no
     /// longer; `value` how long it stood (0) or was silent (2).
     Connection = 40,
+    /// The peer has told of a packet of a sample. `size` its bytes on the wire, `detail` 1 came, 0 did not, `value` how long it
+    /// queued (delay above the least of 60 s), -1 if that is not known.
+    Told = 43,
+    /// Congestion control allows another rate from now on, of all flows of the sender. `value` bit/s.
+    Allowed = 44,
 }
 
 /// Why a packet was lost.
@@ -213,7 +218,7 @@ impl Record {
 
 impl Kind {
     /// All kinds in the order of their numbers.
-    pub const ALL: [Kind; 30] = [
+    pub const ALL: [Kind; 32] = [
         Kind::Sent,
         Kind::Delivered,
         Kind::Dropped,
@@ -244,6 +249,8 @@ impl Kind {
         Kind::Starved,
         Kind::State,
         Kind::Connection,
+        Kind::Told,
+        Kind::Allowed,
     ];
 
     /// The kind with this number.

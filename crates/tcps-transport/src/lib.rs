@@ -19,6 +19,7 @@ mod fec;
 mod framing;
 mod inbox;
 pub mod kernel_tcp;
+mod meter;
 mod missing;
 mod numbered;
 mod outbox;

@@ -33,7 +33,7 @@ KINDS = (
     "merging", "signal", "renumbered", "echo_superseded",
     "suppressed", *(f"kind {number}" for number in range(25, 33)),
     "played", "overdue", "skipped", "starved",
-    "kind 37", "state", "kind 39", "connection",
+    "kind 37", "state", "kind 39", "connection", "kind 41", "kind 42", "told", "allowed",
 )  # fmt: skip
 """Names of kinds; a row's `kind` is 1 more than the place in this list. Numbers that are not given have no name."""
 HELD = 0x8000

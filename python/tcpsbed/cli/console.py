@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -52,6 +53,7 @@ def console(
     with tempfile.TemporaryDirectory(prefix="tcpsbed-console-") as folder:
         os.environ[VARIABLE] = folder  # for the node processes of this run
         served = Console(Path(folder), port)
+        served.told = lambda what: print(f"console: {what}", file=sys.stderr, flush=True)
         served.start()
         print(f"console: {served.address}", flush=True)
         try:

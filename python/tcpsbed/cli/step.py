@@ -35,6 +35,37 @@ The scenario has a component with robot = "step". Every setting runs RUNS times,
 --loss and --gain change the scenario's link and its controller, and of several values every combination runs.
 """
 
+Runs = Annotated[int, typer.Option("--runs", min=1, help="Runs of each setting.")]
+Trips = Annotated[
+    str | None, typer.Option("--rtt", metavar="TIME,...", help="Round trips of the link.", show_default=False)
+]
+Losses = Annotated[
+    str | None, typer.Option("--loss", metavar="SHARE,...", help="Losses each way.", show_default=False)
+]
+Gains = Annotated[
+    str | None, typer.Option("--gain", metavar="KP:KI,...", help="Gains, Ki per ms.", show_default=False)
+]
+OfLink = Annotated[
+    str | None,
+    typer.Option("--link", help="The link to change [default: the only one].", show_default=False),
+]
+Rise = Annotated[float, typer.Option("--rise", help="Longest good rise time, ms.", show_default=False)]
+Overshoot = Annotated[float, typer.Option("--overshoot", help="Highest good overshoot, %.")]
+Undershoot = Annotated[
+    float, typer.Option("--undershoot", help="Highest good undershoot, %.", show_default=False)
+]
+Phases = Annotated[
+    bool, typer.Option("--phases", help="Draw the moments of both sides' ticks within a period.")
+]
+Warped = Annotated[
+    bool,
+    typer.Option("--offsets", help="Time and value offset of h as the controller sees it, by time warping."),
+]
+Figure = Annotated[
+    Path | None, typer.Option("--figure", metavar="FILE", help="Draw the curves.", show_default=False)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print all figures as JSON, and nothing else.")]
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -51,49 +82,22 @@ def register(app: typer.Typer) -> None:
 
 def step(
     file: File,
-    runs: Annotated[int, typer.Option("--runs", min=1, help="Runs of each setting.")] = 20,
-    rtt: Annotated[
-        str | None,
-        typer.Option("--rtt", metavar="TIME,...", help="Round trips of the link.", show_default=False),
-    ] = None,
-    loss: Annotated[
-        str | None,
-        typer.Option("--loss", metavar="SHARE,...", help="Losses each way.", show_default=False),
-    ] = None,
-    gain: Annotated[
-        str | None,
-        typer.Option("--gain", metavar="KP:KI,...", help="Gains, Ki per ms.", show_default=False),
-    ] = None,
-    link: Annotated[
-        str | None,
-        typer.Option("--link", help="The link to change [default: the only one].", show_default=False),
-    ] = None,
-    rise: Annotated[
-        float, typer.Option("--rise", help="Longest good rise time, ms.", show_default=False)
-    ] = math.inf,
-    overshoot: Annotated[float, typer.Option("--overshoot", help="Highest good overshoot, %.")] = 20.0,
-    undershoot: Annotated[
-        float, typer.Option("--undershoot", help="Highest good undershoot, %.", show_default=False)
-    ] = math.inf,
-    phases: Annotated[
-        bool, typer.Option("--phases", help="Draw the moments of both sides' ticks within a period.")
-    ] = False,
-    warped: Annotated[
-        bool,
-        typer.Option(
-            "--offsets", help="Time and value offset of h as the controller sees it, by time warping."
-        ),
-    ] = False,
+    runs: Runs = 20,
+    rtt: Trips = None,
+    loss: Losses = None,
+    gain: Gains = None,
+    link: OfLink = None,
+    rise: Rise = math.inf,
+    overshoot: Overshoot = 20.0,
+    undershoot: Undershoot = math.inf,
+    phases: Phases = False,
+    warped: Warped = False,
     world: AnyWhere = "virtual",
-    figure: Annotated[
-        Path | None, typer.Option("--figure", metavar="FILE", help="Draw the curves.", show_default=False)
-    ] = None,
+    figure: Figure = None,
     sets: Sets = None,
     seed: Seed = None,
     duration: Duration = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print all figures as JSON, and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Runs the experiment; see HELP."""

@@ -4,11 +4,13 @@
 |---|---|---|
 | `tcpsbed.console.hooks:Hand` | `kinematics` at the operator | gives x, y, z (m), button, wheel, when it moved (s) |
 | `tcpsbed.console.hooks:Head` | `kinematics` at the operator | gives the pose of a headset: x, y, z (m), quaternion, when |
-| `tcpsbed.console.hooks:Feel` | `feedback` | shows the force, and passes it on |
+| `tcpsbed.console.hooks:Mark` | `kinematics` at the operator | gives what is marked: x, y, width, height (shares), when |
+| `tcpsbed.console.hooks:Feel` | `feedback` | shows the force, and whether it is predicted; passes it on |
 """
 
 from __future__ import annotations
 
+import math
 import struct
 import time
 
@@ -16,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpsbed.errors import HookError
-from tcpsbed.media.line import FORCE, POSE, TOOK, FromConsole, ToConsole
+from tcpsbed.media.line import FELT, FORCE, MARK, POSE, TOOK, FromConsole, ToConsole
 
 Floats = NDArray[np.float64]
 
@@ -46,8 +48,10 @@ class Hand:
         self.seen_ns, self.when_s = 0, 0.0
 
     def __call__(self, t_ns: int, index: int, x: Floats | None, other: Floats, y: Floats) -> int:
-        """The newest state of the hand."""
+        """The newest state of the hand; nothing while the operator is away, so that the far side sees commands stop."""
         state = self.console.newest()
+        if self.console.away:
+            return 0
         right, up, further = state[:3]
         for i, moved in enumerate((further, -right, up)):
             y[i] = self.rest[i] + self.reach * moved
@@ -61,36 +65,79 @@ class Hand:
         return 6
 
 
-class Head:
-    """The head in a headset; nothing before the first pose, so that nobody follows a head that is not there."""
+class _Newest:
+    """The newest state of a kind, then its moment; nothing before the first, and while the operator is away."""
 
-    def __init__(self) -> None:
-        self.console = FromConsole("head", POSE)
+    def __init__(self, name: str, form: struct.Struct) -> None:
+        self.console = FromConsole(name, form)
         self.seen_ns, self.when_s = 0, 0.0
 
     def __call__(self, t_ns: int, index: int, x: Floats | None, other: Floats, y: Floats) -> int:
-        """The newest pose."""
-        pose = self.console.newest()
-        if self.console.at_ns == 0:
+        """The newest state."""
+        state = self.console.newest()
+        if self.console.at_ns == 0 or self.console.away:
             return 0
         if self.console.at_ns != self.seen_ns:
             self.seen_ns = self.console.at_ns
             self.when_s = (t_ns - (time.monotonic_ns() - self.seen_ns)) / 1e9
-        y[:7], y[7] = pose, self.when_s
-        return 8
+        n = len(state)
+        y[:n], y[n] = state, self.when_s
+        return n + 1
+
+
+class Head(_Newest):
+    """The head in a headset; nobody follows one that is not there."""
+
+    def __init__(self) -> None:
+        super().__init__("head", POSE)
+
+
+class Mark(_Newest):
+    """What the operator has marked in the picture."""
+
+    def __init__(self) -> None:
+        super().__init__("mark", MARK)
 
 
 class Feel:
-    """Shows the force that comes back."""
+    """Shows the force that comes back.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    force
+        Which values are the force, one to three, in N; absent: the first three.
+    mark
+        Which value says, above 0.5, that the force is predicted, as `environment` does; absent: none.
+
+    Raises
+    ------
+    HookError
+        If these are no numbers of values.
+    """
+
+    def __init__(self, force: list[int] | None = None, mark: int | None = None) -> None:
+        self.force = list(range(3)) if force is None else list(force)
+        named = [*self.force, *([] if mark is None else [mark])]
+        if not 1 <= len(self.force) <= 3 or any(type(i) is not int or i < 0 for i in named):
+            raise HookError(
+                f"Feel: found force = {force}, mark = {mark}; allowed: one to three numbers of values, and one"
+            )
+        self.mark = mark
+        self.live_ns: int | None = None
         self.console = ToConsole()
 
     def __call__(self, t_ns: int, index: int, x: Floats | None, other: Floats, y: Floats) -> int:
-        """Passes the force on and shows one sample in twenty."""
+        """Passes the force on and shows one sample in twenty, with the age of the newest that was not predicted."""
         if x is None:
             return 0
+        predicted = self.mark is not None and self.mark < len(x) and x[self.mark] > 0.5
+        if not predicted or self.live_ns is None:
+            self.live_ns = t_ns
         if index % PER_FORCE == 0:
-            self.console.send(FORCE, index, t_ns, np.asarray(x[:3], dtype="<f8").tobytes())
+            age_ms = (t_ns - self.live_ns) / 1e6 if predicted else math.nan
+            force = np.zeros(3)
+            known = [x[i] for i in self.force if i < len(x)]
+            force[: len(known)] = known
+            self.console.send(FORCE, index, t_ns, FELT.pack(*force, age_ms))
         y[: len(x)] = x
         return len(x)

@@ -5,7 +5,7 @@ const $ = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.search).get("token");
 const gauge = $("gauge").getContext("2d");
 const hand = { x: 0, y: 0, z: 0, button: 0, wheel: 0 };
-const seen = { pictures: [], forces: [], glass: null, trip: null, offset: null, took: null, events: 0, force: 0 };
+const seen = { pictures: [], forces: [], glass: null, trip: null, offset: null, took: null, events: 0, force: 0, made: null, predicted: null };
 const pictures = new Worker("pictures.js");
 window.seen = seen; // for whoever looks at the page from outside
 let socket = null;
@@ -35,7 +35,7 @@ function send(message) {
 }
 
 function told(message) {
-  if (message.k === "force") showForce(message.f);
+  if (message.k === "force") showForce(message.f, message.p);
   if (message.k === "study") studied(message);
   if (message.k === "pong") {
     const now = performance.now();
@@ -56,14 +56,18 @@ const clock = () => (seen.offset === null ? undefined : performance.now() + seen
 
 // --- pictures: a thread of their own draws them (pictures.js) ---------------------------------------------------------
 
+const shown = { width: 640, height: 480 }; // the picture's size
 const canvas = $("picture").transferControlToOffscreen();
 pictures.postMessage({ canvas, address: address("pictures") }, [canvas]);
 pictures.onmessage = ({ data }) => {
-  const shown = data.at - performance.timeOrigin;
-  seen.pictures.push(shown);
-  while (seen.pictures[0] < shown - 2000) seen.pictures.shift();
+  const at = data.at - performance.timeOrigin;
+  Object.assign(shown, { width: data.width, height: data.height });
+  seen.pictures.push(at);
+  while (seen.pictures[0] < at - 2000) seen.pictures.shift();
   if (data.taken !== null && seen.offset !== null) {
-    seen.glass = shown + seen.offset - data.runOffsetMs - data.taken.ms;
+    seen.glass = at + seen.offset - data.runOffsetMs - data.taken.ms;
+    // A picture whose number has been shown is not one that came: it is made of that one.
+    seen.made = seen.number === data.taken.number ? seen.glass : null;
     seen.number = data.taken.number;
   }
   if (data.bitmap) wear(data.bitmap, data.eyes);
@@ -71,10 +75,12 @@ pictures.onmessage = ({ data }) => {
 
 // --- force: picture, sound, rumble ---------------------------------------------------------------------------------
 
-function showForce(force) {
+// `age` in ms: what it was predicted from; null: it came.
+function showForce(force, age) {
   const size = Math.hypot(...force);
   seen.force = size;
-  seen.forces = [...seen.forces.slice(-255), size];
+  seen.predicted = age;
+  seen.forces = [...seen.forces.slice(-255), { size, predicted: age !== null }];
   if (tone) tone.gain.gain.setTargetAtTime(Math.min(size / 20, 0.3), tone.context.currentTime, 0.02);
   rumble(Math.min(size / 10, 1));
 }
@@ -136,17 +142,52 @@ const coalesced = (event) => {
   const list = event.getCoalescedEvents ? event.getCoalescedEvents() : [];
   return list.length ? list : [event];
 };
-stage.addEventListener("onpointerrawupdate" in window ? "pointerrawupdate" : "pointermove", (e) => moved(coalesced(e)));
+stage.addEventListener("onpointerrawupdate" in window ? "pointerrawupdate" : "pointermove", (e) => {
+  if (marking) mark(e, false);
+  else moved(coalesced(e));
+});
 stage.addEventListener("pointerdown", (e) => {
   stage.setPointerCapture(e.pointerId);
-  moved([e]);
+  if (e.shiftKey) mark(e, false);
+  else moved([e]);
 });
-stage.addEventListener("pointerup", (e) => moved([e]));
+stage.addEventListener("pointerup", (e) => {
+  if (marking) mark(e, true);
+  else moved([e]);
+});
 stage.addEventListener("wheel", (e) => {
   e.preventDefault();
   hand.wheel += Math.sign(e.deltaY);
   sendPoints([point(e.timeStamp)]);
 }, { passive: false });
+
+// Shift and the left button draw a region of the picture, a click with Shift names a place in it: what matters there.
+let marking = null; // where it began, in shares of the picture
+
+function inPicture(event) {
+  const box = stage.getBoundingClientRect();
+  const scale = Math.min(box.width / shown.width, box.height / shown.height);
+  const [wide, high] = [shown.width * scale, shown.height * scale];
+  const share = (at, from, whole, part) => Math.min(1, Math.max(0, (at - from - (whole - part) / 2) / part));
+  return [share(event.clientX, box.left, box.width, wide), share(event.clientY, box.top, box.height, high)];
+}
+
+function mark(event, done) {
+  const at = inPicture(event);
+  marking = marking || { at, x: event.clientX, y: event.clientY };
+  const box = stage.getBoundingClientRect();
+  const [left, top] = [Math.min(marking.x, event.clientX), Math.min(marking.y, event.clientY)];
+  Object.assign($("mark").style, {
+    left: `${left - box.left}px`, top: `${top - box.top}px`,
+    width: `${Math.abs(event.clientX - marking.x)}px`, height: `${Math.abs(event.clientY - marking.y)}px`,
+  });
+  $("mark").hidden = done;
+  if (!done) return;
+  const [x, y] = [0, 1].map((i) => Math.min(at[i], marking.at[i]));
+  const [width, height] = [0, 1].map((i) => Math.abs(at[i] - marking.at[i]));
+  send({ k: "mark", s: clock(), p: [[performance.now() - event.timeStamp, x, y, width, height]] });
+  marking = null;
+}
 
 const keys = new Set();
 addEventListener("keydown", (e) => keys.add(e.code));
@@ -195,27 +236,36 @@ function tick(now) {
 function show() {
   write("events", `${seen.events}`);
   write("fps", (seen.pictures.length / 2).toFixed(0));
-  if (seen.glass !== null) write("glass", `${seen.glass.toFixed(1)} ms`);
+  if (seen.glass !== null) {
+    write("glass", `${seen.glass.toFixed(1)} ms`);
+    write("made", seen.made === null ? "live" : `predicted, ${seen.made.toFixed(0)} ms old`, seen.made !== null);
+  }
   const [x, y] = [((1 + hand.x) * stage.clientWidth) / 2, ((1 - hand.y) * stage.clientHeight) / 2];
   $("hand").style.transform = `translate(${x}px, ${y}px)`;
   if (seen.forces !== drawn) gauged();
 }
 
-function write(id, text) {
+function write(id, text, predicted = false) {
   const place = $(id);
   if (place.textContent !== text) place.textContent = text;
+  place.classList.toggle("predicted", predicted);
 }
 
 let drawn = seen.forces;
 function gauged() {
   drawn = seen.forces;
-  write("newton", `${seen.force.toFixed(2)} N`);
+  const age = seen.predicted === null ? "" : `, predicted ${seen.predicted.toFixed(0)} ms`;
+  write("newton", `${seen.force.toFixed(2)} N${age}`, seen.predicted !== null);
   const { width, height } = gauge.canvas;
-  const top = Math.max(1, ...drawn);
+  const top = Math.max(1, ...drawn.map((f) => f.size));
   gauge.clearRect(0, 0, width, height);
   gauge.strokeStyle = "#d9541e";
+  gauge.fillStyle = "#d9541e40";
   gauge.beginPath();
-  drawn.forEach((f, i) => gauge.lineTo(i, height - 2 - (height - 4) * (f / top)));
+  drawn.forEach((f, i) => {
+    gauge.lineTo(i, height - 2 - (height - 4) * (f.size / top));
+    if (f.predicted) gauge.fillRect(i, 0, 1, height);
+  });
   gauge.stroke();
 }
 

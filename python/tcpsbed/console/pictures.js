@@ -53,6 +53,8 @@ async function show(data) {
     runOffsetMs: Number(head.getBigInt64(8, true)) / 1e6,
     taken: readCode(),
     eyes: head.getUint8(1),
+    width: canvas.width,
+    height: canvas.height,
   };
   if (wanted) {
     postMessage({ ...told, bitmap }, [bitmap]);

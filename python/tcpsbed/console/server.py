@@ -2,16 +2,19 @@
 
 ```text
 browser ── GET /?token=… ──► page
-        ── /ws?token=… ──►                           ◄── {"k": "force", "f": […]}          50 a second
+        ── /ws?token=… ──►                           ◄── {"k": "force", "f": […], "p": …}  50 a second
            {"k": "hand", "s": ms, "p": [[ago, x, y, z, button, wheel], …]}   coalesced events, oldest first
            {"k": "head", "s": ms, "p": [[ago, x, y, z, qx, qy, qz, qw]]}     pose of a headset
+           {"k": "mark", "s": ms, "p": [[ago, x, y, width, height]]}     a region of the picture, in shares of it
            {"k": "ping", "t": …} ──► {"k": "pong", "t": …, "s": server's clock, ms, "took": [p50, p95]}
            {"k": "study", …} ──►                     ◄── {"k": "study", …}                 docs/study.md
         ── /pictures?token=… ──►                     ◄── 1 | number | offset | JPEG        the newest only
 ```
-`s` is the server's clock when the browser sent, as far as it knows it; `ago` is ms before that. Every WebSocket has a
+`p` is the age in ms of what a force was predicted from, or null where it came. `s` is the server's clock when the browser
+sent, as far as it knows it; `ago` is ms before that. Every WebSocket has a
 thread that listens and one that sends. Pictures have one of their own, because a line that is busy with a picture does
-not listen. A slow browser gets fewer pictures, never old ones. One that goes away leaves the hand where it is.
+not listen. A slow browser gets fewer pictures, never old ones. While no browser is there any more, the run is told so, and
+has no commands of the hand; one that comes back finds the hand where it was, with its button up.
 """
 
 from __future__ import annotations
@@ -34,8 +37,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tcpsbed.console.presence import Presence
 from tcpsbed.errors import WorldError
-from tcpsbed.media.line import FORCE, HEAD, PICTURE, POSE, STATE, TOOK
+from tcpsbed.media.line import AWAY, FELT, FORCE, HEAD, MARK, PICTURE, POSE, STATE, TOOK
 from tcpsbed.media.packages import need
 
 HERE = Path(__file__).parent
@@ -48,14 +52,16 @@ FILES = {
 }
 NOTICE = 0
 """Kind of what a study shows, beside those that stages send."""
-POINT, HEAD_POINT = 6, 8
-"""Numbers of an event of the hand, and of a pose of the head; the first is when (ms before it was sent)."""
+POINT, HEAD_POINT, MARK_POINT = 6, 8, 5
+"""Numbers of an event of the hand, a pose of the head, a mark; the first is when (ms before it was sent)."""
 MOST_POINTS = 256
 """Most events in one message."""
 MOST_BYTES = 1 << 16
 """Longest message of a browser."""
 MOST_AGO_NS = 10_000_000_000
 """Oldest event, and farthest that a browser's idea of the clock may be off."""
+LOOK_S = 0.2
+"""Time between two looks at who is there; a run that began meanwhile is told again."""
 SWITCH_S = 0.0005
 """Longest time for which a thread that computes keeps a message of the hand waiting (Python's own: 5 ms)."""
 
@@ -123,6 +129,12 @@ class Console:
         """Browsers that have gone away."""
         self.answer: Callable[[dict[str, Any]], None] | None = None
         """Takes what a subject of a study answers."""
+        self.presence = Presence(self._changed)
+        self.told: Callable[[str], None] = lambda _: None
+        """Hears when the operator goes away and comes back."""
+        self.hand: tuple[float, ...] = (0.0,) * 5
+        """The newest state of the hand."""
+        self.stopped = threading.Event()
         self.took_ms: deque[float] = deque(maxlen=256)
         """Time from an event in the browser to the run's hook that took it, of the last ones."""
         self.line = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -153,11 +165,12 @@ class Console:
     def start(self) -> None:
         """Begins to serve, in threads of its own."""
         sys.setswitchinterval(SWITCH_S)
-        for body in (self.server.serve_forever, self._listen):
+        for body in (self.server.serve_forever, self._listen, self._look):
             threading.Thread(target=body, daemon=True).start()
 
     def stop(self) -> None:
         """Ends all conversations."""
+        self.stopped.set()
         self.server.shutdown()
         self._close()
 
@@ -182,8 +195,8 @@ class Console:
                     continue
                 if content[0] == PICTURE:
                     self.newest.put(PICTURE, content)
-                elif content[0] == FORCE:
-                    self.newest.put(FORCE, _floats(content[HEAD.size :]))
+                elif content[0] == FORCE and len(content) == HEAD.size + FELT.size:
+                    self.newest.put(FORCE, FELT.unpack_from(content, HEAD.size))
                 elif content[0] == TOOK:
                     self.took_ms.extend(_floats(content[HEAD.size :])[:1])
 
@@ -222,6 +235,8 @@ class Console:
         pictures = urlsplit(connection.request.path).path == "/pictures"
         kinds = (PICTURE,) if pictures else (FORCE, NOTICE)
         over = threading.Event()
+        if not pictures:
+            self.presence.came()
         threading.Thread(target=self._send, args=(connection, kinds, over), daemon=True).start()
         with suppress(ConnectionClosed):
             for message in connection:
@@ -229,7 +244,9 @@ class Console:
                 if answer is not None:
                     connection.send(json.dumps(answer))
         over.set()
-        self.gone += not pictures
+        if not pictures:
+            self.gone += 1
+            self.presence.left()
         with self.newest.changed:
             self.newest.changed.notify_all()
 
@@ -242,13 +259,15 @@ class Console:
             while not over.is_set():
                 for kind, content in self.newest.wait(kinds, seen, 1.0):
                     if kind == FORCE:
-                        finite = [value if math.isfinite(value) else 0.0 for value in content]
-                        content = {"k": "force", "f": finite}
+                        *force, age_ms = content
+                        finite = [value if math.isfinite(value) else 0.0 for value in force]
+                        content = {"k": "force", "f": finite, "p": age_ms if math.isfinite(age_ms) else None}
                     connection.send(content if kind == PICTURE else json.dumps(content))
 
     def _hear(self, message: str | bytes) -> dict[str, Any] | None:
         """Acts on a message of a browser; gives the answer that it wants."""
         now_ns = time.monotonic_ns()
+        self.presence.heard()
         try:
             said = json.loads(message)
             if said["k"] == "ping":
@@ -261,6 +280,9 @@ class Console:
                 return None
             if said["k"] == "head":
                 self._turn(said["p"], _sent_ns(said, now_ns))
+                return None
+            if said["k"] == "mark":
+                self._mark(said["p"], _sent_ns(said, now_ns))
                 return None
             if said["k"] == "study" and self.answer is not None:
                 self.answer(said)
@@ -279,12 +301,39 @@ class Console:
         """Hands coalesced events on, oldest first."""
         for at_ns, state in _read(points, POINT, sent_ns):
             bounded = [min(max(value, -1.0), 1.0) for value in state[:4]]
-            self._tell("hand", STATE.pack(*bounded, state[4], at_ns))
+            self.hand = (*bounded, state[4])
+            self._tell("hand", STATE.pack(*self.hand, at_ns))
 
     def _turn(self, points: Any, sent_ns: int) -> None:
         """Hands poses of the head on."""
         for at_ns, pose in _read(points, HEAD_POINT, sent_ns):
             self._tell("head", POSE.pack(*(min(max(value, -100.0), 100.0) for value in pose), at_ns))
+
+    def _mark(self, points: Any, sent_ns: int) -> None:
+        """Hands marks of the picture on."""
+        for at_ns, mark in _read(points, MARK_POINT, sent_ns):
+            self._tell("mark", MARK.pack(*(min(max(value, 0.0), 1.0) for value in mark), at_ns))
+
+    def _look(self) -> None:
+        """Looks who is there."""
+        while not self.stopped.wait(LOOK_S):
+            if self.presence.look():
+                self._leave()
+
+    def _changed(self, there: bool) -> None:
+        """The operator has gone away, or is there again with the hand where it was and its button up."""
+        if there:
+            self.told("the operator is there again")
+            self._tell("hand", STATE.pack(*self.hand[:3], 0.0, self.hand[4], time.monotonic_ns()))
+        else:
+            self.told(
+                f"no browser is there any more, and the hand gives no commands; open {self.address} again"
+            )
+            self._leave()
+
+    def _leave(self) -> None:
+        for hook in ("hand", "head"):
+            self._tell(hook, AWAY)
 
     def _tell(self, hook: str, content: bytes) -> None:
         with suppress(OSError):  # no such hook in this run, or it has not read the last ones

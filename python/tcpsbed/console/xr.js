@@ -1,5 +1,6 @@
 // A headset by WebXR: the picture stands before the wearer, a half of it for each eye where it is a pair; the pose of the
-// head goes back. Feature-detected: without navigator.xr nothing of this shows. Not tried with a headset.
+// head goes back. Where the head steers the camera, the picture goes with the head. Feature-detected: without navigator.xr
+// nothing of this shows. Not tried with a headset.
 "use strict";
 
 const SCREEN_M = { distance: 2, width: 2.4 }; // where the picture stands, and how wide
@@ -21,6 +22,7 @@ async function offerHeadset() {
   if (!navigator.xr || !(await navigator.xr.isSessionSupported("immersive-vr").catch(() => false))) return;
   const button = document.getElementById("wear");
   button.hidden = false;
+  document.getElementById("follows").hidden = false;
   button.onclick = () => (xr.session ? xr.session.end() : enter(button).catch((error) => say(`headset: ${error.message}`, true)));
 }
 
@@ -80,6 +82,20 @@ function wear(bitmap, eyes) {
   Object.assign(xr, { bitmap, eyes, fresh: true });
 }
 
+// The view of an eye on the picture: from where it is in the room, or, if the picture goes with the head, from where it is in
+// the head.
+function placed(view, pose) {
+  const room = view.transform.inverse.matrix;
+  return document.getElementById("follow").checked ? product(room, pose.transform.matrix) : room;
+}
+
+// Of two matrices of 4 x 4, column by column.
+function product(a, b) {
+  const c = new Float32Array(16);
+  for (let i = 0; i < 16; i++) for (let k = 0; k < 4; k++) c[i] += a[(i % 4) + 4 * k] * b[4 * (i >> 2) + k];
+  return c;
+}
+
 function look(session, pose, now) {
   const { position: p, orientation: q } = pose.transform;
   send({ k: "head", s: clock(), p: [[Math.max(performance.now() - now, 0), p.x, p.y, p.z, q.x, q.y, q.z, q.w]] });
@@ -97,7 +113,7 @@ function look(session, pose, now) {
     const box = layer.getViewport(view);
     gl.viewport(box.x, box.y, box.width, box.height);
     gl.uniformMatrix4fv(uniform("projection"), false, view.projectionMatrix);
-    gl.uniformMatrix4fv(uniform("view"), false, view.transform.inverse.matrix);
+    gl.uniformMatrix4fv(uniform("view"), false, placed(view, pose));
     const left = eyes === 2 && view.eye === "right" ? 0.5 : 0;
     gl.uniform2f(uniform("part"), left, eyes === 2 ? left + 0.5 : 1);
     gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);

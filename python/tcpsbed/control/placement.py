@@ -166,10 +166,7 @@ def compare(
             ("duration",), found, f"{2 * LEARNING_MS / 1e3:g} s or more: the first half second is left out"
         )
     edge = find(scenario, hook)
-    for node in nodes:
-        if node not in (*edge.nodes, *edge.routers):
-            raise ConfigError(f'found "{node}"', key="--places", allowed=", ".join(edge.nodes + edge.routers))
-    places: list[str | None] = [None, *(nodes or dict.fromkeys((edge.host, edge.before, edge.node)))]
+    places = _places(edge, nodes)
     runs: list[_Run] = []
     for number, place in enumerate(places):
 
@@ -184,6 +181,15 @@ def compare(
     from_ms = max(LEARNING_MS, *begun, 0.0)
     placed = [_placed(edge, place, run, from_ms, chosen) for place, run in zip(places, runs, strict=True)]
     return Comparison(edge, runs[0].meant, placed, tuple(chosen) or tuple(range(columns)))
+
+
+def _places(edge: Edge, nodes: Sequence[str]) -> list[str | None]:
+    """Nowhere, and then the nodes that are asked for, or those that stand for the others."""
+    there = (*edge.nodes, *edge.routers)
+    for node in nodes:
+        if node not in there:
+            raise ConfigError(f'found "{node}"', key="--places", allowed=", ".join(there))
+    return [None, *(nodes or dict.fromkeys((edge.host, edge.before, edge.node)))]
 
 
 def _run(scenario: config.Scenario, edge: Edge, world: str, progress: Callable[[float], None]) -> _Run:

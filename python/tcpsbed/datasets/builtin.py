@@ -1,5 +1,6 @@
 """The recordings that ship with tcpsbed, by name (their origin and licence: `NOTICE`)."""
 
+import json
 from pathlib import Path
 
 from tcpsbed.errors import DataError
@@ -12,12 +13,23 @@ FILES = {
     "hand": "hand.csv",  # a hand-held inertial sensor in motion, 20 s at 256 Hz
     "clip": "clip.json",  # the coded pictures of a film, 5 s at 25 Hz, H.264
     "sound": "sound.wav",  # the sound of the same film, 5 s, 16 kHz, mono
+    "speech": "speech.wav",  # a sentence that is read aloud, 16 kHz, mono
 }
+#: The pictures of that film as a camera would give them, 2 s at 25 Hz: JPEG, and where each of them begins.
+PICTURES = "pictures.json"
+#: The camera that is this film.
+FILM = PREFIX + "clip"
 #: Laws of web pages.
 PAGES = {
     "web": "web.json",  # fitted to measured distributions (Mah 1997)
     "3gpp-http": "3gpp-http.json",  # the web page of 3GPP TR 25.892
 }
+
+
+def pictures() -> tuple[bytes, list[int]]:
+    """The pictures of the film that ships: JPEG files behind each other; where each of them begins, and the end."""
+    index = json.loads((DATA / PICTURES).read_text(encoding="utf-8"))
+    return (DATA / index["file"]).read_bytes(), [int(offset) for offset in index["offsets"]]
 
 
 def resolve(recording: str, base: Path) -> Path:

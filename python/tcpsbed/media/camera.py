@@ -5,6 +5,7 @@ display can compare what it shows with what was taken.
 
 | `camera` | frames |
 |---|---|
+| `"builtin:clip"` | the film that ships with tcpsbed, in a circle (package `simplejpeg`) |
 | `"test"` | a walk over a landscape whose spectrum falls with 1/f, seen through a lens |
 | `"/dev/video0"` | a camera of the machine (`tcpsbed.media.camera_device`) |
 | a video file | its pictures, in a circle (package `av`) |
@@ -17,6 +18,7 @@ import inspect
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpsbed import hooks
+from tcpsbed.datasets import builtin
 from tcpsbed.errors import HookError
 from tcpsbed.media.camera_device import FOLDER, CameraDevice
 from tcpsbed.media.packages import need
@@ -37,7 +40,7 @@ LENS = 0.08
 STEP = 3
 """Picture elements that the test camera walks from frame to frame."""
 DISPARITY = 12
-"""Picture elements between the two eyes of the test camera."""
+"""Picture elements between the two eyes of the test camera and of the film."""
 MOST_BYTES = 1 << 30
 """Most memory that the pictures of a video file take; of a longer one only the beginning is shown."""
 
@@ -62,7 +65,7 @@ def open_camera(
     Parameters
     ----------
     name
-        `test`, a camera of the machine, a video file, or `module:Class`.
+        `builtin:clip`, `test`, a camera of the machine, a video file, or `module:Class`.
     width, height
         Of the picture of one eye.
     stereo
@@ -77,12 +80,59 @@ def open_camera(
     """
     if name == "test":
         return TestCamera(width, height, stereo)
+    if name == builtin.FILM:
+        return Film(width, height, stereo)
     if name.startswith(FOLDER):
         return CameraDevice(name, width * (2 if stereo else 1), height)
     module, colon, symbol = name.rpartition(":")
     if colon:
         return UserCamera(module, symbol, width, height, stereo, params or {})
     return Clip(Path(name), width, height, stereo)
+
+
+class Film:
+    """The film that ships: the middle of its pictures in the shape and size that is asked for, in a circle.
+
+    The second eye sees the same from a little further to the right, as if everything were far away.
+    """
+
+    repeatable = True
+    taken_ns: int | None = None
+
+    def __init__(self, width: int, height: int, stereo: bool) -> None:
+        turbo = need("simplejpeg", f'camera "{builtin.FILM}"', "media")
+        data, offsets = builtin.pictures()
+        shift = DISPARITY if stereo else 0
+        most = max(MOST_BYTES // (3 * (width + shift) * height), 1)
+        self.width, self.stereo, self.frames = width, stereo, []
+        for begin, end in list(pairwise(offsets))[:most]:
+            picture = turbo.decode_jpeg(data[begin:end], "RGB")
+            self.frames.append(resized(picture, width + shift, height))
+
+    def frame(self, t_ns: int, index: int) -> Frame:
+        """The picture with a number."""
+        frame = self.frames[index % len(self.frames)]
+        if not self.stereo:
+            return frame
+        return np.concatenate([frame[:, : self.width], frame[:, -self.width :]], axis=1)
+
+
+def resized(frame: Frame, width: int, height: int) -> Frame:
+    """The middle of a frame, in another shape and size, linear between its elements."""
+    rows, columns = frame.shape[:2]
+    wide, high = min(columns, rows * width / height), min(rows, columns * height / width)
+    part = _between(frame.astype(np.float32), (rows - high) / 2, high, height)
+    part = _between(part.transpose(1, 0, 2), (columns - wide) / 2, wide, width).transpose(1, 0, 2)
+    return np.ascontiguousarray(np.rint(part).astype(np.uint8))
+
+
+def _between(lines: NDArray[np.float32], begin: float, span: float, count: int) -> NDArray[np.float32]:
+    """So many lines at even distances over a span, each between its two neighbours."""
+    at = np.clip(begin + (np.arange(count) + 0.5) * span / count - 0.5, 0, len(lines) - 1)
+    low = at.astype(np.int64)
+    share = (at - low).astype(np.float32)[:, None, None]
+    mixed: NDArray[np.float32] = lines[low] * (1 - share) + lines[np.minimum(low + 1, len(lines) - 1)] * share
+    return mixed
 
 
 class TestCamera:

@@ -5,6 +5,7 @@ node of the operator                                    console
   screen, feel ──► pictures, forces ──► FOLDER/console ──► browsers
   hand ◄── newest state of the hand ◄── FOLDER/hand    ◄── browsers
   head ◄── newest pose of the head  ◄── FOLDER/head    ◄── headsets
+  mark ◄── newest mark              ◄── FOLDER/mark    ◄── browsers
 ```
 The environment variable `TCPSBED_CONSOLE` names the folder. Nobody waits for anybody: what finds no room is dropped,
 and without a console, or with one that has gone, a run goes on.
@@ -33,8 +34,14 @@ HEAD = struct.Struct("<BBxxIq")
 """Kind, eyes that a picture is for, number of the sample, and CLOCK_MONOTONIC minus the run's time in nanoseconds."""
 STATE = struct.Struct("<5dq")
 """What a hand does: x, y, z in m, its button (0 to 1), the wheel in notches; when, on CLOCK_MONOTONIC."""
+FELT = struct.Struct("<4d")
+"""A force x, y, z in N, and the age in ms of what it was predicted from; not a number: it came."""
 POSE = struct.Struct("<7dq")
 """Where a head is: x, y, z in m, quaternion x, y, z, w; when, on CLOCK_MONOTONIC."""
+MARK = struct.Struct("<4dq")
+"""A part of the picture: corner x, y, width, height as shares of it; when, on CLOCK_MONOTONIC."""
+AWAY = b"away"
+"""Sent in place of a state while nobody is at the console any more."""
 QUALITY = 80
 MOST_BYTES = 180_000
 """Largest datagram: Linux gives a Unix socket 212,992 bytes unless told otherwise, with some of them for itself."""
@@ -91,7 +98,7 @@ class FromConsole:
     Parameters
     ----------
     name
-        `hand` or `head`.
+        `hand`, `head` or `mark`.
     form
         How a state is packed: floats, then when it was.
     """
@@ -110,6 +117,8 @@ class FromConsole:
                 ) from None
         self.state: tuple[float, ...] = (0.0,) * ((form.size - 8) // 8)
         self.at_ns = 0
+        self.away = False
+        """Whether the operator has gone away."""
 
     def newest(self) -> tuple[float, ...]:
         """The state without its moment, which is `at_ns`; zeros before the first."""
@@ -118,5 +127,7 @@ class FromConsole:
                 content = self.line.recv(256)
                 if len(content) == self.form.size:
                     *state, self.at_ns = self.form.unpack(content)
-                    self.state = tuple(state)
+                    self.state, self.away = tuple(state), False
+                elif content == AWAY:
+                    self.away = True
         return self.state

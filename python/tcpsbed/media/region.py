@@ -4,8 +4,9 @@
  flags | x | y | width | height | bytes of the background | background | region
    1   | 2 | 2 |   2   |   2    |            4            |            |          (network order)
 ```
-Flag 1: the region is raw. Without a background in it, a frame is laid over the last background that came. The size of
-the region is the knob between raw and compressed that Al-Mouhamed et al. leave open. [PROTOCOLS 7]
+Flag 1: the region is raw. Without a background in it, a frame is laid over the last background that came, which may be coded
+smaller than it is. The size of the region is the knob between raw and compressed that Al-Mouhamed et al. leave open; an
+operator may mark another one, which comes as a flow to the hook `Mark` at the node that encodes. [PROTOCOLS 7]
 """
 
 from __future__ import annotations
@@ -23,7 +24,34 @@ from tcpsbed.media.codecs import LEAST_BPS, Bytes, Codec, Frame, Jpeg
 HEAD = struct.Struct("!BHHHHI")
 RAW = 1
 CELL = 16
-"""Side of the cells in which motion is looked for, in picture elements."""
+"""Side of the cells in which motion is looked for, in picture elements; no region is smaller."""
+MARKS: dict[str, tuple[float, float, float, float] | None] = {}
+"""The newest mark of each name in this process: corner x, y, width, height as shares of the picture; none at first."""
+
+
+class Mark:
+    """A hook on a flow of marks: x, y, width, height as shares of the picture; without a size, its middle.
+
+    Parameters
+    ----------
+    name
+        What the key `marks` of a region calls it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        MARKS[name] = None
+
+    def __call__(
+        self, t_ns: int, index: int, x: NDArray[np.float64] | None, other: object, y: NDArray[np.float64]
+    ) -> int:
+        """Takes a mark and passes it on; one that is no part of a picture is dropped."""
+        if x is None or len(x) < 4 or not bool(np.isfinite(x[:4]).all()):
+            return 0
+        left, top, width, height = (min(max(float(v), 0.0), 1.0) for v in x[:4])
+        MARKS[self.name] = (left, top, width, height)
+        y[: len(x)] = x
+        return len(x)
 
 
 class Regions:
@@ -33,6 +61,9 @@ class Regions:
         self, background: Codec, width: int, height: int, region: Mapping[str, Any], rate_hz: float
     ) -> None:
         self.background, self.rate_hz = background, rate_hz
+        self.marks: str | None = region.get("marks")
+        self.marked: tuple[float, float, float, float] | None = None
+        self.shrink = int(region.get("shrink", 1))
         self.inside_bytes = 0
         self.shape = (height, width)
         self.box = (int(region["x"]), int(region["y"]), int(region["width"]), int(region["height"]))
@@ -44,15 +75,48 @@ class Regions:
 
     def encode(self, frame: Frame) -> bytes:
         """The region, and with every so many frames the background."""
+        if self.marks is not None:
+            self._obey(self.marks)
         if self.tracker is not None:
             self.box = self.tracker.follow(frame)
         x, y, width, height = self.box
         part = frame[y : y + height, x : x + width]
         inside = part.tobytes() if self.raw else self.inside.encode(part)
         self.inside_bytes = len(inside)
-        around = bytes(self.background.encode(frame)) if self.count % self.every == 0 else b""
+        around = bytes(self.background.encode(self._smaller(frame))) if self.count % self.every == 0 else b""
         self.count += 1
         return HEAD.pack(RAW if self.raw else 0, x, y, width, height, len(around)) + around + inside
+
+    def _obey(self, marks: str) -> None:
+        """Goes to where the operator has marked, if there is a new mark."""
+        if marks not in MARKS:
+            raise HookError(
+                f'region: found no mark "{marks}" at this node; allowed: a hook tcpsbed.media.region:Mark with '
+                f'name = "{marks}" at the node that encodes'
+            )
+        mark = MARKS[marks]
+        if mark is None or mark == self.marked:
+            return
+        self.marked = mark
+        self.box = _box(mark, self.box, self.shape)
+        if self.tracker is not None:
+            self.tracker.box = self.box
+
+    def _smaller(self, frame: Frame) -> Frame:
+        """The background as it is coded: the mean of each square of `shrink` elements."""
+        s = self.shrink
+        if s == 1:
+            return frame
+        height, width = self.shape
+        squares = frame.reshape(height // s, s, width // s, s, 3)
+        small: Frame = (squares.sum(axis=(1, 3), dtype=np.uint32) // (s * s)).astype(np.uint8)
+        return small
+
+    def _larger(self, frame: Frame | None) -> Frame | None:
+        """The background as it is shown."""
+        if frame is None or self.shrink == 1:
+            return frame
+        return np.repeat(np.repeat(frame, self.shrink, axis=0), self.shrink, axis=1)
 
     def decode(self, data: Bytes) -> Frame | None:
         """The region laid over the newest background; none before the first of these."""
@@ -61,21 +125,25 @@ class Regions:
         flags, x, y, width, height, size = HEAD.unpack(data[: HEAD.size].tobytes())
         rest = data[HEAD.size :]
         fits = x + width <= self.shape[1] and y + height <= self.shape[0]
-        if size > len(rest) or not fits or (width, height) != self.box[2:]:
+        if size > len(rest) or not fits or min(width, height) < CELL:
             raise HookError(
-                f"region: found {width} x {height} at {x}, {y} with {size} of {len(rest)} B; allowed: its size"
+                f"region: found {width} x {height} at {x}, {y} with {size} of {len(rest)} B; allowed: a part of "
+                f"{self.shape[1]} x {self.shape[0]}"
             )
+        self.box = (x, y, width, height)
         if size:
-            self.last = self.background.decode(rest[:size])
+            self.last = self._larger(self.background.decode(rest[:size]))
+        inside = self._part(rest[size:], flags & RAW != 0)
         if self.last is None:
             return None
         frame = np.array(self.last)
-        frame[y : y + height, x : x + width] = self._part(rest[size:], flags & RAW != 0)
+        frame[y : y + height, x : x + width] = inside
         return frame
 
     def _part(self, data: Bytes, raw: bool) -> Frame:
         width, height = self.box[2:]
         if not raw:
+            self.inside.shape = (height, width, 3)
             return self.inside.decode(data)
         if len(data) != 3 * width * height:
             raise HookError(f"region: found {len(data)} B; allowed: {3 * width * height} B")
@@ -85,6 +153,20 @@ class Regions:
         """The background takes what the last region leaves, all that is left between two of its pictures at once."""
         left_bps = bitrate_bps - 8.0 * self.inside_bytes * self.rate_hz
         self.background.aim(max(left_bps * self.every, LEAST_BPS))
+
+
+def _box(
+    mark: tuple[float, float, float, float], box: tuple[int, int, int, int], shape: tuple[int, int]
+) -> tuple[int, int, int, int]:
+    """The region that a mark asks for, in picture elements; one without a size has that of the last one."""
+    (rows, columns), (x, y, width, height) = shape, mark
+    if width * columns < CELL or height * rows < CELL:
+        wide, high = box[2:]
+        left, top = round(x * columns - wide / 2), round(y * rows - high / 2)
+    else:
+        wide, high = min(round(width * columns), columns), min(round(height * rows), rows)
+        left, top = round(x * columns), round(y * rows)
+    return max(min(left, columns - wide), 0), max(min(top, rows - high), 0), wide, high
 
 
 class Tracker:

@@ -3,8 +3,10 @@
 | `microphone` | frames |
 |---|---|
 | `"test"` | a tone of 440 Hz that swells once a second |
-| `"builtin:sound"`, a wav file | its samples, in a circle, at their own rate |
+| `"builtin:speech"`, `"builtin:sound"` | speech, the sound of a film, in a circle, at any rate |
+| a wav file | its samples, in a circle, at their own rate |
 | `"device"`, `"device:NAME"` | a microphone of the machine (`tcpsbed.media.sound_device`) |
+| `"ring:FILE"` | what another program puts into a ring buffer in memory (`tcpsbed.media.sound_ring`) |
 | `module:Class` | the user's: `frame(t_ns, index)` |
 
 | `codec` | what codes | package |
@@ -17,6 +19,7 @@
 | `"none"` | nobody |
 | a wav file | it is written, a frame at a time |
 | `"device"`, `"device:NAME"` | a speaker of the machine (`tcpsbed.media.sound_device`) |
+| `"ring:FILE"` | another program, through a ring buffer in memory (`tcpsbed.media.sound_ring`) |
 | `module:Class` | the user's: `play(samples, t_ns, index)` |
 """
 
@@ -34,6 +37,7 @@ from tcpsbed.datasets import builtin, wav
 from tcpsbed.errors import DataError, HookError
 from tcpsbed.media.packages import need
 from tcpsbed.media.sound_device import DeviceMicrophone, DeviceSpeaker, is_device
+from tcpsbed.media.sound_ring import RING, RingMicrophone, RingSpeaker
 
 Samples = NDArray[np.int16]
 Bytes = NDArray[np.uint8]
@@ -66,6 +70,8 @@ def open_microphone(name: str, sampling_hz: float, channels: int, samples: int) 
         return Tone(sampling_hz, channels, samples)
     if is_device(name):
         return DeviceMicrophone(name, sampling_hz, channels, samples)
+    if name.startswith(RING):
+        return RingMicrophone(name, sampling_hz, channels, samples)
     module, colon, symbol = name.rpartition(":")
     if not colon or name.startswith("builtin:"):
         return Recorded(name, sampling_hz, channels, samples)
@@ -97,19 +103,33 @@ class Recorded:
             found_hz, block, content = wav.read(path)
         except DataError as error:
             raise HookError(f"microphone {name}: {error}") from None
+        self.samples = samples
+        if name.startswith(builtin.PREFIX):
+            mono = np.frombuffer(content, "<i2")
+            self.content = _at_rate(mono, found_hz, sampling_hz)[:, None].repeat(channels, axis=1)
+            return
         if block != 2 * channels or found_hz != round(sampling_hz):
             raise HookError(
                 f"microphone {name}: found {found_hz} Hz and {block} B a sample of all channels; allowed: "
                 f"{sampling_hz:g} Hz and {2 * channels} B, or sampling and channels of the file"
             )
         self.content = np.frombuffer(content, "<i2").reshape(-1, channels)
-        self.samples = samples
 
     def frame(self, t_ns: int, index: int) -> Samples:
         """The frame with a number."""
         places = (np.arange(self.samples) + index * self.samples) % len(self.content)
         part: Samples = self.content[places].astype(np.int16)
         return part
+
+
+def _at_rate(samples: Samples, found_hz: float, wanted_hz: float) -> Samples:
+    """The same sound at another rate, linear between samples."""
+    count = round(len(samples) * wanted_hz / found_hz)
+    if count == len(samples):
+        return samples
+    at = np.arange(count) * (found_hz / wanted_hz)
+    resampled: Samples = np.rint(np.interp(at, np.arange(len(samples)), samples)).astype(np.int16)
+    return resampled
 
 
 class SoundCodec(Protocol):
@@ -227,6 +247,8 @@ def open_speaker(name: str, sampling_hz: float, channels: int) -> Speaker | None
         return None
     if is_device(name):
         return DeviceSpeaker(name, sampling_hz, channels)
+    if name.startswith(RING):
+        return RingSpeaker(name, sampling_hz, channels)
     module, colon, symbol = name.rpartition(":")
     if not colon:
         return WavFile(Path(name), sampling_hz, channels)

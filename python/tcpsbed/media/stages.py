@@ -46,10 +46,11 @@ class PictureStage:
     def codec(self) -> codecs.Codec:
         """The codec of the flow."""
         p = self.params
+        shrink = (p.get("region") or {}).get("shrink", 1)
         made = codecs.open_codec(
             p["codec"],
-            self.width,
-            self.height,
+            self.width // shrink,
+            self.height // shrink,
             p["rate_hz"],
             p["quality"],
             p["bitrate_bps"],
@@ -125,6 +126,7 @@ class PictureShow(PictureStage):
         self.display = displays.open_display(params["display"], self.width, self.height, self.stereo)
         self.every = int(params["compare"])
         self.original = self.camera() if self.every else None
+        self.compared: int | None = None
 
     def __call__(self, t_ns: int, index: int, x: Bytes, other: Floats, y: Floats) -> int:
         """Shows a frame; writes when it was taken, its number, PSNR and SSIM, not a number where they are not known."""
@@ -135,7 +137,9 @@ class PictureShow(PictureStage):
         code = picture_code.read(frame) if self.params["stamp"] else None
         if code is not None:
             y[0], y[1] = code
-            if self.original is not None and code[1] % self.every == 0:
+            # A picture that is shown again, moved and marked, says nothing about its codec.
+            if self.original is not None and code[1] % self.every == 0 and code[1] != self.compared:
+                self.compared = code[1]
                 y[2], y[3] = self._compared(frame, *code)
         return 4
 

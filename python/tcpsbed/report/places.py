@@ -112,6 +112,7 @@ def staged(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
             stage.get("name", ""),
             count(stage.get("calls")),
             count(stage.get("failures") or None),
+            count(stage.get("not_finite") or None),
             count(stage.get("overruns") or None),
         ]
         + [us(statistic(stage.get("cpu_ns"), key)) for key in ("mean", "p50", "p99", "max")]
@@ -125,6 +126,7 @@ def staged(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
         words("code"),
         Column("calls"),
         Column("failures"),
+        Column("no numbers"),
         Column("over its cost"),
     ]
     columns += [Column(key, "µs") for key in ("mean", "p50", "p99", "max")] + [Column("of a core")]
@@ -280,6 +282,8 @@ def endpoints(run: RunFolder) -> Html:
         "recovered",
         "lost",
         "reports",
+        "told",
+        "told_lost",
         "connections_lost",
         "stalls",
         "strangers",
@@ -301,6 +305,8 @@ def endpoints(run: RunFolder) -> Html:
         Column("recovered"),
         Column("lost"),
         Column("reports"),
+        Column("packets told of"),
+        Column("told as lost"),
         Column("connections lost"),
         Column("stalls"),
         Column("strangers"),

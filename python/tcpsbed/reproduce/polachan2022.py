@@ -2,10 +2,10 @@
 
 ```text
 echoes ─► known delays (table II)   replay (table I)   a far side (figure 12)
-         placement of srv (figure 17)   interrupts (figures 18, 19)   buffers (figure 20)
+         placement of srv (figure 17)   interrupts (figures 18, 19)   buffers (figure 20)   boards and an arm (figure 8)
 ```
 The scenarios are `scenarios/polachan-*.toml` and `scenarios/usnet9-latency.toml`, in virtual time but for what
-`polachan2022_video` measures. [PROTOCOLS 6.5]
+`polachan2022_video` and `polachan2022_arm` measure. [PROTOCOLS 6.5]
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpsbed.analysis.records import KINDS, plan_of
+from tcpsbed.reproduce.polachan2022_arm import arm
 from tcpsbed.reproduce.polachan2022_video import measured
 from tcpsbed.reproduce.recordings import DATA, absent
 
@@ -38,7 +39,7 @@ ECHO = 1 + KINDS.index("echo")
 
 
 def reproduce(study: Study) -> None:
-    """Runs all experiments that need no hardware, but for those of `tcpsbed step`."""
+    """Runs all experiments, but for those of `tcpsbed step`."""
     known_delays(study)
     replay(study)
     far(study)
@@ -47,6 +48,7 @@ def reproduce(study: Study) -> None:
     external(study)
     buffers(study)
     measured(study)
+    arm(study)
 
 
 def trips(run: Run, point: str) -> Floats:

@@ -25,7 +25,7 @@ import numpy as np
 
 from tcpsbed.errors import HookError, TcpsbedError
 from tcpsbed.robots import ROBOTS
-from tcpsbed.robots.cell import Cell
+from tcpsbed.robots.cell import Cell, Followed
 from tcpsbed.robots.host import own_line, tell
 
 if TYPE_CHECKING:
@@ -52,6 +52,9 @@ class CameraSource:
         Its parameters, without `publish`.
     state
         The file that the running robot publishes its state in.
+    look
+        The file that the hook `tcpsbed.robots.neck:Neck` publishes in, where a head steers the cameras; until it is
+        there, they are where the model has them.
     cameras
         One camera, or the two of a stereo pair: then pictures lie side by side, left first.
     width, height
@@ -73,6 +76,7 @@ class CameraSource:
         params: dict[str, Any],
         state: str,
         *,
+        look: str | None = None,
         cameras: tuple[str, ...] = ("left",),
         width: int = 640,
         height: int = 480,
@@ -99,6 +103,7 @@ class CameraSource:
             "robot": robot,
             "params": params,
             "state": state,
+            "look": look,
             "cameras": list(cameras),
             "width": width,
             "height": height,
@@ -171,7 +176,7 @@ class RobotCamera:
     ----------
     width, height, stereo
         As the flow says.
-    robot, params, state
+    robot, params, state, look
         As `CameraSource` takes them.
     cameras
         The camera, or the two of a pair; absent: `left`, or `left` and `right`.
@@ -186,12 +191,14 @@ class RobotCamera:
         state: str,
         params: dict[str, Any] | None = None,
         cameras: list[str] | None = None,
+        look: str | None = None,
     ) -> None:
         eyes = tuple(cameras or (["left", "right"] if stereo else ["left"]))
         self.source = CameraSource(
             robot,
             params or {},
             state,
+            look=look,
             cameras=eyes,
             width=width,
             height=height,
@@ -214,16 +221,19 @@ def draw(robot: Any, cameras: list[str], width: int, height: int) -> Picture:
 
 def serve(robot: Any, asked: dict[str, Any], pictures: mmap.mmap, line: int) -> None:
     """Draws the newest state every period, or whenever a line asks for it, until standard input ends."""
-    cell = Cell.open(asked["state"])
+    robot_state = Followed(asked["state"])
+    head = None
     period_ns = round(1e9 / asked["rate_hz"]) if asked["rate_hz"] else None
     due, number, t_ns = time.monotonic_ns(), 0, 0
     while _go_on(period_ns):
-        if not cell.stands_for(asked["state"]):  # the robot was made again
-            cell = Cell.open(asked["state"])
-        newest = cell.read()
+        if head is None and asked["look"] and Path(asked["look"]).exists():
+            head = Followed(asked["look"])
+        newest, look = robot_state.read(), head.read() if head else None
         if newest is not None:
             _, t_ns, state = newest
             robot.show(state)
+        if look is not None:
+            robot.look(asked["cameras"], look[2])
         if newest is not None or period_ns is None:
             picture = draw(robot, asked["cameras"], asked["width"], asked["height"])
             start = number % RING * picture.size
@@ -273,7 +283,14 @@ def main() -> None:
             raise HookError(
                 f"robot {asked['robot']} cannot be drawn", allowed="a robot with show(state) and render"
             )
+        if asked["look"] and not hasattr(robot, "look"):
+            raise HookError(
+                f"robot {asked['robot']} has no cameras that turn",
+                allowed="no `look`, or a robot with look(cameras, look), as those in MuJoCo have",
+            )
         draw(robot, asked["cameras"], asked["width"], asked["height"])
+        if asked["look"] and not Path(asked["look"]).parent.is_dir():
+            raise HookError(f"{asked['look']} is in no folder", allowed="the file that a neck publishes in")
         _await(asked["state"], asked["wait_s"])
         Cell.open(asked["state"])
     except TcpsbedError as error:

@@ -128,3 +128,27 @@ class Cell:
             if sequence == newest == int(self._heads[slot][0]) == int(self._tails[slot][0]):
                 return sequence, t_ns, values
         return None
+
+
+class Followed:
+    """The cell in a file for a reader, also when its writer is made again and puts another in its place.
+
+    Parameters
+    ----------
+    path
+        Its file.
+
+    Raises
+    ------
+    HookError
+        If there is none, also later.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path, self._cell = path, Cell.open(path)
+
+    def read(self) -> tuple[int, int, Values] | None:
+        """The newest values, as `Cell.read` gives them."""
+        if not self._cell.stands_for(self.path):
+            self._cell = Cell.open(self.path)
+        return self._cell.read()

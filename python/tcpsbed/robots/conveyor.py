@@ -19,6 +19,8 @@ from tcpsbed.robots.cell import Cell
 from tcpsbed.robots.scene import Scene
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     Values = NDArray[np.float64]
@@ -79,6 +81,10 @@ class Conveyor:
     def render(self, camera: str, width: int, height: int) -> NDArray[np.uint8]:
         """A picture: height x width x 3 bytes. Cameras: `left`, `right` (a stereo pair, 64 mm apart)."""
         return self.scene.render(camera, width, height)
+
+    def look(self, cameras: Sequence[str], look: Values) -> None:
+        """Turns cameras as one head: pan, tilt, roll (rad), right, up, back (m), of `tcpsbed.robots.neck`."""
+        self.scene.look(cameras, look)
 
     def show(self, state: Values) -> None:
         """Takes on a published state, in a process that draws."""

@@ -2,6 +2,7 @@
 
 ```text
 advance(t_ns)   physics in whole steps of the model, up to t_ns          render(camera, ...)   a picture of the state
+                                                                         look(cameras, look)   turns cameras as one head
 ```
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tcpsbed.errors import HookError
+from tcpsbed.robots import neck
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,6 +93,7 @@ class Scene:
         self._last_ns: int | None = None
         self._spare_ns = 0
         self._renderers: dict[tuple[int, int], Any] = {}
+        self._eyes = self.model.cam_pos.copy(), self.model.cam_quat.copy()
 
     @property
     def timestep_ns(self) -> int:
@@ -152,6 +156,34 @@ class Scene:
             )
         self.data.qpos[:], self.data.qvel[:] = state[:nq], state[nq : nq + nv]
         self.mj.mj_forward(self.model, self.data)
+
+    def look(self, cameras: Sequence[str], look: Values) -> None:
+        """Turns and moves cameras as one head, from where the model has them.
+
+        Parameters
+        ----------
+        cameras
+            Names of cameras of the model; the middle between them is what they are turned about.
+        look
+            Six values of `tcpsbed.robots.neck.LOOK`: pan, tilt, roll (rad), right, up, back (m).
+
+        Raises
+        ------
+        HookError
+            If there is no such camera.
+        """
+        numbers = [self.number("camera", name) for name in cameras]
+        places, axes = self._eyes[0][numbers], np.zeros((len(numbers), 9))
+        for one, quaternion in zip(axes, self._eyes[1][numbers], strict=True):
+            self.mj.mju_quat2Mat(one, quaternion)
+        rests = axes.reshape(-1, 3, 3)
+        middle = places.mean(axis=0)
+        for number, place, rest in zip(numbers, places, rests, strict=True):
+            now = neck.turned(rest, look)
+            offset = now @ rest.T @ (place - middle)
+            self.model.cam_pos[number] = middle + neck.moved(rests[0], look) + offset
+            self.mj.mju_mat2Quat(self.model.cam_quat[number], now.flatten())
+        self.mj.mj_camlight(self.model, self.data)
 
     def render(self, camera: str, width: int, height: int) -> NDArray[np.uint8]:
         """A picture of the state.

@@ -87,7 +87,7 @@ class Process(Talk):
     name, ring
         As of every talk.
     command
-        What is started: a program that speaks the control protocol (`crates/tcps-run/src/real/control.rs`), here or,
+        What is started: a program that speaks the control protocol (`crates/tcps-run/src/real/control`), here or,
         through a program such as `nsenter` or `docker exec -i`, elsewhere on this computer.
     """
 

@@ -32,6 +32,8 @@ NETWORKS: dict[str, str] = {
     "none": "tcpsbed.worlds.between:Direct",
     "emulator": "tcpsbed.worlds.between:Emulator",
     "ns3": "tcpsbed.worlds.ns3:Ns3",
+    "ns3-tap": "tcpsbed.worlds.ns3_devices:Descriptor",
+    "ns3-tapbridge": "tcpsbed.worlds.ns3_devices:Bridge",
     "mininet": "tcpsbed.worlds.mininet:Switches",
     "ovs": "tcpsbed.worlds.mininet:OpenVSwitch",
     "ovs-user": "tcpsbed.worlds.mininet:UserSpace",
@@ -64,6 +66,16 @@ class World:
 def names() -> list[str]:
     """What `--world` takes, without the pairs that have no name."""
     return [*SIMULATED, REAL, *PAIRS]
+
+
+def pairs() -> list[str]:
+    """Every pair of hosting and network that fits together and has no name of its own, as `--world` takes it."""
+    return [
+        f"{hosting}+{network}"
+        for hosting in HOSTINGS
+        for network in NETWORKS
+        if (hosting, network) not in PAIRS.values() and _load(NETWORKS[network]).unfit(hosting) is None
+    ]
 
 
 def check(name: str) -> None:

@@ -1,4 +1,4 @@
-//! Bilateral control through delay: one file a scheme, on one axis (PROTOCOLS 8).
+//! Bilateral control through delay: one file a scheme, on each axis by itself (PROTOCOLS 8).
 //!
 //! ```text
 //!   hand ─► device ─ v_l ─► leader ═ messages ═► follower ─ v_d, F_s ─► slave ─► wall
@@ -32,6 +32,26 @@ pub(crate) const SHORTEST_S: f64 = 1e-6;
 
 /// Values of a message: its number and three more, whose meaning is the scheme's.
 pub const VALUES: usize = 4;
+
+/// Values of an axis on the wire: its message, then position, force and energy for whoever looks on.
+pub const TOLD: usize = VALUES + 3;
+
+/// Most axes of a device.
+pub const MOST_AXES: usize = 16;
+
+/// The message of an axis in the values of all of them; empty where it is missing.
+pub fn message_of(values: &[f64], axis: usize) -> &[f64] {
+    let rest = values.get(TOLD * axis..).unwrap_or(&[]);
+    &rest[..rest.len().min(VALUES)]
+}
+
+/// Refuses a number of axes that cannot be.
+pub(crate) fn check_axes(axes: usize) -> Result<(), String> {
+    match (1..=MOST_AXES).contains(&axes) {
+        true => Ok(()),
+        false => Err(format!("axes = {axes}: 1 to {MOST_AXES}")),
+    }
+}
 
 /// What goes from one half to the other.
 pub type Content = [f64; VALUES - 1];

@@ -3,11 +3,13 @@
 //!
 //! ```text
 //! at each port   P >= 0 into the channel: E_in += T P,  else E_out -= T P        each side sends its E_in
-//! leader         F = newest F_s of the follower; if E_out would exceed the E_in received: F <- F + alpha v
+//! leader         F = newest F_s of the follower + b v; if E_out would exceed the E_in received: F <- F + alpha v
 //! follower       v_d = newest v of the leader (+ drift taken back); if E_out would: v_d <- v_d - beta F_s
 //! ```
 //! Without energy from the leader the slave could not begin to move, and without its motion the leader would put none in:
-//! the follower's account begins with a small credit, which is all that the channel may ever give away.
+//! the follower's account begins with a small credit, which is all that the channel may ever give away. Over a long way
+//! that is spent before the first force comes back; the device is damped by b, so that whoever moves it pays for the
+//! motion of the slave. What the hand feels of b hides how forces are cut off, too.
 //! (Ryu, Artigas and Preusche 2010.) alpha and beta are not computed: force or velocity is made as small as the account
 //! asks, which is the same without a division by v^2. Energies add up, so that any delay and any loss are borne.
 
@@ -26,11 +28,13 @@ struct Params {
     correction_hz: f64,
     /// What the follower's account begins with, in J.
     credit_j: f64,
+    /// Damping of the device, in N s/m.
+    damping_n_s_m: f64,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { most_alpha_n_s_m: None, correction_hz: 5.0, credit_j: 5e-4 }
+        Self { most_alpha_n_s_m: None, correction_hz: 5.0, credit_j: 5e-4, damping_n_s_m: 5.0 }
     }
 }
 
@@ -39,6 +43,7 @@ fn read(params: &Value) -> Result<Params, String> {
     not_negative("most_alpha_n_s_m", p.most_alpha_n_s_m.unwrap_or(0.0))?;
     not_negative("correction_hz", p.correction_hz)?;
     not_negative("credit_j", p.credit_j)?;
+    not_negative("damping_n_s_m", p.damping_n_s_m)?;
     Ok(p)
 }
 
@@ -102,7 +107,8 @@ impl super::Leader for Leader {
         if let Some(r) = received {
             self.account.hear(r.content[1]);
         }
-        let force = self.damped(t, device.v, received.map_or(0.0, |r| r.content[0]));
+        let wanted = received.map_or(0.0, |r| r.content[0]) + self.params.damping_n_s_m * device.v;
+        let force = self.damped(t, device.v, wanted);
         self.account.book(t * force * device.v);
         (force, [device.v, device.x, self.account.in_j])
     }

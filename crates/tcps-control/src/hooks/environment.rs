@@ -39,6 +39,8 @@ pub struct Params {
     pub position: Vec<usize>,
     /// Which values of the command are positions of the operator, as many.
     pub command: Vec<usize>,
+    /// Whether forces are what is touched pushes back with, against the motion; else what the follower pushes with.
+    pub reaction: bool,
     /// Age from which what came counts as stale, in ms.
     pub stale_ms: f64,
     /// Time in which a force without a model fades, in ms.
@@ -56,6 +58,7 @@ impl Default for Params {
             force: vec![0],
             position: vec![1],
             command: vec![0],
+            reaction: false,
             stale_ms: 5.0,
             fade_ms: 100.0,
             most_n_ms: 0.05,
@@ -69,7 +72,8 @@ pub struct EnvironmentHook {
     params: Params,
     axes: Vec<Axis>,
     newest: Vec<f64>,
-    came_ns: Option<Time>,
+    /// Time that has passed since the newest sample.
+    age_ns: Time,
     now_ns: Time,
     state: State,
     out: Vec<f64>,
@@ -127,11 +131,20 @@ impl EnvironmentHook {
             axes: (0..axes).map(|_| axis()).collect(),
             params: p,
             newest: Vec::new(),
-            came_ns: None,
+            age_ns: 0,
             now_ns: 0,
             state: State::Live,
             out: Vec::new(),
         })
+    }
+
+    /// Factor between the force of a sample and that of a model.
+    fn sign(&self) -> f64 {
+        if self.params.reaction {
+            -1.0
+        } else {
+            1.0
+        }
     }
 
     fn stale_ns(&self) -> Time {
@@ -139,38 +152,39 @@ impl EnvironmentHook {
     }
 
     /// Takes what came, and lets it teach the models.
-    fn take(&mut self, now: Time, origin: Time, x: &[f64]) -> bool {
+    fn take(&mut self, origin: Time, x: &[f64]) -> bool {
         let p = &self.params;
         let most = p.force.iter().chain(&p.position).max().copied().unwrap_or(0);
         if x.len() <= most || x.iter().any(|v| !v.is_finite()) {
             return false;
         }
+        let sign = self.sign();
         for (i, axis) in self.axes.iter_mut().enumerate() {
             let at = axis.follower.follow(origin, x[p.position[i]]);
-            axis.environment.learn(at, x[p.force[i]]);
+            axis.environment.learn(at, sign * x[p.force[i]]);
         }
         self.newest.clear();
         self.newest.extend_from_slice(x);
-        self.came_ns = Some(now);
+        self.age_ns = 0;
         true
     }
 
     /// Force and position of an axis that is stale: of the model where the operator is, or the last, fading.
-    fn predicted(&mut self, i: usize, now: Time, other: &[f64], age: Time) -> (f64, f64) {
+    fn predicted(&mut self, i: usize, now: Time, other: &[f64]) -> (f64, f64) {
+        let sign = self.sign();
         let (p, axis) = (&self.params, &mut self.axes[i]);
         let (force, x) = (self.newest[p.force[i]], self.newest[p.position[i]]);
-        let fade = (1.0 - (age as f64 / MS as f64 - p.stale_ms) / p.fade_ms).clamp(0.0, 1.0);
+        let fade = (1.0 - (self.age_ns as f64 / MS as f64 - p.stale_ms) / p.fade_ms).clamp(0.0, 1.0);
         let Some(&there) = other.get(p.command[i]).filter(|v| v.is_finite()) else {
             return (force * fade, x);
         };
         let at = axis.operator.follow(now, there);
-        (axis.environment.force(at).unwrap_or(force * fade), there)
+        (axis.environment.force(at).map_or(force * fade, |f| sign * f), there)
     }
 
     /// What is shown now.
     fn show(&mut self, now: Time, other: &[f64], passed: Time) {
-        let age = now.saturating_sub(self.came_ns.unwrap_or(now));
-        let next = if age > self.stale_ns() { State::Predicted } else { State::Live };
+        let next = if self.age_ns > self.stale_ns() { State::Predicted } else { State::Live };
         let turned = std::mem::replace(&mut self.state, next) != next;
         self.out.clear();
         self.out.extend_from_slice(&self.newest);
@@ -178,7 +192,7 @@ impl EnvironmentHook {
         for i in 0..self.axes.len() {
             let (f, x) = (self.params.force[i], self.params.position[i]);
             if next == State::Predicted {
-                (self.out[f], self.out[x]) = self.predicted(i, now, other, age);
+                (self.out[f], self.out[x]) = self.predicted(i, now, other);
             }
             let axis = &mut self.axes[i];
             axis.jump = if turned { axis.shown - self.out[f] } else { axis.jump };
@@ -196,8 +210,10 @@ impl EnvironmentHook {
 impl Hook for EnvironmentHook {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
         let now = input.now_ns;
+        // A clock that is put back tells nothing; one that is put forward looks like a loop that was away.
         let passed = now.saturating_sub(std::mem::replace(&mut self.now_ns, now)).max(0);
-        if input.present != 0 && !self.take(now, input.origin_ns, input.x()) {
+        self.age_ns = self.age_ns.saturating_add(passed);
+        if input.present != 0 && !self.take(input.origin_ns, input.x()) {
             return too_few("force and position", input.x());
         }
         if self.newest.is_empty() {
@@ -208,7 +224,7 @@ impl Hook for EnvironmentHook {
     }
 
     fn told(&self) -> Option<Told> {
-        let age_ns = self.came_ns.map_or(Time::MAX, |came| self.now_ns.saturating_sub(came));
+        let age_ns = if self.newest.is_empty() { Time::MAX } else { self.age_ns };
         Some(Told { state: self.state, age_ns })
     }
 }

@@ -1,10 +1,10 @@
 //! Kinematics `leader`: the operator's side of a bilateral scheme (PROTOCOLS 8), at each sample of its flow.
 //!
 //! ```text
-//! in     where the hand wants to be (m), value `value` of the sample      other    the follower's newest message
-//! out    message (4 values), then x of the device (m), F_l (N), energy into the channel here (J)
+//! in     where the hand wants to be (m), value `value` of the sample and the next      other    the follower's newest
+//! out    for each axis: message (4 values), then x of the device (m), F_l (N), energy into the channel here (J)
 //! ```
-//! The device is in the hand of a modelled arm. The far side is the robot `follower` with the same scheme.
+//! Axes have nothing to do with each other. The device is in the hand of a modelled arm. The far side is the robot `follower` with the same scheme.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use tcps_core::{
 
 use super::{emit, too_few};
 use crate::{
-    bilateral::{ArmParams, LeaderSide, Motion, SHORTEST_S},
+    bilateral::{check_axes, message_of, ArmParams, LeaderSide, Motion, SHORTEST_S},
     params::parse,
 };
 
@@ -35,23 +35,29 @@ pub struct Params {
     pub with: Value,
     /// The arm and the device.
     pub arm: ArmParams,
-    /// Which value of the sample is where the hand wants to be.
+    /// Which value of the sample is where the hand wants to be, on the first axis.
     pub value: usize,
+    /// How many axes the device has; absent: one.
+    pub axes: Option<usize>,
 }
 
 /// The hook.
 pub struct LeaderHook {
-    side: LeaderSide,
+    sides: Vec<LeaderSide>,
     value: usize,
-    last: Option<(Time, f64)>,
+    last: Option<Time>,
+    before: Vec<f64>,
+    out: Vec<f64>,
 }
 
 impl LeaderHook {
     /// Reads its parameters.
     pub fn new(params: &Value) -> Result<Self, String> {
         let p: Params = parse(params)?;
-        let side = LeaderSide::new(p.scheme.as_deref().unwrap_or("pd"), &p.with, p.arm)?;
-        Ok(Self { side, value: p.value, last: None })
+        let (scheme, axes) = (p.scheme.as_deref().unwrap_or("pd"), p.axes.unwrap_or(1));
+        check_axes(axes)?;
+        let sides = (0..axes).map(|_| LeaderSide::new(scheme, &p.with, p.arm)).collect::<Result<_, _>>()?;
+        Ok(Self { sides, value: p.value, last: None, before: Vec::new(), out: Vec::new() })
     }
 }
 
@@ -60,14 +66,24 @@ impl Hook for LeaderHook {
         if input.present == 0 {
             return Verdict::Nothing;
         }
-        let Some(&x) = input.x().get(self.value).filter(|x| x.abs() <= FARTHEST_M) else {
-            return too_few("where the hand wants to be, within 10 m", input.x());
+        let end = self.value.saturating_add(self.sides.len());
+        let near = |wanted: &&[f64]| wanted.iter().all(|x| x.abs() <= FARTHEST_M);
+        let Some(wanted) = input.x().get(self.value..end).filter(near) else {
+            return too_few("where the hand wants to be on each axis, within 10 m", input.x());
         };
-        let (last, before) = self.last.replace((input.now_ns, x)).unwrap_or((input.now_ns, x));
+        if self.before.is_empty() {
+            self.before.extend_from_slice(wanted);
+        }
+        let last = self.last.replace(input.now_ns).unwrap_or(input.now_ns);
         let t = (input.now_ns.saturating_sub(last) as f64 * 1e-9).clamp(SHORTEST_S, LONGEST_S);
-        let v = ((x - before) / t).clamp(-FASTEST_M_S, FASTEST_M_S);
-        let message = self.side.tick(t, Motion { x, v }, input.other());
-        let [n, a, b, c] = message;
-        emit(output, &[n, a, b, c, self.side.at().x, self.side.force_n, self.side.energy_j])
+        self.out.clear();
+        for (axis, (side, &x)) in self.sides.iter_mut().zip(wanted).enumerate() {
+            let v = ((x - self.before[axis]) / t).clamp(-FASTEST_M_S, FASTEST_M_S);
+            self.before[axis] = x;
+            let message = side.tick(t, Motion { x, v }, message_of(input.other(), axis));
+            self.out.extend_from_slice(&message);
+            self.out.extend_from_slice(&[side.at().x, side.force_n, side.energy_j]);
+        }
+        emit(output, &self.out)
     }
 }

@@ -18,6 +18,7 @@ pub mod mouse;
 pub mod mouse_xy;
 pub mod pi;
 pub mod pose;
+pub mod preview;
 pub mod quantise16;
 pub mod supervisor;
 pub mod vibration;

@@ -1,16 +1,17 @@
 //! Robot `follower`: the slave's side of a bilateral scheme (PROTOCOLS 8), before a wall.
 //!
 //! ```text
-//! command  the leader's newest message        sense  message (4 values), x (m), F_e (N), energy into the channel here (J)
+//! command  the leader's newest message of each axis
+//! sense    for each axis: message (4 values), x (m), F_e (N), energy into the channel here (J)
 //! ```
-//! The operator's side is the hook `leader` with the same scheme.
+//! Axes have nothing to do with each other, and each has such a slave before such a wall. The operator's side is the hook `leader` with the same scheme.
 
 use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{robot::Robot, time::Time};
 
 use crate::{
-    bilateral::{FollowerSide, SlaveParams, SHORTEST_S},
+    bilateral::{check_axes, message_of, FollowerSide, SlaveParams, SHORTEST_S},
     params::parse,
 };
 
@@ -27,20 +28,26 @@ pub struct Params {
     pub with: Value,
     /// The slave and its wall.
     pub slave: SlaveParams,
+    /// How many axes it has; absent: one.
+    pub axes: Option<usize>,
 }
 
 /// The robot.
 pub struct Follower {
-    side: FollowerSide,
+    sides: Vec<FollowerSide>,
     last: Option<Time>,
+    told: Vec<f64>,
 }
 
 impl Follower {
     /// Reads its parameters.
     pub fn new(params: &Value) -> Result<Self, String> {
         let p: Params = parse(params)?;
-        let side = FollowerSide::new(p.scheme.as_deref().unwrap_or("pd"), &p.with, p.slave)?;
-        Ok(Self { side, last: None })
+        let (scheme, axes) = (p.scheme.as_deref().unwrap_or("pd"), p.axes.unwrap_or(1));
+        check_axes(axes)?;
+        let sides =
+            (0..axes).map(|_| FollowerSide::new(scheme, &p.with, p.slave)).collect::<Result<_, _>>()?;
+        Ok(Self { sides, last: None, told: Vec::new() })
     }
 }
 
@@ -48,10 +55,14 @@ impl Robot for Follower {
     fn step(&mut self, now: Time, command: &[f64], sense: &mut [f64]) -> usize {
         let last = self.last.replace(now).unwrap_or(now);
         let t = (now.saturating_sub(last) as f64 * 1e-9).clamp(SHORTEST_S, LONGEST_S);
-        let [n, a, b, c] = self.side.tick(t, command);
-        let all = [n, a, b, c, self.side.at().x, self.side.contact_n(), self.side.energy_j];
-        let count = sense.len().min(all.len());
-        sense[..count].copy_from_slice(&all[..count]);
+        self.told.clear();
+        for (axis, side) in self.sides.iter_mut().enumerate() {
+            let message = side.tick(t, message_of(command, axis));
+            self.told.extend_from_slice(&message);
+            self.told.extend_from_slice(&[side.at().x, side.contact_n(), side.energy_j]);
+        }
+        let count = sense.len().min(self.told.len());
+        sense[..count].copy_from_slice(&self.told[..count]);
         count
     }
 }

@@ -23,9 +23,9 @@ pub struct Answer {
     pub bytes: Vec<u8>,
 }
 
-/// Calls a hook with room for 16 values and 64 bytes.
+/// Calls a hook with room for 32 values and 64 bytes.
 pub fn call(hook: &mut dyn Hook, given: Given<'_>) -> Answer {
-    let (mut y, mut bytes) = (vec![0.0; 16], vec![0u8; 64]);
+    let (mut y, mut bytes) = (vec![0.0; 32], vec![0u8; 64]);
     let mut input = HookIn::tick(given.now_ns, given.origin_ns, given.index, 0).with_other(given.other);
     if given.x.is_some() || !given.bytes.is_empty() {
         input = input.with_sample(given.x.unwrap_or(&[]), given.bytes);

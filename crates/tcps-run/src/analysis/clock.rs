@@ -89,8 +89,8 @@ impl Clocks {
         if !known(row.node) || !known(row.point) {
             return;
         }
-        let error =
-            |n: u16| plan.nodes[n as usize].clock.error(row.time_ns.clamp(0, plan.duration_ns.max(0)));
+        let at_ns = row.time_ns.clamp(0, plan.duration_ns.max(0));
+        let error = |n: u16| plan.clock_at(n, at_ns).error(at_ns);
         let truth = error(row.point).saturating_sub(error(row.node));
         let at = self.pairs.iter().position(|p| (p.node, p.peer) == (row.node, row.point));
         let at = at.unwrap_or_else(|| {

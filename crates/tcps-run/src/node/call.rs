@@ -184,9 +184,11 @@ impl Node {
             _ => decoded(codec, job),
         }
         let latest = self.latest[visit.component as usize].as_ref();
+        let s = &mut self.scratch;
         let other: &[f64] = match &told {
             Some(allowance) => allowance.as_slice(),
-            None => latest.map_or(&[], |l| &l[1 - side(direction)]),
+            None if step.other.is_empty() => latest.map_or(&[], |l| &l.sides[1 - side(direction)]),
+            None => latest.map_or(&[], |l| l.gather(&step.other, &mut s.other)),
         };
         let mut input = HookIn::tick(self.clock.read(now), job.meta.origin_ns, job.meta.index, job.flow)
             .with_other(other);
@@ -195,14 +197,17 @@ impl Node {
             input.tagged = job.meta.echo.is_some().into();
         }
         input.merging = merging;
-        let s = &mut self.scratch;
         let bytes = step.worker.as_mut().map_or(&mut s.bytes, WorkerAt::room);
         let mut output = HookOut::new(&mut s.values, bytes);
         let verdict = hook.call(&input, &mut output);
         let (n, n_bytes) = output.written();
         if n > 0 {
+            let values = &s.values[..n];
+            // What is measured on a picture that is shown may be unknown.
+            let broken = step.kind != StepKind::Show && values.iter().any(|v| !v.is_finite());
+            step.stats.not_finite += u64::from(broken);
             job.values.clear();
-            job.values.extend_from_slice(&s.values[..n]);
+            job.values.extend_from_slice(values);
             (job.decoded, job.coded) = (true, false);
         }
         if n_bytes > 0 {

@@ -52,6 +52,8 @@ pub(super) struct FlowAt {
     /// The source's twin at a verifying sink.
     pub(super) expected: Option<Source>,
     pub(super) visits: Vec<Option<Visit>>,
+    /// Most bytes of a frame, of flows whose stages have workers.
+    frame_bytes: usize,
     /// All components on its way.
     way: Vec<u16>,
 }
@@ -110,8 +112,20 @@ impl FlowAt {
             sink: flow.sink.clone(),
             expected: if verifies_here { Some(Source::open(flow)?) } else { None },
             visits,
+            frame_bytes: frame_bytes(flow),
             way: flow.path.iter().map(|v| v.component).collect(),
         })
+    }
+
+    /// Most bytes that a hook of the loop gives out: those of frames, where it handles them here.
+    pub(super) fn most_bytes(&self) -> usize {
+        let mut steps = self.visits.iter().flatten().flat_map(|v| &v.steps);
+        let handled = steps.any(|s| s.hook.is_some() && s.worker.is_none());
+        if handled {
+            self.frame_bytes
+        } else {
+            0
+        }
     }
 
     /// Whether a sample that has passed the entry of visit `v` has an echo point still before it.
@@ -121,6 +135,12 @@ impl FlowAt {
         let here = rest.next().is_some_and(|&c| target == exit(c));
         held || here || rest.any(|&c| target == entry(c) || target == exit(c))
     }
+}
+
+/// Most bytes that the workers of a flow's stages are given or give out; 0 without workers.
+fn frame_bytes(flow: &FlowPlan) -> usize {
+    let workers = flow.path.iter().flat_map(|v| &v.steps).filter_map(|s| s.worker);
+    workers.map(|w| w.most_bytes as usize).max().unwrap_or(0)
 }
 
 /// Place of a direction in a pair.

@@ -185,8 +185,6 @@ impl Node {
         let known = flow.codec != Codec::Raw || job.decoded;
         let Some(latest) = self.latest[component as usize].as_mut().filter(|_| known) else { return };
         decoded(flow.codec, job);
-        let values = &mut latest[side(flow.direction)];
-        values.clear();
-        values.extend_from_slice(&job.values);
+        latest.take(side(flow.direction), job.flow, &job.values);
     }
 }

@@ -14,6 +14,7 @@ mod delegate;
 mod emitter;
 mod flow;
 mod job;
+mod latest;
 mod marks;
 mod path;
 mod periodic;
@@ -37,6 +38,7 @@ use crate::{
 use emitter::Emitter;
 use flow::FlowAt;
 use job::Job;
+use latest::Latest;
 use playout::Display;
 use port::Port;
 use robot::RobotAt;
@@ -61,7 +63,10 @@ const MAX_VALUES: usize = 256;
 /// A node with everything that runs on it.
 pub struct Node {
     id: u16,
+    /// What stamps, hooks, playout and clock synchronisation go by: events put it forward or back.
     clock: NodeClock,
+    /// The same without steps: what timers of endpoints go by, as those of a kernel do.
+    steady: NodeClock,
     level: Level,
     flows: Vec<FlowAt>,
     emitters: Vec<Emitter>,
@@ -77,8 +82,8 @@ pub struct Node {
     life: Vec<u32>,
     /// Makes Python code again at restarts.
     python: Box<dyn PythonCode + Send>,
-    /// Newest values per component and direction, where a hook may look at the other side's signal.
-    latest: Vec<Option<[Vec<f64>; 2]>>,
+    /// Newest values per component, where a hook may look at the other side's signal.
+    latest: Vec<Option<Latest>>,
     sync: Sync,
     todo: VecDeque<Box<Job>>,
     parked: Vec<Option<Box<Job>>>,
@@ -101,6 +106,7 @@ pub struct Node {
 struct Scratch {
     values: Vec<f64>,
     bytes: Vec<u8>,
+    other: Vec<f64>,
 }
 
 /// What a node tells about itself at the end.
@@ -144,9 +150,11 @@ impl Node {
         for flow in &plan.flows {
             flows.push(FlowAt::new(plan, flow, here, &boards, python)?);
         }
+        let room = flows.iter().map(FlowAt::most_bytes).fold(code::MOST_BYTES, usize::max);
         let mut node = Self {
             id,
             clock: plan.nodes[id as usize].clock,
+            steady: plan.nodes[id as usize].clock,
             level: plan.records,
             flows,
             emitters: Vec::new(),
@@ -167,7 +175,7 @@ impl Node {
             delayed: BinaryHeap::new(),
             order: 0,
             datagram: Vec::with_capacity(2048),
-            scratch: Scratch { values: vec![0.0; MAX_VALUES], bytes: vec![0; code::MOST_BYTES] },
+            scratch: Scratch { values: vec![0.0; MAX_VALUES], bytes: vec![0; room], other: Vec::new() },
             missed_ticks: 0,
             asides_refused: 0,
             signals: plan.signals.clone(),
@@ -239,7 +247,7 @@ impl Node {
                         self.periodic.push((f as u16, v as u16, s as u16));
                     }
                     if step.hook.is_some() {
-                        self.latest[visit.component as usize].get_or_insert_default();
+                        self.latest[visit.component as usize].get_or_insert_default().keep(&step.other);
                     }
                 }
             }
@@ -266,7 +274,7 @@ impl Node {
             next = next.min(self.next_display(d));
         }
         for p in &self.ports {
-            next = next.min(self.true_time(p.endpoint.poll_timeout()));
+            next = next.min(endpoint_time(&self.steady, p));
         }
         if let Sync::Client { client, .. } = &self.sync {
             next = next.min(self.true_time(client.poll_timeout()));
@@ -300,9 +308,9 @@ impl Node {
             self.tick_emitter(i, out.now(now), out);
         }
         for i in 0..self.ports.len() {
-            if self.true_time(self.ports[i].endpoint.poll_timeout()) <= now {
+            if endpoint_time(&self.steady, &self.ports[i]) <= now {
                 let now = out.now(now);
-                self.ports[i].endpoint.handle_input(self.clock.read(now), Input::Timeout);
+                self.ports[i].endpoint.handle_input(self.steady.read(now), Input::Timeout);
                 self.pump(i, now, None, out);
                 self.run(now, out);
             }
@@ -353,7 +361,14 @@ impl Node {
         }
         let robots = self.robots.iter_mut().filter(|r| r.component == component);
         robots.for_each(|r| r.restart(&mut *self.python));
-        self.latest[component as usize].iter_mut().flatten().for_each(Vec::clear);
+        self.latest[component as usize].iter_mut().for_each(Latest::clear);
+    }
+
+    /// Puts the clock of a node forward, or back by a negative step, if it is this one.
+    pub fn step_clock(&mut self, node: u16, step_ns: Time) {
+        if node == self.id {
+            self.clock.offset_ns = self.clock.offset_ns.saturating_add(step_ns);
+        }
     }
 
     /// Stops or starts a flow's source; ticks in between are left out.
@@ -409,4 +424,9 @@ impl Node {
             }
         }
     }
+}
+
+/// Run time at which an endpoint wants to be called.
+fn endpoint_time(steady: &NodeClock, port: &Port) -> Time {
+    port.endpoint.poll_timeout().map_or(NEVER, |t| steady.when(t))
 }

@@ -53,7 +53,7 @@ impl Node {
         coded(self.flows[job.flow as usize].codec, job);
         let port = self.port_of[channel as usize] as usize;
         let input = Input::Sample { meta: job.meta, bytes: &job.bytes };
-        self.ports[port].endpoint.handle_input(self.clock.read(now), input);
+        self.ports[port].endpoint.handle_input(self.steady.read(now), input);
         self.pump(port, now, None, out)
     }
 
@@ -75,8 +75,8 @@ impl Node {
             let (flow, index, size) = self.ports[port].account(bytes);
             out.record(self.packet_row(now, Kind::Receive, port, flow, index, size));
         }
-        let received_ns = self.clock.read(received);
-        self.ports[port].endpoint.handle_input(self.clock.read(now), Input::Datagram { bytes, received_ns });
+        let received_ns = self.steady.read(received);
+        self.ports[port].endpoint.handle_input(self.steady.read(now), Input::Datagram { bytes, received_ns });
         self.pump(port, now, Some(received_ns), out);
         self.run(now, out);
     }
@@ -104,10 +104,12 @@ impl Node {
                     }
                     taken = out.transmit(now, p.channel, p.peer, dscp, &self.datagram, &t);
                 }
+                Output::Record(r) if r.kind == Kind::Told && self.level < Level::Packets => {}
                 Output::Record(r) => out.record(Record { time_ns: now, node: self.id, ..r }),
                 Output::Deliver(d) => {
                     let at_once = received_ns.filter(|&t| t == d.received_ns);
-                    self.arrive(port, d.meta, at_once);
+                    let stepped_ns = self.clock.offset_ns - self.steady.offset_ns;
+                    self.arrive(port, d.meta, at_once.map(|t| t + stepped_ns));
                 }
             }
         }

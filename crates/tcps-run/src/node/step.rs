@@ -23,6 +23,8 @@ pub(super) struct Step {
     /// It works in a thread of its own, where the world has threads.
     pub(super) worker: Option<WorkerAt>,
     pub(super) hook: Option<Box<dyn Hook>>,
+    /// Flows whose newest values it is told; none: the newest of the other direction.
+    pub(super) other: Vec<u16>,
     pub(super) cost: Option<Sampler>,
     pub(super) delay: Option<Sampler>,
     /// Latest delayed exit, so that a varying delay keeps the order.
@@ -55,6 +57,7 @@ impl Step {
             worker: plan.worker.map(WorkerAt::new),
             name: plan.run.as_ref().map_or_else(|| "work".into(), CodePlan::label),
             hook,
+            other: plan.other.clone(),
             cost: sampler(&plan.cost, "cost"),
             delay: sampler(&plan.delay, "delay"),
             last_exit: 0,
@@ -147,6 +150,8 @@ pub struct StepStats {
     pub calls: u64,
     /// Times it failed.
     pub failures: u64,
+    /// Times it gave out values of which one is no number.
+    pub not_finite: u64,
     /// Times it took longer than its cost.
     pub overruns: u64,
     /// The first failure in words.
@@ -169,7 +174,7 @@ impl StepStats {
 
 impl Default for StepStats {
     fn default() -> Self {
-        Self { calls: 0, failures: 0, overruns: 0, error: None, cost_ns: histogram() }
+        Self { calls: 0, failures: 0, not_finite: 0, overruns: 0, error: None, cost_ns: histogram() }
     }
 }
 

@@ -30,6 +30,9 @@ impl Plan {
             for visit in &flow.path {
                 below(&format!("flows.{}: component", flow.name), visit.component, components)?;
             }
+            for told in flow.path.iter().flat_map(|v| &v.steps).flat_map(|s| &s.other) {
+                below(&format!("flows.{}: other", flow.name), *told, self.flows.len())?;
+            }
             flow.path.windows(2).try_for_each(|w| self.check_step(flow, &w[0], &w[1]))?;
             if !(flow.authority.is_finite() && flow.authority >= 0.0) {
                 return Err(RunError::new(format!("flows.{}.authority: it must be 0 or more", flow.name)));
@@ -48,6 +51,7 @@ impl Plan {
             Action::Component { component, .. } => {
                 below(&format!("events.{}: component", e.name), component, components)
             }
+            Action::Clock { node, .. } => below(&format!("events.{}: node", e.name), node, nodes),
             _ => Ok(()),
         })
     }

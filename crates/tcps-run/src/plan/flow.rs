@@ -173,6 +173,10 @@ pub struct StepPlan {
     /// Whether a periodic stage hands a sample on when it comes, and ticks only where none does.
     #[serde(default)]
     pub on_arrival: bool,
+    /// Numbers of the flows whose newest values at its component it is told, one after the other; none: the newest of the
+    /// other direction.
+    #[serde(default)]
+    pub other: Vec<u16>,
     /// It works in a thread of its own; absent: in the loop.
     #[serde(default)]
     pub worker: Option<WorkerPlan>,

@@ -26,11 +26,11 @@ pub use network::{Action, ChannelPlan, EventPlan, ProbePlan, SyncPlan};
 pub use place::{
     Attached, Authority, BoardPlan, ComponentPlan, Interrupts, NodePlan, RobotPlan, SafeOutput, Scheduling,
 };
-pub use real::{Isolation, RealPlan, Waiting};
+pub use real::{Background, Isolation, RealPlan, Waiting};
 
 use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::time::Time;
+use tcps_core::time::{NodeClock, Time};
 use tcps_net::spec::NetworkSpec;
 use tcps_wire::telehaptic;
 
@@ -82,6 +82,16 @@ pub struct Plan {
     pub real: RealPlan,
 }
 impl Plan {
+    /// The clock of a node as it is at a moment of the run: with the steps that events have made by then.
+    pub fn clock_at(&self, node: u16, t: Time) -> NodeClock {
+        let steps = self.events.iter().filter(|e| e.at_ns <= t).filter_map(|e| match e.action {
+            Action::Clock { node: whose, step_ns } if whose == node => Some(step_ns),
+            _ => None,
+        });
+        let clock = self.nodes[usize::from(node)].clock;
+        NodeClock { offset_ns: steps.fold(clock.offset_ns, Time::saturating_add), ..clock }
+    }
+
     /// What links account for a channel's datagram with `payload` bytes of a sample: its size on the wire, unless the
     /// channel sets another overhead. [PROTOCOLS 1.2]
     pub fn accounted_bytes(&self, channel: u16, wire_bytes: u32, payload: usize) -> u32 {

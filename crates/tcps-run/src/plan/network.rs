@@ -89,6 +89,13 @@ pub enum Action {
         /// Whether it lives.
         alive: bool,
     },
+    /// Puts the clock of a node forward, or back by a negative step.
+    Clock {
+        /// Number of the node.
+        node: u16,
+        /// By how much.
+        step_ns: Time,
+    },
 }
 
 /// Echo commands on one flow, interleaved over points.

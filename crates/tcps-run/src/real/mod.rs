@@ -11,6 +11,8 @@ pub mod capture;
 pub mod clock;
 pub mod control;
 pub mod emulator;
+mod events;
+pub(crate) mod frames;
 mod handover;
 pub mod line;
 pub mod merge;

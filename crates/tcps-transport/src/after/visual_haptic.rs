@@ -10,6 +10,7 @@
 
 use super::bundling::{Bundler, MTU_BYTES, PART_BYTES};
 use crate::{
+    meter::Meter,
     params::{Params, TransportError},
     registry::{ChannelContext, Side},
     telehaptic::multiplexer::{Medium, Multiplexer, Order, MOST_FRAME_BYTES},
@@ -28,31 +29,8 @@ const LEAST_BYTES: usize = 16;
 /// The longest haptic sample.
 const MOST_SAMPLE_BYTES: usize = 1000;
 
-/// Time constant of the mean of what is not picture.
-const MEAN_NS: Time = 200 * MS;
 /// Share of what is left for pictures that they may take: frames differ in size.
 const SHARE: f64 = 0.9;
-
-/// Bits a second of what goes before pictures: a mean that forgets exponentially, in steps of a slot.
-#[derive(Debug, Default)]
-struct Urgent {
-    bits: f64,
-    mean_bps: f64,
-    counted_ns: Time,
-}
-
-impl Urgent {
-    fn add(&mut self, now: Time, bytes: usize) {
-        let gone_ns = now - self.counted_ns;
-        if gone_ns >= SLOT_NS {
-            let weight = gone_ns as f64 / (MEAN_NS + gone_ns) as f64;
-            let rate_bps = self.bits * SECOND as f64 / gone_ns as f64;
-            self.mean_bps += weight * (rate_bps - self.mean_bps);
-            (self.bits, self.counted_ns) = (0.0, now);
-        }
-        self.bits += 8.0 * bytes as f64;
-    }
-}
 
 /// An endpoint of the transport.
 #[derive(Debug)]
@@ -61,7 +39,8 @@ pub(crate) struct VisualHaptic {
     multiplexer: Multiplexer,
     media: Vec<(u16, Medium)>,
     capacity_bps: i64,
-    urgent: Urgent,
+    /// What goes before pictures.
+    urgent: Meter,
     /// Bits times a second over nanoseconds: what may still be sent.
     budget: i64,
     filled_ns: Time,
@@ -86,7 +65,7 @@ impl VisualHaptic {
             multiplexer: Multiplexer::new(MTU_BYTES, Order::Strict),
             media: ctx.flows.iter().filter_map(medium).collect(),
             capacity_bps: params.integer("capacity_bps", 10_000..=u32::MAX)?.unwrap_or(1_000_000).into(),
-            urgent: Urgent::default(),
+            urgent: Meter::default(),
             budget: 0,
             filled_ns: 0,
             next_slot_ns: None,
@@ -190,7 +169,7 @@ impl Endpoint for VisualHaptic {
     /// What force and sound leave of the capacity for pictures.
     fn allowance_bps(&self, flow: u16) -> Option<f64> {
         let video = self.media.contains(&(flow, Medium::Video));
-        video.then(|| SHARE * (self.capacity_bps as f64 - self.urgent.mean_bps).max(0.0))
+        video.then(|| SHARE * (self.capacity_bps as f64 - self.urgent.mean_bps()).max(0.0))
     }
 
     fn stats(&self) -> EndpointStats {

@@ -28,13 +28,20 @@ pub(crate) struct ArrivalFeedback {
     period_ns: Time,
     next_ns: Option<Time>,
     mtu_bytes: usize,
-    arrivals: BTreeMap<u32, VecDeque<(u16, Time)>>,
+    sources: BTreeMap<u32, Heard>,
+}
+
+/// Arrivals of a source: what the last feedback told, and what has come since.
+#[derive(Debug, Default)]
+struct Heard {
+    arrivals: VecDeque<(u16, Time)>,
+    told: usize,
 }
 
 impl ArrivalFeedback {
     /// Feedback every `period_ns`, in datagrams of at most `mtu_bytes`.
     pub(crate) fn new(period_ns: Time, mtu_bytes: usize) -> Self {
-        Self { period_ns, next_ns: None, mtu_bytes, arrivals: BTreeMap::new() }
+        Self { period_ns, next_ns: None, mtu_bytes, sources: BTreeMap::new() }
     }
 
     /// Begins.
@@ -49,12 +56,8 @@ impl ArrivalFeedback {
 
     /// A packet of a known source has come.
     pub(crate) fn arrived(&mut self, at: Time, ssrc: u32, sequence: u16) {
-        if self.arrivals.len() < MOST_SOURCES || self.arrivals.contains_key(&ssrc) {
-            let of = self.arrivals.entry(ssrc).or_default();
-            of.push_back((sequence, at));
-            if of.len() > MOST_ARRIVALS {
-                of.pop_front();
-            }
+        if self.sources.len() < MOST_SOURCES || self.sources.contains_key(&ssrc) {
+            self.sources.entry(ssrc).or_default().add(sequence, at);
         }
     }
 
@@ -65,13 +68,46 @@ impl ArrivalFeedback {
         self.next_ns = Some(next_ns + self.period_ns * ((now - next_ns) / self.period_ns + 1));
         let most = ((self.mtu_bytes - FRAME_BYTES - BLOCK_BYTES) / 4 * 2).min(ccfb::MAX_REPORTS);
         let blocks: Vec<Stream> = self
-            .arrivals
+            .sources
             .iter_mut()
-            .flat_map(|(ssrc, of)| blocks(*ssrc, of.drain(..).collect(), now, most))
+            .flat_map(|(ssrc, heard)| blocks(*ssrc, heard.tell(), now, most))
             .collect();
         let timestamp = clock::middle(clock::ntp(now));
         let packets = packed(blocks, self.mtu_bytes - FRAME_BYTES);
         packets.into_iter().map(|streams| Ccfb { sender, streams, timestamp }).collect()
+    }
+}
+
+impl Heard {
+    fn add(&mut self, sequence: u16, at: Time) {
+        self.arrivals.push_back((sequence, at));
+        if self.arrivals.len() > MOST_ARRIVALS {
+            self.arrivals.pop_front();
+            self.told = self.told.saturating_sub(1);
+        }
+    }
+
+    /// What the next feedback tells: nothing if nothing has come since the last one, else that again as well, so that ranges
+    /// meet and a feedback may be lost. A packet from before them is left out: to tell of it, those between would be called
+    /// lost.
+    // [RFC 8888 §3.1]
+    fn tell(&mut self) -> Vec<(u16, Time)> {
+        let told = self.arrivals.range(..self.told).map(|(number, _)| *number);
+        let begin = told.reduce(|a, b| if (b.wrapping_sub(a) as i16) < 0 { b } else { a });
+        let before = self.arrivals.len();
+        if let Some(begin) = begin {
+            self.arrivals.retain(|(number, _)| number.wrapping_sub(begin) as i16 >= 0);
+        }
+        if self.arrivals.len() == self.told {
+            if before > self.told {
+                *self = Self::default(); // all that came is from before: the source has begun anew
+            }
+            return Vec::new();
+        }
+        let all = self.arrivals.iter().copied().collect();
+        self.arrivals.drain(..self.told);
+        self.told = self.arrivals.len();
+        all
     }
 }
 
@@ -165,6 +201,24 @@ mod tests {
         feedback.arrived(0, 7, 1);
         assert_eq!((feedback.due(99 * MS, 1).len(), feedback.due(SECOND, 1).len()), (0, 1));
         assert_eq!((feedback.next(), feedback.due(SECOND, 1).len()), (Some(1100 * MS), 0));
+    }
+
+    // [RFC 8888 §3.1]
+    #[test]
+    fn consecutive_feedbacks_overlap_so_that_one_may_be_lost_and_contradict_nothing() {
+        let mut feedback = ArrivalFeedback::new(100 * MS, 1200);
+        feedback.start(0);
+        let mut told = |numbers: &[u16], now: Time| {
+            numbers.iter().for_each(|n| feedback.arrived(now, 7, *n));
+            let streams = feedback.due(now, 1).into_iter().flat_map(|p| p.streams);
+            streams.map(|s| (s.begin, s.arrivals.iter().map(Option::is_some).collect())).collect::<Vec<_>>()
+        };
+        let came = |n: usize| vec![true; n];
+        assert_eq!(told(&[10, 11], 100 * MS), [(10, came(2))]);
+        assert_eq!(told(&[13], 200 * MS), [(10, vec![true, true, false, true])]);
+        assert_eq!(told(&[], 300 * MS), [], "nothing new");
+        assert_eq!(told(&[14, 9, 11], 400 * MS), [(13, came(2))], "9 would call what lies between lost");
+        assert_eq!(told(&[15], 500 * MS), [(14, came(2))]);
     }
 
     proptest! {

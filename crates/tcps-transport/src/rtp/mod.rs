@@ -4,17 +4,20 @@
 //! sample ──► outbound: cut to the MTU, numbered, stamped [+ older payload | parity] ──► RTP
 //! RTP ──► source: valid? lost? jitter ──► inbound: [repair] ──► parts together ──► sample
 //! a gap ──► NACK ──► the packet again, in a stream of its own (RFC 4588), where `nack` is set
-//! timing ──► SR or RR, SDES [, XR] [, feedback RFC 8888] ──► RTCP ──► round trip, what the peer lost
+//! timing ──► SR or RR, SDES [, XR] ──► RTCP ──► round trip, what the peer lost
+//! arrivals ──► feedback (RFC 8888), where `feedback` is set ──► what became of each packet ──► the rate that is allowed
 //! ```
 //! Index and origin time of a sample ride in an RFC 8285 extension unless `identity` is off: then they come from
 //! the timestamp, the sender's reports and the flow's period. In `stop_and_wait` every packet is answered with its
 //! payload and one byte more, and the next one waits for that (PROTOCOLS 5).
 
 pub(crate) mod clock;
+mod congestion;
 mod feedback;
 mod format;
 mod frames;
 mod inbound;
+mod ledger;
 mod outbound;
 mod repair;
 mod reports;
@@ -31,7 +34,9 @@ use crate::{
     registry::{ChannelContext, Side},
     udp::{MAX_SAMPLE_BYTES, STACK_BYTES},
 };
+use congestion::Congestion;
 use inbound::{Deliver, Inbound};
+use ledger::Left;
 use outbound::{Outbound, Ready};
 use reports::Reports;
 use serde_json::Value;
@@ -44,6 +49,7 @@ use tcps_core::{
     time::Time,
 };
 use tcps_wire::{
+    rtcp::ccfb::Ccfb,
     rtp::{is_rtcp, Packet},
     Error,
 };
@@ -71,6 +77,7 @@ struct Out {
     motion_every: Option<u32>,
     /// The flow that RTCP of a side without own flows is accounted for.
     fallback_flow: u16,
+    congestion: Option<Congestion>,
 }
 
 impl Out {
@@ -80,8 +87,20 @@ impl Out {
             Some(overhead_bytes) => payload_bytes as u32 + overhead_bytes,
             None => bytes.len() as u32 + STACK_BYTES,
         };
+        if let (Some(congestion), Ok(packet)) = (&mut self.congestion, Packet::new_checked(bytes)) {
+            let left = Left { flow, index, wire_bytes, sent_ns: self.now };
+            congestion.sent(packet.ssrc(), packet.sequence(), left);
+        }
         let output = Output::Transmit(Transmit { wire_bytes, flow, index });
         self.outbox.push(output, |out| out.extend_from_slice(bytes));
+    }
+
+    /// The peer has told of packets, at `at`.
+    fn told(&mut self, at: Time, ccfb: &Ccfb) {
+        let Self { congestion, outbox, .. } = self;
+        if let Some(congestion) = congestion {
+            congestion.heard(at, ccfb, |row| outbox.push(Output::Record(row), |_| {}));
+        }
     }
 
     /// RTCP is accounted for whole.
@@ -158,7 +177,9 @@ impl Rtp {
         let reports = Reports::new(&settings, format!("{}@{place}", ctx.name), receiver);
         let (overhead_bytes, motion_every) = (settings.overhead_bytes, settings.motion_every);
         let fallback_flow = ctx.flows.first().map_or(0, |f| f.flow);
-        let out = Out { overhead_bytes, motion_every, fallback_flow, ..Out::default() };
+        let sources: Vec<_> = outbound.iter().map(|o| (o.flow, o.ssrc)).collect();
+        let congestion = settings.feedback_ns.map(|_| Congestion::new(&sources, settings.limits));
+        let out = Out { overhead_bytes, motion_every, fallback_flow, congestion, ..Out::default() };
         Ok(Self { settings, outbound, inbound, waiting, reports, out, wake_ns: None })
     }
 
@@ -273,6 +294,10 @@ impl Endpoint for Rtp {
         waits.chain(self.wake_ns).chain(asks).chain(self.reports.next()).min()
     }
 
+    fn allowance_bps(&self, flow: u16) -> Option<f64> {
+        self.out.congestion.as_ref()?.allowance_bps(flow)
+    }
+
     fn stats(&self) -> EndpointStats {
         let incomplete = self.inbound.iter().map(Inbound::incomplete).sum();
         let sources = || self.inbound.iter().filter_map(|i| i.source.as_ref());
@@ -281,6 +306,7 @@ impl Endpoint for Rtp {
             incomplete,
             lost: lost.max(0) as u64,
             jitter_ns: sources().map(|s| s.jitter_ns()).max(),
+            told: self.out.congestion.as_ref().map(Congestion::told),
             ..self.reports.stats(self.out.stats)
         }
     }

@@ -300,7 +300,8 @@ impl Reports {
                 }
             }
             TRANSPORT if packet.count == ccfb::FORMAT => {
-                Ccfb::parse(packet)?;
+                // [RFC 8888 §3.1]
+                out.told(at, &Ccfb::parse(packet)?);
                 self.feedbacks += 1;
             }
             TRANSPORT | PAYLOAD => {

@@ -1,6 +1,6 @@
 //! Parameters of the `rtp` transport.
 
-use super::{repair::KEPT, timing::Profile};
+use super::{congestion::Limits, repair::KEPT, timing::Profile};
 use crate::params::{Params, TransportError};
 use tcps_core::time::{Time, MS, SECOND};
 
@@ -41,6 +41,8 @@ pub(crate) struct Settings {
     pub(crate) profile: Profile,
     pub(crate) bandwidth_bps: u32,
     pub(crate) feedback_ns: Option<Time>,
+    /// Of a rate that is derived from feedback.
+    pub(crate) limits: Option<Limits>,
     pub(crate) extended: bool,
     pub(crate) nack: Option<Nack>,
 }
@@ -71,6 +73,9 @@ impl Settings {
             "report_ns",
             "bandwidth_bps",
             "feedback_ns",
+            "congestion",
+            "least_bps",
+            "target_ns",
             "extended",
             "nack",
             "reorder_ns",
@@ -88,8 +93,9 @@ impl Settings {
             motion_every: params.integer("motion_every", 1..=8_000)?,
             redundancy,
             profile: profile(params)?,
-            bandwidth_bps: params.integer("bandwidth_bps", 8_000..=4_000_000_000)?.unwrap_or(1_000_000),
+            bandwidth_bps: bandwidth_bps(params)?,
             feedback_ns: params.span_ns("feedback_ns", MS..=10 * SECOND)?,
+            limits: limits(params)?,
             extended: params.boolean("extended")?.unwrap_or(false),
             nack: nack(params)?,
         })
@@ -120,6 +126,28 @@ fn nack(params: &Params<'_>) -> Result<Option<Nack>, TransportError> {
     match (tries, reorder_ns) {
         (None, Some(_)) => Err(params.refuse("reorder_ns", "with nack, which asks for what is missing")),
         (tries, _) => Ok(tries.map(|tries| Nack { tries, reorder_ns: reorder_ns.unwrap_or(MS) })),
+    }
+}
+
+fn bandwidth_bps(params: &Params<'_>) -> Result<u32, TransportError> {
+    Ok(params.integer("bandwidth_bps", 8_000..=4_000_000_000)?.unwrap_or(1_000_000))
+}
+
+// [RFC 8888 §3.1] [PROTOCOLS 12.5]
+fn limits(params: &Params<'_>) -> Result<Option<Limits>, TransportError> {
+    let most_bps = bandwidth_bps(params)?;
+    let least_bps = params.integer("least_bps", 1_000..=most_bps)?;
+    let target_ns = params.span_ns("target_ns", MS..=SECOND)?;
+    let has_feedback = params.span_ns("feedback_ns", MS..=10 * SECOND)?.is_some();
+    match params.choice("congestion", &["none", "gcc"])? {
+        Some("gcc") if has_feedback => {
+            let least_bps = least_bps.unwrap_or(100_000.min(most_bps));
+            Ok(Some(Limits { range_bps: [least_bps.into(), most_bps.into()], target_ns }))
+        }
+        Some("gcc") => Err(params.refuse("congestion", "gcc with feedback, which tells of each packet")),
+        _ if least_bps.is_some() => Err(params.refuse("least_bps", "with congestion = gcc")),
+        _ if target_ns.is_some() => Err(params.refuse("target_ns", "with congestion = gcc")),
+        _ => Ok(None),
     }
 }
 

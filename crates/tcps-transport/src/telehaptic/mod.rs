@@ -45,7 +45,7 @@ use tcps_core::{
 };
 use tcps_wire::{telehaptic, Error};
 
-pub(crate) use control::MEMBERS;
+pub(crate) use control::{extreme::Extreme as Least, gcc_rate::GccRate, MEMBERS};
 
 /// The flows that leave or arrive here, by what they hold.
 #[derive(Debug, Clone, Copy)]

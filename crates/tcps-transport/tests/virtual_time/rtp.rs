@@ -218,10 +218,21 @@ fn parity_brings_back_what_it_can() {
 #[test]
 fn congestion_feedback_is_understood() {
     let mut pair = pair(7, json!({"feedback_ns": 50 * MS}), Conditions { loss: 0.1, ..latency(MS) });
+    pair.server.sends.loss = 0.1;
     stream(&mut pair, 2000, 64);
     let stats = pair.client.endpoint.stats();
-    assert!(stats.reports >= 39, "{stats:?}");
+    assert!((30..45).contains(&stats.reports), "{stats:?}: 40 and some, a tenth of them lost");
     assert_eq!(stats.malformed, 0);
+    let told = stats.told.unwrap();
+    let lost = pair.client.lost.iter().filter(|t| t.wire_bytes == 64 + 12 + 20 + 54).count() as u64;
+    assert!((1900..=2000).contains(&told.packets), "{told:?}");
+    assert!(
+        told.lost.abs_diff(lost) < 30,
+        "{told:?}, {lost} were lost: what a lost feedback told comes again"
+    );
+    let rows = pair.client.records.iter().filter(|r| r.kind == Kind::Told);
+    assert_eq!(rows.clone().count() as u64, told.packets);
+    assert_eq!(rows.filter(|r| r.detail == 0).count() as u64, told.lost);
 }
 
 // [PROTOCOLS 5]
@@ -338,6 +349,9 @@ fn parameters_are_checked() {
     assert!(refuse(wide).contains("at most 256 packets in columns times rows"));
     assert!(refuse(json!({"report_ns": 5})).contains("a time from 10 ms to 60000 ms"));
     assert!(refuse(json!({"reorder_ns": 5})).contains("with nack"));
+    assert!(refuse(json!({"congestion": "gcc"})).contains("gcc with feedback"));
+    assert!(refuse(json!({"congestion": "scream", "feedback_ns": MS})).contains("none, gcc"));
+    assert!(refuse(json!({"target_ns": 10 * MS})).contains("with congestion = gcc"));
     let waiting = json!({"mode": "stop_and_wait", "redundancy": "ulpfec"});
     assert!(refuse(waiting).contains("none or rfc2198"));
 }

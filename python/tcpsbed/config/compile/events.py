@@ -15,8 +15,9 @@ _TARGETS = {
     "flow": ("running",),
     "traffic": ("running",),
     "component": ("alive",),
+    "node": ("step_ns",),
 }
-_NAMES = {"rate_bps": "rate", "delay_ns": "delay"}
+_NAMES = {"rate_bps": "rate", "delay_ns": "delay", "step_ns": "step"}
 
 
 def events(book: Book, network: Network, traffic: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -80,6 +81,9 @@ def _actions(
             book.find(name, list(book.scenario.components), (*key, "component"), "a component")
         chosen = [c for c in book.instances if c.id in (event.component or [])]
         return [{"kind": "component", "component": c.number, "alive": event.alive} for c in chosen]
+    if target == "node":
+        numbers = [book.find(name, book.nodes, (*key, "node"), "a node") for name in event.node or []]
+        return [{"kind": "clock", "node": number, "step_ns": event.step_ns} for number in numbers]
     return [{"kind": "reroute"}]
 
 
@@ -98,4 +102,6 @@ def _title(event: Event, target: str) -> str:
         changes.append(f"delay {event.delay_ns / 1e6:g} ms")
     if event.loss is not None:
         changes.append(f"loss {event.loss * 100:g} %")
+    if event.step_ns is not None:
+        changes.append(f"clock {event.step_ns / 1e9:+g} s")
     return " ".join([f"{target}{what}", *changes])

@@ -18,6 +18,7 @@ from tcpsbed.config.compile.spans import dist
 from tcpsbed.config.model.media import Picture, Sound
 from tcpsbed.config.origin import Key
 from tcpsbed.config.units import SAMPLE_BYTES, parameters
+from tcpsbed.datasets.builtin import FILM
 
 BOARDS = ("ms-embsys", "ms-embsys-app", "ss-embsys", "ss-embsys-app")
 _MODULE = "tcpsbed.media.stages"
@@ -66,12 +67,12 @@ def check(book: Book, way: Way) -> None:
 
 
 def _check_picture(book: Book, key: Key, picture: Picture) -> None:
-    code = ":" in picture.camera or picture.camera.startswith(_DEVICES)
+    code = picture.camera != FILM and (":" in picture.camera or picture.camera.startswith(_DEVICES))
     if picture.compare and code:
         raise book.scenario.error(
             (*key, "compare"),
             f"found {picture.compare} of a camera that gives no picture twice",
-            '0; or camera = "test" or a file',
+            f'0; or camera = "{FILM}", "test" or a file',
         )
     if picture.compare and not picture.stamp:
         raise book.scenario.error(
@@ -90,6 +91,12 @@ def _check_picture(book: Book, key: Key, picture: Picture) -> None:
             (*key, "region"),
             "found a region that leaves the picture",
             f"a part of {across} x {picture.height}",
+        )
+    if across % region.shrink or picture.height % region.shrink:
+        raise book.scenario.error(
+            (*key, "region", "shrink"),
+            f"found {region.shrink}",
+            f"a number that divides {across} and {picture.height}",
         )
 
 
@@ -147,7 +154,8 @@ def _step(book: Book, way: Way, name: str, table: Picture | Sound, kind: str, sy
     key: Key = (*way.key, name)
     if book.rehearsal:
         # A camera that is code may want a robot that runs: it is opened by a run alone.
-        tried = params | {"camera": "test"} if ":" in params.get("camera", "") else params
+        code = ":" in params.get("camera", "") and params["camera"] != FILM
+        tried = params | {"camera": "test"} if code else params
         rehearse(book.scenario, key, "hook", f"{_MODULE}:{symbol}", tried, kind)
     cost = {"code": "encode"}.get(kind, kind) + "_cost"
     span = getattr(table, cost)

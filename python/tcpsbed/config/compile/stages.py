@@ -57,7 +57,7 @@ class Stages:
             if way.id in self._flows(hook) and place in self._places(hook, way):
                 self._used.add(name)
                 if not (place == 0 and isinstance(way.model.source, Replayed)):
-                    steps.append(self._hook(name, hook))
+                    steps.append(self._hook(name, hook) | self._other(name, hook, way, place))
         instance = way.path[place]
         if instance.model.board is not None:
             return boards.no_steps(self.book, instance, steps)
@@ -143,6 +143,22 @@ class Stages:
         if hook.answers == "arrivals":
             step["on_arrival"] = True
         return step | self._spans(key, hook)
+
+    def _other(self, name: str, hook: Hook, way: Way, place: int) -> Step:
+        """The flows that a hook is told of, which have to pass where it stands."""
+        told: list[int] = []
+        for other in hook.other or []:
+            key: Key = ("hooks", name, "other")
+            here = [
+                known
+                for known in self.book.flows([other], key)
+                if any(passed.number == way.path[place].number for passed in known.path)
+            ]
+            if not here:
+                found = f'found "{other}", which does not pass {way.path[place].id}'
+                raise self.book.scenario.error(key, found, "flows that do")
+            told.append(next((known for known in here if known.session == way.session), here[0]).number)
+        return {"other": told} if told else {}
 
     def _work(self, instance: Instance) -> Step:
         return {"kind": "work"} | self._spans(("components", instance.id), instance.model)

@@ -72,6 +72,8 @@ class Hook(Table):
     """Output period of a periodic stage (`predict`)."""
     answers: Literal["ticks", "arrivals"] = "ticks"
     """Whether a periodic stage gives out a sample at its ticks, or when one arrives and at ticks only where none does."""
+    other: Names | None = None
+    """The flows whose newest values at its component it is told; absent: the newest of the other direction."""
     params: Parameters = Field({})
     """Its parameters; quantities arrive in SI with the unit in their name."""
 

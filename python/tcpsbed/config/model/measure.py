@@ -7,11 +7,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt
 
 from tcpsbed.config.model.table import Names, Table
-from tcpsbed.config.units import Duration, Period, PositiveRate, Share
+from tcpsbed.config.units import Duration, Offset, Period, PositiveRate, Share
 
 
 class Event(Table):
-    """Something that happens at a moment: to a link, the routes, a flow, traffic or a component."""
+    """Something that happens at a moment: to a link, the routes, a flow, traffic, a component or a clock."""
 
     at_ns: Duration = Field(alias="at")
     """A span of time from the start, such as "5 s"."""
@@ -39,6 +39,10 @@ class Event(Table):
     """Components to kill or restart."""
     alive: StrictBool | None = None
     """component: whether it lives from now on; a dead one drops all samples."""
+    node: Names | None = None
+    """Nodes whose clocks are put forward or back."""
+    step_ns: Offset | None = Field(None, alias="step")
+    """node: by how much, such as "-3 s"."""
 
 
 class Echo(Table):

@@ -8,8 +8,9 @@ use crate::{
     plan::{Action, Plan},
     real::{
         clock::{monotonic_ns, thread_cpu_ns, RunClock},
+        events::Events,
         ring::Producer,
-        session::{Events, DRAIN_NS, GAP_NS},
+        session::{DRAIN_NS, GAP_NS},
         socket::MAX_DATAGRAM,
         wait::{awake, privileges, Waiter},
     },
@@ -266,7 +267,7 @@ impl Relay {
                 let running = *running && self.traffic_end != NEVER;
                 traffic.iter().for_each(|t| self.network.set_traffic(now, *t, running));
             }
-            Action::Flow { .. } | Action::Component { .. } => {}
+            Action::Flow { .. } | Action::Component { .. } | Action::Clock { .. } => {}
         }
         self.ring.push(&Record { index: number as u32, ..Record::new(now, Kind::Event) });
     }

@@ -9,7 +9,7 @@ use tcps_core::time::Time;
 
 /// The least (with a sign, the largest) value of a span of time, on a slope.
 #[derive(Debug)]
-pub(super) struct Extreme {
+pub(crate) struct Extreme {
     span_ns: Time,
     slope: f64,
     sign: f64,
@@ -19,12 +19,12 @@ pub(super) struct Extreme {
 
 impl Extreme {
     /// The extreme of `span_ns`; `slope` is in units of the value a nanosecond, `sign` 1 for the least, -1 for the largest.
-    pub(super) fn new(span_ns: Time, slope: f64, sign: f64) -> Self {
+    pub(crate) fn new(span_ns: Time, slope: f64, sign: f64) -> Self {
         Self { span_ns, slope, sign, rising: VecDeque::new() }
     }
 
     /// Adds a value and gives the extreme of those that are not too old.
-    pub(super) fn add(&mut self, now: Time, value: f64) -> f64 {
+    pub(crate) fn add(&mut self, now: Time, value: f64) -> f64 {
         let tilted = self.sign * value - self.slope * now as f64;
         while self.rising.back().is_some_and(|(_, v)| *v >= tilted) {
             self.rising.pop_back();

@@ -4,11 +4,12 @@ mod arrival_filter;
 mod contact;
 mod dpm;
 mod etp;
-mod extreme;
+pub(crate) mod extreme;
 mod fixed;
 #[cfg(test)]
 mod fluid;
 mod gcc;
+pub(crate) mod gcc_rate;
 mod guard;
 mod loss;
 mod nafcah;

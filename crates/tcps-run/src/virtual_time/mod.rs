@@ -9,31 +9,29 @@
 //! At one moment scenario events come before the network, the network before cores, cores before nodes, and nodes
 //! in the order of the plan.
 
+mod world;
+
 use crate::{
-    boundary::{Boundary, Crossing},
+    boundary::Crossing,
     carrier::{Carrier, ForeignSpec},
     code::PythonCode,
     cpu::Cpu,
     error::RunError,
     network_rows,
     node::Node,
-    outside::{Outside, Started, Work},
-    pcapng::{Capture, Datagram},
-    plan::{Action, Plan, OVERHEAD_BYTES},
-    recorder::Recorder,
+    plan::{Action, Plan},
     report::{self, Report},
 };
 use std::{
-    collections::VecDeque,
     path::Path,
     time::{Duration, Instant},
 };
 use tcps_core::{
-    endpoint::Transmit,
-    record::{DropReason, Kind, Record, NONE},
+    record::{Kind, Record, NONE},
     time::{Time, NEVER},
 };
-use tcps_net::{LinkChange, NetEvent, Packet, ASIDE_CLASS};
+use tcps_net::{LinkChange, NetEvent};
+use world::{Letter, World};
 
 /// Steps between looks at the machine's clock.
 const STEPS_PER_LOOK: u64 = 1 << 8;
@@ -48,31 +46,6 @@ pub struct Options<'a> {
     pub pcapng: Option<&'a Path>,
     /// Called now and then with the simulated time; false stops the run.
     pub progress: Option<&'a mut dyn FnMut(Time) -> bool>,
-}
-
-/// A datagram on its way.
-#[derive(Debug, Default)]
-struct Letter {
-    from: u16,
-    /// Channel, or `NONE` for an aside.
-    channel: u16,
-    bytes: Vec<u8>,
-    copies: u16,
-}
-
-/// Everything around the nodes.
-struct World {
-    network: Carrier,
-    linked: bool,
-    direct: VecDeque<(u16, u32)>,
-    letters: Vec<Letter>,
-    free: Vec<u32>,
-    cpus: Vec<Cpu>,
-    recorder: Recorder,
-    capture: Option<Capture>,
-    boundary: Boundary,
-    /// The node that is at work.
-    at: u16,
 }
 
 /// Runs a plan in virtual time.
@@ -121,18 +94,7 @@ impl<'p> Driver<'p> {
         }
         let mut events: Vec<usize> = (0..plan.events.len()).collect();
         events.sort_by_key(|&i| std::cmp::Reverse((plan.events[i].at_ns, i)));
-        let world = World {
-            network,
-            linked: !plan.network.links.is_empty(),
-            direct: VecDeque::new(),
-            letters: Vec::new(),
-            free: Vec::new(),
-            cpus: plan.nodes.iter().map(|n| Cpu::new(n.cores, n.scheduling)).collect(),
-            recorder: Recorder::new(options.records)?,
-            capture: options.pcapng.map(|p| Capture::create(p, plan)).transpose()?,
-            boundary: Boundary::new(plan),
-            at: NONE,
-        };
+        let world = World::new(plan, network, options.records, options.pcapng)?;
         let wakes = vec![0; nodes.len()];
         let probe_at = if plan.queue_probe_ns.is_some() { 0 } else { NEVER };
         let mut driver =
@@ -299,6 +261,7 @@ impl<'p> Driver<'p> {
             }
             Action::Flow { flow, running } => self.each_node(|n| n.set_running(now, *flow, *running)),
             Action::Component { component, alive } => self.each_node(|n| n.set_alive(*component, *alive)),
+            Action::Clock { node, step_ns } => self.each_node(|n| n.step_clock(*node, *step_ns)),
         }
         self.world.recorder.push(&Record { index: id as u32, ..Record::new(now, Kind::Event) });
         self.carry();
@@ -342,111 +305,5 @@ impl<'p> Driver<'p> {
         }
         report::true_clock_errors(self.plan, &mut report);
         Ok(report)
-    }
-}
-
-impl World {
-    /// A run whose rows or packets are lost, or whose network ended, has no use: `finish` says why.
-    fn cannot_write(&self) -> bool {
-        self.recorder.failed()
-            || self.capture.as_ref().is_some_and(Capture::failed)
-            || self.network.failure().is_some()
-    }
-
-    fn post(&mut self, from: u16, channel: u16, bytes: &[u8]) -> u32 {
-        let id = self.free.pop().unwrap_or_else(|| {
-            self.letters.push(Letter::default());
-            self.letters.len() as u32 - 1
-        });
-        let letter = &mut self.letters[id as usize];
-        (letter.from, letter.channel, letter.copies) = (from, channel, 0);
-        letter.bytes.clear();
-        letter.bytes.extend_from_slice(bytes);
-        id
-    }
-
-    /// Lets a packet into the network; tells when the first link, or a send call of measured length, has taken it.
-    fn send(&mut self, now: Time, packet: Packet) -> Time {
-        match self.boundary.leaves(now, self.at, &packet) {
-            Some(taken) => taken,
-            None => self.enter(now, packet),
-        }
-    }
-
-    fn enter(&mut self, now: Time, packet: Packet) -> Time {
-        if !self.linked {
-            self.direct.push_back((packet.dst, packet.payload));
-            return now;
-        }
-        self.network.send(now, self.at, packet)
-    }
-
-    fn drop_packet(&mut self, at: Time, packet: &Packet, link: u16, reason: DropReason) {
-        network_rows::dropped(at, packet, link, reason).iter().for_each(|row| self.recorder.push(row));
-        self.let_go(packet.payload);
-    }
-
-    fn let_go(&mut self, letter: u32) {
-        let l = &mut self.letters[letter as usize];
-        match l.copies.checked_sub(1) {
-            Some(left) => l.copies = left,
-            None => self.free.push(letter),
-        }
-    }
-}
-
-impl Outside for World {
-    fn transmit(
-        &mut self,
-        now: Time,
-        channel: u16,
-        to: u16,
-        dscp: u8,
-        bytes: &[u8],
-        datagram: &Transmit,
-    ) -> Time {
-        let letter = self.post(self.at, channel, bytes);
-        if let Some(capture) = &mut self.capture {
-            capture.packet(now, &Datagram { from: self.at, to, channel, dscp, bytes });
-        }
-        self.send(
-            now,
-            Packet {
-                payload: letter,
-                class: datagram.flow,
-                index: datagram.index,
-                dst: to,
-                dscp,
-                wire_bytes: datagram.wire_bytes,
-                sent_ns: now,
-            },
-        )
-    }
-
-    fn aside(&mut self, now: Time, to: u16, bytes: &[u8]) {
-        let letter = self.post(self.at, NONE, bytes);
-        if let Some(capture) = &mut self.capture {
-            capture.packet(now, &Datagram { from: self.at, to, channel: NONE, dscp: 0, bytes });
-        }
-        let wire_bytes = bytes.len() as u32 + OVERHEAD_BYTES;
-        let (class, index, dscp) = (ASIDE_CLASS, 0, 0);
-        self.send(now, Packet { payload: letter, class, index, dst: to, dscp, wire_bytes, sent_ns: now });
-    }
-
-    fn record(&mut self, row: Record) {
-        self.recorder.push(&row);
-    }
-
-    fn work(&mut self, started: Started, job: u32, cost: Time, priority: i32) -> Work {
-        self.cpus[self.at as usize].submit(started.at, job, cost, priority);
-        Work::Later
-    }
-
-    fn start(&mut self, now: Time) -> Started {
-        Started { at: now, processor: 0 }
-    }
-
-    fn used(&mut self, _started: Started) -> Time {
-        0
     }
 }

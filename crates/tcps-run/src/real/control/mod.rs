@@ -1,0 +1,179 @@
+//! The control of a node process: JSON lines on standard input and output.
+//!
+//! ```text
+//! > {"op":"prepare","plan":{…},"node":1,"ring":"/dev/shm/…/node1"}         or  "node":null for the emulator
+//!   and "taps":"/dev/shm/…/taps" where nodes have network namespaces: there they hand their devices to the emulator
+//!   and "capture":"runs/…/node1" where datagrams are captured
+//!   and "foreign":{"program":"…",…} for the emulator, where another program simulates the network
+//!   and in its place, where links are between the switches of others: "places":{"3":{"namespace":"…","address":"…"}} for
+//!   background traffic that is datagrams, "wires":{"0":["l0a","l0b"]} for links that are emulated between TAP devices
+//! < {"op":"ready","loops":[{"channels":{"0":"127.0.0.1:5000"},"aside":"127.0.0.1:5001"}],"rings":["…"],"captures":["…"]}
+//!   (or "gates":[{"node":1,"channel":0,"address":"…"}])
+//! > {"op":"start","at_ns":123,"channels":{"0":"…"},"asides":{"0":["…"]},"aside_senders":[[0,"…"],[0,"…"]]}
+//! > {"op":"stop"}                                                          (or the end of input)
+//! < {"op":"done","reports":[…]}
+//! < {"op":"failed","error":"…"}
+//! ```
+
+mod loops;
+mod words;
+
+use super::{
+    emulator::{Emulator, WireSpec},
+    namespace,
+    replayer::Replayer,
+    session::Files,
+    wait::Detach,
+};
+use crate::{
+    code::PythonCode,
+    error::RunError,
+    plan::{Background, Need, Plan},
+    report::Report,
+};
+use loops::{guarded, Loops};
+use serde_json::{json, Value};
+use std::{
+    io::{BufRead, Write},
+    path::PathBuf,
+    sync::atomic::{AtomicBool, Ordering},
+};
+use words::{say, Lines, Prepare, Start};
+
+/// Gives a thread what it needs for Python code, or what is needed without it.
+pub trait Attach: Sync {
+    /// Runs `body` in the calling thread; if the loop itself needs `python`, attached to the interpreter.
+    fn attached(&self, python: Need, body: &mut dyn FnMut(&mut dyn PythonCode, &mut dyn Detach));
+}
+
+/// Serves one run; tells whether it went well.
+pub fn serve(input: impl BufRead + Send + 'static, output: &mut dyn Write, attach: &dyn Attach) -> bool {
+    let mut lines = Lines { input };
+    let result = lines.next::<Prepare>("prepare").and_then(|p| match p.node {
+        Some(node) if p.only_traffic(node) => serve_traffic(&p, node, lines, output),
+        Some(node) => serve_node(p, node, lines, output, attach),
+        None if p.places.is_some() || p.wires.is_some() => serve_beside(&p, lines, output),
+        None => serve_emulator(p, lines, output),
+    });
+    match result {
+        Ok(reports) => say(output, &json!({"op": "done", "reports": reports})),
+        Err(e) => {
+            say(output, &json!({"op": "failed", "error": e.to_string()}));
+            return false;
+        }
+    }
+    true
+}
+
+fn serve_emulator<I: BufRead + Send + 'static>(
+    mut p: Prepare,
+    mut lines: Lines<I>,
+    output: &mut dyn Write,
+) -> Result<Vec<Report>, RunError> {
+    if p.plan.real.background == Background::Datagrams {
+        p.plan.network.traffic.clear();
+    }
+    let emulator = Emulator::prepare(&p.plan, &p.ring, p.taps.as_deref(), p.foreign.as_ref())?;
+    let gates: Vec<Value> = emulator
+        .gates()?
+        .into_iter()
+        .map(|(node, channel, address)| json!({"node": node, "channel": channel, "address": address}))
+        .collect();
+    say(output, &json!({"op": "ready", "gates": gates, "rings": [p.ring]}));
+    let start = lines.next::<Start>("start")?;
+    let at_ns = start.at_ns;
+    let relay = emulator.join(&p.plan, &start.listeners(), at_ns)?;
+    let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+    lines.until_stop(stop);
+    Ok(vec![relay.run(&p.plan, stop)])
+}
+
+/// What is beside the switches of others: links that are emulated, background traffic that is datagrams, or both.
+fn serve_beside<I: BufRead + Send + 'static>(
+    p: &Prepare,
+    mut lines: Lines<I>,
+    output: &mut dyn Write,
+) -> Result<Vec<Report>, RunError> {
+    let alone = p.wires.as_ref().map(|w| (w.plan(&p.plan), w));
+    let wired = |(alone, wires): &(Plan, &WireSpec)| Emulator::wired(&p.plan, alone, &p.ring, wires);
+    let emulator = alone.as_ref().map(wired).transpose()?;
+    let replayer = p.places.as_ref().map(|places| Replayer::bind(&p.plan, places)).transpose()?;
+    let rings: Vec<&PathBuf> = emulator.iter().map(|_| &p.ring).collect();
+    say(output, &json!({"op": "ready", "gates": [], "rings": rings}));
+    let start = lines.next::<Start>("start")?;
+    let at_ns = start.at_ns;
+    let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+    lines.until_stop(stop);
+    std::thread::scope(|scope| {
+        let traffic = replayer.map(|r| scope.spawn(move || r.run(&p.plan, at_ns, stop)));
+        let mut reports = Vec::new();
+        if let (Some(emulator), Some((alone, _))) = (emulator, &alone) {
+            // Without links the run is over, for traffic as well.
+            let failed = |_: &RunError| stop.store(true, Ordering::Relaxed);
+            let relay = emulator.join(alone, &start.listeners(), at_ns).inspect_err(failed)?;
+            reports.push(relay.run(alone, stop));
+        }
+        if let Some(thread) = traffic {
+            let died = |_| RunError::new("the loop of background traffic died (please report this)");
+            reports.push(thread.join().map_err(died)?);
+        }
+        Ok(reports)
+    })
+}
+
+/// A node that has nothing but background traffic.
+fn serve_traffic<I: BufRead + Send + 'static>(
+    p: &Prepare,
+    node: u16,
+    mut lines: Lines<I>,
+    output: &mut dyn Write,
+) -> Result<Vec<Report>, RunError> {
+    if let Some(taps) = &p.taps {
+        namespace::enter(&p.plan, node, taps)?;
+    }
+    let replayer = Replayer::here(&p.plan, node)?;
+    say(output, &json!({"op": "ready", "loops": [], "rings": [], "captures": []}));
+    let start = lines.next::<Start>("start")?;
+    let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+    lines.until_stop(stop);
+    Ok(vec![replayer.run(&p.plan, start.at_ns, stop)])
+}
+
+fn serve_node<I: BufRead + Send + 'static>(
+    p: Prepare,
+    node: u16,
+    mut lines: Lines<I>,
+    output: &mut dyn Write,
+    attach: &dyn Attach,
+) -> Result<Vec<Report>, RunError> {
+    if let Some(taps) = &p.taps {
+        namespace::enter(&p.plan, node, taps)?;
+    }
+    let groups = p.plan.loops(node);
+    let files: Vec<Files> = (0..groups.len()).map(|i| p.files(i)).collect();
+    let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+    std::thread::scope(|scope| {
+        let mut loops = Loops::new(stop);
+        for (sessions, files) in groups.iter().zip(&files) {
+            let (plan, ways) = (&p.plan, loops.ways());
+            scope.spawn(move || guarded(plan, node, sessions, files, attach, &ways));
+        }
+        let ready = loops.ready()?;
+        let rings: Vec<&PathBuf> = files.iter().map(|f| &f.ring).collect();
+        let captures: Vec<&PathBuf> = files.iter().filter_map(|f| f.capture.as_ref()).collect();
+        say(output, &json!({"op": "ready", "loops": ready, "rings": rings, "captures": captures}));
+        let start = lines.next::<Start>("start")?;
+        lines.until_stop(stop);
+        let at_ns = start.at_ns;
+        loops.start(&start.peers(), at_ns);
+        let mut reports = loops.reports();
+        if p.taps.is_some() {
+            let first = reports.first_mut().and_then(|r| r.nodes.first_mut()).and_then(|n| n.real.as_mut());
+            first.into_iter().for_each(|real| real.socket_drops += namespace::drops());
+        }
+        Ok(reports)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! A histogram in a few numbers.
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// Mean and percentiles of a histogram in nanoseconds.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Spread {
+    mean: f64,
+    p50: u64,
+    p99: u64,
+    p999: u64,
+    max: u64,
+}
+
+impl Spread {
+    /// Of a histogram.
+    pub fn of(h: &Histogram<u64>) -> Self {
+        let q = |p| h.value_at_quantile(p);
+        Self { mean: h.mean(), p50: q(0.5), p99: q(0.99), p999: q(0.999), max: h.max() }
+    }
+}
+
+/// Percentiles 0 to 100 of a histogram; none if it is empty.
+pub fn quantiles(h: &Histogram<u64>) -> Vec<u64> {
+    let all = if h.is_empty() { 0..0 } else { 0..101 };
+    all.map(|p| h.value_at_quantile(f64::from(p) / 100.0)).collect()
+}

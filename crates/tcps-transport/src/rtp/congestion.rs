@@ -1,0 +1,260 @@
+//! What a sender makes of feedback on each packet (RFC 8888): rows, counts, and the rate that its flows may have.
+//!
+//! ```text
+//! packet leaves ─► ledger, meter of its flow ─┐
+//! feedback ──────► news of each packet ───────┴─► queue = delay - least of 60 s ─► row `told`
+//!                                              └► GccRate ─► allowed ─► a flow: 0.9 (allowed - what the others take)
+//! ```
+//! The rate is of all flows of this side of the channel together, with all headers.
+
+use super::ledger::{Ledger, Left, News};
+use crate::{
+    meter::Meter,
+    telehaptic::{GccRate, Least},
+};
+use tcps_core::{
+    endpoint::Told,
+    record::{Kind, Record},
+    time::{Time, SECOND},
+};
+use tcps_wire::rtcp::ccfb::Ccfb;
+
+const BASE_NS: Time = 60 * SECOND;
+/// Estimates that Google's detector adds up, as its published code does.
+const DELTAS: u32 = 60;
+/// Share of what is left for a flow that it may take: frames differ in size.
+const SHARE: f64 = 0.9;
+
+/// What keeps a rate within what the network carries.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Limits {
+    /// Least and most that are allowed, in bit/s.
+    pub(crate) range_bps: [f64; 2],
+    /// Queue that counts as over-use.
+    pub(crate) target_ns: Option<Time>,
+}
+
+/// The sender's view of its packets.
+#[derive(Debug)]
+pub(crate) struct Congestion {
+    ledger: Ledger,
+    meters: Vec<(u16, Meter)>,
+    rate: Option<(GccRate, Limits)>,
+    least: Least,
+    told: Told,
+    /// Queues that were told, in nanoseconds, and their number.
+    queues: (f64, u64),
+}
+
+impl Congestion {
+    /// For the sources of these flows; with `limits` a rate is derived.
+    pub(crate) fn new(flows: &[(u16, u32)], limits: Option<Limits>) -> Self {
+        Self {
+            ledger: Ledger::new(flows.iter().map(|f| f.1)),
+            meters: flows.iter().map(|f| (f.0, Meter::default())).collect(),
+            rate: limits.map(|l| (GccRate::new(DELTAS, l.target_ns), l)),
+            least: Least::new(BASE_NS, 0.0, 1.0),
+            told: Told::default(),
+            queues: (0.0, 0),
+        }
+    }
+
+    /// A packet leaves.
+    pub(crate) fn sent(&mut self, ssrc: u32, sequence: u16, left: Left) {
+        self.ledger.add(ssrc, sequence, left);
+        if let Some((_, meter)) = self.meters.iter_mut().find(|m| m.0 == left.flow) {
+            meter.add(left.sent_ns, left.wire_bytes as usize);
+        }
+        if let Some((rate, limits)) = &mut self.rate {
+            rate.sent(left.sent_ns, left.wire_bytes, limits.range_bps);
+        }
+    }
+
+    /// Feedback came: `row` hears of every packet of which there is news, and of a rate that has changed.
+    // [RFC 8888 §3.1] [PROTOCOLS 12.3] [PROTOCOLS 12.5]
+    pub(crate) fn heard(&mut self, now: Time, ccfb: &Ccfb, mut row: impl FnMut(Record)) {
+        let before = self.allowed_bps();
+        for news in self.ledger.told(now, ccfb) {
+            row(self.account(now, &news));
+            if let Some((rate, _)) =
+                self.rate.as_mut().filter(|_| !news.came || news.arrival.arrived_ns.is_some())
+            {
+                rate.arrival(now, &news.arrival);
+            }
+        }
+        let flow = self.meters.first().map_or(0, |m| m.0);
+        if let Some(bps) = self.allowed_bps().filter(|bps| Some(*bps) != before) {
+            row(Record { flow, value: bps as i64, ..Record::new(now, Kind::Allowed) });
+        }
+    }
+
+    /// Counts a packet, and gives its row.
+    fn account(&mut self, now: Time, news: &News) -> Record {
+        let Left { flow, index, wire_bytes, sent_ns } = news.left;
+        self.told.packets += 1;
+        self.told.lost += u64::from(!news.came);
+        let queue_ns = news.arrival.arrived_ns.map(|arrived_ns| {
+            let delay_ns = arrived_ns.saturating_sub(sent_ns) as f64;
+            delay_ns - self.least.add(now, delay_ns)
+        });
+        if let Some(queue_ns) = queue_ns {
+            self.queues = (self.queues.0 + queue_ns, self.queues.1 + 1);
+        }
+        let value = queue_ns.map_or(-1, |q| q as i64);
+        let detail = u8::from(news.came);
+        Record { flow, index, size: wire_bytes, value, detail, ..Record::new(now, Kind::Told) }
+    }
+
+    /// The rate that all flows may have together, if one is derived.
+    fn allowed_bps(&self) -> Option<f64> {
+        self.rate.as_ref()?.0.allowed_bps()
+    }
+
+    /// What a flow of this side may have of it.
+    pub(crate) fn allowance_bps(&self, flow: u16) -> Option<f64> {
+        self.meters.iter().find(|m| m.0 == flow)?;
+        let others_bps: f64 = self.meters.iter().filter(|m| m.0 != flow).map(|m| m.1.mean_bps()).sum();
+        Some(SHARE * (self.allowed_bps()? - others_bps).max(0.0))
+    }
+
+    /// What has been told so far.
+    pub(crate) fn told(&self) -> Told {
+        let (sum_ns, packets) = self.queues;
+        let queue_ns = (packets > 0).then(|| (sum_ns / packets as f64) as Time);
+        Told { queue_ns, allowed_bps: self.allowed_bps().map(|bps| bps as u64), ..self.told }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+    use tcps_core::time::MS;
+    use tcps_wire::rtcp::ccfb::{Arrival, Stream};
+
+    const PACKET_BYTES: u32 = 500;
+
+    /// A sender of flow 3 that keeps to its allowance, a bottleneck, and feedback every 20 ms, 15 ms later.
+    struct Line {
+        c: Congestion,
+        rows: Vec<Record>,
+        now: Time,
+        purse_bits: f64,
+        queue_ns: f64,
+        sequence: u16,
+        /// Arrivals that are not told of: when, and the number.
+        came: VecDeque<(Time, u16)>,
+        told: VecDeque<(Time, Ccfb)>,
+    }
+
+    impl Line {
+        fn new() -> Self {
+            let limits = Limits { range_bps: [1e5, 4e6], target_ns: Some(20 * MS) };
+            let c = Congestion::new(&[(3, 7), (4, 8)], Some(limits));
+            let (rows, came, told) = (vec![], VecDeque::new(), VecDeque::new());
+            Self { c, rows, now: 0, purse_bits: 0.0, queue_ns: 0.0, sequence: 0, came, told }
+        }
+
+        /// Mean of the allowance over so many milliseconds with a bottleneck of `bps`.
+        fn run(&mut self, ms: Time, bps: f64) -> f64 {
+            let mut sum_bps = 0.0;
+            for _ in 0..ms {
+                self.now += MS;
+                self.queue_ns = (self.queue_ns - MS as f64).max(0.0);
+                let allowed_bps = self.c.allowance_bps(3).unwrap_or(4e6);
+                sum_bps += allowed_bps;
+                self.purse_bits += allowed_bps / 1000.0;
+                while self.purse_bits >= f64::from(8 * PACKET_BYTES) {
+                    self.purse_bits -= f64::from(8 * PACKET_BYTES);
+                    self.send(bps);
+                }
+                self.feed_back();
+            }
+            sum_bps / ms as f64
+        }
+
+        fn send(&mut self, bps: f64) {
+            let left =
+                Left { flow: 3, index: self.sequence.into(), wire_bytes: PACKET_BYTES, sent_ns: self.now };
+            self.c.sent(7, self.sequence, left);
+            let own_ns = f64::from(8 * PACKET_BYTES) * 1e9 / bps;
+            if self.queue_ns < 80e6 {
+                self.queue_ns += own_ns;
+                self.came.push_back((self.now + 15 * MS + self.queue_ns as Time, self.sequence));
+            }
+            self.sequence = self.sequence.wrapping_add(1);
+        }
+
+        fn feed_back(&mut self) {
+            if self.now % (20 * MS) == 0 {
+                let here = self.came.iter().take_while(|(at, _)| *at <= self.now).count();
+                let arrived: Vec<_> = self.came.drain(..here).collect();
+                let offset = |at: Time| ((self.now - at) * 1024 / SECOND) as u16;
+                if let (Some((_, first)), Some((_, last))) = (arrived.first(), arrived.last()) {
+                    let mut arrivals = vec![None; usize::from(last.wrapping_sub(*first)) + 1];
+                    for (at, number) in &arrived {
+                        let place = usize::from(number.wrapping_sub(*first));
+                        arrivals[place] = Some(Arrival { ecn: 0, offset: offset(*at) });
+                    }
+                    let streams = vec![Stream { ssrc: 7, begin: *first, arrivals }];
+                    let timestamp = (self.now * 65_536 / SECOND) as u32;
+                    self.told.push_back((self.now + 15 * MS, Ccfb { sender: 9, streams, timestamp }));
+                }
+            }
+            while self.told.front().is_some_and(|(at, _)| *at <= self.now) {
+                let Some((_, ccfb)) = self.told.pop_front() else { break };
+                self.c.heard(self.now, &ccfb, |row| self.rows.push(row));
+            }
+        }
+    }
+
+    // [RFC 8888 §3.1] [PROTOCOLS 12.3] [PROTOCOLS 12.5]
+    #[test]
+    fn a_sender_finds_the_rate_of_a_bottleneck_and_follows_it() {
+        let mut line = Line::new();
+        line.run(40_000, 1e6);
+        let before = line.rows.len();
+        let mean_bps = line.run(20_000, 1e6);
+        assert!(
+            (0.6e6..1.0e6).contains(&mean_bps),
+            "{mean_bps}: 8 % a second brought it back from the first overshoot"
+        );
+        let queued = line.rows[before..].iter().filter(|r| r.kind == Kind::Told && r.value > 40 * MS).count();
+        assert!(queued < (line.rows.len() - before) / 20, "{queued}: the target is 20 ms");
+        line.run(20_000, 3e6);
+        let more_bps = line.run(20_000, 3e6);
+        assert!(more_bps > 1.5 * mean_bps, "{more_bps} after {mean_bps}");
+        assert!(line.rows.iter().any(|r| r.kind == Kind::Allowed));
+    }
+
+    // [RFC 8888 §3.1]
+    #[test]
+    fn every_packet_has_a_row_and_counts() {
+        let mut c = Congestion::new(&[(3, 7)], None);
+        for sequence in 0..4u16 {
+            let left = Left { flow: 3, index: 10 + u32::from(sequence), wire_bytes: 100, sent_ns: 0 };
+            c.sent(7, sequence, left);
+        }
+        let mut rows = Vec::new();
+        for (timestamp, begin, arrivals) in [
+            (
+                65_536,
+                0,
+                vec![Some(Arrival { ecn: 0, offset: 102 }), None, Some(Arrival { ecn: 0, offset: 92 })],
+            ),
+            (2 * 65_536, 3, vec![Some(Arrival { ecn: 0, offset: 0x1fff })]),
+        ] {
+            let streams = vec![Stream { ssrc: 7, begin, arrivals }];
+            c.heard(SECOND, &Ccfb { sender: 9, streams, timestamp }, |row| rows.push(row));
+        }
+        let told: Vec<_> = rows.iter().map(|r| (r.kind, r.index, r.detail, r.value / MS)).collect();
+        let told_kinds =
+            [(10, 1, 0), (12, 1, 9), (11, 0, 0), (13, 1, 0)].map(|(i, d, v)| (Kind::Told, i, d, v));
+        assert_eq!(told, told_kinds);
+        assert_eq!(rows[3].value, -1, "it came at a time that nobody knows");
+        let Told { packets, lost, queue_ns, allowed_bps } = c.told();
+        assert_eq!((packets, lost, allowed_bps), (4, 1, None));
+        assert!(queue_ns.is_some_and(|q| (4 * MS..6 * MS).contains(&q)), "{queue_ns:?}");
+        assert_eq!(c.allowance_bps(3), None, "no rate is derived");
+    }
+}

@@ -1,0 +1,89 @@
+"""An operator who goes away gives no commands; one who comes back finds the hand where it was, with its button up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("websockets", reason="needs the extra console")
+
+from tcpsbed.console import presence
+from tcpsbed.console.hooks import Hand, Head, Mark
+from tcpsbed.console.server import Console
+from tcpsbed.media.line import VARIABLE
+
+PUSH = json.dumps({"k": "hand", "p": [[0.0, 0.5, -0.5, 0.25, 1.0, 3.0]]})
+POSE = json.dumps({"k": "head", "p": [[0.0, 0.0, 1.6, 0.0, 0.0, 0.0, 0.0, 1.0]]})
+
+
+@pytest.fixture
+def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Console]:
+    """A console that a run finds."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    made = Console(tmp_path)
+    yield made
+    made.server.socket.close()
+    made._close()
+
+
+def called(hook: Hand | Head | Mark) -> list[float]:
+    """What a hook gives out."""
+    y = np.zeros(16)
+    return y[: hook(10_000_000_000, 0, None, np.zeros(0), y)].tolist()
+
+
+def test_a_hand_rests_before_the_first_browser_and_is_away_after_the_last(console: Console) -> None:
+    hand, head, told = Hand(reach=1.0), Head(), []
+    console.told = told.append
+    assert called(hand)[:5] == [0, 0, 0, 0, 0], "nobody has been there: it rests"
+    console.presence.came()
+    console._hear(PUSH)
+    console._hear(POSE)
+    pushing = called(hand)
+    assert pushing[:5] == [0.25, -0.5, -0.5, 1, 3] and len(called(head)) == 8
+    console.presence.came()
+    console.presence.left()
+    assert called(hand)[:5] == pushing[:5], "another browser is still there"
+    console.presence.left()
+    assert called(hand) == [] and called(head) == []
+    assert len(told) == 1 and "no browser is there" in told[0] and console.address in told[0]
+    console.presence.came()
+    assert called(hand)[:5] == [0.25, -0.5, -0.5, 0, 3], "where it was, its button up"
+    assert called(head) == [], "until the headset says something"
+
+
+def test_a_mark_is_given_as_shares_of_the_picture(console: Console) -> None:
+    mark = Mark()
+    assert called(mark) == [], "nothing is marked"
+    console.presence.came()
+    console._hear('{"k": "mark", "p": [[0, 0.25, 0.5, 2.0, -1.0]]}')
+    assert called(mark)[:4] == [0.25, 0.5, 1.0, 0.0]
+    before = console.refused
+    console._hear('{"k": "mark", "p": [[0, 0.25, 0.5]]}')
+    assert console.refused == before + 1 and called(mark)[:2] == [0.25, 0.5]
+
+
+def test_a_browser_that_says_nothing_is_away_until_it_does(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand = Hand()
+    console.presence.came()
+    console._hear(PUSH)
+    assert not console.presence.look()
+    monkeypatch.setattr(presence, "SILENT_S", -1.0)
+    assert console.presence.look() and called(hand) == []
+    console._hear('{"k": "ping", "t": 1}')
+    assert len(called(hand)) == 6
+
+
+def test_a_run_that_begins_while_nobody_is_there_any_more_is_told(console: Console) -> None:
+    console.presence.came()
+    console.presence.left()
+    hand = Hand()
+    assert len(called(hand)) == 6
+    console._leave()  # as it does every LOOK_S
+    assert called(hand) == []

@@ -68,13 +68,11 @@ def bare(image: Path, seconds: float) -> dict[str, float]:
 def lost(rate_hz: int, seconds: float) -> float:
     """Share of the samples of both flows that a board on QEMU does not give back at a rate."""
     rate = f'"{rate_hz} Hz"'
-    keys = {"duration": f'"{seconds + 1} s"', "flows.kinematic.rate": rate}
-    keys["flows.haptic"] = f'{{ rate = {rate}, sample = "12 B", source = "robot" }}'
+    keys = {"duration": f'"{seconds + 1} s"', "flows.kinematic.rate": rate, "flows.haptic.rate": rate}
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        tcpsbed(
-            "run", HERE / "scenarios/board.toml", "--world", "real", "--out", out, "--no-report", keys=keys
-        )
+        scenario = HERE / "scenarios/board-both.toml"
+        tcpsbed("run", scenario, "--world", "real", "--out", out, "--no-report", keys=keys)
         told: dict[str, Any] = summary_of(out)
     sent = sum(flow["sent"] for flow in told["flows"].values())
     drops = sum(n for flow in told["flows"].values() for place, n in flow["drops"].items() if "line" in place)

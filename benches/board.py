@@ -17,6 +17,8 @@ from tcpsbed.worlds import firmware
 
 TITLE = "Echo of a board on QEMU, over a unix socket"
 PERIOD_US, PAYLOAD = 5000, 24
+RATES_HZ = (50, 100, 200, 300, 400, 500, 700, 1000)
+"""Rates that are tried, of commands and of forces at once."""
 QEMU = ["qemu-system-arm", "-M", "lm3s6965evb", "-nodefaults", "-display", "none", "-monitor", "none"]
 LEFT, ARRIVED = (1 + KINDS.index(kind) for kind in ("exit", "delivered"))
 
@@ -63,6 +65,41 @@ def bare(image: Path, seconds: float) -> dict[str, float]:
     return dict(json.loads(output))
 
 
+def lost(rate_hz: int, seconds: float) -> float:
+    """Share of the samples of both flows that a board on QEMU does not give back at a rate."""
+    rate = f'"{rate_hz} Hz"'
+    keys = {"duration": f'"{seconds + 1} s"', "flows.kinematic.rate": rate}
+    keys["flows.haptic"] = f'{{ rate = {rate}, sample = "12 B", source = "robot" }}'
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "run"
+        tcpsbed(
+            "run", HERE / "scenarios/board.toml", "--world", "real", "--out", out, "--no-report", keys=keys
+        )
+        told: dict[str, Any] = summary_of(out)
+    sent = sum(flow["sent"] for flow in told["flows"].values())
+    drops = sum(n for flow in told["flows"].values() for place, n in flow["drops"].items() if "line" in place)
+    return drops / sent
+
+
+def highest(seconds: float) -> tuple[Row, dict[int, float]]:
+    """The highest rate at which nothing is lost, going up until something is."""
+    shares: dict[int, float] = {}
+    for rate_hz in RATES_HZ:
+        shares[rate_hz] = lost(rate_hz, seconds)
+        if shares[rate_hz] > 0:
+            break
+    kept = [rate_hz for rate_hz, share in shares.items() if share == 0]
+    beyond = [f"{100 * share:.1f} % at {rate_hz} Hz" for rate_hz, share in shares.items() if share > 0]
+    row = Row(
+        "highest rate of commands and forces at once without a lost sample",
+        f"{max(kept, default=0)} Hz",
+        "".join(f"lost: {words}" for words in beyond),
+        "",
+        "",
+    )
+    return row, shares
+
+
 def measure(quick: bool) -> Result:
     """Rounds of each in turns; medians of their medians."""
     if lack := firmware.missing("qemu"):
@@ -92,4 +129,5 @@ def measure(quick: bool) -> Result:
         f"{median(us['bytes']) / median(us['bare']):.2f}",
         "",
     )
-    return Result("board", TITLE, [row, alone], found)
+    upper, shares = highest(seconds)
+    return Result("board", TITLE, [row, alone, upper], {**found, "lost_by_rate_hz": shares})

@@ -4,8 +4,8 @@
 event ─► handler of the page ─► WebSocket ─► console ─► hook of the run, once a sample ─► board of the robot
    1              2                                3                        4
 ```
-Pictures of 640 x 480 come at 30 a second meanwhile. The same once more with everything ahead of the machine's other work, where
-this user may (`chrt -r 1`).
+Pictures of 640 x 480 come at 30 a second meanwhile. The same once more with everything ahead of the machine's other work,
+where this user may (`chrt -r 1`).
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ TITLE = "The hand at the browser console"
 BAR_MS = 10.0
 EVENT_S = 0.016
 """Time between two moves of the pointer."""
+LONGEST_S = 600
+"""Longest run; it is ended when all events have been sent."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 LISTEN = """() => {
   window.ago = [];
@@ -50,7 +52,9 @@ LISTEN = """() => {
 
 def measure(quick: bool) -> Result:
     """Two runs of 400 events, one in the middle of the machine's other work, one ahead of it."""
-    lacks = [name for name in ("playwright", "websockets", "simplejpeg") if not importlib.util.find_spec(name)]
+    lacks = [
+        name for name in ("playwright", "websockets", "simplejpeg") if not importlib.util.find_spec(name)
+    ]
     browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if browser is None or lacks:
         lacks += ["chromium (apt-get install chromium)"] if browser is None else []
@@ -79,7 +83,7 @@ def one(first: list[str], browser: str, events: int) -> dict[str, np.ndarray]:
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "out"
         command = [sys.executable, "-m", "tcpsbed", "console", ROOT / "scenarios" / "console.toml", "--quiet"]
-        command += ["--out", out, "--duration", f"{60 + events * EVENT_S * 4:.0f} s"]
+        command += ["--out", out, "--duration", f"{LONGEST_S} s"]
         words = [*first, *map(str, command)]
         run = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         try:
@@ -95,7 +99,10 @@ def one(first: list[str], browser: str, events: int) -> dict[str, np.ndarray]:
             if run.poll() is None:
                 run.kill()
                 run.wait()
-        return page | hand(out)
+        found = page | hand(out)
+        if not all(len(values) for values in found.values()):
+            raise CannotMeasureError(f"no event reached the board in {LONGEST_S} s of a run")
+        return found
 
 
 def moved(first: list[str], browser: str, address: str, events: int) -> dict[str, np.ndarray]:
@@ -110,7 +117,9 @@ def moved(first: list[str], browser: str, address: str, events: int) -> dict[str
             opened = playwright.chromium.launch(executable_path=starter, args=["--no-sandbox"])
             page = opened.new_page(viewport={"width": 1000, "height": 600}, bypass_csp=True)
             page.goto(address)
-            page.wait_for_function("window.seen && seen.pictures.length > 30 && seen.trip !== null", timeout=60_000)
+            page.wait_for_function(
+                "window.seen && seen.pictures.length > 30 && seen.trip !== null", timeout=60_000
+            )
             time.sleep(2.0)  # the offset of the clocks settles
             page.evaluate(LISTEN)
             box = page.locator("#stage").bounding_box()

@@ -1,9 +1,9 @@
-"""The same session in virtual time and on the machine's clock, through the emulator: medians of delays, and how long k was what.
+"""The same session in virtual time and through the emulator: medians of delays, and how long k was what.
 
-Where there is slack, delays are those of the links, and each flow's median, from end to end and at every place on its way, must
-be within 0.2 ms. Where a bottleneck makes `dpm-g` merge, sources on real clocks drift against each other, in virtual time they
-keep the phases that the scenario says: so virtual time runs with several draws of these phases. The shares of time that k had
-each value, of both ways together, must be within 0.1 of the mean of the draws (largest difference of the cumulative shares).
+Where there is slack, delays are those of the links, and each flow's median, from end to end and at every place on its way,
+must be within 0.2 ms. Where a bottleneck makes `dpm-g` merge, sources on real clocks drift against each other, in virtual
+time they keep the phases that the scenario says: so virtual time runs with several draws of these phases. The shares of
+time that k had each value must be within 0.1 of the mean of the draws (largest difference of the cumulative shares).
 """
 
 from __future__ import annotations
@@ -31,10 +31,13 @@ def measure(quick: bool) -> Result:
     slack_s, merging_s, draws = (4, 18, 4) if quick else (10, 18, 16)
     with tempfile.TemporaryDirectory() as place:
         here = Path(place)
-        slack = {world: run("slack", world, here / f"slack-{world}", slack_s) for world in ("virtual", "real")}
+        slack = {
+            world: run("slack", world, here / f"slack-{world}", slack_s) for world in ("virtual", "real")
+        }
         clock = run("merging", "real", here / "merging-real", merging_s)
         drawn = [
-            run("merging", "virtual", here / f"draw{i}", merging_s, phases(i) if i else {}) for i in range(draws)
+            run("merging", "virtual", here / f"draw{i}", merging_s, phases(i) if i else {})
+            for i in range(draws)
         ]
     rows = [*medians(slack["virtual"], slack["real"]), *merged(clock, drawn)]
     return Result("same_session", TITLE, rows, {"slack": slack, "real": clock, "draws": drawn})
@@ -89,7 +92,9 @@ def medians(virtual: dict[str, Any], clock: dict[str, Any]) -> list[Row]:
         apart = abs(measured - simulated)
         against, bar = f"virtual: {simulated:.3f} ms", f"{MEDIAN_MS} ms"
         text = f"{apart:.3f} ms apart"
-        rows.append(Row(f"slack, {name}: median", f"{measured:.3f} ms", against, text, bar, apart <= MEDIAN_MS))
+        rows.append(
+            Row(f"slack, {name}: median", f"{measured:.3f} ms", against, text, bar, apart <= MEDIAN_MS)
+        )
     lost = clock["lost"] + virtual["lost"]
     rows.append(Row("slack: samples lost", str(lost), "", "", "0", lost == 0))
     return rows

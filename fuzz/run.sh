@@ -33,12 +33,13 @@ is_python() {
     [ -f "devices/$1.py" ]
 }
 
-# Compiles targets, if one of those that are asked for is compiled.
+# compile TARGET ...: those of them that are compiled.
 compile() {
+    bins=""
     for target in "$@"; do
-        is_python "$target" || break
+        is_python "$target" || bins="$bins --bin $target"
     done
-    ! is_python "$target" || return 0
+    [ -n "$bins" ] || return 0
     if ! command -v "${CXX:-c++}" >/dev/null; then
         echo "fuzz: SKIPPED, libFuzzer needs a C++ compiler (Debian: g++)" >&2
         exit 0
@@ -48,7 +49,7 @@ compile() {
     export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 --cfg fuzzing"
-    cargo build --quiet --release --features libfuzzer --bins --target "$host"
+    cargo build --quiet --release --features libfuzzer $bins --target "$host"
     programs="$CARGO_TARGET_DIR/$host/release"
 }
 compile "$@"

@@ -1,4 +1,4 @@
-"""Writes scenarios/head.csv: the pose of a head that looks around, as a headset gives it, for `source = "operator:head.csv"`.
+"""Writes scenarios/head.csv: the pose of a head that looks around, as a headset gives it, for `"operator:head.csv"`.
 
 The recording is computed, not measured: straight ahead, to the left, to the right faster than a neck of motors follows, up
 and down, and a lean to the side; each way in the time course of least jerk (Flash and Hogan 1985).

@@ -18,7 +18,7 @@ from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-SIZE = {"width": 800, "height": 440}
+SIZE = {"width": 660, "height": 360}
 
 
 def push(page: Page) -> None:
@@ -43,7 +43,16 @@ def main() -> None:
     browser = next(path for name in BROWSERS if (path := shutil.which(name)))
     with tempfile.TemporaryDirectory() as folder:
         scenario = ROOT / "scenarios" / "console-arm.toml"
-        command = [sys.executable, "-m", "tcpsbed", "console", str(scenario), "--quiet", "--out", f"{folder}/out"]
+        command = [
+            sys.executable,
+            "-m",
+            "tcpsbed",
+            "console",
+            str(scenario),
+            "--quiet",
+            "--out",
+            f"{folder}/out",
+        ]
         run = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert run.stdout is not None
         address = re.match(r"console: (http\S+)", run.stdout.readline())

@@ -83,7 +83,7 @@ def looked() -> None:
     rows = []
     for look in ((0.0,) * LOOK, (0.35, 0.1, 0.0, 0.0, 0.0, 0.0)):
         arm.look(("left", "right"), np.array(look))
-        rows.append(np.concatenate([arm.render(eye, 240, 160) for eye in ("left", "right")], axis=1))
+        rows.append(np.concatenate([arm.render(eye, 216, 144) for eye in ("left", "right")], axis=1))
     save("headset", np.concatenate(rows))
     arm.scene.close()
 

@@ -11,20 +11,24 @@
 //   by clock: > {"start_ns":…}                                CLOCK_MONOTONIC of the scenario's start
 //             < {"at":…,"arrived":[7],"dropped":[]}           whenever something happens
 //             < {"overload_ns":…,"at":…}                      later than allowed; it ends
+//   attached: the same without packets: "attach":{"how":"descriptor","taps":"…","nodes":[…],"gateway":"…"} in the network
+//             names the socket at which nodes hand their devices over before the start, and how they are joined
 //
 //   > {"queues":1}           < {"queues":[[packets,bytes],…]}
 //   > {"traffic":[0,false]}                                   stops or starts a background entry
 //   > {"end":1}              < {"done":{"links":[…],"traffic":[…],"late_ns":{…}}}
 //   < {"failed":"why"}
 
+#include "attach.h"
 #include "lines.h"
 #include "network.h"
 #include "outbox.h"
 #include "pace.h"
 #include "traffic.h"
 
-#include <stdexcept>
 #include <csignal>
+#include <memory>
+#include <stdexcept>
 #include <sys/prctl.h>
 
 using namespace ns3;
@@ -57,6 +61,14 @@ Serve(tcpsbed::Lines& lines)
         throw std::runtime_error("a line with \"network\" comes first");
     }
     const tcpsbed::Json& spec = (*first)["network"];
+    std::unique_ptr<tcpsbed::Attachment> attachment;
+    if (!spec["attach"].IsNull())
+    {
+        // Devices of the kernel wake ns-3 from threads of their own, and whole packets leave it again.
+        GlobalValue::Bind("SimulatorImplementationType", StringValue("ns3::RealtimeSimulatorImpl"));
+        GlobalValue::Bind("ChecksumEnabled", BooleanValue(true));
+        attachment = std::make_unique<tcpsbed::Attachment>(spec["attach"]);
+    }
     RngSeedManager::SetSeed(1 + static_cast<uint32_t>(spec["seed"].Whole() % 0xfffffffe));
     const Time start = HasRadio(spec["links"]) ? Seconds(kAttachS) : Seconds(0);
     tcpsbed::Outbox outbox;
@@ -78,7 +90,16 @@ Serve(tcpsbed::Lines& lines)
     }
     else if (const std::optional<tcpsbed::Json> begin = lines.Next())
     {
-        pace.FollowClock((*begin)["start_ns"].Whole(), spec["most_lag_ns"].Whole());
+        const int64_t startNs = (*begin)["start_ns"].Whole();
+        if (attachment)
+        {
+            attachment->Join(network);
+            pace.RunLive(startNs, spec["most_lag_ns"].Whole());
+        }
+        else
+        {
+            pace.FollowClock(startNs, spec["most_lag_ns"].Whole());
+        }
     }
 }
 

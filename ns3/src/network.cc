@@ -27,6 +27,9 @@ constexpr double kInfiniteBps = 1e15;
 // A packet of 65535 bytes is not cut into pieces, as nowhere in the scenario.
 constexpr uint16_t kMtu = 65535;
 constexpr uint32_t kNone = 0xffff;
+// Ethernet with preamble and gap below IP, and what a point-to-point device has there.
+constexpr uint32_t kLinkBytes = 26;
+constexpr uint32_t kPppBytes = 2;
 
 QueueSize
 SizeOf(const Json& queue)
@@ -48,10 +51,30 @@ LossOf(const Json& link)
     return model;
 }
 
+// A point-to-point device that makes packets longer on the wire; the next IP takes off what is beyond its own length.
+class PaddingDevice : public PointToPointNetDevice
+{
+  public:
+    explicit PaddingDevice(uint32_t bytes)
+        : m_bytes(bytes)
+    {
+    }
+
+    bool Send(Ptr<Packet> packet, const Address& to, uint16_t protocol) override
+    {
+        packet->AddPaddingAtEnd(m_bytes);
+        return PointToPointNetDevice::Send(packet, to, protocol);
+    }
+
+  private:
+    uint32_t m_bytes;
+};
+
 } // namespace
 
 Network::Network(const Json& spec, Outbox& outbox)
     : m_outbox(outbox),
+      m_paddingBytes(spec["attach"].IsNull() ? 0 : kLinkBytes - kPppBytes),
       m_addresses("10.0.0.0", "255.255.255.252")
 {
     const Json& links = spec["links"];
@@ -91,15 +114,24 @@ Network::~Network() = default;
 void
 Network::BuildWire(const Json& link, size_t number)
 {
-    PointToPointHelper wire;
-    // With flow control a queue disc of 1000 packets would come before the device's queue, which then never drops.
-    wire.DisableFlowControl();
+    Ptr<PointToPointChannel> channel = CreateObject<PointToPointChannel>();
+    channel->SetAttribute("Delay", TimeValue(NanoSeconds(link["delay_ns"].Whole())));
     const double rate = link["rate_bps"].IsNull() ? kInfiniteBps : link["rate_bps"].Number();
-    wire.SetDeviceAttribute("DataRate", DataRateValue(DataRate(static_cast<uint64_t>(rate + 0.5))));
-    wire.SetDeviceAttribute("Mtu", UintegerValue(kMtu));
-    wire.SetChannelAttribute("Delay", TimeValue(NanoSeconds(link["delay_ns"].Whole())));
-    wire.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", QueueSizeValue(SizeOf(link["queue"])));
-    NetDeviceContainer ends = wire.Install(vertices.Get(m_from[number]), vertices.Get(m_to[number]));
+    NetDeviceContainer ends;
+    for (const uint32_t vertex : {m_from[number], m_to[number]})
+    {
+        // Without flow control: with it a queue disc of 1000 packets would come before this queue, which then never drops.
+        Ptr<PointToPointNetDevice> device = CreateObject<PaddingDevice>(m_paddingBytes);
+        device->SetDataRate(DataRate(static_cast<uint64_t>(rate + 0.5)));
+        device->SetMtu(kMtu);
+        device->SetAddress(Mac48Address::Allocate());
+        Ptr<DropTailQueue<Packet>> queue = CreateObject<DropTailQueue<Packet>>();
+        queue->SetMaxSize(SizeOf(link["queue"]));
+        device->SetQueue(queue);
+        vertices.Get(vertex)->AddDevice(device);
+        device->Attach(channel);
+        ends.Add(device);
+    }
     Ipv4InterfaceContainer addresses = m_addresses.Assign(ends);
     m_addresses.NewNetwork();
     m_ways[number] = {addresses.GetAddress(1), Interface(ends.Get(0))};
@@ -221,7 +253,6 @@ Network::Interface(const Ptr<NetDevice>& device) const
     return device->GetNode()->GetObject<Ipv4>()->GetInterfaceForDevice(device);
 }
 
-// routes[v][d] is the number of the link that leads on from vertex v towards vertex d.
 void
 Network::Route(const Json& routes)
 {
@@ -231,24 +262,46 @@ Network::Route(const Json& routes)
         // Interface 0 is loopback; a vertex that no link touches is known by nothing.
         m_known.push_back(stack->GetNInterfaces() > 1 ? stack->GetAddress(1, 0).GetLocal() : Ipv4Address());
     }
+    for (const Json& row : routes.List())
+    {
+        m_routes.emplace_back();
+        for (const Json& link : row.List())
+        {
+            m_routes.back().push_back(link.IsNull() ? kNone : link.Whole());
+        }
+    }
+    for (uint32_t d = 0; d < vertices.GetN(); d++)
+    {
+        LeadTo(d, m_known[d]);
+    }
+}
+
+// Packets for `address` go to vertex `to` from all others.
+void
+Network::LeadTo(uint32_t to, Ipv4Address address)
+{
     Ipv4StaticRoutingHelper helper;
     for (uint32_t v = 0; v < vertices.GetN(); v++)
     {
-        Ptr<Ipv4StaticRouting> table = helper.GetStaticRouting(vertices.Get(v)->GetObject<Ipv4>());
-        for (uint32_t d = 0; d < vertices.GetN(); d++)
+        const uint32_t link = m_routes.at(v).at(to);
+        if (v == to || link >= m_ways.size())
         {
-            const uint32_t link = routes[v][d].IsNull() ? kNone : routes[v][d].Whole();
-            if (v == d || link >= m_ways.size())
-            {
-                continue;
-            }
-            table->AddHostRouteTo(m_known[d], m_ways[link].next, m_ways[link].interface);
-            if (m_radio)
-            {
-                m_radio->Route(link, m_known[d]);
-            }
+            continue;
+        }
+        Ptr<Ipv4StaticRouting> table = helper.GetStaticRouting(vertices.Get(v)->GetObject<Ipv4>());
+        table->AddHostRouteTo(address, m_ways[link].next, m_ways[link].interface);
+        if (m_radio)
+        {
+            m_radio->Route(link, address);
         }
     }
+}
+
+void
+Network::Lead(uint32_t to, Ipv4Address address, uint32_t interface)
+{
+    LeadTo(to, address);
+    Ipv4StaticRoutingHelper().GetStaticRouting(vertices.Get(to)->GetObject<Ipv4>())->AddHostRouteTo(address, interface);
 }
 
 void
@@ -286,7 +339,7 @@ void
 Network::SendBackground(uint32_t entry, uint32_t from, uint32_t to, uint32_t wireBytes, uint32_t dscp)
 {
     m_background[from]->SetIpTos(dscp << 2);
-    m_background[from]->SendTo(MakeLetter(kBackground | entry, wireBytes),
+    m_background[from]->SendTo(MakeLetter(kBackground | entry, wireBytes - std::min(wireBytes, m_paddingBytes)),
                                0,
                                InetSocketAddress(m_known[to], kBackgroundPort));
 }

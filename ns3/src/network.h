@@ -56,6 +56,9 @@ class Network
     Network(const Json& spec, Outbox& outbox);
     ~Network();
 
+    // Packets for `address` go to vertex `to`, and leave there through one of its interfaces.
+    void Lead(uint32_t to, ns3::Ipv4Address address, uint32_t interface);
+
     // Sends a packet of the driver's.
     void Send(uint32_t number, uint32_t from, uint32_t to, uint32_t wireBytes, uint32_t dscp);
 
@@ -87,6 +90,7 @@ class Network
     void BuildMedia(const Json& links);
     void JoinMedium(const Json& links, const std::vector<size_t>& members);
     void Route(const Json& routes);
+    void LeadTo(uint32_t to, ns3::Ipv4Address address);
     void OpenSockets();
     void Watch(size_t number, const ns3::Ptr<ns3::Queue<ns3::Packet>>& queue);
     void WatchReceiver(size_t number, const ns3::Ptr<ns3::NetDevice>& device);
@@ -102,6 +106,10 @@ class Network
     std::vector<uint32_t> m_from;
     std::vector<uint32_t> m_to;
     std::vector<ns3::Ipv4Address> m_known;
+    // m_routes[v][d] is the number of the link that leads on from vertex v towards vertex d.
+    std::vector<std::vector<uint32_t>> m_routes;
+    // Below IP, a packet takes as much more on a wire than a point-to-point device of ns-3 gives it.
+    uint32_t m_paddingBytes;
     std::vector<ns3::Ptr<ns3::Socket>> m_sockets;
     std::vector<ns3::Ptr<ns3::Socket>> m_background;
     std::vector<std::pair<uint64_t, uint64_t>> m_fates;

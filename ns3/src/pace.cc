@@ -2,7 +2,11 @@
 
 #include "pace.h"
 
+#include "ns3/realtime-simulator-impl.h"
+
 #include <algorithm>
+#include <cerrno>
+#include <ctime>
 #include <numeric>
 
 using namespace ns3;
@@ -17,6 +21,9 @@ namespace
 constexpr int64_t kLongestNs = 20000000;
 // Spans of lateness that are kept: those of the first hours.
 constexpr size_t kMostSpans = 1 << 24;
+// Between two looks at ns-3's own clock.
+constexpr int64_t kWatchNs = 1000000;
+constexpr int64_t kSecond = 1000000000;
 
 void
 Halt()
@@ -136,13 +143,8 @@ Pace::FollowClock(int64_t startNs, int64_t mostLagNs)
             }
         }
         const int64_t now = MonotonicNs() - startNs;
-        if (due <= now && m_lateNs.size() < kMostSpans)
+        if (due <= now && !Keeps(now - due, mostLagNs, due))
         {
-            m_lateNs.push_back(now - due);
-        }
-        if (due <= now && now - due > mostLagNs)
-        {
-            WriteOut("{\"overload_ns\":" + std::to_string(now - due) + ",\"at\":" + std::to_string(due) + "}\n");
             return;
         }
         if (now >= 0)
@@ -150,6 +152,63 @@ Pace::FollowClock(int64_t startNs, int64_t mostLagNs)
             RunUntil(now);
         }
         m_outbox.Tell();
+    }
+}
+
+bool
+Pace::Keeps(int64_t lateNs, int64_t mostLagNs, int64_t at)
+{
+    if (m_lateNs.size() < kMostSpans)
+    {
+        m_lateNs.push_back(lateNs);
+    }
+    if (lateNs > mostLagNs)
+    {
+        WriteOut("{\"overload_ns\":" + std::to_string(lateNs) + ",\"at\":" + std::to_string(at) + "}\n");
+    }
+    return lateNs <= mostLagNs;
+}
+
+void
+Pace::RunLive(int64_t startNs, int64_t mostLagNs)
+{
+    const timespec at{startNs / kSecond, startNs % kSecond};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr) == EINTR)
+    {
+    }
+    // Simulated time stands a nanosecond before the start, or at it.
+    Simulator::Schedule(m_start - Simulator::Now(), &Pace::Watch, this, mostLagNs);
+    Simulator::Run();
+    if (m_ended)
+    {
+        Report();
+    }
+}
+
+// Looks at the clock and at what the driver says, again and again while the simulation runs.
+void
+Pace::Watch(int64_t mostLagNs)
+{
+    Ptr<RealtimeSimulatorImpl> clock = DynamicCast<RealtimeSimulatorImpl>(Simulator::GetImplementation());
+    const int64_t lateNs = (clock->RealtimeNow() - Simulator::Now()).GetNanoSeconds();
+    bool go = Keeps(std::max<int64_t>(0, lateNs), mostLagNs, m_network.Now()) && !m_lines.Ended();
+    while (go)
+    {
+        const std::optional<Json> line = m_lines.Poll();
+        if (!line)
+        {
+            break;
+        }
+        m_ended = !Obey(*line);
+        go = !m_ended;
+    }
+    if (go)
+    {
+        Simulator::Schedule(NanoSeconds(kWatchNs), &Pace::Watch, this, mostLagNs);
+    }
+    else
+    {
+        Simulator::Stop();
     }
 }
 

@@ -45,6 +45,9 @@ class Pace
     // than `mostLagNs`.
     void FollowClock(int64_t startNs, int64_t mostLagNs);
 
+    // The same by ns-3's own real-time clock, which devices of the kernel wake; the start is that of simulated time.
+    void RunLive(int64_t startNs, int64_t mostLagNs);
+
     // Accounts at the end.
     void Report();
 
@@ -53,6 +56,9 @@ class Pace
     bool Obey(const Json& line);
     void RunUntil(int64_t at);
     void Send(const Json& letter);
+    void Watch(int64_t mostLagNs);
+    // Notes how late ns-3 is; false, with a line that says so, if it is later than `mostLagNs`.
+    bool Keeps(int64_t lateNs, int64_t mostLagNs, int64_t at);
     std::string Lateness();
 
     Network& m_network;
@@ -61,6 +67,7 @@ class Pace
     Lines& m_lines;
     ns3::Time m_start;
     std::vector<int64_t> m_lateNs;
+    bool m_ended{false};
 };
 
 } // namespace tcpsbed

@@ -97,6 +97,72 @@ def test_nodes_in_containers_talk_through_ns3(image, tmp_path, capsys):
     assert "namespaces" not in capsys.readouterr().err
 
 
+BUSY = """
+[links.l2]
+from = "r"
+to = "right"
+rate = "1 Mbit/s"
+queue = "10 packets"
+[topology]
+routers = ["r"]
+[traffic.cbr]
+on = "l2.forward"
+rate = "800 kbit/s"
+packet = "500 B"
+[traffic.poisson]
+on = "right->left"
+rate = "100 kbit/s"
+packet = "200 B"
+[real]
+background = "datagrams"
+"""
+
+
+def carries_traffic(told) -> None:
+    """600 packets of one entry share the slow link with 600 samples and 300 ms of what waits."""
+    assert told["errors"] == []
+    assert [link["name"] for link in told["network"]] == [
+        "l1.forward",
+        "l1.backward",
+        "l2.forward",
+        "l2.backward",
+    ]
+    cbr, poisson = told["traffic"]
+    assert cbr["packets"] == 600 and cbr["delivered_packets"] + cbr["dropped_packets"] == 600
+    assert cbr["delivered_packets"] > 500
+    assert poisson["packets"] > 100 and poisson["dropped_packets"] == 0
+    slow = next(link for link in told["network"] if link["name"] == "l2.forward")
+    assert slow["packets"] > 1000
+    assert told["flows"]["kinematic"]["delivered"] > 300
+
+
+@pytest.mark.slow
+@pytest.mark.needs("root", "tun", "containers")
+def test_background_traffic_comes_from_containers_of_its_own(image, tmp_path, monkeypatch, capsys):
+    seen = []
+    launch = containers.Process
+    monkeypatch.setattr(containers, "Process", lambda name, *more: seen.append(name) or launch(name, *more))
+    scenario = SCENARIO.replace('to = "right"', 'to = "r"') + BUSY
+    told = tcpsbed.run(scenario, world="containers", out=tmp_path / "run").summary
+    assert seen == ["left", "right", "traffic@left", "traffic@right", "traffic@r"]
+    assert "namespaces" not in capsys.readouterr().err
+    carries_traffic(told)
+
+
+@pytest.mark.needs("root", "tun")
+def test_background_traffic_comes_from_namespaces_of_its_own(tmp_path):
+    scenario = SCENARIO.replace('to = "right"', 'to = "r"') + BUSY
+    carries_traffic(tcpsbed.run(scenario, world="namespaces", out=tmp_path / "run").summary)
+
+
+@pytest.mark.needs("root", "tun", "ns3")
+@pytest.mark.slow
+@pytest.mark.parametrize("network", ["ns3", "ns3-tap"])
+def test_background_traffic_of_others_passes_ns3(tmp_path, network):
+    scenario = SCENARIO.replace('to = "right"', 'to = "r"') + BUSY
+    carries_traffic(tcpsbed.run(scenario, world=f"namespaces+{network}", out=tmp_path / "run").summary)
+
+
 @pytest.mark.needs("root", "tun")
 def test_without_an_engine_plain_namespaces_are_said_to_be_used(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(containers, "engine", lambda: None)

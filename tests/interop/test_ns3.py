@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -189,6 +188,75 @@ def test_devices_of_nodes_in_namespaces_are_joined_by_ns3(tmp_path, world, monke
         flow = told["flows"]["kinematic"]
         assert told["errors"] == [] and flow["lost"] == 0
         assert flow["delivered"] > 500 and 10 < flow["delay_ms"]["p50"] < 12
+
+    settled(tmp_path, measure, judge)
+
+
+THROUGH_A_ROUTER = BOXED.replace(
+    'to = "right"\ndelay = "10 ms"',
+    """to = "r"
+delay = "10 ms"
+loss = "10 %"
+[links.l2]
+from = "r"
+to = "right"
+rate = "1 Mbit/s"
+queue = "20 packets"
+[topology]
+routers = ["r"]
+[traffic.cbr]
+on = "l2.forward"
+rate = "400 kbit/s"
+packet = "500 B"
+[measure]
+queues = "100 ms"
+""",
+)
+
+
+@pytest.mark.realtime
+@pytest.mark.needs("root", "tun")
+@pytest.mark.parametrize("network", ["ns3-tap", "ns3-tapbridge"])
+def test_ns3_holds_the_devices_of_nodes_itself(tmp_path, network):
+    """Links, loss, queues and background traffic are ns-3's; whole IP packets enter and leave it."""
+
+    def measure(place):
+        told = tcpsbed.run(THROUGH_A_ROUTER, world=f"namespaces+{network}", out=place).summary
+        assert told["emulator"] == [], "no packet passes the emulator"
+        assert any(node["name"] == "ns-3" for node in told["nodes"])
+        return told
+
+    def judge(told):
+        flow = told["flows"]["kinematic"]
+        assert told["errors"] == []
+        assert 0.05 < flow["loss"] < 0.16
+        # 78 B at 1 Mbit/s are 0.6 ms, and a packet of others may be under way.
+        assert 10.5 < flow["delay_ms"]["p50"] < 13
+        lossy, slow = (
+            next(row for row in told["network"] if row["name"] == f"{n}.forward") for n in ("l1", "l2")
+        )
+        assert lossy["drops"]["loss"] == flow["lost"]
+        # What is on the wire is as long as through gates: 24 B, 54 B of headers and link.
+        assert lossy["bytes"] / lossy["packets"] == pytest.approx(24 + 24 + 54, abs=1)
+        assert slow["bytes"] > 300 * 500, "the traffic is there as well"
+
+    settled(tmp_path, measure, judge)
+
+
+@pytest.mark.realtime
+@pytest.mark.needs("root", "tun")
+def test_lte_of_ns3_carries_packets_of_devices(scenarios, tmp_path):
+    def measure(place):
+        keys = ['duration="3 s"', 'measure.pcapng="off"']
+        return tcpsbed.run(
+            scenarios / "lte-pingpong.toml", world="namespaces+ns3-tap", out=place, set=keys
+        ).summary
+
+    def judge(told):
+        (point,) = told["echo"]["kinematic"]["points"]
+        assert told["errors"] == [] and point["lost"] == 0
+        assert 12 < told["flows"]["kinematic"]["delay_ms"]["p50"] < 15
+        assert 3 < point["return_ms"]["p50"] < 6
 
     settled(tmp_path, measure, judge)
 

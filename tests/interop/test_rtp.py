@@ -254,7 +254,7 @@ def test_ffmpeg_receives_ours(to_ffmpeg: dict[str, tuple[Counted, str, int]], me
 
 @pytest.fixture(scope="module")
 def from_ffmpeg(peer: Path, clip: tuple[Path, Path]) -> dict[str, Counted]:
-    """ffmpeg sends, we receive: what we counted."""
+    """From ffmpeg to us: what we counted."""
 
     def session(media: str, local: int, remote: int) -> Counted:
         us = start(peer, media, "receive", local, remote, SECONDS + 2, PERIOD_MS[media])

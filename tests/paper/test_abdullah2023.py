@@ -13,22 +13,10 @@ from tcpsbed.errors import WorldError
 from tcpsbed.reproduce.lte import ping_pong
 from tcpsbed.reproduce.packets import Delays, stop_and_wait
 from tcpsbed.reproduce.study import Row, Study
-from tcpsbed.reproduce.works import find
 
+WORK = "abdullah2023"
 EXTREMES = {"up-max", "down-max", "trip-max"}
 """Largest values: the model's tails are lighter than those of the measurement."""
-
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """All experiments of the paper, short."""
-    return find("abdullah2023").reproduce(tmp_path_factory.mktemp("figures"), full=False)
-
-
-@pytest.fixture(scope="module")
-def rows(study: Study) -> dict[str, Row]:
-    """The rows by key."""
-    return {row.key: row for row in study.rows}
 
 
 # [PROTOCOLS 5]

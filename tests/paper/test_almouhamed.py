@@ -6,23 +6,11 @@ import pytest
 
 from tcpsbed.reproduce.almouhamed import crossing
 from tcpsbed.reproduce.study import Row, Study
-from tcpsbed.reproduce.works import find
 
+WORK = "almouhamed"
 NOT_WITHIN = {"copy-reading", "force-commands"}
 """Threads that take equal turns double the time of a copy, in the paper it grows by 2.5; and the sockets of the paper
 give the thread of the force more turns than ours."""
-
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """All experiments of the paper, short."""
-    return find("almouhamed").reproduce(tmp_path_factory.mktemp("figures"), full=False)
-
-
-@pytest.fixture(scope="module")
-def rows(study: Study) -> dict[str, Row]:
-    """The rows by key."""
-    return {row.key: row for row in study.rows}
 
 
 # [PROTOCOLS 7]

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tcpsbed.reproduce.study import Row, Study
-from tcpsbed.reproduce.works import find
 
+WORK = "dpm-q"
 NOT_WITHIN = {"low-rates", "late-1054", "oracle-1054", "return-1054", "oracle-held", "return-held"}
 """Lone packets of 540 B cost 2 % of the rate of no merging; of packets of 1054 B one hides the first of a step; of the
 cases that it was not tuned on some miss an aim."""
-
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """All settings, short."""
-    return find("dpm-q").reproduce(tmp_path_factory.mktemp("figures"), full=False)
-
-
-@pytest.fixture(scope="module")
-def rows(study: Study) -> dict[str, Row]:
-    """The rows by key."""
-    return {row.key: row for row in study.rows}
 
 
 def test_nothing_is_lost_and_clocks_do_not_matter(rows: dict[str, Row]) -> None:

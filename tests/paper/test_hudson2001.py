@@ -7,23 +7,11 @@ import pytest
 
 from tcpsbed.reproduce import relief, surface
 from tcpsbed.reproduce.study import Row, Study
-from tcpsbed.reproduce.works import find
 
+WORK = "hudson2001"
 NOT_WITHIN = {"latency-qm30", "latency-qm3600", "rate-fec-3"}
 """One sample more in the queue costs 22 ms where delays are independent; the measured ones hung together. A copy costs a
 whole message here, less in the measurement."""
-
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """All experiments of the paper, short."""
-    return find("hudson2001").reproduce(tmp_path_factory.mktemp("figures"), full=False)
-
-
-@pytest.fixture(scope="module")
-def rows(study: Study) -> dict[str, Row]:
-    """The rows by key."""
-    return {row.key: row for row in study.rows}
 
 
 # [PROTOCOLS 4.6] [PROTOCOLS 13.3]

@@ -7,19 +7,8 @@ import pytest
 
 from tcpsbed.reproduce import polachan2022_edge as edge
 from tcpsbed.reproduce.study import Row, Study
-from tcpsbed.reproduce.works import find
 
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """All experiments, short."""
-    return find("polachan2022-edge").reproduce(tmp_path_factory.mktemp("figures"), full=False)
-
-
-@pytest.fixture(scope="module")
-def rows(study: Study) -> dict[str, Row]:
-    """The rows by key."""
-    return {row.key: row for row in study.rows}
+WORK = "polachan2022-edge"
 
 
 # [PROTOCOLS 6.3] [Polachan 2022]

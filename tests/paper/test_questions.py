@@ -8,19 +8,8 @@ import pytest
 from tcpsbed.reproduce import task
 from tcpsbed.reproduce.questions import TRACES, jain
 from tcpsbed.reproduce.study import Row, Study
-from tcpsbed.reproduce.works import find
 
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """All questions, short."""
-    return find("questions").reproduce(tmp_path_factory.mktemp("figures"), full=False)
-
-
-@pytest.fixture(scope="module")
-def rows(study: Study) -> dict[str, Row]:
-    """The rows by key."""
-    return {row.key: row for row in study.rows}
+WORK = "questions"
 
 
 def ours(rows: dict[str, Row], key: str) -> float:

@@ -120,7 +120,7 @@ def test_a_browser_that_goes_away_leaves_the_arm_at_rest_and_one_that_comes_move
     went = [change["to"] for change in watched["changes"]]
     assert went.count("safe stop") >= 2 and "normal" in went[went.index("safe stop") :], went
     commands = signals.read(out, "ss-embsys.entry", "kinematic")
-    assert 1.0 < np.diff(commands.t_s).max(), "no commands while nobody is there"
+    assert np.diff(commands.t_s).max() > 1.0, "no commands while nobody is there"
     assert told["errors"] == [] and told["media"]["video"]["shown"] > 30, "the other flows go on"
 
 

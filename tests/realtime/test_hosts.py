@@ -252,9 +252,7 @@ def test_a_host_that_dies_is_named_and_everything_until_then_is_kept(lab):
     rows = (lab.folder / "run" / "records.bin").stat().st_size // 32
     assert rows > kept, "rows of the host that died and of the other"
     assert summary["flows"]["kinematic"]["delivered"] > 100
-    assert kinds(lab.folder / "run" / "packets.pcapng").count(6) > 800, (
-        "of both hosts, until then"
-    )
+    assert kinds(lab.folder / "run" / "packets.pcapng").count(6) > 800, "of both hosts, until then"
     assert took_s < 30, "the others are not waited for until the end of the run"
 
 

@@ -41,9 +41,7 @@ def folder_of_files(folder: Path) -> Path:
     (folder / "timed.csv").write_text("t,x\n0,1\n1,2\n")
     for name, (a, b) in {"loop": ("A", "A"), "twice": ("B", "A")}.items():
         nodes = '<graphml><graph><node id="A"/><node id="B"/><edge source="A" target="B"/>'
-        (folder / f"{name}.graphml").write_text(
-            f'{nodes}<edge source="{a}" target="{b}"/></graph></graphml>'
-        )
+        (folder / f"{name}.graphml").write_text(f'{nodes}<edge source="{a}" target="{b}"/></graph></graphml>')
     for name, quantiles in {"falling": [5, 3], "negative": [-1, 3]}.items():
         stages = {"stages": {"srv.work": {"quantiles_ns": quantiles}}}
         (folder / f"{name}.json").write_text(json.dumps(stages))

@@ -297,7 +297,6 @@ def summary(
     }
 
 
-
 def series(summed: dict[str, Any], seed: int = 1) -> dict[str, Any]:
     """A series.json that fits the summary."""
     draw, seconds = random.Random(seed), summed["duration_s"]

@@ -66,7 +66,9 @@ def test_line_and_board_are_parts_of_their_own_and_add_up(tmp_path):
     assert spans["ss-com -> ss-embsys"] == pytest.approx(sample, abs=1e-6)
     assert spans["ss-embsys"] == pytest.approx(0.02, abs=1e-6)
     (board,) = run.summary["boards"]
-    assert board["component"] == "ss-embsys" and board["lost"] == board["safe"] == board["refused_values"] == 0
+    assert (
+        board["component"] == "ss-embsys" and board["lost"] == board["safe"] == board["refused_values"] == 0
+    )
     assert all(board[key] is None for key in ("late", "damaged", "damaged_there", "clock_bound_ns"))
     assert board["sent"] >= board["answered"] > 700
 
@@ -105,7 +107,8 @@ def test_a_line_far_too_slow_takes_only_what_would_be_back_within_half_a_second(
     flow, (board,) = run.summary["flows"]["kinematic"], run.summary["boards"]
     assert flow["delivered"] > 50 and board["lost"] == 0 and set(flow["drops"]) == {"ss-embsys line"}
     parts = run.parts_ms("kinematic")
-    assert 400 < parts["ss-com -> ss-embsys"] + parts["ss-embsys -> tactile-teleoperator"] < 500
+    # A line that is a quarter of a second behind takes no more; forces share it, and leave commands their part.
+    assert 200 < parts["ss-com -> ss-embsys"] + parts["ss-embsys -> tactile-teleoperator"] < 350
 
 
 def test_what_is_no_number_moves_nothing_in_virtual_time_either(tmp_path):

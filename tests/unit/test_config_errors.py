@@ -232,7 +232,9 @@ OVERRIDES = {
 
 @pytest.mark.parametrize("override", OVERRIDES)
 def test_a_bad_override_has_one_message_that_names_it(tmp_path: Path, override: str) -> None:
-    assert refusal(tmp_path, FLOW + "[flows.haptic]\n", override) == f"--set {override}: {OVERRIDES[override]}"
+    assert (
+        refusal(tmp_path, FLOW + "[flows.haptic]\n", override) == f"--set {override}: {OVERRIDES[override]}"
+    )
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -122,7 +122,9 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_what_cannot_be_had_has_one_message(tmp_path: Path, case: str) -> None:
     text, message = CASES[case]
-    assert refusal(folder_of_files(tmp_path), text) == f"{tmp_path}/" + message.replace("{folder}", str(tmp_path))
+    assert refusal(folder_of_files(tmp_path), text) == f"{tmp_path}/" + message.replace(
+        "{folder}", str(tmp_path)
+    )
 
 
 def test_two_files_that_include_each_other_are_refused(tmp_path: Path) -> None:

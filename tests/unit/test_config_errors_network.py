@@ -130,4 +130,6 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_network_that_cannot_be_has_one_message(tmp_path: Path, case: str) -> None:
     text, message = CASES[case]
-    assert refusal(folder_of_files(tmp_path), text) == f"{tmp_path}/" + message.replace("{folder}", str(tmp_path))
+    assert refusal(folder_of_files(tmp_path), text) == f"{tmp_path}/" + message.replace(
+        "{folder}", str(tmp_path)
+    )

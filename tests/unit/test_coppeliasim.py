@@ -155,7 +155,11 @@ def test_no_step_is_left_out_and_in_real_time_a_late_call_ends(simulator):
 def test_the_scenario_of_the_arm_runs_on_the_simulator(simulator, scenarios, tmp_path):
     params = f'joints = ["/arm/a", "/arm/b"], sensors = ["/arm/force"], host = "127.0.0.1", port = {simulator.port}'
     robot = f'{{ run = "coppeliasim", period = "5 ms", senses = 5, params = {{ {params} }} }}'
-    sets = ['duration="4 s"', f"components.tactile-teleoperator.robot={robot}", 'flows.kinematic.rate="200 Hz"']
+    sets = [
+        'duration="4 s"',
+        f"components.tactile-teleoperator.robot={robot}",
+        'flows.kinematic.rate="200 Hz"',
+    ]
     sets.append('measure.signals=["ss-com.exit", "tactile-teleoperator.sense"]')
     run = session.run(scenarios / "pick-and-place.toml", out=tmp_path, set=sets)
     assert run.summary["errors"] == [] and simulator.steps == pytest.approx(800, abs=2)

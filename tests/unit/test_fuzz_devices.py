@@ -16,7 +16,11 @@ drive = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(drive)
 
 CHANGES = 400
-PACKAGES = {"console": "websockets", "inverse3": "websockets", "coppeliasim": "coppeliasim_zmqremoteapi_client"}
+PACKAGES = {
+    "console": "websockets",
+    "inverse3": "websockets",
+    "coppeliasim": "coppeliasim_zmqremoteapi_client",
+}
 
 
 @pytest.mark.parametrize("name", drive.names())

@@ -233,6 +233,33 @@ def test_bytes_of_anybody_are_refused_or_wait(name, noise):
         assert "decoded" in str(error) or "found" in str(error)
 
 
+@pytest.mark.parametrize(
+    ("width", "height", "stereo"), [(640, 480, False), (96, 200, False), (160, 96, True)]
+)
+def test_the_film_that_ships_is_seen_in_any_shape(width, height, stereo):
+    pytest.importorskip("simplejpeg")
+    film = camera.open_camera("builtin:clip", width, height, stereo)
+    first, second, again = (film.frame(0, index) for index in (0, 1, len(film.frames)))
+    assert first.shape == (height, width * (2 if stereo else 1), 3) and first.dtype == np.uint8
+    assert first.std() > 20 and np.array_equal(first, again) and not np.array_equal(first, second)
+    if stereo:
+        left, right = first[:, :width].astype(int), first[:, width:].astype(int)
+        assert np.array_equal(left[:, camera.DISPARITY :], right[:, : -camera.DISPARITY])
+
+
+def test_a_picture_of_another_size_is_the_same_picture():
+    ramp = np.repeat(np.arange(0, 160, 2, dtype=np.uint8)[None, :, None], 60, axis=0).repeat(3, axis=2)
+    larger = camera.resized(ramp, 160, 120)
+    assert np.abs(np.diff(larger[60, 2:-2, 0].astype(int)) - 1).max() <= 1 and larger[
+        0, 80, 0
+    ] == pytest.approx(80, abs=2)
+    square = camera.resized(ramp, 30, 30)
+    assert np.ptp(square[:, 0, 0]) == 0
+    assert square[0, 0, 0] == pytest.approx(21, abs=2), (
+        "the middle: 10 of 80 columns are cut off on either side"
+    )
+
+
 # --- a region
 
 BOX = {"x": 32, "y": 16, "width": 64, "height": 48, "quality": 100, "every": 3, "track": False}
@@ -318,7 +345,7 @@ def test_an_operator_marks_a_region_and_it_goes_there():
     assert box(float("nan"), 0.0, 0.5, 0.5) == (120, 0, 40, 48), "what is no mark changes nothing"
     assert box(-3.0, -3.0, 9.0, 9.0) == (0, 0, 160, 96)
     lost = region.Regions(Raw(160, 96), 160, 96, BOX | {"marks": "elsewhere"}, 30.0)
-    with pytest.raises(HookError, match='no mark "elsewhere" at this node; allowed: a hook tcpsbed.media.region:Mark'):
+    with pytest.raises(HookError, match=r'no mark "elsewhere" at this node; allowed: a hook'):
         lost.encode(frame)
 
 
@@ -374,6 +401,13 @@ def test_recorded_speech_goes_round_and_another_rate_is_refused(tmp_path):
     assert heard.tolist() == [i % 500 for i in range(480, 640)]
     with pytest.raises(HookError, match="found 8000 Hz"):
         sound.open_microphone(str(path), 16_000, 1, 320)
+
+
+def test_speech_is_the_same_sentence_at_another_rate():
+    mono = sound.open_microphone("builtin:speech", 16_000, 1, 16_000).frame(0, 1)[:, 0]
+    more = sound.open_microphone("builtin:speech", 48_000, 2, 48_000).frame(0, 1)
+    assert np.array_equal(more[:, 0], more[:, 1]) and np.array_equal(more[::3, 0], mono)
+    assert mono.std() > 300, "somebody speaks"
 
 
 def test_a_speaker_keeps_time_over_what_is_lost(tmp_path):

@@ -231,7 +231,7 @@ REFUSED = {
     'flows.video.picture.decode_at="ss-embsys"': "a component behind the one that encodes",
     "flows.video.picture.stamp=false": "compare = 0",
     "flows.video.picture.region={ width = 32, height = 32 }": '"jpeg"',
-    'flows.audio.sound.sampling="8 kHz"': "found 16000 Hz",
+    'flows.audio.sound.microphone="nowhere.wav"': "nowhere.wav",
     'flows.audio.sound.speaker="heard.mp3"': ".wav",
     "flows.video.picture.width=100": None,
 }

@@ -9,7 +9,9 @@ import pytest
 from tcpsbed import _tcps, config
 from tcpsbed.errors import WorldError
 from tcpsbed.session import _loaded_text
-from tcpsbed.worlds import ns3, ns3_program
+from tcpsbed.worlds import ns3, ns3_devices, ns3_program, registry
+from tcpsbed.worlds.contract import Job
+from tcpsbed.worlds.local import Namespaces
 
 BASE = """
 [components]
@@ -95,3 +97,17 @@ def test_without_ns3_the_message_has_the_line_that_installs_it(tmp_path, monkeyp
         ns3.foreign_of(plan(tmp_path))
     monkeypatch.setenv(ns3_program.SOURCES, str(tmp_path))
     assert "TCPSBED_NS3" in (ns3_program.missing() or "")
+
+
+@pytest.mark.parametrize("hosting", ["process", "hosts", "mininet"])
+def test_only_nodes_in_namespaces_have_devices_that_ns3_can_hold(hosting):
+    with pytest.raises(WorldError, match=r"take namespaces\+ns3-tap, or ns3"):
+        registry.check(f"{hosting}+ns3-tap")
+    registry.check("containers+ns3-tapbridge")
+
+
+def test_routers_of_ns3_know_no_ipv6(tmp_path):
+    compiled = plan(tmp_path, BASE, "real.ipv6=true")
+    network = ns3_devices.Descriptor(Job(compiled, None, tmp_path, tmp_path), Namespaces)
+    with pytest.raises(WorldError, match=r"real\.ipv6: found true.*namespaces\+ns3"):
+        network.refuse()

@@ -38,7 +38,9 @@ class Worn:
         self.neck = Neck(str(self.file), **params)  # type: ignore[arg-type]
         self.t_ns, self.y = 0, np.zeros(16)
 
-    def pose(self, yaw: float, pitch: float = 0.0, roll: float = 0.0, place=AHEAD, ms: int = 10) -> np.ndarray:
+    def pose(
+        self, yaw: float, pitch: float = 0.0, roll: float = 0.0, place=AHEAD, ms: int = 10
+    ) -> np.ndarray:
         """Where the cameras are after the pose."""
         self.t_ns += ms * MS
         x = np.array([*place, *quaternion(yaw, pitch, roll), 0.0])
@@ -80,7 +82,9 @@ def test_a_pause_is_no_run_up(tmp_path):
 def test_the_neck_stops_at_its_reach_also_behind_the_back(tmp_path):
     worn = Worn(tmp_path, reach_rad=(1.0, 0.5, 0.2), reach_m=(0.05, 0.05, 0.05), **FREE)
     pans = [worn.pose(yaw)[0] for yaw in np.arange(0.0, 4.0, 0.1)]
-    assert max(pans) == pytest.approx(1.0) and min(np.diff(pans)) >= 0.0, "it does not swing round at half a turn"
+    assert max(pans) == pytest.approx(1.0) and min(np.diff(pans)) >= 0.0, (
+        "it does not swing round at half a turn"
+    )
     assert worn.pose(0.0, 1.2, -1.0, (9.0, 9.0, -9.0))[1:] == pytest.approx([0.5, -0.2, 0.05, 0.05, -0.05])
 
 
@@ -99,7 +103,7 @@ def test_no_pose_makes_nonsense(tmp_path_factory, values):
 def test_what_no_neck_can_do_is_refused(tmp_path):
     with pytest.raises(HookError, match=r"reaches .*allowed: numbers from 0 on; three in reach_rad"):
         Neck(str(tmp_path / "neck"), reach_rad=(1.0, 1.0))
-    with pytest.raises(HookError, match="speeds .*allowed: numbers from 0 on"):
+    with pytest.raises(HookError, match=r"speeds .*allowed: numbers from 0 on"):
         Neck(str(tmp_path / "neck"), speed_rad_s=math.nan)
     with pytest.raises(HookError, match="cannot be written"):
         Neck(str(tmp_path / "nowhere" / "neck"))
@@ -126,7 +130,12 @@ def eye(arm, name: str) -> tuple[np.ndarray, np.ndarray]:
 def test_both_eyes_turn_as_one_head(arm):
     rest = {name: eye(arm, name) for name in ("left", "right")}
     middle = (rest["left"][0] + rest["right"][0]) / 2
-    for look in ([0.6, 0, 0, 0, 0, 0], [0, 0.4, 0, 0, 0, 0], [0, 0, 0.3, 0, 0, 0], [-0.4, 0.2, -0.1, 0.05, 0.02, 0.1]):
+    for look in (
+        [0.6, 0, 0, 0, 0, 0],
+        [0, 0.4, 0, 0, 0, 0],
+        [0, 0, 0.3, 0, 0, 0],
+        [-0.4, 0.2, -0.1, 0.05, 0.02, 0.1],
+    ):
         arm.look(["left", "right"], np.array(look))
         (left, axes), (right, other) = eye(arm, "left"), eye(arm, "right")
         assert axes == pytest.approx(other, abs=1e-9)
@@ -143,7 +152,9 @@ def test_pan_keeps_the_horizon_and_tilt_looks_up(arm):
     _, panned = eye(arm, "left")
     assert panned[2, 0] == pytest.approx(0.0, abs=1e-9), "the right-hand axis stays level"
     forward, before = -panned[:2, 2], -rest[:2, 2]
-    assert before[0] * forward[1] > before[1] * forward[0] and panned[2, 2] == pytest.approx(rest[2, 2]), "to the left"
+    assert before[0] * forward[1] > before[1] * forward[0] and panned[2, 2] == pytest.approx(rest[2, 2]), (
+        "to the left"
+    )
     arm.look(["left"], np.array([0, 0.2, 0, 0, 0, 0]))
     assert -eye(arm, "left")[1][2, 2] > -rest[2, 2] + 0.1, "up"
 

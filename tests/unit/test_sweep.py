@@ -131,6 +131,31 @@ def test_disturbed_runs_are_marked_in_table_and_page(tmp_path: Path) -> None:
     assert "disturbed</strong>" not in page.render(found, [row | {"disturbed": False} for row in rows], 0)
 
 
+def test_the_quality_of_pictures_is_drawn_over_their_bit_rate(tmp_path: Path) -> None:
+    found = Survey(tmp_path / "short.toml", (grid.axis("a=1,2,3"),), (1, 2), (), "virtual", tmp_path)
+    media = {"1": (2e6, 30.0), "2": (4e6, 36.0), "3": (1e6, 27.0)}
+    rows = [
+        row
+        for value, (bps, psnr_db) in media.items()
+        for seed in (1, 2)
+        for row in found.rows_of(
+            grid.Cell((value,), seed),
+            {
+                "flows": {
+                    "video": {"delay_ms": {"mean": 5.0, "p99": 6.0}, "loss": 0.0},
+                    "haptic": {"loss": 0.0},
+                },
+                "media": {"video": {"coded_bps": bps, "psnr_db": psnr_db + 0.1 * seed, "ssim": None}},
+            },
+        )
+    ]
+    text = page.render(found, rows, 0)
+    charts = json.loads(text.split('id="data">')[1].split("</script>")[0])["charts"]
+    [chart] = [chart for chart in charts if "over bit rate" in chart["title"]]
+    assert chart["data"] == [[1.0, 2.0, 4.0], [pytest.approx(v) for v in (27.15, 30.15, 36.15)]]
+    assert chart["title"] == "PSNR over bit rate" and chart["xLabel"] == "Mbit/s"
+
+
 def test_a_sweep_leaves_a_table(swept: tuple[Path, str]) -> None:
     import pyarrow.parquet as pq
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 NS_PER_MS = 1e6
-STATISTICS = ("n", "min", "mean", "sd", "p50", "p95", "p99", "p999", "max")
-"""Keys of a distribution, in the order in which they are shown."""
 
 
 def ms(value_ns: float | None) -> float | None:

@@ -4,7 +4,7 @@
 |---|---|---|
 | `tcpsbed.console.hooks:Hand` | `kinematics` at the operator | gives x, y, z (m), button, wheel, when it moved (s) |
 | `tcpsbed.console.hooks:Head` | `kinematics` at the operator | gives the pose of a headset: x, y, z (m), quaternion, when |
-| `tcpsbed.console.hooks:Mark` | `kinematics` at the operator | gives what is marked in the picture: x, y, size (shares), when |
+| `tcpsbed.console.hooks:Mark` | `kinematics` at the operator | gives what is marked: x, y, width, height (shares), when |
 | `tcpsbed.console.hooks:Feel` | `feedback` | shows the force, and whether it is predicted; passes it on |
 """
 

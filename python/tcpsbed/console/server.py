@@ -132,7 +132,7 @@ class Console:
         self.presence = Presence(self._changed)
         self.told: Callable[[str], None] = lambda _: None
         """Hears when the operator goes away and comes back."""
-        self.hand = (0.0,) * 5
+        self.hand: tuple[float, ...] = (0.0,) * 5
         """The newest state of the hand."""
         self.stopped = threading.Event()
         self.took_ms: deque[float] = deque(maxlen=256)
@@ -326,7 +326,9 @@ class Console:
             self.told("the operator is there again")
             self._tell("hand", STATE.pack(*self.hand[:3], 0.0, self.hand[4], time.monotonic_ns()))
         else:
-            self.told(f"no browser is there any more, and the hand gives no commands; open {self.address} again")
+            self.told(
+                f"no browser is there any more, and the hand gives no commands; open {self.address} again"
+            )
             self._leave()
 
     def _leave(self) -> None:

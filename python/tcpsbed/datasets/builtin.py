@@ -27,7 +27,7 @@ PAGES = {
 
 
 def pictures() -> tuple[bytes, list[int]]:
-    """The pictures of the film that ships: JPEG files behind each other, and where each of them begins and the last one ends."""
+    """The pictures of the film that ships: JPEG files behind each other; where each of them begins, and the end."""
     index = json.loads((DATA / PICTURES).read_text(encoding="utf-8"))
     return (DATA / index["file"]).read_bytes(), [int(offset) for offset in index["offsets"]]
 

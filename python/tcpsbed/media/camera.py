@@ -91,7 +91,7 @@ def open_camera(
 
 
 class Film:
-    """The film that ships: the middle of its pictures in the shape and size that is asked for, from the first on and in a circle.
+    """The film that ships: the middle of its pictures in the shape and size that is asked for, in a circle.
 
     The second eye sees the same from a little further to the right, as if everything were far away.
     """

@@ -26,11 +26,11 @@ RAW = 1
 CELL = 16
 """Side of the cells in which motion is looked for, in picture elements; no region is smaller."""
 MARKS: dict[str, tuple[float, float, float, float] | None] = {}
-"""The newest mark of each name in this process: corner x, y, width, height as shares of the picture; none before the first."""
+"""The newest mark of each name in this process: corner x, y, width, height as shares of the picture; none at first."""
 
 
 class Mark:
-    """A hook on a flow of marks: x, y, width, height as shares of the picture; without a size, the middle of the region.
+    """A hook on a flow of marks: x, y, width, height as shares of the picture; without a size, its middle.
 
     Parameters
     ----------
@@ -61,7 +61,8 @@ class Regions:
         self, background: Codec, width: int, height: int, region: Mapping[str, Any], rate_hz: float
     ) -> None:
         self.background, self.rate_hz = background, rate_hz
-        self.marks, self.marked = region.get("marks"), None
+        self.marks: str | None = region.get("marks")
+        self.marked: tuple[float, float, float, float] | None = None
         self.shrink = int(region.get("shrink", 1))
         self.inside_bytes = 0
         self.shape = (height, width)
@@ -157,7 +158,7 @@ class Regions:
 def _box(
     mark: tuple[float, float, float, float], box: tuple[int, int, int, int], shape: tuple[int, int]
 ) -> tuple[int, int, int, int]:
-    """The region that a mark asks for, in picture elements; one without a size has that of the last one, around the place."""
+    """The region that a mark asks for, in picture elements; one without a size has that of the last one."""
     (rows, columns), (x, y, width, height) = shape, mark
     if width * columns < CELL or height * rows < CELL:
         wide, high = box[2:]

@@ -6,6 +6,7 @@
 | `"builtin:speech"`, `"builtin:sound"` | speech, the sound of a film, in a circle, at any rate |
 | a wav file | its samples, in a circle, at their own rate |
 | `"device"`, `"device:NAME"` | a microphone of the machine (`tcpsbed.media.sound_device`) |
+| `"ring:FILE"` | what another program puts into a ring buffer in memory (`tcpsbed.media.sound_ring`) |
 | `module:Class` | the user's: `frame(t_ns, index)` |
 
 | `codec` | what codes | package |
@@ -18,6 +19,7 @@
 | `"none"` | nobody |
 | a wav file | it is written, a frame at a time |
 | `"device"`, `"device:NAME"` | a speaker of the machine (`tcpsbed.media.sound_device`) |
+| `"ring:FILE"` | another program, through a ring buffer in memory (`tcpsbed.media.sound_ring`) |
 | `module:Class` | the user's: `play(samples, t_ns, index)` |
 """
 
@@ -35,6 +37,7 @@ from tcpsbed.datasets import builtin, wav
 from tcpsbed.errors import DataError, HookError
 from tcpsbed.media.packages import need
 from tcpsbed.media.sound_device import DeviceMicrophone, DeviceSpeaker, is_device
+from tcpsbed.media.sound_ring import RING, RingMicrophone, RingSpeaker
 
 Samples = NDArray[np.int16]
 Bytes = NDArray[np.uint8]
@@ -67,6 +70,8 @@ def open_microphone(name: str, sampling_hz: float, channels: int, samples: int) 
         return Tone(sampling_hz, channels, samples)
     if is_device(name):
         return DeviceMicrophone(name, sampling_hz, channels, samples)
+    if name.startswith(RING):
+        return RingMicrophone(name, sampling_hz, channels, samples)
     module, colon, symbol = name.rpartition(":")
     if not colon or name.startswith("builtin:"):
         return Recorded(name, sampling_hz, channels, samples)
@@ -123,7 +128,8 @@ def _at_rate(samples: Samples, found_hz: float, wanted_hz: float) -> Samples:
     if count == len(samples):
         return samples
     at = np.arange(count) * (found_hz / wanted_hz)
-    return np.rint(np.interp(at, np.arange(len(samples)), samples)).astype(np.int16)
+    resampled: Samples = np.rint(np.interp(at, np.arange(len(samples)), samples)).astype(np.int16)
+    return resampled
 
 
 class SoundCodec(Protocol):
@@ -241,6 +247,8 @@ def open_speaker(name: str, sampling_hz: float, channels: int) -> Speaker | None
         return None
     if is_device(name):
         return DeviceSpeaker(name, sampling_hz, channels)
+    if name.startswith(RING):
+        return RingSpeaker(name, sampling_hz, channels)
     module, colon, symbol = name.rpartition(":")
     if not colon:
         return WavFile(Path(name), sampling_hz, channels)

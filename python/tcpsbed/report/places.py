@@ -338,10 +338,23 @@ def lined(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
                 (board.get("gone") or {}).get("why", ""),
             ]
         )
-    columns = [words("board"), Column("sent"), Column("answered"), Column("lost"), Column("safe output"), Column("late")]
+    columns = [
+        words("board"),
+        Column("sent"),
+        Column("answered"),
+        Column("lost"),
+        Column("safe output"),
+        Column("late"),
+    ]
     for title in DAMAGE.values():
         columns += [Column(title), Column("there")]
-    return [*columns, Column("overflown there", "B"), Column("no numbers"), Column("stamps ±", "µs"), words("gone")], rows
+    return [
+        *columns,
+        Column("overflown there", "B"),
+        Column("no numbers"),
+        Column("stamps ±", "µs"),
+        words("gone"),
+    ], rows
 
 
 def assumed(run: RunFolder) -> Html:

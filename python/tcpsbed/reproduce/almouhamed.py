@@ -155,7 +155,7 @@ def _copies(study: Study, seen: dict[str, Seen]) -> None:
     study.figure(
         "copies",
         "Time of a copy of a stereo frame, threads on one processor",
-        _histograms(shown, "copy (ms)"),
+        histograms(shown, "copy (ms)"),
     )
 
 
@@ -169,9 +169,7 @@ def _forces(study: Study, seen: dict[str, Seen]) -> None:
     study.compare("force-commands", all_three.mean())
     study.compare("force-commands-worst", all_three.max())
     shown = {"alone": alone, "pictures copied": copied, "pictures and commands": all_three}
-    study.figure(
-        "forces", "Time between forces at the client", _histograms(shown, "time between forces (ms)")
-    )
+    study.figure("forces", "Time between forces at the client", histograms(shown, "time between forces (ms)"))
 
 
 def _frames(study: Study, seen: dict[str, Seen]) -> None:
@@ -224,10 +222,10 @@ def _routes(study: Study, seen: dict[str, Seen]) -> None:
     study.figure(
         "routes-frames",
         "Time between stereo frames by route",
-        _histograms(frames, "time between frames (ms)"),
+        histograms(frames, "time between frames (ms)"),
     )
     study.figure(
-        "routes-forces", "Time between forces by route", _histograms(forces, "time between forces (ms)")
+        "routes-forces", "Time between forces by route", histograms(forces, "time between forces (ms)")
     )
 
 
@@ -303,7 +301,9 @@ def _curves(rates_mbps: Sequence[float], curves: dict[str, list[float]]) -> Any:
     return draw
 
 
-def _histograms(shown: dict[str, Floats], label: str) -> Any:
+def histograms(shown: dict[str, Floats], label: str) -> Any:
+    """What draws samples by name as histograms over one axis."""
+
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         low = min(float(values.min()) for values in shown.values())

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 GUARDED, PUBLISHED = "dpm-g", "dpm"
 LIMIT_MS = 30.0
 """Haptic delay that quality of service allows. [PROTOCOLS 1.8]"""
+FLUID = "10 B"
+"""Cross packets so small that together they are nearly a fluid, which is what the bounds are derived for."""
 
 
 def reproduce(study: Study) -> None:
@@ -174,15 +176,17 @@ def steady(study: Study) -> None:
     """Largest delay once cross traffic has been there for long, beside the bounds. [PROTOCOLS 2.11]"""
     totals = (460, 560, 660, 672, 700, 750, 761, 800)
     duration = 100.0 if study.full else 20.0
-
-    def run(total: int) -> Seen:
-        return dumbbell.run(study, Case(GUARDED, total - 400.0, duration))
-
-    seen = study.each(totals, run)
-    peak = {total: seen[total].peak("haptic", 5.0) for total in totals}
+    cases = {
+        (packet, total): Case(GUARDED, total - 400.0, duration, settings=_packets(packet))
+        for packet in ("50 B", FLUID)
+        for total in totals
+    }
+    seen = study.each(cases.values(), lambda case: dumbbell.run(study, case))
+    peak = {key: seen[case].peak("haptic", 5.0) for key, case in cases.items()}
     for total in totals:
-        study.compare(f"bound-{total}", peak[total])
-        study.compare(f"eq7-{total}", peak[total])
+        study.compare(f"bound-{total}", peak["50 B", total])
+        study.compare(f"bound-fluid-{total}", peak[FLUID, total])
+        study.compare(f"eq7-{total}", peak["50 B", total])
     study.compare("eq8", bounds.audio_ms(LIMIT_MS))
     study.compare("eq9", bounds.video_ms(LIMIT_MS))
 
@@ -191,11 +195,19 @@ def steady(study: Study) -> None:
         fine = np.arange(405, 806)
         axes.plot(fine, [bounds.printed_ms(float(t)) for t in fine], label="equation 7 as printed")
         axes.plot(fine, [bounds.corrected_ms(float(t)) for t in fine], label="corrected")
-        axes.plot(totals, list(peak.values()), "ko", label="ours")
+        for packet, mark in (("50 B", "ko"), (FLUID, "k+")):
+            axes.plot(
+                totals, [peak[packet, t] for t in totals], mark, label=f"ours, cross packets of {packet}"
+            )
         axes.set(xlabel="cross traffic (kbit/s)", ylabel="largest haptic delay in steady state (ms)")
         axes.legend()
 
     study.figure("bounds", "Bounds of the haptic delay", draw)
+
+
+def _packets(size: str) -> tuple[str, ...]:
+    """Cross traffic in packets of this size."""
+    return tuple(f'traffic.{name}.packet="{size}"' for name in ("cbr", "vbr"))
 
 
 def low_rates(study: Study) -> None:

@@ -1,4 +1,4 @@
-"""Polachan 2022, figure 8: the way of a command from board to board and the time that an arm takes; figures 14 and 21 as we read them.
+"""Polachan 2022, figure 8: the way of a command from board to board, and the time that an arm takes; figures 14, 21.
 
 ```text
 ms-embsys ─UART─ ms-com, srv ══ ss-com ─UART─ ss-embsys ── arm      echoes to entry and exit of each, and held until arrived
@@ -57,7 +57,9 @@ def arm(study: Study) -> None:
     """Figure 8, and our readings of figures 14 and 21."""
     drawn = "the steps of each flow on the machine's clock, as we read its place among the others"
     study.cannot("figure14", UNKNOWN.format("figure14.png", drawn))
-    drawn = "an arm that carries an object and what the operator's glove does, as we read its place at the end"
+    drawn = (
+        "an arm that carries an object and what the operator's glove does, as we read its place at the end"
+    )
     study.cannot("figure21", UNKNOWN.format("figure21.png", drawn))
     if importlib.util.find_spec("mujoco") is None:
         lack = "needs MuJoCo: pip install 'tcpsbed[robot]'"
@@ -92,7 +94,10 @@ def measured(study: Study, one_way_ms: float) -> None:
     study.compare("figure8-actuation-measured", 2.0 * held_ms, load)
     bars = {**found, "arm, 1 cm": held_ms, "arm, 1 cm, virtual time": one_way_ms}
     study.figure(
-        "figure8", "Figure 8: where the time of a command goes", lambda figure: _bars(figure, bars), "real time"
+        "figure8",
+        "Figure 8: where the time of a command goes",
+        lambda figure: _bars(figure, bars),
+        "real time",
     )
     steps(study, seconds)
 
@@ -108,7 +113,7 @@ def parts(run: Run) -> dict[str, float]:
 def actuation_ms(run: Run) -> float:
     """Median time in ms from the arrival of the first command of a way at the arm until the arm has arrived.
 
-    A machine that leaves out ticks gives later echoes to other commands: those that did not ride on a first one do not count.
+    A machine that leaves out ticks gives later echoes to other commands: those that rode on no first one do not count.
     """
     rows = run.records
     rows = rows[rows["kind"] == ECHO]
@@ -170,7 +175,7 @@ def _task(figure: Figure, task: Task) -> None:
 
 def _steps(figure: Figure, path: dict[str, list[dict[str, Any]]]) -> None:
     axes = figure.subplots()
-    for row, (flow, way) in enumerate(path.items()):
+    for row, way in enumerate(path.values()):
         left = 0.0
         for part in way:
             mean = part["latency_ms"]["mean"] or 0.0

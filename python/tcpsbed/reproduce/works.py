@@ -100,6 +100,12 @@ WORKS = (
         "tcpsbed.reproduce.polachan2022_mininet",
         "mininet",
     ),
+    Work(
+        "almouhamed-mininet",
+        "Al-Mouhamed et al.: evaluation of real-time delays for networked telerobotics, in Mininet: routes A, B and C",
+        "tcpsbed.reproduce.almouhamed_mininet",
+        "mininet",
+    ),
     Work("dpm-q", "our own controller (docs/dpm-q.md), measured by its aims", "tcpsbed.reproduce.dpm_q"),
     Work("questions", "what the papers leave open, answered with figures", "tcpsbed.reproduce.questions"),
 )

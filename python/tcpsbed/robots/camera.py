@@ -53,8 +53,8 @@ class CameraSource:
     state
         The file that the running robot publishes its state in.
     look
-        The file that the hook `tcpsbed.robots.neck:Neck` publishes in, where a head steers the cameras; until it is there, they
-        are where the model has them.
+        The file that the hook `tcpsbed.robots.neck:Neck` publishes in, where a head steers the cameras; until it is
+        there, they are where the model has them.
     cameras
         One camera, or the two of a stereo pair: then pictures lie side by side, left first.
     width, height

@@ -100,7 +100,7 @@ class Neck:
 
 
 def angles(quaternion: Values) -> tuple[float, float, float]:
-    """Yaw, pitch and roll (rad) of a unit quaternion x, y, z, w: turned by them in this order about y (up), x (right), z (back)."""
+    """Yaw, pitch, roll (rad) of a unit quaternion x, y, z, w: in this order about y (up), x (right), z (back)."""
     x, y, z, w = (float(v) for v in quaternion)
     yaw = math.atan2(2 * (x * z + w * y), 1 - 2 * (x * x + y * y))
     pitch = math.asin(min(max(2 * (w * x - y * z), -1.0), 1.0))

@@ -19,6 +19,8 @@ FIGURES = (
     ("loss", "Loss", "lost (%)", 100.0),
 )
 """Column, title, label of the y axis, factor."""
+QUALITY = (("psnr_db", "PSNR", "PSNR (dB)"), ("ssim", "SSIM", "SSIM"))
+"""Column, title, label of the y axis."""
 
 
 def write(survey: Survey, rows: Sequence[Row], failures: int) -> Path:
@@ -75,9 +77,30 @@ def _header(survey: Survey, failures: int, disturbed: int) -> Html:
 
 
 def _flow(flow: str, found: Sequence[Group], axes: Sequence[Axis], sheet: Sheet) -> Html:
-    figures = sheet.place(_figure(found, axes, *figure) for figure in FIGURES)
+    drawn = [_figure(found, axes, *figure) for figure in FIGURES] + _quality(found)
+    figures = sheet.place(drawn)
     table = markup.table(headings(axes), [[*group.values, *cells_of(group, found[0])] for group in found])
     return markup.section(f"flow-{flow}", flow, figures, table)
+
+
+def _quality(found: Sequence[Group]) -> list[Chart]:
+    """Quality of pictures over their bit rate, a point for each combination of values, where pictures were compared."""
+    charts_ = []
+    for column, title, label in QUALITY:
+        points = []
+        for group in found:
+            rate, quality = group.mean("coded_bps"), group.mean(column)
+            if rate is not None and quality is not None:
+                points.append((rate.mean / 1e6, quality.mean, quality.half))
+        if not points:
+            continue
+        x, y, half = zip(*sorted(points, key=lambda point: point[0]), strict=True)
+        line = Line(title, list(y), charts.PALETTE[0])
+        shown = Chart(
+            f"{title} over bit rate", list(x), "Mbit/s", label, [line], over_time=False, whiskers=[half]
+        )
+        charts_.append(shown)
+    return charts_
 
 
 def _figure(

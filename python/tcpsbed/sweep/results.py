@@ -30,7 +30,7 @@ class Group:
 
     def mean(self, column: str) -> Interval | None:
         """Mean over seeds with its interval; None without a number."""
-        values = [row[column] for row in self.by_seed.values() if row[column] is not None]
+        values = [row[column] for row in self.by_seed.values() if row.get(column) is not None]
         return interval(values) if values else None
 
     def against(self, first: Group, column: str) -> Interval | None:

@@ -115,8 +115,10 @@ class Survey:
             "records_sha256": str(summary.get("records_sha256", "")),
             "disturbed": bool(summary.get("disturbances")),
         }
+        media = summary.get("media") or {}
         return [
-            place | {"flow": name} | metrics(flow) | about for name, flow in summary.get("flows", {}).items()
+            place | {"flow": name} | metrics(flow) | pictured(media.get(name) or {}) | about
+            for name, flow in summary.get("flows", {}).items()
         ]
 
 
@@ -142,6 +144,13 @@ def _digests(folder: Path, named: Any) -> Iterator[str]:
         for name in sorted({named, place, f"{module}.py", f"{module}/__init__.py"} - {""}):
             with suppress(OSError, ValueError):
                 yield hashlib.sha256((folder / name).read_bytes()).hexdigest()
+
+
+def pictured(media: Mapping[str, Any]) -> dict[str, float | None]:
+    """What a sweep keeps of pictures and sound, by column: bit rate, quality, median age; no numbers for other flows."""
+    kept = {key: finite(media.get(key)) for key in ("coded_bps", "psnr_db", "ssim")}
+    age = media.get("glass_to_glass_ms") or media.get("mouth_to_ear_ms")
+    return kept | {"age_p50_ms": statistic(age, "p50")}
 
 
 def metrics(flow: Mapping[str, Any]) -> dict[str, float | None]:

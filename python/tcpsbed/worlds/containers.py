@@ -60,7 +60,7 @@ class Containers(Namespaces):
         if command is None or self.instead is not None:
             print(f"tcpsbed: no containers here; instead {self.instead}", file=sys.stderr)
             return super().launch()
-        self.job.plan["real"]["network"] = "namespaces"
+        self.isolate()
         self.started: list[Talk] = []
         for id, node in enumerate(self.job.plan["nodes"]):
             words = self._command(command, id)

@@ -71,6 +71,8 @@ class Hosting(ABC):
 
     here: ClassVar[bool] = True
     """Whether what stands between nodes is on this computer."""
+    datagrams: ClassVar[bool] = False
+    """Whether background traffic can be datagrams of ends of its own, each hosted as a node is."""
     shares_files: ClassVar[bool] = True
     """Whether nodes see the files and processes of this computer."""
     lead_s: ClassVar[float] = 0.3

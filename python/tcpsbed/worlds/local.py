@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import ClassVar
 
+from tcpsbed.worlds import background
 from tcpsbed.worlds.contract import Hosting
 from tcpsbed.worlds.process import Process, Talk
 
@@ -34,6 +35,7 @@ class Namespaces(Processes):
 
     name: ClassVar[str] = "namespaces"
     what: ClassVar[str] = "a process and a network namespace a node"
+    datagrams: ClassVar[bool] = True
 
     @classmethod
     def missing(cls) -> str | None:
@@ -44,9 +46,18 @@ class Namespaces(Processes):
             return "/dev/net/tun: modprobe tun"
         return None
 
+    def refuse(self) -> None:
+        """Background traffic that cannot be datagrams."""
+        background.refuse(self.job.plan)
+
+    def isolate(self) -> None:
+        """Settles in the plan that nodes are alone, and background traffic has ends of its own where that is asked for."""
+        self.job.plan["real"]["network"] = "namespaces"
+        background.stand_apart(self.job.plan)
+
     def launch(self) -> list[Talk]:
         """Starts the nodes; each goes into its namespace when it gets its plan."""
-        self.job.plan["real"]["network"] = "namespaces"
+        self.isolate()
         return super().launch()
 
     def taps(self) -> Path | None:

@@ -38,6 +38,7 @@ class Hosts(Hosting):
 
     name: ClassVar[str] = "mininet"
     what: ClassVar[str] = "a Mininet host a node, in namespaces of their own"
+    datagrams: ClassVar[bool] = True
     switching = "bridge"
     """What its switches are; the network says."""
 

@@ -13,15 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from tcpsbed.worlds import fit, ns3_program
+from tcpsbed.worlds import background, fit, ns3_program
 from tcpsbed.worlds.contract import Network
 from tcpsbed.worlds.process import Talk
 
 NAME = "ns-3"
 MOST_LAG_NS = 100_000_000
 """How late ns-3 may be on the machine's clock before the run ends."""
-SMALLEST_BYTES = 34
-"""Point-to-point, IPv4 and UDP headers, and the number of a packet: nothing smaller can be sent in ns-3."""
 
 
 class Ns3(Network):
@@ -77,7 +75,7 @@ def foreign_of(plan: Mapping[str, Any], program: str | None = None) -> dict[str,
     refuse(plan)
     network = {
         "links": [_link(link) for link in plan["network"]["links"]],
-        "traffic": [_traffic(plan, entry) for entry in plan["network"].get("traffic", [])],
+        "traffic": [_traffic(plan, entry) for entry in background.of_the_network(plan)],
     }
     return {
         "program": program or str(ns3_program.built()),

@@ -18,7 +18,9 @@ SOURCES = "TCPSBED_NS3"
 """Environment variable that names the folder of the sources, where the package is not run from the project."""
 PACKAGES = "apt-get install libns3-dev libgsl-dev pkg-config g++ make"
 """What compiles it on Debian."""
-MODULES = ("ns3-internet", "ns3-point-to-point", "ns3-csma", "ns3-lte", "ns3-wifi", "gsl")
+MODULES = (
+    "ns3-internet", "ns3-point-to-point", "ns3-csma", "ns3-lte", "ns3-wifi", "ns3-fd-net-device", "ns3-tap-bridge", "gsl",
+)  # fmt: skip
 """What pkg-config must know. The GNU Scientific Library is no declared dependency of libns3-dev, yet it is linked."""
 COMPILE_S = 900
 

@@ -24,7 +24,7 @@ from typing import Any
 from tcpsbed import _tcps, config
 from tcpsbed.clocks import REAL
 from tcpsbed.errors import WorldError
-from tcpsbed.worlds import firmware, registry
+from tcpsbed.worlds import background, firmware, registry
 from tcpsbed.worlds.contract import Hosting, Job
 from tcpsbed.worlds.process import Talk
 from tcpsbed.worlds.rows import Drain
@@ -158,6 +158,7 @@ def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Talk]]
         raise registry.unready(world.name, lack)
     hosting = world.hosting(job)
     network = world.network(job, hosting)
+    background.require(job.plan, hosting)
     _provide_boards(job.plan, hosting)
     for part in (hosting, network):
         part.refuse()
@@ -324,6 +325,8 @@ def _result(
         errors.append(f"{lost} rows were lost because a ring was full")
     for key in ("links", "traffic", "endpoints", "stages", "nodes", "robots", "emulator", "clocks", "boards"):
         result[key] = [row for p in processes for report in p.report or [] for row in report[key]]
+    result["links"] = background.links_of_the_scenario(result["links"])
+    result["traffic"] = background.whole(result["traffic"])
     result["errors"] += [e for p in processes for report in p.report or [] for e in report["errors"]]
     result["events"] = sum(n.get("ticks", 0) for n in result["nodes"])
     return result

@@ -32,6 +32,8 @@ NETWORKS: dict[str, str] = {
     "none": "tcpsbed.worlds.between:Direct",
     "emulator": "tcpsbed.worlds.between:Emulator",
     "ns3": "tcpsbed.worlds.ns3:Ns3",
+    "ns3-tap": "tcpsbed.worlds.ns3_devices:Descriptor",
+    "ns3-tapbridge": "tcpsbed.worlds.ns3_devices:Bridge",
     "mininet": "tcpsbed.worlds.mininet:Switches",
     "ovs": "tcpsbed.worlds.mininet:OpenVSwitch",
     "ovs-user": "tcpsbed.worlds.mininet:UserSpace",

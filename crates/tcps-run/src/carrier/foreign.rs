@@ -14,7 +14,7 @@ use super::{
     routes::routes,
     told::{ForeignSelf, Line},
 };
-use crate::{error::RunError, plan::Plan};
+use crate::{error::RunError, plan::Plan, real::frames};
 use serde_json::json;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -76,6 +76,10 @@ impl Foreign {
         network["end_ns"] = json!(plan.duration_ns);
         network["by_clock"] = json!(self.by_clock);
         network["most_lag_ns"] = json!(self.most_lag_ns);
+        if plan.real.frames {
+            network["attach"]["nodes"] = frames::ends(plan);
+            network["attach"]["gateway"] = json!(frames::gateway());
+        }
         self.program.tell(&json!({ "network": network }));
         self.program.flush();
         let ready = self.program.hear(ANSWER).and_then(|line| line.ready);

@@ -13,7 +13,7 @@ use tcps_transport::clocksync;
 pub(super) enum Sync {
     Off,
     Client { client: Box<clocksync::Client>, reference: u16 },
-    Server(clocksync::Server),
+    Server(Box<clocksync::Server>),
 }
 
 impl Node {
@@ -71,7 +71,7 @@ pub(super) fn sync(plan: &Plan, id: u16, sessions: Option<&[u16]>) -> Sync {
     match &plan.sync {
         Some(_) if !first => Sync::Off,
         None => Sync::Off,
-        Some(s) if s.reference == id => Sync::Server(clocksync::Server::default()),
+        Some(s) if s.reference == id => Sync::Server(Box::default()),
         Some(s) => {
             Sync::Client { client: Box::new(clocksync::Client::new(s.period_ns)), reference: s.reference }
         }

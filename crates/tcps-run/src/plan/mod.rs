@@ -26,7 +26,7 @@ pub use network::{Action, ChannelPlan, EventPlan, ProbePlan, SyncPlan};
 pub use place::{
     Attached, Authority, BoardPlan, ComponentPlan, Interrupts, NodePlan, RobotPlan, SafeOutput, Scheduling,
 };
-pub use real::{Isolation, RealPlan, Waiting};
+pub use real::{Background, Isolation, RealPlan, Waiting};
 
 use serde::Deserialize;
 use serde_json::Value;

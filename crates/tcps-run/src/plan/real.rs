@@ -22,6 +22,10 @@ pub struct RealPlan {
     pub addresses: Vec<IpAddr>,
     /// Address of the emulator's gates; absent: loopback.
     pub gates: Option<IpAddr>,
+    /// What background traffic is.
+    pub background: Background,
+    /// Whether the devices of nodes in namespaces carry Ethernet frames, for a program that holds them itself.
+    pub frames: bool,
 }
 
 impl Default for RealPlan {
@@ -34,6 +38,8 @@ impl Default for RealPlan {
             network: Isolation::Gates,
             addresses: Vec::new(),
             gates: None,
+            background: Background::Events,
+            frames: false,
         }
     }
 }
@@ -46,6 +52,16 @@ pub enum Isolation {
     Gates,
     /// In network namespaces of their own, with TUN devices that the emulator holds.
     Namespaces,
+}
+
+/// What background traffic is between nodes in namespaces of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Background {
+    /// Events of the network that lies between the nodes.
+    Events,
+    /// Datagrams of nodes that have nothing else, and are the ends of its entries.
+    Datagrams,
 }
 
 /// Ways of waiting.

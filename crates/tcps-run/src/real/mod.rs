@@ -12,6 +12,7 @@ pub mod clock;
 pub mod control;
 pub mod emulator;
 mod events;
+pub(crate) mod frames;
 mod handover;
 pub mod line;
 pub mod merge;

@@ -6,10 +6,10 @@
 //! The namespace has no name and the device is not persistent: both are gone when node and emulator are, however
 //! they end.
 
-use super::handover;
+use super::{frames, handover};
 use crate::{
     error::RunError,
-    plan::{Isolation, RealPlan},
+    plan::{Isolation, Plan, RealPlan},
 };
 use std::{
     ffi::CString,
@@ -67,26 +67,37 @@ pub fn node_at(address: IpAddr) -> Option<u16> {
 }
 
 /// Moves this thread, and those it starts from now on, into a network namespace of its own, and hands the other end
-/// of its TUN device to the emulator that listens at `taps`.
-pub fn enter(real: &RealPlan, node: u16, taps: &Path) -> Result<(), RunError> {
-    let tun = alone(address(real, node)).map_err(|e| {
+/// of its device to the emulator, or the program behind it, that listens at `taps`.
+pub fn enter(plan: &Plan, node: u16, taps: &Path) -> Result<(), RunError> {
+    let real = &plan.real;
+    let kind = if real.frames { libc::IFF_TAP } else { libc::IFF_TUN };
+    let device = isolated(address(real, node), kind).map_err(|e| {
         RunError::new(format!("real.network = \"namespaces\": {e}, real.network = \"gates\" does not"))
     })?;
-    handover::send(taps, node, tun.as_raw_fd())
-        .map_err(|e| RunError::new(format!("the TUN device cannot be handed to the emulator: {e}")))
+    if real.frames {
+        let others = (0..plan.nodes.len() as u16).filter(|n| *n != node).map(|n| address(real, n));
+        frames::introduce(DEVICE, node, others)
+            .map_err(|e| refused("address for the TAP device", "CAP_NET_ADMIN", &e))?;
+    }
+    handover::send(taps, node, device.as_raw_fd())
+        .map_err(|e| RunError::new(format!("the device of the node cannot be handed over: {e}")))
 }
 
 /// Moves this thread, and those that it starts from now on, into a network namespace of its own; the other end of its
 /// only device.
 pub fn alone(ip: IpAddr) -> Result<File, RunError> {
+    isolated(ip, libc::IFF_TUN)
+}
+
+fn isolated(ip: IpAddr, kind: libc::c_int) -> Result<File, RunError> {
     // SAFETY: a plain system call; sockets and threads are made after it.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
         return Err(refused("network namespace", "root (CAP_SYS_ADMIN)", &io::Error::last_os_error()));
     }
-    let tun = device()
+    let device = attached(DEVICE, kind)
         .map_err(|e| refused(CLONE_DEVICE, "the module `tun`, the device file and CAP_NET_ADMIN", &e))?;
     configure(ip).map_err(|e| refused("address for the TUN device", "CAP_NET_ADMIN", &e))?;
-    Ok(tun)
+    Ok(device)
 }
 
 fn refused(what: &str, needs: &str, error: &io::Error) -> RunError {
@@ -114,10 +125,6 @@ pub fn drops() -> u64 {
         row.unwrap_or_default().split_whitespace().filter_map(|c| c.parse().ok()).collect();
     // Receive and transmit have eight columns each; `drop` is the fourth.
     [3, 11].iter().filter_map(|&i| columns.get(i)).sum()
-}
-
-fn device() -> io::Result<File> {
-    attached(DEVICE, libc::IFF_TUN)
 }
 
 /// The other end of a TAP device of this thread's namespace, which is made if it is not there.
@@ -202,14 +209,14 @@ fn request() -> libc::ifreq {
     request_for(DEVICE)
 }
 
-fn request_for(name: &str) -> libc::ifreq {
+pub(super) fn request_for(name: &str) -> libc::ifreq {
     // SAFETY: all-zero bytes are valid for this plain C structure.
     let mut request: libc::ifreq = unsafe { zeroed() };
     request.ifr_name.iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from as libc::c_char);
     request
 }
 
-fn ioctl<T>(fd: RawFd, what: libc::Ioctl, request: &mut T) -> io::Result<()> {
+pub(super) fn ioctl<T>(fd: RawFd, what: libc::Ioctl, request: &mut T) -> io::Result<()> {
     // SAFETY: each caller hands over the structure that the kernel expects for `what`; it outlives the call.
     match unsafe { libc::ioctl(fd, what, std::ptr::from_mut(request)) } {
         0.. => Ok(()),

@@ -4,11 +4,14 @@
 //! ```text
 //!  namespace of vertex 0: socket ── 500 B every 8 ms ──► links of the kernel ──► socket :namespace of vertex 5
 //! ```
+//! Where every end has a process of its own (`Replayer::here`), each sends what begins there and counts what ends there.
+//!
 //! When packets come and how large they are is said by the models of `tcps-net`, with the same random streams as in the
 //! built-in network.
 
 use super::{
     clock::RunClock,
+    namespace,
     session::DRAIN_NS,
     socket::{Socket, MAX_DATAGRAM},
     wait::Waiter,
@@ -25,6 +28,7 @@ use std::{
 };
 use tcps_core::time::{Time, NEVER};
 use tcps_net::{
+    spec::TrafficSpec,
     traffic::{self, Arrivals},
     TrafficStats,
 };
@@ -32,6 +36,8 @@ use tcps_net::{
 /// Ethernet with preamble and gap, IPv4 and UDP: what a datagram's payload is less than its size on the wire.
 /// [PROTOCOLS 1.2]
 const HEADER_BYTES: u32 = 26 + 20 + 8;
+/// Where every process that has one end listens.
+const PORT: u16 = 47_000;
 /// Bytes at the front of a payload that say which entry it is of.
 const MARK_BYTES: usize = 2;
 
@@ -85,20 +91,27 @@ impl Replayer {
                     || RunError::new(format!("traffic.{}: no place for vertex {vertex}", spec.name));
                 number.get(&vertex).copied().ok_or_else(unknown)
             };
-            let mut entry = Entry {
-                from: at(spec.from)?,
-                to: sockets[at(spec.to)?].address()?,
-                dscp: spec.dscp,
-                start_ns: spec.start_ns,
-                stop_ns: spec.stop_ns.unwrap_or(NEVER).min(plan.duration_ns),
-                arrivals: traffic::build(&plan.network, spec, plan.seed),
-                due: (NEVER, 0),
-                stats: TrafficStats { name: spec.name.clone(), ..TrafficStats::default() },
-            };
+            let mut entry = Entry::new(plan, spec, at(spec.from)?, sockets[at(spec.to)?].address()?);
             entry.advance();
             entries.push(entry);
         }
         Ok(Self { sockets, entries })
+    }
+
+    /// What begins or ends at a node of the plan, by a socket of this thread's network namespace.
+    pub fn here(plan: &Plan, node: u16) -> Result<Self, RunError> {
+        let at = |node: u16| SocketAddr::new(namespace::address(&plan.real, node), PORT);
+        let entry = |spec: &TrafficSpec| {
+            let mut entry = Entry::new(plan, spec, 0, at(spec.to));
+            if spec.from == node {
+                entry.advance();
+            }
+            entry
+        };
+        Ok(Self {
+            sockets: vec![Socket::bind_to(at(node))?],
+            entries: plan.network.traffic.iter().map(entry).collect(),
+        })
     }
 
     /// Sends and receives to the end of the plan or until `stop`. Run time is 0 at `start` (CLOCK_MONOTONIC).
@@ -154,6 +167,20 @@ impl Replayer {
 }
 
 impl Entry {
+    /// An entry that has nothing due yet.
+    fn new(plan: &Plan, spec: &TrafficSpec, from: usize, to: SocketAddr) -> Self {
+        Self {
+            from,
+            to,
+            dscp: spec.dscp,
+            start_ns: spec.start_ns,
+            stop_ns: spec.stop_ns.unwrap_or(NEVER).min(plan.duration_ns),
+            arrivals: traffic::build(&plan.network, spec, plan.seed),
+            due: (NEVER, 0),
+            stats: TrafficStats { name: spec.name.clone(), ..TrafficStats::default() },
+        }
+    }
+
     fn advance(&mut self) {
         let next = self.arrivals.next().map(|(t, bytes)| (self.start_ns.saturating_add(t), bytes));
         self.due = next.filter(|n| n.0 < self.stop_ns).unwrap_or((NEVER, 0));
@@ -210,6 +237,30 @@ mod tests {
             assert_eq!((&traffic["packets"], &traffic["bytes"]), (&json!(50), &json!(5000)));
             assert_eq!((&traffic["delivered_packets"], &traffic["dropped_packets"]), (&json!(50), &json!(0)));
         }
+    }
+
+    /// Both ends are on loopback, which has as many addresses as are wanted.
+    #[test]
+    fn every_end_sends_what_begins_there_and_counts_what_ends_there() {
+        let plan: Plan = serde_json::from_value(json!({
+            "name": "p", "seed": 1, "duration_ns": 100 * MS, "sessions": ["a"], "components": [], "flows": [],
+            "nodes": [{"name": "a"}, {"name": "b"}],
+            "real": {"addresses": ["127.0.0.2", "127.0.0.3"], "background": "datagrams"},
+            "network": {"vertices": ["a", "b"], "links": [], "traffic": [{"name": "x", "from": 0, "to": 1,
+                "start_ns": 0, "model": {"kind": "cbr", "rate_bps": 400e3, "packet_bytes": 100}}]},
+        }))
+        .unwrap();
+        let start = monotonic_ns();
+        let told = std::thread::scope(|scope| {
+            let ends: Vec<Replayer> = (0..2).map(|node| Replayer::here(&plan, node).unwrap()).collect();
+            let plan = &plan;
+            let run = |r: Replayer| scope.spawn(move || r.run(plan, start, &AtomicBool::new(false)));
+            let running: Vec<_> = ends.into_iter().map(run).collect();
+            running.into_iter().map(|r| serde_json::to_value(r.join().unwrap()).unwrap()).collect::<Vec<_>>()
+        });
+        let of = |end: usize, key: &str| told[end]["traffic"][0][key].clone();
+        assert_eq!((of(0, "packets"), of(0, "delivered_packets")), (json!(50), json!(0)));
+        assert_eq!((of(1, "packets"), of(1, "delivered_packets")), (json!(0), json!(50)));
     }
 
     #[test]

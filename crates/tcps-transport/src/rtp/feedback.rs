@@ -70,7 +70,7 @@ impl ArrivalFeedback {
         let blocks: Vec<Stream> = self
             .sources
             .iter_mut()
-            .flat_map(|(ssrc, heard)| blocks(*ssrc, heard.to_tell(), now, most))
+            .flat_map(|(ssrc, heard)| blocks(*ssrc, heard.tell(), now, most))
             .collect();
         let timestamp = clock::middle(clock::ntp(now));
         let packets = packed(blocks, self.mtu_bytes - FRAME_BYTES);
@@ -91,7 +91,7 @@ impl Heard {
     /// meet and a feedback may be lost. A packet from before them is left out: to tell of it, those between would be called
     /// lost.
     // [RFC 8888 §3.1]
-    fn to_tell(&mut self) -> Vec<(u16, Time)> {
+    fn tell(&mut self) -> Vec<(u16, Time)> {
         let told = self.arrivals.range(..self.told).map(|(number, _)| *number);
         let begin = told.reduce(|a, b| if (b.wrapping_sub(a) as i16) < 0 { b } else { a });
         let before = self.arrivals.len();

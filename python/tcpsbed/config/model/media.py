@@ -63,7 +63,7 @@ class Picture(_Media):
     """Pictures of a camera."""
 
     camera: str = "builtin:clip"
-    """Where they come from: "builtin:clip", "test", a camera of the machine ("/dev/video0"), a video file, or `module:Class`."""
+    """Where they come from: "builtin:clip", "test", a camera ("/dev/video0"), a video file, or `module:Class`."""
     params: Parameters = Field({})
     """Parameters of a camera that is code; quantities arrive in SI with the unit in their name."""
     width: _Side = 640
@@ -96,7 +96,7 @@ class Sound(_Media):
     """Sound of a microphone."""
 
     microphone: str = "builtin:speech"
-    """Where it comes from: "builtin:speech", "builtin:sound", "test", a wav file, "device", "device:NAME", or `module:Class`."""
+    """Where it comes from: a "builtin:" one, "test", a wav file, "device", "ring:FILE", or `module:Class`."""
     sampling_hz: Frequency = Field(16_000.0, alias="sampling")
     """Samples a second and channel."""
     channels: StrictInt = Field(1, ge=1, le=2)
@@ -106,6 +106,6 @@ class Sound(_Media):
     bitrate_bps: PositiveRate = Field(32e3, alias="bitrate")
     """What `opus` aims at."""
     speaker: str = "none"
-    """Who hears it: "none", a wav file to be written, "device", "device:NAME", or `module:Class`."""
+    """Who hears it: "none", a wav file to be written, "device", "ring:FILE", or `module:Class`."""
     mark: StrictBool = False
     """Whether a chirp is laid over it every second and found again where it is heard: the delay from mouth to ear."""

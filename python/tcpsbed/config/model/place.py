@@ -167,3 +167,5 @@ class Real(Table):
     """IPv6 in place of IPv4."""
     network: Literal["gates", "namespaces"] = "gates"
     """Nodes on loopback with UDP gates between them, or (root) each in a network namespace with a TUN device."""
+    background: Literal["events", "datagrams"] = "events"
+    """Background traffic as events of the network, or, where nodes are in namespaces, as datagrams of ends of its own."""

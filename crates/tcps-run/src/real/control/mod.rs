@@ -28,7 +28,7 @@ use super::{
 use crate::{
     code::PythonCode,
     error::RunError,
-    plan::{Need, Plan},
+    plan::{Background, Need, Plan},
     report::Report,
 };
 use loops::{guarded, Loops};
@@ -50,9 +50,10 @@ pub trait Attach: Sync {
 pub fn serve(input: impl BufRead + Send + 'static, output: &mut dyn Write, attach: &dyn Attach) -> bool {
     let mut lines = Lines { input };
     let result = lines.next::<Prepare>("prepare").and_then(|p| match p.node {
+        Some(node) if p.only_traffic(node) => serve_traffic(&p, node, lines, output),
         Some(node) => serve_node(p, node, lines, output, attach),
         None if p.places.is_some() || p.wires.is_some() => serve_beside(&p, lines, output),
-        None => serve_emulator(&p, lines, output),
+        None => serve_emulator(p, lines, output),
     });
     match result {
         Ok(reports) => say(output, &json!({"op": "done", "reports": reports})),
@@ -65,10 +66,13 @@ pub fn serve(input: impl BufRead + Send + 'static, output: &mut dyn Write, attac
 }
 
 fn serve_emulator<I: BufRead + Send + 'static>(
-    p: &Prepare,
+    mut p: Prepare,
     mut lines: Lines<I>,
     output: &mut dyn Write,
 ) -> Result<Vec<Report>, RunError> {
+    if p.plan.real.background == Background::Datagrams {
+        p.plan.network.traffic.clear();
+    }
     let emulator = Emulator::prepare(&p.plan, &p.ring, p.taps.as_deref(), p.foreign.as_ref())?;
     let gates: Vec<Value> = emulator
         .gates()?
@@ -117,6 +121,24 @@ fn serve_beside<I: BufRead + Send + 'static>(
     })
 }
 
+/// A node that has nothing but background traffic.
+fn serve_traffic<I: BufRead + Send + 'static>(
+    p: &Prepare,
+    node: u16,
+    mut lines: Lines<I>,
+    output: &mut dyn Write,
+) -> Result<Vec<Report>, RunError> {
+    if let Some(taps) = &p.taps {
+        namespace::enter(&p.plan, node, taps)?;
+    }
+    let replayer = Replayer::here(&p.plan, node)?;
+    say(output, &json!({"op": "ready", "loops": [], "rings": [], "captures": []}));
+    let start = lines.next::<Start>("start")?;
+    let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+    lines.until_stop(stop);
+    Ok(vec![replayer.run(&p.plan, start.at_ns, stop)])
+}
+
 fn serve_node<I: BufRead + Send + 'static>(
     p: Prepare,
     node: u16,
@@ -125,7 +147,7 @@ fn serve_node<I: BufRead + Send + 'static>(
     attach: &dyn Attach,
 ) -> Result<Vec<Report>, RunError> {
     if let Some(taps) = &p.taps {
-        namespace::enter(&p.plan.real, node, taps)?;
+        namespace::enter(&p.plan, node, taps)?;
     }
     let groups = p.plan.loops(node);
     let files: Vec<Files> = (0..groups.len()).map(|i| p.files(i)).collect();

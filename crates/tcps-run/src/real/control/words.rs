@@ -3,7 +3,7 @@
 use crate::{
     carrier::ForeignSpec,
     error::RunError,
-    plan::Plan,
+    plan::{Background, Plan},
     real::{
         emulator::{Listeners, WireSpec},
         replayer::Places,
@@ -40,6 +40,12 @@ pub(super) struct Prepare {
 }
 
 impl Prepare {
+    /// Whether background traffic begins or ends at a node, and nothing else does.
+    pub(super) fn only_traffic(&self, node: u16) -> bool {
+        let ends_here = self.plan.network.traffic.iter().any(|t| [t.from, t.to].contains(&node));
+        self.plan.real.background == Background::Datagrams && ends_here && self.plan.loops(node).is_empty()
+    }
+
     /// The files of a loop.
     pub fn files(&self, number: usize) -> Files {
         let capture = self.capture.as_ref().map(|path| path.with_extension(format!("{number}.pcapng")));

@@ -5,9 +5,11 @@
 //!                     └─► tcps-net, real clock ─┘
 //! ```
 //! Ports are UDP gates on loopback, without root (`gates`), or the TUN devices of nodes in network namespaces of their
-//! own (`taps`), or the TAP devices that are the links between the switches of others (`wires`). A datagram leaves when the network says so; how far that moment and the delivery differ is measured
-//! for every packet: set against delivered.
+//! own (`taps`), or the TAP devices that are the links between the switches of others (`wires`), or none, where another
+//! program holds the devices (`beyond`). A datagram leaves when the network says so; how far that moment and the delivery
+//! differ is measured for every packet: set against delivered.
 
+mod beyond;
 mod gates;
 mod journey;
 mod relay;
@@ -20,6 +22,7 @@ use crate::{
     error::RunError,
     plan::{FlowPlan, Isolation, Plan},
 };
+use beyond::Beyond;
 use gates::Gates;
 pub use relay::Relay;
 use std::{
@@ -105,6 +108,8 @@ enum Entrance {
     Gates(Gates),
     Taps(taps::Listener),
     Wires(Wires),
+    /// Where the program that simulates the network takes the devices.
+    Beyond,
 }
 
 /// A gate: (node, channel, address) where a node sends what is for a channel; (node, nothing, address) that stands for a
@@ -136,6 +141,7 @@ impl Emulator {
                 plan.refuse_kernel_tcp("the emulator's gates carry datagrams of UDP only")?;
                 Entrance::Gates(Gates::bind(plan)?)
             }
+            Isolation::Namespaces if plan.real.frames => Entrance::Beyond,
             Isolation::Namespaces => Entrance::Taps(taps::Listener::bind(taps)?),
         };
         Ok(Self { entrance, network, ring: Producer::create(ring, RING_ROWS)? })
@@ -153,7 +159,7 @@ impl Emulator {
     pub fn gates(&self) -> Result<Vec<GateAddress>, RunError> {
         match &self.entrance {
             Entrance::Gates(g) => g.addresses(),
-            Entrance::Taps(_) | Entrance::Wires(_) => Ok(Vec::new()),
+            Entrance::Taps(_) | Entrance::Wires(_) | Entrance::Beyond => Ok(Vec::new()),
         }
     }
 
@@ -166,6 +172,7 @@ impl Emulator {
                 Box::new(Taps::new(devices, Heard::new(plan, &listeners.channels)))
             }
             Entrance::Wires(wires) => Box::new(wires.joined(Heard::new(plan, &listeners.channels))),
+            Entrance::Beyond => Box::new(Beyond),
         };
         Ok(Relay::new(ports, self.network, self.ring, plan, start))
     }

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+#include "attach.h"
+
+#include "ns3/core-module.h"
+#include "ns3/csma-module.h"
+#include "ns3/fd-net-device-module.h"
+#include "ns3/tap-bridge-module.h"
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <stdexcept>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+using namespace ns3;
+
+namespace tcpsbed
+{
+
+namespace
+{
+
+// What the side of a vertex calls itself; nobody is told.
+constexpr const char* kRouter = "192.0.2.1";
+// By which TapBridge knows that what comes is the descriptor that it waits for.
+constexpr uint32_t kTapMagic = 95549;
+
+// Room for one descriptor.
+union Control
+{
+    cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+msghdr
+MessageOf(iovec& part, Control& control)
+{
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.bytes;
+    message.msg_controllen = sizeof(control.bytes);
+    return message;
+}
+
+std::runtime_error
+Failed(const std::string& what)
+{
+    return std::runtime_error(what + ": " + std::strerror(errno));
+}
+
+// The number and the descriptor that came over a connection; {0, -1} if none did.
+std::pair<uint16_t, int>
+HandedOver(int connection)
+{
+    uint16_t number = 0;
+    iovec part{&number, sizeof(number)};
+    Control control{};
+    msghdr message = MessageOf(part, control);
+    if (recvmsg(connection, &message, MSG_CMSG_CLOEXEC) != sizeof(number))
+    {
+        return {0, -1};
+    }
+    const cmsghdr* header = CMSG_FIRSTHDR(&message);
+    if (header == nullptr || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+    {
+        return {0, -1};
+    }
+    int device;
+    std::memcpy(&device, CMSG_DATA(header), sizeof(device));
+    return {number, device};
+}
+
+// Hands a descriptor to the socket whose address TapBridge has written as ":01:00:…".
+int
+HandOn(int device, const char* written)
+{
+    sockaddr_un to{};
+    socklen_t length = 0;
+    for (; *written == ':' && length < sizeof(to); written += 3)
+    {
+        reinterpret_cast<uint8_t*>(&to)[length++] = static_cast<uint8_t>(std::strtoul(written + 1, nullptr, 16));
+    }
+    uint32_t magic = kTapMagic;
+    iovec part{&magic, sizeof(magic)};
+    Control control{};
+    msghdr message = MessageOf(part, control);
+    message.msg_name = &to;
+    message.msg_namelen = length;
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &device, sizeof(device));
+    const int out = socket(AF_UNIX, SOCK_DGRAM, 0);
+    return out >= 0 && sendmsg(out, &message, 0) == sizeof(magic) ? 0 : 1;
+}
+
+// Gives a vertex an interface at a device, with the node behind it as the only neighbour.
+uint32_t
+AddInterface(const Ptr<Node>& vertex, const Ptr<NetDevice>& device, Ipv4Address node, Mac48Address mac)
+{
+    Ptr<Ipv4L3Protocol> stack = vertex->GetObject<Ipv4L3Protocol>();
+    const uint32_t interface = stack->AddInterface(device);
+    stack->AddAddress(interface, Ipv4InterfaceAddress(kRouter, "255.255.255.255"));
+    stack->SetUp(interface);
+    Ptr<ArpCache> cache = stack->GetInterface(interface)->GetArpCache();
+    const Callback<void> introduce([cache, node, mac]() {
+        ArpCache::Entry* known = cache->Lookup(node);
+        ArpCache::Entry* entry = known ? known : cache->Add(node);
+        entry->SetMacAddress(mac);
+        entry->MarkPermanent();
+    });
+    introduce();
+    // A device that comes up has its neighbours forgotten first.
+    device->AddLinkChangeCallback(introduce);
+    return interface;
+}
+
+} // namespace
+
+Attachment::Attachment(const Json& spec)
+    : m_bridge(spec["how"].Text() == "bridge"),
+      m_gateway(spec["gateway"].Text().c_str())
+{
+    for (const Json& node : spec["nodes"].List())
+    {
+        m_ends.push_back({Ipv4Address(node["address"].Text().c_str()), Mac48Address(node["mac"].Text().c_str())});
+    }
+    const std::string place = spec["taps"].Text();
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    if (place.size() >= sizeof(at.sun_path))
+    {
+        throw std::runtime_error("the path of the socket for devices is too long");
+    }
+    std::strcpy(at.sun_path, place.c_str());
+    m_listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const auto* address = reinterpret_cast<const sockaddr*>(&at);
+    if (m_listener < 0 || bind(m_listener, address, sizeof(at)) != 0 ||
+        listen(m_listener, static_cast<int>(m_ends.size())) != 0)
+    {
+        throw Failed("no socket for devices");
+    }
+}
+
+Attachment::~Attachment()
+{
+    close(m_listener);
+    for (const int held : m_namespaces)
+    {
+        close(held);
+    }
+}
+
+void
+Attachment::Receive()
+{
+    for (size_t i = 0; i < m_ends.size(); i++)
+    {
+        const int connection = accept4(m_listener, nullptr, nullptr, SOCK_CLOEXEC);
+        if (connection < 0)
+        {
+            throw Failed("a device did not come");
+        }
+        const auto [number, device] = HandedOver(connection);
+        close(connection);
+        if (device < 0 || number >= m_ends.size() || m_ends[number].device >= 0)
+        {
+            throw std::runtime_error("what came is not the device of a node");
+        }
+        m_ends[number].device = device;
+        // The threads of ns-3 that read wait for what comes.
+        fcntl(device, F_SETFL, fcntl(device, F_GETFL) & ~O_NONBLOCK);
+        // A node that ends first must not take its device away from under a packet that is still under way.
+        const int held = ioctl(device, TUNGETDEVNETNS);
+        if (held >= 0)
+        {
+            m_namespaces.push_back(held);
+        }
+    }
+}
+
+void
+Attachment::Join(Network& network)
+{
+    Receive();
+    for (uint32_t v = 0; v < m_ends.size(); v++)
+    {
+        const End& end = m_ends[v];
+        Ptr<Node> vertex = network.vertices.Get(v);
+        Ptr<NetDevice> device = m_bridge ? Bridge(vertex, end) : Describe(vertex, end);
+        network.Lead(v, end.address, AddInterface(vertex, device, end.address, end.mac));
+    }
+}
+
+// ns-3 reads and writes the descriptor.
+Ptr<NetDevice>
+Attachment::Describe(const Ptr<Node>& vertex, const End& end) const
+{
+    Ptr<FdNetDevice> device = CreateObject<FdNetDevice>();
+    device->SetAddress(m_gateway);
+    device->SetFileDescriptor(end.device);
+    vertex->AddDevice(device);
+    return device;
+}
+
+// TapBridge reads and writes it, in the place of a node of ns-3 that has nothing else.
+Ptr<NetDevice>
+Attachment::Bridge(const Ptr<Node>& vertex, const End& end) const
+{
+    CsmaHelper cable;
+    cable.DisableFlowControl();
+    cable.SetChannelAttribute("DataRate", StringValue("100Gbps"));
+    cable.SetChannelAttribute("Delay", StringValue("0ns"));
+    Ptr<Node> ghost = CreateObject<Node>();
+    NetDeviceContainer ends = cable.Install(NodeContainer(ghost, vertex));
+    ends.Get(0)->SetAddress(end.mac);
+    ends.Get(1)->SetAddress(m_gateway);
+    Ptr<TapBridge> bridge = CreateObject<TapBridge>();
+    bridge->SetMode(TapBridge::CONFIGURE_LOCAL);
+    // See execlp: the device is known by its descriptor, and has its addresses already.
+    bridge->SetAttribute("DeviceName", StringValue(std::to_string(end.device)));
+    bridge->SetAttribute("IpAddress", Ipv4AddressValue(end.address));
+    bridge->SetAttribute("Netmask", Ipv4MaskValue("255.255.0.0"));
+    ghost->AddDevice(bridge);
+    bridge->SetBridgedNetDevice(ends.Get(0));
+    return ends.Get(1);
+}
+
+} // namespace tcpsbed
+
+// TapBridge gets its device from another program, which it starts by a path that was fixed when ns-3 was compiled; that of
+// Debian's packages is nowhere. Here the device is there already: in the place of that program, the child that TapBridge
+// has made hands it on ("-d" with the descriptor, "-p" with where to).
+extern "C" int
+execlp(const char*, const char* arg, ...) noexcept
+{
+    const char* device = nullptr;
+    const char* path = nullptr;
+    va_list rest;
+    va_start(rest, arg);
+    while (const char* word = va_arg(rest, const char*))
+    {
+        device = std::strncmp(word, "-d", 2) == 0 ? word + 2 : device;
+        path = std::strncmp(word, "-p", 2) == 0 ? word + 2 : path;
+    }
+    va_end(rest);
+    _exit(device && path ? tcpsbed::HandOn(std::atoi(device), path) : 1);
+}

@@ -1,0 +1,101 @@
+"""Background traffic as datagrams: its ends are nodes of the world's own making, hosted as the others are.
+
+```
+ events      node a ── l1 ─┬─ router ── l2 ── node b        packets appear at the router and vanish behind l2
+ datagrams   node a ── l1 ─┼─ router ── l2 ─┬─ node b       sockets in containers or namespaces of their own
+                         end of                end of
+                         traffic               traffic
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tcpsbed.errors import WorldError
+from tcpsbed.worlds.contract import Hosting
+
+END = "traffic@"
+"""Before the name of the place, in the names of ends and of the links that they stand behind."""
+
+
+def require(plan: dict[str, Any], hosting: Hosting) -> None:
+    """Raises `WorldError` where background traffic shall be datagrams and the hosting has no ends for it."""
+    if _as_datagrams(plan) and not hosting.datagrams:
+        raise WorldError(
+            f'real.background: found "datagrams", for which {hosting.name} has no ends; allowed: "events", or --world '
+            "namespaces, containers or mininet"
+        )
+
+
+def refuse(plan: dict[str, Any]) -> None:
+    """Raises `WorldError` for what datagrams of others cannot be or do, with the remedy."""
+    if not _as_datagrams(plan):
+        return
+    for entry in plan["network"].get("traffic", []):
+        if entry["model"]["kind"] == "tcp":
+            raise WorldError(
+                f'traffic.{entry["name"]}: found users of TCP, which are no datagrams; allowed: real.background = "events"'
+            )
+    for event in plan.get("events", []):
+        if event["action"]["kind"] == "traffic":
+            raise WorldError(
+                f"events ({event['name']}): found a change of traffic, which datagrams do not follow; allowed: "
+                'real.background = "events"'
+            )
+
+
+def stand_apart(plan: dict[str, Any]) -> None:
+    """Makes a node of each place where traffic begins or ends, joined to it by a link without limits, in both directions."""
+    network = plan["network"]
+    entries = network.get("traffic", [])
+    if not _as_datagrams(plan) or not entries:
+        return
+    nodes = len(plan["nodes"])
+    places = sorted({entry[end] for entry in entries for end in ("from", "to")})
+    names = [f"{END}{network['vertices'][place]}" for place in places]
+    stand = {place: nodes + i for i, place in enumerate(places)}
+
+    def moved(vertex: int) -> int:
+        """Nodes come first, and routers behind them."""
+        return vertex if vertex < nodes else vertex + len(places)
+
+    links = [link | {"from": moved(link["from"]), "to": moved(link["to"])} for link in network["links"]]
+    for name, place in zip(names, places, strict=True):
+        links.append({"name": f"{name}.forward", "from": stand[place], "to": moved(place)})
+        links.append({"name": f"{name}.backward", "from": moved(place), "to": stand[place]})
+    plan["nodes"] = [*plan["nodes"], *({"name": name} for name in names)]
+    plan["network"] = network | {
+        "vertices": [*network["vertices"][:nodes], *names, *network["vertices"][nodes:]],
+        "links": links,
+        "traffic": [entry | {"from": stand[entry["from"]], "to": stand[entry["to"]]} for entry in entries],
+    }
+
+
+def of_the_network(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The entries that what lies between nodes has to make itself."""
+    return [] if _as_datagrams(plan) else list(plan["network"].get("traffic", []))
+
+
+def links_of_the_scenario(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of links without those that only ends of traffic stand behind."""
+    return [row for row in rows if not row["name"].startswith(END)]
+
+
+def whole(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row an entry, out of those of its ends: what one has sent and the other has not had was dropped."""
+    ends: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        ends.setdefault(row["name"], []).append(row)
+    return [parts[0] if len(parts) == 1 else _joined(parts) for parts in ends.values()]
+
+
+def _joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    sums = {key: sum(part[key] for part in parts) for key in ("packets", "bytes", "delivered_packets")}
+    lost = max(0, sums["packets"] - sums["delivered_packets"])
+    return {"name": parts[0]["name"], **sums, "dropped_packets": lost}
+
+
+def _as_datagrams(plan: Mapping[str, Any]) -> bool:
+    return bool(plan["real"].get("background") == "datagrams")

@@ -1,0 +1,91 @@
+"""Background traffic as datagrams: what becomes of the plan, what is refused, and one row of two ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from tcpsbed import config
+from tcpsbed.errors import WorldError
+from tcpsbed.session import _loaded_text
+from tcpsbed.worlds import background, local
+
+TEXT = """
+[components]
+ms-com = "left"
+ss-com = "right"
+[flows.kinematic]
+[topology]
+routers = ["r"]
+[links.a]
+from = "left"
+to = "r"
+rate = "1 Mbit/s"
+[links.b]
+from = "r"
+to = "right"
+[traffic.cbr]
+on = "a.forward"
+rate = "100 kbit/s"
+[real]
+background = "datagrams"
+"""
+
+
+def plan(folder, text=TEXT, *changes):
+    return config.compile_plan(_loaded_text(text, changes), folder)
+
+
+def test_ends_of_traffic_are_nodes_behind_the_others_and_routers_move(tmp_path):
+    compiled = plan(tmp_path)
+    before = compiled["network"]
+    background.stand_apart(compiled)
+    network = compiled["network"]
+    assert [node["name"] for node in compiled["nodes"]] == ["left", "right", "traffic@left", "traffic@r"]
+    assert network["vertices"] == ["left", "right", "traffic@left", "traffic@r", "r"]
+    assert [(link["from"], link["to"]) for link in network["links"]] == [
+        (0, 4), (4, 0), (4, 1), (1, 4), (2, 0), (0, 2), (3, 4), (4, 3),
+    ]  # fmt: skip
+    (entry,) = network["traffic"]
+    assert (entry["from"], entry["to"]) == (2, 3)
+    assert before["vertices"] == ["left", "right", "r"], "what was compiled is as it was"
+    assert background.of_the_network(compiled) == []
+
+
+def test_events_leave_everything_as_it_is(tmp_path):
+    compiled = plan(tmp_path, TEXT, "real.background='events'")
+    before = dict(compiled)
+    background.stand_apart(compiled)
+    assert compiled == before
+    assert background.of_the_network(compiled) == compiled["network"]["traffic"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("traffic.users={on='a.forward', kind='bulk'}", "users of TCP"),
+        ("events=[{at='1 s', traffic='cbr', running=false}]", "a change of traffic"),
+    ],
+)
+def test_what_datagrams_cannot_be_is_refused(tmp_path, change, words):
+    compiled = plan(tmp_path, TEXT, change)
+    with pytest.raises(WorldError, match=f'{words}.*real.background = "events"'):
+        background.refuse(compiled)
+
+
+def test_a_hosting_without_ends_is_refused(tmp_path):
+    compiled = plan(tmp_path)
+    with pytest.raises(WorldError, match=r"process has no ends.*--world namespaces, containers or mininet"):
+        background.require(compiled, local.Processes)
+    background.require(compiled, local.Namespaces)
+
+
+def test_the_rows_of_two_ends_are_one():
+    def row(packets, delivered):
+        return {"name": "cbr", "packets": packets, "bytes": 100 * packets, "delivered_packets": delivered,
+                "dropped_packets": packets}  # fmt: skip
+
+    other = row(5, 5) | {"name": "other"}
+    assert background.whole([row(10, 0), row(0, 8), other]) == [
+        {"name": "cbr", "packets": 10, "bytes": 1000, "delivered_packets": 8, "dropped_packets": 2},
+        other,
+    ]

@@ -23,7 +23,7 @@ const HOOKS: [&str; 14] = [
     "zoh",
 ];
 /// Those of them that pass values on which they have nothing to say about.
-const PASS: [&str; 2] = ["pose", "zoh"];
+const PASS: [&str; 3] = ["force", "pose", "zoh"];
 /// Room for what a hook gives out.
 const MOST: usize = 64;
 

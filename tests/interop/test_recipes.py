@@ -44,7 +44,8 @@ def test_dds_programs_find_each_other_by_multicast_over_several_ports():
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.strip().splitlines()[-1])
-    assert {7400, 7410, 7411} <= set(told["ports"]), "for all, and for the first participant of domain 0"
+    # 7400 and 7401 are everybody's; those of a participant are of its own choice.
+    assert {7400, 7401} < set(told["ports"]) and len(told["ports"]) > 3
     assert 20 <= statistics.median(told["trips_ms"]) < 40
     # A reader is best effort unless it asks for more: 4 % do not come back.
     assert 0.85 * count < len(told["trips_ms"]) < count
@@ -110,4 +111,4 @@ def test_webrtc_goes_through_the_proxy_if_it_is_the_only_candidate():
         there, back = proxy.close()["doors"]
     assert 40 <= statistics.median(trips) < 80
     assert 0.9 * count < len(trips) <= count
-    assert there["in"] > count and back["in"] > count, "all goes through the proxy, both ways"
+    assert min(there["packets"], back["packets"]) > count, "all goes through the proxy, both ways"

@@ -147,6 +147,7 @@ def test_an_operator_at_the_browser(served: Any) -> None:
         ARTEFACTS.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=str(ARTEFACTS / "console.png"))
         lets_go(page)
+        marks(page)
         browser.close()
     assert later[0] > first[0] and after != before, "the picture changes"
     assert later[1] > 20, "coalesced events count one by one"
@@ -168,6 +169,34 @@ def lets_go(page: Any) -> None:
         page.evaluate("dispatchEvent(new Event('blur'))") if release == "page" else page.keyboard.up("Space")
         page.wait_for_function(f"hand.button === 0 && seen.events > {told}", timeout=30_000)
         page.keyboard.up("Space")
+
+
+NOTE_MARKS = """() => {
+  window.marks = [];
+  const said = send;
+  send = (message) => {
+    if (message.k === "mark") marks.push(message.p[0]);
+    said(message);
+  };
+}"""
+
+
+def marks(page: Any) -> None:
+    """Shift and the left button draw a region of the picture, and do not move the hand."""
+    page.evaluate(NOTE_MARKS)
+    box = page.locator("#stage").bounding_box()
+    high = box["width"] * 3 / 4  # the picture is as wide as the stage, and in its middle
+    before = page.evaluate("[hand.x, hand.y, hand.button]")
+    page.keyboard.down("Shift")
+    page.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 0.5 * box["height"] + 0.25 * high)
+    moved = page.evaluate("[hand.x, hand.y, hand.button]")
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    page.wait_for_function("marks.length === 1", timeout=30_000)
+    assert page.evaluate("marks[0].slice(1)") == pytest.approx([0.5, 0.5, 0.25, 0.25], abs=0.01)
+    assert moved[:2] != before[:2] and page.evaluate("[hand.x, hand.y, hand.button]") == moved
 
 
 def push(page: Any) -> None:
@@ -253,8 +282,8 @@ def test_while_the_network_fails_the_page_shows_what_is_predicted_and_says_so(tm
             browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": 1000, "height": 600}, bypass_csp=True)
             page.goto(address)
-            page.wait_for_function("seen.made !== null && seen.predicted !== null", timeout=30_000)
-            page.wait_for_function("seen.made > 500 && seen.predicted > 500", timeout=30_000)
+            page.wait_for_function("seen.made !== null && seen.predicted !== null", timeout=60_000)
+            page.wait_for_function("seen.made > 500 && seen.predicted > 500", timeout=60_000)
             told = [page.locator(f"#{what}").text_content() for what in ("made", "newton")]
             classes = [page.locator(f"#{what}").get_attribute("class") for what in ("made", "newton")]
             edge = page.evaluate(EDGE)

@@ -24,7 +24,7 @@ VALUES = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=7) | st.dictionaries(st.text(max_size=2), inner)
 )
 MESSAGES = st.fixed_dictionaries(
-    {"k": st.sampled_from(["hand", "ping", "force"]) | VALUES},
+    {"k": st.sampled_from(["hand", "head", "mark", "ping", "force"]) | VALUES},
     optional={
         "p": st.lists(st.lists(LEAVES, min_size=POINT, max_size=POINT), max_size=3) | VALUES,
         "t": VALUES,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 import tcpsbed
-from tcpsbed import config
+from tcpsbed import config, session
+from tcpsbed.analysis.records import KINDS, plan_of
 from tcpsbed.errors import ConfigError
 from tcpsbed.report import html, text
 from tcpsbed.report.folder import open_folder
@@ -251,3 +253,18 @@ def test_what_cannot_be_is_refused_with_the_remedy(tmp_path, setting):
 def test_pictures_and_sound_take_a_flow_each(tmp_path):
     with pytest.raises(ConfigError, match="a flow each"):
         compiled(tmp_path, 'flows.video.sound.codec="pcm"')
+
+
+def test_what_an_operator_marked_is_sent_better_from_then_on(tmp_path, scenarios):
+    pytest.importorskip("simplejpeg")
+    (tmp_path / "marks.csv").write_text("time_s,v0,v1,v2,v3,v4\n0,0.4,0.4,0.1,0.1,0\n1,0.1,0.2,0.8,0.75,1\n")
+    sets = ['duration="2 s"', f'flows.mark.source="operator:{tmp_path}/marks.csv"']
+    sets += ["flows.video.rate='10 Hz'"]
+    run = session.run(scenarios / "console-region.toml", out=tmp_path / "out", set=sets)
+    assert run.summary["errors"] == [] and run.summary["media"]["video"]["unread"] == 0
+    assert [stage for stage in run.summary["stages"] if stage["failures"]] == []
+    rows = run.records
+    video = [flow["name"] for flow in plan_of(run.folder)["flows"]].index("video")
+    coded = rows[(rows["kind"] == 1 + KINDS.index("delivered")) & (rows["flow"] == video)]
+    before, after = (coded["size"][coded["time"] // 1_000_000_000 == second] for second in (0, 1))
+    assert len(before) > 5 and after[1:].min() > 2 * np.median(before), "a region of 60 % instead of 1 %"

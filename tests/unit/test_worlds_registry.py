@@ -45,6 +45,14 @@ def test_every_named_world_can_be_imported_and_fits_together(name):
     registry.check(name)
 
 
+def test_pairs_without_names_are_those_that_fit_together():
+    found = registry.pairs()
+    assert {"mininet+ovs", "containers+ns3-tap", "hosts+ns3", "process+none"} <= set(found)
+    assert not {"namespaces+none", "process+ns3-tap", "mininet+emulator", "process+ns3"} & set(found)
+    for name in found:
+        registry.check(name)
+
+
 def test_every_class_has_the_name_it_is_listed_under():
     for listed in (registry.HOSTINGS, registry.NETWORKS):
         for name, path in listed.items():

@@ -64,7 +64,7 @@ def worlds() -> Iterator[Finding]:
     lack = registry.named("ns3").network.missing()
     yield Finding(NS3_VIRTUAL, lack is None, "simulated clock, the network by ns-3", lack or "")
     yield Finding(REAL, True, "processes on loopback, with the emulator where the scenario has links")
-    for name in registry.PAIRS:
+    for name in [*registry.PAIRS, *registry.pairs()]:
         world = registry.named(name)
         lack = world.missing()
         instead = None if lack else world.hosting.fallback()

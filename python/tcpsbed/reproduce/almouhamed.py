@@ -262,10 +262,11 @@ def _crossover(study: Study) -> None:
 
 def coding_costs_ms(rounds: int = 30) -> dict[str, float]:
     """Medians of what coding and decoding a stereo frame as JPEG take on this machine, in milliseconds."""
+    from tcpsbed.datasets.builtin import FILM
     from tcpsbed.media.camera import open_camera
     from tcpsbed.media.codecs import Jpeg
 
-    camera, codec = open_camera("test", 360, 288, True), Jpeg(720, 288, 17.0, 75)
+    camera, codec = open_camera(FILM, 360, 288, True), Jpeg(720, 288, 17.0, 75)
     spans: dict[str, list[float]] = {"encode": [], "decode": []}
     for index in range(rounds):
         frame = camera.frame(0, index)

@@ -68,6 +68,16 @@ def names() -> list[str]:
     return [*SIMULATED, REAL, *PAIRS]
 
 
+def pairs() -> list[str]:
+    """Every pair of hosting and network that fits together and has no name of its own, as `--world` takes it."""
+    return [
+        f"{hosting}+{network}"
+        for hosting in HOSTINGS
+        for network in NETWORKS
+        if (hosting, network) not in PAIRS.values() and _load(NETWORKS[network]).unfit(hosting) is None
+    ]
+
+
 def check(name: str) -> None:
     """Raises `WorldError` if there is no such world, or it is a pair that does not fit together."""
     if name not in (*SIMULATED, REAL):

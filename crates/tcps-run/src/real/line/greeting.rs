@@ -17,8 +17,9 @@ const READY_NS: Time = 10 * SECOND;
 const AGAIN_NS: Time = 100 * MS;
 /// Exchanges before the start by which the clock of a board is known.
 const GREETINGS: usize = 16;
-/// How long a board may take to tell its counts at the end.
-const COUNTS_NS: Time = 300 * MS;
+/// How long a board may take to tell its counts, and how often it is asked: a line may damage question or answer.
+const COUNTS_NS: Time = 200 * MS;
+const COUNTS_TRIES: usize = 4;
 const LOOK: Duration = Duration::from_micros(200);
 
 impl Line {
@@ -82,10 +83,15 @@ impl Line {
     /// What the board has counted since power-on; `None` if it does not tell.
     pub(super) fn count(&mut self) -> Result<Option<Counts>, RunError> {
         let mut counts = None;
-        self.ask(&Repr::Query, COUNTS_NS, |told| match told {
-            Told::Counts(c) => counts.replace(*c).is_none(),
-            _ => false,
-        })?;
+        for _ in 0..COUNTS_TRIES {
+            let told = self.ask(&Repr::Query, COUNTS_NS, |told| match told {
+                Told::Counts(c) => counts.replace(*c).is_none(),
+                _ => false,
+            })?;
+            if told {
+                break;
+            }
+        }
         Ok(counts)
     }
 }

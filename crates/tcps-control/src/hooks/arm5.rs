@@ -104,6 +104,9 @@ impl Hook for Arm5 {
 #[derive(Debug, Clone)]
 pub struct Arm5Pose;
 
+/// Larger angles than any joint has turned: sines of much larger ones are no numbers.
+const MOST_RAD: f64 = 1e6;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NoParams {}
@@ -125,6 +128,9 @@ impl Hook for Arm5Pose {
         let (Some(q), true) = (x.first_chunk::<JOINTS>(), x.iter().all(|v| v.is_finite())) else {
             return too_few("5 angles", x);
         };
+        if q.iter().any(|angle| angle.abs() > MOST_RAD) {
+            return Verdict::Failed(format!("found angles {q:?}; allowed: up to {MOST_RAD:e} rad"));
+        }
         let Pose { at: [px, py, pz], pitch, roll } = chain::pose(*q);
         with_rest(&[px, py, pz, pitch, roll], x, output)
     }

@@ -203,7 +203,10 @@ def run(name: str, seconds: float, local: Path, corpus: Path, crashes: Path) -> 
         return LACKS
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     signal.signal(signal.SIGALRM, too_long)
-    for asked in (signal.SIGINT, signal.SIGTERM):  # a shell that runs this beside others has the first one ignored
+    for asked in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # a shell that runs this beside others has the first one ignored
         signal.signal(asked, signal.default_int_handler)
     fuzzer = Fuzzer(module.target, Cover(files(module)), time.time_ns(), getattr(module, "JSON", False))
     waiting = [path.read_bytes() for folder in (corpus, local) for path in sorted(folder.glob("*"))]

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from real_run import START_S
 
 import tcpsbed
 
@@ -120,7 +121,7 @@ def inside(pid: int, program: str, *arguments: str) -> subprocess.Popen[str]:
 def nodes(parent: int) -> list[int]:
     """The processes of the two nodes, in the order of their addresses, once their devices are up."""
     here = Path("/proc/self/ns/net").readlink()
-    end = time.monotonic() + 30
+    end = time.monotonic() + START_S
     while time.monotonic() < end:
         found = {}
         for stat in Path("/proc").glob("[0-9]*/stat"):

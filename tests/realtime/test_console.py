@@ -282,8 +282,8 @@ def test_while_the_network_fails_the_page_shows_what_is_predicted_and_says_so(tm
             browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": 1000, "height": 600}, bypass_csp=True)
             page.goto(address)
-            page.wait_for_function("seen.made !== null && seen.predicted !== null", timeout=30_000)
-            page.wait_for_function("seen.made > 500 && seen.predicted > 500", timeout=30_000)
+            page.wait_for_function("seen.made !== null && seen.predicted !== null", timeout=60_000)
+            page.wait_for_function("seen.made > 500 && seen.predicted > 500", timeout=60_000)
             told = [page.locator(f"#{what}").text_content() for what in ("made", "newton")]
             classes = [page.locator(f"#{what}").get_attribute("class") for what in ("made", "newton")]
             edge = page.evaluate(EDGE)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import tcpsbed
 from tcpsbed import config
 from tcpsbed.analysis import signals
-from tcpsbed.control import experiment
+from tcpsbed.control import experiment, table
+from tcpsbed.control.verdict import Limits
 from tcpsbed.errors import ConfigError, DataError
 
 
@@ -125,3 +126,16 @@ def test_what_the_controller_sees_is_late_by_the_way_back(scenarios):
     seen = [one[0].seen for one in found]
     assert seen[0].time_ms == pytest.approx(5, abs=0.5) and seen[0].value < 0.002
     assert seen[1].value > seen[0].value
+
+
+def test_gains_that_make_no_sense_are_called_unstable_in_a_table_that_can_be_read(scenarios):
+    """Figures of 300 digits say nothing; what is wrong does. A loop that holds its quantity is not called so."""
+    found = []
+    for gains in ((1e9, 1e9), (3.0, 1.0), (0.2, 0.05)):
+        sets = [f"hooks.pi.params.kp={gains[0]}", f"hooks.pi.params.ki_per_ms={gains[1]}"]
+        [one] = experiment.run(config.load(scenarios / "step.toml", sets), runs=1)
+        found.append((f"gain {gains[0]:g}", one))
+    said = table.text(found, Limits())
+    assert max(len(line) for line in said.splitlines()) < 160
+    wild = [line for line in said.splitlines() if line.startswith("UNSTABLE")]
+    assert len(wild) == 2 and "gain 1e+09" in wild[0] and "1 of 1 runs of gain 3" in wild[1]

@@ -88,6 +88,18 @@ fn a_reaction_keeps_its_sign() {
     assert!((last[0] + force(at(3_599))).abs() < 0.1, "{} N, {} N", last[0], -force(at(3_599)));
 }
 
+/// A hand that nothing holds goes far into the wall: it feels no more than the most that it has felt.
+#[test]
+fn no_more_is_predicted_than_was_felt() {
+    let mut hook = hook("environment", &json!({})).unwrap();
+    let most = (20..3_300).map(|ms| tick(hook.as_mut(), ms, true)[0]).fold(0.0, f64::max);
+    for ms in 3_300..3_800i64 {
+        let given = Given { now_ns: ms * MS, other: &[0.2], ..Given::default() };
+        let y = call(hook.as_mut(), given).y;
+        assert!(y[0] <= most + 1e-9 && (ms < 3_700 || y[0] > 0.9 * most), "{ms}: {} N of {most} N", y[0]);
+    }
+}
+
 /// A clock that is put back does not make what is stale look live, and one that is put forward leads to what is predicted.
 #[test]
 fn a_clock_step_makes_nothing_live() {

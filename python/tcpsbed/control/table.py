@@ -17,6 +17,8 @@ from tcpsbed.report.numbers import NONE
 if TYPE_CHECKING:
     from tcpsbed.control.experiment import Experiment
 
+UNSTABLE = 10_000.0
+"""Overshoot or undershoot in percent of the step beyond which a loop has not held its quantity at all."""
 _FIGURES = tuple(field.name for field in fields(Response))
 _COLUMNS = {
     "rise_ms": ("rise time", "ms"),
@@ -86,7 +88,20 @@ def text(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
     columns += [Column("seen late by", "ms"), Column("off by", "")]
     rows = [_row(name, experiment, limits) for name, experiment in experiments]
     said = f"\ngood: {limits}\n" + _critical(experiments, limits) + disturbed(experiments)
-    return tables.table(columns, rows) + said
+    return tables.table(columns, rows) + said + unstable(experiments)
+
+
+def unstable(experiments: Sequence[tuple[str, Experiment]]) -> str:
+    """How many runs of each setting swung ever more; nothing where none did."""
+    lines = []
+    for name, experiment in experiments:
+        wild = sum(not one.overshoot < UNSTABLE or one.undershoot >= UNSTABLE for one in experiment.responses)
+        if wild:
+            lines.append(
+                f"UNSTABLE: h left its step a hundredfold in {wild} of {len(experiment.curves)} runs"
+                f"{f' of {name}' if name else ''}; tcpsbed tune finds gains for a round trip\n"
+            )
+    return "".join(lines)
 
 
 def disturbed(experiments: Sequence[tuple[str, Experiment]]) -> str:
@@ -124,6 +139,8 @@ def _cell(figure: dict[str, float | int | None]) -> str:
     mean, sd = figure["mean"], figure["sd"]
     if mean is None:
         return NONE
+    if abs(mean) >= UNSTABLE:
+        return f"{mean:.1e}"
     return f"{round(mean, 1) + 0.0:.1f}" + (f" ± {sd:.1f}" if sd else "")
 
 

@@ -5,7 +5,7 @@
 //! in     force, position of the follower      other   what the operator commands now
 //! live   as it came; every sample teaches the model of what is touched (`environment`)
 //! stale  force of the model where the operator is now; position: where the operator is     older than `stale_ms`
-//!        without a model: the last force, which fades over `fade_ms`
+//!        never more than the largest force that has come; without a model: the last force, which fades over `fade_ms`
 //! out    force, position, and with `tell` 0 live or 1 predicted behind them
 //! ```
 //! Neither beginning nor end is a jump: the difference is taken back by at most `most_n_ms`.
@@ -84,6 +84,8 @@ struct Axis {
     environment: Environment,
     follower: Track,
     operator: Track,
+    /// Largest force that has come.
+    most_n: f64,
     shown: f64,
     jump: f64,
 }
@@ -124,6 +126,7 @@ impl EnvironmentHook {
             environment: Environment::new(p.form),
             follower: Track::default(),
             operator: Track::default(),
+            most_n: 0.0,
             shown: 0.0,
             jump: 0.0,
         };
@@ -162,6 +165,7 @@ impl EnvironmentHook {
         for (i, axis) in self.axes.iter_mut().enumerate() {
             let at = axis.follower.follow(origin, x[p.position[i]]);
             axis.environment.learn(at, sign * x[p.force[i]]);
+            axis.most_n = axis.most_n.max(x[p.force[i]].abs());
         }
         self.newest.clear();
         self.newest.extend_from_slice(x);
@@ -179,7 +183,10 @@ impl EnvironmentHook {
             return (force * fade, x);
         };
         let at = axis.operator.follow(now, there);
-        (axis.environment.force(at).map_or(force * fade, |f| sign * f), there)
+        // A hand that nothing holds goes deeper than a follower would: no more than has been felt.
+        let most_n = axis.most_n;
+        let felt = axis.environment.force(at).map(|f| (sign * f).clamp(-most_n, most_n));
+        (felt.unwrap_or(force * fade), there)
     }
 
     /// What is shown now.

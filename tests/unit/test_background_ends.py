@@ -60,14 +60,14 @@ def test_events_leave_everything_as_it_is(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("more", "words"),
     [
-        ("traffic.users={on='a.forward', kind='bulk'}", "users of TCP"),
-        ("events=[{at='1 s', traffic='cbr', running=false}]", "a change of traffic"),
+        ("[traffic.users]\non = 'a.forward'\nkind = 'bulk'\n", "users of TCP"),
+        ("[[events]]\nat = '1 s'\ntraffic = 'cbr'\nrunning = false\n", "a change of traffic"),
     ],
 )
-def test_what_datagrams_cannot_be_is_refused(tmp_path, change, words):
-    compiled = plan(tmp_path, TEXT, change)
+def test_what_datagrams_cannot_be_is_refused(tmp_path, more, words):
+    compiled = plan(tmp_path, TEXT + more)
     with pytest.raises(WorldError, match=f'{words}.*real.background = "events"'):
         background.refuse(compiled)
 

@@ -171,13 +171,13 @@ def test_without_links_there_is_no_last_mile(line: Path) -> None:
 
 
 def test_a_hook_that_gives_nonsense_is_told(line: Path, tmp_path: Path) -> None:
-    """Values that are no numbers leave no error to compare; a hook that raises ends it with its own words."""
+    """A hook whose values are no numbers is named; one that raises ends it with its own words."""
     (tmp_path / "bad.py").write_text(
         "class Nan:\n    def __call__(self, t_ns, index, x, other, y):\n        y[0] = float('nan')\n        return 1\n"
         "class Raises:\n    def __call__(self, t_ns, index, x, other, y):\n        raise ValueError('no idea')\n"
     )
     for name, status, wanted in (
-        ("Nan", 0, "–"),
+        ("Nan", 2, "Nan at ss-ei (kinematic): gave out values that are no numbers"),
         ("Raises", 2, "Raises at ss-ei (kinematic): ValueError: no idea"),
     ):
         done = CliRunner().invoke(

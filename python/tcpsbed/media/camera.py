@@ -5,7 +5,7 @@ display can compare what it shows with what was taken.
 
 | `camera` | frames |
 |---|---|
-| `"builtin:clip"` | the film that ships with tcpsbed, 2 s of 320 x 180 at 25 Hz as JPEG, in a circle (package `simplejpeg`) |
+| `"builtin:clip"` | the film that ships: 2 s of 320 x 180 at 25 Hz as JPEG, enlarged, in a circle (package `simplejpeg`) |
 | `"test"` | a walk over a landscape whose spectrum falls with 1/f, seen through a lens |
 | `"/dev/video0"` | a camera of the machine (`tcpsbed.media.camera_device`) |
 | a video file | its pictures, in a circle (package `av`) |
@@ -93,8 +93,8 @@ def open_camera(
 class Film:
     """The film that ships: the middle of its pictures in the shape and size that is asked for, in a circle.
 
-    Its 50 pictures are of 320 x 180 (JPEG, quality 65), 25 for each second; larger ones are enlarged, and show no more than it
-    does. The second eye sees the same from a little further to the right, as if everything were far away.
+    Its 50 pictures are of 320 x 180 (JPEG, quality 65), 25 for each second; they are enlarged to the size asked
+    for, and show no more than they had. The second eye sees the same from a little further to the right, as if everything were far away.
     """
 
     repeatable = True

@@ -110,7 +110,9 @@ class Ring:
 def refuse_other_files(path: Path) -> None:
     """Raises what keeps a ring from being made at a place: no folder, or something there that is no ring."""
     if not path.parent.is_dir():
-        raise HookError(f'"{RING}{path}": cannot be made (no folder); allowed: a file in a folder that exists')
+        raise HookError(
+            f'"{RING}{path}": cannot be made (no folder); allowed: a file in a folder that exists'
+        )
     try:
         if not path.exists() or (path.is_file() and _magic(path) == MAGIC):
             return

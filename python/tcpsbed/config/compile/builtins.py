@@ -79,7 +79,9 @@ def rehearse_plan(scenario: Scenario, plan: dict[str, Any]) -> None:
         from tcpsbed import _tcps
     except ImportError:
         return
-    flows = [flow | {"start_ns": max(flow["start_ns"], 1)} if _shown(flow) else flow for flow in plan["flows"]]
+    flows = [
+        flow | {"start_ns": max(flow["start_ns"], 1)} if _shown(flow) else flow for flow in plan["flows"]
+    ]
     try:
         _tcps.run_virtual(json.dumps(plan | {"duration_ns": 1, "events": [], "flows": flows}))
     except ValueError as error:

@@ -93,8 +93,9 @@ def open_camera(
 class Film:
     """The film that ships: the middle of its pictures in the shape and size that is asked for, in a circle.
 
-    Its 50 pictures are of 320 x 180 (JPEG, quality 65), 25 for each second; they are enlarged to the size asked
-    for, and show no more than they had. The second eye sees the same from a little further to the right, as if everything were far away.
+    Its 50 pictures are of 320 x 180 (JPEG, quality 65), 25 for each second; they are enlarged to the size asked for,
+    and show no more than they had. The second eye sees the same from a little further to the right, as if everything were
+    far away.
     """
 
     repeatable = True

@@ -1,4 +1,4 @@
-"""Polachan 2022 on the machine's clock: figures 8, 14 and 18 as they are measured, by the short sweeps of `tcpsbed reproduce`."""
+"""Polachan 2022 on the machine's clock: figures 8, 14 and 18 as measured, by the short sweeps of `tcpsbed reproduce`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 # [PROTOCOLS 6.1] [PROTOCOLS 6.5]
 def test_board_line_and_arm_take_what_physics_gives_them_at_least(study: Study, rows: dict[str, Row]) -> None:
     """Which of three components takes longest, and what a line takes beside its bytes, is this machine's."""
-    if any(rows[key].ours is None for key in MEASURED):
-        pytest.skip("; ".join({rows[key].reason for key in MEASURED if rows[key].ours is None}))
+    lack = rows["figure8-srv"].reason
+    if lack.startswith(("needs", "this machine lacks")):
+        pytest.skip(lack)
+    assert all(rows[key].ours is not None for key in MEASURED)
     assert (rows["figure8-uart-measured"].ours or 0.0) > 0.3, "the bytes alone take 0.32 ms"
     assert (rows["figure8-actuation-measured"].ours or 0.0) > 60.0
     assert "figure8" in {name for name, _ in study.figures}

@@ -133,8 +133,9 @@ def parts(run: Run) -> dict[str, float]:
 
 
 def actuation_ms(run: Run) -> float | None:
-    """Median time in ms from the arrival of the first command of a way at the arm until the arm has arrived; `None` without such
-    echoes.
+    """Median time in ms from the arrival of the first command of a way at the arm until the arm has arrived.
+
+    `None` without such echoes.
 
     A machine that leaves out ticks gives later echoes to other commands: those that rode on no first one do not count.
     """

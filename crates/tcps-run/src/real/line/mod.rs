@@ -239,7 +239,7 @@ impl Line {
         }
     }
 
-    /// Its far end has closed it, or takes and gives nothing any more.
+    /// Its far end has hung up.
     fn hang_up(&mut self, now: Time, e: &io::Error) {
         self.hung_up |= self.gone.is_none();
         self.lose(now, &e.to_string());

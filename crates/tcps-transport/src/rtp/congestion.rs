@@ -111,9 +111,9 @@ impl Congestion {
     }
 
     /// What a flow of this side may have of it.
-    pub(crate) fn allowance_bps(&self, flow: u16) -> Option<f64> {
+    pub(crate) fn allowance_bps(&self, now: Time, flow: u16) -> Option<f64> {
         self.meters.iter().find(|m| m.0 == flow)?;
-        let others_bps: f64 = self.meters.iter().filter(|m| m.0 != flow).map(|m| m.1.mean_bps()).sum();
+        let others_bps: f64 = self.meters.iter().filter(|m| m.0 != flow).map(|m| m.1.mean_bps(now)).sum();
         Some(SHARE * (self.allowed_bps()? - others_bps).max(0.0))
     }
 
@@ -161,7 +161,7 @@ mod tests {
             for _ in 0..ms {
                 self.now += MS;
                 self.queue_ns = (self.queue_ns - MS as f64).max(0.0);
-                let allowed_bps = self.c.allowance_bps(3).unwrap_or(4e6);
+                let allowed_bps = self.c.allowance_bps(self.now, 3).unwrap_or(4e6);
                 sum_bps += allowed_bps;
                 self.purse_bits += allowed_bps / 1000.0;
                 while self.purse_bits >= f64::from(8 * PACKET_BYTES) {
@@ -255,6 +255,6 @@ mod tests {
         let Told { packets, lost, queue_ns, allowed_bps } = c.told();
         assert_eq!((packets, lost, allowed_bps), (4, 1, None));
         assert!(queue_ns.is_some_and(|q| (4 * MS..6 * MS).contains(&q)), "{queue_ns:?}");
-        assert_eq!(c.allowance_bps(3), None, "no rate is derived");
+        assert_eq!(c.allowance_bps(SECOND, 3), None, "no rate is derived");
     }
 }

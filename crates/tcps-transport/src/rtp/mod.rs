@@ -295,7 +295,7 @@ impl Endpoint for Rtp {
     }
 
     fn allowance_bps(&self, flow: u16) -> Option<f64> {
-        self.out.congestion.as_ref()?.allowance_bps(flow)
+        self.out.congestion.as_ref()?.allowance_bps(self.out.now, flow)
     }
 
     fn stats(&self) -> EndpointStats {

@@ -70,15 +70,16 @@ impl Congestion {
         }
     }
 
-    /// Feedback came: `row` hears of every packet of which there is news, and of a rate that has changed.
+    /// Feedback came: `row` hears of every packet of which there is news, and of a rate that has changed. False: it is
+    /// refused.
     // [RFC 8888 §3.1] [PROTOCOLS 12.3] [PROTOCOLS 12.5]
-    pub(crate) fn heard(&mut self, now: Time, ccfb: &Ccfb, mut row: impl FnMut(Record)) {
+    pub(crate) fn heard(&mut self, now: Time, ccfb: &Ccfb, mut row: impl FnMut(Record)) -> bool {
         let before = self.allowed_bps();
-        for news in self.ledger.told(now, ccfb) {
+        let Some(told) = self.ledger.told(now, ccfb) else { return false };
+        for news in told {
             row(self.account(now, &news));
-            if let Some((rate, _)) =
-                self.rate.as_mut().filter(|_| !news.came || news.arrival.arrived_ns.is_some())
-            {
+            let tells = !news.corrects && (!news.came || news.arrival.arrived_ns.is_some());
+            if let Some((rate, _)) = self.rate.as_mut().filter(|_| tells) {
                 rate.arrival(now, &news.arrival);
             }
         }
@@ -86,13 +87,18 @@ impl Congestion {
         if let Some(bps) = self.allowed_bps().filter(|bps| Some(*bps) != before) {
             row(Record { flow, value: bps as i64, ..Record::new(now, Kind::Allowed) });
         }
+        true
     }
 
     /// Counts a packet, and gives its row.
     fn account(&mut self, now: Time, news: &News) -> Record {
         let Left { flow, index, wire_bytes, sent_ns } = news.left;
-        self.told.packets += 1;
-        self.told.lost += u64::from(!news.came);
+        if news.corrects {
+            self.told.lost -= 1;
+        } else {
+            self.told.packets += 1;
+            self.told.lost += u64::from(!news.came);
+        }
         let queue_ns = news.arrival.arrived_ns.map(|arrived_ns| {
             let delay_ns = arrived_ns.saturating_sub(sent_ns) as f64;
             delay_ns - self.least.add(now, delay_ns)

@@ -29,6 +29,10 @@ const LEAST_BYTES: usize = 16;
 /// The longest haptic sample.
 const MOST_SAMPLE_BYTES: usize = 1000;
 
+/// How often what is left for pictures is looked at while nothing comes.
+const REVIEW_NS: Time = 100 * MS;
+/// Force and sound that count as silent, in bit/s.
+const SILENT_BPS: f64 = 1000.0;
 /// Share of what is left for pictures that they may take: frames differ in size.
 const SHARE: f64 = 0.9;
 
@@ -45,6 +49,8 @@ pub(crate) struct VisualHaptic {
     budget: i64,
     filled_ns: Time,
     next_slot_ns: Option<Time>,
+    /// The last input.
+    now: Time,
 }
 
 impl VisualHaptic {
@@ -69,6 +75,7 @@ impl VisualHaptic {
             budget: 0,
             filled_ns: 0,
             next_slot_ns: None,
+            now: 0,
         })
     }
 
@@ -150,6 +157,7 @@ impl VisualHaptic {
 
 impl Endpoint for VisualHaptic {
     fn handle_input(&mut self, now: Time, input: Input<'_>) {
+        self.now = now;
         match input {
             Input::Sample { meta, bytes } => self.send(now, &meta, bytes),
             Input::Datagram { bytes, received_ns } => self.bundler.datagram(now, bytes, received_ns),
@@ -162,14 +170,16 @@ impl Endpoint for VisualHaptic {
         self.bundler.outbox.pop(buf)
     }
 
+    /// The next slot; without one, a look at what force and sound take as long as they are not forgotten.
     fn poll_timeout(&self) -> Option<Time> {
-        self.next_slot_ns
+        let review = || (self.urgent.mean_bps(self.now) > SILENT_BPS).then_some(self.now + REVIEW_NS);
+        self.next_slot_ns.or_else(review)
     }
 
     /// What force and sound leave of the capacity for pictures.
     fn allowance_bps(&self, flow: u16) -> Option<f64> {
         let video = self.media.contains(&(flow, Medium::Video));
-        video.then(|| SHARE * (self.capacity_bps as f64 - self.urgent.mean_bps()).max(0.0))
+        video.then(|| SHARE * (self.capacity_bps as f64 - self.urgent.mean_bps(self.now)).max(0.0))
     }
 
     fn stats(&self) -> EndpointStats {

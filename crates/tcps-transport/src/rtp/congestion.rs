@@ -70,15 +70,16 @@ impl Congestion {
         }
     }
 
-    /// Feedback came: `row` hears of every packet of which there is news, and of a rate that has changed.
+    /// Feedback came: `row` hears of every packet of which there is news, and of a rate that has changed. False: it is
+    /// refused.
     // [RFC 8888 §3.1] [PROTOCOLS 12.3] [PROTOCOLS 12.5]
-    pub(crate) fn heard(&mut self, now: Time, ccfb: &Ccfb, mut row: impl FnMut(Record)) {
+    pub(crate) fn heard(&mut self, now: Time, ccfb: &Ccfb, mut row: impl FnMut(Record)) -> bool {
         let before = self.allowed_bps();
-        for news in self.ledger.told(now, ccfb) {
+        let Some(told) = self.ledger.told(now, ccfb) else { return false };
+        for news in told {
             row(self.account(now, &news));
-            if let Some((rate, _)) =
-                self.rate.as_mut().filter(|_| !news.came || news.arrival.arrived_ns.is_some())
-            {
+            let tells = !news.corrects && (!news.came || news.arrival.arrived_ns.is_some());
+            if let Some((rate, _)) = self.rate.as_mut().filter(|_| tells) {
                 rate.arrival(now, &news.arrival);
             }
         }
@@ -86,13 +87,18 @@ impl Congestion {
         if let Some(bps) = self.allowed_bps().filter(|bps| Some(*bps) != before) {
             row(Record { flow, value: bps as i64, ..Record::new(now, Kind::Allowed) });
         }
+        true
     }
 
     /// Counts a packet, and gives its row.
     fn account(&mut self, now: Time, news: &News) -> Record {
         let Left { flow, index, wire_bytes, sent_ns } = news.left;
-        self.told.packets += 1;
-        self.told.lost += u64::from(!news.came);
+        if news.corrects {
+            self.told.lost -= 1;
+        } else {
+            self.told.packets += 1;
+            self.told.lost += u64::from(!news.came);
+        }
         let queue_ns = news.arrival.arrived_ns.map(|arrived_ns| {
             let delay_ns = arrived_ns.saturating_sub(sent_ns) as f64;
             delay_ns - self.least.add(now, delay_ns)
@@ -111,9 +117,9 @@ impl Congestion {
     }
 
     /// What a flow of this side may have of it.
-    pub(crate) fn allowance_bps(&self, flow: u16) -> Option<f64> {
+    pub(crate) fn allowance_bps(&self, now: Time, flow: u16) -> Option<f64> {
         self.meters.iter().find(|m| m.0 == flow)?;
-        let others_bps: f64 = self.meters.iter().filter(|m| m.0 != flow).map(|m| m.1.mean_bps()).sum();
+        let others_bps: f64 = self.meters.iter().filter(|m| m.0 != flow).map(|m| m.1.mean_bps(now)).sum();
         Some(SHARE * (self.allowed_bps()? - others_bps).max(0.0))
     }
 
@@ -161,7 +167,7 @@ mod tests {
             for _ in 0..ms {
                 self.now += MS;
                 self.queue_ns = (self.queue_ns - MS as f64).max(0.0);
-                let allowed_bps = self.c.allowance_bps(3).unwrap_or(4e6);
+                let allowed_bps = self.c.allowance_bps(self.now, 3).unwrap_or(4e6);
                 sum_bps += allowed_bps;
                 self.purse_bits += allowed_bps / 1000.0;
                 while self.purse_bits >= f64::from(8 * PACKET_BYTES) {
@@ -255,6 +261,6 @@ mod tests {
         let Told { packets, lost, queue_ns, allowed_bps } = c.told();
         assert_eq!((packets, lost, allowed_bps), (4, 1, None));
         assert!(queue_ns.is_some_and(|q| (4 * MS..6 * MS).contains(&q)), "{queue_ns:?}");
-        assert_eq!(c.allowance_bps(3), None, "no rate is derived");
+        assert_eq!(c.allowance_bps(SECOND, 3), None, "no rate is derived");
     }
 }

@@ -11,8 +11,10 @@ use std::collections::{BTreeMap, VecDeque};
 use tcps_core::time::Time;
 use tcps_wire::rtcp::ccfb::{self, Arrival, Ccfb, Stream};
 
-/// Arrivals of a source that are remembered until the next feedback.
+/// Arrivals of a source that are remembered.
 const MOST_ARRIVALS: usize = 4096;
+/// Feedbacks on a source whose arrivals are remembered, so that what lies behind a late packet is told of with it.
+const REMEMBERED: usize = 5;
 /// Sources that are remembered.
 const MOST_SOURCES: usize = 32;
 /// A run ends at a gap that is longer.
@@ -22,7 +24,7 @@ const FRAME_BYTES: usize = 12;
 /// Bytes of a block beside its reports.
 const BLOCK_BYTES: usize = 8;
 
-/// Arrivals since the last feedback, and when the next is due.
+/// Arrivals of each source, and when the next feedback is due.
 #[derive(Debug)]
 pub(crate) struct ArrivalFeedback {
     period_ns: Time,
@@ -31,11 +33,14 @@ pub(crate) struct ArrivalFeedback {
     sources: BTreeMap<u32, Heard>,
 }
 
-/// Arrivals of a source: what the last feedback told, and what has come since.
+/// Arrivals of a source: what the last feedbacks told, and what has come since.
 #[derive(Debug, Default)]
 struct Heard {
     arrivals: VecDeque<(u16, Time)>,
-    told: usize,
+    /// How many of them were new in each of the last feedbacks, the oldest first.
+    told: VecDeque<usize>,
+    /// The highest number that is remembered no more.
+    forgotten: Option<u16>,
 }
 
 impl ArrivalFeedback {
@@ -82,33 +87,67 @@ impl Heard {
     fn add(&mut self, sequence: u16, at: Time) {
         self.arrivals.push_back((sequence, at));
         if self.arrivals.len() > MOST_ARRIVALS {
-            self.arrivals.pop_front();
-            self.told = self.told.saturating_sub(1);
+            self.forget(1);
         }
     }
 
-    /// What the next feedback tells: nothing if nothing has come since the last one, else that again as well, so that ranges
-    /// meet and a feedback may be lost. A packet from before them is left out: to tell of it, those between would be called
-    /// lost.
+    /// What the next feedback tells: nothing if nothing has come since the last one, else what that told first as well, so
+    /// that ranges meet and a feedback may be lost. A late packet takes the range back, and all that came behind it is told
+    /// again; it is left out if that is not remembered.
     // [RFC 8888 §3.1]
     fn tell(&mut self) -> Vec<(u16, Time)> {
-        let told = self.arrivals.range(..self.told).map(|(number, _)| *number);
-        let begin = told.reduce(|a, b| if (b.wrapping_sub(a) as i16) < 0 { b } else { a });
-        let before = self.arrivals.len();
-        if let Some(begin) = begin {
-            self.arrivals.retain(|(number, _)| number.wrapping_sub(begin) as i16 >= 0);
-        }
-        if self.arrivals.len() == self.told {
-            if before > self.told {
-                *self = Self::default(); // all that came is from before: the source has begun anew
-            }
+        self.leave_out();
+        let old: usize = self.told.iter().sum();
+        let new = self.arrivals.len() - old;
+        if new == 0 {
             return Vec::new();
         }
-        let all = self.arrivals.iter().copied().collect();
-        self.arrivals.drain(..self.told);
-        self.told = self.arrivals.len();
+        let again = old - self.told.back().copied().unwrap_or(0);
+        let numbers = self.arrivals.range(again..).map(|(number, _)| *number);
+        let begin = numbers.reduce(|a, b| if is_before(b, a) { b } else { a }).unwrap_or(0);
+        let told = self.arrivals.range(..old).filter(|(number, _)| !is_before(*number, begin));
+        let all = told.chain(self.arrivals.range(old..)).copied().collect();
+        self.told.push_back(new);
+        if self.told.len() > REMEMBERED {
+            self.forget(self.told[0]);
+        }
         all
     }
+
+    /// Leaves out what is new and comes too late, unless that is all and two of it are in sequence: then the source has
+    /// begun anew.
+    // [RFC 3550 §A.1]
+    fn leave_out(&mut self) {
+        let Some(forgotten) = self.forgotten else { return };
+        let is_late = |number: u16| !is_before(forgotten, number);
+        let old: usize = self.told.iter().sum();
+        let new = self.arrivals.split_off(old);
+        let in_sequence = new.iter().zip(new.iter().skip(1)).any(|(a, b)| b.0 == a.0.wrapping_add(1));
+        if in_sequence && new.iter().all(|(number, _)| is_late(*number)) {
+            *self = Self { arrivals: new, ..Self::default() };
+        } else {
+            self.arrivals.extend(new.into_iter().filter(|(number, _)| !is_late(*number)));
+        }
+    }
+
+    /// Forgets the oldest arrivals.
+    fn forget(&mut self, mut count: usize) {
+        for (number, _) in self.arrivals.drain(..count) {
+            self.forgotten = self.forgotten.filter(|f| !is_before(*f, number)).or(Some(number));
+        }
+        while let Some(oldest) = self.told.front_mut().filter(|_| count > 0) {
+            let gone = count.min(*oldest);
+            (*oldest, count) = (*oldest - gone, count - gone);
+            if *oldest == 0 {
+                self.told.pop_front();
+            }
+        }
+    }
+}
+
+/// Whether a number comes before another one.
+fn is_before(number: u16, other: u16) -> bool {
+    (number.wrapping_sub(other) as i16) < 0
 }
 
 /// The blocks that tell of a source, each of at most `most` reports. Of a number that came twice the first counts.
@@ -217,8 +256,39 @@ mod tests {
         assert_eq!(told(&[10, 11], 100 * MS), [(10, came(2))]);
         assert_eq!(told(&[13], 200 * MS), [(10, vec![true, true, false, true])]);
         assert_eq!(told(&[], 300 * MS), [], "nothing new");
-        assert_eq!(told(&[14, 9, 11], 400 * MS), [(13, came(2))], "9 would call what lies between lost");
-        assert_eq!(told(&[15], 500 * MS), [(14, came(2))]);
+        let late = [true, true, true, false, true, true];
+        assert_eq!(told(&[14, 9, 11], 400 * MS), [(9, late.to_vec())], "with what lies behind 9");
+        assert_eq!(told(&[15], 500 * MS), [(9, [&late[..], &[true]].concat())]);
+        assert_eq!(told(&[17], 600 * MS), [(15, vec![true, false, true])]);
+        (18..21).for_each(|n| drop(told(&[n], Time::from(n - 11) * 100 * MS)));
+        assert_eq!(told(&[8, 21], SECOND), [(20, came(2))], "8 would call lost what is not remembered");
+    }
+
+    // [RFC 3550 §A.1]
+    #[test]
+    fn one_packet_that_comes_too_late_changes_nothing_and_two_in_sequence_begin_anew() {
+        let mut heard = Heard::default();
+        let mut told = |numbers: &[u16]| {
+            numbers.iter().for_each(|n| heard.add(*n, 0));
+            heard.tell().iter().map(|(number, _)| *number).collect::<Vec<_>>()
+        };
+        (1000..1010).for_each(|n| drop(told(&[n])));
+        assert!(told(&[900]).is_empty());
+        assert_eq!(told(&[1010]), [1009, 1010]);
+        assert_eq!(told(&[30, 31]), [30, 31]);
+        assert_eq!(told(&[32]), [30, 31, 32]);
+    }
+
+    #[test]
+    fn no_more_arrivals_are_remembered_than_there_is_room_for() {
+        let mut heard = Heard::default();
+        for first in [0, 3000, 6000u16] {
+            (first..first + 3000).for_each(|n| heard.add(n, 0));
+            let all = heard.tell();
+            assert!(all.len() <= MOST_ARRIVALS && all.last() == Some(&(first + 2999, 0)));
+        }
+        assert_eq!(heard.forgotten, Some(8999 - MOST_ARRIVALS as u16));
+        assert_eq!(heard.told, [1096, 3000]);
     }
 
     proptest! {

@@ -95,12 +95,11 @@ impl Out {
         self.outbox.push(output, |out| out.extend_from_slice(bytes));
     }
 
-    /// The peer has told of packets, at `at`.
-    fn told(&mut self, at: Time, ccfb: &Ccfb) {
+    /// The peer has told of packets, at `at`. False: that is refused.
+    fn told(&mut self, at: Time, ccfb: &Ccfb) -> bool {
         let Self { congestion, outbox, .. } = self;
-        if let Some(congestion) = congestion {
-            congestion.heard(at, ccfb, |row| outbox.push(Output::Record(row), |_| {}));
-        }
+        let Some(congestion) = congestion else { return true };
+        congestion.heard(at, ccfb, |row| outbox.push(Output::Record(row), |_| {}))
     }
 
     /// RTCP is accounted for whole.
@@ -295,7 +294,7 @@ impl Endpoint for Rtp {
     }
 
     fn allowance_bps(&self, flow: u16) -> Option<f64> {
-        self.out.congestion.as_ref()?.allowance_bps(flow)
+        self.out.congestion.as_ref()?.allowance_bps(self.out.now, flow)
     }
 
     fn stats(&self) -> EndpointStats {

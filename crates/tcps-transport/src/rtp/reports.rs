@@ -301,8 +301,9 @@ impl Reports {
             }
             TRANSPORT if packet.count == ccfb::FORMAT => {
                 // [RFC 8888 §3.1]
-                out.told(at, &Ccfb::parse(packet)?);
-                self.feedbacks += 1;
+                let understood = out.told(at, &Ccfb::parse(packet)?);
+                self.feedbacks += u64::from(understood);
+                out.stats.malformed += u64::from(!understood);
             }
             TRANSPORT | PAYLOAD => {
                 let feedback = Feedback::parse(packet)?;

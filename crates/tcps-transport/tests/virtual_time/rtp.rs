@@ -235,6 +235,37 @@ fn congestion_feedback_is_understood() {
     assert_eq!(rows.filter(|r| r.detail == 0).count() as u64, told.lost);
 }
 
+// [RFC 8888 §3.1]
+#[test]
+fn packets_that_overtake_each_other_across_feedbacks_are_not_told_of_as_lost() {
+    let network = Conditions { jitter_ns: 5 * MS, ..latency(MS) };
+    let mut pair = pair(7, json!({"feedback_ns": 10 * MS}), network);
+    stream(&mut pair, 2000, 64);
+    let told = pair.client.endpoint.stats().told.unwrap();
+    assert!((1990..=2000).contains(&told.packets), "{told:?}");
+    assert_eq!(told.lost, 0);
+    let rows = pair.client.records.iter().filter(|r| r.kind == Kind::Told);
+    assert!(rows.filter(|r| r.detail == 0).count() > 0, "a later feedback corrects an earlier one");
+}
+
+// [RFC 8888 §3.1]
+#[test]
+fn feedback_from_hours_ahead_is_counted_and_silences_nobody() {
+    let mut pair = pair(7, json!({"feedback_ns": 50 * MS}), latency(MS));
+    stream(&mut pair, 1000, 64);
+    let before = pair.client.endpoint.stats();
+    let mut bytes = Vec::new();
+    ccfb::Ccfb { sender: 9, streams: vec![], timestamp: 1 << 29 }.emit(&mut bytes);
+    let received_ns = pair.time;
+    pair.client.endpoint.handle_input(received_ns, Input::Datagram { bytes: &bytes, received_ns });
+    let after = pair.client.endpoint.stats();
+    assert_eq!((after.reports, after.malformed), (before.reports, before.malformed + 1));
+    pair.send(meta(1, 1000, received_ns), &content(1000, 64));
+    pair.run_until(received_ns + SECOND);
+    let told = pair.client.endpoint.stats().told.unwrap();
+    assert_eq!((told.packets, told.lost), (1001, 0));
+}
+
 // [PROTOCOLS 5]
 #[test]
 fn stop_and_wait_sends_the_next_when_the_echo_is_back() {

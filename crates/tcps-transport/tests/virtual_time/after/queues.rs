@@ -118,6 +118,10 @@ fn visual_haptic_multiplexing_tells_what_is_left_for_pictures() {
     assert!((beside_force - 0.9 * 368.0).abs() < 5.0, "{beside_force}");
     let alone = second(2000, false);
     assert!(alone > 890.0, "{alone}");
+    second(4000, true);
+    pair.run_until(8 * SECOND);
+    let after_silence = left_kbps(&pair);
+    assert!(after_silence > 890.0, "{after_silence}: although no picture has come either");
 }
 
 /// A network that delivers most datagrams twice spoils no frame: a first part that comes again is nothing new.

@@ -73,10 +73,10 @@ def test_what_datagrams_cannot_be_is_refused(tmp_path, more, words):
 
 
 SHORT = [
-    ("traffic.cbr.packet='55 B'", r"traffic\.cbr.*: found packets of 55 B"),
+    ("traffic.cbr.packet='55 B'", r"traffic\.cbr\.a\.forward\.packet: found 55 B"),
     (
         "traffic.cbr={ on = 'a.forward', kind = 'replay', file = 'FOLDER/short.csv' }",
-        r"traffic\.cbr.*: found packets of 40 B",
+        r"traffic\.cbr\.a\.forward\.file: found a packet of 40 B",
     ),
 ]
 

@@ -60,11 +60,12 @@ def too_short(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for entry in network.get("traffic", []):
         model = entry["model"]
         if model["kind"] == "replay":
+            key, what = "file", "a packet of "
             least = min((size for _, size in network["recordings"][model["recording"]]), default=LEAST_BYTES)
         else:
-            least = model.get("packet_bytes", LEAST_BYTES)
+            key, what, least = "packet", "", model.get("packet_bytes", LEAST_BYTES)
         if least < LEAST_BYTES:
-            yield f"traffic.{entry['name']}", f"packets of {least} B", allowed
+            yield f"traffic.{entry['name']}.{key}", f"{what}{least} B", allowed
 
 
 def stand_apart(plan: dict[str, Any]) -> None:

@@ -91,6 +91,7 @@ def one(first: list[str], browser: str, events: int) -> dict[str, np.ndarray]:
             told = run.stdout.readline()
             address = re.match(r"console: (http\S+)", told)
             if address is None:
+                run.kill()
                 raise CannotMeasureError(f"the console did not start: {told}{run.stdout.read()}")
             page = moved(first, browser, address[1], events)
             run.send_signal(signal.SIGINT)

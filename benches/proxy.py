@@ -119,7 +119,14 @@ def exactness(program: Path, windows: int, seconds: float) -> tuple[list[Row], d
         wanted = f"{bar} µs" + (", less than ns-3" if key == "p99" else "")
         holds = abs(median(over)) <= bar and better
         rows.append(
-            Row(what, f"{spread(over, 1)} µs", against, f"{median(over) / median(bare):.2f}", wanted, holds)
+            Row(
+                what,
+                f"{spread(over, 1)} µs",
+                against,
+                f"{median(over) - median(bare):+.1f} µs",
+                wanted,
+                holds,
+            )
         )
     return rows, {"proxy": runs, "ns3": others, "c": least}
 

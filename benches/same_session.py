@@ -40,6 +40,10 @@ def measure(quick: bool) -> Result:
             for i in range(draws)
         ]
     rows = [*medians(slack["virtual"], slack["real"]), *merged(clock, drawn)]
+    for name, told in (("slack", slack["real"]), ("merging", clock)):
+        rows.append(
+            Row(f"{name}: what disturbed the run", "; ".join(told["disturbed"]) or "nothing", "", "", "")
+        )
     return Result("same_session", TITLE, rows, {"slack": slack, "real": clock, "draws": drawn})
 
 

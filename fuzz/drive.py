@@ -189,9 +189,13 @@ class Fuzzer:
         return changed(pick(self.kept), pick(self.kept), self.chance, self.is_json)
 
 
+class TooLong(BaseException):
+    """An input took for ever; what a target suppresses must not hide it."""
+
+
 def too_long(signum: int, frame: FrameType | None) -> None:
     """Ends an input that takes for ever."""
-    raise TimeoutError(f"an input took more than {MOST_S:g} s")
+    raise TooLong(f"an input took more than {MOST_S:g} s")
 
 
 def run(name: str, seconds: float, local: Path, corpus: Path, crashes: Path) -> int:
@@ -209,7 +213,7 @@ def run(name: str, seconds: float, local: Path, corpus: Path, crashes: Path) -> 
     ):  # a shell that runs this beside others has the first one ignored
         signal.signal(asked, signal.default_int_handler)
     fuzzer = Fuzzer(module.target, Cover(files(module)), time.time_ns(), getattr(module, "JSON", False))
-    waiting = [path.read_bytes() for folder in (corpus, local) for path in sorted(folder.glob("*"))]
+    waiting = [path.read_bytes() for folder in (corpus, local) for path in sorted(folder.glob("*"))] or [b""]
     end, told = time.monotonic() + seconds, 0.0
     data = b""
     try:
@@ -226,7 +230,7 @@ def run(name: str, seconds: float, local: Path, corpus: Path, crashes: Path) -> 
     except KeyboardInterrupt:
         _tell(fuzzer)
         return INTERRUPTED
-    except Exception:
+    except (Exception, TooLong):
         traceback.print_exc()
         place = crashes / f"crash-{hashlib.sha1(data).hexdigest()}"
         place.write_bytes(data)

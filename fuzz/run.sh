@@ -110,10 +110,11 @@ round() {
 
 one() {
     mkdir -p "corpus.local/$1" "corpus.local/crashes-$1"
-    if ! is=$(state "$1"); then
-        echo "fuzz $1: SKIPPED, it cannot be loaded" >&2
+    is=$(state "$1") || {
+        [ $? = 69 ] || return 1 # 69: a package is missing
+        echo "fuzz $1: SKIPPED, it needs a package" >&2
         return 0
-    fi
+    }
     left=$seconds
     while [ "$left" -gt 0 ]; do
         if [ "$mode" = until ]; then

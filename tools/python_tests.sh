@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# All Python tests, or what pytest is told by arguments. What runs in simulated time needs no quiet machine: unit and paper
-# tests run side by side, and what one says comes when both are through. What runs on the machine's clock has it for itself.
+# All Python tests, or what pytest is told by arguments. Unit and paper tests run side by side, and what one says comes when
+# both are through: papers in simulated time need no quiet machine. What has the mark `realtime` or `interop` asserts what the
+# machine's clock says, or has it between two programs: it runs alone, and last.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 pytest=(.venv/bin/python -m pytest)

@@ -43,6 +43,7 @@ int main(int argc, char **argv) {
                 int64_t stamp_ns;
                 l->length = receive_stamped(in[side].fd, l->bytes, sizeof l->bytes, offset_ns, &stamp_ns);
                 if (l->length < 0) break;
+                if (l->length == sizeof l->bytes) die("a datagram of 256 B or more");
                 l->due_ns = stamp_ns + delay_ns;
                 l->out = 1 - side;
                 next++;
@@ -50,7 +51,8 @@ int main(int argc, char **argv) {
         }
         for (; first < next && letters[first % ROOM].due_ns <= now_ns(); first++) {
             struct letter *l = &letters[first % ROOM];
-            sendto(in[l->out].fd, l->bytes, l->length, 0, (struct sockaddr *)&ends[l->out], sizeof ends[l->out]);
+            if (sendto(in[l->out].fd, l->bytes, l->length, 0, (struct sockaddr *)&ends[l->out], sizeof ends[l->out]) < 0)
+                die("sendto");
         }
     }
 }

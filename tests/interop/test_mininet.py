@@ -167,7 +167,7 @@ def test_an_impairment_that_is_not_there_is_seen(tmp_path):
         ("traffic.bulk={ on = 'S0->S8' }", ["TCP"]),
         (
             "traffic.t={ on = 'S0->S8', rate = '1 Mbit/s', packet = '50 B' }",
-            ["traffic.t.packet", "50 B", "56 B"],
+            ["traffic.t.S0-S8.packet", "50 B", "56 B"],
         ),
         ("traffic.t={ on = 'S0->S8', rate = '1 Mbit/s', packet = '500 B' }", None),
         ("events=[{ at = '1 s', link = 'S0-S1', rate = '2 Mbit/s' }]", None),

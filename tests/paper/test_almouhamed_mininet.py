@@ -13,6 +13,7 @@ from tcpsbed.worlds import registry
 # [PROTOCOLS 7]
 @pytest.mark.needs("root", "tun", "mininet")
 @pytest.mark.slow
+@pytest.mark.realtime
 def test_other_traffic_makes_frames_wait_and_forces_hardly() -> None:
     rows = {row.key: row.ours or 0.0 for row in find("almouhamed-mininet").reproduce(None, full=False).rows}
     # A raw frame takes 52 ms at 100 Mbit/s without headers: no network gives it sooner.

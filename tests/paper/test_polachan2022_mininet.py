@@ -21,6 +21,7 @@ def rows() -> dict[str, Row]:
 # [PROTOCOLS 6.1] [PROTOCOLS 6.4] [PROTOCOLS 6.5]
 @pytest.mark.needs("root", "tun", "mininet")
 @pytest.mark.slow
+@pytest.mark.realtime
 def test_queues_and_known_delays_come_out_in_mininet(rows: dict[str, Row]) -> None:
     """Medians and orderings only: maxima and tenths of a millisecond are this machine's."""
     ours = {key: row.ours or 0.0 for key, row in rows.items()}

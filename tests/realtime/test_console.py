@@ -197,6 +197,22 @@ def marks(page: Any) -> None:
     page.wait_for_function("marks.length === 1", timeout=30_000)
     assert page.evaluate("marks[0].slice(1)") == pytest.approx([0.5, 0.5, 0.25, 0.25], abs=0.01)
     assert moved[:2] != before[:2] and page.evaluate("[hand.x, hand.y, hand.button]") == moved
+    marks_nothing(page)
+
+
+def marks_nothing(page: Any) -> None:
+    """A pointer that the system takes away, and another button with Shift, mark nothing."""
+    page.keyboard.down("Shift")
+    page.mouse.down()
+    page.wait_for_function("marking !== null && !$('mark').hidden", timeout=30_000)
+    page.evaluate("stage.dispatchEvent(new PointerEvent('pointercancel'))")
+    assert page.evaluate("marking === null && $('mark').hidden && hand.button === 0")
+    page.mouse.up()
+    page.mouse.down(button="right")
+    assert page.evaluate("marking === null && $('mark').hidden")
+    page.mouse.up(button="right")
+    page.keyboard.up("Shift")
+    assert page.evaluate("marks.length") == 1
 
 
 def push(page: Any) -> None:

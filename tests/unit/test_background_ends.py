@@ -7,7 +7,7 @@ import pytest
 from tcpsbed import config
 from tcpsbed.errors import WorldError
 from tcpsbed.session import _loaded_text
-from tcpsbed.worlds import background, local
+from tcpsbed.worlds import background, local, mininet_plan
 
 TEXT = """
 [components]
@@ -70,6 +70,33 @@ def test_what_datagrams_cannot_be_is_refused(tmp_path, more, words):
     compiled = plan(tmp_path, TEXT + more)
     with pytest.raises(WorldError, match=f'{words}.*real.background = "events"'):
         background.refuse(compiled)
+
+
+SHORT = [
+    ("traffic.cbr.packet='55 B'", r"traffic\.cbr.*: found packets of 55 B"),
+    (
+        "traffic.cbr={ on = 'a.forward', kind = 'replay', file = 'FOLDER/short.csv' }",
+        r"traffic\.cbr.*: found packets of 40 B",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), SHORT)
+def test_packets_shorter_than_a_datagram_are_refused_wherever_they_are_datagrams(tmp_path, change, words):
+    (tmp_path / "short.csv").write_text("0.0,500\n0.1,40\n0.2,500\n")
+    change = change.replace("FOLDER", str(tmp_path))
+    compiled = plan(tmp_path, TEXT, change)
+    with pytest.raises(WorldError, match=f'{words}.*allowed: 56 B or more.*real.background = "events"'):
+        background.refuse(compiled)
+    with pytest.raises(WorldError, match=f"{words}.*allowed: 56 B or more.*--world namespaces"):
+        mininet_plan.refuse(compiled)
+    background.refuse(plan(tmp_path, TEXT, change, "real.background='events'"))
+
+
+def test_the_shortest_datagram_is_not_refused(tmp_path):
+    compiled = plan(tmp_path, TEXT, "traffic.cbr.packet='56 B'")
+    background.refuse(compiled)
+    mininet_plan.refuse(compiled)
 
 
 def test_a_hosting_without_ends_is_refused(tmp_path):

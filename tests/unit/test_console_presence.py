@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event, Thread
 
 import numpy as np
 import pytest
@@ -80,10 +81,47 @@ def test_a_browser_that_says_nothing_is_away_until_it_does(
     assert len(called(hand)) == 6
 
 
+@pytest.mark.parametrize("error", [BrokenPipeError, ValueError])
+def test_the_arm_stops_also_where_nobody_can_be_told(console: Console, error: type[Exception]) -> None:
+    hand = Hand()
+    console.presence.came()
+    console._hear(PUSH)
+
+    def told(_: str) -> None:
+        raise error("closed")
+
+    console.told = told
+    console.presence.left()
+    assert called(hand) == []
+    console.presence.came()
+    assert len(called(hand)) == 6
+
+
+def test_a_look_never_sends_an_operator_away_who_has_come_back(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one thread says that nobody is there, no other thread can have said that somebody is."""
+    hand, leave, comes = Hand(), console._leave, Event()
+    console.presence.came()
+    console.presence.left()
+    comer = Thread(target=lambda: (comes.wait(10), console.presence.came()))
+    comer.start()
+
+    def slow() -> None:
+        comes.set()
+        comer.join(0.2)
+        leave()
+
+    monkeypatch.setattr(console.presence, "still_away", slow)
+    assert console.presence.look()
+    comer.join(10)
+    assert not console.presence.away and len(called(hand)) == 6
+
+
 def test_a_run_that_begins_while_nobody_is_there_any_more_is_told(console: Console) -> None:
     console.presence.came()
     console.presence.left()
     hand = Hand()
     assert len(called(hand)) == 6
-    console._leave()  # as it does every LOOK_S
+    assert console.presence.look()  # as it does every LOOK_S
     assert called(hand) == []

@@ -241,6 +241,8 @@ def test_the_film_that_ships_is_seen_in_any_shape(width, height, stereo):
     film = camera.open_camera("builtin:clip", width, height, stereo)
     first, second, again = (film.frame(0, index) for index in (0, 1, len(film.frames)))
     assert first.shape == (height, width * (2 if stereo else 1), 3) and first.dtype == np.uint8
+    assert [place for place, frame in enumerate(film.frames) if frame is not None] == [0, 1]
+    assert film.frame(0, 0) is first or stereo, "decoded once"
     assert first.std() > 20 and np.array_equal(first, again) and not np.array_equal(first, second)
     if stereo:
         left, right = first[:, :width].astype(int), first[:, width:].astype(int)
@@ -344,9 +346,27 @@ def test_an_operator_marks_a_region_and_it_goes_there():
     assert box(1.0, 0.0, 0.0, 0.0, 2.0) == (120, 0, 40, 48), "a place: as large as before, within the picture"
     assert box(float("nan"), 0.0, 0.5, 0.5) == (120, 0, 40, 48), "what is no mark changes nothing"
     assert box(-3.0, -3.0, 9.0, 9.0) == (0, 0, 160, 96)
+    there.box = (0, 0, 32, 32)  # as one that follows what moves would
+    assert box(-3.0, -3.0, 9.0, 9.0) == (0, 0, 32, 32), "the same mark again, as it is sent 20 times a second"
+    assert box(0.0, 0.0, 1.0, 1.0, 3.0) == (0, 0, 160, 96), "the same place, marked at another moment"
+    there.box = (0, 0, 32, 32)
+    assert box(0.0, 0.0, 1.0, 1.0, float("nan")) == box(0.0, 0.0, 1.0, 1.0, 3.0) == (0, 0, 32, 32)
+    assert box(0.0, 0.0, 1.0, 1.0, 4.0) == (0, 0, 160, 96)
     lost = region.Regions(Raw(160, 96), 160, 96, BOX | {"marks": "elsewhere"}, 30.0)
     with pytest.raises(HookError, match=r'no mark "elsewhere" at this node; allowed: a hook'):
         lost.encode(frame)
+
+
+def test_the_marks_of_a_run_go_with_it():
+    pytest.importorskip("simplejpeg")
+    there = region.Regions(Raw(160, 96), 160, 96, BOX | {"marks": "gone"}, 30.0)
+    first = region.Mark("gone")
+    first(0, 0, np.array([0.5, 0.25, 0.25, 0.5, 1.0]), None, np.zeros(8))
+    del first
+    assert "gone" not in region.MARKS
+    second = region.Mark("gone")
+    there.encode(picture(3, (160, 96)))
+    assert there.box == (32, 16, 64, 48) and second.newest is None, "nothing is marked in this one"
 
 
 # --- sound

@@ -11,6 +11,7 @@ import tcpsbed
 from tcpsbed import config, session
 from tcpsbed.analysis.records import KINDS, plan_of
 from tcpsbed.errors import ConfigError
+from tcpsbed.media import region
 from tcpsbed.report import html, text
 from tcpsbed.report.folder import open_folder
 
@@ -233,6 +234,9 @@ REFUSED = {
     'flows.video.picture.decode_at="ss-embsys"': "a component behind the one that encodes",
     "flows.video.picture.stamp=false": "compare = 0",
     "flows.video.picture.region={ width = 32, height = 32 }": '"jpeg"',
+    'flows.video.picture.camera="builtin:speech"': '"builtin:clip", "test"',
+    "flows.video.picture.params={ zoom = 2 }": 'flows.video.picture.params: found parameters of "builtin:clip"',
+    'flows.audio.sound.microphone="builtin:clip"': '"builtin:speech" or "builtin:sound"',
     'flows.audio.sound.microphone="nowhere.wav"': "nowhere.wav",
     'flows.audio.sound.speaker="heard.mp3"': ".wav",
     "flows.video.picture.width=100": None,
@@ -255,6 +259,23 @@ def test_pictures_and_sound_take_a_flow_each(tmp_path):
         compiled(tmp_path, 'flows.video.sound.codec="pcm"')
 
 
+MARKED = {
+    'hooks.mark.params={ name = "other" }': 'found "interest", which no hook takes where ss-embsys encodes',
+    'flows.video.picture.region.marks="other"': r'tcpsbed\.media\.region:Mark", at = "ss-embsys"',
+    'hooks.mark={ at = "ms-com", kind = "kinematics" }': "no hook takes where ss-embsys encodes",
+    'flows.video.picture.encode_at="ms-com"': "no hook takes where ms-com encodes",
+    'sessions=["a", "b"]': 'found "interest" in 2 sessions, which would share it; allowed: one session',
+}
+
+
+@pytest.mark.parametrize("setting", MARKED)
+def test_marks_that_no_hook_takes_or_sessions_share_are_refused(scenarios, setting):
+    pytest.importorskip("simplejpeg")
+    loaded = config.load(scenarios / "console-region.toml", [setting])
+    with pytest.raises(ConfigError, match=r"flows\.video\.picture\.region\.marks.*" + MARKED[setting]):
+        config.check(loaded)
+
+
 def test_what_an_operator_marked_is_sent_better_from_then_on(tmp_path, scenarios):
     pytest.importorskip("simplejpeg")
     (tmp_path / "marks.csv").write_text("time_s,v0,v1,v2,v3,v4\n0,0.4,0.4,0.1,0.1,0\n1,0.1,0.2,0.8,0.75,1\n")
@@ -263,6 +284,7 @@ def test_what_an_operator_marked_is_sent_better_from_then_on(tmp_path, scenarios
     run = session.run(scenarios / "console-region.toml", out=tmp_path / "out", set=sets)
     assert run.summary["errors"] == [] and run.summary["media"]["video"]["unread"] == 0
     assert [stage for stage in run.summary["stages"] if stage["failures"]] == []
+    assert "interest" not in region.MARKS, "they end with their run"
     rows = run.records
     video = [flow["name"] for flow in plan_of(run.folder)["flows"]].index("video")
     coded = rows[(rows["kind"] == 1 + KINDS.index("delivered")) & (rows["flow"] == video)]

@@ -7,9 +7,10 @@ import json
 import pytest
 
 from tcpsbed import _tcps, config
+from tcpsbed.clocks import NS3_VIRTUAL
 from tcpsbed.errors import WorldError
 from tcpsbed.session import _loaded_text
-from tcpsbed.worlds import ns3, ns3_devices, ns3_program, registry
+from tcpsbed.worlds import ns3, ns3_devices, ns3_program, registry, virtual
 from tcpsbed.worlds.contract import Job
 from tcpsbed.worlds.local import Namespaces
 
@@ -94,9 +95,17 @@ def test_two_places_behind_one_base_station_are_refused(tmp_path):
 def test_without_ns3_the_message_has_the_line_that_installs_it(tmp_path, monkeypatch):
     monkeypatch.setattr(ns3_program, "MODULES", ("ns3-that-is-not-there",))
     with pytest.raises(WorldError, match="apt-get install libns3-dev libgsl-dev"):
-        ns3.foreign_of(plan(tmp_path))
+        ns3.foreign_of(plan(tmp_path), [])
     monkeypatch.setenv(ns3_program.SOURCES, str(tmp_path))
     assert "TCPSBED_NS3" in (ns3_program.missing() or "")
+
+
+@pytest.mark.parametrize("kind", ["events", "datagrams"])
+def test_in_its_own_time_ns3_makes_all_background_traffic(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(ns3_program, "built", lambda: tmp_path / "network")
+    changes = ["traffic.cbr={ on = 'a.forward', rate = '100 kbit/s' }", f"real.background='{kind}'"]
+    told = json.loads(virtual._foreign(plan(tmp_path, BASE, *changes), NS3_VIRTUAL) or "")
+    assert [entry["name"] for entry in told["network"]["traffic"]] == ["cbr.a.forward"]
 
 
 @pytest.mark.parametrize("hosting", ["process", "hosts", "mininet"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -181,17 +182,19 @@ def alike(shown: np.ndarray, last: np.ndarray, pixels: int) -> float:
 
 
 def test_a_display_shows_where_the_tool_must_be_while_pictures_are_stale(previewed) -> None:
-    """Pixels of what the operator's display was given: the last picture, moved by the way of the hand since it came."""
+    """Pixels of what the operator's display was given: the last picture, moved by the way of the hand since it was taken."""
     run, shown = previewed
     times = sorted(shown)
     last = max(t for t in times if t < 4.02)
     predicted = [t for t in times if 4.08 < t < 4.6]
     assert len(predicted) == pytest.approx(12, abs=1), "a picture in each period"
+    taken = math.floor(last / 0.04) * 0.04
+    assert last - taken == pytest.approx(0.01, abs=0.002), "the line's delay"
     hand = signals.read(run.folder, "hand.exit", "kinematic")
     at = lambda t: hand.values[np.searchsorted(hand.t_s, t, side="right") - 1, 0]  # noqa: E731
     moved = []
     for t in predicted:
-        by = 3000 * (at(t) - at(last))
+        by = 3000 * (at(t) - at(taken))
         moved.append(by)
         # The hand's sample of this very moment may count or not, and half a pixel goes either way.
         nearest = [int(by) + more for more in (-1, 0, 1)]

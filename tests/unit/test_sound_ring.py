@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpsbed import session
-from tcpsbed.errors import HookError
+from tcpsbed import config, session
+from tcpsbed.errors import ConfigError, HookError, TcpsbedError
 from tcpsbed.media import sound
 from tcpsbed.media.sound_ring import HEAD, Ring
 
@@ -78,6 +78,56 @@ rate = "50 Hz"
 [flows.audio.sound]
 speaker = "ring:{ring}"
 """
+
+
+def scenario(tmp_path: Path, ring: str, text: str = SCENARIO) -> Path:
+    """The file of a scenario with a speaker."""
+    (tmp_path / "ring.toml").write_text(text.format(ring=ring))
+    return tmp_path / "ring.toml"
+
+
+@pytest.mark.parametrize("speaker", ["ring:{ring}", "{ring}.wav"])
+def test_a_check_makes_no_file_and_leaves_one_as_it_is(tmp_path: Path, speaker: str):
+    file = scenario(tmp_path, "ear", SCENARIO.replace("ring:{ring}", speaker))
+    config.check(config.load(file))
+    assert list(tmp_path.iterdir()) == [file]
+    Ring.create(tmp_path / "ear", 8000, 1, 4000).write(samples(0, 400))
+    (tmp_path / "ear.wav").write_bytes(b"somebody's")
+    before = (tmp_path / "ear").read_bytes()
+    config.check(config.load(file))
+    assert (tmp_path / "ear").read_bytes() == before
+    assert (tmp_path / "ear.wav").read_bytes() == b"somebody's"
+
+
+@pytest.mark.parametrize("content", [b"", b"a diary\n" * 20])
+def test_a_file_that_is_no_ring_is_refused_and_stays(tmp_path: Path, content: bytes):
+    (tmp_path / "ear").write_bytes(content)
+    file = scenario(tmp_path, "ear")
+    with pytest.raises(ConfigError, match=r"flows\.audio\.sound.*no ring; allowed: a ring, or a new file"):
+        config.check(config.load(file))
+    with pytest.raises(TcpsbedError, match="no ring; allowed: a ring, or a new file"):
+        session.run(file, out=tmp_path / "out")
+    assert (tmp_path / "ear").read_bytes() == content
+    with pytest.raises(HookError, match="allowed: a ring, or a new file"):
+        Ring.create(tmp_path, 8000, 1, 4000)
+
+
+def test_a_ring_is_looked_for_beside_the_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = scenario(tmp_path, "ear")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    session.run(file, out=tmp_path / "out")
+    assert Ring.open(tmp_path / "ear").written >= 49 * 320
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_ring_with_less_room_than_a_frame_is_told(tmp_path: Path):
+    microphone = sound.open_microphone(f"ring:{tmp_path}/r", 16_000, 1, 320)
+    Ring.create(tmp_path / "r", 16_000, 1, 319).write(samples(0, 319))
+    with pytest.raises(HookError, match="room for 319 samples, less than a frame; allowed: 320 or more"):
+        microphone.frame(0, 0)
+    Ring.create(tmp_path / "r", 16_000, 1, 320).write(samples(0, 320))
+    assert np.array_equal(microphone.frame(0, 1), samples(0, 320))
 
 
 def test_a_program_beside_a_run_hears_the_speech(tmp_path: Path):

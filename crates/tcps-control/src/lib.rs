@@ -29,6 +29,7 @@ pub mod safety;
 pub mod sampling;
 mod skeleton;
 pub mod step;
+mod track;
 mod vector;
 
 pub use registry::{hook, names, predictor, predictors as predictor_names, robot, supervised, ControlError};

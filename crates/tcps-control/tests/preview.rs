@@ -28,10 +28,15 @@ fn make(more: Value) -> Box<dyn Hook> {
     hook("preview", &params).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A tick at `ms` with a picture or without: what is shown, if anything.
+/// A tick at `ms` with a picture that was taken just now or without: what is shown, if anything.
 fn tick(hook: &mut dyn Hook, ms: i64, came: Option<&[u8]>, other: &[f64]) -> Option<Vec<u8>> {
+    taken(hook, ms, ms, came, other)
+}
+
+/// A tick at `ms` with a picture that was taken at `taken_ms` or without: what is shown, if anything.
+fn taken(hook: &mut dyn Hook, ms: i64, taken_ms: i64, came: Option<&[u8]>, other: &[f64]) -> Option<Vec<u8>> {
     let mut bytes = vec![0; 2 * 3 * WIDTH * HEIGHT];
-    let mut input = HookIn::tick(ms * MS, ms * MS, 0, 0).with_other(other);
+    let mut input = HookIn::tick(ms * MS, taken_ms * MS, 0, 0).with_other(other);
     if let Some(picture) = came {
         input = input.with_sample(&[], picture);
     }
@@ -88,6 +93,25 @@ fn the_tool_is_drawn_where_it_must_be() {
     assert_eq!(pixel(&shown, WIDTH, seen - 6, 80), [160; 3], "where it was seen");
     assert_eq!(pixel(&shown, WIDTH, 140, 80), [160; 3], "the way between");
     assert_eq!(pixel(&shown, WIDTH, 140, 60), pixel(&came, WIDTH, 140, 60), "the picture stands");
+}
+
+/// A picture that was under way for 100 ms shows the tool where it was 100 ms before it came: what a tool of 1 mm/ms has moved
+/// since counts, also between two periods, and after its clock was put back.
+#[test]
+fn a_tool_that_moves_was_where_the_picture_was_taken() {
+    for (back_ms, delay_ms) in [(0, 100), (0, 110), (0, 0), (0, -20), (5_000, 100)] {
+        let mut hook = make(json!({"position": [0], "pixels": [[1000, 0]], "tool": [20, 80]}));
+        let came = picture(WIDTH);
+        let at = |ms: i64| [ms as f64 * 1e-3 - 0.9];
+        (900..1_000).step_by(20).for_each(|ms| _ = tick(hook.as_mut(), ms, None, &at(ms)));
+        (980..1_100).step_by(20).for_each(|ms| _ = tick(hook.as_mut(), ms - back_ms, None, &at(ms)));
+        taken(hook.as_mut(), 1_100 - back_ms, 1_100 - back_ms - delay_ms, Some(&came), &at(1_100));
+        let shown = tick(hook.as_mut(), 1_160 - back_ms, None, &at(1_160)).unwrap();
+        let (seen, now) = ((20 + 200 - delay_ms.max(0)) as usize, 280);
+        assert_eq!(pixel(&shown, WIDTH, now - 6, 80), MARK, "now, {delay_ms}");
+        assert_eq!(pixel(&shown, WIDTH, seen - 6, 80), [160; 3], "when it was taken, {delay_ms}");
+        assert_eq!(pixel(&shown, WIDTH, seen - 9, 80), pixel(&came, WIDTH, seen - 9, 80), "not before");
+    }
 }
 
 /// The force stands below, and says so where it is predicted, also under a picture that is live.

@@ -148,12 +148,18 @@ stage.addEventListener("onpointerrawupdate" in window ? "pointerrawupdate" : "po
 });
 stage.addEventListener("pointerdown", (e) => {
   stage.setPointerCapture(e.pointerId);
-  if (e.shiftKey) mark(e, false);
-  else moved([e]);
+  if (e.shiftKey && e.button === 0) mark(e, false);
+  else if (!marking) moved([e]);
 });
 stage.addEventListener("pointerup", (e) => {
   if (marking) mark(e, true);
   else moved([e]);
+});
+stage.addEventListener("pointercancel", (e) => { // the system has taken the pointer: nothing is marked or pressed
+  unmark();
+  pointed = 0;
+  hand.button = pressed; // where it is, the event does not say
+  sendPoints([point(e.timeStamp)]);
 });
 stage.addEventListener("wheel", (e) => {
   e.preventDefault();
@@ -181,12 +187,17 @@ function mark(event, done) {
     left: `${left - box.left}px`, top: `${top - box.top}px`,
     width: `${Math.abs(event.clientX - marking.x)}px`, height: `${Math.abs(event.clientY - marking.y)}px`,
   });
-  $("mark").hidden = done;
+  $("mark").hidden = false;
   if (!done) return;
   const [x, y] = [0, 1].map((i) => Math.min(at[i], marking.at[i]));
   const [width, height] = [0, 1].map((i) => Math.abs(at[i] - marking.at[i]));
   send({ k: "mark", s: clock(), p: [[performance.now() - event.timeStamp, x, y, width, height]] });
+  unmark();
+}
+
+function unmark() {
   marking = null;
+  $("mark").hidden = true;
 }
 
 const keys = new Set();

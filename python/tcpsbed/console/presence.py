@@ -23,10 +23,12 @@ class Presence:
     ----------
     changed
         Told when the operator is away, and when one is there again.
+    still_away
+        Called by `look` while the operator is away, and by no other thread while one comes back.
     """
 
-    def __init__(self, changed: Callable[[bool], None]) -> None:
-        self.changed = changed
+    def __init__(self, changed: Callable[[bool], None], still_away: Callable[[], None]) -> None:
+        self.changed, self.still_away = changed, still_away
         self.away = False
         self._here = 0
         self._heard_s = 0.0
@@ -55,6 +57,8 @@ class Presence:
         with self._lock:
             if self._here and time.monotonic() - self._heard_s > SILENT_S:
                 self._settle(away=True)
+            if self.away:
+                self.still_away()
             return self.away
 
     def _there(self) -> None:

@@ -129,7 +129,7 @@ class Console:
         """Browsers that have gone away."""
         self.answer: Callable[[dict[str, Any]], None] | None = None
         """Takes what a subject of a study answers."""
-        self.presence = Presence(self._changed)
+        self.presence = Presence(self._changed, self._leave)
         self.told: Callable[[str], None] = lambda _: None
         """Hears when the operator goes away and comes back."""
         self.hand: tuple[float, ...] = (0.0,) * 5
@@ -317,19 +317,18 @@ class Console:
     def _look(self) -> None:
         """Looks who is there."""
         while not self.stopped.wait(LOOK_S):
-            if self.presence.look():
-                self._leave()
+            self.presence.look()
 
     def _changed(self, there: bool) -> None:
         """The operator has gone away, or is there again with the hand where it was and its button up."""
         if there:
-            self.told("the operator is there again")
             self._tell("hand", STATE.pack(*self.hand[:3], 0.0, self.hand[4], time.monotonic_ns()))
+            said = "the operator is there again"
         else:
-            self.told(
-                f"no browser is there any more, and the hand gives no commands; open {self.address} again"
-            )
             self._leave()
+            said = f"no browser is there any more, and the hand gives no commands; open {self.address} again"
+        with suppress(OSError, ValueError):  # who would read it has gone
+            self.told(said)
 
     def _leave(self) -> None:
         for hook in ("hand", "head"):

@@ -5,7 +5,7 @@ display can compare what it shows with what was taken.
 
 | `camera` | frames |
 |---|---|
-| `"builtin:clip"` | the film that ships with tcpsbed, in a circle (package `simplejpeg`) |
+| `"builtin:clip"` | the film that ships: 2 s of 320 x 180 at 25 Hz as JPEG, enlarged, in a circle (package `simplejpeg`) |
 | `"test"` | a walk over a landscape whose spectrum falls with 1/f, seen through a lens |
 | `"/dev/video0"` | a camera of the machine (`tcpsbed.media.camera_device`) |
 | a video file | its pictures, in a circle (package `av`) |
@@ -93,25 +93,31 @@ def open_camera(
 class Film:
     """The film that ships: the middle of its pictures in the shape and size that is asked for, in a circle.
 
-    The second eye sees the same from a little further to the right, as if everything were far away.
+    Its 50 pictures are of 320 x 180 (JPEG, quality 65), 25 for each second; they are enlarged to the size asked for,
+    and show no more than they had. The second eye sees the same from a little further to the right, as if everything were
+    far away.
     """
 
     repeatable = True
     taken_ns: int | None = None
 
     def __init__(self, width: int, height: int, stereo: bool) -> None:
-        turbo = need("simplejpeg", f'camera "{builtin.FILM}"', "media")
+        self.turbo = need("simplejpeg", f'camera "{builtin.FILM}"', "media")
         data, offsets = builtin.pictures()
-        shift = DISPARITY if stereo else 0
-        most = max(MOST_BYTES // (3 * (width + shift) * height), 1)
-        self.width, self.stereo, self.frames = width, stereo, []
-        for begin, end in list(pairwise(offsets))[:most]:
-            picture = turbo.decode_jpeg(data[begin:end], "RGB")
-            self.frames.append(resized(picture, width + shift, height))
+        self.width, self.stereo = width, stereo
+        self.size = (width + (DISPARITY if stereo else 0), height)
+        most = max(MOST_BYTES // (3 * self.size[0] * height), 1)
+        self.coded = [data[begin:end] for begin, end in pairwise(offsets)][:most]
+        self.frames: list[Frame | None] = [None] * len(self.coded)
+        """Those that have been asked for."""
 
     def frame(self, t_ns: int, index: int) -> Frame:
-        """The picture with a number."""
-        frame = self.frames[index % len(self.frames)]
+        """The picture with a number; it is decoded once."""
+        place = index % len(self.frames)
+        frame = self.frames[place]
+        if frame is None:
+            frame = resized(self.turbo.decode_jpeg(self.coded[place], "RGB"), *self.size)
+            self.frames[place] = frame
         if not self.stereo:
             return frame
         return np.concatenate([frame[:, : self.width], frame[:, -self.width :]], axis=1)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,10 @@ HEAD = struct.Struct("!BHHHHI")
 RAW = 1
 CELL = 16
 """Side of the cells in which motion is looked for, in picture elements; no region is smaller."""
-MARKS: dict[str, tuple[float, float, float, float] | None] = {}
-"""The newest mark of each name in this process: corner x, y, width, height as shares of the picture; none at first."""
 
 
 class Mark:
-    """A hook on a flow of marks: x, y, width, height as shares of the picture; without a size, its middle.
+    """A hook on a flow of marks: x, y, width, height as shares of the picture, and when (s); without a size, its middle.
 
     Parameters
     ----------
@@ -39,19 +38,25 @@ class Mark:
     """
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        MARKS[name] = None
+        self.newest: tuple[float, float, float, float] | None = None
+        self.moment_s = 0.0
+        MARKS[name] = self
 
     def __call__(
         self, t_ns: int, index: int, x: NDArray[np.float64] | None, other: object, y: NDArray[np.float64]
     ) -> int:
         """Takes a mark and passes it on; one that is no part of a picture is dropped."""
-        if x is None or len(x) < 4 or not bool(np.isfinite(x[:4]).all()):
+        if x is None or len(x) < 4 or not bool(np.isfinite(x[:5]).all()):
             return 0
         left, top, width, height = (min(max(float(v), 0.0), 1.0) for v in x[:4])
-        MARKS[self.name] = (left, top, width, height)
+        self.newest = (left, top, width, height)
+        self.moment_s = float(x[4]) if len(x) > 4 else 0.0
         y[: len(x)] = x
         return len(x)
+
+
+MARKS: WeakValueDictionary[str, Mark] = WeakValueDictionary()
+"""The hooks that take marks in this process, by the name of the marks; those of a run go with it."""
 
 
 class Regions:
@@ -62,7 +67,8 @@ class Regions:
     ) -> None:
         self.background, self.rate_hz = background, rate_hz
         self.marks: str | None = region.get("marks")
-        self.marked: tuple[float, float, float, float] | None = None
+        self.mark: Mark | None = None
+        self.marked: tuple[float, ...] | None = None
         self.shrink = int(region.get("shrink", 1))
         self.inside_bytes = 0
         self.shape = (height, width)
@@ -89,16 +95,17 @@ class Regions:
 
     def _obey(self, marks: str) -> None:
         """Goes to where the operator has marked, if there is a new mark."""
-        if marks not in MARKS:
+        self.mark = self.mark or MARKS.get(marks)
+        if self.mark is None:
             raise HookError(
                 f'region: found no mark "{marks}" at this node; allowed: a hook tcpsbed.media.region:Mark with '
                 f'name = "{marks}" at the node that encodes'
             )
-        mark = MARKS[marks]
-        if mark is None or mark == self.marked:
+        newest = self.mark.newest
+        if newest is None or (*newest, self.mark.moment_s) == self.marked:
             return
-        self.marked = mark
-        self.box = _box(mark, self.box, self.shape)
+        self.marked = (*newest, self.mark.moment_s)
+        self.box = _box(newest, self.box, self.shape)
         if self.tracker is not None:
             self.tracker.box = self.box
 

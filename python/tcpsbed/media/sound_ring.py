@@ -59,7 +59,8 @@ class Ring:
 
     @classmethod
     def create(cls, path: Path, hz: int, channels: int, room: int) -> Ring:
-        """A new ring in place of what is there, with room for so many samples of all channels."""
+        """A new ring, also in place of another one, with room for so many samples of all channels."""
+        refuse_other_files(path)
         fresh = path.with_name(f"{path.name}.{os.getpid()}")
         head = np.zeros(1, HEAD)
         head[0] = (MAGIC, hz, channels, room, 0)
@@ -67,6 +68,7 @@ class Ring:
             fresh.write_bytes(head.tobytes() + bytes(2 * channels * room))
             fresh.replace(path)
         except OSError as error:
+            fresh.unlink(missing_ok=True)
             raise HookError(
                 f'"{RING}{path}": cannot be made ({error.strerror}); allowed: a file in a folder that exists'
             ) from None
@@ -105,6 +107,25 @@ class Ring:
         return copy if self.written <= begin + self.room else None
 
 
+def refuse_other_files(path: Path) -> None:
+    """Raises what keeps a ring from being made at a place: no folder, or something there that is no ring."""
+    if not path.parent.is_dir():
+        raise HookError(
+            f'"{RING}{path}": cannot be made (no folder); allowed: a file in a folder that exists'
+        )
+    try:
+        if not path.exists() or (path.is_file() and _magic(path) == MAGIC):
+            return
+    except OSError as error:
+        raise HookError(f'"{RING}{path}": {error.strerror}; allowed: a ring, or a new file') from None
+    raise HookError(f'"{RING}{path}": found something that is no ring; allowed: a ring, or a new file')
+
+
+def _magic(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC))
+
+
 class RingMicrophone:
     """What another program puts into a ring, a frame at a time; one that is not whole yet is waited for."""
 
@@ -137,17 +158,24 @@ class RingMicrophone:
                     f'"{self.name}": found {ring.hz} Hz, {ring.channels} channels; allowed: {self.wanted[0]} Hz, '
                     f"{self.wanted[1]} channels, or sampling and channels of the ring"
                 )
+            if ring.room < self.count:
+                raise HookError(
+                    f'"{self.name}": found room for {ring.room} samples, less than a frame; allowed: {self.count} or more'
+                )
             self.ring, self.at = ring, max(ring.written - self.count, 0)
         return self.ring
 
 
 class RingSpeaker:
-    """A ring that another program may hear."""
+    """A ring that another program may hear; it is made with its first frame."""
 
     def __init__(self, name: str, sampling_hz: float, channels: int) -> None:
-        path, hz = Path(name.removeprefix(RING)), round(sampling_hz)
-        self.ring = Ring.create(path, hz, channels, round(ROOM_S * hz))
+        self.path, self.hz, self.channels = Path(name.removeprefix(RING)), round(sampling_hz), channels
+        self.ring: Ring | None = None
+        refuse_other_files(self.path)
 
     def play(self, samples: Samples, t_ns: int, index: int) -> None:
         """Appends a frame."""
+        if self.ring is None:
+            self.ring = Ring.create(self.path, self.hz, self.channels, round(ROOM_S * self.hz))
         self.ring.write(samples[-self.ring.room :])

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpsbed.analysis.records import KINDS, plan_of
-from tcpsbed.reproduce.polachan2022_arm import arm
-from tcpsbed.reproduce.polachan2022_video import measured
+from tcpsbed.reproduce import polachan2022_arm, polachan2022_video
 from tcpsbed.reproduce.recordings import DATA, absent
 
 if TYPE_CHECKING:
@@ -40,6 +39,12 @@ ECHO = 1 + KINDS.index("echo")
 
 def reproduce(study: Study) -> None:
     """Runs all experiments, but for those of `tcpsbed step`."""
+    simulated(study)
+    on_the_clock(study)
+
+
+def simulated(study: Study) -> None:
+    """Runs what takes place in virtual time."""
     known_delays(study)
     replay(study)
     far(study)
@@ -47,8 +52,13 @@ def reproduce(study: Study) -> None:
     video(study)
     external(study)
     buffers(study)
-    measured(study)
-    arm(study)
+    polachan2022_arm.simulated(study)
+
+
+def on_the_clock(study: Study) -> None:
+    """Runs what is measured on the machine's clock."""
+    polachan2022_video.measured(study)
+    polachan2022_arm.measured(study)
 
 
 def trips(run: Run, point: str) -> Floats:

@@ -32,9 +32,18 @@ if TYPE_CHECKING:
 ECHO = 1 + KINDS.index("echo")
 HALF_NS, FIRST_NS = 500_000_000, 20_000_000
 """From one way of the arm to the next, and how late a first command of one may be."""
-UNKNOWN = "what the figure shows is not known here: none of the texts that this project works from says it; {} draws {}"
+UNKNOWN = "what the figure shows is not known here: none of the texts that this project works from says it"
+STEPS = "the steps of each flow on the machine's clock, as we read its place among the others"
+TASK = "an arm that carries an object and what the operator's glove does, as we read its place at the end"
+PACKAGES = {
+    "mujoco": "needs MuJoCo: pip install 'tcpsbed[robot]'",
+    "simplejpeg": "needs simplejpeg: pip install 'tcpsbed[media]'",
+}
+"""What figures need besides, and how to have it."""
 UART = "ss-com -> ss-embsys"
 MEASURED = ("figure8-srv", "figure8-uart-measured", "figure8-actuation-measured")
+THREE = {"ms-com", "srv", "ss-com"}
+"""Components whose bars figure 8 sets against each other."""
 LEAST_MS = 1e-3
 """Left end of figure 8; differences of medians may be less than that."""
 PARTS = ("ms-com", "ms-com -> srv", "srv", "srv -> ss-com", "ss-com", UART, "ss-embsys")
@@ -53,53 +62,66 @@ class Task:
     motor_hz: Floats
 
 
-def arm(study: Study) -> None:
-    """Figure 8, and our readings of figures 14 and 21."""
-    drawn = "the steps of each flow on the machine's clock, as we read its place among the others"
-    study.cannot("figure14", UNKNOWN.format("figure14.png", drawn))
-    drawn = (
-        "an arm that carries an object and what the operator's glove does, as we read its place at the end"
-    )
-    study.cannot("figure21", UNKNOWN.format("figure21.png", drawn))
-    if importlib.util.find_spec("mujoco") is None:
-        lack = "needs MuJoCo: pip install 'tcpsbed[robot]'"
-        for key in ("figure8-actuation", "figure8-uart", *MEASURED):
+def simulated(study: Study) -> None:
+    """The arm of figure 8, whose time is that of physics, and our reading of figure 21."""
+    if lack := _without("mujoco"):
+        for key in ("figure8-actuation", "figure8-uart"):
             study.cannot(key, lack)
+        unknown(study, "figure21", TASK, lack)
         return
     seconds = 20 if study.full else 6
     one_way_ms = study.run("polachan-centimetre", [f"duration='{seconds} s'"], actuation_ms)
-    study.compare("figure8-actuation", 2.0 * one_way_ms)
+    compare(study, "figure8-actuation", _doubled(one_way_ms))
     found, task = study.run("polachan-arm", ["measure.pcapng='off'"], lambda run: (parts(run), task_of(run)))
-    study.compare("figure8-uart", found[UART])
+    compare(study, "figure8-uart", found.get(UART))
     study.figure("figure21", "Pick and place (our reading of figure 21)", lambda figure: _task(figure, task))
-    measured(study, one_way_ms)
+    unknown(study, "figure21", TASK)
 
 
-def measured(study: Study, one_way_ms: float) -> None:
-    """The components of figure 8 on the machine's clock."""
+def measured(study: Study) -> None:
+    """The components of figure 8 on the machine's clock, and our reading of figure 14."""
     if study.full and not study.clock:
-        study.leave_out(MEASURED)
-        return
-    if lack := firmware.missing("host"):
-        for key in MEASURED:
-            study.cannot(key, f"this machine lacks {lack}")
+        study.leave_out((*MEASURED, "figure14"))
         return
     seconds = 30 if study.full else 4
     shared = ["measure.pcapng='off'", f"duration='{seconds} s'"]
+    lacking = firmware.missing("host")
+    if lack := _without("mujoco") or (f"this machine lacks {lacking}" if lacking else None):
+        for key in MEASURED:
+            study.cannot(key, lack)
+    else:
+        bars(study, shared)
+    steps(study, shared)
+
+
+def bars(study: Study, shared: list[str]) -> None:
+    """Figure 8, measured: runs of both scenarios with the overrides that they share."""
     found = study.run("polachan-arm", shared, parts, REAL)
     load = f"medians; load {os.getloadavg()[0]:.1f}"
-    study.compare("figure8-srv", 1e3 * (found["srv"] - max(found["ms-com"], found["ss-com"])), load)
-    study.compare("figure8-uart-measured", found[UART], load)
+    above = found["srv"] - max(found["ms-com"], found["ss-com"]) if found.keys() >= THREE else None
+    compare(study, "figure8-srv", None if above is None else 1e3 * above, load)
+    compare(study, "figure8-uart-measured", found.get(UART), load)
     held_ms = study.run("polachan-centimetre", shared, actuation_ms, REAL)
-    study.compare("figure8-actuation-measured", 2.0 * held_ms, load)
-    bars = {**found, "arm, 1 cm": held_ms, "arm, 1 cm, virtual time": one_way_ms}
-    study.figure(
-        "figure8",
-        "Figure 8: where the time of a command goes",
-        lambda figure: _bars(figure, bars),
-        "real time",
-    )
-    steps(study, seconds)
+    compare(study, "figure8-actuation-measured", _doubled(held_ms), load)
+    virtual = [row.ours for row in study.rows if row.key == "figure8-actuation" and row.ours is not None]
+    arm = {"arm, 1 cm": held_ms, "arm, 1 cm, virtual time": virtual[0] / 2.0 if virtual else None}
+    drawn = found | {name: value for name, value in arm.items() if value is not None}
+    title = "Figure 8: where the time of a command goes"
+    study.figure("figure8", title, lambda figure: _bars(figure, drawn), "real time")
+
+
+def compare(study: Study, key: str, ours: float | None, note: str = "") -> None:
+    """Adds the row of an item, or says that there was no echo to measure it by."""
+    if ours is None:
+        study.cannot(key, "no echo came back")
+    else:
+        study.compare(key, ours, note)
+
+
+def unknown(study: Study, key: str, drawn: str, lack: str | None = None) -> None:
+    """Adds the row of a figure whose content is not known: what ours draws if it was drawn, or what it lacks."""
+    own = f"; {key}.png draws {drawn}" if any(name == key for name, _ in study.figures) else ""
+    study.cannot(key, UNKNOWN + (own or (f"; ours {lack}" if lack else "")))
 
 
 def parts(run: Run) -> dict[str, float]:
@@ -110,8 +132,10 @@ def parts(run: Run) -> dict[str, float]:
     return {name: float(known[name]["p50"]) for name in PARTS if name in known}
 
 
-def actuation_ms(run: Run) -> float:
+def actuation_ms(run: Run) -> float | None:
     """Median time in ms from the arrival of the first command of a way at the arm until the arm has arrived.
+
+    `None` without such echoes.
 
     A machine that leaves out ticks gives later echoes to other commands: those that rode on no first one do not count.
     """
@@ -120,7 +144,7 @@ def actuation_ms(run: Run) -> float:
     held = (rows["point"] & HELD) != 0
     first = (rows["time"] - rows["value"]) % HALF_NS < FIRST_NS
     away, there = (np.asarray(rows["value"][which], dtype=float) for which in (held & first, ~held))
-    return float(np.median(away) - np.median(there)) / 1e6
+    return float(np.median(away) - np.median(there)) / 1e6 if len(away) and len(there) else None
 
 
 def task_of(run: Run) -> Task:
@@ -140,15 +164,24 @@ def task_of(run: Run) -> Task:
     )
 
 
-def steps(study: Study, seconds: int) -> None:
+def steps(study: Study, shared: list[str]) -> None:
     """Our reading of figure 14: the steps of motion, force, picture and sound, measured."""
-    if importlib.util.find_spec("simplejpeg") is None:
-        study.tell(f"{study.work}: figure14 is not drawn: pip install 'tcpsbed[media]'")
+    if lack := _without("mujoco") or _without("simplejpeg"):
+        unknown(study, "figure14", STEPS, lack)
         return
-    shared = [f"duration='{seconds} s'", "measure.pcapng='off'"]
     path = study.run("pictures", shared, lambda run: dict(run.summary["path"]), REAL)
     title = "Steps of each flow (our reading of figure 14)"
     study.figure("figure14", title, lambda figure: _steps(figure, path), "real time")
+    unknown(study, "figure14", STEPS)
+
+
+def _without(package: str) -> str | None:
+    """What to install where a package is absent; `None` if it is there."""
+    return None if importlib.util.find_spec(package) else PACKAGES[package]
+
+
+def _doubled(value: float | None) -> float | None:
+    return None if value is None else 2.0 * value
 
 
 def _bars(figure: Figure, bars: dict[str, float]) -> None:

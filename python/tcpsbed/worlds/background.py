@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tcpsbed.errors import WorldError
@@ -18,6 +18,8 @@ from tcpsbed.worlds.contract import Hosting
 
 END = "traffic@"
 """Before the name of the place, in the names of ends and of the links that they stand behind."""
+LEAST_BYTES = 26 + 20 + 8 + 2
+"""What a datagram of background traffic takes at least: link, IPv4, UDP, and the mark of its entry. [PROTOCOLS 1.2]"""
 
 
 def require(plan: dict[str, Any], hosting: Hosting) -> None:
@@ -38,12 +40,31 @@ def refuse(plan: dict[str, Any]) -> None:
             raise WorldError(
                 f'traffic.{entry["name"]}: found users of TCP, which are no datagrams; allowed: real.background = "events"'
             )
+    for place, found, allowed in too_short(plan):
+        raise WorldError(f'{place}: found {found}; allowed: {allowed}; or real.background = "events"')
     for event in plan.get("events", []):
         if event["action"]["kind"] == "traffic":
             raise WorldError(
                 f"events ({event['name']}): found a change of traffic, which datagrams do not follow; allowed: "
                 'real.background = "events"'
             )
+
+
+def too_short(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Place, what was found there and what is allowed, of each entry with packets that no datagram is as short as.
+
+    Sizes that are drawn at random count by their mean: one that comes out shorter takes `LEAST_BYTES`.
+    """
+    allowed = f"{LEAST_BYTES} B or more, as datagrams take on an Ethernet"
+    network = plan["network"]
+    for entry in network.get("traffic", []):
+        model = entry["model"]
+        if model["kind"] == "replay":
+            least = min((size for _, size in network["recordings"][model["recording"]]), default=LEAST_BYTES)
+        else:
+            least = model.get("packet_bytes", LEAST_BYTES)
+        if least < LEAST_BYTES:
+            yield f"traffic.{entry['name']}", f"packets of {least} B", allowed
 
 
 def stand_apart(plan: dict[str, Any]) -> None:

@@ -16,12 +16,10 @@ from functools import cache
 from typing import Any
 
 from tcpsbed import _tcps
-from tcpsbed.worlds import fit
+from tcpsbed.worlds import background, fit
 
 RELAYED = ("medium", "jitter", "duplicate", "corrupt", "outages", "slots", "opportunities_ns")
 """Keys of a link that the kernel's queues cannot do."""
-LEAST_BYTES = 26 + 20 + 8 + 2
-"""What a datagram of background traffic takes at least: link, IPv4, UDP, and the mark of its entry. [PROTOCOLS 1.2]"""
 
 
 def address(host: int) -> str:
@@ -152,9 +150,8 @@ def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         if traffic["model"]["kind"] == "tcp":
             allowed = f"cbr, poisson, vbr, replay or video; or {built_in}"
             yield f"traffic.{traffic['name']}", "users of TCP", allowed
-        if (size := traffic["model"].get("packet_bytes", LEAST_BYTES)) < LEAST_BYTES:
-            allowed = f"{LEAST_BYTES} B or more, as datagrams take on an Ethernet; or {built_in}"
-            yield f"traffic.{traffic['name']}.packet", f"{size} B", allowed
+    for place, found, allowed in background.too_short(plan):
+        yield place, found, f"{allowed}; or {built_in}"
     for event in plan.get("events", []):
         if event["action"]["kind"] in ("reroute", "traffic"):
             allowed = f"events of links, flows and components, or {built_in}"

@@ -10,7 +10,7 @@ Nodes, transports, hooks and records are those of every other world; only what l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from tcpsbed.worlds import background, fit, ns3_program
@@ -46,7 +46,8 @@ class Ns3(Network):
 
     def impair(self) -> Talk | None:
         """Starts the emulator's process with ns-3 behind it, where the hosting has room for it."""
-        foreign = foreign_of(self.job.plan, self.hosting.simulator())
+        plan = self.job.plan
+        foreign = foreign_of(plan, background.of_the_network(plan), self.hosting.simulator())
         self.process = self.hosting.beside("emulator")
         self.process.also["foreign"] = foreign
         return self.process
@@ -57,13 +58,17 @@ class Ns3(Network):
             self.process.end()
 
 
-def foreign_of(plan: Mapping[str, Any], program: str | None = None) -> dict[str, Any]:
+def foreign_of(
+    plan: Mapping[str, Any], traffic: Iterable[Mapping[str, Any]], program: str | None = None
+) -> dict[str, Any]:
     """What the native module wants to know of the program, with the network as ns-3 is given it.
 
     Parameters
     ----------
     plan
         The compiled scenario.
+    traffic
+        The entries of background traffic that ns-3 has to make.
     program
         The program's file; absent: that of this computer, compiled if it is not there.
 
@@ -75,7 +80,7 @@ def foreign_of(plan: Mapping[str, Any], program: str | None = None) -> dict[str,
     refuse(plan)
     network = {
         "links": [_link(link) for link in plan["network"]["links"]],
-        "traffic": [_traffic(plan, entry) for entry in background.of_the_network(plan)],
+        "traffic": [_traffic(plan, entry) for entry in traffic],
     }
     return {
         "program": program or str(ns3_program.built()),

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tcpsbed.errors import WorldError
+from tcpsbed.worlds import background
 from tcpsbed.worlds.ns3 import Ns3, foreign_of
 from tcpsbed.worlds.process import Talk
 
@@ -46,8 +47,9 @@ class Descriptor(Ns3):
 
     def impair(self) -> Talk | None:
         """Starts ns-3 behind a process that speaks the emulator's part; nodes hand their devices to ns-3."""
-        self.job.plan["real"]["frames"] = True
-        foreign = foreign_of(self.job.plan, self.hosting.simulator())
+        plan = self.job.plan
+        plan["real"]["frames"] = True
+        foreign = foreign_of(plan, background.of_the_network(plan), self.hosting.simulator())
         foreign["network"]["attach"] = {"how": self.how, "taps": str(self.hosting.taps())}
         self.process = self.hosting.beside("emulator")
         self.process.also["foreign"] = foreign

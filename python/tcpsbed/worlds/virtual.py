@@ -63,4 +63,5 @@ def _foreign(plan: dict[str, Any], world: str) -> str | None:
         return None
     from tcpsbed.worlds import ns3
 
-    return json.dumps(ns3.foreign_of(plan))
+    # Nothing is a datagram here, whatever `real.background` says of runs on the machine's clock.
+    return json.dumps(ns3.foreign_of(plan, plan["network"]["traffic"]))

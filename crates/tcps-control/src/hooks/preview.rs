@@ -5,7 +5,8 @@
 //! in     decoded pictures, 3 bytes a pixel     other   where the tool is, as it is known here now, and the force
 //! live   as it came
 //! stale  the last picture, older than `stale_ms`, every period: moved by `pixels` for each unit that the tool has moved
-//!        since; or, with `tool`, as it was, with the tool drawn where it must be now (a ring) beside where it was seen
+//!        since it was taken; or, with `tool`, as it was, with the tool drawn where it must be now (a ring) beside where
+//!        it was then
 //! mark   a frame around it, and at its lower edge PICTURE PREDICTED with the age, FORCE PREDICTED with the force
 //! ```
 //! Rows with the code of time and number stay where they are: what is read of them is the age of what is shown.
@@ -22,6 +23,7 @@ use crate::{
     canvas::{Canvas, Colour, Place, DEPTH},
     glyphs,
     params::{parse, positive},
+    track::Track,
 };
 
 const MARK: Colour = [255, 128, 0];
@@ -77,11 +79,15 @@ impl Default for Params {
 pub struct Preview {
     params: Params,
     last: Vec<u8>,
-    /// Where the tool was when the last picture came.
+    /// Where the tool has been, by `run_ns`.
+    track: Track,
+    /// Where the tool was when the last picture was taken.
     seen: Option<Vec<f64>>,
     shown: Vec<u8>,
     age_ns: Time,
     now_ns: Time,
+    /// Time that has passed here; it does not go back.
+    run_ns: Time,
     state: State,
 }
 
@@ -103,8 +109,17 @@ impl Preview {
         if p.pixels.iter().chain(&p.tool).flatten().any(|v| !v.is_finite()) {
             return Err("pixels, tool: they must be finite".into());
         }
-        let (last, shown) = (Vec::new(), Vec::new());
-        Ok(Self { params: p, last, seen: None, shown, age_ns: 0, now_ns: 0, state: State::Live })
+        Ok(Self {
+            params: p,
+            last: Vec::new(),
+            track: Track::default(),
+            seen: None,
+            shown: Vec::new(),
+            age_ns: 0,
+            now_ns: 0,
+            run_ns: 0,
+            state: State::Live,
+        })
     }
 
     fn bytes(&self) -> usize {
@@ -124,11 +139,25 @@ impl Preview {
         [sum(0), sum(1)]
     }
 
-    fn take(&mut self, picture: &[u8], other: &[f64]) {
+    /// Takes a picture. Its tool is where it was known to be when the picture was taken, a delay ago by the clocks of both
+    /// nodes; one from the future counts as of now.
+    fn take(&mut self, input: &HookIn) {
         self.last.clear();
-        self.last.extend_from_slice(picture);
-        self.seen = self.position(other);
+        self.last.extend_from_slice(input.bytes());
+        let delay_ns = input.now_ns.saturating_sub(input.origin_ns).max(0);
+        self.seen = self.track.at(self.run_ns.saturating_sub(delay_ns));
         self.age_ns = 0;
+    }
+
+    /// Lets the time pass that has passed, and notes where the tool is.
+    fn pass(&mut self, input: &HookIn) {
+        // A clock that is put back tells nothing; one that is put forward looks like a loop that was away.
+        let passed = input.now_ns.saturating_sub(std::mem::replace(&mut self.now_ns, input.now_ns)).max(0);
+        self.age_ns = self.age_ns.saturating_add(passed);
+        self.run_ns = self.run_ns.saturating_add(passed);
+        if let Some(place) = self.position(input.other()) {
+            self.track.put(self.run_ns, place);
+        }
     }
 
     /// The picture as it must be now, with its marks; `age_ms` of one that is stale.
@@ -147,7 +176,7 @@ impl Preview {
         self.shown = shown;
     }
 
-    /// What has moved since the last picture came.
+    /// What has moved since the last picture was taken.
     fn predict(&self, canvas: &mut Canvas<'_>, other: &[f64]) {
         let (Some(before), Some(now)) = (&self.seen, self.position(other)) else { return };
         let (before, now) = (self.pixels(before), self.pixels(&now));
@@ -227,9 +256,7 @@ fn whole([x, y]: [f64; 2]) -> Place {
 // [Bejczy et al. 1990] what is predicted is drawn over the last picture, and marked
 impl Hook for Preview {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
-        // A clock that is put back tells nothing; one that is put forward looks like a loop that was away.
-        let passed = input.now_ns.saturating_sub(std::mem::replace(&mut self.now_ns, input.now_ns)).max(0);
-        self.age_ns = self.age_ns.saturating_add(passed);
+        self.pass(input);
         if input.present != 0 {
             let (found, wanted) = (input.bytes().len(), self.bytes());
             if found != wanted || output.room_bytes().len() < wanted {
@@ -238,7 +265,7 @@ impl Hook for Preview {
                     "needs decoded pictures of {eyes} x {width} x {height} pixels, {wanted} B; found {found} B"
                 ));
             }
-            self.take(input.bytes(), input.other());
+            self.take(input);
         }
         let stale = self.age_ns > (self.params.stale_ms * MS as f64) as Time;
         self.state = if stale && !self.last.is_empty() { State::Predicted } else { State::Live };

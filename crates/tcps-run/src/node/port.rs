@@ -105,15 +105,26 @@ impl Node {
                     taken = out.transmit(now, p.channel, p.peer, dscp, &self.datagram, &t);
                 }
                 Output::Record(r) if r.kind == Kind::Told && self.level < Level::Packets => {}
-                Output::Record(r) => out.record(Record { time_ns: now, node: self.id, ..r }),
+                Output::Record(r) => out.record(self.row_of_endpoint(now, r)),
                 Output::Deliver(d) => {
                     let at_once = received_ns.filter(|&t| t == d.received_ns);
-                    let stepped_ns = self.clock.offset_ns - self.steady.offset_ns;
-                    self.arrive(port, d.meta, at_once.map(|t| t + stepped_ns));
+                    let stepped_ns = self.stepped_ns();
+                    self.arrive(port, d.meta, at_once.map(|t| t.saturating_add(stepped_ns)));
                 }
             }
         }
         taken
+    }
+
+    /// By how much the clock of stamps is ahead of that of timers.
+    fn stepped_ns(&self) -> Time {
+        self.clock.offset_ns.saturating_sub(self.steady.offset_ns)
+    }
+
+    /// A row of an endpoint, whose ages are from stamps of this node to the clock of its timers.
+    fn row_of_endpoint(&self, now: Time, row: Record) -> Record {
+        let stepped_ns = if row.kind == Kind::Dropped { self.stepped_ns() } else { 0 };
+        Record { time_ns: now, node: self.id, value: row.value.saturating_add(stepped_ns), ..row }
     }
 
     /// A sample comes out of a channel, in the datagram buffer.

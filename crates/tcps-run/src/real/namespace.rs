@@ -1,4 +1,4 @@
-//! A network namespace for a node, with one interface: a TUN device whose other end the emulator holds.
+//! A network namespace for a node, with one interface: a device whose other end the emulator holds.
 //!
 //! ```text
 //!  node's namespace: sockets ── tcps0 (10.77.0.1/16) ══ descriptor ══► emulator ◄══ tcps0 of the next node
@@ -96,7 +96,7 @@ fn isolated(ip: IpAddr, kind: libc::c_int) -> Result<File, RunError> {
     }
     let device = attached(DEVICE, kind)
         .map_err(|e| refused(CLONE_DEVICE, "the module `tun`, the device file and CAP_NET_ADMIN", &e))?;
-    configure(ip).map_err(|e| refused("address for the TUN device", "CAP_NET_ADMIN", &e))?;
+    configure(ip).map_err(|e| refused("address for the device", "CAP_NET_ADMIN", &e))?;
     Ok(device)
 }
 

@@ -228,6 +228,31 @@ fn an_overloaded_stage_drops_instead_of_growing() {
     assert!(dropped.len() > 5_000 && dropped.iter().all(|r| r.detail == DropReason::Overload as u8));
 }
 
+/// A step of the clock shows only in the ages of samples that are stamped before it and dropped after it.
+#[test]
+fn what_a_transport_drops_is_as_old_as_the_clock_of_its_stamp_says() {
+    let mut plan = chain();
+    let alphan = json!({"name": "a", "session": 0, "a": 0, "b": 1, "transport": "alphan", "params": {"rate_bps": 50_000}});
+    plan["channels"][0] = alphan;
+    let plain = of(&simulate(&plan, "unstepped").1, Kind::Dropped);
+    let at_ns = 600 * MS + MS / 2;
+    for step_ns in [-3000 * MS, 2000 * MS] {
+        plan["events"] = json!([
+            {"at_ns": at_ns, "name": "step", "action": {"kind": "clock", "node": 0, "step_ns": step_ns}}]);
+        let stepped = of(&simulate(&plan, "stepped").1, Kind::Dropped);
+        assert_eq!(plain.len(), stepped.len());
+        let mut seen = [0; 3];
+        for (a, b) in plain.iter().zip(&stepped) {
+            let stamped_ns = a.time_ns - a.value;
+            let across = stamped_ns < at_ns && a.time_ns > at_ns;
+            assert_eq!((a.index, a.time_ns), (b.index, b.time_ns));
+            assert_eq!(b.value - a.value, if across { step_ns } else { 0 }, "{a:?}");
+            seen[usize::from(a.time_ns > at_ns) + usize::from(stamped_ns > at_ns)] += 1;
+        }
+        assert!(seen.iter().all(|n| *n > 20), "before it, across it, after it: {seen:?}");
+    }
+}
+
 #[test]
 fn hostile_times_do_not_overflow() {
     let mut plan = chain();

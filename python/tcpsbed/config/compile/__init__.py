@@ -169,6 +169,7 @@ def _flows(book: Book, channels: Channels) -> list[dict[str, Any]]:
             }
         )
     stages.refuse_unused()
+    media.check_marks(book, stages.marked)
     return plans
 
 

@@ -71,15 +71,26 @@ def rehearse(scenario: Scenario, key: Key, what: str, name: str, given: dict[str
 
 
 def rehearse_plan(scenario: Scenario, plan: dict[str, Any]) -> None:
-    """Sets a plan up and ends it after the first nanosecond: raises what a run would refuse for any other reason."""
+    """Sets a plan up and ends it after the first nanosecond: raises what a run would refuse for any other reason.
+
+    Pictures and sound begin later, so that no speaker writes its file.
+    """
     try:
         from tcpsbed import _tcps
     except ImportError:
         return
+    flows = [
+        flow | {"start_ns": max(flow["start_ns"], 1)} if _shown(flow) else flow for flow in plan["flows"]
+    ]
     try:
-        _tcps.run_virtual(json.dumps(plan | {"duration_ns": 1, "events": []}))
+        _tcps.run_virtual(json.dumps(plan | {"duration_ns": 1, "events": [], "flows": flows}))
     except ValueError as error:
         raise scenario.error((), f"cannot be run: {error}", "what docs/scenario.md says") from None
+
+
+def _shown(flow: dict[str, Any]) -> bool:
+    """Whether a flow carries pictures or sound."""
+    return any(step["kind"] == "show" for visit in flow["path"] for step in visit["steps"])
 
 
 def _refused(scenario: Scenario, key: Key, what: str, given: dict[str, Any], text: str) -> ConfigError:

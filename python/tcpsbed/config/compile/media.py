@@ -8,6 +8,7 @@ backward   teleoperator ──► board ──► com ═ net ═ com ──► 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,17 @@ from tcpsbed.config.compile.spans import dist
 from tcpsbed.config.model.media import Picture, Sound
 from tcpsbed.config.origin import Key
 from tcpsbed.config.units import SAMPLE_BYTES, parameters
-from tcpsbed.datasets.builtin import FILM
+from tcpsbed.datasets.builtin import FILM, PREFIX
 
 BOARDS = ("ms-embsys", "ms-embsys-app", "ss-embsys", "ss-embsys-app")
 _MODULE = "tcpsbed.media.stages"
+RING = "ring:"
 _DEVICES = "/dev/"
 """Where cameras of the machine are."""
+MARK = "tcpsbed.media.region:Mark"
+"""The hook that takes the marks of a region."""
+_CAMERAS = f'"{FILM}", "test", "/dev/video0", a video file or "module:Class"'
+_MICROPHONES = ("builtin:speech", "builtin:sound")
 _SLACK_BYTES = 65_536
 """What coded frames may be larger than raw ones: headers, small pictures."""
 
@@ -63,12 +69,59 @@ def check(book: Book, way: Way) -> None:
             key, f"found frames of {_bytes(way)} B", f"at most {SAMPLE_BYTES} B, headers included"
         )
     if isinstance(found[1], Picture):
+        _check_camera(book, key, found[1])
         _check_picture(book, key, found[1])
+    else:
+        _check_microphone(book, key, found[1])
+
+
+def check_marks(book: Book, marked: Mapping[str, set[int]]) -> None:
+    """Refuses marks of a region that no hook takes where it is encoded, and those that sessions would share.
+
+    Parameters
+    ----------
+    marked
+        The nodes at which hooks take marks, by the name of the marks.
+    """
+    for way in book.ways:
+        picture = way.model.picture
+        marks = picture.region.marks if picture and picture.region else None
+        if picture is None or marks is None:
+            continue
+        key: Key = (*way.key, "picture", "region", "marks")
+        if len(book.sessions) > 1:
+            found = f'found "{marks}" in {len(book.sessions)} sessions, which would share it'
+            raise book.scenario.error(key, found, "one session, or no marks")
+        here = way.path[_at(book, way, ("picture", "encode_at"), picture.encode_at, 0)]
+        if here.node not in marked.get(marks, set()):
+            found = f'found "{marks}", which no hook takes where {here.id} encodes'
+            allowed = f'a hook with run = "{MARK}", at = "{here.id}" and params = {{ name = "{marks}" }}'
+            raise book.scenario.error(key, found, allowed)
+
+
+def _check_camera(book: Book, key: Key, picture: Picture) -> None:
+    camera = picture.camera
+    if camera.startswith(PREFIX) and camera != FILM:
+        raise book.scenario.error((*key, "camera"), f'found "{camera}"', _CAMERAS)
+    if picture.params and not _is_code(camera):
+        found = f'found parameters of "{camera}", which is no code'
+        raise book.scenario.error((*key, "params"), found, 'none; or camera = "module:Class"')
+
+
+def _check_microphone(book: Book, key: Key, sound: Sound) -> None:
+    name = sound.microphone
+    if name.startswith(PREFIX) and name not in _MICROPHONES:
+        allowed = " or ".join(f'"{known}"' for known in _MICROPHONES)
+        raise book.scenario.error((*key, "microphone"), f'found "{name}"', f"{allowed}, or a wav file")
+
+
+def _is_code(camera: str) -> bool:
+    """Whether a camera is a class of the user's."""
+    return ":" in camera and camera != FILM and not camera.startswith(_DEVICES)
 
 
 def _check_picture(book: Book, key: Key, picture: Picture) -> None:
-    code = picture.camera != FILM and (":" in picture.camera or picture.camera.startswith(_DEVICES))
-    if picture.compare and code:
+    if picture.compare and (_is_code(picture.camera) or picture.camera.startswith(_DEVICES)):
         raise book.scenario.error(
             (*key, "compare"),
             f"found {picture.compare} of a camera that gives no picture twice",
@@ -154,8 +207,7 @@ def _step(book: Book, way: Way, name: str, table: Picture | Sound, kind: str, sy
     key: Key = (*way.key, name)
     if book.rehearsal:
         # A camera that is code may want a robot that runs: it is opened by a run alone.
-        code = ":" in params.get("camera", "") and params["camera"] != FILM
-        tried = params | {"camera": "test"} if code else params
+        tried = params | {"camera": "test"} if _is_code(params.get("camera", "")) else params
         rehearse(book.scenario, key, "hook", f"{_MODULE}:{symbol}", tried, kind)
     cost = {"code": "encode"}.get(kind, kind) + "_cost"
     span = getattr(table, cost)
@@ -185,7 +237,9 @@ def _params(book: Book, way: Way, table: Picture | Sound) -> dict[str, Any]:
 
 
 def _place(folder: Path, text: str) -> str:
-    """A file or a file's class as an absolute path; anything else as it is."""
+    """A file, a file's class or a ring as an absolute path; anything else as it is."""
+    if text.startswith(RING):
+        return f"{RING}{(folder / text.removeprefix(RING)).resolve()}"
     file, colon, symbol = text.rpartition(":")
     if colon and file.endswith(".py"):
         return f"{(folder / file).resolve()}:{symbol}"

@@ -47,6 +47,8 @@ class Stages:
     def __init__(self, book: Book) -> None:
         self.book = book
         self._used: set[str] = set()
+        self.marked: dict[str, set[int]] = {}
+        """Nodes at which hooks take marks of regions, by the name of the marks."""
         self._code: dict[str, dict[str, Any]] = {}
         self._check_names()
 
@@ -58,6 +60,9 @@ class Stages:
                 self._used.add(name)
                 if not (place == 0 and isinstance(way.model.source, Replayed)):
                     steps.append(self._hook(name, hook) | self._other(name, hook, way, place))
+                    if hook.run == media.MARK:
+                        marks = str(hook.params.get("name"))
+                        self.marked.setdefault(marks, set()).add(way.path[place].node)
         instance = way.path[place]
         if instance.model.board is not None:
             return boards.no_steps(self.book, instance, steps)

@@ -63,9 +63,9 @@ class Picture(_Media):
     """Pictures of a camera."""
 
     camera: str = "builtin:clip"
-    """Where they come from: "builtin:clip", "test", a camera ("/dev/video0"), a video file, or `module:Class`."""
+    """Where they come from: "builtin:clip" (320 x 180), "test", a camera ("/dev/video0"), a video file, `module:Class`."""
     params: Parameters = Field({})
-    """Parameters of a camera that is code; quantities arrive in SI with the unit in their name."""
+    """Parameters of a camera that is code, of no other; quantities arrive in SI with the unit in their name."""
     width: _Side = 640
     """Picture elements in a row."""
     height: _Side = 480

@@ -77,7 +77,8 @@ fn done(result: c_int) -> io::Result<()> {
 }
 
 impl Firmware {
-    fn start(command: &mut Command, name: &str, remedy: &str) -> Result<Self, RunError> {
+    /// Starts it; `remedy` follows the message if that fails.
+    pub fn start(command: &mut Command, name: &str, remedy: &str) -> Result<Self, RunError> {
         let fail = |e: io::Error| RunError::new(format!("firmware {name} cannot be started: {e}{remedy}"));
         let (says, written) = pipe().map_err(fail)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(written);

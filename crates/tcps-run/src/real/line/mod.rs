@@ -24,7 +24,7 @@ pub use dialogue::{Dialogue, Told};
 use firmware::Firmware;
 use pace::Pace;
 use port::Port;
-use std::os::fd::RawFd;
+use std::{io, os::fd::RawFd};
 use tcps_core::time::{Time, NEVER};
 use tcps_wire::board::Counts;
 
@@ -59,6 +59,8 @@ struct Line {
     /// When the run began on CLOCK_MONOTONIC.
     start: Time,
     gone: Option<Gone>,
+    /// It is gone because its far end has hung up.
+    hung_up: bool,
 }
 
 impl Lines {
@@ -143,6 +145,7 @@ impl Line {
             before: Counts::default(),
             start: 0,
             gone: None,
+            hung_up: false,
         };
         line.greet(board)?;
         line.before = line.count()?.unwrap_or_default();
@@ -178,12 +181,12 @@ impl Line {
     fn write(&mut self, now: Time) {
         if self.port.backlog() > 0 {
             if let Err(e) = self.port.write(&[]) {
-                return self.lose(now, &e.to_string());
+                return self.hang_up(now, &e);
             }
         }
         while let Some((frame, sequence)) = self.down.take(now) {
             if let Err(e) = self.port.write(&frame) {
-                return self.lose(now, &e.to_string());
+                return self.hang_up(now, &e);
             }
             if self.port.backlog() > MOST_BEHIND {
                 return self.lose(now, "it takes no bytes any more");
@@ -203,7 +206,7 @@ impl Line {
                     self.told.drain(..).for_each(|(bytes, told)| self.up.put(now, bytes, told));
                 }
                 Err(e) => {
-                    self.lose(now, &e.to_string());
+                    self.hang_up(now, &e);
                     return false;
                 }
             }
@@ -236,6 +239,12 @@ impl Line {
         }
     }
 
+    /// Its far end has hung up.
+    fn hang_up(&mut self, now: Time, e: &io::Error) {
+        self.hung_up |= self.gone.is_none();
+        self.lose(now, &e.to_string());
+    }
+
     /// The board is gone: what rides to it is lost, and what has come of it still arrives.
     fn lose(&mut self, now: Time, why: &str) {
         if self.gone.is_some() {
@@ -250,8 +259,17 @@ impl Line {
         self.told.drain(..).for_each(|(bytes, told)| self.up.put(now, bytes, told));
     }
 
+    /// How the firmware ended that hung up: when it did it was hardly over, and had not said its last words.
+    fn tell_end(&mut self) {
+        let firmware = self.firmware.as_mut().filter(|_| self.hung_up);
+        if let (Some(gone), Some(ended)) = (&mut self.gone, firmware.and_then(Firmware::ends)) {
+            gone.why = format!("its firmware: {ended}");
+        }
+    }
+
     /// The counts of both ends; the firmware ends.
     fn end(mut self, told: BoardLine) -> BoardLine {
+        self.tell_end();
         // A board that says nothing more, or has gone, has no counts to tell.
         let counts = if self.gone.is_none() { self.count().ok().flatten() } else { None };
         let before = self.before;
@@ -280,7 +298,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::net::UnixStream;
+    use std::{fs, os::unix::net::UnixStream, process::Command, thread, time::Duration};
     use tcps_core::time::{MS, SECOND};
     use tcps_wire::board::Repr;
 
@@ -300,6 +318,7 @@ mod tests {
             before: Counts::default(),
             start: 0,
             gone: None,
+            hung_up: false,
         };
         (line, far)
     }
@@ -351,5 +370,28 @@ mod tests {
         assert!(!send(&mut line, MS, 2));
         let lost = told(&mut line, NEVER - 1).into_iter().filter(|n| matches!(n, News::Lost { job: 1 }));
         assert_eq!(lost.count(), 1);
+    }
+
+    #[test]
+    fn the_last_words_of_a_firmware_are_told_though_it_hangs_up_before_them() {
+        let (mut line, far) = line(1e6);
+        let flag = std::env::temp_dir().join(format!("tcpsbed-hangs-up-{}", std::process::id()));
+        fs::write(&flag, "").unwrap();
+        let script = "while [ -e \"$0\" ]; do sleep 0.01; done; echo no such register >&2; exit 3";
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]).arg(&flag);
+        line.firmware = Some(Firmware::start(&mut command, "sh", "").unwrap());
+        drop(far);
+        assert!(!line.read(7 * SECOND), "closed");
+        assert!(line.gone.as_ref().is_some_and(|g| g.why.contains("its line is closed")), "it runs still");
+        fs::remove_file(&flag).unwrap();
+        let limit = monotonic_ns() + 60 * SECOND;
+        while line.firmware.as_mut().unwrap().ended().is_none() {
+            assert!(monotonic_ns() < limit);
+            thread::sleep(Duration::from_millis(1));
+        }
+        let gone = line.end(BoardLine::default()).gone.unwrap();
+        assert_eq!(gone.at_s, 7.0);
+        assert_eq!(gone.why, "its firmware: it ended (exit status: 3): no such register");
     }
 }

@@ -5,7 +5,8 @@
 //! feedback ──────► news of each packet ───────┴─► queue = delay - least of 60 s ─► row `told`
 //!                                              └► GccRate ─► allowed ─► a flow: 0.9 (allowed - what the others take)
 //! ```
-//! The rate is of all flows of this side of the channel together, with all headers.
+//! The rate is of all flows of this side of the channel together, with all headers. When packets leave and for four periods
+//! of feedback and a round trip nothing is told, it is halved, and again after as long a silence.
 
 use super::ledger::{Ledger, Left, News};
 use crate::{
@@ -22,6 +23,11 @@ use tcps_wire::rtcp::ccfb::Ccfb;
 const BASE_NS: Time = 60 * SECOND;
 /// Estimates that Google's detector adds up, as its published code does.
 const DELTAS: u32 = 60;
+/// Periods of feedback without any that are silence.
+const SILENT_PERIODS: Time = 4;
+/// Round trip before one is known, as for a first retransmission of TCP.
+// [RFC 6298 §2]
+const FIRST_ROUND_TRIP_NS: Time = SECOND;
 /// Share of what is left for a flow that it may take: frames differ in size.
 const SHARE: f64 = 0.9;
 
@@ -32,6 +38,8 @@ pub(crate) struct Limits {
     pub(crate) range_bps: [f64; 2],
     /// Queue that counts as over-use.
     pub(crate) target_ns: Option<Time>,
+    /// How often the peer tells of packets.
+    pub(crate) feedback_ns: Time,
 }
 
 /// The sender's view of its packets.
@@ -42,6 +50,9 @@ pub(crate) struct Congestion {
     rate: Option<(GccRate, Limits)>,
     least: Least,
     told: Told,
+    round_trip_ns: Time,
+    /// When the first packet left since there was news of any, or since the rate was halved for want of it.
+    waiting_ns: Option<Time>,
     /// Queues that were told, in nanoseconds, and their number.
     queues: (f64, u64),
 }
@@ -55,18 +66,21 @@ impl Congestion {
             rate: limits.map(|l| (GccRate::new(DELTAS, l.target_ns), l)),
             least: Least::new(BASE_NS, 0.0, 1.0),
             told: Told::default(),
+            round_trip_ns: FIRST_ROUND_TRIP_NS,
+            waiting_ns: None,
             queues: (0.0, 0),
         }
     }
 
     /// A packet leaves.
     pub(crate) fn sent(&mut self, ssrc: u32, sequence: u16, left: Left) {
-        self.ledger.add(ssrc, sequence, left);
+        let is_told_of = self.ledger.add(ssrc, sequence, left);
         if let Some((_, meter)) = self.meters.iter_mut().find(|m| m.0 == left.flow) {
             meter.add(left.sent_ns, left.wire_bytes as usize);
         }
         if let Some((rate, limits)) = &mut self.rate {
             rate.sent(left.sent_ns, left.wire_bytes, limits.range_bps);
+            self.waiting_ns = self.waiting_ns.or(is_told_of.then_some(left.sent_ns));
         }
     }
 
@@ -78,16 +92,41 @@ impl Congestion {
         let Some(told) = self.ledger.told(now, ccfb) else { return false };
         for news in told {
             row(self.account(now, &news));
+            self.waiting_ns = None;
             let tells = !news.corrects && (!news.came || news.arrival.arrived_ns.is_some());
             if let Some((rate, _)) = self.rate.as_mut().filter(|_| tells) {
                 rate.arrival(now, &news.arrival);
             }
         }
+        self.changed(now, before, &mut row);
+        true
+    }
+
+    /// When silence has lasted so long that the rate is halved.
+    // [RFC 8888 §5]
+    pub(crate) fn next(&self) -> Option<Time> {
+        let (_, limits) = self.rate.as_ref()?;
+        Some(self.waiting_ns? + self.round_trip_ns + SILENT_PERIODS * limits.feedback_ns)
+    }
+
+    /// Halves the rate if it is time.
+    // [RFC 8888 §5]
+    pub(crate) fn timeout(&mut self, now: Time, mut row: impl FnMut(Record)) {
+        if self.next().is_none_or(|t| now < t) {
+            return;
+        }
+        let before = self.allowed_bps();
+        self.waiting_ns = None;
+        self.rate.iter_mut().for_each(|(rate, _)| rate.silent());
+        self.changed(now, before, &mut row);
+    }
+
+    /// A row of a rate that is another one than before.
+    fn changed(&self, now: Time, before: Option<f64>, row: &mut impl FnMut(Record)) {
         let flow = self.meters.first().map_or(0, |m| m.0);
         if let Some(bps) = self.allowed_bps().filter(|bps| Some(*bps) != before) {
             row(Record { flow, value: bps as i64, ..Record::new(now, Kind::Allowed) });
         }
-        true
     }
 
     /// Counts a packet, and gives its row.
@@ -98,6 +137,9 @@ impl Congestion {
         } else {
             self.told.packets += 1;
             self.told.lost += u64::from(!news.came);
+        }
+        if news.arrival.arrived_ns.is_some() {
+            self.round_trip_ns = news.arrival.round_trip_ns;
         }
         let queue_ns = news.arrival.arrived_ns.map(|arrived_ns| {
             let delay_ns = arrived_ns.saturating_sub(sent_ns) as f64;
@@ -155,7 +197,7 @@ mod tests {
 
     impl Line {
         fn new() -> Self {
-            let limits = Limits { range_bps: [1e5, 4e6], target_ns: Some(20 * MS) };
+            let limits = Limits { range_bps: [1e5, 4e6], target_ns: Some(20 * MS), feedback_ns: 20 * MS };
             let c = Congestion::new(&[(3, 7), (4, 8)], Some(limits));
             let (rows, came, told) = (vec![], VecDeque::new(), VecDeque::new());
             Self { c, rows, now: 0, purse_bits: 0.0, queue_ns: 0.0, sequence: 0, came, told }
@@ -231,6 +273,35 @@ mod tests {
         let more_bps = line.run(20_000, 3e6);
         assert!(more_bps > 1.5 * mean_bps, "{more_bps} after {mean_bps}");
         assert!(line.rows.iter().any(|r| r.kind == Kind::Allowed));
+    }
+
+    // [RFC 8888 §5] [RFC 6298 §2]
+    #[test]
+    fn silence_halves_the_rate_only_while_packets_leave() {
+        let limits = Limits { range_bps: [1e5, 4e6], target_ns: None, feedback_ns: 50 * MS };
+        let mut c = Congestion::new(&[(3, 7)], Some(limits));
+        let packet = |sent_ns| Left { flow: 3, index: 0, wire_bytes: 100, sent_ns };
+        let mut rows = Vec::new();
+        c.sent(9, 0, packet(0));
+        assert_eq!(c.next(), None, "nobody tells of other sources, such as answers");
+        c.sent(7, 0, packet(0));
+        assert_eq!((c.next(), c.allowed_bps()), (Some(1200 * MS), Some(4e6)), "the round trip is not known");
+        c.timeout(1199 * MS, |row| rows.push(row.value));
+        c.timeout(1200 * MS, |row| rows.push(row.value));
+        assert_eq!((c.next(), c.allowed_bps()), (None, Some(2e6)), "nothing has left since");
+        c.sent(7, 1, packet(9 * SECOND));
+        let arrivals = vec![Some(Arrival { ecn: 0, offset: 0 })];
+        let ccfb =
+            Ccfb { sender: 9, streams: vec![Stream { ssrc: 7, begin: 1, arrivals }], timestamp: 65_536 };
+        assert!(c.heard(9 * SECOND + 40 * MS, &ccfb, |row| rows.push(row.value)));
+        assert_eq!(c.next(), None);
+        for at in (10..20).map(|s| s * SECOND) {
+            c.sent(7, 2, packet(at));
+            assert_eq!(c.next(), Some(at + 240 * MS), "four periods and a round trip");
+            c.timeout(at + 240 * MS, |row| rows.push(row.value));
+        }
+        assert_eq!(c.allowed_bps(), Some(1e5), "the least");
+        assert!(rows.contains(&2_000_000) && rows.contains(&100_000), "{rows:?}");
     }
 
     // [RFC 8888 §3.1]

@@ -89,13 +89,14 @@ impl Ledger {
         Self { sources: ssrcs.into_iter().map(|ssrc| (ssrc, VecDeque::new())).collect(), clock: None }
     }
 
-    /// A packet leaves; those of other sources are not the ledger's.
-    pub(crate) fn add(&mut self, ssrc: u32, sequence: u16, left: Left) {
-        let Some((_, sent)) = self.sources.iter_mut().find(|(own, _)| *own == ssrc) else { return };
+    /// A packet leaves. False: it is of another source, and not the ledger's.
+    pub(crate) fn add(&mut self, ssrc: u32, sequence: u16, left: Left) -> bool {
+        let Some((_, sent)) = self.sources.iter_mut().find(|(own, _)| *own == ssrc) else { return false };
         if sent.len() == REMEMBERED {
             sent.pop_front();
         }
         sent.push_back(Entry { sequence, left, missed: None, came: None });
+        true
     }
 
     /// Feedback came: what is new in it; none if it is refused, as its timestamp is not in step.

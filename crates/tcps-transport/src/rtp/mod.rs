@@ -102,6 +102,14 @@ impl Out {
         congestion.heard(at, ccfb, |row| outbox.push(Output::Record(row), |_| {}))
     }
 
+    /// Looks for the silence of a peer that tells of packets.
+    fn silence(&mut self, now: Time) {
+        let Self { congestion, outbox, .. } = self;
+        if let Some(congestion) = congestion {
+            congestion.timeout(now, |row| outbox.push(Output::Record(row), |_| {}));
+        }
+    }
+
     /// RTCP is accounted for whole.
     fn control(&mut self, flow: u16, bytes: &[u8]) {
         let wire_bytes = bytes.len() as u32 + STACK_BYTES;
@@ -263,6 +271,7 @@ impl Rtp {
                 reports.ask(media, &missing, outbound, out);
             }
         }
+        out.silence(now);
         reports.timeout(now, outbound, inbound, out);
     }
 }
@@ -290,7 +299,8 @@ impl Endpoint for Rtp {
     fn poll_timeout(&self) -> Option<Time> {
         let waits = self.waiting.iter().filter_map(Waiting::deadline);
         let asks = self.inbound.iter().filter_map(Inbound::asks_at);
-        waits.chain(self.wake_ns).chain(asks).chain(self.reports.next()).min()
+        let silence = self.out.congestion.as_ref().and_then(Congestion::next);
+        waits.chain(self.wake_ns).chain(asks).chain(silence).chain(self.reports.next()).min()
     }
 
     fn allowance_bps(&self, flow: u16) -> Option<f64> {

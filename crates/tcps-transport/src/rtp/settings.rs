@@ -138,13 +138,15 @@ fn limits(params: &Params<'_>) -> Result<Option<Limits>, TransportError> {
     let most_bps = bandwidth_bps(params)?;
     let least_bps = params.integer("least_bps", 1_000..=most_bps)?;
     let target_ns = params.span_ns("target_ns", MS..=SECOND)?;
-    let has_feedback = params.span_ns("feedback_ns", MS..=10 * SECOND)?.is_some();
-    match params.choice("congestion", &["none", "gcc"])? {
-        Some("gcc") if has_feedback => {
+    let feedback_ns = params.span_ns("feedback_ns", MS..=10 * SECOND)?;
+    match (params.choice("congestion", &["none", "gcc"])?, feedback_ns) {
+        (Some("gcc"), Some(feedback_ns)) => {
             let least_bps = least_bps.unwrap_or(100_000.min(most_bps));
-            Ok(Some(Limits { range_bps: [least_bps.into(), most_bps.into()], target_ns }))
+            Ok(Some(Limits { range_bps: [least_bps.into(), most_bps.into()], target_ns, feedback_ns }))
         }
-        Some("gcc") => Err(params.refuse("congestion", "gcc with feedback, which tells of each packet")),
+        (Some("gcc"), None) => {
+            Err(params.refuse("congestion", "gcc with feedback, which tells of each packet"))
+        }
         _ if least_bps.is_some() => Err(params.refuse("least_bps", "with congestion = gcc")),
         _ if target_ns.is_some() => Err(params.refuse("target_ns", "with congestion = gcc")),
         _ => Ok(None),

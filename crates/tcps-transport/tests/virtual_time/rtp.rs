@@ -248,6 +248,30 @@ fn packets_that_overtake_each_other_across_feedbacks_are_not_told_of_as_lost() {
     assert!(rows.filter(|r| r.detail == 0).count() > 0, "a later feedback corrects an earlier one");
 }
 
+/// [RFC 8888 §5] Two seconds in which nothing comes through, forth or back, bring the rate down to the least; then it grows.
+#[test]
+fn the_rate_falls_while_a_peer_is_silent() {
+    for forward in [true, false] {
+        let params = json!({"feedback_ns": 20 * MS, "congestion": "gcc", "bandwidth_bps": 4_000_000});
+        let mut pair = pair(7, params, latency(10 * MS));
+        let mut run = |from: u32, to: u32, loss: f64| {
+            pair.client.sends.loss = if forward { loss } else { 0.0 };
+            pair.server.sends.loss = if forward { 0.0 } else { loss };
+            for index in from..to {
+                pair.run_until(Time::from(index) * MS);
+                pair.send(meta(1, index, pair.time), &content(index, 64));
+            }
+            pair.client.endpoint.stats().told.unwrap().allowed_bps.unwrap()
+        };
+        let before = run(0, 3000, 0.0);
+        assert!(before > 1_000_000, "{before}");
+        let silent = run(3000, 5000, 1.0);
+        assert_eq!(silent, 100_000, "after {before}, forward: {forward}");
+        let later = run(5000, 15_000, 0.0);
+        assert!(later > 150_000, "{later}, forward: {forward}");
+    }
+}
+
 // [RFC 8888 §3.1]
 #[test]
 fn feedback_from_hours_ahead_is_counted_and_silences_nobody() {

@@ -31,6 +31,8 @@ const FREEZE_MS: f64 = 15.0;
 /// What a decrease leaves of the incoming rate.
 pub(super) const BETA: f64 = 0.85;
 const ETA: f64 = 1.08;
+/// What a window without any arrival leaves of the rate: 1 - p / 2 with p = 1.
+const SILENCE: f64 = 0.5;
 const SMOOTHING: f64 = 0.95;
 /// Variances of the limit over its mean.
 const LEAST_VARIANCE_BPS: f64 = 400.0;
@@ -173,6 +175,12 @@ impl GccRate {
         }
         self.turn(signal);
         self.adjust(now);
+    }
+
+    /// Nothing is told of packets that were to be told of: a window in which all were lost.
+    // [RFC 8888 §5] [PROTOCOLS 12.5]
+    pub(crate) fn silent(&mut self) {
+        self.by_loss_bps = self.allowed_bps().map(|bps| self.within(bps * SILENCE));
     }
 
     /// Rates of a window, once it is over.

@@ -225,6 +225,18 @@ fn arm3_and_the_arm_agree_on_where_the_tip_is() {
     }
 }
 
+/// Refused, and forgotten: what was found before is where the next search begins.
+#[test]
+fn a_place_that_no_arm_reaches_is_refused_and_leaves_no_trace() {
+    let (near, mut inverse, mut other) =
+        ([0.3, 0.0, 0.18], make("arm3", Value::Null), make("arm3", Value::Null));
+    for far in [[-1.7e305, 0.0, 0.0], [0.3, 0.0, 100.0]] {
+        let answer = call(inverse.as_mut(), Given { x: Some(&far), ..Given::default() });
+        assert!(matches!(answer.verdict, Verdict::Failed(why) if why.contains("below 100")), "{far:?}");
+    }
+    assert_eq!(values(inverse.as_mut(), MS, &near), values(other.as_mut(), MS, &near));
+}
+
 #[test]
 fn force_takes_its_part_and_limit_keeps_the_direction() {
     let sense = [-3.0, 1.0, 2.0, 0.3, 0.0, 0.18, 1.0];

@@ -10,6 +10,9 @@ use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
 use super::{emit, too_few};
 use crate::{params::parse, skeleton, vector::three};
 
+/// More than any arm reaches, in m.
+const MOST_M: f64 = 100.0;
+
 /// Parameters.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -46,8 +49,8 @@ impl Hook for Arm3 {
         if input.present == 0 {
             return Verdict::Nothing;
         }
-        let Some(target) = three(input.x()) else {
-            return too_few("a position of 3 values", input.x());
+        let Some(target) = three(input.x()).filter(|at| at.iter().all(|v| v.abs() < MOST_M)) else {
+            return too_few("a position of 3 values below 100", input.x());
         };
         self.joints = skeleton::solve(target, self.joints);
         emit(output, &self.joints)

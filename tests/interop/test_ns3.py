@@ -235,7 +235,8 @@ def test_ns3_holds_the_devices_of_nodes_itself(tmp_path, network):
         lossy, slow = (
             next(row for row in told["network"] if row["name"] == f"{n}.forward") for n in ("l1", "l2")
         )
-        assert lossy["drops"]["loss"] == flow["lost"]
+        # Of the last second what did not come may be under way still, for all that the flow's record says.
+        assert lossy["drops"]["loss"] == flow["sent"] - flow["delivered"]
         # What is on the wire is as long as through gates: 24 B, 54 B of headers and link.
         assert lossy["bytes"] / lossy["packets"] == pytest.approx(24 + 24 + 54, abs=1)
         assert slow["bytes"] > 300 * 500, "the traffic is there as well"

@@ -90,7 +90,7 @@ fuzz() {
     if is_python "$1"; then
         "$python" drive.py "$1" "$2" "corpus.local/$1" "corpus/$1" "corpus.local/crashes-$1"
     else
-        "$programs/$1" -max_total_time="$2" -max_len=4096 -timeout=60 -rss_limit_mb=1024 -print_final_stats=1 \
+        "$programs/$1" -max_total_time="$2" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
             -artifact_prefix="corpus.local/crashes-$1/" "corpus.local/$1" "corpus/$1"
     fi
 }

@@ -322,7 +322,9 @@ def test_while_the_network_fails_the_page_shows_what_is_predicted_and_says_so(tm
     )
     assert np.abs(np.array(live) - (255, 128, 0)).max() > 60, live
     states = json.loads((tmp_path / "out" / "summary.json").read_text())["states"]
-    assert {watched["flow"] for watched in states} >= {"haptic", "video"}
+    assert {watched["flow"] for watched in states} == {"haptic", "kinematic", "video"}, (
+        "two displays and a supervisor"
+    )
 
 
 STAND_IN = """

@@ -61,6 +61,7 @@ def ended(process: subprocess.Popen[str]) -> None:
     assert process.returncode == INTERRUPTED and "stopped early" in said, said
 
 
+@pytest.mark.beside
 def test_who_lacks_the_token_or_comes_from_elsewhere_is_turned_away(served: Any) -> None:
     from websockets.exceptions import InvalidStatus
     from websockets.sync.client import connect
@@ -100,6 +101,7 @@ def test_who_lacks_the_token_or_comes_from_elsewhere_is_turned_away(served: Any)
     ended(process)
 
 
+@pytest.mark.beside
 def test_a_browser_that_goes_away_leaves_the_arm_at_rest_and_one_that_comes_moves_it(served: Any) -> None:
     from websockets.sync.client import connect
 
@@ -283,6 +285,7 @@ EDGE = """() => {
 }"""
 
 
+@pytest.mark.beside
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="needs chromium")
 def test_while_the_network_fails_the_page_shows_what_is_predicted_and_says_so(tmp_path, scenarios):
@@ -389,6 +392,7 @@ flow = "head"
 """
 
 
+@pytest.mark.beside
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="needs chromium")
 def test_a_stand_in_for_a_headset_sees_a_picture_for_each_eye_and_its_pose_travels(tmp_path, scenarios):

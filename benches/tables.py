@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from typing import Any
 
 from measure import OUT, ROOT, Result, Row
@@ -60,5 +61,7 @@ def write_document() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     for name, part in parts.items():
         pattern = re.compile(rf"(<!-- bench:{name} -->\n).*?(<!-- /bench -->)", re.S)
-        text = pattern.sub(lambda match, part=part: f"{match[1]}{part}\n{match[2]}", text)
+        text, places = pattern.subn(lambda match, part=part: f"{match[1]}{part}\n{match[2]}", text)
+        if not places:
+            print(f"{DOCUMENT.name} has no place for the table {name}", file=sys.stderr)
     DOCUMENT.write_text(text, encoding="utf-8")

@@ -128,7 +128,9 @@ def felt() -> None:
         right.plot(
             [1e3 * d for d in delays], by_jitter, "s--", color=line.get_color(), label=f"{name}, jitter"
         )
-    right.set(xlabel="delay, or jitter on top of a delay of 50 ms (ms)", ylabel="RMS error of the felt height (nm)")
+    right.set(
+        xlabel="delay, or jitter on top of a delay of 50 ms (ms)", ylabel="RMS error of the felt height (nm)"
+    )
     right.legend()
     figure.tight_layout()
     figure.savefig(PICTURES / "felt.png", dpi=80)

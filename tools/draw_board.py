@@ -1,7 +1,7 @@
 """Draws docs/pictures/board.png, where the time goes behind boards, out of the report of a run: python tools/draw_board.py
 
-`tcpsbed latency scenarios/board.toml --world real` makes the page; a browser makes a picture of its first section. Needs make,
-a C compiler, the package playwright and a Chromium.
+`tcpsbed latency scenarios/board.toml --world real` makes the page, a browser makes a picture of its first section. Needs
+make, a C compiler, the package playwright and a Chromium.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def clay() -> None:
 def scanned() -> None:
     device, view = Microscope(noise_nm=0.3), SurfaceView((800.0, 800.0), 1000.0, 96)
     sense = np.zeros(32)
-    for t in range(40_000):  # once over the square, and over its front again
+    for t in range(40_200):  # once over the square, and over its front again
         device.step(t * MS, np.array([1, SCAN, 800, 800, 1000, 96]), sense)
         view.learn(*sense[:3])
     view.hand = np.array([1500.0, 1300.0, 90.0])

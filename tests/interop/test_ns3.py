@@ -269,7 +269,6 @@ def test_lte_of_ns3_carries_packets_of_devices(scenarios, tmp_path):
     settled(tmp_path, measure, judge)
 
 
-@pytest.mark.beside
 @pytest.mark.realtime
 def test_a_machine_that_cannot_keep_up_is_told_so(scenarios, tmp_path, monkeypatch):
     from tcpsbed.worlds import ns3
@@ -283,7 +282,6 @@ def test_a_machine_that_cannot_keep_up_is_told_so(scenarios, tmp_path, monkeypat
     assert sent < 20_000, "it did not go on to its end"
 
 
-@pytest.mark.beside
 @pytest.mark.realtime
 def test_more_traffic_than_any_machine_simulates_in_real_time_ends_the_command(scenarios, tmp_path):
     keys = ['duration="20 s"', 'traffic.cbr.rate="5 Gbit/s"', 'measure.pcapng="off"']

@@ -285,7 +285,6 @@ EDGE = """() => {
 }"""
 
 
-@pytest.mark.beside
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="needs chromium")
 def test_while_the_network_fails_the_page_shows_what_is_predicted_and_says_so(tmp_path, scenarios):
@@ -392,7 +391,6 @@ flow = "head"
 """
 
 
-@pytest.mark.beside
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="needs chromium")
 def test_a_stand_in_for_a_headset_sees_a_picture_for_each_eye_and_its_pose_travels(tmp_path, scenarios):

@@ -75,7 +75,6 @@ def test_the_grades_of_a_script_follow_the_delay_that_it_measures(tmp_path, scen
     assert "slow" not in errors and "quick" not in errors, "the terminal tells numbers"
 
 
-@pytest.mark.beside
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="needs chromium")
 def test_a_person_at_the_browser_goes_through_a_study(tmp_path, scenarios):

@@ -1,6 +1,6 @@
 """Draws docs/pictures/board.png, where the time goes behind boards, out of the report of a run: python tools/draw_board.py
 
-`tcpsbed latency scenarios/board.toml --world real` makes the page, a browser makes a picture of its first section. Needs
+`tcpsbed run scenarios/board.toml --world real` makes the page, a browser makes a picture of its first section. Needs
 make, a C compiler, the package playwright and a Chromium.
 """
 
@@ -21,11 +21,11 @@ WIDTH = 900
 
 
 def main() -> None:
-    """Measures, opens the report, and takes a picture of the section."""
+    """Runs, opens the report, and takes a picture of the section."""
     browser = next(path for name in BROWSERS if (path := shutil.which(name)))
     with tempfile.TemporaryDirectory() as folder:
         scenario = str(ROOT / "scenarios" / "board.toml")
-        command = [sys.executable, "-m", "tcpsbed", "latency", scenario, "--world", "real", "--out", folder]
+        command = [sys.executable, "-m", "tcpsbed", "run", scenario, "--world", "real", "--out", folder]
         subprocess.run([*command, "--set", "measure.pcapng='off'"], check=True)
         with sync_playwright() as playwright:
             opened = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])

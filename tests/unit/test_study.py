@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -307,6 +308,14 @@ def test_a_script_whose_console_is_gone_says_so():
             ScriptedSubject(f"http://127.0.0.1:{server.socket.getsockname()[1]}/?token=x", 1).answer_all()
     finally:
         server.shutdown()
+
+
+def test_a_script_that_was_shown_no_reference_says_so():
+    """Without training and pairs there is nothing that a condition could be slower than."""
+    subject = ScriptedSubject("http://127.0.0.1:1/?token=x", 1)
+    subject.what, subject.seen_ms = "test", [12.0]
+    with pytest.raises(WorldError, match=r"no reference.*allowed: training above 0 s, or pairs = true"):
+        subject._follow(SimpleNamespace(send=pytest.fail), {"phase": "rate", "n": 1})
 
 
 def test_a_study_is_another_one_when_its_scenario_is(tmp_path, study):

@@ -57,7 +57,8 @@ class ScriptedSubject:
         Raises
         ------
         WorldError
-            If the scenario shows no pictures to rate by, or the console is gone before the study is done.
+            If the scenario shows no pictures to rate by, the study no reference to compare them with, or the console is gone
+            before the study is done.
         """
         client: Any = need("websockets.sync.client", "a scripted subject", "console")
         words = client.connect(self.address.replace("/?", "/ws?"), compression=None)
@@ -110,6 +111,11 @@ class ScriptedSubject:
         return median(self.seen_ms)
 
     def _grades(self) -> dict[str, int]:
+        if math.isnan(self.reference_ms):
+            raise WorldError(
+                "a scripted subject was shown no reference to grade against",
+                allowed="training above 0 s, or pairs = true",
+            )
         worse = (self._seen() - self.reference_ms) / self.ms_per_grade
         return {s: min(max(round(5.0 - worse + self.noise.gauss(0.0, self.sd)), 1), 5) for s in SCALES}
 

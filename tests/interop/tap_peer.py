@@ -27,7 +27,10 @@ NODES = [{"address": f"10.77.0.{n}", "mac": f"02:00:00:00:00:0{n}"} for n in (1,
 
 def specification(place: Path) -> dict:
     """Two vertices with a link each way, and the socket where their nodes' devices are taken."""
-    links = [{"from": 0, "to": 1, "delay_ns": 0, "queue": {}}, {"from": 1, "to": 0, "delay_ns": 0, "queue": {}}]
+    links = [
+        {"from": 0, "to": 1, "delay_ns": 0, "queue": {}},
+        {"from": 1, "to": 0, "delay_ns": 0, "queue": {}},
+    ]
     attach = {"how": "descriptor", "taps": str(place), "nodes": NODES, "gateway": GATEWAY}
     return {
         "vertices": 2, "links": links, "routes": [[None, 0], [1, None]], "traffic": [], "seed": 1,
@@ -61,13 +64,30 @@ def frame(to: str) -> bytes:
         return bytes.fromhex(text.replace(":", ""))
 
     head = struct.pack(
-        "!BBHHHBBH4s4s", 0x45, 0, 36, 1, 0, 64, 17, 0, socket.inet_aton(NODES[0]["address"]), socket.inet_aton(to)
+        "!BBHHHBBH4s4s",
+        0x45,
+        0,
+        36,
+        1,
+        0,
+        64,
+        17,
+        0,
+        socket.inet_aton(NODES[0]["address"]),
+        socket.inet_aton(to),
     )
     total = sum(struct.unpack("!10H", head))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     head = head[:10] + struct.pack("!H", ~total & 0xFFFF) + head[12:]
-    return mac(GATEWAY) + mac(NODES[0]["mac"]) + b"\x08\x00" + head + struct.pack("!HHHH", 9, 9, 16, 0) + bytes(8)
+    return (
+        mac(GATEWAY)
+        + mac(NODES[0]["mac"])
+        + b"\x08\x00"
+        + head
+        + struct.pack("!HHHH", 9, 9, 16, 0)
+        + bytes(8)
+    )
 
 
 def main() -> None:

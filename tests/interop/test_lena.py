@@ -1,4 +1,4 @@
-"""5G-LENA, the module nr of users' own ns-3: found by pkg-config, compiled against declarations, and told where it is not."""
+"""5G-LENA, the module nr of users' own ns-3: found by pkg-config, compiled against declarations, told where it lacks."""
 
 from __future__ import annotations
 
@@ -70,8 +70,18 @@ def test_the_doctor_says_whether_it_is_there(declared: Path):
 def test_a_program_without_it_says_so():
     """As that of another computer does, whose ns-3 the one with the scenario does not know."""
     radio = {"kind": "nr", "up": True, "other": 1}
-    links = [{"from": 0, "to": 1, "radio": radio}, {"from": 1, "to": 0, "radio": radio | {"up": False, "other": 0}}]
-    spec = {"vertices": 2, "links": links, "routes": [[None, 0], [1, None]], "traffic": [], "seed": 1, "end_ns": 1}
+    links = [
+        {"from": 0, "to": 1, "radio": radio},
+        {"from": 1, "to": 0, "radio": radio | {"up": False, "other": 0}},
+    ]
+    spec = {
+        "vertices": 2,
+        "links": links,
+        "routes": [[None, 0], [1, None]],
+        "traffic": [],
+        "seed": 1,
+        "end_ns": 1,
+    }
     told = json.dumps({"network": spec}) + "\n"
     done = subprocess.run([ns3_program.built()], input=told, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1

@@ -249,7 +249,13 @@ def test_ns3_holds_the_devices_of_nodes_itself(tmp_path, network):
 
 def told_of_devices(folder: Path, what: str) -> dict:
     """What ns-3 says of two devices that are handed to it without nodes behind them (tap_peer.py)."""
-    peer = [sys.executable, str(Path(__file__).parent / "tap_peer.py"), str(ns3_program.built()), str(folder), what]
+    peer = [
+        sys.executable,
+        str(Path(__file__).parent / "tap_peer.py"),
+        str(ns3_program.built()),
+        str(folder),
+        what,
+    ]
     done = subprocess.run(["unshare", "--net", *peer], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))

@@ -60,7 +60,10 @@ def test_routes_are_those_that_the_built_in_network_takes(tmp_path):
         ("links.a.outages=[['1 s', '2 s']]", ["outages"]),
         ("links.a.queue={ limit = '20 packets', discipline = 'codel' }", ["codel queue", "drop-tail"]),
         ("links.b.loss={ kind = 'gilbert-elliott', p = 0.1, r = 0.5 }", ["bursts", "share"]),
-        ("traffic.cbr={ on = 'a.forward', rate = '8 kbit/s', packet = '33 B' }", ["traffic.cbr", "33 B", "34 B or more"]),
+        (
+            "traffic.cbr={ on = 'a.forward', rate = '8 kbit/s', packet = '33 B' }",
+            ["traffic.cbr", "33 B", "34 B or more"],
+        ),
         ("traffic.bulk={ on = 'a' }", ["traffic.bulk", "TCP"]),
         ("events=[{ at = '1 s', link = 'a', rate = '2 Mbit/s' }]", ["events", "links"]),
         ("flows.kinematic.blocking_send=true", ["blocking_send", "false"]),
@@ -102,7 +105,10 @@ def test_a_link_of_kind_nr_is_one_of_5g_lena(tmp_path, monkeypatch):
         "distance_m": 100.0,
     }
     none = plan(tmp_path, AIR, "links.b.radio.retransmissions=0", "links.b.radio.slot='62.5 us'")
-    assert [ns3._link(none["network"]["links"][2])["radio"][key] for key in ("harq", "numerology")] == [False, 4]
+    assert [ns3._link(none["network"]["links"][2])["radio"][key] for key in ("harq", "numerology")] == [
+        False,
+        4,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -122,23 +128,29 @@ def test_a_link_of_kind_nr_is_one_of_5g_lena(tmp_path, monkeypatch):
 def test_what_5g_lena_cannot_follow_is_refused_by_its_key(tmp_path, change, words):
     with pytest.raises(WorldError) as refused:
         ns3.refuse(plan(tmp_path, AIR, change))
-    assert all(word in str(refused.value) for word in ["links.b.forward", *words, "built-in"]), str(refused.value)
+    assert all(word in str(refused.value) for word in ["links.b.forward", *words, "built-in"]), str(
+        refused.value
+    )
 
 
 def test_without_5g_lena_the_message_says_how_to_have_it(tmp_path, monkeypatch):
     monkeypatch.setattr(ns3_program, "LENA", "ns3-that-is-not-there")
-    with pytest.raises(WorldError, match=r"links\.b\.forward: found .*\"nr\".* 2\.3 to 3\.1.*PKG_CONFIG_PATH.*\"lte\""):
+    with pytest.raises(
+        WorldError, match=r"links\.b\.forward: found .*\"nr\".* 2\.3 to 3\.1.*PKG_CONFIG_PATH.*\"lte\""
+    ):
         ns3.foreign_of(plan(tmp_path, AIR), [])
     ns3.foreign_of(plan(tmp_path, AIR), [], "the program of another computer, which says so itself")
 
 
 def test_links_of_one_base_station_say_the_same_of_it(tmp_path):
     twice = BASE.replace('rate = "1 Mbit/s"\nqueue = "15000 B"', 'radio = { kind = "lte" }')
-    twice = twice.replace('from = "r"\nto = "right"\ndelay = "2 ms"', 'from = "right"\nto = "r"\nradio = { kind = "lte" }')
+    twice = twice.replace(
+        'from = "r"\nto = "right"\ndelay = "2 ms"', 'from = "right"\nto = "r"\nradio = { kind = "lte" }'
+    )
     ns3.refuse(plan(tmp_path, twice, "links.b.radio.distance_m=90"))
     with pytest.raises(WorldError, match=r"links\.b\.forward\.radio.*other settings.*links\.a\.forward"):
         ns3.refuse(plan(tmp_path, twice, "links.b.radio.scheduler='rr'"))
-    with pytest.raises(WorldError, match="LTE and Wi-Fi.*one of them"):
+    with pytest.raises(WorldError, match=r"LTE and Wi-Fi.*one of them"):
         ns3.refuse(plan(tmp_path, twice, "links.b.radio={ kind = 'wifi' }"))
 
 

@@ -10,9 +10,10 @@ Nodes, transports, hooks and records are those of every other world; only what l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
+from tcpsbed.errors import WorldError
 from tcpsbed.worlds import background, fit, ns3_program
 from tcpsbed.worlds.contract import Network
 from tcpsbed.worlds.process import Talk
@@ -144,7 +145,7 @@ def _lena(radio: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-_RADIOS = {"lte": _lte, "nr": _lena, "wifi": dict}
+_RADIOS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {"lte": _lte, "nr": _lena, "wifi": dict}
 """What ns-3 is told of a radio link, by its kind."""
 _NUMEROLOGIES = {1_000_000 >> mu: mu for mu in range(5)}
 """Subcarrier spacings of 15 kHz · 2^µ by the length of their slots in ns. [TS 38.211 §4.3.2]"""

@@ -51,7 +51,9 @@ def missing() -> str | None:
 
 def lena() -> str | None:
     """What lacks for links over 5G-LENA, beside what lacks for all; `None` if nothing does."""
-    known = shutil.which("pkg-config") and subprocess.run(["pkg-config", "--exists", LENA], capture_output=True)
+    known = shutil.which("pkg-config") and subprocess.run(
+        ["pkg-config", "--exists", LENA], capture_output=True
+    )
     if not known or known.returncode:
         return LENA_NEEDS
     asked = ["pkg-config", "--variable=includedir", LENA]

@@ -157,7 +157,10 @@ def sleepers(mark: str) -> list[int]:
     [
         (["--delay", "1 ms", "--", "no-such-program"], "no-such-program"),
         (["--delay", "1 ms", "--far", "no-such-server", "--", "true"], "no-such-server"),
-        (["--delay", "1 ms", "--reach", "7100", "--reach", "7100", "--", "true"], "7100"),
+        (
+            ["--delay", "1 ms", "--reach", "7100", "--reach", "7100", "--", "true"],
+            "--reach: found a port twice",
+        ),
         (["--", "true"], "--profile"),
     ],
 )

@@ -74,7 +74,7 @@ def test_a_port_that_others_have_is_named(kind: str) -> None:
             other.listen()
         port = other.getsockname()[1]
         words = ["proxy", "--delay", "1 ms", f"{port}=127.0.0.1:9/{kind}", "--duration", "0.1 s"]
-        refused(words, f"{port}")
+        refused(words, f"127.0.0.1:{port}: Address already in use (os error 98); allowed: a free port")
 
 
 def test_a_profile_that_is_no_text_is_named(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +73,13 @@ def parse(text: str, *, listen: str = LOOPBACK) -> Door:
     near = _address(found["nearv6"] or found["nearhost"] or listen, kind)
     far = _address(found["farv6"] or found["farhost"], kind)
     return Door(kind, (near, ports[0]), (far, ports[1]))
+
+
+def once(doors: Iterable[Door], key: str) -> None:
+    """Raises `ConfigError` if two of them listen at the same port."""
+    listening = [(door.kind, door.listen) for door in doors if door.listen[1]]
+    if len(set(listening)) < len(listening):
+        raise ConfigError("found a port twice", key=key, allowed="each port once")
 
 
 def _address(host: str, kind: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from real_run import settled
 
 import tcpsbed
 from tcpsbed import config, session
+from tcpsbed.worlds import ns3_program
 
 pytestmark = [pytest.mark.needs("ns3"), pytest.mark.interop, pytest.mark.slow]
 
@@ -249,6 +252,36 @@ def test_ns3_holds_the_devices_of_nodes_itself(tmp_path, network):
         assert slow["bytes"] > 300 * 500, "the traffic is there as well"
 
     settled(tmp_path, measure, judge)
+
+
+def told_of_devices(folder: Path, what: str) -> dict:
+    """What ns-3 says of two devices that are handed to it without nodes behind them (tap_peer.py)."""
+    peer = [
+        sys.executable,
+        str(Path(__file__).parent / "tap_peer.py"),
+        str(ns3_program.built()),
+        str(folder),
+        what,
+    ]
+    done = subprocess.run(["unshare", "--net", *peer], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+@pytest.mark.needs("root", "tun", "unshare")
+def test_packets_that_nobody_can_have_are_counted(tmp_path):
+    """What a device would not take, and what is for no node: FdNetDevice and the routers of ns-3 tell."""
+    told = told_of_devices(tmp_path, "packets")
+    done = told["said"]["done"]
+    assert (done["unsent"], done["strangers"]) == (1, 1), done
+    assert done["links"][0]["packets"] == 1, "it went as far as the far end of its link"
+    assert not told["listens"], "nobody else is let in"
+
+
+@pytest.mark.needs("root", "tun", "unshare")
+def test_who_asks_to_hand_a_device_over_and_does_not_is_not_waited_for(tmp_path):
+    told = told_of_devices(tmp_path, "silent")
+    assert "not the device of a node" in told["said"]["failed"] and not told["listens"]
 
 
 @pytest.mark.realtime

@@ -114,6 +114,38 @@ def test_everything_arrives_in_order_and_what_is_lost_shows_as_delay(tmp_path: P
     settled(tmp_path, measure, judge)
 
 
+NS3 = pytest.mark.needs("ns3")
+
+
+@NAMESPACES
+@pytest.mark.parametrize(
+    "world",
+    [
+        "containers",
+        pytest.param("namespaces+ns3", marks=NS3),
+        pytest.param("containers+ns3-tap", marks=NS3),
+        pytest.param("namespaces+ns3-tapbridge", marks=NS3),
+    ],
+)
+def test_every_world_whose_nodes_have_a_device_takes_it(
+    tmp_path: Path, world: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Containers without an engine are namespaces; those of an engine are tested where there is an image.
+    monkeypatch.setattr("tcpsbed.worlds.containers.engine", lambda: None)
+
+    def measure(place: Path) -> dict[str, Any]:
+        told = run(place, world=world)
+        in_order(place, told)
+        assert phases(place).count(STANDS) == 2
+        return told
+
+    def judge(told: dict[str, Any]) -> None:
+        all_arrived(told)
+        assert 10.0 < told["flows"]["kinematic"]["delay_ms"]["p50"] < 13.0
+
+    settled(tmp_path, measure, judge)
+
+
 def listening(pid: int) -> list[int]:
     """TCP ports of a process that listen on the IPv4 loopback address."""
     owned = {link.readlink().name for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()}

@@ -39,8 +39,10 @@ assert firmware.sources().is_relative_to(sys.prefix), firmware.sources()
 assert program.is_relative_to(pathlib.Path.cwd()), program
 assert set(boards) == {"ms-embsys", "ss-embsys"} and not told["errors"], told["errors"]
 for name, board in boards.items():
-    # Where others keep the machine busy, QEMU's answers may come too late to count.
-    assert board["gone"] is None and board["answered"] > 50, (name, board)
+    # QEMU has no core of its own here: on a busy machine its answers may come too late to count, however sound the image
+    # is. Firmware that was compiled for this machine answers there as well.
+    least = 0.5 * board["sent"] if target == "host" else 50
+    assert board["gone"] is None and board["sent"] > 100 and board["answered"] > least, (name, board)
 print(f"Boards of the wheel's own firmware ({program.name}) answered:", {name: b["answered"] for name, b in boards.items()})
 PYTHON
 }

@@ -269,7 +269,6 @@ def test_a_relayed_link_stands_beside_links_of_the_kernel_and_changes_by_an_even
     assert early[len(early) // 2] < 10 and 30 <= late[len(late) // 2] < 45
 
 
-@pytest.mark.beside
 @pytest.mark.slow
 def test_open_vswitch_in_user_space_carries_the_same(tmp_path):
     if lack := registry.named("mininet+ovs-user").missing():

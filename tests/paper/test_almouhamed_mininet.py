@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tcpsbed.reproduce import almouhamed_mininet
-from tcpsbed.reproduce.study import Study
+from tcpsbed.reproduce.study import WHOLE, Study
 from tcpsbed.reproduce.works import find
 from tcpsbed.worlds import registry
 
@@ -15,7 +15,11 @@ from tcpsbed.worlds import registry
 @pytest.mark.slow
 @pytest.mark.realtime
 def test_other_traffic_makes_frames_wait_and_forces_hardly() -> None:
-    rows = {row.key: row.ours or 0.0 for row in find("almouhamed-mininet").reproduce(None, full=False).rows}
+    study = find("almouhamed-mininet").reproduce(None, full=False)
+    rows = {row.key: row.ours or 0.0 for row in study.rows}
+    assert set(rows) == set(study.expected), "what a short run leaves out is named"
+    left = {row.key for row in study.rows if row.reason == WHOLE}
+    assert left == {"route-b", "route-c-low", "route-c-scatter"}
     # A raw frame takes 52 ms at 100 Mbit/s without headers: no network gives it sooner.
     assert 52 < rows["route-a"] < rows["route-a-busy"]
     assert rows["route-c-bursts-high"] > 1.3 * rows["route-c-bursts-low"]

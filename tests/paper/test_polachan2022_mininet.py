@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tcpsbed.reproduce.expected import load
 from tcpsbed.reproduce.polachan2022 import CAPTURES, PINGS, SUTURING
-from tcpsbed.reproduce.study import Row, Study
+from tcpsbed.reproduce.study import WHOLE, Row, Study
 from tcpsbed.reproduce.works import find
 from tcpsbed.worlds import registry
 
@@ -29,6 +30,10 @@ def test_queues_and_known_delays_come_out_in_mininet(rows: dict[str, Row]) -> No
     assert ours["table1-10-1x-mean"] > 10 * ours["table1-100-1x-mean"]
     assert rows["figure20-deep"].within and rows["figure20-kept"].within
     assert abs(ours["figure12-median"]) < 10
+    assert set(rows) == set(load("polachan2022-mininet")), "what a short run leaves out is named"
+    left = {key for key, row in rows.items() if row.reason == WHOLE}
+    assert {"figure17-order", "table1-free-mean", "table2-1-0", "table2-15-500"} < left
+    assert all((rows[key].ours, rows[key].verdict) == (None, "not reproducible") for key in left)
 
 
 def test_without_mininet_every_row_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:

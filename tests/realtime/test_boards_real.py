@@ -101,7 +101,6 @@ def test_uart_and_board_are_bars_of_their_own(tmp_path):
     settled(tmp_path, measure, judge)
 
 
-@pytest.mark.beside
 @pytest.mark.needs("make", "cc")
 def test_damage_is_survived_and_counted_at_both_ends(tmp_path):
     flip = "if seen[way] > 2000 and chance.random() < 0.05: data = bytes([data[0] ^ 0x10]) + data[1:]"
@@ -115,7 +114,6 @@ def test_damage_is_survived_and_counted_at_both_ends(tmp_path):
     assert found["flows"]["status"]["loss"] == 0
 
 
-@pytest.mark.beside
 @pytest.mark.needs("make", "cc")
 def test_a_line_that_babbles_and_cuts_is_survived(tmp_path):
     noise = (
@@ -128,7 +126,6 @@ def test_a_line_that_babbles_and_cuts_is_survived(tmp_path):
     assert found["flows"]["kinematic"]["delivered"] > 100 and found["flows"]["status"]["loss"] == 0
 
 
-@pytest.mark.beside
 @pytest.mark.needs("make", "cc")
 def test_a_board_that_goes_away_is_told_and_the_other_flows_go_on(tmp_path):
     leave = "if seen[0] > 20000: board.kill(); sys.exit(3)"
@@ -144,7 +141,6 @@ def test_a_board_that_goes_away_is_told_and_the_other_flows_go_on(tmp_path):
     assert found["flows"]["kinematic"]["loss"] > 0.05
 
 
-@pytest.mark.beside
 @pytest.mark.needs("make", "cc")
 def test_silence_leads_to_the_safe_output(tmp_path):
     more = """
@@ -172,6 +168,7 @@ def test_a_port_that_is_not_there_is_named(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "components.ss-embsys.board" in done.stderr and "/dev/no-such-port" in done.stderr
+    assert "allowed: a serial port that is there" in done.stderr
 
 
 @pytest.mark.needs("make", "arm-none-eabi-gcc", "qemu-system-arm")

@@ -16,8 +16,6 @@ import pytest
 from real_run import NETWORK, chain, rows, started, whole
 from watch import blocks
 
-pytestmark = pytest.mark.beside
-
 MEASURE = 'echo = { points = "all", period = "20 ms" }\nsync = "50 ms"\nrecords = "packets"\n'
 NODES = ["ms", "edge", "ss"]
 COMING, LEAVING = 1, 2
@@ -68,6 +66,7 @@ def channel_packets(found: np.ndarray, kind: int, node: int) -> int:
     return int(((found["kind"] == kind) & (found["node"] == node)).sum())
 
 
+@pytest.mark.beside
 def test_every_datagram_of_every_node_is_in_the_capture(tmp_path: Path) -> None:
     summary, _ = whole(tmp_path, chain("2 s", more=NETWORK + MEASURE))
     assert summary["errors"] == []
@@ -98,6 +97,7 @@ def assert_joined(seen: list[Seen]) -> None:
     assert first.time_ns - sent[0, 1, FIRST_PORT, first.payload] > 4_900_000
 
 
+@pytest.mark.beside
 @pytest.mark.needs("tshark")
 def test_wireshark_reads_it_with_our_dissector(root: Path, tmp_path: Path) -> None:
     whole(tmp_path, chain("1 s", more="[measure]\n" + MEASURE))
@@ -136,6 +136,7 @@ def test_a_killed_node_loses_at_most_the_last_part_of_its_capture(tmp_path: Path
     assert {p.node for p in seen} == {0, 1, 2}
 
 
+@pytest.mark.beside
 def test_without_a_wish_or_for_long_there_is_none(tmp_path: Path) -> None:
     whole(tmp_path, chain("1 s", more='[measure]\npcapng = "off"\n'))
     assert not (tmp_path / "out" / "packets.pcapng").exists()

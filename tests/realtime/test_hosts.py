@@ -344,7 +344,6 @@ def test_a_file_outside_the_folder_of_the_run_is_refused(tmp_path, path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.beside
 def test_silence_is_death_and_a_late_sign_is_not():
     """The guard alone, without a network: 1.6 s after the last word of a host it is dead."""
     link = Link("here", Host(address="localhost"))

@@ -190,7 +190,6 @@ def test_a_line_that_is_down_for_a_while_stalls_the_connection_and_loses_nothing
     settled(tmp_path, measure, all_arrived)
 
 
-@pytest.mark.beside
 @NAMESPACES
 def test_a_connection_that_is_given_up_is_told_and_made_again(tmp_path: Path) -> None:
     # [RFC 5482 §3] the connection is closed when nothing has been acknowledged for that long
@@ -204,7 +203,6 @@ def test_a_connection_that_is_given_up_is_told_and_made_again(tmp_path: Path) ->
     assert (np.diff(numbers) > 0).all() and numbers.max() > 3300, "it goes on with whole samples"
 
 
-@pytest.mark.beside
 def test_strangers_are_not_let_in(tmp_path: Path) -> None:
     """Without links nodes talk to each other on loopback, where anybody can ask for a connection."""
     more = "".join(f'[flows.{name}.transport]\nkind = "kernel-tcp"\n' for name in ("kinematic", "haptic"))

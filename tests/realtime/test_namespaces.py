@@ -126,7 +126,6 @@ def test_expedited_flow_passes_the_other_in_a_priority_queue(kind, version, tmp_
     )
 
 
-@pytest.mark.beside
 @NAMESPACES
 @pytest.mark.parametrize("version", [4, pytest.param(6, marks=pytest.mark.needs("ipv6"))])
 def test_sizes_on_the_wire_are_those_of_the_packets(version, tmp_path):
@@ -148,7 +147,6 @@ def test_without_links_nodes_reach_each_other_at_once(tmp_path):
         assert flow["delay_ms"]["p50"] < 5
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_datagram_is_dropped(kind, tmp_path):
     file = scenario_file(tmp_path, DIRECT + '[links.l1]\nfrom = "left"\nto = "right"\ncorrupt = "50 %"\n')

@@ -16,8 +16,6 @@ from pathlib import Path
 import pytest
 from watch import devices, until
 
-pytestmark = pytest.mark.beside
-
 COMMAND = [sys.executable, "-m", "tcpsbed", "netns"]
 PYTHON = sys.executable
 SERVER = (
@@ -77,6 +75,7 @@ def test_the_same_without_root():
     assert 50 <= float(done.stdout) < 500
 
 
+@pytest.mark.beside
 @ROOT
 @pytest.mark.parametrize(
     ("script", "status"), [("exit 7", 7), ("kill -TERM $$", 128 + signal.SIGTERM), ("true", 0)]
@@ -85,12 +84,14 @@ def test_the_exit_status_is_passed_on(script, status):
     assert netns("--delay", "1 ms", "--quiet", "--", "sh", "-c", script).returncode == status
 
 
+@pytest.mark.beside
 @ROOT
 def test_multicast_crosses_the_network():
     done = netns("--delay", "5 ms", "--far", f'{PYTHON} -c "{MULTICAST}"', "--", PYTHON, "-c", DISCOVERER)
     assert done.stdout.strip() == "seen me", done.stderr
 
 
+@pytest.mark.beside
 @ROOT
 @pytest.mark.parametrize("kind", ["udp", "tcp"])
 def test_a_port_of_the_far_side_reaches_this_computer(kind):
@@ -123,6 +124,7 @@ def test_a_port_of_the_far_side_reaches_this_computer(kind):
     assert done.stdout.strip() == "HAND", done.stderr
 
 
+@pytest.mark.beside
 @ROOT
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_after_a_kill_nothing_is_left(number):
@@ -153,6 +155,7 @@ def sleepers(mark: str) -> list[int]:
     return found
 
 
+@pytest.mark.beside
 @ROOT
 @pytest.mark.parametrize(
     ("arguments", "words"),
@@ -172,6 +175,7 @@ def test_bad_input_ends_with_2_and_one_message(arguments, words):
     assert words in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
 
 
+@pytest.mark.beside
 @pytest.mark.needs("root", "setpriv")
 def test_without_namespaces_the_message_says_what_is_missing():
     drop = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--no-new-privs", "--")
@@ -248,6 +252,7 @@ def test_the_profile_changes_while_the_command_runs_and_one_that_is_wrong_change
     assert 5 <= min(delays_ms()) < 60 <= max(delays_ms())
 
 
+@pytest.mark.beside
 @ROOT
 def test_the_live_table_stands_below_what_the_command_writes(tmp_path):
     """On a terminal of its own."""

@@ -87,7 +87,6 @@ def test_what_is_set_is_delivered_both_ways(tmp_path):
     settled(tmp_path, measure, judge)
 
 
-@pytest.mark.beside
 def test_losses_are_those_of_the_model_and_the_same_again():
     lost = []
     for _ in range(2):
@@ -114,7 +113,6 @@ def test_many_clients_of_several_ports_get_their_own_answers():
         until(lambda: running.snapshot()["clients"] == 40)
 
 
-@pytest.mark.beside
 def test_the_network_changes_while_packets_are_under_way():
     with echo() as port:
         running = Proxy(profile(delay="300 ms"), doors(port))

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError, DataError
 from tcpsbed.reproduce import expected, page, works
-from tcpsbed.reproduce.study import Study
+from tcpsbed.reproduce.study import NOTHING, Study
 
 runner = CliRunner()
 
@@ -65,11 +65,35 @@ def test_an_order_without_values_is_no_value_in_the_table() -> None:
     assert (page.published(lower), page.published(near)) == ("< 0", "110")
 
 
-def test_a_value_that_is_no_number_is_not_reproducible_with_the_reason() -> None:
+def test_a_value_that_is_no_number_is_a_broken_measurement() -> None:
+    """Also where nothing is published; only what a work says that it cannot measure has no verdict."""
     study = Study("polachan2022", None)
-    row = study.compare("figure8-actuation", float("nan"))
-    assert (row.ours, row.within, row.verdict) == (None, None, "not reproducible")
-    assert "measured nothing" in row.reason and study.rows == [row]
+    row = study.compare("figure8-actuation", float("nan"), "a note")
+    assert (row.ours, row.within, row.verdict) == (None, False, "false")
+    assert (row.reason, row.to_json()["within"], page.cells(row)[3]) == (NOTHING, False, "–")
+    none = study.cannot("figure8-srv", "no echo came back")
+    assert (none.ours, none.within, none.verdict) == (None, None, "not reproducible")
+    assert study.rows == [row, none]
+    assert NOTHING in page.text(study)
+    alone = Study("abdullah2023", None).compare("stream-mean", float("nan"))
+    assert (alone.published, alone.within) == (None, False)
+
+
+@pytest.mark.parametrize(("broken", "status"), [(True, 1), (False, 0)])
+def test_a_broken_measurement_ends_with_status_1(
+    broken: bool, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reproduce(work: works.Work, *_: object, **__: object) -> Study:
+        study = Study(work.name, None)
+        if broken:
+            study.compare("peak-haptic", float("nan"))
+        else:
+            study.cannot("peak-haptic", "no echo came back")
+        return study
+
+    monkeypatch.setattr(works.Work, "reproduce", reproduce)
+    done = runner.invoke(app, ["reproduce", "gokhale2017", "--json", "--out", str(tmp_path)])
+    assert done.exit_code == status, done.output
 
 
 def test_an_item_without_an_entry_cannot_be_compared() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -180,3 +182,17 @@ def test_pictures_change_with_the_arm_and_the_pair_differs():
     bench.run(500, turned(0.8))
     assert np.abs(before.astype(int) - drawn(bench.robot, "left")).mean() > 1
     bench.robot.scene.close()
+
+
+def test_an_unknown_library_to_draw_with_is_told_with_those_that_there_are():
+    script = "from tcpsbed.robots import scene\ntry:\n    scene.mujoco()\nexcept Exception as e:\n    print(repr(e))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"MUJOCO_GL": "nonsense"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    said = done.stdout
+    assert said.startswith("HookError") and "MUJOCO_GL: nonsense" in said, done.stderr
+    assert all(word in said for word in ("egl", "libegl1", "osmesa", "libosmesa6", "glfw", "libglfw3"))

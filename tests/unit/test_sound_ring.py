@@ -99,6 +99,16 @@ def test_a_check_makes_no_file_and_leaves_one_as_it_is(tmp_path: Path, speaker: 
     assert (tmp_path / "ear.wav").read_bytes() == b"somebody's"
 
 
+def test_a_check_refuses_a_microphone_that_is_no_file(tmp_path: Path):
+    text = SCENARIO.replace("[flows.audio.sound]\n", '[flows.audio.sound]\nmicrophone = "mouth.wav"\n')
+    assert "mouth.wav" in text
+    file = scenario(tmp_path, "ear", text)
+    with pytest.raises(
+        ConfigError, match=r'flows\.audio\.sound\.microphone: found "mouth\.wav", but there is no'
+    ):
+        config.check(config.load(file))
+
+
 @pytest.mark.parametrize("content", [b"", b"a diary\n" * 20])
 def test_a_file_that_is_no_ring_is_refused_and_stays(tmp_path: Path, content: bytes):
     (tmp_path / "ear").write_bytes(content)

@@ -25,6 +25,8 @@ T = TypeVar("T")
 Case = TypeVar("Case")
 NOTHING = "no number came out: the runs measured nothing that it is made of"
 """Why a row has no value of ours where a mean or a median had nothing to be of."""
+WHOLE = "only in a whole run"
+"""Why a row has no value of ours in a short study that leaves its runs out."""
 
 
 def drawing() -> tuple[Any, Any]:
@@ -119,15 +121,15 @@ class Study:
     def compare(self, key: str, ours: float, note: str = "") -> Row:
         """Adds the row of an item that came out as `ours`; where nothing is published, `note` says why.
 
-        What is no number (the median of nothing) is nothing that could be compared: the row says so.
+        What is no number (the median of nothing) is a measurement that is broken: the row has no value and is not
+        within, whatever is published. A work that knows why there is none says so by `cannot`.
         """
         e = self._item(key)
-        value = float(ours)
-        if math.isnan(value):
-            return self.cannot(key, NOTHING)
-        row = Row(
-            key, e.item, e.published, e.compare, e.basis, value, e.tolerance, e.holds(value), note or e.why
-        )
+        value: float | None = float(ours)
+        within, why = e.holds(float(ours)), note or e.why
+        if math.isnan(ours):
+            value, within, why = None, False, NOTHING
+        row = Row(key, e.item, e.published, e.compare, e.basis, value, e.tolerance, within, why)
         self.rows.append(row)
         return row
 

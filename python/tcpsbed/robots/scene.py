@@ -31,13 +31,20 @@ LONGEST_S = 1.0
 """A longer gap between two moments is bridged as if it were this long, so that a late call ends."""
 
 
+DRAWING = (
+    "MUJOCO_GL=egl with the packages libegl1 and libgl1-mesa-dri, MUJOCO_GL=osmesa with libosmesa6, "
+    "or MUJOCO_GL=glfw with libglfw3 and a display"
+)
+"""What pictures can be drawn by."""
+
+
 def mujoco() -> ModuleType:
     """The simulator, imported where it is first needed.
 
     Raises
     ------
     HookError
-        If it is not installed; names the package.
+        If it is not installed, or what is to draw is unknown to it; names the packages.
     """
     if "DISPLAY" not in os.environ:  # which library draws is settled when MuJoCo is imported
         os.environ.setdefault("MUJOCO_GL", "egl")
@@ -47,6 +54,8 @@ def mujoco() -> ModuleType:
         raise HookError(
             f"MuJoCo cannot be imported ({error})", allowed="pip install 'tcpsbed[robot]' first"
         ) from None
+    except RuntimeError as error:  # MUJOCO_GL has a value that it does not know
+        raise HookError(f"MuJoCo cannot be imported ({error})", allowed=DRAWING) from None
     return mujoco  # type: ignore[no-any-return]
 
 
@@ -222,7 +231,7 @@ class Scene:
             raise HookError(
                 f"no picture can be drawn with MUJOCO_GL={os.environ.get('MUJOCO_GL', 'glfw')} "
                 f"({type(error).__name__}: {error})",
-                allowed="MUJOCO_GL=egl with the packages libegl1 and libgl1-mesa-dri, or MUJOCO_GL=osmesa with libosmesa6",
+                allowed=DRAWING,
             ) from None
         atexit.register(renderer.close)  # while the library that draws is still there
         return renderer

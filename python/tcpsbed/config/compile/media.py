@@ -15,6 +15,7 @@ from typing import Any
 from tcpsbed.config.compile.book import Book, Instance, Way
 from tcpsbed.config.compile.builtins import rehearse
 from tcpsbed.config.compile.chain import on_path
+from tcpsbed.config.compile.files import existing
 from tcpsbed.config.compile.spans import dist
 from tcpsbed.config.model.media import Picture, Sound
 from tcpsbed.config.origin import Key
@@ -30,6 +31,8 @@ MARK = "tcpsbed.media.region:Mark"
 """The hook that takes the marks of a region."""
 _CAMERAS = f'"{FILM}", "test", "/dev/video0", a video file or "module:Class"'
 _MICROPHONES = ("builtin:speech", "builtin:sound")
+_NO_FILES = ("test", "device")
+"""Microphones that are no files, though their names have no colon."""
 _SLACK_BYTES = 65_536
 """What coded frames may be larger than raw ones: headers, small pictures."""
 
@@ -113,6 +116,8 @@ def _check_microphone(book: Book, key: Key, sound: Sound) -> None:
     if name.startswith(PREFIX) and name not in _MICROPHONES:
         allowed = " or ".join(f'"{known}"' for known in _MICROPHONES)
         raise book.scenario.error((*key, "microphone"), f'found "{name}"', f"{allowed}, or a wav file")
+    if ":" not in name and name not in _NO_FILES:
+        existing(book.scenario, (*key, "microphone"), name)
 
 
 def _is_code(camera: str) -> bool:

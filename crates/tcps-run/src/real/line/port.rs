@@ -52,6 +52,15 @@ fn failed(what: &str, path: &Path, e: &io::Error) -> RunError {
     RunError::new(format!("{what} {}: {e}", path.display()))
 }
 
+/// What a line may be that cannot be opened.
+fn unopened(path: &Path, e: &io::Error) -> RunError {
+    RunError::new(format!(
+        "line {}: {e}; allowed: a serial port that is there and that you may open (as a member of dialout), \
+         or a unix socket at which a program listens",
+        path.display()
+    ))
+}
+
 impl Port {
     /// A pseudo-terminal, and the name of its far end.
     pub fn terminal() -> Result<(Self, PathBuf), RunError> {
@@ -86,14 +95,14 @@ impl Port {
 
     /// A unix socket that somebody listens at, or a serial port at this rate; and whether it has a pace of its own.
     pub fn open(path: &Path, rate_bps: f64) -> Result<(Self, bool), RunError> {
-        let kind = std::fs::metadata(path).map_err(|e| failed("line", path, &e))?.file_type();
+        let kind = std::fs::metadata(path).map_err(|e| unopened(path, &e))?.file_type();
         if kind.is_socket() {
-            let stream = UnixStream::connect(path).map_err(|e| failed("line", path, &e))?;
+            let stream = UnixStream::connect(path).map_err(|e| unopened(path, &e))?;
             return Ok((Self::socket(stream)?, false));
         }
         let flags = libc::O_NOCTTY | libc::O_NONBLOCK;
         let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
-        let file = file.map_err(|e| failed("line", path, &e))?;
+        let file = file.map_err(|e| unopened(path, &e))?;
         let speed = speed(rate_bps).ok_or_else(|| {
             let known: Vec<String> = SPEEDS.iter().map(|s| s.0.to_string()).collect();
             RunError::new(format!(

@@ -99,11 +99,11 @@ fuzz() {
 round() {
     log="corpus.local/$1.log"
     came=nothing
-    times >"$log.before"
+    times >"$log.$$.before"
     fuzz "$1" "$3" >"$log" 2>&1 || [ $? = 72 ] || came=found # 72: it was interrupted
-    times >"$log.after"
+    times >"$log.$$.after"
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n 1)
-    printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$(date -u +%FT%TZ)" "$1" "$2" "$(took "$log.before" "$log.after")" \
+    printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$(date -u +%FT%TZ)" "$1" "$2" "$(took "$log.$$.before" "$log.$$.after")" \
         "${runs:-0}" "$came" >>"$ledger"
     [ "$came" = nothing ]
 }

@@ -66,8 +66,7 @@ class Channels:
                 return name
         return None
 
-    def _channel(self, way: Way, group: str | None, key: Key) -> None:
-        """Refuses a rate| None, a: int, b: int) -> dict[str, Any]:
+    def _channel(self, way: Way, group: str | None, a: int, b: int) -> dict[str, Any]:
         nodes = self.book.nodes
         name = group or way.id
         session = f"{self.book.sessions[way.session]}/" if len(self.book.sessions) > 1 else ""
@@ -101,7 +100,7 @@ class Channels:
             raise scenario.error(key, f'found "{text}", a library', 'a built-in transport or "module:Class"')
         return f"{found['name']}:{found['symbol']}"
 
-    def _refuse_unheard(self, way: Way, group: str | None, key: Key, given: dict[str, Any]) -> None:
+    def _refuse_unheard(self, way: Way, group: str | None, key: Key) -> None:
         """Refuses a rate that is derived for nobody: only pictures that follow the transport ask for it."""
         scenario = self.book.scenario
         ids = [way.id] if group is None else scenario.channels[group].flows

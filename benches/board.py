@@ -85,7 +85,7 @@ def lost(rate_hz: int, seconds: float) -> float:
     sent = sum(flow["sent"] for flow in told["flows"].values())
     drops = sum(n for flow in told["flows"].values() for place, n in flow["drops"].items() if "line" in place)
     left_out = asked - sent if sent < KEPT * asked else 0
-    return (drops + left_out) / asked
+    return float((drops + left_out) / asked)
 
 
 def highest(seconds: float) -> tuple[Row, dict[int, float]]:
@@ -136,5 +136,5 @@ def measure(quick: bool) -> Result:
         f"{median(us['bytes']) / median(us['bare']):.2f}",
         "",
     )
-    upper, shares = highest(seconds)
-    return Result("board", TITLE, [row, alone, upper], {**found, "lost_by_rate_hz": shares})
+    upper, lost_by_rate = highest(seconds)
+    return Result("board", TITLE, [row, alone, upper], {**found, "lost_by_rate_hz": lost_by_rate})

@@ -124,6 +124,7 @@ def moved(first: list[str], browser: str, address: str, events: int) -> dict[str
             time.sleep(2.0)  # the offset of the clocks settles
             page.evaluate(LISTEN)
             box = page.locator("#stage").bounding_box()
+            assert box
             for i in range(events):
                 u, v = 0.5 + 0.3 * np.sin(i / 15), 0.5 + 0.2 * np.cos(i / 15)
                 page.mouse.move(box["x"] + u * box["width"], box["y"] + v * box["height"])

@@ -67,6 +67,8 @@ class Emulator:
         self.child = subprocess.Popen(
             [PROGRAM, "node"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=place
         )
+        assert self.child.stdin and self.child.stdout
+        self.said, self.heard = self.child.stdin, self.child.stdout
         spec, beside = plan(waiting, seconds), {} if foreign is None else {"foreign": foreign}
         if foreign is not None:
             # As what it is compared with, which has no privileges.
@@ -78,12 +80,12 @@ class Emulator:
 
     def tell(self, **message: Any) -> None:
         """Send a line."""
-        self.child.stdin.write(json.dumps(message) + "\n")
-        self.child.stdin.flush()
+        self.said.write(json.dumps(message) + "\n")
+        self.said.flush()
 
     def hear(self, op: str) -> dict[str, Any]:
         """Wait for a line."""
-        answer = json.loads(self.child.stdout.readline() or '{"op": "silence"}')
+        answer: dict[str, Any] = json.loads(self.heard.readline() or '{"op": "silence"}')
         if answer["op"] != op:
             raise CannotMeasureError(f"the emulator said {answer} in place of {op}")
         return answer
@@ -99,11 +101,12 @@ class Emulator:
     def end(self) -> dict[str, Any]:
         """Stop it and take its report."""
         self.tell(op="stop")
-        return self.hear("done")["reports"][0]
+        report: dict[str, Any] = self.hear("done")["reports"][0]
+        return report
 
     def close(self) -> None:
         """Let the process go."""
-        self.child.stdin.close()
+        self.said.close()
         self.child.wait(5)
 
 

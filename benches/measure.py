@@ -133,7 +133,7 @@ def _compile(
 
 
 def tcpsbed(
-    command: str, scenario: Path, *options: str, keys: dict[str, str] | None = None, **more: Any
+    command: str, scenario: Path, *options: str | Path, keys: dict[str, str] | None = None, **more: Any
 ) -> Ended:
     """Run `tcpsbed COMMAND SCENARIO`, with keys of the scenario replaced (values as TOML)."""
     sets = [word for key, value in (keys or {}).items() for word in ("--set", f"{key}={value}")]
@@ -142,7 +142,8 @@ def tcpsbed(
 
 def summary_of(folder: Path) -> dict[str, Any]:
     """The summary that a run left."""
-    return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    told: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    return told
 
 
 def median(values: Sequence[float]) -> float:

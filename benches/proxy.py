@@ -34,9 +34,10 @@ class Proxy:
 
     def __init__(self, ports: list[int]) -> None:
         doors = [f"0=127.0.0.1:{ports[1]}", f"0=127.0.0.1:{ports[0]}"]
-        nobody = NOBODY if os.geteuid() == 0 else []
+        nobody: list[str | Path] = [*NOBODY] if os.geteuid() == 0 else []
         command = [*nobody, PROGRAM, "proxy", "--delay", f"{SET_MS} ms", "--json", *doors]
         self.child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self.child.stdout
         ready = json.loads(self.child.stdout.readline() or "{}")
         if ready.get("event") != "ready":
             raise CannotMeasureError(f"the proxy said {ready}")
@@ -46,7 +47,8 @@ class Proxy:
         """Stop it and take what it tells of itself."""
         self.child.terminate()
         lines = self.child.communicate(timeout=60)[0].strip().splitlines()
-        return json.loads(lines[-1])
+        told: dict[str, Any] = json.loads(lines[-1])
+        return told
 
     def close(self) -> None:
         """Let the process go."""
@@ -74,9 +76,11 @@ def window(program: Path, seconds: float, rate_hz: int = 1000) -> dict[str, Any]
 def behind_c(program: Path, seconds: float) -> dict[str, Any]:
     """The ends with the delay line in C between."""
     ports = free_ports(2)
-    command = [*(NOBODY if os.geteuid() == 0 else []), compile_c("delay_line"), f"{SET_MS}", *map(str, ports)]
+    nobody: list[str | Path] = [*NOBODY] if os.geteuid() == 0 else []
+    command = [*nobody, compile_c("delay_line"), f"{SET_MS}", *map(str, ports)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as line:
         try:
+            assert line.stdout
             doors = [int(word) for word in line.stdout.readline().split()]
             return {"ends": between(program, ports, doors, seconds)}
         finally:
@@ -89,7 +93,7 @@ def behind_ns3(program: Path, seconds: float) -> dict[str, Any] | None:
 
     if ns3_program.missing():
         return None
-    foreign = ns3.foreign_of(plan("timer", seconds))
+    foreign = ns3.foreign_of(plan("timer", seconds), [])
     with (
         tempfile.TemporaryDirectory() as place,
         closing(Emulator(Path(place), "timer", seconds, foreign)) as gates,

@@ -36,7 +36,8 @@ def bare_window(program: Path, waiting: str, seconds: float) -> dict[str, Any]:
         "--bytes",
         "64",
     ]
-    return run_program([program, *words]).json()
+    told: dict[str, Any] = run_program([program, *words]).json()
+    return told
 
 
 def our_window(waiting: str, seconds: float, folder: Path) -> dict[str, Any]:

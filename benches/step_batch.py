@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from measure import Result, Row
 
@@ -60,7 +60,8 @@ def ns_a_tick(work: object, runs: int, times: int) -> float:
 
 def measure(quick: bool) -> Result:
     """One core side by side at 200 and 5000 runs, then the map on all cores."""
-    rows, raw = [], {}
+    rows: list[Row] = []
+    raw: dict[str, Any] = {}
     for runs in (200, 5000):
         cells = max(1, 5000 // runs)
         engine = ns_a_tick(lambda r=runs, c=cells: by_engine(r, c, 1), runs * cells, 3 if quick else 9)

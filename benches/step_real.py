@@ -47,7 +47,8 @@ def compared(rtt_ms: int, runs: int) -> tuple[list[Row], dict[str, Any]]:
     virtual, real = (experiment(rtt_ms, world, runs) for world in ("virtual", "real"))
     calm = real.undisturbed
     disturbed = f"{runs - len(calm)} of {runs} runs disturbed"
-    rows, raw = [], {"disturbed": runs - len(calm), "runs": runs}
+    rows: list[Row] = []
+    raw: dict[str, Any] = {"disturbed": runs - len(calm), "runs": runs}
     for number, (what, unit, bar) in enumerate((("rise time", "ms", RISE_MS), ("overshoot", "%", OVERSHOOT))):
         simulated, measured = means(virtual.responses)[number], means(real.responses)[number]
         quiet = f"{means(calm)[number]:.2f} {unit} without them" if calm else "none without"

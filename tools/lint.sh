@@ -18,6 +18,7 @@ check 'cargo clippy' cargo clippy --quiet --locked --workspace --all-targets -- 
 check 'ruff (mend with: make format)' "$bin/ruff" check --quiet --output-format concise .
 check 'ruff format (mend with: make format)' "$bin/ruff" format --quiet --check --output-format concise .
 check 'mypy' "$bin/mypy" --no-error-summary
+check 'mypy of benchmarks' env MYPYPATH=python:benches "$bin/mypy" --no-error-summary benches
 check 'arrows and ARCHITECTURE.md (draw again with: make drawing)' "$bin/python" tools/check_arrows.py
 check 'claims' "$bin/python" tools/claims.py --quiet
 check 'shell scripts' bash -n tools/*.sh .ci/run

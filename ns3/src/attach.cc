@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <vector>
 
 using namespace ns3;
 
@@ -31,6 +32,11 @@ namespace
 constexpr const char* kRouter = "192.0.2.1";
 // By which TapBridge knows that what comes is the descriptor that it waits for.
 constexpr uint32_t kTapMagic = 95549;
+// Who has asked to hand a device over does so at once.
+constexpr timeval kHandOver{1, 0};
+// FdNetDevice drops without a word what comes while so many packets wait to be simulated; a run that is so far behind the
+// clock ends before.
+constexpr uint32_t kMostWaiting = 10000000;
 
 // Room for one descriptor.
 union Control
@@ -142,6 +148,7 @@ Attachment::Attachment(const Json& spec)
         throw std::runtime_error("the path of the socket for devices is too long");
     }
     std::strcpy(at.sun_path, place.c_str());
+    m_place = place;
     m_listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const auto* address = reinterpret_cast<const sockaddr*>(&at);
     if (m_listener < 0 || bind(m_listener, address, sizeof(at)) != 0 ||
@@ -153,7 +160,7 @@ Attachment::Attachment(const Json& spec)
 
 Attachment::~Attachment()
 {
-    close(m_listener);
+    HangUp();
     for (const int held : m_namespaces)
     {
         close(held);
@@ -170,6 +177,7 @@ Attachment::Receive()
         {
             throw Failed("a device did not come");
         }
+        setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &kHandOver, sizeof(kHandOver));
         const auto [number, device] = HandedOver(connection);
         close(connection);
         if (device < 0 || number >= m_ends.size() || m_ends[number].device >= 0)
@@ -186,6 +194,19 @@ Attachment::Receive()
             m_namespaces.push_back(held);
         }
     }
+    HangUp();
+}
+
+// Nobody else is let in.
+void
+Attachment::HangUp()
+{
+    if (m_listener >= 0)
+    {
+        close(m_listener);
+        unlink(m_place.c_str());
+        m_listener = -1;
+    }
 }
 
 void
@@ -196,18 +217,21 @@ Attachment::Join(Network& network)
     {
         const End& end = m_ends[v];
         Ptr<Node> vertex = network.vertices.Get(v);
-        Ptr<NetDevice> device = m_bridge ? Bridge(vertex, end) : Describe(vertex, end);
+        Ptr<NetDevice> device = m_bridge ? Bridge(vertex, end) : Describe(network, vertex, end);
         network.Lead(v, end.address, AddInterface(vertex, device, end.address, end.mac));
     }
 }
 
 // ns-3 reads and writes the descriptor.
 Ptr<NetDevice>
-Attachment::Describe(const Ptr<Node>& vertex, const End& end) const
+Attachment::Describe(Network& network, const Ptr<Node>& vertex, const End& end) const
 {
     Ptr<FdNetDevice> device = CreateObject<FdNetDevice>();
     device->SetAddress(m_gateway);
+    device->SetAttribute("RxQueueSize", UintegerValue(kMostWaiting));
     device->SetFileDescriptor(end.device);
+    device->TraceConnectWithoutContext("MacTxDrop",
+                                       Callback<void, Ptr<const Packet>>([&network](Ptr<const Packet>) { network.troubles.unsent++; }));
     vertex->AddDevice(device);
     return device;
 }
@@ -237,21 +261,30 @@ Attachment::Bridge(const Ptr<Node>& vertex, const End& end) const
 
 } // namespace tcpsbed
 
-// TapBridge gets its device from another program, which it starts by a path that was fixed when ns-3 was compiled; that of
-// Debian's packages is nowhere. Here the device is there already: in the place of that program, the child that TapBridge
-// has made hands it on ("-d" with the descriptor, "-p" with where to).
+// TapBridge gets its device from another program, ns3-tap-creator, which it starts by a path that was fixed when ns-3 was
+// compiled; that of Debian's packages is nowhere. Here the device is there already: in the place of that program, the child
+// that TapBridge has made hands it on ("-d" with the descriptor, "-p" with where to). Other programs are started as ever.
 extern "C" int
-execlp(const char*, const char* arg, ...) noexcept
+execlp(const char* file, const char* arg, ...) noexcept
 {
-    const char* device = nullptr;
-    const char* path = nullptr;
+    std::vector<char*> words{const_cast<char*>(arg)};
     va_list rest;
     va_start(rest, arg);
-    while (const char* word = va_arg(rest, const char*))
+    while (words.back())
     {
-        device = std::strncmp(word, "-d", 2) == 0 ? word + 2 : device;
-        path = std::strncmp(word, "-p", 2) == 0 ? word + 2 : path;
+        words.push_back(va_arg(rest, char*));
     }
     va_end(rest);
+    if (std::strstr(file, "tap-creator") == nullptr)
+    {
+        return execvp(file, words.data());
+    }
+    const char* device = nullptr;
+    const char* path = nullptr;
+    for (const char* word : words)
+    {
+        device = word && std::strncmp(word, "-d", 2) == 0 ? word + 2 : device;
+        path = word && std::strncmp(word, "-p", 2) == 0 ? word + 2 : path;
+    }
     _exit(device && path ? tcpsbed::HandOn(std::atoi(device), path) : 1);
 }

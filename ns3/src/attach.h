@@ -41,10 +41,12 @@ class Attachment
     };
 
     void Receive();
-    ns3::Ptr<ns3::NetDevice> Describe(const ns3::Ptr<ns3::Node>& vertex, const End& end) const;
+    void HangUp();
+    ns3::Ptr<ns3::NetDevice> Describe(Network& network, const ns3::Ptr<ns3::Node>& vertex, const End& end) const;
     ns3::Ptr<ns3::NetDevice> Bridge(const ns3::Ptr<ns3::Node>& vertex, const End& end) const;
 
     bool m_bridge;
+    std::string m_place;
     ns3::Mac48Address m_gateway;
     std::vector<End> m_ends;
     int m_listener{-1};

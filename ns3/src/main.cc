@@ -16,7 +16,7 @@
 //
 //   > {"queues":1}           < {"queues":[[packets,bytes],…]}
 //   > {"traffic":[0,false]}                                   stops or starts a background entry
-//   > {"end":1}              < {"done":{"links":[…],"traffic":[…],"late_ns":{…}}}
+//   > {"end":1}              < {"done":{"links":[…],"traffic":[…],"unsent":0,"strangers":0,"late_ns":{…}}}
 //   < {"failed":"why"}
 
 #include "attach.h"

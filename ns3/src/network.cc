@@ -107,6 +107,7 @@ Network::Network(const Json& spec, Outbox& outbox)
     m_radio = Radio::Build(links, vertices, m_ways);
     Route(spec["routes"]);
     OpenSockets();
+    WatchStrangers();
 }
 
 Network::~Network() = default;
@@ -318,6 +319,21 @@ Network::OpenSockets()
                 MakeCallback(ours ? &Network::Receive : &Network::ReceiveBackground, this));
             sockets->push_back(socket);
         }
+    }
+}
+
+// Counts packets for which a vertex knows no way: they are for no node.
+void
+Network::WatchStrangers()
+{
+    for (uint32_t v = 0; v < vertices.GetN(); v++)
+    {
+        vertices.Get(v)->GetObject<Ipv4L3Protocol>()->TraceConnectWithoutContext(
+            "Drop",
+            Callback<void, const Ipv4Header&, Ptr<const Packet>, Ipv4L3Protocol::DropReason, Ptr<Ipv4>, uint32_t>(
+                [this](const Ipv4Header&, Ptr<const Packet>, Ipv4L3Protocol::DropReason why, Ptr<Ipv4>, uint32_t) {
+                    troubles.strangers += why == Ipv4L3Protocol::DROP_NO_ROUTE;
+                }));
     }
 }
 

@@ -42,6 +42,13 @@ struct Account
     ns3::Ptr<ns3::Queue<ns3::Packet>> queue;
 };
 
+// Packets that devices beyond the network would not take, and those that came from there and are for no node.
+struct Troubles
+{
+    uint64_t unsent{0};
+    uint64_t strangers{0};
+};
+
 // How a vertex sends over a link: the address of its far end, and the interface.
 struct Way
 {
@@ -84,6 +91,7 @@ class Network
     int64_t Now() const;
 
     ns3::NodeContainer vertices;
+    Troubles troubles;
 
   private:
     void BuildWire(const Json& link, size_t number);
@@ -92,6 +100,7 @@ class Network
     void Route(const Json& routes);
     void LeadTo(uint32_t to, ns3::Ipv4Address address);
     void OpenSockets();
+    void WatchStrangers();
     void Watch(size_t number, const ns3::Ptr<ns3::Queue<ns3::Packet>>& queue);
     void WatchReceiver(size_t number, const ns3::Ptr<ns3::NetDevice>& device);
     uint32_t Interface(const ns3::Ptr<ns3::NetDevice>& device) const;

@@ -231,6 +231,8 @@ Pace::Report()
 {
     m_outbox.Tell();
     WriteOut("{\"done\":{\"links\":" + m_network.Links() + ",\"traffic\":" + m_traffic.Accounts() +
+             ",\"unsent\":" + std::to_string(m_network.troubles.unsent) +
+             ",\"strangers\":" + std::to_string(m_network.troubles.strangers) +
              ",\"events\":" + std::to_string(Simulator::GetEventCount()) +
              ",\"moments\":" + std::to_string(m_lateNs.size()) + ",\"late_ns\":" + Lateness() + "}}\n");
 }

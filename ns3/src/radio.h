@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Radio access: LTE with its core network, and Wi-Fi.
+// Radio access: LTE and 5G-LENA with their core network, and Wi-Fi.
 //
-//   LTE     UE ~~~ eNodeB ── SGW ── PGW ── vertex          one base station, a UE for each link
-//   Wi-Fi   station ~~~ access point                       a channel for each access point
+//   LTE, NR   UE ~~~ base station ── SGW ── PGW ── vertex     one base station, a UE for each link
+//   Wi-Fi     station ~~~ access point                        a channel for each access point
 //
 // The link of the scenario that goes up begins at the UE or station; its other direction goes down.
 
@@ -13,6 +13,8 @@
 #include "json.h"
 #include "network.h"
 
+#include "ns3/vector.h"
+
 #include <map>
 #include <memory>
 #include <utility>
@@ -20,6 +22,16 @@
 
 namespace tcpsbed
 {
+
+// The two directions of a radio link.
+struct Pair
+{
+    size_t up;
+    size_t down;
+    const Json* radio;
+    uint32_t mobile;
+    uint32_t fixed;
+};
 
 class Radio
 {
@@ -52,6 +64,20 @@ class Radio
 
     std::map<size_t, std::pair<uint64_t, uint64_t>> m_carried;
 };
+
+// Puts a node at a place, in metres, where it stays.
+void Stand(const ns3::Ptr<ns3::Node>& node, const ns3::Vector& place);
+
+// The kinds of radio: all links of one kind at once.
+std::unique_ptr<Radio> MakeLte(const std::vector<Pair>& pairs,
+                               const ns3::NodeContainer& vertices,
+                               std::vector<Way>& ways);
+std::unique_ptr<Radio> MakeNr(const std::vector<Pair>& pairs,
+                              const ns3::NodeContainer& vertices,
+                              std::vector<Way>& ways);
+std::unique_ptr<Radio> MakeWifi(const std::vector<Pair>& pairs,
+                                const ns3::NodeContainer& vertices,
+                                std::vector<Way>& ways);
 
 } // namespace tcpsbed
 

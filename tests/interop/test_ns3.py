@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from real_run import settled
 
 import tcpsbed
 from tcpsbed import config, session
+from tcpsbed.worlds import ns3_program
 
 pytestmark = [pytest.mark.needs("ns3"), pytest.mark.interop, pytest.mark.slow]
 
@@ -24,6 +27,7 @@ def both(scenario, folder, *changes):
     ]
 
 
+@pytest.mark.beside
 def test_plain_udp_over_the_dumbbell_is_the_same_to_the_packet(scenarios, tmp_path):
     ours, theirs = both(scenarios / "dumbbell-udp.toml", tmp_path)
     for name, flow in ours["flows"].items():
@@ -40,6 +44,7 @@ def test_plain_udp_over_the_dumbbell_is_the_same_to_the_packet(scenarios, tmp_pa
         assert other["packets"] == pytest.approx(mine["packets"], abs=2), mine["name"]
 
 
+@pytest.mark.beside
 def test_dpm_over_the_dumbbell_adapts_alike(scenarios, tmp_path):
     ours, theirs = both(scenarios / "dumbbell-dpm.toml", tmp_path)
     for name, flow in ours["flows"].items():
@@ -48,6 +53,7 @@ def test_dpm_over_the_dumbbell_adapts_alike(scenarios, tmp_path):
         assert abs(theirs["flows"][name]["loss"] - flow["loss"]) < 0.01
 
 
+@pytest.mark.beside
 def test_the_same_seed_gives_the_same_bytes(scenarios, tmp_path):
     keys = [*SHORT, 'duration="3 s"', 'traffic.vbr.vary="per-packet"']
     runs = [
@@ -92,6 +98,7 @@ queues = "10 ms"
 """
 
 
+@pytest.mark.beside
 def test_loss_csma_and_traffic_inside_ns3(tmp_path):
     told = tcpsbed.run(MIXED, world="ns3-virtual", out=tmp_path / "run").summary
     flow = told["flows"]["kinematic"]
@@ -106,6 +113,7 @@ def test_loss_csma_and_traffic_inside_ns3(tmp_path):
     assert "a.forward" in series["queues"] or "bus.forward" in series["queues"]
 
 
+@pytest.mark.beside
 def test_lte_goes_up_slowly_and_down_fast(scenarios, tmp_path):
     told = tcpsbed.run(
         scenarios / "lte-pingpong.toml", world="ns3-virtual", out=tmp_path / "run", set=SHORT
@@ -118,6 +126,7 @@ def test_lte_goes_up_slowly_and_down_fast(scenarios, tmp_path):
     assert point["return_ms"]["mean"] == pytest.approx(3.99, abs=0.3)
 
 
+@pytest.mark.beside
 def test_lte_goes_up_faster_when_packets_come_more_often(scenarios, tmp_path):
     def up_ms(rate):
         keys = ['duration="5 s"', f'flows.kinematic.rate="{rate}"']
@@ -130,6 +139,7 @@ def test_lte_goes_up_faster_when_packets_come_more_often(scenarios, tmp_path):
     assert up_ms("100.3 Hz") > 12 > 7 > up_ms("150.3 Hz")
 
 
+@pytest.mark.beside
 def test_wifi_carries_samples(tmp_path):
     wifi = MIXED.replace('delay = "2 ms"\nloss = "5 %"', 'radio = { kind = "wifi" }')
     told = tcpsbed.run(wifi, world="ns3-virtual", out=tmp_path / "run").summary
@@ -242,6 +252,36 @@ def test_ns3_holds_the_devices_of_nodes_itself(tmp_path, network):
         assert slow["bytes"] > 300 * 500, "the traffic is there as well"
 
     settled(tmp_path, measure, judge)
+
+
+def told_of_devices(folder: Path, what: str) -> dict:
+    """What ns-3 says of two devices that are handed to it without nodes behind them (tap_peer.py)."""
+    peer = [
+        sys.executable,
+        str(Path(__file__).parent / "tap_peer.py"),
+        str(ns3_program.built()),
+        str(folder),
+        what,
+    ]
+    done = subprocess.run(["unshare", "--net", *peer], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+@pytest.mark.needs("root", "tun", "unshare")
+def test_packets_that_nobody_can_have_are_counted(tmp_path):
+    """What a device would not take, and what is for no node: FdNetDevice and the routers of ns-3 tell."""
+    told = told_of_devices(tmp_path, "packets")
+    done = told["said"]["done"]
+    assert (done["unsent"], done["strangers"]) == (1, 1), done
+    assert done["links"][0]["packets"] == 1, "it went as far as the far end of its link"
+    assert not told["listens"], "nobody else is let in"
+
+
+@pytest.mark.needs("root", "tun", "unshare")
+def test_who_asks_to_hand_a_device_over_and_does_not_is_not_waited_for(tmp_path):
+    told = told_of_devices(tmp_path, "silent")
+    assert "not the device of a node" in told["said"]["failed"] and not told["listens"]
 
 
 @pytest.mark.realtime

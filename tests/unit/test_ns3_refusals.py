@@ -60,7 +60,10 @@ def test_routes_are_those_that_the_built_in_network_takes(tmp_path):
         ("links.a.outages=[['1 s', '2 s']]", ["outages"]),
         ("links.a.queue={ limit = '20 packets', discipline = 'codel' }", ["codel queue", "drop-tail"]),
         ("links.b.loss={ kind = 'gilbert-elliott', p = 0.1, r = 0.5 }", ["bursts", "share"]),
-        ("links.b.radio={ kind = 'nr' }", ['"nr"', '"lte" or "wifi"']),
+        (
+            "traffic.cbr={ on = 'a.forward', rate = '8 kbit/s', packet = '33 B' }",
+            ["traffic.cbr", "33 B", "34 B or more"],
+        ),
         ("traffic.bulk={ on = 'a' }", ["traffic.bulk", "TCP"]),
         ("events=[{ at = '1 s', link = 'a', rate = '2 Mbit/s' }]", ["events", "links"]),
         ("flows.kinematic.blocking_send=true", ["blocking_send", "false"]),
@@ -71,8 +74,6 @@ def test_what_does_not_fit_is_refused_with_the_remedy(tmp_path, change, words):
     changes = [change]
     if "medium" in change:
         changes.append("links.a.loss='1 %'")
-    if "radio" in change:
-        changes.append("links.b.delay='0 ms'")
     with pytest.raises(WorldError) as refused:
         ns3.refuse(plan(tmp_path, BASE, *changes))
     assert all(word in str(refused.value) for word in [*words, "allowed:"]), str(refused.value)
@@ -83,6 +84,74 @@ def test_lte_needs_ns3_and_says_so(scenarios, tmp_path):
 
     with pytest.raises(WorldError, match="run it over ns-3"):
         session.execute(config.load(scenarios / "lte-pingpong.toml"), world="virtual", out=tmp_path / "run")
+
+
+AIR = BASE.replace('delay = "2 ms"', 'radio = { kind = "nr", slot = "0.25 ms", pattern = "DDSU" }')
+"""The last link is a radio one."""
+
+
+def test_a_link_of_kind_nr_is_one_of_5g_lena(tmp_path, monkeypatch):
+    """[TS 38.211 §4.3.2] Slots of 0.25 ms are those of 60 kHz."""
+    monkeypatch.setattr(ns3_program, "lena", lambda: None)
+    compiled = plan(tmp_path, AIR, "links.b.radio.lena={ scheduler = 'ofdma-pf', distance_m = 100 }")
+    up, down = (link["radio"] for link in ns3.foreign_of(compiled, [], "program")["network"]["links"][2:])
+    assert (up["up"], down["up"]) == (True, False) and (up["other"], down["other"]) == (3, 2)
+    told = {"kind": "nr", "pattern": "DDSU", "numerology": 2, "scheduler": "OfdmaPF", "harq": True}
+    assert up == told | {
+        "up": True,
+        "other": 3,
+        "bandwidth_mhz": 20.0,
+        "carrier_ghz": 3.5,
+        "distance_m": 100.0,
+    }
+    none = plan(tmp_path, AIR, "links.b.radio.retransmissions=0", "links.b.radio.slot='62.5 us'")
+    assert [ns3._link(none["network"]["links"][2])["radio"][key] for key in ("harq", "numerology")] == [
+        False,
+        4,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("links.b.rate='20 Mbit/s'", ["rate beside", "radio.lena"]),
+        ("links.b.delay='1 ms'", ["delay beside"]),
+        ("links.b.queue='20 packets'", ["queue beside"]),
+        ("links.b.loss='1 %'", ["loss beside"]),
+        ("links.b.radio.grant='2 ms'", ["radio.grant", "5G-LENA decides"]),
+        ("links.b.radio.block_error=0.1", ["radio.block_error", "5G-LENA decides"]),
+        ("links.b.radio.access='configured'", ["configured", '"request"']),
+        ("links.b.radio.slot='0.3 ms'", ["0.3 ms", "0.0625 ms"]),
+        ("links.b.radio.retransmissions=2", ["retransmissions = 2", "3, or 0"]),
+    ],
+)
+def test_what_5g_lena_cannot_follow_is_refused_by_its_key(tmp_path, change, words):
+    with pytest.raises(WorldError) as refused:
+        ns3.refuse(plan(tmp_path, AIR, change))
+    assert all(word in str(refused.value) for word in ["links.b.forward", *words, "built-in"]), str(
+        refused.value
+    )
+
+
+def test_without_5g_lena_the_message_says_how_to_have_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(ns3_program, "LENA", "ns3-that-is-not-there")
+    with pytest.raises(
+        WorldError, match=r"links\.b\.forward: found .*\"nr\".* 2\.3 to 3\.1.*PKG_CONFIG_PATH.*\"lte\""
+    ):
+        ns3.foreign_of(plan(tmp_path, AIR), [])
+    ns3.foreign_of(plan(tmp_path, AIR), [], "the program of another computer, which says so itself")
+
+
+def test_links_of_one_base_station_say_the_same_of_it(tmp_path):
+    twice = BASE.replace('rate = "1 Mbit/s"\nqueue = "15000 B"', 'radio = { kind = "lte" }')
+    twice = twice.replace(
+        'from = "r"\nto = "right"\ndelay = "2 ms"', 'from = "right"\nto = "r"\nradio = { kind = "lte" }'
+    )
+    ns3.refuse(plan(tmp_path, twice, "links.b.radio.distance_m=90"))
+    with pytest.raises(WorldError, match=r"links\.b\.forward\.radio.*other settings.*links\.a\.forward"):
+        ns3.refuse(plan(tmp_path, twice, "links.b.radio.scheduler='rr'"))
+    with pytest.raises(WorldError, match=r"LTE and Wi-Fi.*one of them"):
+        ns3.refuse(plan(tmp_path, twice, "links.b.radio={ kind = 'wifi' }"))
 
 
 def test_two_places_behind_one_base_station_are_refused(tmp_path):
@@ -113,6 +182,14 @@ def test_only_nodes_in_namespaces_have_devices_that_ns3_can_hold(hosting):
     with pytest.raises(WorldError, match=r"take namespaces\+ns3-tap, or ns3"):
         registry.check(f"{hosting}+ns3-tap")
     registry.check("containers+ns3-tapbridge")
+
+
+def test_background_packets_that_would_grow_on_devices_are_refused(tmp_path):
+    compiled = plan(tmp_path, BASE, "traffic.cbr={ on = 'a.forward', rate = '8 kbit/s', packet = '57 B' }")
+    ns3.refuse(compiled)
+    network = ns3_devices.Descriptor(Job(compiled, None, tmp_path, tmp_path), Namespaces)
+    with pytest.raises(WorldError, match=r"traffic\.cbr.*57 B.*58 B or more.*namespaces\+ns3"):
+        network.refuse()
 
 
 def test_routers_of_ns3_know_no_ipv6(tmp_path):

@@ -14,6 +14,7 @@ from tcpsbed.cli import emulated
 from tcpsbed.cli.emulated import LOOK_S, Delay, LateMs, Loss, Pcapng, ProfileName, Rate, Screen, Session
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Quiet, Sets
+from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
     from tcpsbed.proxy.netns import Behind, Ended
@@ -84,13 +85,14 @@ def netns(
     overrides = emulated.overrides_of(sets, delay, loss, rate)
     chosen = emulated.profile_of(profile, overrides)
     reaching = [namespaces.reach(text) for text in reach or ()]
+    beyond = _words(far or "")
     margin = verdict.Margin(p99_ms=margin_ms)
     with ExitStack() as stack:
         told = None if json is None else stack.enter_context(json.open("w", encoding="utf-8"))
         with Screen(live and sys.stderr.isatty(), lambda _: "") as screen:
             say = screen.above if screen.live is not None else None
             with namespaces.Behind(
-                chosen, command, far=shlex.split(far or ""), reaching=reaching, capture=pcapng, say=say
+                chosen, command, far=beyond, reaching=reaching, capture=pcapng, say=say
             ) as behind:
                 session = Session(behind, overrides, told=told, talks=not quiet)
                 ended = _watched(session, behind, screen)
@@ -99,6 +101,15 @@ def netns(
     if not quiet:
         print(verdict.told(ended.outcome, margin), file=sys.stderr)
     raise typer.Exit(ended.status)
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise ConfigError(
+            f'found "{command}" ({error})', key="--far", allowed="a command as a shell reads it"
+        ) from None
 
 
 def _watched(session: Session, behind: Behind, screen: Screen) -> Ended:

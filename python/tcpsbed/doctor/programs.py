@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from tcpsbed.doctor.finding import Finding, attempt, ran
+from tcpsbed.worlds import ns3_program
 
 PROGRAMS = {
     "ns-3": (["pkg-config", "--modversion", "ns3-core"], "apt install libns3-dev libgsl-dev pkg-config g++"),
@@ -35,6 +36,16 @@ def programs() -> Iterator[Finding]:
     """Programs, each asked for its version."""
     for name, (command, remedy) in PROGRAMS.items():
         yield attempt(name, partial(ran, command), remedy)
+        if name == "ns-3":
+            yield attempt("5G-LENA (ns-3)", _lena, ns3_program.LENA_NEEDS)
+
+
+def _lena() -> str:
+    """The version of ns-3 that has it: the module tells none of its own."""
+    said = ran(["pkg-config", "--modversion", ns3_program.LENA])
+    if ns3_program.lena() is not None:
+        raise OSError(f"a version later than 3.1, with ns-3 {said}")
+    return f"module nr of ns-3 {said}"
 
 
 def media() -> Iterator[Finding]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from tcpsbed.config.units import shown
 from tcpsbed.errors import ConfigError
 
 ALLOWED = "[ADDRESS:]PORT=HOST:PORT[/udp|/tcp], such as 7000=127.0.0.1:7100/udp or 0.0.0.0:7000=robot:7100"
 _PART = r"(?:\[(?P<{0}v6>[0-9A-Fa-f:.]+)\]|(?P<{0}host>[^\[\]:=/]+))"
 _DOOR = re.compile(
-    rf"(?:{_PART.format('near')}:)?(?P<nearport>\d+)={_PART.format('far')}:(?P<farport>\d+)(?:/(?P<kind>udp|tcp))?"
+    rf"(?:{_PART.format('near')}:)?(?P<nearport>[0-9]{{1,9}})={_PART.format('far')}:(?P<farport>[0-9]{{1,9}})(?:/(?P<kind>udp|tcp))?"
 )
 LOOPBACK = "127.0.0.1"
 
@@ -61,7 +63,7 @@ def parse(text: str, *, listen: str = LOOPBACK) -> Door:
     """
     found = _DOOR.fullmatch(text)
     if found is None:
-        raise ConfigError(f'found "{text}"', key="PORT", allowed=ALLOWED)
+        raise ConfigError(f"found {shown(text)}", key="PORT", allowed=ALLOWED)
     ports = [int(found["nearport"]), int(found["farport"])]
     if max(ports) > 65535 or ports[1] == 0:
         raise ConfigError(
@@ -73,13 +75,21 @@ def parse(text: str, *, listen: str = LOOPBACK) -> Door:
     return Door(kind, (near, ports[0]), (far, ports[1]))
 
 
+def once(doors: Iterable[Door], key: str) -> None:
+    """Raises `ConfigError` if two of them listen at the same port."""
+    listening = [(door.kind, door.listen) for door in doors if door.listen[1]]
+    if len(set(listening)) < len(listening):
+        raise ConfigError("found a port twice", key=key, allowed="each port once")
+
+
 def _address(host: str, kind: str) -> str:
     wanted = socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM
     try:
         found = socket.getaddrinfo(host, None, type=wanted)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # a name may be one that no name can be
+        why = getattr(error, "strerror", None) or error
         raise ConfigError(
-            f'found the host "{host}" ({error.strerror})', key="PORT", allowed="an IP address or a known name"
+            f"found the host {shown(host)} ({why})", key="PORT", allowed="an IP address or a known name"
         ) from None
     # IPv4 first: servers on "localhost" mostly listen there only.
     return str(min(found, key=lambda entry: entry[0] != socket.AF_INET)[4][0])

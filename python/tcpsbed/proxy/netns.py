@@ -76,6 +76,7 @@ class Behind:
         capture: Path | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
+        door.once(reaching, "--reach")
         self.profile, self._line = profile, _Line()
         with ExitStack() as stack:
             self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tcpsbed-")))

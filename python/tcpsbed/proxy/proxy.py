@@ -11,7 +11,7 @@ from typing import Any
 
 from tcpsbed import _tcps
 from tcpsbed.errors import ConfigError, WorldError
-from tcpsbed.proxy.door import Door
+from tcpsbed.proxy.door import Door, once
 from tcpsbed.proxy.profile import Profile
 
 SPIN_NS = 50_000
@@ -54,9 +54,7 @@ class Proxy:
             raise ConfigError(
                 "found no port", key="PORT", allowed="one or more, such as 7000=127.0.0.1:7100/udp"
             )
-        listening = [(door.kind, door.listen) for door in doors if door.listen[1]]
-        if len(set(listening)) < len(listening):
-            raise ConfigError("found a port twice", key="PORT", allowed="each port once")
+        once(doors, "PORT")
         self.profile, self.doors = profile, tuple(doors)
         settings = {
             "network": profile.network,

@@ -50,22 +50,24 @@ def refuse(plan: dict[str, Any]) -> None:
             )
 
 
-def too_short(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Place, what was found there and what is allowed, of each entry with packets that no datagram is as short as.
+def too_short(
+    plan: Mapping[str, Any], least_bytes: int = LEAST_BYTES, what: str = "datagrams take on an Ethernet"
+) -> Iterator[tuple[str, str, str]]:
+    """Place, what was found there and what is allowed, of each entry with packets that nothing there is as short as.
 
-    Sizes that are drawn at random count by their mean: one that comes out shorter takes `LEAST_BYTES`.
+    Sizes that are drawn at random count by their mean: one that comes out shorter takes `least_bytes`.
     """
-    allowed = f"{LEAST_BYTES} B or more, as datagrams take on an Ethernet"
+    allowed = f"{least_bytes} B or more, as {what}"
     network = plan["network"]
     for entry in network.get("traffic", []):
         model = entry["model"]
         if model["kind"] == "replay":
-            key, what = "file", "a packet of "
-            least = min((size for _, size in network["recordings"][model["recording"]]), default=LEAST_BYTES)
+            key, one = "file", "a packet of "
+            least = min((size for _, size in network["recordings"][model["recording"]]), default=least_bytes)
         else:
-            key, what, least = "packet", "", model.get("packet_bytes", LEAST_BYTES)
-        if least < LEAST_BYTES:
-            yield f"traffic.{entry['name']}.{key}", f"{what}{least} B", allowed
+            key, one, least = "packet", "", model.get("packet_bytes", least_bytes)
+        if least < least_bytes:
+            yield f"traffic.{entry['name']}.{key}", f"{one}{least} B", allowed
 
 
 def stand_apart(plan: dict[str, Any]) -> None:

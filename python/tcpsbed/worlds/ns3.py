@@ -1,7 +1,7 @@
 """ns-3 between the nodes: in its own virtual time, or on the machine's clock in place of the emulator's network.
 
 ```
- virtual driver ──┐                        ┌─ LTE, Wi-Fi, CSMA, point-to-point
+ virtual driver ──┐                        ┌─ LTE, 5G, Wi-Fi, CSMA, point-to-point
                   ├─ pipe, lines of JSON ──┤
  emulator ────────┘   (packets as numbers) └─ background traffic inside ns-3
 ```
@@ -10,9 +10,10 @@ Nodes, transports, hooks and records are those of every other world; only what l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
+from tcpsbed.errors import WorldError
 from tcpsbed.worlds import background, fit, ns3_program
 from tcpsbed.worlds.contract import Network
 from tcpsbed.worlds.process import Talk
@@ -20,6 +21,8 @@ from tcpsbed.worlds.process import Talk
 NAME = "ns-3"
 MOST_LAG_NS = 100_000_000
 """How late ns-3 may be on the machine's clock before the run ends."""
+LEAST_BYTES = 2 + 20 + 8 + 4
+"""What a packet takes in ns-3 at least: point-to-point link, IPv4, UDP, and the number by which it is known."""
 
 
 class Ns3(Network):
@@ -41,8 +44,10 @@ class Ns3(Network):
         )
 
     def refuse(self) -> None:
-        """What ns-3 is not told to do."""
+        """What ns-3 is not told to do, and what the one of this computer, if it is that one, does not have."""
         refuse(self.job.plan)
+        if self.hosting.here:
+            require(self.job.plan)
 
     def impair(self) -> Talk | None:
         """Starts the emulator's process with ns-3 behind it, where the hosting has room for it."""
@@ -78,6 +83,8 @@ def foreign_of(
         If ns-3 is not there, or the scenario asks for what it is not told to do.
     """
     refuse(plan)
+    if program is None:
+        require(plan)
     network = {
         "links": [_link(link) for link in plan["network"]["links"]],
         "traffic": [_traffic(plan, entry) for entry in traffic],
@@ -105,9 +112,8 @@ def _link(link: Mapping[str, Any]) -> dict[str, Any]:
     plan["queue"] = {key: link["queue"][key] for key in _limits(link)}
     if link.get("loss") is not None:
         plan["loss"] = link["loss"]["p"]
-    radio = plan.get("radio")
-    if radio is not None and "scheduler" in radio:
-        plan["radio"] = radio | {"scheduler": _SCHEDULERS[radio["scheduler"]]}
+    if "radio" in plan:
+        plan["radio"] = _RADIOS[plan["radio"]["kind"]](plan["radio"])
     return plan
 
 
@@ -120,6 +126,52 @@ _SCHEDULERS = {
     "cqa": "Cqa", "pss": "Pss",
 }  # fmt: skip
 """Names of LTE schedulers in ns-3, without what they have in common."""
+
+
+def _lte(radio: Mapping[str, Any]) -> dict[str, Any]:
+    return {**radio, "scheduler": _SCHEDULERS[radio["scheduler"]]}
+
+
+def _lena(radio: Mapping[str, Any]) -> dict[str, Any]:
+    """A link of kind nr as 5G-LENA is told of it."""
+    cell = radio["lena"]
+    access, order = cell["scheduler"].split("-")
+    return {
+        **{key: radio[key] for key in ("kind", "up", "other", "pattern")},
+        **{key: cell[key] for key in ("bandwidth_mhz", "carrier_ghz", "distance_m")},
+        "scheduler": access.title() + order.upper(),
+        "numerology": _NUMEROLOGIES[radio["slot_ns"]],
+        "harq": radio["retransmissions"] > 0,
+    }
+
+
+_RADIOS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {"lte": _lte, "nr": _lena, "wifi": dict}
+"""What ns-3 is told of a radio link, by its kind."""
+_NUMEROLOGIES = {1_000_000 >> mu: mu for mu in range(5)}
+"""Subcarrier spacings of 15 kHz · 2^µ by the length of their slots in ns. [TS 38.211 §4.3.2]"""
+_FOLLOWED = ("kind", "slot", "pattern", "access", "retransmissions", "lena")
+"""Keys of a radio of kind nr that 5G-LENA follows; the others it decides itself."""
+_CALLED = {"lte": "LTE", "nr": "5G", "wifi": "Wi-Fi"}
+"""Kinds of radio in messages."""
+
+
+def require(plan: Mapping[str, Any]) -> None:
+    """Refuses a scenario over 5G-LENA where the ns-3 of this computer does not have it.
+
+    Raises
+    ------
+    WorldError
+        With what to install.
+    """
+    links = [
+        link["name"] for link in plan["network"]["links"] if (link.get("radio") or {}).get("kind") == "nr"
+    ]
+    lack = ns3_program.lena() if links else None
+    if lack is not None:
+        raise WorldError(
+            f'links.{links[0]}: found a radio of kind "nr", which over ns-3 needs {lack}; '
+            'or "lte", "wifi", or the built-in network (--world virtual, real)'
+        )
 
 
 def refuse(plan: Mapping[str, Any]) -> None:
@@ -147,6 +199,7 @@ def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
                 "users of TCP",
                 "cbr, poisson, vbr, replay or video; or the built-in network",
             )
+    yield from background.too_short(plan, LEAST_BYTES, "packets take in ns-3; or the built-in network")
     for event in plan.get("events", []):
         if event["action"]["kind"] in ("link", "reroute"):
             allowed = "events of flows, traffic and components; or the built-in network"
@@ -171,7 +224,27 @@ def _unfit_link(link: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if discipline != "drop_tail":
         yield f"a {discipline.replace('_', '-')} queue", f"drop-tail, or {built_in}"
     if (link.get("radio") or {}).get("kind") == "nr":
-        yield 'a radio of kind "nr"', f'"lte" or "wifi", or {built_in}'
+        for found, allowed in _unfit_nr(link):
+            yield found, f"{allowed}, or {built_in}"
+
+
+def _unfit_nr(link: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What 5G-LENA has its own numbers for, or does not do."""
+    radio = link["radio"]
+    for key, said in (("rate_bps", "rate"), ("delay_ns", "delay"), ("queue", "queue"), ("loss", "loss")):
+        if link.get(key):
+            yield f"{said} beside a radio of kind nr", "none: over 5G-LENA it follows from radio.lena"
+    for key in radio["given"]:
+        if key not in _FOLLOWED:
+            yield f"radio.{key}", f"no {key}: 5G-LENA decides that itself"
+    if radio["access"]["kind"] != "request":
+        yield 'radio.access = "configured"', '"request": 5G-LENA has no configured grants'
+    if radio["slot_ns"] not in _NUMEROLOGIES:
+        yield f"radio.slot of {radio['slot_ns'] / 1e6:g} ms", "1, 0.5, 0.25, 0.125 or 0.0625 ms"
+    if not set("DF") & set(radio["pattern"]) or not set("UF") & set(radio["pattern"]):
+        yield f'radio.pattern = "{radio["pattern"]}"', "slots of both directions"
+    if radio["retransmissions"] not in (0, 3):
+        yield f"radio.retransmissions = {radio['retransmissions']}", "3, or 0"
 
 
 def _unfit_media(links: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
@@ -193,15 +266,23 @@ def _unfit_media(links: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
 
 
 def _unfit_radio(links: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
-    kinds = {link["radio"]["kind"] for link in links if link.get("radio")}
-    if {"lte", "wifi"} <= kinds:
-        yield "links", "LTE and Wi-Fi", "one of them in a scenario"
-    stations = {
-        link["to"] for link in links if (link.get("radio") or {}).get("kind") == "lte" and link["radio"]["up"]
-    }
-    if len(stations) > 1:
-        yield (
-            "links",
-            f"LTE to {len(stations)} places",
-            "one place behind the base station, to which all LTE links lead",
-        )
+    up = [link for link in links if link.get("radio") and link["radio"]["up"]]
+    kinds = sorted({link["radio"]["kind"] for link in up})
+    if len(kinds) > 1:
+        yield "links", " and ".join(_CALLED[kind] for kind in kinds), "one of them in a scenario"
+    if not kinds or kinds == ["wifi"]:
+        return
+    called = _CALLED[kinds[0]]
+    if len(stations := {link["to"] for link in up}) > 1:
+        allowed = f"one place behind the base station, to which all {called} links lead"
+        yield "links", f"{called} to {len(stations)} places", allowed
+    for link in up[1:]:
+        if _cell(link["radio"]) != _cell(up[0]["radio"]):
+            found = f"other settings of the base station than links.{up[0]['name']}"
+            yield f"links.{link['name']}.radio", found, "the same for all of its links, but the distance"
+
+
+def _cell(radio: Mapping[str, Any]) -> dict[str, Any]:
+    """What the base station is told of a link."""
+    told: dict[str, Any] = _RADIOS[radio["kind"]](radio)
+    return {key: value for key, value in told.items() if key not in ("distance_m", "other", "up")}

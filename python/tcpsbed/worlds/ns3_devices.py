@@ -13,12 +13,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tcpsbed.errors import WorldError
-from tcpsbed.worlds import background
-from tcpsbed.worlds.ns3 import Ns3, foreign_of
+from tcpsbed.worlds import background, fit
+from tcpsbed.worlds.ns3 import LEAST_BYTES, Ns3, foreign_of
 from tcpsbed.worlds.process import Talk
 
 HOSTINGS = ("namespaces", "containers")
 """Where every node has a device."""
+LEAST_HERE_BYTES = LEAST_BYTES + 26 - 2
+"""What a background packet takes at least, where links count what an Ethernet has below IP, as that of the nodes does."""
 
 
 class Descriptor(Ns3):
@@ -38,8 +40,13 @@ class Descriptor(Ns3):
         return f"nodes of {hosting} have no devices of their own; take namespaces+{cls.name}, or ns3"
 
     def refuse(self) -> None:
-        """What ns-3 is not told to do, and IPv6, which its routers here do not know."""
+        """What ns-3 is not told to do, background packets that would grow, and IPv6, which its routers here do not know."""
         super().refuse()
+        if entries := background.of_the_network(self.job.plan):
+            network = self.job.plan["network"] | {"traffic": entries}
+            allowed = f"packets take on links between devices; or --world {self.hosting.name}+ns3"
+            unfit = background.too_short({"network": network}, LEAST_HERE_BYTES, allowed)
+            fit.refuse(self.name, self.job.plan, unfit)
         if self.job.plan["real"].get("ipv6"):
             raise WorldError(
                 f"real.ipv6: found true, which {self.name} does not do; allowed: false, or --world namespaces+ns3"

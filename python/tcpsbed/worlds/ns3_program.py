@@ -22,6 +22,13 @@ MODULES = (
     "ns3-internet", "ns3-point-to-point", "ns3-csma", "ns3-lte", "ns3-wifi", "ns3-fd-net-device", "ns3-tap-bridge", "gsl",
 )  # fmt: skip
 """What pkg-config must know. The GNU Scientific Library is no declared dependency of libns3-dev, yet it is linked."""
+LENA = "ns3-nr"
+"""5G-LENA to pkg-config."""
+LENA_NEEDS = (
+    "5G-LENA, the module nr, in a version from 2.3 to 3.1: put it into contrib/nr of the sources of ns-3 that it goes with, "
+    "compile and install that, and name the folder with its ns3-nr.pc in PKG_CONFIG_PATH (docs/ns3.md)"
+)
+"""How to have it."""
 COMPILE_S = 900
 
 
@@ -40,6 +47,20 @@ def missing() -> str | None:
     if lacking or subprocess.run(["pkg-config", "--exists", *MODULES], capture_output=True).returncode:
         return f"ns-3 and a compiler: {PACKAGES}"
     return None
+
+
+def lena() -> str | None:
+    """What lacks for links over 5G-LENA, beside what lacks for all; `None` if nothing does."""
+    known = shutil.which("pkg-config") and subprocess.run(
+        ["pkg-config", "--exists", LENA], capture_output=True
+    )
+    if not known or known.returncode:
+        return LENA_NEEDS
+    asked = ["pkg-config", "--variable=includedir", LENA]
+    headers = Path(subprocess.run(asked, capture_output=True, text=True).stdout.strip()) / "ns3"
+    # From 3.2 on it has a core network of its own (see the Makefile).
+    later = (headers / "nr-epc-pgw-application.h").exists()
+    return f"{LENA_NEEDS}; that of {headers} is later" if later else None
 
 
 def built() -> Path:
@@ -62,6 +83,7 @@ def built() -> Path:
 
 def _state(place: Path) -> str:
     """What the program depends on: its sources, and the version of ns-3."""
-    library = subprocess.run(["pkg-config", "--libs", *MODULES], capture_output=True, text=True).stdout
+    modules = [*MODULES, LENA] if lena() is None else MODULES
+    library = subprocess.run(["pkg-config", "--libs", *modules], capture_output=True, text=True).stdout
     version = sorted(str(path) for path in Path("/usr/lib").glob("*/libns3*-core.so*"))
     return compiled.state([place / "Makefile", *sorted((place / "src").iterdir())], f"{library}{version}")

@@ -271,7 +271,7 @@ mod tests {
             read until; echo '{\"at\":20,\"arrived\":[],\"dropped\":[]}'
             read end
             echo '{\"done\":{\"events\":3,\"moments\":0,\"traffic\":[],
-            \"late_ns\":{\"mean\":0,\"p50\":0,\"p99\":0,\"p999\":0,\"max\":0},\"links\":[{\"packets\":1,\"bytes\":100,\"full\":1,
+            \"unsent\":2,\"strangers\":1,\"late_ns\":{\"mean\":0,\"p50\":0,\"p99\":0,\"p999\":0,\"max\":0},\"links\":[{\"packets\":1,\"bytes\":100,\"full\":1,
             \"lost\":0,\"dropped_bytes\":100,\"most_bytes\":100,\"most_packets\":1,\"busy_ns\":7}]}}' | tr -d '\\n'; echo";
         let spec = program("steps", script);
         let mut foreign = Foreign::launch(&plan(), &spec, false).unwrap();
@@ -286,6 +286,8 @@ mod tests {
         let (links, _) = foreign.end();
         assert_eq!((links[0].packets, links[0].dropped_packets, links[0].offered_packets), (1, 1, 2));
         assert_eq!(links[0].drops[DropReason::Full as usize], 1);
+        let own = foreign.itself().and_then(|f| f.node().real).unwrap();
+        assert_eq!((own.unsent, own.strangers), (2, 1), "what its own devices could not hand on");
         fs::remove_file(spec.program).unwrap();
     }
 

@@ -17,14 +17,26 @@ pub struct ForeignSelf {
     pub moments: u64,
     /// How late it was at them.
     pub late_ns: Spread,
+    /// Packets that devices which it holds itself would not take.
+    #[serde(default)]
+    pub unsent: u64,
+    /// Packets that came from such devices and are for no node.
+    #[serde(default)]
+    pub strangers: u64,
     pub(super) links: Vec<LinkAccount>,
     pub(super) traffic: Vec<TrafficAccount>,
 }
 
 impl ForeignSelf {
-    /// As a node among others: how late it was on the machine's clock.
+    /// As a node among others: how late it was on the machine's clock, and what it could not hand on.
     pub fn node(&self) -> NodeSelf {
-        let real = RealSelf { ticks: self.moments, late_ns: self.late_ns.clone(), ..RealSelf::default() };
+        let real = RealSelf {
+            ticks: self.moments,
+            late_ns: self.late_ns.clone(),
+            unsent: self.unsent,
+            strangers: self.strangers,
+            ..RealSelf::default()
+        };
         NodeSelf { name: self.name.clone(), cores: 1, real: Some(real), ..NodeSelf::default() }
     }
 }

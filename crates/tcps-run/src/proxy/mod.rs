@@ -91,6 +91,11 @@ pub struct DoorPlan {
     pub target: SocketAddr,
 }
 
+/// Why there is no socket where clients shall come, and where there can be one.
+fn unheard(why: impl std::fmt::Display) -> RunError {
+    RunError::new(format!("PORT: {why}; allowed: a free port (0 takes one) at an address of this computer"))
+}
+
 /// What passes a door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]

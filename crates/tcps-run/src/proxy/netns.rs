@@ -246,7 +246,9 @@ impl Place {
         let (to_caller, answer) = channel();
         let gone = || RunError::new("a namespace's thread died (please report this)");
         self.0.send((command, to_caller)).map_err(|_| gone())?;
-        answer.recv().map_err(|_| gone())?.map_err(|e| RunError::new(format!("{name}: {e}")))
+        answer.recv().map_err(|_| gone())?.map_err(|e| {
+            RunError::new(format!("{name}: {e}; allowed: a program that is in PATH, or its path"))
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     lock,
     pipe::{Part, Pipe},
     tally::{Count, Delivery, Row, WAYS},
-    DoorPlan, FAR, NEAR,
+    unheard, DoorPlan, FAR, NEAR,
 };
 use crate::{background::BusyNetwork, error::RunError, real::clock::monotonic_ns};
 use std::{
@@ -109,8 +109,7 @@ struct Common {
 impl TcpDoor {
     /// Its socket: clients wait there until the door is made.
     pub fn listen(plan: &DoorPlan) -> Result<TcpListener, RunError> {
-        TcpListener::bind(plan.listen)
-            .map_err(|e| RunError::new(format!("no TCP socket on {}: {e}", plan.listen)))
+        TcpListener::bind(plan.listen).map_err(|e| unheard(format!("no TCP socket on {}: {e}", plan.listen)))
     }
 
     /// Begins to accept.

@@ -8,7 +8,7 @@
 use super::{
     capture::Tape,
     passage::{Doors, Entered, Taken},
-    DoorPlan, FAR, NEAR,
+    unheard, DoorPlan, FAR, NEAR,
 };
 use crate::{
     error::RunError,
@@ -65,7 +65,7 @@ impl UdpDoors {
     /// Binds the doors.
     pub fn bind(plans: &[&DoorPlan]) -> Result<Self, RunError> {
         let open = |p: &&DoorPlan| {
-            let socket = Socket::bind_to(p.listen)?;
+            let socket = Socket::bind_to(p.listen).map_err(unheard)?;
             Ok(Door { listen: socket.address()?, socket, target: p.target })
         };
         Ok(Self {

@@ -44,4 +44,6 @@ def _direction(radio: Nr | Lte | Wifi, up: bool) -> dict[str, Any]:
     if radio.access == "request":
         access = {"kind": "request", "period_ns": radio.request_ns, "grant_ns": radio.grant_ns}
     names = ("kind", "slot_ns", "pattern", "processing_ns", "block_error", "again_ns", "retransmissions")
-    return {name: getattr(radio, name) for name in names} | {"up": up, "access": access}
+    given = sorted(f.alias or name for name, f in Nr.model_fields.items() if name in radio.model_fields_set)
+    beside = {"given": given, "lena": radio.lena.model_dump()}
+    return {name: getattr(radio, name) for name in names} | {"up": up, "access": access} | beside

@@ -1,4 +1,7 @@
-"""Radio access of a link: NR-like (built in), LTE and Wi-Fi (over ns-3)."""
+"""Radio access of a link: NR-like (built in), LTE and Wi-Fi (over ns-3).
+
+Over ns-3 the NR-like one is simulated by 5G-LENA, where that is there.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,19 @@ from pydantic import Discriminator, Field, FiniteFloat, StrictInt, StringConstra
 
 from tcpsbed.config.model.table import Table
 from tcpsbed.config.units import Duration, PositiveDuration, Share
+
+
+class Lena(Table):
+    """A cell of 5G-LENA, which simulates the link over ns-3: what the built-in one has no use for."""
+
+    scheduler: Literal["tdma-rr", "tdma-pf", "tdma-mr", "ofdma-rr", "ofdma-pf", "ofdma-mr"] = "tdma-rr"
+    """Who sends when at the base station: rr is round robin, pf proportional fair, mr the highest rate."""
+    bandwidth_mhz: FiniteFloat = Field(20.0, ge=5, le=400)
+    """Width of the carrier, for both directions in turns."""
+    carrier_ghz: FiniteFloat = Field(3.5, ge=0.5, le=100)
+    """Middle of the carrier."""
+    distance_m: FiniteFloat = Field(50.0, ge=10, le=5_000)
+    """Distance of the mobile from the base station, along the street."""
 
 
 class Nr(Table):
@@ -34,6 +50,8 @@ class Nr(Table):
     """Time from a block to its repetition."""
     retransmissions: StrictInt = Field(3, ge=0, le=64)
     """Most repetitions of a block."""
+    lena: Lena = Lena()
+    """The same link over ns-3."""
 
 
 class Lte(Table):

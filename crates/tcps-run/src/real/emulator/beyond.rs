@@ -1,6 +1,7 @@
 //! No ports at all: a program behind the emulator holds the nodes' devices itself, and the datagrams never come here.
 //!
 //! What is left for the emulator's loop is to start the program, tell it of events, ask it for queues, and hear how it ends.
+//! It has no troubles of its own with packets that it never sees: those of the program stand in the program's own row.
 
 use super::{Ports, Taken, Troubles};
 use crate::{plan::Plan, real::clock::RunClock};

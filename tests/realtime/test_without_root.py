@@ -1,0 +1,195 @@
+"""Somebody who is not root: what works for him, and what says that it needs more.
+
+The user is 65534 without any capability, with a home of his own; root is needed to become him. Where folders on the way to
+the interpreter are closed to him, they are opened in a mount namespace of the test's own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from real_run import chain, settled
+
+from tcpsbed.worlds import compiled, ns3_program
+
+pytestmark = [pytest.mark.needs("root", "setpriv", "unshare", "mount")]
+
+NOBODY = 65534
+DROP = (
+    "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all",
+    "--no-new-privs", "--",
+)  # fmt: skip
+OPEN = """
+set -e
+mkdir -p "$1/kept"
+mount --bind "$2" "$1/kept"
+mount -t tmpfs -o mode=0755 tmpfs "$2"
+mkdir -p "$2/$3"
+mount --bind "$1/kept/$3" "$2/$3"
+shift 3
+exec "$@"
+"""
+"""Of a folder that is closed to others ($2) only what is needed of it ($3) is there, in a folder that is open."""
+NETWORK = '[links.path]\nfrom = "ms"\nto = "edge"\ndelay = "5 ms"\n[links.on]\nfrom = "edge"\nto = "ss"\n'
+"""Links of the chain, so that something lies between its nodes."""
+
+
+@dataclass(frozen=True)
+class Somebody:
+    """A user without rights."""
+
+    home: Path
+    prefix: tuple[str, ...]
+
+    def environment(self) -> dict[str, str]:
+        return os.environ | {
+            "HOME": str(self.home),
+            "XDG_CACHE_HOME": str(self.home / ".cache"),
+            "COLUMNS": "200",
+        }
+
+    def command(self, *words: str) -> list[str]:
+        return [*self.prefix, *DROP, sys.executable, "-m", "tcpsbed", *words]
+
+    def tcpsbed(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*words),
+            cwd=self.home, env=self.environment(), capture_output=True, text=True, timeout=150,
+        )  # fmt: skip
+
+    def runs(self, world: str, place: Path, text: str) -> dict:
+        """Runs a scenario and gives its summary, which says whether it was ended before its time."""
+        out = self.home / f"{world}-{place.name}"
+        (self.home / "scenario.toml").write_text(text)
+        done = self.tcpsbed("run", "scenario.toml", "--world", world, "--out", str(out), "--no-report")
+        told = dict(json.loads((out / "summary.json").read_text()))
+        assert done.returncode == (1 if told["errors"] else 0), done.stderr
+        return told
+
+
+def closed() -> Path | None:
+    """The first folder on the way to the interpreter that others cannot enter."""
+    way = [Path(sys.base_prefix).resolve(), *Path(sys.base_prefix).resolve().parents]
+    return next((place for place in reversed(way) if not place.stat().st_mode & 0o001), None)
+
+
+@pytest.fixture(scope="module")
+def somebody() -> Iterator[Somebody]:
+    home = Path(tempfile.mkdtemp(prefix="tcpsbed-nobody-"))
+    inside = home / "home"
+    try:
+        inside.mkdir()
+        home.chmod(0o755)
+        os.chown(inside, NOBODY, NOBODY)
+        prefix: tuple[str, ...] = ()
+        if (shut := closed()) is not None:
+            needed = str(Path(sys.base_prefix).resolve().relative_to(shut))
+            prefix = ("unshare", "--mount", "--", "sh", "-c", OPEN, "sh", str(home), str(shut), needed)
+        found = Somebody(inside, prefix)
+        who = [*found.command()[:-2], "-c", "import os, tcpsbed._tcps; print(os.geteuid())"]
+        asked = subprocess.run(who, cwd=inside, env=found.environment(), capture_output=True, text=True)
+        if asked.stdout.strip() != str(NOBODY):
+            pytest.skip(f"cannot become user {NOBODY} here: {asked.stderr.strip()[-300:]}")
+        yield found
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def test_virtual_time_works(somebody, tmp_path):
+    told = somebody.runs("virtual", tmp_path, chain("1 s", more=NETWORK))
+    assert told["errors"] == [] and told["flows"]["kinematic"]["delivered"] > 900
+
+
+def test_sockets_and_the_emulator_work(somebody, tmp_path):
+    def measure(place: Path) -> dict:
+        told = somebody.runs("real", place, chain("2 s", more=NETWORK))
+        assert {row["stamps"] for row in told["emulator"]} == {"kernel"}, "gates of UDP on loopback"
+        assert not any("fifo" in right for node in told["nodes"] for right in node.get("privileges", []))
+        return told
+
+    def judge(told: dict) -> None:
+        flow = told["flows"]["kinematic"]
+        assert told["errors"] == []
+        assert flow["delivered"] > 1000 and 4.9 < flow["delay_ms"]["p50"] < 7
+
+    settled(tmp_path, measure, judge)
+
+
+@pytest.mark.needs("ns3")
+def test_ns3_behind_gates_works(somebody, tmp_path):
+    # Compiled before, as at a second run: that takes minutes.
+    program = ns3_program.built()
+    place = somebody.home / ".cache" / "tcpsbed" / "ns3" / program.parent.name
+    assert program.parent == compiled.cache("ns3") / place.name
+    shutil.copytree(program.parent, place)
+
+    def measure(place: Path) -> dict:
+        told = somebody.runs("ns3", place, chain("2 s", more=NETWORK))
+        assert any(node["name"] == "ns-3" for node in told["nodes"])
+        return told
+
+    def judge(told: dict) -> None:
+        flow = told["flows"]["kinematic"]
+        assert told["errors"] == [], "among them that ns-3 could not keep up"
+        assert flow["delivered"] > 1000 and 4.9 < flow["delay_ms"]["p50"] < 8
+
+    settled(tmp_path, measure, judge)
+
+
+def test_the_proxy_works_between_two_programs(somebody):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.settimeout(60)
+        far = f"0=127.0.0.1:{server.getsockname()[1]}"
+        command = somebody.command("proxy", "--delay", "20 ms", far, "--json", "--duration", "60 s")
+        child = subprocess.Popen(
+            command, cwd=somebody.home, env=somebody.environment(), stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert child.stdout is not None
+            port = json.loads(child.stdout.readline())["ports"][0]["port"]
+
+            def answer() -> None:
+                data, client = server.recvfrom(100)
+                server.sendto(data.upper(), client)
+
+            thread = threading.Thread(target=answer, daemon=True)
+            thread.start()
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as talk:
+                talk.settimeout(60)
+                begun = time.monotonic()
+                talk.sendto(b"hand", ("127.0.0.1", port))
+                assert talk.recv(100) == b"HAND"
+                assert time.monotonic() - begun >= 0.04, "20 ms each way"
+            thread.join(60)
+        finally:
+            child.kill()
+            child.communicate()
+
+
+@pytest.mark.parametrize("world", ["namespaces", "mininet", "containers", "namespaces+ns3-tap"])
+def test_worlds_that_need_root_say_so(somebody, world):
+    (somebody.home / "scenario.toml").write_text(chain("1 s", more=NETWORK))
+    done = somebody.tcpsbed("run", "scenario.toml", "--world", world)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith(f"tcpsbed: world {world} is not ready here: it needs root (CAP_SYS_ADMIN")
+    assert "sudo tcpsbed" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_a_command_behind_a_network_runs_or_says_what_it_needs(somebody):
+    """Kernels let users have namespaces of their own, or do not."""
+    done = somebody.tcpsbed("netns", "--delay", "1 ms", "--quiet", "--", "sh", "-c", "exit 7")
+    assert done.returncode == 7 or (done.returncode == 2 and "needs root" in done.stderr), done.stderr
+    assert "Traceback" not in done.stderr

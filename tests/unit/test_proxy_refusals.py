@@ -1,0 +1,85 @@
+"""Bad input to `tcpsbed proxy` and `tcpsbed netns`: one message that says what to change, and exit status 2."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tcpsbed.cli.app import app
+
+PORT = "[ADDRESS:]PORT=HOST:PORT"
+PROXY = {
+    "an unknown profile": (["--profile", "ltee", "0=127.0.0.1:9"], "did you mean lte"),
+    "a profile that is a folder": (["--profile", "/", "0=127.0.0.1:9"], "/"),
+    "an unknown key of a profile": (
+        ["--profile", "lte", "--set", "links.air.dely='1 ms'", "0=127.0.0.1:9"],
+        "did you mean delay",
+    ),
+    "a loss of more than all": (["--loss", "120 %", "0=127.0.0.1:9"], "120 %"),
+    "a port alone": (["--delay", "1 ms", "7000"], PORT),
+    "a port that is none": (["--delay", "1 ms", "x=127.0.0.1:9"], PORT),
+    "a target without a port": (["--delay", "1 ms", "7000=127.0.0.1"], PORT),
+    "an unknown kind": (["--delay", "1 ms", "7000=127.0.0.1:9/sctp"], PORT),
+    "a port beyond all": (["--delay", "1 ms", "70000=127.0.0.1:9"], "1 to 65535"),
+    "a port of a thousand digits": (["--delay", "1 ms", f"{'7' * 5000}=127.0.0.1:9"], PORT),
+    "a target at port 0": (["--delay", "1 ms", "7000=127.0.0.1:0"], "1 to 65535"),
+    "a host without an address": (["--delay", "1 ms", "0=no.such.host.invalid:9"], "no.such.host.invalid"),
+    "a host that no name can be": (
+        ["--delay", "1 ms", f"0={'a' * 70}.invalid:9"],
+        "an IP address or a known name",
+    ),
+    "an address of another computer": (["--delay", "1 ms", "192.0.2.1:0=127.0.0.1:9"], "192.0.2.1:0"),
+    "a capture nowhere": (
+        ["--delay", "1 ms", "0=127.0.0.1:9", "--pcapng", "/no/such/folder/a.pcapng"],
+        "/no/such/folder",
+    ),
+}
+NETNS = {
+    "a far command that ends in a quotation": (["--far", "sh -c '"], "--far: found"),
+    "an unknown kind": (["--reach", "7100/sctp"], PORT),
+    "a port beyond all": (["--reach", "70000"], "1 to 65535"),
+    "a port that is none": (["--reach", "x"], PORT),
+}
+
+
+def refused(words: list[str], message: str) -> None:
+    """Status 2, nothing on standard output, one line on standard error."""
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, done.stdout) == (2, ""), done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("tcpsbed: ") and message in line and len(line) < 400, line
+
+
+@pytest.mark.parametrize("case", PROXY)
+def test_the_proxy_says_what_to_change(case: str) -> None:
+    words, message = PROXY[case]
+    refused(["proxy", *words, "--duration", "0.1 s"], message)
+
+
+@pytest.mark.parametrize("case", NETNS)
+def test_netns_says_what_to_change(case: str) -> None:
+    words, message = NETNS[case]
+    refused(["netns", "--delay", "1 ms", *words, "--", "true"], message)
+
+
+@pytest.mark.parametrize("kind", ["udp", "tcp"])
+def test_a_port_that_others_have_is_named(kind: str) -> None:
+    what = socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM
+    with socket.socket(socket.AF_INET, what) as other:
+        other.bind(("127.0.0.1", 0))
+        if kind == "tcp":
+            other.listen()
+        port = other.getsockname()[1]
+        words = ["proxy", "--delay", "1 ms", f"{port}=127.0.0.1:9/{kind}", "--duration", "0.1 s"]
+        refused(words, f"127.0.0.1:{port}: Address already in use (os error 98); allowed: a free port")
+
+
+def test_a_profile_that_is_no_text_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_bytes(b"\xff\xfe[links]")
+    refused(["proxy", "--profile", str(file), "0=127.0.0.1:9", "--duration", "0.1 s"], "mine.toml")
+    file.write_text("[links.path\n")
+    refused(["proxy", "--profile", str(file), "0=127.0.0.1:9", "--duration", "0.1 s"], "mine.toml")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+import sys
 from typing import Any
 
 from measure import OUT, ROOT, Result, Row
@@ -59,6 +59,10 @@ def write_document() -> None:
         parts["machine"] = machine_table(max(results.values(), key=lambda read: read["machine"]["when"]))
     text = DOCUMENT.read_text(encoding="utf-8")
     for name, part in parts.items():
-        pattern = re.compile(rf"(<!-- bench:{name} -->\n).*?(<!-- /bench -->)", re.S)
-        text = pattern.sub(lambda match, part=part: f"{match[1]}{part}\n{match[2]}", text)
+        begin, end = f"<!-- bench:{name} -->\n", "<!-- /bench -->"
+        before, marker, rest = text.partition(begin)
+        if marker:
+            text = f"{before}{begin}{part}\n{end}{rest.partition(end)[2]}"
+        else:
+            print(f"{DOCUMENT.name} has no place for the table {name}", file=sys.stderr)
     DOCUMENT.write_text(text, encoding="utf-8")

@@ -71,10 +71,15 @@ def folder(nodeid: str) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the tests of a folder the mark of its name."""
+    """Give the tests of a folder the mark of its name; what is `beside` is one of those that would run alone."""
     for item in items:
         if (name := folder(item.nodeid)) in ("paper", "interop", "realtime"):
             item.add_marker(name)
+        marks = {mark.name for mark in item.iter_markers()}
+        if "beside" in marks and not marks & {"interop", "realtime"}:
+            raise pytest.UsageError(
+                f"{item.nodeid}: only tests of the clock and of programs of others are `beside`"
+            )
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

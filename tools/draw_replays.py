@@ -1,4 +1,4 @@
-"""Draws the pictures of the pages on the telerobot, texture and suturing into docs/pictures: python tools/draw_replays.py
+"""Draws the pictures of the pages on the telerobot, texture, suturing and safety: python tools/draw_replays.py
 
 Needs the extras `robot`, `media` and `plot`. Runs the shipped scenarios in virtual time.
 """
@@ -21,6 +21,15 @@ from tcpsbed.robots.cell import Cell
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
+SCREEN = """
+from pathlib import Path
+import numpy as np
+
+class Screen:
+    def __init__(self, width, height): pass
+    def show(self, frame, t_ns, index): np.save(Path(__file__).parent / f"{t_ns:012}.npy", frame)
+"""
+"""A display that keeps what it is shown."""
 
 
 def ran(name: str, folder: str, *sets: str) -> Path:
@@ -82,9 +91,20 @@ def sewn() -> None:
     figure.savefig(PICTURES / "suturing.png", dpi=80)
 
 
+def foreseen() -> None:
+    """What the operator of the predictive display saw last, and what is shown 0.7 s after the line has broken at 6.4 s."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "screen.py").write_text(SCREEN)
+        display = f"flows.video.picture.display='{folder}/screen.py:Screen'"
+        ran("predictive-display", f"{folder}/run", 'duration="7.3 s"', display)
+        shown = {int(path.stem) / 1e9: np.load(path) for path in sorted(Path(folder).glob("*.npy"))}
+    live, predicted = (shown[max(t for t in shown if t < latest)] for latest in (6.4, 7.1))
+    pyplot.imsave(PICTURES / "predicted.png", np.concatenate([live, predicted], axis=1))
+
+
 def main() -> None:
     PICTURES.mkdir(exist_ok=True)
-    for draw in (felt, sewn, seen):
+    for draw in (felt, sewn, seen, foreseen):
         draw()
 
 

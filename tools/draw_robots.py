@@ -105,7 +105,7 @@ def clay() -> None:
 def scanned() -> None:
     device, view = Microscope(noise_nm=0.3), SurfaceView((800.0, 800.0), 1000.0, 96)
     sense = np.zeros(32)
-    for t in range(30_000):
+    for t in range(40_200):  # once over the square, and over its front again
         device.step(t * MS, np.array([1, SCAN, 800, 800, 1000, 96]), sense)
         view.learn(*sense[:3])
     view.hand = np.array([1500.0, 1300.0, 90.0])
@@ -116,9 +116,10 @@ def felt() -> None:
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 3.6))
     for least_nm, name in ((0.0, "through any two points"), (1.0, "through points 1 nm apart or more")):
         left.plot(*seesaw(least_nm), label=name)
-    left.set(xlabel="time (s)", ylabel="tilt of the plane under the hand (degrees)")
+    left.set(xlabel="time (s)", ylabel="tilt of the plane under the hand (degrees)", ylim=(-95, 130))
     left.axvline(2.0, color="grey", linewidth=0.8)
-    left.legend()
+    left.text(1.97, -90, "the hand stops", ha="right", size=8)
+    left.legend(loc="upper left", fontsize=8)
     delays = (0.0, 0.03, 0.1, 0.2)
     for warped, name in ((False, "plane"), (True, "warped plane")):
         by_delay = [surface.rms(*surface.play(d, 0.0, warped=warped)[2:]) for d in delays]
@@ -127,7 +128,9 @@ def felt() -> None:
         right.plot(
             [1e3 * d for d in delays], by_jitter, "s--", color=line.get_color(), label=f"{name}, jitter"
         )
-    right.set(xlabel="ms", ylabel="RMS error (nm)")
+    right.set(
+        xlabel="delay, or jitter on top of a delay of 50 ms (ms)", ylabel="RMS error of the felt height (nm)"
+    )
     right.legend()
     figure.tight_layout()
     figure.savefig(PICTURES / "felt.png", dpi=80)

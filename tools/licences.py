@@ -118,13 +118,18 @@ def packages(names: set[str]) -> list[str]:
     return bad
 
 
+def firmware() -> list[str]:
+    """The sources of the firmware, which an installed package compiles."""
+    place = ROOT / "python" / "tcpsbed" / "firmware"
+    return sorted(str(file.relative_to(place)) for file in place.rglob("*") if file.is_file())
+
+
 def wheel(path: Path) -> list[str]:
     """What a wheel must hold and must not hold."""
     archive = zipfile.ZipFile(path)
     held = archive.namelist()
-    bad = [
-        f"no {name} in the wheel" for name in ("LICENSE", "NOTICE") if not any(n.endswith(name) for n in held)
-    ]
+    needed = ("LICENSE", "NOTICE", *(f"tcpsbed/firmware/{name}" for name in firmware()))
+    bad = [f"no {name} in the wheel" for name in needed if not any(n.endswith(name) for n in held)]
     for name in held:
         if ".libs/" in name or re.search(r"(^|/)ns3/|/benches/|\.cc$|tcpsbed-ns3", name):
             bad.append(f"{name} has no place in the wheel")

@@ -163,6 +163,7 @@ def test_background_traffic_of_others_passes_ns3(tmp_path, network):
     carries_traffic(tcpsbed.run(scenario, world=f"namespaces+{network}", out=tmp_path / "run").summary)
 
 
+@pytest.mark.beside
 @pytest.mark.needs("root", "tun")
 def test_without_an_engine_plain_namespaces_are_said_to_be_used(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(containers, "engine", lambda: None)
@@ -173,12 +174,14 @@ def test_without_an_engine_plain_namespaces_are_said_to_be_used(tmp_path, monkey
     assert "fallback" in json.loads((tmp_path / "run" / "result.json").read_text())
 
 
+@pytest.mark.beside
 def test_without_an_engine_there_is_no_image(tmp_path, monkeypatch):
     monkeypatch.setattr(containers, "engine", lambda: None)
     with pytest.raises(WorldError, match="apt-get install podman"):
         containers.make_image(tmp_path / "base.tar")
 
 
+@pytest.mark.beside
 def test_a_file_that_is_no_tar_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(containers, "engine", lambda: ("true",))
     (tmp_path / "base.tar").write_bytes(b"not a tar")
@@ -186,6 +189,7 @@ def test_a_file_that_is_no_tar_is_refused(tmp_path, monkeypatch):
         containers.make_image(tmp_path / "base.tar")
 
 
+@pytest.mark.beside
 def test_the_package_is_added_to_what_was_there(tmp_path):
     with tarfile.open(tmp_path / "base.tar", "w") as tar:
         member = tarfile.TarInfo("etc/name")

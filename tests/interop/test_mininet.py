@@ -112,6 +112,7 @@ def test_a_link_that_is_too_slow_queues_and_drops(tmp_path):
     assert 20 < flow["delay_ms"]["p50"] < 120
 
 
+@pytest.mark.beside
 @pytest.mark.slow
 def test_a_kill_in_the_middle_leaves_nothing(tmp_path):
     before = devices()
@@ -136,6 +137,7 @@ def test_a_kill_in_the_middle_leaves_nothing(tmp_path):
     assert tcpsbed.run(USNET, world="mininet", out=tmp_path / "again").summary["errors"] == []
 
 
+@pytest.mark.beside
 def test_an_impairment_that_is_not_there_is_seen(tmp_path):
     layout = mininet_plan.layout(plan(tmp_path))
     wanted = next(pair["forward"] for pair in layout["links"] if pair["forward"]["rate_bps"])
@@ -160,6 +162,7 @@ def test_an_impairment_that_is_not_there_is_seen(tmp_path):
     assert gone == ["1 links have a rate, and the kernel has 0 classes"]
 
 
+@pytest.mark.beside
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -183,6 +186,7 @@ def test_what_neither_switches_nor_relay_can_do_is_refused(tmp_path, change, wor
     assert all(word in str(refused.value) for word in [*words, "allowed:"])
 
 
+@pytest.mark.beside
 @pytest.mark.parametrize(
     ("change", "netem", "without"),
     [
@@ -265,6 +269,7 @@ def test_a_relayed_link_stands_beside_links_of_the_kernel_and_changes_by_an_even
     assert early[len(early) // 2] < 10 and 30 <= late[len(late) // 2] < 45
 
 
+@pytest.mark.beside
 @pytest.mark.slow
 def test_open_vswitch_in_user_space_carries_the_same(tmp_path):
     if lack := registry.named("mininet+ovs-user").missing():
@@ -278,6 +283,7 @@ def test_open_vswitch_in_user_space_carries_the_same(tmp_path):
     assert devices() == before and boxes() == []
 
 
+@pytest.mark.beside
 def test_open_vswitch_says_what_it_lacks(monkeypatch):
     monkeypatch.setattr(mininet, "lacking", lambda: None)
     monkeypatch.setattr(mininet, "has_data_path", lambda: False)

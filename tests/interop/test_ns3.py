@@ -27,6 +27,7 @@ def both(scenario, folder, *changes):
     ]
 
 
+@pytest.mark.beside
 def test_plain_udp_over_the_dumbbell_is_the_same_to_the_packet(scenarios, tmp_path):
     ours, theirs = both(scenarios / "dumbbell-udp.toml", tmp_path)
     for name, flow in ours["flows"].items():
@@ -43,6 +44,7 @@ def test_plain_udp_over_the_dumbbell_is_the_same_to_the_packet(scenarios, tmp_pa
         assert other["packets"] == pytest.approx(mine["packets"], abs=2), mine["name"]
 
 
+@pytest.mark.beside
 def test_dpm_over_the_dumbbell_adapts_alike(scenarios, tmp_path):
     ours, theirs = both(scenarios / "dumbbell-dpm.toml", tmp_path)
     for name, flow in ours["flows"].items():
@@ -51,6 +53,7 @@ def test_dpm_over_the_dumbbell_adapts_alike(scenarios, tmp_path):
         assert abs(theirs["flows"][name]["loss"] - flow["loss"]) < 0.01
 
 
+@pytest.mark.beside
 def test_the_same_seed_gives_the_same_bytes(scenarios, tmp_path):
     keys = [*SHORT, 'duration="3 s"', 'traffic.vbr.vary="per-packet"']
     runs = [
@@ -95,6 +98,7 @@ queues = "10 ms"
 """
 
 
+@pytest.mark.beside
 def test_loss_csma_and_traffic_inside_ns3(tmp_path):
     told = tcpsbed.run(MIXED, world="ns3-virtual", out=tmp_path / "run").summary
     flow = told["flows"]["kinematic"]
@@ -109,6 +113,7 @@ def test_loss_csma_and_traffic_inside_ns3(tmp_path):
     assert "a.forward" in series["queues"] or "bus.forward" in series["queues"]
 
 
+@pytest.mark.beside
 def test_lte_goes_up_slowly_and_down_fast(scenarios, tmp_path):
     told = tcpsbed.run(
         scenarios / "lte-pingpong.toml", world="ns3-virtual", out=tmp_path / "run", set=SHORT
@@ -121,6 +126,7 @@ def test_lte_goes_up_slowly_and_down_fast(scenarios, tmp_path):
     assert point["return_ms"]["mean"] == pytest.approx(3.99, abs=0.3)
 
 
+@pytest.mark.beside
 def test_lte_goes_up_faster_when_packets_come_more_often(scenarios, tmp_path):
     def up_ms(rate):
         keys = ['duration="5 s"', f'flows.kinematic.rate="{rate}"']
@@ -133,6 +139,7 @@ def test_lte_goes_up_faster_when_packets_come_more_often(scenarios, tmp_path):
     assert up_ms("100.3 Hz") > 12 > 7 > up_ms("150.3 Hz")
 
 
+@pytest.mark.beside
 def test_wifi_carries_samples(tmp_path):
     wifi = MIXED.replace('delay = "2 ms"\nloss = "5 %"', 'radio = { kind = "wifi" }')
     told = tcpsbed.run(wifi, world="ns3-virtual", out=tmp_path / "run").summary

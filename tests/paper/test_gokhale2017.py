@@ -95,7 +95,17 @@ def test_what_is_not_within_is_known(study: Study) -> None:
 
 def test_rows_are_json_and_figures_are_files(study: Study) -> None:
     told = json.loads(json.dumps([row.to_json() for row in study.rows]))
-    assert set(told[0]) == {"item", "key", "published", "basis", "ours", "tolerance", "within", "reason"}
+    assert set(told[0]) == {
+        "item",
+        "key",
+        "published",
+        "compare",
+        "basis",
+        "ours",
+        "tolerance",
+        "within",
+        "reason",
+    }
     assert study.out is not None and len(study.figures) >= 8
     assert all((study.out / f"{name}.png").stat().st_size > 10_000 for name, _ in study.figures)
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tcpsbed.reproduce import polachan2022, polachan2022_arm
+from tcpsbed.reproduce import polachan2022, polachan2022_arm, polachan2022_video
 from tcpsbed.reproduce.polachan2022 import CAPTURES, PINGS, SUTURING
 from tcpsbed.reproduce.study import Row, Study
 
@@ -129,6 +129,24 @@ def test_where_echoes_are_lost_the_row_says_so() -> None:
         records=np.zeros(0, [("kind", "u1"), ("point", "u2"), ("time", "i8"), ("value", "i8")])
     )
     assert polachan2022_arm.actuation_ms(nothing) is None  # type: ignore[arg-type]
+
+
+def test_video_without_an_echo_is_a_row_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = SimpleNamespace(
+        folder=None,
+        summary={"warmup_s": 1},
+        records=np.zeros(3, [("kind", "u1"), ("point", "u2"), ("time", "i8"), ("value", "i8")]),
+    )
+    monkeypatch.setattr(polachan2022_video, "plan_of", lambda _: {"components": [{"name": "ss-com"}]})
+    assert polachan2022_video.median_us(nothing) is None  # type: ignore[arg-type]
+    alone = Study(WORK, None, full=False)
+    monkeypatch.setattr(alone, "run", lambda *_: None)
+    monkeypatch.setattr(polachan2022_video, "missing", lambda _: None)
+    polachan2022_video.measured(alone)
+    assert [(row.key, row.verdict, row.reason) for row in alone.rows] == [
+        (f"figure18-{place}", "not reproducible", "no echo came back") for place in ("loopback", "namespaces")
+    ]
+    assert alone.figures == []
 
 
 def test_bars_without_an_echo_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

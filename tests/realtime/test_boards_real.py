@@ -101,6 +101,7 @@ def test_uart_and_board_are_bars_of_their_own(tmp_path):
     settled(tmp_path, measure, judge)
 
 
+@pytest.mark.beside
 @pytest.mark.needs("make", "cc")
 def test_damage_is_survived_and_counted_at_both_ends(tmp_path):
     flip = "if seen[way] > 2000 and chance.random() < 0.05: data = bytes([data[0] ^ 0x10]) + data[1:]"
@@ -114,6 +115,7 @@ def test_damage_is_survived_and_counted_at_both_ends(tmp_path):
     assert found["flows"]["status"]["loss"] == 0
 
 
+@pytest.mark.beside
 @pytest.mark.needs("make", "cc")
 def test_a_line_that_babbles_and_cuts_is_survived(tmp_path):
     noise = (
@@ -126,6 +128,7 @@ def test_a_line_that_babbles_and_cuts_is_survived(tmp_path):
     assert found["flows"]["kinematic"]["delivered"] > 100 and found["flows"]["status"]["loss"] == 0
 
 
+@pytest.mark.beside
 @pytest.mark.needs("make", "cc")
 def test_a_board_that_goes_away_is_told_and_the_other_flows_go_on(tmp_path):
     leave = "if seen[0] > 20000: board.kill(); sys.exit(3)"
@@ -141,6 +144,7 @@ def test_a_board_that_goes_away_is_told_and_the_other_flows_go_on(tmp_path):
     assert found["flows"]["kinematic"]["loss"] > 0.05
 
 
+@pytest.mark.beside
 @pytest.mark.needs("make", "cc")
 def test_silence_leads_to_the_safe_output(tmp_path):
     more = """
@@ -161,6 +165,7 @@ running = true
     assert any(1.15 < c["t_s"] < 2 for c in watched["changes"] if c["to"] == "safe stop")
 
 
+@pytest.mark.beside
 def test_a_port_that_is_not_there_is_named(tmp_path):
     (tmp_path / "scenario.toml").write_text(scenario('line = "/dev/no-such-port"'))
     command = [sys.executable, "-m", "tcpsbed", "run", "scenario.toml", "--world", "real", "--out", "out"]

@@ -16,6 +16,8 @@ import pytest
 from real_run import NETWORK, chain, rows, started, whole
 from watch import blocks
 
+pytestmark = pytest.mark.beside
+
 MEASURE = 'echo = { points = "all", period = "20 ms" }\nsync = "50 ms"\nrecords = "packets"\n'
 NODES = ["ms", "edge", "ss"]
 COMING, LEAVING = 1, 2

@@ -61,6 +61,7 @@ def test_calls_slower_than_their_cost_are_counted_and_keys_without_effect_listed
     assert all(f"without effect in this world: {text}" in screen for text in found["ignored"])
 
 
+@pytest.mark.beside
 @pytest.mark.parametrize(
     ("cores", "loops", "emulated", "refused"), [(4, 3, False, False), (4, 3, True, True), (2, 2, False, True)]
 )
@@ -74,6 +75,7 @@ def test_as_many_spinning_loops_as_cores_are_refused(
         real.refuse_crowd({"real": {"waiting": "hybrid"}}, ready)
 
 
+@pytest.mark.beside
 @pytest.mark.needs("taskset")
 def test_the_refusal_is_one_message_before_the_run(tmp_path: Path) -> None:
     (tmp_path / "scenario.toml").write_text(chain("1 s", waiting="hybrid"))

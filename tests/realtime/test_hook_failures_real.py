@@ -14,7 +14,7 @@ from tcpsbed.errors import TcpsbedError
 from tcpsbed.worlds import real
 from tcpsbed.worlds.process import heard
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.beside]
 
 
 @pytest.mark.parametrize("name", ["Nan", "Raises"])

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from real_run import DELIVERED, NETWORK, TRIES, Started, chain, rows, started, summary
 
+pytestmark = pytest.mark.beside
+
 DATAGRAMS = 2000
 SEND_S, RUN_S = 1.0, 4.0
 """Length of the attack, and of the run that it is in."""

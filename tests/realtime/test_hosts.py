@@ -206,6 +206,7 @@ def test_two_hosts_with_ns3_on_the_one_between(lab):
     assert not summary["errors"]
 
 
+@pytest.mark.beside
 @pytest.mark.needs("root", "ssh", "ip", "nsenter")
 def test_captures_of_other_computers_come_along(lab):
     run = lab.start("hosts", "2 s", "--set", "measure.pcapng='on'", "--set", "measure.records='packets'")
@@ -232,6 +233,7 @@ def words(pid: int) -> bytes | None:
         return None
 
 
+@pytest.mark.beside
 @pytest.mark.needs("root", "ssh", "ip", "nsenter")
 def test_a_host_that_dies_is_named_and_everything_until_then_is_kept(lab):
     run = lab.start("hosts", "60 s", "--set", "measure.pcapng='on'")
@@ -256,6 +258,7 @@ def test_a_host_that_dies_is_named_and_everything_until_then_is_kept(lab):
     assert took_s < 30, "the others are not waited for until the end of the run"
 
 
+@pytest.mark.beside
 @pytest.mark.needs("root", "ssh", "ip", "nsenter")
 def test_a_cut_cable_is_noticed(lab):
     run = lab.start("hosts", "60 s")
@@ -273,6 +276,7 @@ def test_a_cut_cable_is_noticed(lab):
         assert SILENT_S <= float(words.rpartition(" for ")[2].split()[0]) < 20
 
 
+@pytest.mark.beside
 def test_a_scenario_says_where_its_nodes_are(tmp_path):
     text = '[components]\nms-com = "left"\nss-com = "right"\n[flows.kinematic]\n'
     for more, expected, words in [
@@ -290,6 +294,7 @@ def test_a_scenario_says_where_its_nodes_are(tmp_path):
             registry.resolve("hosts", plan).hosting(Job(plan, scenario, tmp_path, tmp_path)).refuse()
 
 
+@pytest.mark.beside
 def test_files_that_a_plan_names_are_found_and_hashed(tmp_path):
     for name in ("mine.py", "hand.csv", "other.csv"):
         (tmp_path / name).write_text(name)
@@ -305,6 +310,7 @@ def test_files_that_a_plan_names_are_found_and_hashed(tmp_path):
     assert digest({path.name: path for path in found}) != before
 
 
+@pytest.mark.beside
 def test_files_that_a_run_writes_stay_where_they_are(tmp_path):
     (tmp_path / "heard.wav").write_text("of an earlier run")
     (tmp_path / "mine.py").write_text("")
@@ -314,6 +320,7 @@ def test_files_that_a_run_writes_stay_where_they_are(tmp_path):
     assert files_of({"microphone": f"{tmp_path}/heard.wav"}) == {tmp_path / "heard.wav"}
 
 
+@pytest.mark.beside
 def test_files_arrive_whole_however_long_they_are(tmp_path):
     (tmp_path / "long.bin").write_bytes(os.urandom(3 * PIECE + 1))
     (tmp_path / "empty.csv").write_bytes(b"")
@@ -329,6 +336,7 @@ def test_files_arrive_whole_however_long_they_are(tmp_path):
         link.close()
 
 
+@pytest.mark.beside
 @pytest.mark.parametrize("path", ["/etc/passwd", "a/../../b"])
 def test_a_file_outside_the_folder_of_the_run_is_refused(tmp_path, path):
     with pytest.raises(WorldError, match="below the folder of the run"):
@@ -336,6 +344,7 @@ def test_a_file_outside_the_folder_of_the_run_is_refused(tmp_path, path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.beside
 def test_silence_is_death_and_a_late_sign_is_not():
     """The guard alone, without a network: 1.6 s after the last word of a host it is dead."""
     link = Link("here", Host(address="localhost"))

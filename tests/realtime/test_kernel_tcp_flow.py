@@ -190,6 +190,7 @@ def test_a_line_that_is_down_for_a_while_stalls_the_connection_and_loses_nothing
     settled(tmp_path, measure, all_arrived)
 
 
+@pytest.mark.beside
 @NAMESPACES
 def test_a_connection_that_is_given_up_is_told_and_made_again(tmp_path: Path) -> None:
     # [RFC 5482 §3] the connection is closed when nothing has been acknowledged for that long
@@ -203,6 +204,7 @@ def test_a_connection_that_is_given_up_is_told_and_made_again(tmp_path: Path) ->
     assert (np.diff(numbers) > 0).all() and numbers.max() > 3300, "it goes on with whole samples"
 
 
+@pytest.mark.beside
 def test_strangers_are_not_let_in(tmp_path: Path) -> None:
     """Without links nodes talk to each other on loopback, where anybody can ask for a connection."""
     more = "".join(f'[flows.{name}.transport]\nkind = "kernel-tcp"\n' for name in ("kinematic", "haptic"))
@@ -234,6 +236,7 @@ def test_strangers_are_not_let_in(tmp_path: Path) -> None:
     assert sum("from strangers" in text for text in told["disturbances"]) == 4
 
 
+@pytest.mark.beside
 def test_worlds_without_an_ip_network_refuse_it_before_the_run(tmp_path: Path) -> None:
     for world, reason in (("virtual", "simulated nodes have no kernel"), ("real", "datagrams of UDP only")):
         with pytest.raises(tcpsbed.WorldError, match=reason) as refused:
@@ -242,6 +245,7 @@ def test_worlds_without_an_ip_network_refuse_it_before_the_run(tmp_path: Path) -
         assert "channels.both@left-right" in words and "--world namespaces" in words and '"tcp"' in words
 
 
+@pytest.mark.beside
 def test_parameters_are_checked_before_the_run(tmp_path: Path) -> None:
     with pytest.raises(tcpsbed.ConfigError, match="congestion"):
         run(tmp_path, transport='{ kind = "kernel-tcp", congestion = "no such" }')
@@ -249,6 +253,7 @@ def test_parameters_are_checked_before_the_run(tmp_path: Path) -> None:
         run(tmp_path, transport='{ kind = "kernel-tcp", mtu = "1200 B" }')
 
 
+@pytest.mark.beside
 @NAMESPACES
 def test_a_congestion_control_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(tcpsbed.WorldError, match="modprobe tcp_nosuch"):

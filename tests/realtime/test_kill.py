@@ -15,6 +15,8 @@ from real_run import NETWORK, Started, chain, children, gone, rows, shown, start
 
 from tcpsbed import config, worlds
 
+pytestmark = pytest.mark.beside
+
 TEXT = chain("60 s", more=NETWORK)
 NODES = {"node0": "ms", "node1": "edge", "node2": "ss", "emulator": "emulator"}
 LONG_BEFORE_S = 55.0

@@ -32,6 +32,7 @@ def simulated(file: Path, out: Path, *overrides: str) -> dict[str, Any]:
     return summary(out)
 
 
+@pytest.mark.beside
 @pytest.mark.parametrize("load", LOADS)
 def test_virtual_figures_are_exact(root: Path, tmp_path: Path, load: str) -> None:
     file = root / "benches" / "scenarios" / "latency.toml"
@@ -43,6 +44,7 @@ def test_virtual_figures_are_exact(root: Path, tmp_path: Path, load: str) -> Non
         assert where["srv"]["latency_ms"]["mean"] == pytest.approx(block_ms, abs=0.001)
 
 
+@pytest.mark.beside
 @pytest.mark.parametrize("load", LOADS)
 def test_traffic_that_delays_samples_does_not_touch_the_component(
     scenarios: Path, tmp_path: Path, load: str

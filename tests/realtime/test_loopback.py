@@ -106,6 +106,7 @@ def assert_tells_of_itself(found: dict[str, Any]) -> None:
         assert "interpreter_wait_ns" not in node, "no node runs Python here"
 
 
+@pytest.mark.beside
 def test_a_hook_that_sleeps_disturbs_the_run_and_every_view_says_so(tmp_path: Path) -> None:
     (tmp_path / "sleeper.py").write_text(SLEEPER)
     hook = '[hooks]\nkinematics = "./sleeper.py:Sleeper"\n'

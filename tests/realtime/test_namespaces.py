@@ -126,6 +126,7 @@ def test_expedited_flow_passes_the_other_in_a_priority_queue(kind, version, tmp_
     )
 
 
+@pytest.mark.beside
 @NAMESPACES
 @pytest.mark.parametrize("version", [4, pytest.param(6, marks=pytest.mark.needs("ipv6"))])
 def test_sizes_on_the_wire_are_those_of_the_packets(version, tmp_path):
@@ -147,6 +148,7 @@ def test_without_links_nodes_reach_each_other_at_once(tmp_path):
         assert flow["delay_ms"]["p50"] < 5
 
 
+@pytest.mark.beside
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_datagram_is_dropped(kind, tmp_path):
     file = scenario_file(tmp_path, DIRECT + '[links.l1]\nfrom = "left"\nto = "right"\ncorrupt = "50 %"\n')
@@ -158,6 +160,7 @@ def test_a_damaged_datagram_is_dropped(kind, tmp_path):
     assert sum(end["malformed"] for end in told["endpoints"]) == 0
 
 
+@pytest.mark.beside
 @NAMESPACES
 @pytest.mark.parametrize(("victim", "name"), [(1, "right"), (2, "emulator")])
 def test_a_killed_process_leaves_its_records_and_nothing_else(victim, name, tmp_path):
@@ -202,6 +205,7 @@ def started(run: subprocess.Popen[str], count: int) -> tuple[list[int], list[str
     raise AssertionError(run.communicate(timeout=5)[0])
 
 
+@pytest.mark.beside
 @pytest.mark.needs("root", "setpriv")
 def test_without_privileges_the_message_says_what_is_missing(tmp_path):
     file = scenario_file(tmp_path, DIRECT)
@@ -213,6 +217,7 @@ def test_without_privileges_the_message_says_what_is_missing(tmp_path):
     assert "CAP_SYS_ADMIN" in done.stderr and 'real.network = "gates"' in done.stderr
 
 
+@pytest.mark.beside
 def test_an_unknown_network_is_refused(tmp_path):
     file = scenario_file(tmp_path, DIRECT)
     with pytest.raises(tcpsbed.ConfigError, match="namespaces"):

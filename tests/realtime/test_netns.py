@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from watch import devices, until
 
+pytestmark = pytest.mark.beside
+
 COMMAND = [sys.executable, "-m", "tcpsbed", "netns"]
 PYTHON = sys.executable
 SERVER = (

@@ -80,6 +80,7 @@ def test_a_slow_display_drops_pictures_and_holds_nobody_up(tmp_path: Path) -> No
         assert found["flows"][flow]["delivered"] > 0.95 * found["flows"][flow]["sent"]
 
 
+@pytest.mark.beside
 def test_a_display_that_goes_away_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
     (tmp_path / "gone.py").write_text(
         "class Screen:\n"

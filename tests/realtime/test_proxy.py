@@ -87,6 +87,7 @@ def test_what_is_set_is_delivered_both_ways(tmp_path):
     settled(tmp_path, measure, judge)
 
 
+@pytest.mark.beside
 def test_losses_are_those_of_the_model_and_the_same_again():
     lost = []
     for _ in range(2):
@@ -101,6 +102,7 @@ def test_losses_are_those_of_the_model_and_the_same_again():
     assert lost[0] == lost[1], "the same seed loses the same packets"
 
 
+@pytest.mark.beside
 def test_many_clients_of_several_ports_get_their_own_answers():
     with ExitStack() as stack:
         servers = [stack.enter_context(echo()) for _ in range(2)]
@@ -112,6 +114,7 @@ def test_many_clients_of_several_ports_get_their_own_answers():
         until(lambda: running.snapshot()["clients"] == 40)
 
 
+@pytest.mark.beside
 def test_the_network_changes_while_packets_are_under_way():
     with echo() as port:
         running = Proxy(profile(delay="300 ms"), doors(port))
@@ -133,6 +136,7 @@ def fast(talk: socket.socket) -> bool:
     return time.monotonic() - begun < 0.15
 
 
+@pytest.mark.beside
 def test_a_stream_has_delay_and_rate():
     with socket.create_server(("127.0.0.1", 0)) as server:
         settings = profile(delay="20 ms", rate="4 Mbit/s")
@@ -158,6 +162,7 @@ def test_a_stream_has_delay_and_rate():
             assert row["delivered_bytes"] == 100_000 and row["packets"] >= 70
 
 
+@pytest.mark.beside
 def test_nobody_listens_at_the_target_of_a_stream():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -168,6 +173,7 @@ def test_nobody_listens_at_the_target_of_a_stream():
         assert talk.recv(10) == b""
 
 
+@pytest.mark.beside
 def test_strangers_that_write_to_a_clients_socket_are_not_heard():
     with echo() as port, Proxy(profile(), doors(port)) as running, client(running.ports[0]) as talk:
         talk.send(b"hand")
@@ -188,6 +194,7 @@ def packets(capture: Path) -> list[tuple[int, int]]:
     return [(interface, high << 32 | low) for interface, high, low in heads]
 
 
+@pytest.mark.beside
 def test_a_capture_has_every_packet_where_it_came_in_and_where_it_went_out(tmp_path):
     file = tmp_path / "both.pcapng"
     with echo() as port:
@@ -201,6 +208,7 @@ def test_a_capture_has_every_packet_where_it_came_in_and_where_it_went_out(tmp_p
     assert all(abs(stamp / 1e9 - time.time()) < 600 for _, stamp in found), "the wall clock"
 
 
+@pytest.mark.beside
 def test_the_command_tells_json_follows_its_file_and_ends_on_ctrl_c(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text('[links.path]\ndelay = "200 ms"\n')
@@ -235,6 +243,7 @@ def told(child: subprocess.Popen[str], event: str) -> dict:
     raise AssertionError(f"no {event}: {child.stderr.read() if child.stderr else ''}")
 
 
+@pytest.mark.beside
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -251,6 +260,7 @@ def test_bad_input_ends_with_2_and_one_message(arguments, words):
     assert words in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.beside
 def test_beyond_the_margin_it_is_marked_and_ends_with_1():
     with echo() as port:
         command = [
@@ -276,12 +286,14 @@ def test_beyond_the_margin_it_is_marked_and_ends_with_1():
     assert "NOT GOOD" in output and "margin 0 ms" in output
 
 
+@pytest.mark.beside
 def test_streams_point_to_netns_for_what_they_cannot_have():
     command = [*COMMAND, "--delay", "1 ms", "--loss", "1 %", "0=127.0.0.1:9/tcp", "--duration", "0.1 s"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert "not loss" in done.stderr and "tcpsbed netns" in done.stderr
 
 
+@pytest.mark.beside
 def test_the_fixture_gives_delay_between_two_programs(emulated_network):
     with echo() as port:
         network = emulated_network(port, delay="30 ms")
@@ -292,6 +304,7 @@ def test_the_fixture_gives_delay_between_two_programs(emulated_network):
             assert time.monotonic() - begun >= 0.059
 
 
+@pytest.mark.beside
 def test_a_good_run_is_called_good_and_a_slow_one_is_not():
     spread = {"p50": 10_000, "p99": 100_000}
     row = {

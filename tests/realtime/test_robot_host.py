@@ -42,6 +42,7 @@ def driven(robot: Hosted, seconds: float, command: np.ndarray) -> np.ndarray:
     return sense[:n]
 
 
+@pytest.mark.beside
 def test_the_host_steps_at_1_khz_whatever_its_node_does():
     robot = Hosted(*ARM, {})
     driven(robot, 0.5, START)
@@ -57,11 +58,13 @@ def test_the_host_steps_at_1_khz_whatever_its_node_does():
     assert told["ticks"] + told["missed_ticks"] > 900, "what it left out is counted"
 
 
+@pytest.mark.beside
 def test_a_host_that_cannot_load_says_why():
     with pytest.raises(HookError, match="no such model; allowed: an MJCF or URDF file"):
         Hosted(*ARM, {"scene": "pik"})
 
 
+@pytest.mark.beside
 def test_a_host_that_died_is_told():
     robot = Hosted(*ARM, {})
     driven(robot, 0.2, START)
@@ -72,6 +75,7 @@ def test_a_host_that_died_is_told():
     assert robot.close() == {}
 
 
+@pytest.mark.beside
 def test_pictures_come_at_their_rate_beside_the_physics(tmp_path):
     state = str(tmp_path / "state")
     robot = Hosted(*ARM, {"publish": state})
@@ -95,6 +99,7 @@ def test_pictures_come_at_their_rate_beside_the_physics(tmp_path):
     assert told["ticks"] > 100, "of some 1000 beside the pictures"
 
 
+@pytest.mark.beside
 def test_a_camera_that_is_not_there_is_told(tmp_path):
     robot = Hosted(*ARM, {"publish": str(tmp_path / "state")})
     with pytest.raises(HookError, match=r"allowed: left, right, side|no picture can be drawn"):
@@ -136,6 +141,7 @@ class Chatty:
 """
 
 
+@pytest.mark.beside
 def test_a_robot_of_the_users_may_print_and_its_failure_is_told(tmp_path, capfd):
     (tmp_path / "chatty.py").write_text(CHATTY)
     robot = Hosted(str(tmp_path / "chatty.py"), "Chatty", {})

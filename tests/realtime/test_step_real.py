@@ -51,6 +51,7 @@ def test_both_worlds_answer_the_step_alike_and_disturbed_runs_are_told(tmp_path:
     assert sum(bool(run["disturbed"]) for run in entry["runs"]) == hit
 
 
+@pytest.mark.beside
 @pytest.mark.needs("root", "tun")
 def test_the_step_is_answered_in_another_world() -> None:
     """A network namespace a node: every run builds its world anew, and the loop closes through it."""

@@ -40,6 +40,7 @@ TRANSPORTS = [
 ]
 
 
+@pytest.mark.beside
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_session_of_a_minute_in_virtual_time(tmp_path: Path, transport: str) -> None:
     (tmp_path / "scenario.toml").write_text(LINE.format(seconds=60, transport=transport))

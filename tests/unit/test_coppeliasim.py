@@ -29,7 +29,7 @@ class Simulator(threading.Thread):
     def __init__(self) -> None:
         super().__init__(daemon=True)
         zmq = pytest.importorskip("zmq")
-        self.cbor = pytest.importorskip("cbor")
+        self.cbor = pytest.importorskip("cbor2")
         self.socket = zmq.Context().socket(zmq.REP)
         self.port = self.socket.bind_to_random_port("tcp://127.0.0.1")
         self.joints = {"/arm/a": 0.0, "/arm/b": 0.0}
@@ -37,6 +37,7 @@ class Simulator(threading.Thread):
         self.requests: list[dict] = []
         self.over = threading.Event()
         self.steps, self.stepping, self.running, self.waits = 0, False, False, 0
+        self.broken = b""
         self.start()
 
     def run(self) -> None:
@@ -46,7 +47,7 @@ class Simulator(threading.Thread):
                 continue
             request = self.cbor.loads(self.socket.recv())
             self.requests.append(request)
-            self.socket.send(self.cbor.dumps(self.reply(request)))
+            self.socket.send(self.broken or self.cbor.dumps(self.reply(request)))
         self.socket.close(linger=0)
 
     def reply(self, request: dict) -> dict:
@@ -173,6 +174,16 @@ def test_the_scenario_of_the_arm_runs_on_the_simulator(simulator, scenarios, tmp
 def test_an_object_that_is_not_there_is_told_in_the_simulators_words(simulator):
     with pytest.raises(HookError, match=r"object does not exist: '/arm/c'; allowed: a running CoppeliaSim"):
         made(simulator, joints=["/arm/c"])
+
+
+@pytest.mark.parametrize(
+    "reply", ["9ad85f823bf981d882d87f", "d83ba1bfff613b", "9aa1c31bffc341c33b", "ff", "83"]
+)
+def test_a_reply_that_is_no_cbor_is_told_and_crashes_nothing(simulator, reply):
+    robot = made(simulator)
+    simulator.broken = bytes.fromhex(reply)
+    with pytest.raises(HookError, match=r"CoppeliaSim at tcp://127\.0\.0\.1:\d+: \w+: .*; allowed"):
+        robot.step(0, np.zeros(0), np.zeros(9))
 
 
 def test_a_simulator_that_cannot_be_reached_is_told_soon():

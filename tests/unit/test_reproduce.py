@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError, DataError
-from tcpsbed.reproduce import expected, works
+from tcpsbed.reproduce import expected, page, works
 from tcpsbed.reproduce.study import Study
 
 runner = CliRunner()
@@ -53,6 +53,23 @@ def test_a_value_says_where_it_comes_from() -> None:
     assert {entry.basis for entry in expected.load("dpm-q").values()} == {"aim"}
     row = Study("abdullah2023", None).compare("stream-mean", 15.0)
     assert (row.basis, row.verdict, row.to_json()["within"]) == ("", "nothing published", "nothing published")
+
+
+def test_an_order_without_values_is_no_value_in_the_table() -> None:
+    """Polachan 2022 sets srv above the others in figure 8, and gives no number that ours could be near."""
+    row = Study("polachan2022", None).compare("figure8-srv", 12.0)
+    assert (row.published, row.compare, page.published(row), row.within) == (0.0, "above", "> 0", True)
+    assert "its bar is the tallest" in row.reason
+    lower = Study("polachan2022", None).compare("figure18", -3.0)
+    near = Study("polachan2022", None).compare("figure8-actuation", 112.0)
+    assert (page.published(lower), page.published(near)) == ("< 0", "110")
+
+
+def test_a_value_that_is_no_number_is_not_reproducible_with_the_reason() -> None:
+    study = Study("polachan2022", None)
+    row = study.compare("figure8-actuation", float("nan"))
+    assert (row.ours, row.within, row.verdict) == (None, None, "not reproducible")
+    assert "measured nothing" in row.reason and study.rows == [row]
 
 
 def test_an_item_without_an_entry_cannot_be_compared() -> None:

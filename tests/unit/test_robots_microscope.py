@@ -15,7 +15,7 @@ from tcpsbed.robots.cell import Cell
 from tcpsbed.robots.feel import Feel
 from tcpsbed.robots.microscope import MODIFY, PATCH, PATH, POINT, ROW, SCAN, Microscope
 from tcpsbed.robots.sample import Sample
-from tcpsbed.robots.view import SurfaceView
+from tcpsbed.robots.view import HAND, TIP, SurfaceView
 
 MS = 1_000_000
 MAPS = sorted((recorded.DATA / "afm").glob("*.npy"))
@@ -235,7 +235,7 @@ def test_the_view_shows_what_the_scan_has_brought(tmp_path):
             assert view(row * 100 + x, 0, sample, np.array([0, 0, 315, 100, 80.0]), y) == 4
     full = view.render("front", 160, 120)
     assert not (full == empty).all() and not np.isnan(view.heights).any()
-    assert ((full == (40, 60, 200)).all(axis=2)).sum() > 20, "the hand"
+    assert ((full == HAND).all(axis=2)).sum() > 20 and ((full == TIP).all(axis=2)).sum() > 20
     other = SurfaceView(side_nm=630.0)
     other.show(Cell.open(tmp_path / "state").read()[2])
     assert (other.render("front", 160, 120) == full).all()

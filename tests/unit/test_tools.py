@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
+import zipfile
 from pathlib import Path
 from types import ModuleType
 
@@ -130,3 +131,23 @@ def test_licence_expressions(root):
     assert licences.allowed("Apache-2.0 WITH LLVM-exception", names)
     assert not licences.allowed("MIT AND GPL-3.0-only", names)
     assert not licences.allowed("GPL-2.0-only", names)
+
+
+def test_a_wheel_holds_licence_and_firmware_and_no_folder_of_its_builder(root, tmp_path):
+    licences = tool(root, "licences")
+    file = tmp_path / "tcpsbed.whl"
+    whole = ["x/LICENSE", "x/NOTICE", *(f"tcpsbed/firmware/{name}" for name in licences.firmware())]
+    assert {"tcpsbed/firmware/Makefile", "tcpsbed/firmware/core/board.c"} < set(whole)
+
+    def looked(names: list[str], text: str = "") -> list[str]:
+        with zipfile.ZipFile(file, "w") as archive:
+            for name in names:
+                archive.writestr(name, text)
+        return licences.wheel(file)
+
+    assert looked(whole) == []
+    assert looked(whole[:-1]) == [f"no {whole[-1]} in the wheel"]
+    assert looked(["x/LICENSE", *whole[2:]]) == ["no NOTICE in the wheel"]
+    wrong = looked([*whole, "benches/ns3/a.cc"], f"see {root}/crates")
+    assert "benches/ns3/a.cc has no place in the wheel" in wrong
+    assert f"x/LICENSE names the folder {root}" in wrong

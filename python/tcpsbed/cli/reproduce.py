@@ -19,7 +19,7 @@ HELP = """Run the experiments of a published work and compare.
 Examples:
   tcpsbed reproduce --list                    which works there are
   tcpsbed reproduce gokhale2017               table, figures and a page in reproduced/gokhale2017
-  tcpsbed reproduce gokhale2017 --json        rows of item, published, basis, ours, tolerance, within, reason
+  tcpsbed reproduce gokhale2017 --json        the rows as JSON: item, published, ours, within, reason, ...
   tcpsbed reproduce all                       every work, without what takes minutes of the machine's clock (--list)
 
 The tolerances stand in tests/paper/expected.toml, each with its reason. Exit status 1 if an item is not within.

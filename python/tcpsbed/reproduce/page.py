@@ -24,11 +24,17 @@ def number(value: float | None) -> str:
     return "–" if value is None else f"{value:.5g}"
 
 
+def published(row: Row) -> str:
+    """The value that ours is compared with; behind a sign where ours is to be above or below it."""
+    sign = {"above": "> ", "below": "< "}.get(row.compare, "") if row.published is not None else ""
+    return sign + number(row.published)
+
+
 def cells(row: Row) -> list[str]:
     """A row as texts."""
     return [
         row.item,
-        number(row.published),
+        published(row),
         row.basis,
         number(row.ours),
         number(row.tolerance),

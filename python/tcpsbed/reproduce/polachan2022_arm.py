@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 ECHO = 1 + KINDS.index("echo")
 HALF_NS, FIRST_NS = 500_000_000, 20_000_000
 """From one way of the arm to the next, and how late a first command of one may be."""
+NO_ECHO = "no echo came back"
+"""Why a row has no value of ours where echoes are what it is measured by."""
 UNKNOWN = "what the figure shows is not known here: none of the texts that this project works from says it"
 STEPS = "the steps of each flow on the machine's clock, as we read its place among the others"
 TASK = "an arm that carries an object and what the operator's glove does, as we read its place at the end"
@@ -111,11 +113,11 @@ def bars(study: Study, shared: list[str]) -> None:
 
 
 def compare(study: Study, key: str, ours: float | None, note: str = "") -> None:
-    """Adds the row of an item, or says that there was no echo to measure it by."""
+    """Adds the row of an item, with why it is compared so, or says that there was no echo to measure it by."""
     if ours is None:
-        study.cannot(key, "no echo came back")
+        study.cannot(key, NO_ECHO)
     else:
-        study.compare(key, ours, note)
+        study.compare(key, ours, f"{study.expected[key].why}; {note}" if note else "")
 
 
 def unknown(study: Study, key: str, drawn: str, lack: str | None = None) -> None:

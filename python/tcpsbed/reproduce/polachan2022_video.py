@@ -16,6 +16,7 @@ import numpy as np
 
 from tcpsbed.analysis.records import KINDS, plan_of
 from tcpsbed.clocks import REAL
+from tcpsbed.reproduce.polachan2022_arm import NO_ECHO
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,10 +52,14 @@ def measured(study: Study) -> None:
         if lack := missing(world):
             study.cannot(key, f"this machine lacks {lack}")
             continue
-        without, shown = turns(study, world, settings)
-        found[place] = without, shown
+        pairs = turns(study, world, settings)
+        if pairs is None:
+            study.cannot(key, NO_ECHO)
+            continue
+        without, shown = found[place] = pairs
         saved = np.array(shown) - np.array(without)
-        study.compare(key, float(np.median(saved)), _told(without, shown))
+        note = f"{study.expected[key].why}; {_told(without, shown)}"
+        study.compare(key, float(np.median(saved)), note)
     if found:
         study.figure(
             "figure18-measured", "Figure 18: video and the latency of commands", _bars(found), "real time"
@@ -68,26 +73,29 @@ def missing(world: str) -> str | None:
     return None if world == REAL else registry.named(world).missing()
 
 
-def turns(study: Study, world: str, settings: tuple[str, ...]) -> tuple[list[float], list[float]]:
-    """Median round trips in us without and with video, a pair for each round."""
+def turns(study: Study, world: str, settings: tuple[str, ...]) -> tuple[list[float], list[float]] | None:
+    """Median round trips in us without and with video, a pair for each round; `None` if a run had no echo."""
     rounds, seconds = (5, 30) if study.full else (1, 3)
     shared = [f"duration='{seconds} s'", "measure.pcapng='off'", *settings]
     pairs: tuple[list[float], list[float]] = [], []
     for number in range(rounds):
         for trips, more in zip(pairs, ([NO_VIDEO], []), strict=True):
-            trips.append(study.run("polachan-video", [*shared, *more], median_us, world))
+            trip_us = study.run("polachan-video", [*shared, *more], median_us, world)
+            if trip_us is None:
+                return None
+            trips.append(trip_us)
         study.tell(f"{study.work}: figure 18, {world}, round {number + 1} of {rounds}")
     return pairs
 
 
-def median_us(run: Run) -> float:
-    """Median round trip of echoes to the exit of ss-com, after the warm-up."""
+def median_us(run: Run) -> float | None:
+    """Median round trip of echoes to the exit of ss-com, after the warm-up; `None` without such echoes."""
     names = [component["name"] for component in plan_of(run.folder)["components"]]
     warmup_ns = run.summary["warmup_s"] * 1e9
     rows = run.records
     rows = rows[(rows["kind"] == ECHO) & (rows["time"] >= warmup_ns)]
     rows = rows[rows["point"] == 2 * names.index("ss-com") + 1]
-    return float(np.median(rows["value"])) / 1e3
+    return float(np.median(rows["value"])) / 1e3 if len(rows) else None
 
 
 def _told(without: list[float], shown: list[float]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import tempfile
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Case = TypeVar("Case")
+NOTHING = "no number came out: the runs measured nothing that it is made of"
+"""Why a row has no value of ours where a mean or a median had nothing to be of."""
 
 
 def drawing() -> tuple[Any, Any]:
@@ -44,11 +47,15 @@ def drawing() -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: an item, what is known of it and from where, what came out, and whether that is near enough."""
+    """One line of the table: an item, what is known of it and from where, what came out, and whether that is near enough.
+
+    `compare` is that of its `Expected`: with `above` and `below` the value is a bound, or stands for an order.
+    """
 
     key: str
     item: str
     published: float | None
+    compare: str
     basis: str
     ours: float | None
     tolerance: float
@@ -68,6 +75,7 @@ class Row:
             "item": self.item,
             "key": self.key,
             "published": self.published,
+            "compare": self.compare,
             "basis": self.basis,
             "ours": self.ours,
             "tolerance": self.tolerance,
@@ -109,17 +117,24 @@ class Study:
         self.expected: dict[str, Expected] = load(self.work)
 
     def compare(self, key: str, ours: float, note: str = "") -> Row:
-        """Adds the row of an item that came out as `ours`; where nothing is published, `note` says why."""
+        """Adds the row of an item that came out as `ours`; where nothing is published, `note` says why.
+
+        What is no number (the median of nothing) is nothing that could be compared: the row says so.
+        """
         e = self._item(key)
         value = float(ours)
-        row = Row(key, e.item, e.published, e.basis, value, e.tolerance, e.holds(value), note or e.why)
+        if math.isnan(value):
+            return self.cannot(key, NOTHING)
+        row = Row(
+            key, e.item, e.published, e.compare, e.basis, value, e.tolerance, e.holds(value), note or e.why
+        )
         self.rows.append(row)
         return row
 
     def cannot(self, key: str, reason: str) -> Row:
         """Adds the row of an item that cannot be reproduced, with the reason."""
         e = self._item(key)
-        row = Row(key, e.item, e.published, e.basis, None, e.tolerance, None, reason)
+        row = Row(key, e.item, e.published, e.compare, e.basis, None, e.tolerance, None, reason)
         self.rows.append(row)
         return row
 

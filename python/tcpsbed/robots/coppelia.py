@@ -169,6 +169,7 @@ def _force(said: Any) -> list[float]:
 def _connected(host: str, port: int, patience_s: float) -> Any:
     """The simulator's own interface `sim`."""
     try:
+        import cbor2  # noqa: F401  what the client prefers; the other decoder that it knows crashes on broken replies
         from coppeliasim_zmqremoteapi_client import RemoteAPIClient
     except ImportError as error:
         raise HookError(

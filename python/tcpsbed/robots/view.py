@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
     Values = NDArray[np.float64]
 
-MARK_PIXELS = 4
+MARK_PIXELS, RIM_PIXELS = 4, 1.5
+"""Radius of the balls of tip and hand, and the width of the light rim that parts them from the surface."""
+TIP, HAND, RIM = (210, 40, 40), (40, 60, 200), (250, 250, 250)
+"""Their colours: red, blue, white."""
 
 
 class SurfaceView:
@@ -93,7 +96,7 @@ class SurfaceView:
         self.hand, self.tip = state[n : n + 3].copy(), state[n + 3 :].copy()
 
     def render(self, camera: str, width: int, height: int) -> NDArray[np.uint8]:
-        """A picture (any name of a camera): height x width x 3 bytes. Brown: tip; blue: hand; grey: not known yet."""
+        """A picture (any name of a camera): height x width x 3 bytes. Red ball: tip; blue: hand; grey: not known yet."""
         known = ~np.isnan(self.heights)
         low = float(np.nanmin(self.heights)) if known.any() else 0.0
         span = max(float(np.nanmax(self.heights)) - low, 1e-9) if known.any() else 1.0
@@ -109,7 +112,7 @@ class SurfaceView:
             (_coloured(level, known)[:, columns], np.full((1, width, 3), (225, 230, 238), np.uint8))
         )
         picture = colours[row, np.arange(width)]
-        for place, colour in ((self.tip, (120, 60, 20)), (self.hand, (40, 60, 200))):
+        for place, colour in ((self.tip, TIP), (self.hand, HAND)):
             self._mark(picture, place, low, span, colour)
         return picture
 
@@ -123,7 +126,9 @@ class SurfaceView:
         u = part[0] * (width - 1)
         v = height * (0.92 - 0.55 * part[1]) - 0.3 * height * (place[2] - low) / span
         y, x = np.ogrid[:height, :width]
-        picture[np.hypot(x - u, y - v) <= MARK_PIXELS] = colour
+        away = np.hypot(x - u, y - v)
+        picture[away <= MARK_PIXELS + RIM_PIXELS] = RIM
+        picture[away <= MARK_PIXELS] = colour
 
 
 def _coloured(level: Values, known: NDArray[np.bool_]) -> NDArray[np.uint8]:

@@ -3,12 +3,12 @@
 # those of devices, whose parsers are Python, by drive.py.
 #
 #   fuzz/run.sh SECONDS [TARGET ...]          each for so long
-#   fuzz/run.sh --until SECONDS [TARGET ...]  each until it has had so much processor time since its last find
+#   fuzz/run.sh --until SECONDS [TARGET ...]  each until it has had so much processor time as it is now
 #   fuzz/run.sh --ledger [TARGET ...]         what each has had
 #
 # Finds are kept in corpus.local/TARGET, inputs that break something in corpus.local/crashes-TARGET. A line a run goes into
 # corpus.local/ledger.tsv: when, target, its state, processor seconds, runs, what came of it. The state is a hash of the
-# target's machine code, or of its Python sources: what was spent on the code as it is now is told apart.
+# target's machine code, or of its Python sources: what was spent before these changed counts for the code before.
 # Coverage is compiled in by stable flags of the compiler; libFuzzer itself needs a C++ compiler, drive.py the packages of
 # .venv (PYTHON: another interpreter).
 set -eu
@@ -99,11 +99,11 @@ fuzz() {
 round() {
     log="corpus.local/$1.log"
     came=nothing
-    times >"$log.before"
+    times >"$log.$$.before"
     fuzz "$1" "$3" >"$log" 2>&1 || [ $? = 72 ] || came=found # 72: it was interrupted
-    times >"$log.after"
+    times >"$log.$$.after"
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n 1)
-    printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$(date -u +%FT%TZ)" "$1" "$2" "$(took "$log.before" "$log.after")" \
+    printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$(date -u +%FT%TZ)" "$1" "$2" "$(took "$log.$$.before" "$log.$$.after")" \
         "${runs:-0}" "$came" >>"$ledger"
     [ "$came" = nothing ]
 }
@@ -118,7 +118,7 @@ one() {
     left=$seconds
     while [ "$left" -gt 0 ]; do
         if [ "$mode" = until ]; then
-            left=$((seconds - $(spent "$1" "$is" | cut -d' ' -f3)))
+            left=$((seconds - $(spent "$1" "$is" | cut -d' ' -f1)))
             [ "$left" -gt 0 ] || break
         fi
         if ! round "$1" "$is" "$left"; then

@@ -60,20 +60,21 @@ class Somebody:
             "COLUMNS": "200",
         }
 
-    def command(self, *words: str) -> list[str]:
-        return [*self.prefix, *DROP, sys.executable, "-m", "tcpsbed", *words]
+    def command(self, *words: str, within: tuple[str, ...] = ()) -> list[str]:
+        return [*self.prefix, *DROP, *within, sys.executable, "-m", "tcpsbed", *words]
 
-    def tcpsbed(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def tcpsbed(self, *words: str, within: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.command(*words),
+            self.command(*words, within=within),
             cwd=self.home, env=self.environment(), capture_output=True, text=True, timeout=150,
         )  # fmt: skip
 
-    def runs(self, world: str, place: Path, text: str) -> dict:
+    def runs(self, world: str, place: Path, text: str, within: tuple[str, ...] = ()) -> dict:
         """Runs a scenario and gives its summary, which says whether it was ended before its time."""
         out = self.home / f"{world}-{place.name}"
         (self.home / "scenario.toml").write_text(text)
-        done = self.tcpsbed("run", "scenario.toml", "--world", world, "--out", str(out), "--no-report")
+        words = ("run", "scenario.toml", "--world", world, "--out", str(out), "--no-report")
+        done = self.tcpsbed(*words, within=within)
         told = dict(json.loads((out / "summary.json").read_text()))
         assert done.returncode == (1 if told["errors"] else 0), done.stderr
         return told
@@ -177,6 +178,19 @@ def test_the_proxy_works_between_two_programs(somebody):
         finally:
             child.kill()
             child.communicate()
+
+
+@pytest.mark.needs("netns", "tun")
+def test_in_a_user_namespace_nodes_have_namespaces_of_their_own(somebody, tmp_path):
+    """Root there is nobody here; the emulator holds the nodes' devices."""
+    root_there = ("unshare", "--user", "--map-root-user", "--")
+    own = [*somebody.prefix, *DROP, *root_there, "unshare", "--net", "true"]
+    tried = subprocess.run(own, cwd=somebody.home, capture_output=True, text=True)
+    if tried.returncode:
+        pytest.skip(f"this kernel gives users no namespaces of their own: {tried.stderr.strip()}")
+    told = somebody.runs("namespaces", tmp_path, chain("2 s", more=NETWORK), within=root_there)
+    assert told["errors"] == [] and told["flows"]["kinematic"]["delivered"] > 500
+    assert {row["stamps"] for row in told["emulator"]} == {"after the read"}, "by device"
 
 
 @pytest.mark.parametrize("world", ["namespaces", "mininet", "containers", "namespaces+ns3-tap"])

@@ -34,6 +34,10 @@ def scenario(tmp_path, *overrides):
         ),
         ('hooks.kinematics={run="..:x", at="tactile-operator"}', "no module"),
         ('hooks.kinematics={run="./leaves.py:x", at="tactile-operator"}', "fails"),
+        (
+            'flows.kinematic.transport={kind="rtp", feedback="20 ms", congestion="gcc"}',
+            "no flow of the channel has pictures that follow",
+        ),
     ],
 )
 def test_it_is_refused_with_its_key(tmp_path, override, says):

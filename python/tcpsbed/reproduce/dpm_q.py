@@ -152,9 +152,9 @@ def clocks(study: Study) -> None:
 
 def held_out(study: Study) -> None:
     """The same aims on backgrounds that no constant was chosen on."""
-    sizes = (80, 250, 400, 800) if study.full else (250, 800)
-    rates = (150.0, 300.0, 380.0) if study.full else (380.0,)
-    seeds = (2, 3) if study.full else (2,)
+    sizes = (100, 200, 450, 900) if study.full else (200, 900)
+    rates = (220.0, 310.0, 385.0) if study.full else (385.0,)
+    seeds = (4, 5) if study.full else (4,)
     places = [(r, b, m, s) for r in rates for b in sizes for m in ("piecewise", "size") for s in seeds]
     kinds = (OWN, FIXED, ORACLE)
     settings = {

@@ -181,11 +181,6 @@ impl Stack {
         !self.socket().is_open()
     }
 
-    /// Whether everything written has been acknowledged.
-    pub fn is_drained(&self) -> bool {
-        self.socket().send_queue() == 0
-    }
-
     /// Segments sent that repeat what was sent before.
     pub fn retransmits(&self) -> u64 {
         self.wire.leaving.retransmits()

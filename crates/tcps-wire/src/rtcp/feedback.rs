@@ -18,8 +18,6 @@ pub const TRANSPORT: u8 = 205;
 pub const PAYLOAD: u8 = 206;
 /// Format of a generic NACK.
 pub const NACK: u8 = 1;
-/// Format of a picture loss indication.
-pub const PICTURE_LOSS: u8 = 1;
 
 /// What all feedback begins with, and the information behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -73,6 +73,8 @@ class Channels:
         transport, key = self._transport(way, group)
         given = transport.parameters()
         kind = self._named(key, transport.kind, given)
+        if kind == "rtp" and given.get("congestion") == "gcc":
+            self._refuse_unheard(way, group, key)
         params = parameters(given)
         overhead = self._overhead(way, group)
         if overhead is not None:
@@ -97,6 +99,16 @@ class Channels:
         if found["kind"] == "library":
             raise scenario.error(key, f'found "{text}", a library', 'a built-in transport or "module:Class"')
         return f"{found['name']}:{found['symbol']}"
+
+    def _refuse_unheard(self, way: Way, group: str | None, key: Key) -> None:
+        """Refuses a rate that is derived for nobody: only pictures that follow the transport ask for it."""
+        scenario = self.book.scenario
+        ids = [way.id] if group is None else scenario.channels[group].flows
+        pictures = [scenario.flows[id].picture for id in ids]
+        if not any(picture is not None and picture.follow for picture in pictures):
+            found = 'found "gcc", but no flow of the channel has pictures that follow the transport'
+            allowed = '"none", or follow = true at pictures of the channel'
+            raise scenario.error((*key, "congestion"), found, allowed)
 
     def _transport(self, way: Way, group: str | None) -> tuple[Transport, Key]:
         """The transport of a channel, and the key that says so."""

@@ -14,6 +14,7 @@ mod guard;
 mod loss;
 mod nafcah;
 mod napas;
+mod others;
 mod perception;
 mod queue;
 mod rates;
@@ -126,11 +127,18 @@ pub(crate) const MEMBERS: [Member; 18] = [
             "bottleneck_bps",
             "hops",
             "alarm_ns",
-            "alarm_jumps",
-            "steady_ns",
-            "steady_jumps",
-            "watch_ns",
-            "watch_jumps",
+            "alarm_packets",
+            "empty_ns",
+            "window_ns",
+            "window_packets",
+            "spare_ns",
+            "spare_packets",
+            "stay_ns",
+            "stay_packets",
+            "trial_ns",
+            "trial_packets",
+            "calm_ns",
+            "calm_packets",
             "retry_ns"
         ),
         needs_way_back: true,

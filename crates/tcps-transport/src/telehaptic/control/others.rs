@@ -1,0 +1,280 @@
+//! What others send through a bottleneck, worked out of the queues that a sender's own packets met.
+//!
+//! ```text
+//! q, q'   queues met by two packets that were sent dt apart       own   work of what this sender sent from one to the other
+//! most  = q' - q + dt - own                  all of it, and the time in which the line stood idle
+//! least = q' - max(0, q + own - dt)          what cannot be anything else
+//! ```
+//! Both are the work of others, in the time that the line takes for it; while there is a queue they are the same. They do not
+//! depend on how the sender merges, so that they need not settle after a change.
+
+use super::extreme::Extreme;
+use std::collections::VecDeque;
+use tcps_core::{
+    rate::{DelayNotice, Sent},
+    time::{Time, MS, SECOND},
+};
+
+const BASE_NS: Time = 60 * SECOND;
+/// The drift that a base follows upwards; downwards it follows any.
+const DRIFT: f64 = 60e-6;
+/// Packets of its own that a sender remembers.
+const REMEMBERED: usize = 512;
+/// Packets that were told of that it remembers.
+const MOST_TOLD: usize = 4096;
+/// Work that may be an idle moment, a clock's step or rounding: less is no packet.
+const LEAST_PACKET_NS: f64 = 250e3;
+/// Most that a packet counts for.
+const MOST_PACKET_NS: f64 = 8e6;
+/// Weights of a packet that is larger than the average, and of one that is smaller: two at once are rare.
+const LARGER: f64 = 1.0 / 8.0;
+const SMALLER: f64 = 1.0 / 32.0;
+/// By how much more than the time between two headers a notice may be older than it seems.
+const DOUBT_NS: Time = 2 * MS;
+
+/// A packet of the sender's own: when its earliest sample was made, fragments, and the work of all before it.
+#[derive(Debug, Clone, Copy)]
+struct Own {
+    generated_ns: Time,
+    fragments: u8,
+    before_ns: f64,
+}
+
+/// Work of others until a packet was sent.
+#[derive(Debug, Clone, Copy, Default)]
+struct Work {
+    sent_ns: Time,
+    least_ns: f64,
+    most_ns: f64,
+}
+
+/// What a notice says of the bottleneck.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Seen {
+    /// When the packet left, on the sender's clock.
+    pub(super) sent_ns: Time,
+    /// The queue that it met.
+    pub(super) queue_ns: f64,
+}
+
+/// The observer. All work is in nanoseconds of the bottleneck's time.
+#[derive(Debug)]
+pub(super) struct Others {
+    period_ns: Time,
+    byte_ns: f64,
+    base: Extreme,
+    own: VecDeque<Own>,
+    own_ns: f64,
+    /// Queue and own work before the newest packet that was told of.
+    last: Option<(f64, f64)>,
+    now: Work,
+    window: VecDeque<Work>,
+    packet_ns: f64,
+    heard_ns: Time,
+    /// Payload bytes of a fragment, and bytes of headers of a packet.
+    fragment_bytes: f64,
+    overhead_bytes: f64,
+}
+
+impl Others {
+    /// For samples of this period; `byte_ns` is the time that a byte takes on the bottleneck, times the hops that serialise.
+    pub(super) fn new(period_ns: Time, byte_ns: f64) -> Self {
+        Self {
+            period_ns,
+            byte_ns,
+            base: Extreme::new(BASE_NS, DRIFT, 1.0),
+            own: VecDeque::new(),
+            own_ns: 0.0,
+            last: None,
+            now: Work::default(),
+            window: VecDeque::new(),
+            packet_ns: 0.0,
+            heard_ns: 0,
+            fragment_bytes: 0.0,
+            overhead_bytes: 0.0,
+        }
+    }
+
+    /// A packet of the sender's own has left.
+    pub(super) fn sent(&mut self, packet: &Sent) {
+        if self.own.len() == REMEMBERED {
+            self.own.pop_front();
+        }
+        let Sent { generated_ns, fragments, .. } = *packet;
+        self.own.push_back(Own { generated_ns, fragments, before_ns: self.own_ns });
+        self.own_ns += f64::from(packet.wire_bytes) * self.byte_ns;
+        self.fragment_bytes = f64::from(packet.payload_bytes) / f64::from(packet.fragments.max(1));
+        self.overhead_bytes = f64::from(packet.wire_bytes) - f64::from(packet.payload_bytes);
+    }
+
+    /// What a notice says; nothing if it has been told before, or if it may be of a packet with another k.
+    pub(super) fn notice(&mut self, now: Time, notice: &DelayNotice) -> Option<Seen> {
+        let heard_ns = now.saturating_sub(notice.reverse_ns);
+        let gap_ns = heard_ns.saturating_sub(std::mem::replace(&mut self.heard_ns, heard_ns));
+        let place = self.own.partition_point(|own| own.generated_ns <= notice.generated_ns).checked_sub(1)?;
+        if !notice.fresh || !self.is_certain(place, notice, gap_ns) {
+            return None;
+        }
+        let merging_ns = (Time::from(notice.fragments) - 1) * self.period_ns;
+        let bare_ns = (notice.delay_ns - merging_ns) as f64 - f64::from(notice.wire_bytes) * self.byte_ns;
+        let queue_ns = bare_ns - self.base.add(now, bare_ns);
+        let sent_ns = notice.generated_ns.saturating_add(merging_ns);
+        let seen = Seen { sent_ns, queue_ns };
+        self.add(seen, self.own[place].before_ns).then_some(seen)
+    }
+
+    /// Whether all packets that a fresh notice may be of had as many fragments: what came between two headers is told in the
+    /// second.
+    fn is_certain(&self, place: usize, notice: &DelayNotice, gap_ns: Time) -> bool {
+        let oldest_ns = notice.generated_ns.saturating_sub(gap_ns).saturating_sub(DOUBT_NS);
+        let before = self.own.range(..=place).rev().take_while(|own| own.generated_ns > oldest_ns);
+        before.map(|own| own.fragments).all(|fragments| fragments == notice.fragments)
+    }
+
+    /// Accounts for what others sent since the packet before; false for one that was not sent after it.
+    fn add(&mut self, seen: Seen, before_ns: f64) -> bool {
+        let Seen { sent_ns, queue_ns } = seen;
+        let Some((queue, own)) = self.last else {
+            self.last = Some((queue_ns, before_ns));
+            self.now.sent_ns = sent_ns;
+            self.window.push_back(self.now);
+            return true;
+        };
+        if sent_ns <= self.now.sent_ns {
+            return false;
+        }
+        let span_ns = sent_ns.saturating_sub(self.now.sent_ns) as f64;
+        let own_ns = before_ns - own;
+        let most_ns = (queue_ns - queue + span_ns - own_ns).max(0.0);
+        let least_ns = (queue_ns - (queue + own_ns - span_ns).max(0.0)).clamp(0.0, most_ns);
+        self.measure(span_ns, least_ns, most_ns);
+        // A packet that is larger than the room between two of our own cannot hide there.
+        let hidden = least_ns < LEAST_PACKET_NS / 5.0 && self.packet_ns > span_ns - own_ns;
+        let most_ns = if hidden { least_ns } else { most_ns };
+        self.now =
+            Work { sent_ns, least_ns: self.now.least_ns + least_ns, most_ns: self.now.most_ns + most_ns };
+        self.window.push_back(self.now);
+        self.last = Some((queue_ns, before_ns));
+        true
+    }
+
+    /// What came between two packets may be a packet: averages how large those are.
+    fn measure(&mut self, span_ns: f64, least_ns: f64, most_ns: f64) {
+        let work_ns =
+            if span_ns < 2.0 * self.period_ns as f64 { most_ns } else { least_ns }.min(MOST_PACKET_NS);
+        let is_one = span_ns < 2.0 * self.period_ns as f64 || least_ns > 2.0 * self.packet_ns;
+        if least_ns <= LEAST_PACKET_NS || !is_one {
+            return;
+        }
+        let weight = match work_ns > self.packet_ns {
+            _ if self.packet_ns == 0.0 => 1.0,
+            true => LARGER,
+            false => SMALLER,
+        };
+        self.packet_ns += weight * (work_ns - self.packet_ns);
+    }
+
+    /// Work of a packet of others: the jump that it makes.
+    pub(super) fn packet_ns(&self) -> f64 {
+        self.packet_ns
+    }
+
+    /// Forgets everything before the newest packet that was told of.
+    pub(super) fn forget(&mut self) {
+        self.window.clear();
+        self.window.push_back(self.now);
+    }
+
+    /// The last `span_ns`, or what there is of them: their length, and what others sent at least and at most.
+    pub(super) fn of_late(&mut self, span_ns: f64) -> (f64, f64, f64) {
+        let sent_ns = self.now.sent_ns;
+        let is_old = |work: &Work| sent_ns.saturating_sub(work.sent_ns) as f64 >= span_ns;
+        while self.window.len() > MOST_TOLD || self.window.get(1).is_some_and(is_old) {
+            self.window.pop_front();
+        }
+        let begin = self.window.front().copied().unwrap_or(self.now);
+        let span_ns = sent_ns.saturating_sub(begin.sent_ns) as f64;
+        (span_ns, self.now.least_ns - begin.least_ns, self.now.most_ns - begin.most_ns)
+    }
+
+    /// The share of the line that k fragments a packet leave to others.
+    pub(super) fn room(&self, k: u8) -> f64 {
+        let bytes = self.fragment_bytes + self.overhead_bytes / f64::from(k.max(1));
+        1.0 - bytes * self.byte_ns / self.period_ns as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BYTE_NS: f64 = 8e9 / 1.5e6;
+
+    /// Packets of one fragment (137 B) every ms, and what is told of each: the queues that they met.
+    fn told(queues_ms: &[f64]) -> Others {
+        let mut others = Others::new(MS, BYTE_NS);
+        for (ms, queue_ms) in queues_ms.iter().enumerate() {
+            let generated_ns = ms as Time * MS;
+            others.sent(&Sent { generated_ns, fragments: 1, payload_bytes: 70, wire_bytes: 137 });
+            others.notice(generated_ns + 30 * MS, &notice(generated_ns, *queue_ms));
+        }
+        others
+    }
+
+    fn notice(generated_ns: Time, queue_ms: f64) -> DelayNotice {
+        let delay_ns = 15 * MS + (137.0 * BYTE_NS + queue_ms * 1e6) as Time;
+        let (fragments, wire_bytes, reverse_ns) = (1, 137, 15 * MS);
+        DelayNotice { delay_ns, fresh: true, generated_ns, fragments, wire_bytes, certain: true, reverse_ns }
+    }
+
+    #[test]
+    fn while_there_is_a_queue_all_that_others_send_is_known() {
+        // One ms brings 0.7307 ms of our own; 2 ms of others come between the second and the third packet.
+        let own_ms = 137.0 * BYTE_NS / 1e6;
+        let queues = [0.0, 0.0, 1.0 + own_ms, 2.0 * own_ms, 3.0 * own_ms - 1.0];
+        let (span_ns, least_ns, most_ns) = told(&queues[1..]).of_late(1e9);
+        assert_eq!(span_ns, 3e6);
+        assert!((least_ns - (1.0 + own_ms) * 1e6).abs() < 1e3, "idle for 0.27 ms, perhaps: {least_ns}");
+        assert!((most_ns - 2e6).abs() < 1e3, "the base has drifted by 60 ns a ms: {most_ns}");
+    }
+
+    #[test]
+    fn the_packets_of_others_are_measured_and_two_at_once_count_little() {
+        let jump = |ms: f64| [0.0, 0.0, ms - 0.27, 0.0];
+        let queues: Vec<f64> = (0..50).flat_map(|i| jump(if i % 20 == 19 { 5.0 } else { 2.5 })).collect();
+        let packet_ns = told(&queues).packet_ns();
+        assert!((2.4e6..3.2e6).contains(&packet_ns), "{packet_ns}");
+    }
+
+    #[test]
+    fn what_was_not_sent_later_or_was_told_before_says_nothing() {
+        let mut others = told(&[0.0, 0.0, 1.0]);
+        let before = others.of_late(1e9);
+        assert_eq!(others.notice(90 * MS, &notice(MS, 9.0)), None, "older than the newest");
+        let again = DelayNotice { fresh: false, ..notice(2 * MS, 9.0) };
+        assert_eq!(others.notice(90 * MS, &again), None);
+        assert_eq!(others.of_late(1e9), before);
+    }
+
+    #[test]
+    fn the_room_for_others_is_what_own_packets_leave() {
+        let others = told(&[0.0]);
+        let shares = [1, 2, 3, 4].map(|k| (others.room(k) * 1500.0).round());
+        // [PROTOCOLS 2.1] 1096, 828, 738.67 and 694 of 1500 kbit/s
+        assert_eq!(shares, [404.0, 672.0, 761.0, 806.0]);
+    }
+
+    #[test]
+    fn numbers_out_of_all_bounds_are_survived() {
+        let mut others = told(&[0.0, 1.0]);
+        for generated_ns in [Time::MIN, -1, Time::MAX] {
+            others.sent(&Sent { generated_ns, fragments: 7, payload_bytes: 490, wire_bytes: u32::MAX });
+            for reverse_ns in [Time::MIN, 0, Time::MAX] {
+                let wild = DelayNotice { reverse_ns, fragments: 7, ..notice(generated_ns, 1e6) };
+                others.notice(Time::MAX, &wild);
+                others.notice(Time::MIN, &wild);
+            }
+        }
+        assert!(others.packet_ns() <= MOST_PACKET_NS);
+    }
+}

@@ -2,17 +2,23 @@
 
 #include "attach.h"
 
+#include "lines.h"
+
 #include "ns3/core-module.h"
 #include "ns3/csma-module.h"
 #include "ns3/fd-net-device-module.h"
 #include "ns3/tap-bridge-module.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <iostream>
 #include <linux/if_tun.h>
+#include <net/if.h>
+#include <poll.h>
 #include <stdexcept>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -32,8 +38,8 @@ namespace
 constexpr const char* kRouter = "192.0.2.1";
 // By which TapBridge knows that what comes is the descriptor that it waits for.
 constexpr uint32_t kTapMagic = 95549;
-// Who has asked to hand a device over does so at once.
-constexpr timeval kHandOver{1, 0};
+// The longest wait for somebody who hands a device over, after which the clock is looked at.
+constexpr int64_t kLookNs = 20000000;
 // FdNetDevice drops without a word what comes while so many packets wait to be simulated; a run that is so far behind the
 // clock ends before.
 constexpr uint32_t kMostWaiting = 10000000;
@@ -62,7 +68,7 @@ Failed(const std::string& what)
     return std::runtime_error(what + ": " + std::strerror(errno));
 }
 
-// The number and the descriptor that came over a connection; {0, -1} if none did.
+// The number and the descriptor that came over a connection; {0, -1} if they did not.
 std::pair<uint16_t, int>
 HandedOver(int connection)
 {
@@ -70,18 +76,27 @@ HandedOver(int connection)
     iovec part{&number, sizeof(number)};
     Control control{};
     msghdr message = MessageOf(part, control);
-    if (recvmsg(connection, &message, MSG_CMSG_CLOEXEC) != sizeof(number))
-    {
-        return {0, -1};
-    }
-    const cmsghdr* header = CMSG_FIRSTHDR(&message);
+    const ssize_t length = recvmsg(connection, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    const cmsghdr* header = length < 0 ? nullptr : CMSG_FIRSTHDR(&message);
     if (header == nullptr || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
     {
         return {0, -1};
     }
     int device;
     std::memcpy(&device, CMSG_DATA(header), sizeof(device));
+    if (length != sizeof(number))
+    {
+        close(device);
+        return {0, -1};
+    }
     return {number, device};
+}
+
+bool
+IsTap(int device)
+{
+    ifreq asked{};
+    return ioctl(device, TUNGETIFF, &asked) == 0 && (asked.ifr_flags & IFF_TAP) != 0;
 }
 
 // Hands a descriptor to the socket whose address TapBridge has written as ":01:00:…".
@@ -107,6 +122,14 @@ HandOn(int device, const char* written)
     std::memcpy(CMSG_DATA(header), &device, sizeof(device));
     const int out = socket(AF_UNIX, SOCK_DGRAM, 0);
     return out >= 0 && sendmsg(out, &message, 0) == sizeof(magic) ? 0 : 1;
+}
+
+// Ends a connection, and says why.
+void
+SendAway(int guest, const char* why)
+{
+    close(guest);
+    std::cerr << "tcpsbed-ns3: a connection for devices was dropped: " << why << std::endl;
 }
 
 // Gives a vertex an interface at a device, with the node behind it as the only neighbour.
@@ -152,7 +175,7 @@ Attachment::Attachment(const Json& spec)
     m_listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const auto* address = reinterpret_cast<const sockaddr*>(&at);
     if (m_listener < 0 || bind(m_listener, address, sizeof(at)) != 0 ||
-        listen(m_listener, static_cast<int>(m_ends.size())) != 0)
+        listen(m_listener, SOMAXCONN) != 0)
     {
         throw Failed("no socket for devices");
     }
@@ -167,34 +190,82 @@ Attachment::~Attachment()
     }
 }
 
+// Whoever else comes meanwhile, or says nothing, is sent away; nodes are waited for until the start.
 void
-Attachment::Receive()
+Attachment::Receive(int64_t startNs)
 {
-    for (size_t i = 0; i < m_ends.size(); i++)
+    std::vector<int> guests;
+    const auto missing = [this] {
+        return std::find_if(m_ends.begin(), m_ends.end(), [](const End& end) { return end.device < 0; });
+    };
+    do
     {
-        const int connection = accept4(m_listener, nullptr, nullptr, SOCK_CLOEXEC);
-        if (connection < 0)
-        {
-            throw Failed("a device did not come");
-        }
-        setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &kHandOver, sizeof(kHandOver));
-        const auto [number, device] = HandedOver(connection);
-        close(connection);
-        if (device < 0 || number >= m_ends.size() || m_ends[number].device >= 0)
-        {
-            throw std::runtime_error("what came is not the device of a node");
-        }
-        m_ends[number].device = device;
-        // The threads of ns-3 that read wait for what comes.
-        fcntl(device, F_SETFL, fcntl(device, F_GETFL) & ~O_NONBLOCK);
-        // A node that ends first must not take its device away from under a packet that is still under way.
-        const int held = ioctl(device, TUNGETDEVNETNS);
-        if (held >= 0)
-        {
-            m_namespaces.push_back(held);
-        }
+        Admit(guests, std::clamp<int64_t>(startNs - MonotonicNs(), 0, kLookNs));
+    } while (missing() != m_ends.end() && MonotonicNs() < startNs);
+    for (const int guest : guests)
+    {
+        SendAway(guest, "it handed nothing over");
+    }
+    if (missing() != m_ends.end())
+    {
+        const auto number = missing() - m_ends.begin();
+        throw std::runtime_error("the device of node " + std::to_string(number) + " did not come before the start");
     }
     HangUp();
+}
+
+// Lets in who has come, waits until one of them or somebody new says something, and hears those that do.
+void
+Attachment::Admit(std::vector<int>& guests, int64_t waitNs)
+{
+    for (int guest; (guest = accept4(m_listener, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;)
+    {
+        guests.push_back(guest);
+    }
+    std::vector<pollfd> polls{{m_listener, POLLIN, 0}};
+    for (const int guest : guests)
+    {
+        polls.push_back({guest, POLLIN, 0});
+    }
+    const timespec wait{0, waitNs};
+    ppoll(polls.data(), polls.size(), &wait, nullptr);
+    guests.clear();
+    for (size_t i = 1; i < polls.size(); i++)
+    {
+        if (polls[i].revents == 0)
+        {
+            guests.push_back(polls[i].fd);
+        }
+        else
+        {
+            Hear(polls[i].fd);
+        }
+    }
+}
+
+// Takes the device that somebody hands over, if it is that of a node which has none yet.
+void
+Attachment::Hear(int guest)
+{
+    const auto [number, device] = HandedOver(guest);
+    if (device < 0 || number >= m_ends.size() || m_ends[number].device >= 0 || !IsTap(device))
+    {
+        if (device >= 0)
+        {
+            close(device);
+        }
+        return SendAway(guest, "what came is not the device of a node that has none");
+    }
+    close(guest);
+    m_ends[number].device = device;
+    // The threads of ns-3 that read wait for what comes.
+    fcntl(device, F_SETFL, fcntl(device, F_GETFL) & ~O_NONBLOCK);
+    // A node that ends first must not take its device away from under a packet that is still under way.
+    const int held = ioctl(device, TUNGETDEVNETNS);
+    if (held >= 0)
+    {
+        m_namespaces.push_back(held);
+    }
 }
 
 // Nobody else is let in.
@@ -210,9 +281,9 @@ Attachment::HangUp()
 }
 
 void
-Attachment::Join(Network& network)
+Attachment::Join(Network& network, int64_t startNs)
 {
-    Receive();
+    Receive(startNs);
     for (uint32_t v = 0; v < m_ends.size(); v++)
     {
         const End& end = m_ends[v];

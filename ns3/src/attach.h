@@ -29,8 +29,9 @@ class Attachment
     Attachment(const Attachment&) = delete;
     Attachment& operator=(const Attachment&) = delete;
 
-    // Takes the devices, which are there by now, and joins each to its vertex.
-    void Join(Network& network);
+    // Takes the devices, each until the start (CLOCK_MONOTONIC) at the latest, and joins them to their vertices; throws
+    // std::runtime_error if one did not come.
+    void Join(Network& network, int64_t startNs);
 
   private:
     struct End
@@ -40,7 +41,9 @@ class Attachment
         int device{-1};
     };
 
-    void Receive();
+    void Receive(int64_t startNs);
+    void Admit(std::vector<int>& guests, int64_t waitNs);
+    void Hear(int guest);
     void HangUp();
     ns3::Ptr<ns3::NetDevice> Describe(Network& network, const ns3::Ptr<ns3::Node>& vertex, const End& end) const;
     ns3::Ptr<ns3::NetDevice> Bridge(const ns3::Ptr<ns3::Node>& vertex, const End& end) const;

@@ -93,7 +93,7 @@ Serve(tcpsbed::Lines& lines)
         const int64_t startNs = (*begin)["start_ns"].Whole();
         if (attachment)
         {
-            attachment->Join(network);
+            attachment->Join(network, startNs);
             pace.RunLive(startNs, spec["most_lag_ns"].Whole());
         }
         else

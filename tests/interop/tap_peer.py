@@ -2,6 +2,7 @@
 
     tap_peer.py PROGRAM FOLDER silent     somebody asks to hand a device over and says nothing
     tap_peer.py PROGRAM FOLDER packets    one packet for no node, and one for a node whose device is down
+    tap_peer.py PROGRAM FOLDER strangers  the same, with strangers before the devices, which come when the start is told
 
 Prints what the program said last.
 """
@@ -57,6 +58,14 @@ def hand_over(place: Path, number: int, tap: int) -> None:
         talk.sendmsg([struct.pack("H", number)], [rights])
 
 
+def call(place: Path, words: bytes = b"") -> socket.socket:
+    """Somebody who connects, and may say something."""
+    talk = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    talk.connect(str(place))
+    talk.sendall(words)
+    return talk
+
+
 def frame(to: str) -> bytes:
     """A UDP packet of the first node, as its kernel gives it to the device."""
 
@@ -101,16 +110,25 @@ def main() -> None:
 
     tell(network=specification(place))
     assert "ready" in json.loads(child.stdout.readline())
+    callers = []
     if what == "silent":
-        mute = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        mute.connect(str(place))
+        callers.append(call(place))
         tell(start_ns=time.monotonic_ns())
     else:
         taps = [device(name) for name in ("near", "far")]
         bring_up("near")
-        for number, tap in enumerate(taps):
+        start_ns = time.monotonic_ns()
+        if what == "strangers":
+            start_ns += 5_000_000_000
+            callers = [call(place), call(place, b"a stranger")]
+            hand_over(place, 0, os.open("/dev/null", os.O_RDWR))
+            tell(start_ns=start_ns)
+            time.sleep(0.3)
+        for number, tap in [(0, taps[0])] * (1 + len(callers) // 2) + [(1, taps[1])]:
             hand_over(place, number, tap)
-        tell(start_ns=time.monotonic_ns())
+        if what == "packets":
+            tell(start_ns=start_ns)
+        time.sleep(max(0, start_ns - time.monotonic_ns()) / 1e9)
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as kernel:
             kernel.bind(("near", 0))
             time.sleep(0.5)

@@ -61,6 +61,16 @@ def test_a_version_with_a_core_network_of_its_own_is_named_and_left_out(root: Pa
     assert not row.there and "later than 3.1" in row.said and "2.3 to 3.1" in row.remedy
 
 
+@pytest.mark.parametrize("version", ["3.36.1", "3-dev"])
+def test_a_version_for_an_older_ns3_is_named_and_left_out(root: Path, declared: Path, version: str):
+    file = declared.parents[1] / "ns3-nr.pc"
+    file.write_text(file.read_text().replace("Version: 3.37", f"Version: {version}"))
+    assert "is earlier than 2.3" in (ns3_program.lena() or "")
+    assert "-DTCPSBED_NR" not in flags(root)
+    (row,) = (row for row in programs.programs() if row.name == "5G-LENA (ns-3)")
+    assert not row.there and f"earlier than 2.3, with ns-3 {version}" in row.said
+
+
 def test_the_doctor_says_whether_it_is_there(declared: Path):
     (row,) = (row for row in programs.programs() if row.name == "5G-LENA (ns-3)")
     assert row.there and row.said == "module nr of ns-3 3.37"

@@ -265,7 +265,7 @@ def told_of_devices(folder: Path, what: str) -> dict:
     ]
     done = subprocess.run(["unshare", "--net", *peer], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout))
+    return dict(json.loads(done.stdout)) | {"stderr": done.stderr}
 
 
 @pytest.mark.needs("root", "tun", "unshare")
@@ -281,7 +281,18 @@ def test_packets_that_nobody_can_have_are_counted(tmp_path):
 @pytest.mark.needs("root", "tun", "unshare")
 def test_who_asks_to_hand_a_device_over_and_does_not_is_not_waited_for(tmp_path):
     told = told_of_devices(tmp_path, "silent")
-    assert "not the device of a node" in told["said"]["failed"] and not told["listens"]
+    assert told["said"]["failed"] == "the device of node 0 did not come before the start"
+    assert told["stderr"].count("handed nothing over") == 1 and not told["listens"]
+
+
+@pytest.mark.needs("root", "tun", "unshare")
+def test_strangers_are_sent_away_and_late_devices_are_taken(tmp_path):
+    """One says nothing, one other words, one hands over what is no device, and one a device of a node that has its own."""
+    told = told_of_devices(tmp_path, "strangers")
+    done = told["said"]["done"]
+    assert (done["unsent"], done["strangers"]) == (1, 1), done
+    assert told["stderr"].count("is not the device of a node that has none") == 3, told["stderr"]
+    assert not told["listens"]
 
 
 @pytest.mark.realtime

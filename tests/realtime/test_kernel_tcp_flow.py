@@ -127,7 +127,7 @@ NS3 = pytest.mark.needs("ns3")
         pytest.param("namespaces+ns3-tapbridge", marks=NS3),
     ],
 )
-def test_every_world_whose_nodes_have_a_device_takes_it(
+def test_containers_and_each_kind_of_ns3_between_devices_take_it(
     tmp_path: Path, world: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Containers without an engine are namespaces; those of an engine are tested where there is an image.

@@ -180,6 +180,24 @@ def test_keys_that_sockets_do_not_heed_are_listed() -> None:
     ]
 
 
+AIR = {"name": "air.forward", "radio": {"kind": "nr", "up": True, "given": ["kind", "lena"]}}
+
+
+def test_settings_of_5g_lena_have_no_effect_in_other_worlds_and_are_untried_in_its_own() -> None:
+    made = plan()
+    made["network"]["links"] += [AIR, {"name": "air.backward", "radio": AIR["radio"] | {"up": False}}]
+    for world in ("virtual", "namespaces"):
+        told = facts.scenario_info(made, world=world)
+        assert [text.split(":")[0] for text in told["ignored"]] == ["links.air.radio.lena"]
+        assert told["untried"] == []
+    for world in ("ns3-virtual", "ns3", "namespaces+ns3-tapbridge"):
+        told = facts.scenario_info(made, world=world)
+        assert told["ignored"] == [] and told["untried"] == [facts.LENA_UNTRIED]
+    made["network"]["links"][-2] |= {"radio": AIR["radio"] | {"given": ["kind"]}}
+    assert facts.scenario_info(made, world="virtual")["ignored"] == [], "nothing was said of it"
+    assert facts.scenario_info(plan(), world="ns3-virtual")["untried"] == []
+
+
 # [DECISIONS 8]
 def test_the_promise_depends_on_whose_code_ran() -> None:
     made = plan()

@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 import sample_run
 
+from tcpsbed.cli.run import _tell
 from tcpsbed.errors import DataError
 from tcpsbed.report import bars, charts, html, markup, numbers, text
 from tcpsbed.report.compare import compare
 from tcpsbed.report.folder import RunFolder, open_folder
+from tcpsbed.session import Outcome
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
@@ -70,6 +72,19 @@ def test_sections_say_where_the_time_went_and_all_the_rest(tmp_path: Path) -> No
         "tcpsbed",
     ):
         assert shown in page
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_what_was_never_tried_is_told_once_and_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], as_json: bool
+) -> None:
+    folder = sample_run.write(tmp_path / "run")
+    file = folder / "summary.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"untried": ["a thing: never tried"]}))
+    _tell(Outcome(folder, stopped=False), None, as_json=as_json, quiet=True)
+    assert capsys.readouterr().err == "tcpsbed: a thing: never tried\n"
+    assert '<section id="untried">' in html.write(folder).read_text()
+    assert "untried: a thing: never tried" in text.notes(json.loads(file.read_text()))
 
 
 def test_sections_with_nothing_to_show_are_left_out(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tcpsbed.clocks import SIMULATED, VIRTUAL
+from tcpsbed.clocks import NS3_VIRTUAL, SIMULATED, VIRTUAL
 
 PROMISES = {
     "anywhere": "same scenario and seed give the same records on any machine",
@@ -14,6 +14,11 @@ PROMISES = {
     "none": "real time: a repetition gives similar, not equal, records",
 }
 """Promises of DECISIONS 8."""
+LENA_UNTRIED = (
+    "5G-LENA: its links were compiled against declarations of its interface, and never tried against a real 5G-LENA "
+    "(docs/ns3.md)"
+)
+"""What is said of a run over it."""
 
 
 def scenario_info(
@@ -47,7 +52,8 @@ def scenario_info(
         "flows": {flow["name"]: _flow(plan, flow) for flow in plan["flows"]},
         "stage_periods_s": dict(_stage_periods(plan)),
         "assumed_free": list(_free(plan)) if world in SIMULATED else [],
-        "ignored": [] if world in SIMULATED else list(_ignored(plan, world)),
+        "ignored": list(_ignored(plan, world)),
+        "untried": [LENA_UNTRIED] if _over_ns3(plan, world) and list(_cells(plan)) else [],
     }
 
 
@@ -81,7 +87,32 @@ def _stage_periods(plan: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str, st
             yield (component, flow, step["kind"]), step["period_ns"] / 1e9
 
 
+def _over_ns3(plan: Mapping[str, Any], world: str) -> bool:
+    """Whether ns-3 lies between the nodes."""
+    from tcpsbed.worlds import registry
+
+    return world == NS3_VIRTUAL if world in SIMULATED else registry.parts(world, plan)[1].startswith("ns3")
+
+
+def _cells(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Links over 5G radio, each by its direction up."""
+    for link in plan["network"]["links"]:
+        radio = link.get("radio") or {}
+        if radio.get("kind") == "nr" and radio["up"]:
+            yield link
+
+
 def _ignored(plan: Mapping[str, Any], world: str) -> Iterator[str]:
+    """Keys of the scenario without effect in this world, each with the reason."""
+    if not _over_ns3(plan, world):
+        for link in _cells(plan):
+            if "lena" in link["radio"]["given"]:
+                yield f"links.{link['name'].removesuffix('.forward')}.radio.lena: it is for 5G-LENA, over ns-3"
+    if world not in SIMULATED:
+        yield from _ignored_on_sockets(plan, world)
+
+
+def _ignored_on_sockets(plan: Mapping[str, Any], world: str) -> Iterator[str]:
     """Keys that say how cores are shared, which on sockets the machine decides; links where nothing emulates them."""
     from tcpsbed.worlds import registry
 

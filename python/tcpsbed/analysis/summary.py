@@ -120,6 +120,7 @@ def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
         "states": list(analysis.get("states", ())),
         "assumed_free": list(info["assumed_free"]),
         "ignored": list(info["ignored"]),
+        "untried": list(info["untried"]),
         "disturbances": disturbances.disturbances(info, result, analysis),
         "errors": list(result.get("errors", ())),
     }

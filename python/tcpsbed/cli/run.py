@@ -162,6 +162,8 @@ def _tell(outcome: Outcome, page: Path | None, *, as_json: bool, quiet: bool) ->
     elif not quiet:
         print(text.overview(opened))
         print(f"report: {page}" if page else f"run: {outcome.folder}")
+    for sentence in opened.summary.get("untried") or ():
+        print(f"tcpsbed: {sentence}", file=sys.stderr)
     if outcome.stopped:
         raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {outcome.folder}")
     if errors := opened.summary.get("errors"):

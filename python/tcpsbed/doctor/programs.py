@@ -43,8 +43,8 @@ def programs() -> Iterator[Finding]:
 def _lena() -> str:
     """The version of ns-3 that has it: the module tells none of its own."""
     said = ran(["pkg-config", "--modversion", ns3_program.LENA])
-    if ns3_program.lena() is not None:
-        raise OSError(f"a version later than 3.1, with ns-3 {said}")
+    if (age := ns3_program.lena_age()) is not None:
+        raise OSError(f"a version {age}, with ns-3 {said}")
     return f"module nr of ns-3 {said}"
 
 

@@ -56,6 +56,7 @@ def render(run: RunFolder) -> str:
         places.boards(run),
         places.assumed(run),
         places.ignored(run),
+        places.untried(run),
         places.scenario(run),
     ]
     body = header(run) + "".join(sections) + footer(run)

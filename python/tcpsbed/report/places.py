@@ -374,8 +374,13 @@ def ignored(run: RunFolder) -> Html:
         "ignored",
         "Without effect in this world",
         markup.listing(run.summary.get("ignored") or ()),
-        remark="These keys say how cores are shared in virtual time. On sockets the machine decides.",
+        remark="The scenario gives these keys, and something else decides in this world.",
     )
+
+
+def untried(run: RunFolder) -> Html:
+    """What the run rests on that was never tried."""
+    return markup.section("untried", "Never tried", markup.listing(run.summary.get("untried") or ()))
 
 
 def scenario(run: RunFolder) -> Html:

@@ -357,10 +357,11 @@ def boards(summary: Mapping[str, Any]) -> str:
 
 
 def notes(summary: Mapping[str, Any]) -> str:
-    """What was assumed, what had no effect, and the hash of the records."""
+    """What was assumed, what had no effect, what was never tried, and the hash of the records."""
     free = summary.get("assumed_free") or ()
     lines = [f"assumed free (no cost given): {', '.join(map(str, free))}"] if free else []
     lines += [f"without effect in this world: {text}" for text in summary.get("ignored") or ()]
+    lines += [f"untried: {text}" for text in summary.get("untried") or ()]
     if summary.get("records_sha256"):
         lines.append(f"records sha256 {summary['records_sha256']}")
     return "\n".join(lines) + "\n" if lines else ""

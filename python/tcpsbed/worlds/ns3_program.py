@@ -29,6 +29,8 @@ LENA_NEEDS = (
     "compile and install that, and name the folder with its ns3-nr.pc in PKG_CONFIG_PATH (docs/ns3.md)"
 )
 """How to have it."""
+LENA_OLDEST = "3.37"
+"""The ns-3 of version 2.3: what pkg-config knows of the module is the version of ns-3 that it was compiled with."""
 COMPILE_S = 900
 
 
@@ -56,11 +58,23 @@ def lena() -> str | None:
     )
     if not known or known.returncode:
         return LENA_NEEDS
-    asked = ["pkg-config", "--variable=includedir", LENA]
-    headers = Path(subprocess.run(asked, capture_output=True, text=True).stdout.strip()) / "ns3"
+    age = lena_age()
+    return f"{LENA_NEEDS}; that of {_asked('--variable=includedir')} is {age}" if age else None
+
+
+def lena_age() -> str | None:
+    """How far the version of 5G-LENA that is there lies outside of what is built upon; `None` if it does not."""
+    oldest = ["pkg-config", f"--atleast-version={LENA_OLDEST}", LENA]
+    if subprocess.run(oldest, capture_output=True).returncode:
+        return "earlier than 2.3"
     # From 3.2 on it has a core network of its own (see the Makefile).
-    later = (headers / "nr-epc-pgw-application.h").exists()
-    return f"{LENA_NEEDS}; that of {headers} is later" if later else None
+    headers = Path(_asked("--variable=includedir")) / "ns3"
+    return "later than 3.1" if (headers / "nr-epc-pgw-application.h").exists() else None
+
+
+def _asked(what: str) -> str:
+    """What pkg-config says of 5G-LENA."""
+    return subprocess.run(["pkg-config", what, LENA], capture_output=True, text=True).stdout.strip()
 
 
 def built() -> Path:

@@ -18,10 +18,8 @@ pub struct ForeignSelf {
     /// How late it was at them.
     pub late_ns: Spread,
     /// Packets that devices which it holds itself would not take.
-    #[serde(default)]
     pub unsent: u64,
     /// Packets that came from such devices and are for no node.
-    #[serde(default)]
     pub strangers: u64,
     pub(super) links: Vec<LinkAccount>,
     pub(super) traffic: Vec<TrafficAccount>,

@@ -34,6 +34,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
     fs::File,
+    io,
     net::SocketAddr,
     path::PathBuf,
     sync::{
@@ -92,8 +93,14 @@ pub struct DoorPlan {
 }
 
 /// Why there is no socket where clients shall come, and where there can be one.
-fn unheard(why: impl std::fmt::Display) -> RunError {
-    RunError::new(format!("PORT: {why}; allowed: a free port (0 takes one) at an address of this computer"))
+fn unheard(kind: &str, listen: SocketAddr, why: &io::Error) -> RunError {
+    let remedy = match why.kind() {
+        io::ErrorKind::AddrInUse => "; allowed: a free port (0 takes one)",
+        io::ErrorKind::PermissionDenied => "; allowed: a port from 1024 on, or any one as root",
+        io::ErrorKind::AddrNotAvailable => "; allowed: an address of this computer",
+        _ => "",
+    };
+    RunError::new(format!("PORT: no {kind} socket on {listen}: {why}{remedy}"))
 }
 
 /// What passes a door.
@@ -257,4 +264,25 @@ fn outcome(tally: Tally, network: &BusyNetwork, own: RealSelf, errors: Vec<Strin
 /// The tape of a capture, if one is wanted.
 fn tape(settings: &Settings, raw: bool) -> Result<Option<Tape>, RunError> {
     settings.capture.as_ref().map(|path| Tape::begin(path, raw)).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::ErrorKind::{AddrInUse, AddrNotAvailable, OutOfMemory, PermissionDenied};
+
+    #[test]
+    fn what_a_door_can_listen_at_follows_from_why_it_cannot() {
+        let at = SocketAddr::from(([127, 0, 0, 1], 80));
+        for (kind, remedy) in [
+            (AddrInUse, "; allowed: a free port (0 takes one)"),
+            (PermissionDenied, "; allowed: a port from 1024 on, or any one as root"),
+            (AddrNotAvailable, "; allowed: an address of this computer"),
+            (OutOfMemory, ""),
+        ] {
+            let why = io::Error::from(kind);
+            let said = format!("PORT: no UDP socket on 127.0.0.1:80: {why}{remedy}");
+            assert_eq!(unheard("UDP", at, &why).0, said);
+        }
+    }
 }

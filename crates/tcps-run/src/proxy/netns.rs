@@ -246,10 +246,18 @@ impl Place {
         let (to_caller, answer) = channel();
         let gone = || RunError::new("a namespace's thread died (please report this)");
         self.0.send((command, to_caller)).map_err(|_| gone())?;
-        answer.recv().map_err(|_| gone())?.map_err(|e| {
-            RunError::new(format!("{name}: {e}; allowed: a program that is in PATH, or its path"))
-        })
+        answer.recv().map_err(|_| gone())?.map_err(|e| unstarted(name, &e))
     }
+}
+
+/// Why a command did not start, and which one can.
+fn unstarted(name: &str, why: &io::Error) -> RunError {
+    let remedy = match why.kind() {
+        io::ErrorKind::NotFound => "; allowed: a program that is in PATH, or its path",
+        io::ErrorKind::PermissionDenied => "; allowed: a file that you may execute (chmod +x)",
+        _ => "",
+    };
+    RunError::new(format!("{name}: {why}{remedy}"))
 }
 
 /// The ports of the far side that lead out: they listen in its namespace, and go on from that of the caller.
@@ -288,5 +296,27 @@ impl Reach {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.streams.into_iter().for_each(TcpDoor::abandon);
         let _ = self.datagrams.map(JoinHandle::join);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(name: &str) -> String {
+        let why = Command::new(name).spawn().unwrap_err();
+        unstarted(name, &why).0
+    }
+
+    #[test]
+    fn a_command_that_does_not_start_says_which_one_can() {
+        assert!(said("tcps-no-such-program").ends_with("; allowed: a program that is in PATH, or its path"));
+        let file = std::env::temp_dir().join(format!("tcps-plain-file-{}", std::process::id()));
+        fs::write(&file, "words").unwrap();
+        let plain = said(file.to_str().unwrap());
+        fs::remove_file(&file).unwrap();
+        assert!(plain.ends_with("; allowed: a file that you may execute (chmod +x)"), "{plain}");
+        let other = said("/dev/null/program");
+        assert!(other.starts_with("/dev/null/program: ") && !other.contains("allowed"), "{other}");
     }
 }

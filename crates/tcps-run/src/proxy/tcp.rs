@@ -109,7 +109,7 @@ struct Common {
 impl TcpDoor {
     /// Its socket: clients wait there until the door is made.
     pub fn listen(plan: &DoorPlan) -> Result<TcpListener, RunError> {
-        TcpListener::bind(plan.listen).map_err(|e| unheard(format!("no TCP socket on {}: {e}", plan.listen)))
+        TcpListener::bind(plan.listen).map_err(|e| unheard("TCP", plan.listen, &e))
     }
 
     /// Begins to accept.

@@ -20,7 +20,7 @@ use crate::{
 };
 use std::{
     collections::BTreeMap,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
     os::fd::RawFd,
 };
 use tcps_core::time::{Time, SECOND};
@@ -65,7 +65,8 @@ impl UdpDoors {
     /// Binds the doors.
     pub fn bind(plans: &[&DoorPlan]) -> Result<Self, RunError> {
         let open = |p: &&DoorPlan| {
-            let socket = Socket::bind_to(p.listen).map_err(unheard)?;
+            let bound = UdpSocket::bind(p.listen).and_then(Socket::over);
+            let socket = bound.map_err(|e| unheard("UDP", p.listen, &e))?;
             Ok(Door { listen: socket.address()?, socket, target: p.target })
         };
         Ok(Self {

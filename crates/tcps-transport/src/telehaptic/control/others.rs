@@ -6,7 +6,8 @@
 //! least = q' - max(0, q + own - dt)          what cannot be anything else
 //! ```
 //! Both are the work of others, in the time that the line takes for it; while there is a queue they are the same. They do not
-//! depend on how the sender merges, so that they need not settle after a change.
+//! depend on how the sender merges, so that they need not settle after a change. The work of one packet of others does: it only
+//! grows while notices are 2 samples and more apart.
 
 use super::extreme::Extreme;
 use std::collections::VecDeque;
@@ -124,7 +125,7 @@ impl Others {
     }
 
     /// What a notice says; nothing if it has been told before, came in a header that was overtaken, is of a packet that was not
-    /// sent after the one before, or may be of a packet with another k. Such a notice changes nothing.
+    /// sent after the one before, or may be of a packet with another k. Such a notice moves no base.
     pub(super) fn notice(&mut self, now: Time, notice: &DelayNotice) -> Option<Seen> {
         let heard_ns = now.saturating_sub(notice.reverse_ns);
         let gap_ns = heard_ns.saturating_sub(std::mem::replace(&mut self.heard_ns, heard_ns));

@@ -7,7 +7,7 @@ from tcpsbed.reproduce.study import Row, Study
 WORK = "dpm-q"
 NOT_WITHIN = {"late-1054", "oracle-1054", "clocks-return", "late-held", "oracle-held"}
 """News of a step of large packets is as late as they make it; where fixed k = 4 is within tenths of the limit, other
-phases are not; with clocks that drift a decision may fall one wait later."""
+phases are not; `clocks-return` misses 37 ms, the watch of the rule before, and was not looked into."""
 
 
 def test_nothing_is_lost_and_clocks_do_not_matter_to_delays(rows: dict[str, Row]) -> None:
@@ -28,13 +28,13 @@ def test_what_is_not_within_is_known(study: Study) -> None:
     assert {row.key for row in study.rows if row.within is not True} == NOT_WITHIN
 
 
-def test_what_misses_an_aim_misses_it_by_little(rows: dict[str, Row]) -> None:
+def test_what_misses_an_aim_misses_it_by_no_more_than_it_did(rows: dict[str, Row]) -> None:
     for key, bound in (
-        ("late-1054", 3),
-        ("oracle-1054", 5.0),
-        ("clocks-return", 45.0),
-        ("late-held", 3),
-        ("oracle-held", 4.5),
+        ("late-1054", 2),
+        ("oracle-1054", 4.93),
+        ("clocks-return", 39.1),
+        ("late-held", 1),
+        ("oracle-held", 2.27),
     ):
         ours = rows[key].ours
         assert ours is not None and ours <= bound, key

@@ -6,7 +6,8 @@
 //! least = q' - max(0, q + own - dt)          what cannot be anything else
 //! ```
 //! Both are the work of others, in the time that the line takes for it; while there is a queue they are the same. They do not
-//! depend on how the sender merges, so that they need not settle after a change.
+//! depend on how the sender merges, so that they need not settle after a change. The work of one packet of others does: it only
+//! grows while notices are 2 samples and more apart.
 
 use super::extreme::Extreme;
 use std::collections::VecDeque;
@@ -38,6 +39,17 @@ struct Own {
     generated_ns: Time,
     fragments: u8,
     before_ns: f64,
+    /// The same time of the newest packet before it that had another number of fragments.
+    other_ns: Time,
+}
+
+impl Own {
+    /// Whether all packets that a fresh notice may be of had as many fragments: what came between two headers is told in the
+    /// second.
+    fn is_surely_of(&self, notice: &DelayNotice, gap_ns: Time) -> bool {
+        let oldest_ns = notice.generated_ns.saturating_sub(gap_ns).saturating_sub(DOUBT_NS);
+        self.fragments == notice.fragments && self.other_ns <= oldest_ns
+    }
 }
 
 /// Work of others until a packet was sent.
@@ -101,48 +113,50 @@ impl Others {
             self.own.pop_front();
         }
         let Sent { generated_ns, fragments, .. } = *packet;
-        self.own.push_back(Own { generated_ns, fragments, before_ns: self.own_ns });
+        let other_ns = match self.own.back() {
+            Some(own) if own.fragments == fragments => own.other_ns,
+            Some(own) => own.generated_ns,
+            None => Time::MIN,
+        };
+        self.own.push_back(Own { generated_ns, fragments, before_ns: self.own_ns, other_ns });
         self.own_ns += f64::from(packet.wire_bytes) * self.byte_ns;
         self.fragment_bytes = f64::from(packet.payload_bytes) / f64::from(packet.fragments.max(1));
         self.overhead_bytes = f64::from(packet.wire_bytes) - f64::from(packet.payload_bytes);
     }
 
-    /// What a notice says; nothing if it has been told before, or if it may be of a packet with another k.
+    /// What a notice says; nothing if it has been told before, came in a header that was overtaken, is of a packet that was not
+    /// sent after the one before, or may be of a packet with another k. Such a notice moves no base.
     pub(super) fn notice(&mut self, now: Time, notice: &DelayNotice) -> Option<Seen> {
         let heard_ns = now.saturating_sub(notice.reverse_ns);
         let gap_ns = heard_ns.saturating_sub(std::mem::replace(&mut self.heard_ns, heard_ns));
-        let place = self.own.partition_point(|own| own.generated_ns <= notice.generated_ns).checked_sub(1)?;
-        if !notice.fresh || !self.is_certain(place, notice, gap_ns) {
+        if gap_ns < 0 {
             return None;
         }
+        let place = self.own.partition_point(|own| own.generated_ns <= notice.generated_ns).checked_sub(1)?;
+        let own = self.own[place];
         let merging_ns = (Time::from(notice.fragments) - 1) * self.period_ns;
-        let bare_ns = (notice.delay_ns - merging_ns) as f64 - f64::from(notice.wire_bytes) * self.byte_ns;
-        let queue_ns = bare_ns - self.base.add(now, bare_ns);
         let sent_ns = notice.generated_ns.saturating_add(merging_ns);
+        let is_newer = self.last.is_none() || sent_ns > self.now.sent_ns;
+        if !notice.fresh || !is_newer || !own.is_surely_of(notice, gap_ns) {
+            return None;
+        }
+        let bare_ns =
+            notice.delay_ns.saturating_sub(merging_ns) as f64 - f64::from(notice.wire_bytes) * self.byte_ns;
+        let queue_ns = bare_ns - self.base.add(now, bare_ns);
         let seen = Seen { sent_ns, queue_ns };
-        self.add(seen, self.own[place].before_ns).then_some(seen)
+        self.add(seen, own.before_ns);
+        Some(seen)
     }
 
-    /// Whether all packets that a fresh notice may be of had as many fragments: what came between two headers is told in the
-    /// second.
-    fn is_certain(&self, place: usize, notice: &DelayNotice, gap_ns: Time) -> bool {
-        let oldest_ns = notice.generated_ns.saturating_sub(gap_ns).saturating_sub(DOUBT_NS);
-        let before = self.own.range(..=place).rev().take_while(|own| own.generated_ns > oldest_ns);
-        before.map(|own| own.fragments).all(|fragments| fragments == notice.fragments)
-    }
-
-    /// Accounts for what others sent since the packet before; false for one that was not sent after it.
-    fn add(&mut self, seen: Seen, before_ns: f64) -> bool {
+    /// Accounts for what others sent since the packet before.
+    fn add(&mut self, seen: Seen, before_ns: f64) {
         let Seen { sent_ns, queue_ns } = seen;
         let Some((queue, own)) = self.last else {
             self.last = Some((queue_ns, before_ns));
             self.now.sent_ns = sent_ns;
             self.window.push_back(self.now);
-            return true;
+            return;
         };
-        if sent_ns <= self.now.sent_ns {
-            return false;
-        }
         let span_ns = sent_ns.saturating_sub(self.now.sent_ns) as f64;
         let own_ns = before_ns - own;
         let most_ns = (queue_ns - queue + span_ns - own_ns).max(0.0);
@@ -155,7 +169,6 @@ impl Others {
             Work { sent_ns, least_ns: self.now.least_ns + least_ns, most_ns: self.now.most_ns + most_ns };
         self.window.push_back(self.now);
         self.last = Some((queue_ns, before_ns));
-        true
     }
 
     /// What came between two packets may be a packet: averages how large those are.
@@ -250,10 +263,38 @@ mod tests {
     fn what_was_not_sent_later_or_was_told_before_says_nothing() {
         let mut others = told(&[0.0, 0.0, 1.0]);
         let before = others.of_late(1e9);
-        assert_eq!(others.notice(90 * MS, &notice(MS, 9.0)), None, "older than the newest");
-        let again = DelayNotice { fresh: false, ..notice(2 * MS, 9.0) };
-        assert_eq!(others.notice(90 * MS, &again), None);
+        // All of them are 9 ms below the base.
+        assert_eq!(others.notice(33 * MS, &notice(MS, -9.0)), None, "older than the newest");
+        let again = DelayNotice { fresh: false, ..notice(2 * MS, -9.0) };
+        assert_eq!(others.notice(33 * MS, &again), None);
+        others.sent(&Sent { generated_ns: 3 * MS, fragments: 1, payload_bytes: 70, wire_bytes: 137 });
+        let merged = DelayNotice { fragments: 4, ..notice(3 * MS, -9.0) };
+        assert_eq!(others.notice(33 * MS, &merged), None, "no such packet");
+        assert_eq!(others.notice(20 * MS, &notice(3 * MS, -9.0)), None, "a header that was overtaken");
         assert_eq!(others.of_late(1e9), before);
+        let queue_ns = others.notice(33 * MS, &notice(3 * MS, 2.0)).map(|seen| seen.queue_ns);
+        assert!(queue_ns.is_some_and(|queue_ns| (queue_ns - 2e6).abs() < 1e3), "the base is that of before");
+    }
+
+    #[test]
+    fn a_notice_is_passed_over_if_one_that_it_may_be_of_had_another_k() {
+        let mut others = told(&[0.0, 0.0, 0.0]);
+        let merged = |generated_ns| Sent { generated_ns, fragments: 4, payload_bytes: 280, wire_bytes: 347 };
+        let told_of = |sent: Sent| DelayNotice {
+            delay_ns: 18 * MS + (347.0 * BYTE_NS) as Time,
+            fragments: 4,
+            wire_bytes: 347,
+            ..notice(sent.generated_ns, 0.0)
+        };
+        let seen: Vec<bool> = (0..4)
+            .map(|i| {
+                let packet = merged((3 + 4 * i) * MS);
+                others.sent(&packet);
+                others.notice(packet.generated_ns + 33 * MS, &told_of(packet)).is_some()
+            })
+            .collect();
+        // A header comes every 4 ms, and a notice may be 2 ms older than that.
+        assert_eq!(seen, [false, false, true, true]);
     }
 
     #[test]
@@ -270,11 +311,16 @@ mod tests {
         for generated_ns in [Time::MIN, -1, Time::MAX] {
             others.sent(&Sent { generated_ns, fragments: 7, payload_bytes: 490, wire_bytes: u32::MAX });
             for reverse_ns in [Time::MIN, 0, Time::MAX] {
-                let wild = DelayNotice { reverse_ns, fragments: 7, ..notice(generated_ns, 1e6) };
-                others.notice(Time::MAX, &wild);
-                others.notice(Time::MIN, &wild);
+                for delay_ns in [Time::MIN, Time::MAX] {
+                    let wild =
+                        DelayNotice { reverse_ns, delay_ns, fragments: 7, ..notice(generated_ns, 0.0) };
+                    others.notice(Time::MAX, &wild);
+                    others.notice(Time::MIN, &wild);
+                }
             }
         }
-        assert!(others.packet_ns() <= MOST_PACKET_NS);
+        let (span_ns, least_ns, most_ns) = others.of_late(1e9);
+        assert!(span_ns >= 0.0 && 0.0 <= least_ns && least_ns <= most_ns && most_ns.is_finite());
+        assert!(others.room(7).is_finite());
     }
 }

@@ -97,7 +97,7 @@ struct Queue {
     /// k that was left for congestion, and until when it is not tried again.
     failed: (u8, Time),
     alarmed_ns: Time,
-    /// Whether the last alarm came long after the one before.
+    /// Whether the last alarm came long after the one before, and no trial has failed since.
     alone: bool,
 }
 
@@ -146,6 +146,7 @@ impl Queue {
         self.trial = None;
         if trial.mean_ns() > self.rule.calm.at(self.others.packet_ns()) {
             self.failed = (trial.k, now + self.rule.retry_ns);
+            self.alone = false;
             self.set(now, trial.k + 1);
         } else {
             self.set(now, trial.k);
@@ -407,6 +408,17 @@ mod tests {
         let ks = p.run(1000, 390.0, 540.0);
         assert!(ks.contains(&4), "nobody can know yet that it is a lone one");
         assert!(ks[150..].iter().all(|k| *k == 1), "{ks:?}");
+    }
+
+    #[test]
+    fn what_failed_a_trial_is_not_tried_again_for_a_quarter_of_a_second() {
+        let mut p = Path::new(0);
+        p.run(3000, 380.0, 300.0);
+        // The first alarm may be that of a lone packet; k = 3 has room for 761 kbit/s, k = 2 for 672.
+        let ks = p.run(4000, 720.0, 300.0);
+        let begins: Vec<usize> = (1..ks.len()).filter(|i| (ks[i - 1], ks[*i]) == (3, 2)).collect();
+        assert!(begins.len() > 3, "{begins:?}");
+        assert!(begins.windows(2).all(|pair| pair[1] - pair[0] >= 250), "{begins:?}");
     }
 
     #[test]

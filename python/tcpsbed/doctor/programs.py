@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 from tcpsbed.doctor.finding import Finding, attempt, ran
-from tcpsbed.worlds import ns3_program
 
 PROGRAMS = {
     "ns-3": (["pkg-config", "--modversion", "ns3-core"], "apt install libns3-dev libgsl-dev pkg-config g++"),
@@ -34,6 +33,8 @@ CODECS = ("h264", "vp8", "libvpx-vp9", "libaom-av1", "opus")
 
 def programs() -> Iterator[Finding]:
     """Programs, each asked for its version."""
+    from tcpsbed.worlds import ns3_program
+
     for name, (command, remedy) in PROGRAMS.items():
         yield attempt(name, partial(ran, command), remedy)
         if name == "ns-3":
@@ -42,6 +43,8 @@ def programs() -> Iterator[Finding]:
 
 def _lena() -> str:
     """The version of ns-3 that has it: the module tells none of its own."""
+    from tcpsbed.worlds import ns3_program
+
     said = ran(["pkg-config", "--modversion", ns3_program.LENA])
     if (age := ns3_program.lena_age()) is not None:
         raise OSError(f"a version {age}, with ns-3 {said}")

@@ -173,10 +173,10 @@ impl Conversation {
         answer(self.number, of, self.now - DELAY_NS / 2, 50_000)
     }
 
-    /// Damaged bytes may have a right checksum: then they are an answer as any.
+    /// Damaged bytes may have a right checksum: then they are an answer as any. The zero ends them where damage took theirs.
     fn hears_what_may_be_chance(&mut self, line: &[u8]) {
         let before = self.news.len();
-        self.hears(line);
+        self.hears(&[line, &[0]].concat());
         let answered = self.news[before..].iter().filter_map(answered);
         self.answered.extend(answered);
     }

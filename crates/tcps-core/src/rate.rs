@@ -38,6 +38,8 @@ pub struct DelayNotice {
     pub certain: bool,
     /// Delay of the packet that brought the notice, on the same two clocks: the sum of both is a round trip.
     pub reverse_ns: Time,
+    /// When that packet left, on the other node's clock.
+    pub left_ns: Time,
 }
 
 /// Means over a reporting interval.

@@ -2,6 +2,7 @@
 
 ```text
 background packets x VBR model x R_cbr ─► step at 0.5 s, end at 6.5 s ─► peak, delay after 1 s, time to k = 1, rate, loss
+                                          end at 3 s, again at 4 s     ─► the same of the second step
 ```
 """
 
@@ -28,6 +29,9 @@ SIZES = (50, 137, 540, 1054)
 MODELS = ("constant", "per-packet")
 ORACLE = ("timetable-k", "at_ms = [0, 531], k = [1, 4]")
 """Switches one feedback delay, 2 tau + 1 ms, after the onset. [PROTOCOLS 2.11]"""
+PAUSE_S = (3.0, 4.0)
+"""When a step that comes twice ends first, and comes again."""
+ORACLE_TWICE = ("timetable-k", "at_ms = [0, 531, 3000, 4031], k = [1, 4, 1, 4]")
 FIXED, OWN, GUARDED = ("fixed-k", "k = 4"), ("dpm-q", ""), ("dpm-g", "")
 Place = tuple[float, int, str]
 """R_cbr, bytes of a packet, how the rate varies."""
@@ -57,6 +61,7 @@ class Setting:
     model: str
     clocks: bool = False
     seed: int = 1
+    twice: bool = False
 
     def case(self) -> Case:
         """The run."""
@@ -68,6 +73,7 @@ class Setting:
             f'traffic.cbr.stop="{END_S} s"',
             f"seed={self.seed}",
             *apart,
+            *_pause(self.twice),
         )
         return Case(self.kind, self.cbr_kbps, 8.0, self.parameters, settings)
 
@@ -85,7 +91,7 @@ class Score:
 
 
 def score(study: Study, setting: Setting) -> Score:
-    """Runs a setting. Delays are true ones: of clocks that differ, the offset is known."""
+    """Runs a setting, and judges its last step. Delays are true ones: of clocks that differ, the offset is known."""
     seen = dumbbell.run(study, setting.case())
     time, delay = seen.delay["haptic"]
     if setting.clocks:
@@ -94,11 +100,12 @@ def score(study: Study, setting: Setting) -> Score:
     ended = float(seen.k_at("haptic", np.array([END_S]))[0])
     ones = ks_at[(ks_at > END_S) & (ks == 1)]
     back = 0.0 if ended == 1 else float(ones[0]) - END_S if len(ones) else np.inf
+    onset_s = PAUSE_S[1] if setting.twice else ONSET_S
     return Score(
-        peak=float(delay[(time >= ONSET_S) & (time < ONSET_S + 1)].max()),
-        later=float(delay[(time >= ONSET_S + 1) & (time < END_S)].max()),
+        peak=float(delay[(time >= onset_s) & (time < onset_s + 1)].max()),
+        later=float(delay[(time >= onset_s + 1) & (time < END_S)].max()),
         back=back,
-        rate=seen.rate("haptic", ONSET_S, END_S),
+        rate=seen.rate("haptic", onset_s, END_S),
         loss=seen.loss("haptic"),
         changes=len(ks),
     )
@@ -116,6 +123,7 @@ def reproduce(study: Study) -> None:
     judge(study, by, "-1054", [1054])
     study.compare("loss", max(s.loss for s in by[OWN].values()))
     clocks(study)
+    twice(study)
     held_out(study)
     study.figure("trade", "Peak, time to k = 1 and false alarms", _trade(by))
     readings(study)
@@ -129,6 +137,14 @@ def _setting(kind: tuple[str, str], place: Place) -> Setting:
     name, parameters = kind
     cbr_kbps, size, model = place
     return Setting(name, parameters, cbr_kbps, size, model)
+
+
+def _pause(twice: bool) -> list[str]:
+    running = [
+        f'{{ at = "{at} s", traffic = "cbr", running = {on} }}'
+        for at, on in zip(PAUSE_S, ("false", "true"), strict=True)
+    ]
+    return [f"events=[{', '.join(running)}]"] if twice else []
 
 
 def judge(study: Study, by: Scores, suffix: str, sizes: Iterable[int]) -> None:
@@ -148,6 +164,28 @@ def clocks(study: Study) -> None:
     together, apart = study.each(pair, lambda setting: score(study, setting)).values()
     study.compare("clocks", max(abs(together.peak - apart.peak), abs(together.later - apart.later)))
     study.compare("clocks-return", 1e3 * abs(together.back - apart.back))
+    rates, sizes = ((260.0, 350.0, 400.0), (50, 137, 300, 540)) if study.full else ((400.0,), (50, 300))
+    others = [Setting(*OWN, rate, size, "constant", clocks=True) for rate in rates for size in sizes]
+    study.compare(
+        "clocks-back", max(s.back for s in study.each(others, lambda setting: score(study, setting)).values())
+    )
+
+
+def twice(study: Study) -> None:
+    """A step that ends, and comes again a second later."""
+    rates, sizes = ((260.0, 350.0, 400.0), (50, 137, 540)) if study.full else ((400.0,), (50, 540))
+    places = [(rate, size, model) for rate in rates for size in sizes for model in MODELS]
+    kinds = (OWN, FIXED, ORACLE_TWICE)
+    settings = {
+        (kind, place): Setting(*kind, place[0], place[1], place[2], twice=True)
+        for kind in kinds
+        for place in places
+    }
+    found = study.each(settings.values(), lambda setting: score(study, setting))
+    own, fixed, oracle = ({place: found[settings[kind, place]] for place in places} for kind in kinds)
+    study.compare("late-again", sum(fixed[p].later <= LIMIT_MS < own[p].later for p in places))
+    study.compare("oracle-again", max(own[p].peak - max(oracle[p].peak, LIMIT_MS) for p in places))
+    study.compare("return-again", max(own[p].back for p in places))
 
 
 def held_out(study: Study) -> None:

@@ -93,7 +93,16 @@ impl Log {
                 .by_ref()
                 .take_while(|(at, ..)| *at > generated_ns - DOUBT_NS)
                 .all(|(_, k, _)| *k == fragments);
-        DelayNotice { delay_ns, fresh: !repeated, generated_ns, fragments, wire_bytes, certain, reverse_ns }
+        DelayNotice {
+            delay_ns,
+            fresh: !repeated,
+            generated_ns,
+            fragments,
+            wire_bytes,
+            certain,
+            reverse_ns,
+            left_ns,
+        }
     }
 }
 

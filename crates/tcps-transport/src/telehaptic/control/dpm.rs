@@ -254,8 +254,16 @@ mod tests {
                 let delay_ns = (delay_ms * MS as f64) as Time;
                 let (generated_ns, fresh) = (self.1 - 5 * MS, true);
                 let (fragments, wire_bytes, certain, reverse_ns) = (1, 137, true, 15 * MS);
-                let notice =
-                    DelayNotice { delay_ns, fresh, generated_ns, fragments, wire_bytes, certain, reverse_ns };
+                let notice = DelayNotice {
+                    delay_ns,
+                    fresh,
+                    generated_ns,
+                    fragments,
+                    wire_bytes,
+                    certain,
+                    reverse_ns,
+                    left_ns: 0,
+                };
                 self.0.feedback(self.1, &Feedback::Delay(notice));
                 ks.push(self.0.fragments(self.1));
             }

@@ -131,6 +131,7 @@ mod tests {
             wire_bytes: 137,
             certain: true,
             reverse_ns: 15 * MS,
+            left_ns: 0,
         };
         let mut all = Vec::new();
         for _ in 0..count {

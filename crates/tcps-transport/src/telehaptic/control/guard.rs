@@ -93,6 +93,7 @@ mod tests {
             wire_bytes,
             certain: true,
             reverse_ns: 0,
+            left_ns: 0,
         }
     }
 

@@ -28,6 +28,7 @@ impl RateController for Nafcah {
             wire_bytes: 0,
             certain: true,
             reverse_ns: 0,
+            left_ns: 0,
         };
         self.0.feedback(now, &Feedback::Delay(notice));
     }
@@ -78,6 +79,7 @@ mod tests {
             wire_bytes: 0,
             certain: true,
             reverse_ns: 0,
+            left_ns: 0,
         };
         (1..20).for_each(|i| {
             c.feedback(now + i * MS, &Feedback::Delay(DelayNotice { delay_ns: (90 + i) * MS, ..delay }));

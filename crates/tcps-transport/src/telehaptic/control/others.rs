@@ -6,8 +6,8 @@
 //! least = q' - max(0, q + own - dt)          what cannot be anything else
 //! ```
 //! Both are the work of others, in the time that the line takes for it; while there is a queue they are the same. They do not
-//! depend on how the sender merges, so that they need not settle after a change. The work of one packet of others does: it only
-//! grows while notices are 2 samples and more apart.
+//! depend on how the sender merges, so that they need not settle after a change. The work of one packet of others is seen
+//! between packets that were sent one sample apart; of packets further apart only what is far above the average counts.
 
 use super::extreme::Extreme;
 use std::collections::VecDeque;
@@ -25,8 +25,10 @@ const REMEMBERED: usize = 512;
 const MOST_TOLD: usize = 4096;
 /// Work that may be an idle moment, a clock's step or rounding: less is no packet.
 const LEAST_PACKET_NS: f64 = 250e3;
-/// Most that a packet counts for.
-const MOST_PACKET_NS: f64 = 8e6;
+/// Most that a packet counts for, in bytes on the wire.
+const MOST_PACKET_BYTES: f64 = 1500.0;
+/// For so long a packet of others tells how large the next will be.
+const MEASURED_FOR_NS: Time = 10 * SECOND;
 /// Weights of a packet that is larger than the average, and of one that is smaller: two at once are rare.
 const LARGER: f64 = 1.0 / 8.0;
 const SMALLER: f64 = 1.0 / 32.0;
@@ -82,7 +84,10 @@ pub(super) struct Others {
     now: Work,
     window: VecDeque<Work>,
     packet_ns: f64,
-    heard_ns: Time,
+    /// When the last packet of theirs was measured.
+    measured_ns: Time,
+    /// When the newest header left, on the other clock.
+    left_ns: Time,
     /// Payload bytes of a fragment, and bytes of headers of a packet.
     fragment_bytes: f64,
     overhead_bytes: f64,
@@ -101,7 +106,8 @@ impl Others {
             now: Work::default(),
             window: VecDeque::new(),
             packet_ns: 0.0,
-            heard_ns: 0,
+            measured_ns: 0,
+            left_ns: Time::MIN,
             fragment_bytes: 0.0,
             overhead_bytes: 0.0,
         }
@@ -127,8 +133,7 @@ impl Others {
     /// What a notice says; nothing if it has been told before, came in a header that was overtaken, is of a packet that was not
     /// sent after the one before, or may be of a packet with another k. Such a notice moves no base.
     pub(super) fn notice(&mut self, now: Time, notice: &DelayNotice) -> Option<Seen> {
-        let heard_ns = now.saturating_sub(notice.reverse_ns);
-        let gap_ns = heard_ns.saturating_sub(std::mem::replace(&mut self.heard_ns, heard_ns));
+        let gap_ns = notice.left_ns.saturating_sub(std::mem::replace(&mut self.left_ns, notice.left_ns));
         if gap_ns < 0 {
             return None;
         }
@@ -161,7 +166,7 @@ impl Others {
         let own_ns = before_ns - own;
         let most_ns = (queue_ns - queue + span_ns - own_ns).max(0.0);
         let least_ns = (queue_ns - (queue + own_ns - span_ns).max(0.0)).clamp(0.0, most_ns);
-        self.measure(span_ns, least_ns, most_ns);
+        self.measure(&seen, span_ns, least_ns, most_ns);
         // A packet that is larger than the room between two of our own cannot hide there.
         let hidden = least_ns < LEAST_PACKET_NS / 5.0 && self.packet_ns > span_ns - own_ns;
         let most_ns = if hidden { least_ns } else { most_ns };
@@ -171,20 +176,30 @@ impl Others {
         self.last = Some((queue_ns, before_ns));
     }
 
-    /// What came between two packets may be a packet: averages how large those are.
-    fn measure(&mut self, span_ns: f64, least_ns: f64, most_ns: f64) {
-        let work_ns =
-            if span_ns < 2.0 * self.period_ns as f64 { most_ns } else { least_ns }.min(MOST_PACKET_NS);
-        let is_one = span_ns < 2.0 * self.period_ns as f64 || least_ns > 2.0 * self.packet_ns;
+    /// What came between two packets may be a packet: averages how large those are. Of packets that are further apart only
+    /// what is far above their share counts, since several of others may have come between them.
+    fn measure(&mut self, seen: &Seen, span_ns: f64, least_ns: f64, most_ns: f64) {
+        let is_next = span_ns < 2.0 * self.period_ns as f64;
+        let is_one = is_next || least_ns > 2.0 * self.packet_ns + self.share() * span_ns;
         if least_ns <= LEAST_PACKET_NS || !is_one {
             return;
         }
+        let work_ns = if is_next { most_ns } else { least_ns }.min(MOST_PACKET_BYTES * self.byte_ns);
+        let is_stale = seen.sent_ns.saturating_sub(self.measured_ns) > MEASURED_FOR_NS;
         let weight = match work_ns > self.packet_ns {
-            _ if self.packet_ns == 0.0 => 1.0,
+            _ if is_stale || self.packet_ns == 0.0 => 1.0,
             true => LARGER,
             false => SMALLER,
         };
         self.packet_ns += weight * (work_ns - self.packet_ns);
+        self.measured_ns = seen.sent_ns;
+    }
+
+    /// What others sent at most of late, as a share of the line.
+    fn share(&self) -> f64 {
+        let begin = self.window.front().copied().unwrap_or(self.now);
+        let span_ns = self.now.sent_ns.saturating_sub(begin.sent_ns).max(1) as f64;
+        (self.now.most_ns - begin.most_ns) / span_ns
     }
 
     /// Work of a packet of others: the jump that it makes.
@@ -236,8 +251,10 @@ mod tests {
 
     fn notice(generated_ns: Time, queue_ms: f64) -> DelayNotice {
         let delay_ns = 15 * MS + (137.0 * BYTE_NS + queue_ms * 1e6) as Time;
-        let (fragments, wire_bytes, reverse_ns) = (1, 137, 15 * MS);
-        DelayNotice { delay_ns, fresh: true, generated_ns, fragments, wire_bytes, certain: true, reverse_ns }
+        let (fragments, wire_bytes, reverse_ns, left_ns) =
+            (1, 137, 15 * MS, generated_ns.saturating_add(15 * MS));
+        let (fresh, certain) = (true, true);
+        DelayNotice { delay_ns, fresh, generated_ns, fragments, wire_bytes, certain, reverse_ns, left_ns }
     }
 
     #[test]
@@ -259,6 +276,40 @@ mod tests {
         assert!((2.4e6..3.2e6).contains(&packet_ns), "{packet_ns}");
     }
 
+    /// Packets of four fragments (347 B) every 4 ms, of which each meets as long a queue as the one before.
+    fn merged(others: &mut Others, from_ms: Time, packets: Time) {
+        for i in 0..packets {
+            let generated_ns = (from_ms + 4 * i) * MS;
+            others.sent(&Sent { generated_ns, fragments: 4, payload_bytes: 280, wire_bytes: 347 });
+            let delay_ns = 19 * MS + (347.0 * BYTE_NS) as Time;
+            let told = DelayNotice { delay_ns, fragments: 4, wire_bytes: 347, ..notice(generated_ns, 0.0) };
+            others.notice(generated_ns + 33 * MS, &told);
+            others.of_late(40e6);
+        }
+    }
+
+    #[test]
+    fn several_packets_of_others_between_two_of_our_own_are_not_taken_for_one() {
+        // 0.27 ms of others in every ms, behind a queue of 1 ms; then 2.15 ms in every 4 ms.
+        let mut others = told(&[&[0.0][..], &[1.0; 300]].concat());
+        let alone_ns = others.packet_ns();
+        assert!((0.26e6..0.28e6).contains(&alone_ns), "{alone_ns}");
+        merged(&mut others, 301, 250);
+        assert!(others.packet_ns() < 0.6e6, "{}", others.packet_ns());
+    }
+
+    #[test]
+    fn the_size_of_a_packet_is_forgotten_after_ten_seconds_without_any() {
+        let mut others = told(&[0.0, 0.0, 4.0]);
+        assert!(others.packet_ns() > 4e6);
+        for (ms, queue_ms) in [(11_000, 0.0), (11_001, 0.5)] {
+            let generated_ns = ms * MS;
+            others.sent(&Sent { generated_ns, fragments: 1, payload_bytes: 70, wire_bytes: 137 });
+            others.notice(generated_ns + 30 * MS, &notice(generated_ns, queue_ms));
+        }
+        assert!((0.5e6..0.8e6).contains(&others.packet_ns()), "{}", others.packet_ns());
+    }
+
     #[test]
     fn what_was_not_sent_later_or_was_told_before_says_nothing() {
         let mut others = told(&[0.0, 0.0, 1.0]);
@@ -270,7 +321,8 @@ mod tests {
         others.sent(&Sent { generated_ns: 3 * MS, fragments: 1, payload_bytes: 70, wire_bytes: 137 });
         let merged = DelayNotice { fragments: 4, ..notice(3 * MS, -9.0) };
         assert_eq!(others.notice(33 * MS, &merged), None, "no such packet");
-        assert_eq!(others.notice(20 * MS, &notice(3 * MS, -9.0)), None, "a header that was overtaken");
+        let overtaken = DelayNotice { left_ns: 5 * MS, ..notice(3 * MS, -9.0) };
+        assert_eq!(others.notice(33 * MS, &overtaken), None);
         assert_eq!(others.of_late(1e9), before);
         let queue_ns = others.notice(33 * MS, &notice(3 * MS, 2.0)).map(|seen| seen.queue_ns);
         assert!(queue_ns.is_some_and(|queue_ns| (queue_ns - 2e6).abs() < 1e3), "the base is that of before");
@@ -310,10 +362,9 @@ mod tests {
         let mut others = told(&[0.0, 1.0]);
         for generated_ns in [Time::MIN, -1, Time::MAX] {
             others.sent(&Sent { generated_ns, fragments: 7, payload_bytes: 490, wire_bytes: u32::MAX });
-            for reverse_ns in [Time::MIN, 0, Time::MAX] {
+            for left_ns in [Time::MIN, 0, Time::MAX] {
                 for delay_ns in [Time::MIN, Time::MAX] {
-                    let wild =
-                        DelayNotice { reverse_ns, delay_ns, fragments: 7, ..notice(generated_ns, 0.0) };
+                    let wild = DelayNotice { left_ns, delay_ns, fragments: 7, ..notice(generated_ns, 0.0) };
                     others.notice(Time::MAX, &wild);
                     others.notice(Time::MIN, &wild);
                 }

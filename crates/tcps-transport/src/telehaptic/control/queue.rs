@@ -162,12 +162,16 @@ impl Queue {
         if late.span_ns < late.window_ns * if self.alone { SEEN_ALONE } else { SEEN } {
             return;
         }
-        if seen.queue_ns <= self.rule.empty_ns {
-            if let Some(k) = (1..self.k).find(|k| self.is_enough(now, *k, late)) {
-                self.set(now, k);
-            } else if here_ns >= self.rule.stay.at(packet_ns) && self.is_worth_it(now, late) {
-                self.try_one_less(now);
-            }
+        let is_gone = seen.queue_ns <= self.rule.empty_ns;
+        let has_stayed = here_ns >= self.rule.stay.at(packet_ns);
+        let known = (1..self.k).find(|k| is_gone && self.is_enough(now, *k, late));
+        if let Some(k) = known {
+            self.set(now, k);
+        } else if (is_gone || self.is_locked(seen, here_ns, late))
+            && has_stayed
+            && self.is_worth_it(now, late)
+        {
+            self.try_one_less(now);
         } else if self.k >= self.rule.k_max
             && self.k < self.rule.k_drain
             && here_ns > late.window_ns
@@ -176,6 +180,13 @@ impl Queue {
         {
             self.set(now, self.k + 1);
         }
+    }
+
+    /// Whether every packet has met a packet of others, whose time between two is then that of our own, and no queue behind it.
+    fn is_locked(&self, seen: Seen, here_ns: f64, late: &Late) -> bool {
+        here_ns > late.window_ns
+            && self.least_ns > self.rule.empty_ns
+            && seen.queue_ns <= self.rule.alarm.at(self.others.packet_ns())
     }
 
     /// Whether k fragments leave room for all that others can have sent of late.
@@ -274,7 +285,7 @@ pub(super) fn by_queue(
         stay: line(("stay_ns", 30e6), ("stay_packets", 15.0))?,
         trial: line(("trial_ns", 15e6), ("trial_packets", 5.0))?,
         calm: line(("calm_ns", 0.9e6), ("calm_packets", 0.25))?,
-        retry_ns: number("retry_ns", 250e6)? as Time,
+        retry_ns: number("retry_ns", 150e6)? as Time,
     };
     Ok(Box::new(Queue {
         rule,
@@ -305,13 +316,15 @@ mod tests {
         queue_ns: f64,
         now_ms: Time,
         k: u8,
+        /// Rest of a packet of others that every merged packet meets.
+        met_ns: f64,
         told: VecDeque<(Time, DelayNotice)>,
     }
 
     impl Path {
         fn new(offset_ns: Time) -> Self {
             let c = by_queue(&Params::new("dpm-q", &json!({})), MS).unwrap();
-            Self { c, offset_ns, queue_ns: 0.0, now_ms: 0, k: 1, told: VecDeque::new() }
+            Self { c, offset_ns, queue_ns: 0.0, now_ms: 0, k: 1, met_ns: 0.0, told: VecDeque::new() }
         }
 
         /// k at every ms while others send `others_kbps`, in packets of `bytes`.
@@ -341,7 +354,8 @@ mod tests {
         fn packet(&mut self, now: Time) {
             let (k, wire_bytes) = (self.k, 67 + 70 * u32::from(self.k));
             let own_ns = f64::from(wire_bytes) * 8e9 / 1.5e6;
-            let wait_ns = (self.queue_ns + own_ns) as Time;
+            let met_ns = if k > 1 { self.met_ns } else { 0.0 };
+            let wait_ns = (self.queue_ns + met_ns + own_ns) as Time;
             let merging_ns = (Time::from(k) - 1) * MS;
             let drift_ns = now / 20_000;
             let delay_ns = 15 * MS + wait_ns + merging_ns + self.offset_ns + drift_ns;
@@ -355,6 +369,7 @@ mod tests {
                 wire_bytes,
                 certain,
                 reverse_ns: 15 * MS,
+                left_ns: now + 17 * MS + wait_ns,
             };
             self.told.push_back((now + 32 * MS + wait_ns, notice));
             let payload_bytes = wire_bytes - 67;
@@ -432,6 +447,30 @@ mod tests {
     }
 
     #[test]
+    fn a_second_step_is_answered_as_the_first_was() {
+        for bytes in [50.0, 137.0, 540.0] {
+            let mut p = Path::new(0);
+            p.run(1000, 400.0, bytes);
+            let reactions = [0, 1].map(|_| {
+                let ks = p.run(4000, 800.0, bytes);
+                p.run(1000, 400.0, bytes);
+                ks.iter().position(|k| *k > 1).unwrap()
+            });
+            assert!(reactions[1] <= reactions[0] + 2, "{bytes}: {reactions:?}");
+        }
+    }
+
+    #[test]
+    fn the_same_packet_of_others_before_every_own_one_is_no_queue() {
+        let mut p = Path::new(0);
+        p.run(1000, 400.0, 50.0);
+        while !p.run(1, 800.0, 50.0).contains(&4) {}
+        p.met_ns = 0.7e6;
+        let ks = p.run(2000, 50.0, 50.0);
+        assert!(ks[1000..].iter().all(|k| *k == 1), "{ks:?}");
+    }
+
+    #[test]
     fn a_packet_that_may_be_another_spoils_nothing() {
         let mut p = Path::new(0);
         p.run(1000, 400.0, 50.0);
@@ -444,6 +483,7 @@ mod tests {
             wire_bytes: 347,
             certain: false,
             reverse_ns: 15 * MS,
+            left_ns: (p.now_ms - 15) * MS,
         };
         p.c.feedback(p.now_ms * MS, &Feedback::Delay(notice));
         assert!(p.run(1000, 400.0, 50.0).iter().all(|k| *k == 1), "a base 4 ms too low would be an alarm");

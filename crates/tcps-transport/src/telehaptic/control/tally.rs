@@ -62,6 +62,7 @@ mod tests {
                 wire_bytes: 137,
                 certain: true,
                 reverse_ns: 0,
+                left_ns: 0,
             };
             tally.add(ms * MS, &notice)
         };

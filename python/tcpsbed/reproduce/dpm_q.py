@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tcpsbed.reproduce.study import Study
 
-LIMIT_MS, ONSET_S, END_S = 30.0, 0.5, 6.5
+LIMIT_MS, ONSET_S, END_S, RUN_S = 30.0, 0.5, 6.5, 8.0
 SIZES = (50, 137, 540, 1054)
 MODELS = ("constant", "per-packet")
 ORACLE = ("timetable-k", "at_ms = [0, 531], k = [1, 4]")
@@ -75,7 +75,7 @@ class Setting:
             *apart,
             *_pause(self.twice),
         )
-        return Case(self.kind, self.cbr_kbps, 8.0, self.parameters, settings)
+        return Case(self.kind, self.cbr_kbps, RUN_S, self.parameters, settings)
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,8 @@ def reproduce(study: Study) -> None:
     judge(study, by, "", [b for b in SIZES if b < 1054])
     judge(study, by, "-1054", [1054])
     study.compare("loss", max(s.loss for s in by[OWN].values()))
+    noisy = [s.rate for p, s in by[OWN].items() if p[0] <= 4 and p[2] != "constant"]
+    study.compare("low-rates-noisy", min(noisy))
     clocks(study)
     twice(study)
     held_out(study)
@@ -257,19 +259,23 @@ def _trade(by: Scores) -> Draw:
     names = {OWN: "dpm-q", GUARDED: "dpm-g", FIXED: "fixed k = 4", ORACLE: "oracle"}
 
     def draw(figure: Figure) -> None:
-        left, right = figure.subplots(1, 2)
+        left, middle, right = figure.subplots(1, 3)
         for kind in (OWN, GUARDED):
             busy = [(p, s) for p, s in by[kind].items() if p[0] >= 100]
             over = [s.peak - by[ORACLE][p].peak for p, s in busy]
             left.plot(over, [min(s.back, 1.5) for _, s in busy], "o", label=names[kind], alpha=0.6)
             quiet = [(p, s) for p, s in by[kind].items() if p[0] <= 4]
-            right.plot(
-                [p[1] for p, _ in quiet], [s.rate for _, s in quiet], "o", label=names[kind], alpha=0.6
-            )
+            sizes = [p[1] for p, _ in quiet]
+            middle.plot(sizes, [s.changes / RUN_S for _, s in quiet], "o", label=names[kind], alpha=0.6)
+            right.plot(sizes, [s.rate for _, s in quiet], "o", label=names[kind], alpha=0.6)
         left.set(xlabel="peak above that of the oracle (ms)", ylabel="time to k = 1 (s)")
-        right.set(
-            xlabel="packets of the background (B)", ylabel="rate at R_cbr 0 and 4 (kbit/s)", xscale="log"
-        )
+        for axes, what in ((middle, "changes of k a second (1/s)"), (right, "rate (kbit/s)")):
+            axes.set(
+                xlabel="packets of the background (B)",
+                ylabel=what,
+                title="R_cbr 0 and 4 kbit/s",
+                xscale="log",
+            )
         left.legend()
 
     return draw

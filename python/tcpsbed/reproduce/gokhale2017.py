@@ -130,11 +130,16 @@ def _boundary(seen: dict[float, Seen]) -> float:
 def jitters_held(study: Study) -> None:
     """What holding k after congestion saves of jitter and of changes."""
     duration = 500.0 if study.full else 60.0
-    cases = {(n, r): Case(n, r, duration) for n in (PUBLISHED, "dpm-holdup") for r in (260.0, 400.0)}
+    large = tuple(f'traffic.{name}.packet="137 B"' for name in ("cbr", "vbr"))
+    cases = {
+        (name, rate, size): Case(name, rate, duration, settings=large if size == 137 else ())
+        for name in (PUBLISHED, "dpm-holdup")
+        for rate, size in ((260.0, 50), (400.0, 50), (400.0, 137))
+    }
     seen = study.each(cases.values(), lambda case: dumbbell.run(study, case))
 
-    def saved(rate: float, of: str) -> float:
-        plain, held = (seen[cases[name, rate]] for name in (PUBLISHED, "dpm-holdup"))
+    def saved(rate: float, of: str, size: int = 50) -> float:
+        plain, held = (seen[cases[name, rate, size]] for name in (PUBLISHED, "dpm-holdup"))
         count = {name: len(s.merging["haptic"][0]) for name, s in (("plain", plain), ("held", held))}
         if of == "changes":
             return 100.0 * (1.0 - count["held"] / count["plain"])
@@ -143,7 +148,9 @@ def jitters_held(study: Study) -> None:
     study.compare("holdup", saved(400.0, "jitter"))
     study.compare("holdup-260", saved(260.0, "jitter"))
     study.compare("holdup-changes", saved(400.0, "changes"))
-    shown = {name: seen[cases[name, 400.0]] for name in (PUBLISHED, "dpm-holdup")}
+    study.compare("holdup-260-changes", saved(260.0, "changes"))
+    study.compare("holdup-137", saved(400.0, "jitter", 137))
+    shown = {name: seen[cases[name, 400.0, 50]] for name in (PUBLISHED, "dpm-holdup")}
     study.figure("holdup", "k with and without hold-up, 400 kbit/s", curves.ks(shown, 8.0))
 
 

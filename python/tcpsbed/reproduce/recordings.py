@@ -8,7 +8,8 @@ from pathlib import Path
 from tcpsbed.reproduce.expected import TREE
 
 _named = os.environ.get("TCPSBED_DATA")
-DATA = Path(_named) if _named else TREE / "data"
+BESIDE = TREE.parent / "shared/data"
+DATA = Path(_named) if _named else BESIDE if BESIDE.is_dir() else TREE / "data"
 """The folder; without the variable, `data` in the source tree."""
 
 

@@ -5,18 +5,23 @@ from __future__ import annotations
 from tcpsbed.reproduce.study import Row, Study
 
 WORK = "dpm-q"
-NOT_WITHIN = {"late-1054", "oracle-1054", "clocks-return", "late-held", "oracle-held"}
+NOT_WITHIN = {"late-1054", "oracle-1054", "oracle-held", "oracle-again", "clocks-return", "low-rates-noisy"}
 """News of a step of large packets is as late as they make it; where fixed k = 4 is within tenths of the limit, other
-phases are not; `clocks-return` misses 37 ms, the watch of the rule before, and was not looked into."""
+phases are not; the time to k = 1 hangs on phases by more than a window, with and without clocks; a noisy background that
+fills the line has queues."""
 
 
 def test_nothing_is_lost_and_clocks_do_not_matter_to_delays(rows: dict[str, Row]) -> None:
     assert rows["loss"].within and rows["loss-held"].within
-    assert rows["clocks"].within
+    assert rows["clocks"].within and rows["clocks-back"].within
 
 
 def test_up_to_540_bytes_it_stays_near_the_oracle(rows: dict[str, Row]) -> None:
     assert rows["late"].within and rows["oracle"].within
+
+
+def test_a_second_step_is_answered_as_the_first_is(rows: dict[str, Row]) -> None:
+    assert rows["late-again"].within and rows["return-again"].within
 
 
 def test_it_comes_back_within_half_a_second_and_lone_packets_cost_little(rows: dict[str, Row]) -> None:
@@ -32,12 +37,14 @@ def test_what_misses_an_aim_misses_it_by_no_more_than_it_did(rows: dict[str, Row
     for key, bound in (
         ("late-1054", 2),
         ("oracle-1054", 4.93),
-        ("clocks-return", 39.1),
-        ("late-held", 1),
+        ("clocks-return", 84.1),
         ("oracle-held", 2.27),
+        ("oracle-again", 3.27),
     ):
         ours = rows[key].ours
         assert ours is not None and ours <= bound, key
+    noisy = rows["low-rates-noisy"].ours
+    assert noisy is not None and noisy >= 920.0
 
 
 def test_all_figures_are_drawn(study: Study) -> None:

@@ -130,9 +130,8 @@ def _boundary(seen: dict[float, Seen]) -> float:
 def jitters_held(study: Study) -> None:
     """What holding k after congestion saves of jitter and of changes."""
     duration = 500.0 if study.full else 60.0
-    large = tuple(f'traffic.{name}.packet="137 B"' for name in ("cbr", "vbr"))
     cases = {
-        (name, rate, size): Case(name, rate, duration, settings=large if size == 137 else ())
+        (name, rate, size): Case(name, rate, duration, settings=_packets(f"{size} B"))
         for name in (PUBLISHED, "dpm-holdup")
         for rate, size in ((260.0, 50), (400.0, 50), (400.0, 137))
     }

@@ -1,4 +1,5 @@
-"""Recordings that experiments take and that are no part of the project: in the folder that TCPSBED_DATA names."""
+"""Recordings that experiments take and that are no part of the project: in the folder that TCPSBED_DATA names,
+or beside the source tree."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from tcpsbed.reproduce.expected import TREE
 _named = os.environ.get("TCPSBED_DATA")
 BESIDE = TREE.parent / "shared/data"
 DATA = Path(_named) if _named else BESIDE if BESIDE.is_dir() else TREE / "data"
-"""The folder; without the variable, `data` in the source tree."""
+"""The folder; without the variable `shared/data` beside the source tree, else `data` in it."""
 
 
 def absent(what: str) -> str:

@@ -79,6 +79,24 @@ WAYS: dict[str, str] = {
 """What `scenarios/two-ways.toml` compares: one way, every datagram both ways, each datagram one of them."""
 UNRANKED = ("timetable-k", "kernel-tcp")
 """Transports that cannot run without parameters, or in virtual time."""
+AFTER = (
+    "hoip",
+    "alphan",
+    "smoothed-sctp",
+    "irtp",
+    "visual-haptic",
+    "merge-span",
+    "loss-triggered",
+    "nack",
+    "coarse-copy",
+    "nafcah",
+    "etp",
+    "napas",
+    "admux",
+    "pahcp",
+    "multipath",
+)
+"""Transports that are ours after papers which leave their details open."""
 
 HEAD = """# Transports on the same scenarios
 
@@ -86,6 +104,9 @@ Written by `python tools/rank_transports.py`. One session with commands, force (
 frames/s) in one channel, {seconds} s of virtual time, {seeds} seeds, best SNR of the force first. Each seed has losses and
 jitter of its own, another stretch of the recorded force, and other traffic that begins at another moment.
 [transports.md](transports.md) says what the names mean; the scenarios are `scenarios/ranking-*.toml`.
+
+Rows of {after} are of our versions **after** papers that leave their details open ([transports.md](transports.md)), not of
+their authors' programs. {unranked} are not here: an oracle needs to be told when, and the kernel's TCP has no virtual time.
 
 Numbers are means over the seeds, ± half the 95 % interval of the mean (Student's t) where that is not 0 to the digits
 shown. **Rows whose intervals overlap are not told apart by this table.**
@@ -274,7 +295,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=sorted(candidates()), default=None)
     options = parser.parse_args()
     chosen = options.only or list(candidates())
-    text = HEAD.format(seconds=f"{options.seconds:g}", seeds=options.seeds)
+    after, unranked = (", ".join(f"`{name}`" for name in names) for names in (AFTER, UNRANKED))
+    text = HEAD.format(seconds=f"{options.seconds:g}", seeds=options.seeds, after=after, unranked=unranked)
     jobs = [(name, seed) for name in chosen for seed in range(1, options.seeds + 1)]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for scenario in SCENARIOS:

@@ -61,9 +61,9 @@ DIFFERENCES: list[tuple[str, str, str, Callable[[Any, Any], bool]]] = [
     ),
     (
         "napas, weber",
-        "busy",
-        "no-merge",
-        lambda own, none: own.late < 0.1 * none.late and own.lost < none.lost,
+        "congested",
+        "no-merge, weber",
+        lambda own, none: own.delay_ms[1] > none.delay_ms[1] + 1 and own.rate_kbps < none.rate_kbps,
     ),
     (
         "pahcp",

@@ -59,14 +59,16 @@ class Setting:
     cbr_kbps: float
     bytes: int
     model: str
-    clocks: bool = False
+    clocks_ppm: float = 0.0
+    """How fast the operator's clock drifts; unless it is 0, it is 250 ms ahead at the start."""
     seed: int = 1
     twice: bool = False
 
     def case(self) -> Case:
         """The run."""
         packets = [f'traffic.{name}.packet="{self.bytes} B"' for name in ("cbr", "vbr")]
-        apart = ['nodes.op.clock.offset="250 ms"', 'nodes.op.clock.drift="50 ppm"'] if self.clocks else []
+        drift = f'nodes.op.clock.drift="{self.clocks_ppm} ppm"'
+        apart = ['nodes.op.clock.offset="250 ms"', drift] if self.clocks_ppm else []
         settings = (
             *packets,
             f'traffic.vbr.vary="{self.model}"',
@@ -94,8 +96,8 @@ def score(study: Study, setting: Setting) -> Score:
     """Runs a setting, and judges its last step. Delays are true ones: of clocks that differ, the offset is known."""
     seen = dumbbell.run(study, setting.case())
     time, delay = seen.delay["haptic"]
-    if setting.clocks:
-        delay = delay - 250.0 - 0.05 * time
+    if setting.clocks_ppm:
+        delay = delay - 250.0 - 1e-3 * setting.clocks_ppm * time
     ks_at, ks = seen.merging["haptic"]
     ended = float(seen.k_at("haptic", np.array([END_S]))[0])
     ones = ks_at[(ks_at > END_S) & (ks == 1)]
@@ -162,14 +164,19 @@ def judge(study: Study, by: Scores, suffix: str, sizes: Iterable[int]) -> None:
 
 def clocks(study: Study) -> None:
     """The same step with clocks that differ."""
-    pair = [Setting(*OWN, 400.0, 50, "constant", clocks=apart) for apart in (False, True)]
+    pair = [Setting(*OWN, 400.0, 50, "constant", clocks_ppm=ppm) for ppm in (0.0, 50.0)]
     together, apart = study.each(pair, lambda setting: score(study, setting)).values()
     study.compare("clocks", max(abs(together.peak - apart.peak), abs(together.later - apart.later)))
     study.compare("clocks-return", 1e3 * abs(together.back - apart.back))
     rates, sizes = ((260.0, 350.0, 400.0), (50, 137, 300, 540)) if study.full else ((400.0,), (50, 300))
-    others = [Setting(*OWN, rate, size, "constant", clocks=True) for rate in rates for size in sizes]
+    others = [Setting(*OWN, rate, size, "constant", clocks_ppm=50.0) for rate in rates for size in sizes]
     study.compare(
         "clocks-back", max(s.back for s in study.each(others, lambda setting: score(study, setting)).values())
+    )
+    crystals = [Setting(*OWN, 0.0, 50, "constant", clocks_ppm=ppm) for ppm in (-100.0, 100.0)]
+    study.compare(
+        "clocks-rate",
+        min(s.rate for s in study.each(crystals, lambda setting: score(study, setting)).values()),
     )
 
 

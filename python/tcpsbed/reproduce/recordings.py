@@ -1,5 +1,4 @@
-"""Recordings that experiments take and that are no part of the project: in the folder that TCPSBED_DATA names,
-or beside the source tree."""
+"""Recordings that experiments take and that are no part of the project: TCPSBED_DATA, or beside the tree."""
 
 from __future__ import annotations
 

@@ -105,6 +105,7 @@ fn attacked(name: &str) -> Option<String> {
     for begin in [-YEAR, YEAR] {
         session_at(name, begin).iter().for_each(|bytes| line.take(1, bytes));
     }
+    let misdated = line.ends[1].stats();
     let begun = line.delivered;
     line.run(1000);
     let more = [0, 1].map(|end| line.delivered[end] - begun[end]);
@@ -114,6 +115,11 @@ fn attacked(name: &str) -> Option<String> {
         (begun[1] > 300, "it delivers before"),
         (cut.malformed > before.malformed, "what is cut is counted"),
         (counted || SILENT.contains(&name), "what comes again, in the wrong order, is counted"),
+        (
+            misdated.duplicates + misdated.malformed > again.duplicates + again.malformed
+                || SILENT.contains(&name),
+            "what is a year old or of the year to come is counted",
+        ),
         (more.iter().all(|n| *n > least), "the session goes on"),
     ];
     let wrong: Vec<_> = well.iter().filter(|w| !w.0).map(|w| w.1).collect();

@@ -36,7 +36,7 @@ struct Peer {
     lost_at_peer: i32,
     /// When the peer's newest sender report left: the middle of its NTP time.
     sender_report: Option<u32>,
-    /// Blocks of ours that say when that was.
+    /// Report blocks of ours that name it.
     answered: u64,
     packets: u64,
     lose_every: Option<u64>,

@@ -43,11 +43,18 @@ pub fn rtp(data: &[u8]) {
     bombard("rtp", &params, script);
 }
 
-/// Datagrams from anybody at an endpoint with a block code.
+/// Datagrams from anybody at an endpoint with a block code, or with copies. Not more than 2 of these: all that wait may be
+/// due together.
 pub fn fec(data: &[u8]) {
     let mut script = Script(data);
-    let code = ["xor", "reed_solomon"][script.number::<1>() as usize % 2];
-    bombard("parity", &json!({"code": code}), script);
+    let choice = script.number::<1>() as usize;
+    if choice / 2 % 2 == 0 {
+        let code = ["xor", "reed_solomon"][choice % 2];
+        bombard("parity", &json!({"code": code}), script);
+    } else {
+        let spacing_ns = [15_000_000, 0][choice % 2];
+        bombard("repeat", &json!({"copies": choice / 4 % 3, "spacing_ns": spacing_ns}), script);
+    }
 }
 
 /// Each datagram is refused, or counted, or has its effect; no sample comes for a flow that does not come here.

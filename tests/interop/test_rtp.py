@@ -24,6 +24,8 @@ SECONDS = float(os.environ.get("TCPSBED_INTEROP_SECONDS", "6"))
 SYSTEM_PYTHON = "/usr/bin/python3"
 PERIOD_MS = {"audio": 20, "video": 40}
 GST = Path(__file__).with_name("gst_peer.py")
+REPORTED_BYTES = 300_000
+"""More than ffmpeg receives for one report: 28 B of it are 1/50 of 0.5 % of 280 kB (libavformat/rtpdec.c)."""
 Counted = dict[str, float]
 T = TypeVar("T")
 
@@ -216,29 +218,63 @@ def test_we_receive_gstreamer_without_loss_and_it_understands_our_reports(
     assert counted["delivered"] >= 0.8 * SECONDS * 1000 / PERIOD_MS[media], counted
 
 
+def serve(server: socket.socket, sdp: str, local: int, play: Callable[[int], T]) -> T:
+    """One RTSP session (RFC 2326), to its end: what `play` made of the client's port when it was asked to."""
+    server.settimeout(20)
+    connection, _ = server.accept()
+    connection.settimeout(SECONDS + 20)
+    played: list[T] = []
+    remote = 0
+    with connection, connection.makefile("rb") as lines:
+        while request := lines.readline().decode():
+            fields = dict(line.decode().strip().split(": ", 1) for line in iter(lines.readline, b"\r\n"))
+            told, body = "", ""
+            match request.split()[0]:
+                case "DESCRIBE":
+                    told, body = f"Content-Type: application/sdp\r\nContent-Length: {len(sdp)}\r\n", sdp
+                case "SETUP":
+                    remote = int(fields["Transport"].partition("client_port=")[2].partition("-")[0])
+                    told = (
+                        f"Transport: {fields['Transport']};server_port={local}-{local + 1}\r\nSession: 1\r\n"
+                    )
+                case "PLAY":
+                    played.append(play(remote))
+                case "TEARDOWN":
+                    break
+            connection.sendall(f"RTSP/1.0 200 OK\r\nCSeq: {fields['CSeq']}\r\n{told}\r\n{body}".encode())
+    return played[0]
+
+
 @pytest.fixture(scope="module")
 def to_ffmpeg(
     peer: Path, clip: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, tuple[Counted, str, int]]:
-    """We send, ffmpeg receives: what we counted, what it told, and the bytes that it wrote."""
+    """We send, ffmpeg receives: what we counted, what it told, and the bytes that it wrote.
+
+    It asks for the session by RTSP: from a description in a file it only listens, and sends no reports.
+    """
     folder = tmp_path_factory.mktemp("ffmpeg")
 
-    def session(media: str, local: int, remote: int) -> tuple[Counted, str, int]:
+    def session(media: str, local: int, _: int) -> tuple[Counted, str, int]:
         form = {"audio": ("audio", 0, "PCMU/8000"), "video": ("video", 96, "MP4V-ES/90000")}[media]
-        sdp = folder / f"{media}.sdp"
-        head = "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=tcpsbed\nc=IN IP4 127.0.0.1\nt=0 0\n"
-        sdp.write_text(f"{head}m={form[0]} {remote} RTP/AVP {form[1]}\na=rtpmap:{form[1]} {form[2]}\n")
+        head = "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=tcpsbed\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n"
+        own = f"m={form[0]} 0 RTP/AVP {form[1]}\r\na=rtpmap:{form[1]} {form[2]}\r\na=control:{media}\r\n"
+        frames = [clip[1]] if media == "video" else []
+
+        def play(remote: int) -> subprocess.Popen[str]:
+            return start(peer, media, "send", local, remote, SECONDS + 1, PERIOD_MS[media], *frames)
+
         out = folder / ("got.raw" if media == "audio" else "got.m4v")
         coder = ["-c", "copy", "-f", "mulaw" if media == "audio" else "m4v"]
-        read = ["-v", "info", "-protocol_whitelist", "file,udp,rtp", "-i", sdp, "-t", SECONDS - 2]
-        ffmpeg = start("ffmpeg", *read, *coder, out)
-        time.sleep(0.7)
-        frames = [clip[1]] if media == "video" else []
-        us = start(peer, media, "send", local, remote, SECONDS + 1, PERIOD_MS[media], *frames)
-        try:
-            _, told = ffmpeg.communicate(timeout=SECONDS + 20)
-        finally:
-            ffmpeg.kill()
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            url = f"rtsp://127.0.0.1:{server.getsockname()[1]}/"
+            read = ["-v", "info", "-rtsp_transport", "udp", "-i", url, "-t", SECONDS - 2]
+            ffmpeg = start("ffmpeg", *read, *coder, out)
+            try:
+                us = serve(server, head + own, local, play)
+                told = ffmpeg.communicate(timeout=SECONDS + 20)[1]
+            finally:
+                ffmpeg.kill()
         return ours(us), told, out.stat().st_size
 
     return each(session)
@@ -249,6 +285,10 @@ def to_ffmpeg(
 def test_ffmpeg_receives_ours(to_ffmpeg: dict[str, tuple[Counted, str, int]], media: str) -> None:
     counted, told, bytes_got = to_ffmpeg[media]
     assert "missed" not in told and bytes_got > 8000, told[-800:]
+    # None of sound is due before 38 s.
+    due = bytes_got // REPORTED_BYTES
+    assert due >= 1 or media == "audio", bytes_got
+    assert counted["blocks"] >= due and counted["reports"] >= due, (due, counted)
     assert counted["lost_at_peer"] == 0, counted
 
 
@@ -273,15 +313,16 @@ def from_ffmpeg(peer: Path, clip: tuple[Path, Path]) -> dict[str, Counted]:
     return each(session)
 
 
-# [RFC 3550 §A.1]
+# [RFC 3550 §A.1] [RFC 3550 §6.4.1]
 @pytest.mark.parametrize("media", PERIOD_MS)
 def test_we_receive_ffmpeg(from_ffmpeg: dict[str, Counted], media: str) -> None:
     counted = from_ffmpeg[media]
+    assert counted["answered"] >= 1, "a report of ours says when ffmpeg's sender report left"
     assert counted["lost"] == 0 and counted["incomplete"] == 0, counted
     assert counted["delivered"] >= 0.9 * SECONDS * 1000 / PERIOD_MS[media], counted
 
 
-# [RFC 3611 §4.4] [RFC 3550 §6.6]
+# [RFC 3611 §4.4] [RFC 3550 §6.6] [RFC 8888 §3.1] [RFC 4585 §6.2.1]
 def test_wireshark_decodes_every_rtcp_packet(peer: Path, tmp_path: Path) -> None:
     need("tshark")
     if os.geteuid() != 0:
@@ -293,28 +334,30 @@ def test_wireshark_decodes_every_rtcp_packet(peer: Path, tmp_path: Path) -> None
         "tshark", "-q", "-i", "lo", "-f", ports_of, "-w", file, "-a", f"duration:{SECONDS + 3:.0f}"
     )
     time.sleep(1.5)
-    receiver = start(peer, "audio", "receive", remote, local, SECONDS, 20)
-    sender = start(peer, "audio", "send", local, remote, SECONDS, 20)
+    # What is lost is asked for, and each packet is told of.
+    lossy = ["-", json.dumps({"nack": 2, "feedback_ns": 100_000_000}), 20]
+    receiver = start(peer, "audio", "receive", remote, local, SECONDS, 20, *lossy)
+    sender = start(peer, "audio", "send", local, remote, SECONDS, 20, *lossy)
     counted = ours(sender)
     ours(receiver)
     tshark.wait(timeout=SECONDS + 20)
-    assert counted["blocks"] >= 1 and counted["lost_at_peer"] == 0, counted
-    read = [
-        "tshark",
-        "-r",
-        str(file),
-        "-d",
-        f"udp.port=={local + 1},rtcp",
-        "-d",
-        f"udp.port=={remote + 1},rtcp",
-    ]
+    assert counted["blocks"] >= 1 and counted["lost_at_peer"] >= 1, counted
+    rtcp = local + 1, remote + 1
+    read = ["tshark", "-r", str(file), *(word for port in rtcp for word in ("-d", f"udp.port=={port},rtcp"))]
 
     def rows(*words: str) -> list[str]:
         done = subprocess.run([*read, *words], capture_output=True, text=True, check=True, timeout=60)
         return done.stdout.splitlines()
 
-    kinds = rows("-Y", "rtcp", "-T", "fields", "-e", "rtcp.pt")
-    told = {int(kind) for row in kinds for kind in row.split(",")}
-    assert len(kinds) >= 5 and told >= {200, 201, 202, 203, 207}, told
+    def values(field: str) -> set[int]:
+        """What a field is in all packets together."""
+        told = rows("-Y", field, "-T", "fields", "-e", field)
+        return {int(value) for row in told for value in row.split(",")}
+
+    assert len(rows("-Y", "rtcp")) >= 5
+    assert values("rtcp.pt") >= {200, 201, 202, 203, 205, 207}
+    assert values("rtcp.rtpfb.fmt") == {1, 11}, "a generic NACK, and feedback for congestion control"
+    assert values("rtcp.rtpfb.nack_pid"), "numbers that are asked for"
+    assert rows("-Y", " or ".join(f"udp.dstport == {port} and not rtcp and not icmp" for port in rtcp)) == []
     assert rows("-Y", "_ws.malformed or _ws.expert.severity >= 0x600000") == []
     assert rows("-Y", "rtcp.length_check == 0") == []

@@ -1,14 +1,16 @@
 //! One end of an RTP session over UDP, to talk with other programs: sends frames of a file, receives, and prints
 //! what it counted as JSON. RTP is on the given port, RTCP on the next one.
 //!
-//! `rtp_peer FLOW send|receive LOCAL-PORT PEER-PORT SECONDS PERIOD-MS [FRAMES]`, where FLOW is `audio` or `video`
-//! and FRAMES a file of frames, each behind its length (32 bits, network order).
+//! `rtp_peer FLOW send|receive LOCAL-PORT PEER-PORT SECONDS PERIOD-MS [FRAMES [PARAMETERS [LOSE]]]`, where FLOW is
+//! `audio` or `video`, FRAMES a file of frames, each behind its length (32 bits, network order; `-` for silence),
+//! PARAMETERS more of the transport, as JSON, and every LOSE-th RTP packet is lost on its way out.
 
-use serde_json::json;
+use serde_json::{json, Map, Value};
 use std::{
     error::Error,
     io::ErrorKind,
     net::UdpSocket,
+    num::NonZeroU64,
     time::{Duration, Instant},
 };
 use tcps_core::{
@@ -32,6 +34,12 @@ struct Peer {
     bytes: u64,
     blocks: u64,
     lost_at_peer: i32,
+    /// When the peer's newest sender report left: the middle of its NTP time.
+    sender_report: Option<u32>,
+    /// Report blocks of ours that name it.
+    answered: u64,
+    packets: u64,
+    lose_every: Option<u64>,
 }
 
 impl Peer {
@@ -43,11 +51,7 @@ impl Peer {
         let mut buf = Vec::new();
         while let Some(output) = self.endpoint.poll_output(&mut buf) {
             match output {
-                // A peer that is not there yet or any more answers with an error of the socket.
-                Output::Transmit(_) => {
-                    let i = usize::from(is_rtcp(&buf));
-                    drop(self.sockets[i].send_to(&buf, ("127.0.0.1", self.peer + i as u16)));
-                }
+                Output::Transmit(_) => self.transmit(&buf),
                 Output::Deliver(_) => {
                     self.delivered += 1;
                     self.bytes += buf.len() as u64;
@@ -55,6 +59,21 @@ impl Peer {
                 Output::Record(_) => {}
             }
         }
+    }
+
+    fn transmit(&mut self, bytes: &[u8]) {
+        let i = usize::from(is_rtcp(bytes));
+        if i == 1 {
+            let blocks = reports(bytes).flat_map(|r| r.blocks);
+            self.answered += blocks.filter(|b| Some(b.last_sr) == self.sender_report).count() as u64;
+        } else {
+            self.packets += 1;
+            if self.lose_every.is_some_and(|n| self.packets % n == 0) {
+                return;
+            }
+        }
+        // A peer that is not there yet or any more answers with an error of the socket.
+        drop(self.sockets[i].send_to(bytes, ("127.0.0.1", self.peer + i as u16)));
     }
 
     fn receive(&mut self) -> std::io::Result<()> {
@@ -77,10 +96,10 @@ impl Peer {
         Ok(())
     }
 
-    /// What the peer says that it lost.
+    /// What the peer says that it lost, and when it last said what it sent.
     fn note_reports(&mut self, bytes: &[u8]) {
-        let packets = is_rtcp(bytes).then(|| Packets::compound(bytes).ok()).flatten();
-        for report in packets.into_iter().flatten().filter_map(|p| Report::parse(&p).ok()) {
+        for report in reports(bytes) {
+            self.sender_report = report.sender.map(|s| (s.ntp >> 16) as u32).or(self.sender_report);
             for block in report.blocks {
                 self.blocks += 1;
                 self.lost_at_peer = block.lost;
@@ -89,8 +108,14 @@ impl Peer {
     }
 }
 
+/// The reports in a datagram.
+fn reports(bytes: &[u8]) -> impl Iterator<Item = Report> + '_ {
+    let packets = is_rtcp(bytes).then(|| Packets::compound(bytes).ok()).flatten();
+    packets.into_iter().flatten().filter_map(|p| Report::parse(&p).ok())
+}
+
 fn frames(path: Option<String>) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
-    let Some(path) = path else { return Ok(vec![vec![0xff; 160]]) };
+    let Some(path) = path.filter(|path| path != "-") else { return Ok(vec![vec![0xff; 160]]) };
     let bytes = std::fs::read(path)?;
     let (mut rest, mut frames) = (&bytes[..], Vec::new());
     while let Some((length, after)) = rest.split_first_chunk::<4>() {
@@ -109,6 +134,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seconds: f64 = next()?.parse()?;
     let period_ns = next()?.parse::<Time>()? * 1_000_000;
     let frames = frames(arguments.next())?;
+    let more: Map<String, Value> =
+        arguments.next().map_or(Ok(Map::new()), |text| serde_json::from_str(&text))?;
+    let lose_every = arguments.next().map(|n| n.parse::<NonZeroU64>()).transpose()?.map(NonZeroU64::get);
     let socket = |offset: u16| {
         let socket = UdpSocket::bind(("127.0.0.1", local + offset))?;
         socket.set_nonblocking(true)?;
@@ -117,11 +145,25 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut ctx = ChannelContext::of(&[(0, Side::B, &flow)]);
     ctx.flows[0].period_ns = period_ns;
     let side = if role == "send" { Side::A } else { Side::B };
-    let params = json!({"extended": true, "identity": flow == "audio", "mtu_bytes": 1200});
+    let mut params = json!({"extended": true, "identity": flow == "audio", "mtu_bytes": 1200});
+    more.into_iter().for_each(|(key, value)| params[key] = value);
     let endpoint = Rtp::new(&params, side, &ctx)?;
     let sockets = [socket(0)?, socket(1)?];
     let begin = Instant::now();
-    let mut p = Peer { endpoint, sockets, peer, begin, delivered: 0, bytes: 0, blocks: 0, lost_at_peer: 0 };
+    let mut p = Peer {
+        endpoint,
+        sockets,
+        peer,
+        begin,
+        delivered: 0,
+        bytes: 0,
+        blocks: 0,
+        lost_at_peer: 0,
+        sender_report: None,
+        answered: 0,
+        packets: 0,
+        lose_every,
+    };
     let end = Duration::from_secs_f64(seconds);
     let mut index = 0u32;
     while p.begin.elapsed() < end {
@@ -151,7 +193,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let counted = json!({
         "sent": index, "delivered": p.delivered, "bytes": p.bytes, "malformed": s.malformed, "lost": s.lost,
         "incomplete": s.incomplete, "reports": s.reports, "blocks": p.blocks, "lost_at_peer": p.lost_at_peer,
-        "rtt_ns": s.rtt_ns, "jitter_ns": s.jitter_ns,
+        "answered": p.answered, "rtt_ns": s.rtt_ns, "jitter_ns": s.jitter_ns,
     });
     println!("{counted}");
     Ok(())

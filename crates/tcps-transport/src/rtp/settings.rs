@@ -103,18 +103,23 @@ impl Settings {
 }
 
 fn redundancy(params: &Params<'_>) -> Result<Redundancy, TransportError> {
-    let distance = params.integer("distance", 1..=15)?;
-    let columns = params.integer("columns", 1..=48)?;
-    let rows = params.integer("rows", 1..=48)?;
-    if (columns.unwrap_or(4) * rows.unwrap_or(1)) as usize > KEPT {
+    let kind = params.choice("redundancy", &["none", "rfc2198", "ulpfec", "flexfec"])?;
+    let of = |key, range, kinds: &[&str]| match params.integer(key, range)? {
+        Some(_) if !kinds.contains(&kind.unwrap_or("none")) => {
+            Err(params.refuse(key, &format!("with redundancy = {}", kinds.join(" or "))))
+        }
+        number => Ok(number),
+    };
+    let distance = of("distance", 1..=15, &["rfc2198"])?.unwrap_or(1);
+    let columns = of("columns", 1..=48, &["ulpfec", "flexfec"])?.unwrap_or(4);
+    let rows = of("rows", 1..=48, &["flexfec"])?.unwrap_or(1);
+    if (columns * rows) as usize > KEPT {
         return Err(params.refuse("columns", "at most 256 packets in columns times rows"));
     }
-    Ok(match params.choice("redundancy", &["none", "rfc2198", "ulpfec", "flexfec"])? {
-        Some("rfc2198") => Redundancy::Red { distance: distance.unwrap_or(1) as usize },
-        Some("ulpfec") => Redundancy::Ulpfec { columns: columns.unwrap_or(4) as u16 },
-        Some("flexfec") => {
-            Redundancy::Flexfec { columns: columns.unwrap_or(4) as u8, rows: rows.unwrap_or(1) as u8 }
-        }
+    Ok(match kind {
+        Some("rfc2198") => Redundancy::Red { distance: distance as usize },
+        Some("ulpfec") => Redundancy::Ulpfec { columns: columns as u16 },
+        Some("flexfec") => Redundancy::Flexfec { columns: columns as u8, rows: rows as u8 },
         _ => Redundancy::None,
     })
 }
@@ -154,10 +159,60 @@ fn limits(params: &Params<'_>) -> Result<Option<Limits>, TransportError> {
 }
 
 fn profile(params: &Params<'_>) -> Result<Profile, TransportError> {
-    let report_ns = params.span_ns("report_ns", 10 * MS..=60 * SECOND)?.unwrap_or(500 * MS);
-    Ok(match params.choice("profile", &["avp", "avp_reduced", "avpf"])? {
-        Some("avp") => Profile::Avp { reduced: false },
-        Some("avp_reduced") => Profile::Avp { reduced: true },
-        _ => Profile::Avpf { report_ns },
-    })
+    let report_ns = params.span_ns("report_ns", 10 * MS..=60 * SECOND)?;
+    match (params.choice("profile", &["avp", "avp_reduced", "avpf"])?, report_ns) {
+        (Some("avp" | "avp_reduced"), Some(_)) => Err(params.refuse("report_ns", "with profile = avpf")),
+        (Some("avp"), None) => Ok(Profile::Avp { reduced: false }),
+        (Some("avp_reduced"), None) => Ok(Profile::Avp { reduced: true }),
+        (_, report_ns) => Ok(Profile::Avpf { report_ns: report_ns.unwrap_or(500 * MS) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{json, Value};
+
+    fn read(params: &Value) -> Result<Settings, String> {
+        Settings::from_params(&Params::new("rtp", params)).map_err(|e| e.to_string())
+    }
+
+    /// A key that something else would leave without effect is refused, and says beside what it has one.
+    #[test]
+    fn what_would_do_nothing_is_refused() {
+        let parity = "with redundancy = ulpfec or flexfec";
+        let table = [
+            (json!({"distance": 2}), "distance", "with redundancy = rfc2198"),
+            (json!({"distance": 2, "redundancy": "none"}), "distance", "with redundancy = rfc2198"),
+            (json!({"distance": 2, "redundancy": "flexfec"}), "distance", "with redundancy = rfc2198"),
+            (json!({"columns": 3}), "columns", parity),
+            (json!({"columns": 3, "redundancy": "rfc2198"}), "columns", parity),
+            (json!({"rows": 3, "redundancy": "none"}), "rows", "with redundancy = flexfec"),
+            (json!({"rows": 3, "redundancy": "ulpfec"}), "rows", "with redundancy = flexfec"),
+            (json!({"report_ns": SECOND, "profile": "avp"}), "report_ns", "with profile = avpf"),
+            (json!({"report_ns": SECOND, "profile": "avp_reduced"}), "report_ns", "with profile = avpf"),
+            (json!({"reorder_ns": MS}), "reorder_ns", "with nack, which asks for what is missing"),
+            (json!({"least_bps": 9_000}), "least_bps", "with congestion = gcc"),
+            (json!({"target_ns": MS}), "target_ns", "with congestion = gcc"),
+        ];
+        for (params, key, allowed) in table {
+            let found = &params[key];
+            let says = format!("transport rtp: {key} is {found}; allowed: {allowed}");
+            assert_eq!(read(&params).err(), Some(says), "{params}");
+        }
+    }
+
+    #[test]
+    fn what_has_an_effect_is_taken() {
+        let redundancy = |params: Value| read(&params).unwrap().redundancy;
+        let red = json!({"redundancy": "rfc2198", "distance": 2});
+        assert_eq!(redundancy(red), Redundancy::Red { distance: 2 });
+        let ulpfec = json!({"redundancy": "ulpfec", "columns": 3});
+        assert_eq!(redundancy(ulpfec), Redundancy::Ulpfec { columns: 3 });
+        let flexfec = json!({"redundancy": "flexfec", "columns": 3, "rows": 2});
+        assert_eq!(redundancy(flexfec), Redundancy::Flexfec { columns: 3, rows: 2 });
+        for params in [json!({"report_ns": SECOND}), json!({"report_ns": SECOND, "profile": "avpf"})] {
+            assert_eq!(read(&params).unwrap().profile, Profile::Avpf { report_ns: SECOND });
+        }
+    }
 }

@@ -22,6 +22,15 @@ pub(super) struct Accounting {
 }
 
 impl Accounting {
+    fn read(params: &Params<'_>) -> Result<Self, TransportError> {
+        let overhead_bytes = params.integer("overhead_bytes", 0..=65_535)?;
+        let strict = params.boolean("strict_two_subheaders")?.unwrap_or(false);
+        if strict && overhead_bytes.is_some() {
+            return Err(params.refuse("strict_two_subheaders", "false with overhead, which replaces it"));
+        }
+        Ok(Self { overhead_bytes, strict })
+    }
+
     /// Size on the wire.
     // [PROTOCOLS 1.2] [PROTOCOLS 2.1]
     pub(super) fn wire_bytes(&self, payload_bytes: usize, sub_headers: usize, echoes: usize) -> u32 {
@@ -56,15 +65,32 @@ impl Options {
         };
         let mtu_bytes = params.integer("mtu_bytes", 300..=65_507)?.unwrap_or(MTU_BYTES);
         Ok(Self {
-            accounting: Accounting {
-                overhead_bytes: params.integer("overhead_bytes", 0..=65_535)?,
-                strict: params.boolean("strict_two_subheaders")?.unwrap_or(false),
-            },
+            accounting: Accounting::read(params)?,
             media_bytes: params
                 .integer("media_bytes", 1..=mtu_bytes - HAPTIC_BYTES)?
                 .map_or(MEDIA_BYTES, |n| n as usize),
             mtu_bytes: mtu_bytes as usize,
             order,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{json, Value};
+
+    // [PROTOCOLS 2.1]
+    #[test]
+    fn sub_headers_beside_an_overhead_that_replaces_them_are_refused() {
+        let read =
+            |params: Value| Accounting::read(&Params::new("no-merge", &params)).map_err(|e| e.to_string());
+        let says = "transport no-merge: strict_two_subheaders is true; allowed: false with overhead, which replaces it";
+        let both = json!({"strict_two_subheaders": true, "overhead_bytes": 62});
+        assert_eq!(read(both), Err(says.into()));
+        let one = json!({"strict_two_subheaders": true});
+        assert_eq!(read(one), Ok(Accounting { overhead_bytes: None, strict: true }));
+        let other = json!({"strict_two_subheaders": false, "overhead_bytes": 62});
+        assert_eq!(read(other), Ok(Accounting { overhead_bytes: Some(62), strict: false }));
     }
 }

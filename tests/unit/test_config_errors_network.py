@@ -87,7 +87,7 @@ CASES = {
     ),
     "link trace that is none": (
         LINK + 'trace = "text.so"\n',
-        "bad.toml:8: links.l1.trace: found 'text' in text.so, line 1; allowed: finite numbers",
+        "bad.toml:8: links.l1.trace: found 'text' in text.so, line 1; allowed: finite numbers, at most 1e+100",
     ),
     "packet beyond all bounds": (
         CBR + 'rate = "1 kbit/s"\npacket = "70 kB"\n',

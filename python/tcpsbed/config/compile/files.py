@@ -17,8 +17,13 @@ _T = TypeVar("_T")
 
 def existing(scenario: Scenario, key: Key, name: str) -> Path:
     """The absolute path of a file named in the scenario, or the error that there is none."""
-    path = (scenario.folder / name).resolve()
-    if not path.is_file():
+    path = scenario.folder / name
+    try:
+        path = path.resolve()
+        is_file = path.is_file()
+    except (OSError, ValueError, RuntimeError):  # too long, a zero in it, links in a circle
+        is_file = False
+    if not is_file:
         raise scenario.error(
             key, f'found "{name}", but there is no such file', f"a file, looked for at {path}"
         )

@@ -25,7 +25,10 @@ import pyarrow.parquet as pq
 from tcpsbed import documents
 from tcpsbed.analysis import records
 from tcpsbed.config import xlsx
+from tcpsbed.config.compile import spans
+from tcpsbed.config.compile.book import Book
 from tcpsbed.config.load import load
+from tcpsbed.config.model.span import Histogram, Trace
 from tcpsbed.datasets import captures, frames, laws, recordings, resample, traces
 from tcpsbed.errors import TcpsbedError
 from tcpsbed.proxy import measured
@@ -35,6 +38,9 @@ from tcpsbed.study.ratings import Store
 MODULES = (
     "tcpsbed.documents",
     "tcpsbed.analysis.records",
+    "tcpsbed.config.compile.book",
+    "tcpsbed.config.compile.files",
+    "tcpsbed.config.compile.spans",
     "tcpsbed.config.dump",
     "tcpsbed.config.load",
     "tcpsbed.config.xlsx",
@@ -66,12 +72,21 @@ MOST_ROWS = 20_000
 """Rows that a recording may be stretched to here: what is allowed outside takes seconds."""
 FRAMES = bytes(range(8))
 SHEET = "xl/worksheets/sheet1.xml"
+SCENARIO = """
+calibration = "calibration.json"
+[components]
+tactile-operator = "operator"
+tactile-teleoperator = "robot"
+[flows.kinematic]
+"""
 COLUMNS = measured.Columns("rtt", "spread", "loss", "down", "up")
 
 _folder = tempfile.TemporaryDirectory(prefix="tcpsbed-fuzz-")
 HERE = Path(_folder.name)
 (HERE / "content").write_bytes(FRAMES)
 (HERE / "episode").mkdir()
+(HERE / "calibrated.toml").write_text(SCENARIO)
+CALIBRATED = load(HERE / "calibrated.toml")
 pq.write_table(pa.table({"action": [[1.0, 2.0], [3.0, 4.0]]}), HERE / "episode" / "episode.parquet")
 
 
@@ -164,6 +179,27 @@ def ratings(file: Path) -> None:
         assert all(isinstance(ms, float | int) for ms in rating.delay_ms.values())
 
 
+def costs(file: Path) -> None:
+    """Costs as a trace and as a histogram."""
+    for span in (Trace(trace=file.name, unit="us"), Histogram(histogram=file.name)):
+        try:
+            found = spans.dist(CALIBRATED, ("components", "srv", "cost"), span)
+        except TcpsbedError as error:
+            _check(error)
+        else:
+            assert all(ns >= 0 for ns in found.get("ns", found.get("edges_ns")))
+
+
+def calibration(file: Path) -> None:
+    """What was measured of stages and nodes; `calibrated.toml` names the file."""
+    book = Book(CALIBRATED, HERE)
+    for quantiles in [
+        *book.calibration.values(),
+        *(q for kinds in book.boundaries.values() for q in kinds.values()),
+    ]:
+        assert quantiles == sorted(quantiles) and quantiles[0] >= 0
+
+
 def info(file: Path) -> None:
     """What lies beside an episode of LeRobot."""
     (HERE / "episode" / "info.json").write_bytes(file.read_bytes())
@@ -184,6 +220,7 @@ PARSERS = {
     b"e": ("x.cdf", curve),
     b"f": ("x.txt", sizes),
     b"g": ("ratings.jsonl", ratings),
+    b"h": ("costs_us.csv", costs),
     b"l": ("x.parquet", recording),
     b"m": ("x.csv", told),
     b"q": ("profile.toml", lambda file: profile.load(str(file))),
@@ -196,6 +233,7 @@ PARSERS = {
 }
 """File's name and parser, by the first byte."""
 JSON_PARSERS = {
+    "calibration.json": calibration,
     "index.json": framed,
     "pages.json": lambda file: laws.pages(file.name, file.parent),
     "plan.json": lambda file: documents.read(file, ("nodes",)),
@@ -221,4 +259,8 @@ def _try(name: str, parser: Any, content: bytes) -> None:
         with np.errstate(divide="raise", over="raise", invalid="raise"):
             parser(file)
     except TcpsbedError as error:
-        assert error.allowed and str(HERE) in str(error), f"no file or no remedy: {error}"
+        _check(error)
+
+
+def _check(error: TcpsbedError) -> None:
+    assert error.allowed and str(HERE) in str(error), f"no file or no remedy: {error}"

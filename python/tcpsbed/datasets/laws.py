@@ -139,6 +139,9 @@ def _curve(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
         raise DataError("no two columns", file=path, allowed="values and cumulative probabilities")
     lower = [name.lower() for name in names]
     if "cdf" in lower:
+        if len(names) != table.shape[1]:
+            found = f"{table.shape[1]} values under {len(names)} names"
+            raise DataError(found, file=path, line=skip + 1, allowed="a name for each column")
         at = lower.index("cdf")
         other = 0 if at else 1
         return table[:, other].copy(), table[:, at].copy(), skip + 1

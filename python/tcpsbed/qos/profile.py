@@ -101,10 +101,10 @@ def load(name: str) -> Profile:
     file = Path(name)
     if not file.is_file():
         raise DataError(f'found "{name}"', key="--profile", allowed=f"{', '.join(shipped())}, or a file")
-    return read(text_of(file), file)
+    return read(_text_of(file), file)
 
 
-def text_of(file: Path) -> str:
+def _text_of(file: Path) -> str:
     """The text of a profile's file.
 
     Raises

@@ -69,7 +69,7 @@ def column(scenario: Scenario, key: Key, path: Path, which: str | int) -> tuple[
         ) from None
     if not values:
         raise scenario.error(key, f"found no rows in {path.name}", "a csv file of numbers")
-    return (title[index] if title else ""), values
+    return (title[index] if index < len(title) else ""), values
 
 
 def _rows(scenario: Scenario, key: Key, path: Path) -> list[list[str]]:
@@ -79,7 +79,10 @@ def _rows(scenario: Scenario, key: Key, path: Path) -> list[list[str]]:
         raise scenario.error(key, f"found {path.name}, which is no text", "a csv file of numbers") from None
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     delimiter = "\t" if lines and "\t" in lines[0] else ("," if lines and "," in lines[0] else " ")
-    rows = [row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if row]
+    try:
+        rows = [row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if row]
+    except csv.Error:
+        rows = []
     if not rows:
         raise scenario.error(key, f"found no rows in {path.name}", "a csv file of numbers")
     return rows

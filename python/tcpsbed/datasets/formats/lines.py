@@ -1,5 +1,6 @@
 """Lines of numbers in text files, with messages that name the line."""
 
+import io
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +15,9 @@ MOST = 1e100
 
 
 def head(path: Path) -> Iterator[str]:
-    """Yield the lines of the beginning of a file, whatever it holds."""
+    """Yield the lines of the beginning of a file, whatever it holds, as a file opened for text has them."""
     with path.open("rb") as file:
-        yield from file.read(65_536).decode("utf-8", errors="replace").splitlines()
+        yield from io.StringIO(file.read(65_536).decode("utf-8", errors="replace"), newline=None)
 
 
 def numbers(path: Path, separator: str | None, skip: int = 0) -> Values:

@@ -27,6 +27,7 @@ from tcpsbed.analysis import records
 from tcpsbed.config import xlsx
 from tcpsbed.config.compile import spans
 from tcpsbed.config.compile.book import Book
+from tcpsbed.config.compile.graphs import graph
 from tcpsbed.config.load import load
 from tcpsbed.config.model.span import Histogram, Trace
 from tcpsbed.datasets import captures, frames, laws, recordings, resample, traces
@@ -40,6 +41,7 @@ MODULES = (
     "tcpsbed.analysis.records",
     "tcpsbed.config.compile.book",
     "tcpsbed.config.compile.files",
+    "tcpsbed.config.compile.graphs",
     "tcpsbed.config.compile.spans",
     "tcpsbed.config.dump",
     "tcpsbed.config.load",
@@ -78,6 +80,8 @@ calibration = "calibration.json"
 tactile-operator = "operator"
 tactile-teleoperator = "robot"
 [flows.kinematic]
+[topology]
+graph = "x.graphml"
 """
 COLUMNS = measured.Columns("rtt", "spread", "loss", "down", "up")
 
@@ -85,8 +89,8 @@ _folder = tempfile.TemporaryDirectory(prefix="tcpsbed-fuzz-")
 HERE = Path(_folder.name)
 (HERE / "content").write_bytes(FRAMES)
 (HERE / "episode").mkdir()
-(HERE / "calibrated.toml").write_text(SCENARIO)
-CALIBRATED = load(HERE / "calibrated.toml")
+(HERE / "scene.toml").write_text(SCENARIO)
+SCENE = load(HERE / "scene.toml")
 pq.write_table(pa.table({"action": [[1.0, 2.0], [3.0, 4.0]]}), HERE / "episode" / "episode.parquet")
 
 
@@ -183,16 +187,22 @@ def costs(file: Path) -> None:
     """Costs as a trace and as a histogram."""
     for span in (Trace(trace=file.name, unit="us"), Histogram(histogram=file.name)):
         try:
-            found = spans.dist(CALIBRATED, ("components", "srv", "cost"), span)
+            found = spans.dist(SCENE, ("components", "srv", "cost"), span)
         except TcpsbedError as error:
             _check(error)
         else:
             assert all(ns >= 0 for ns in found.get("ns", found.get("edges_ns")))
 
 
+def topology(file: Path) -> None:
+    """A graph in GraphML; the scenario names the file."""
+    found = graph(SCENE)
+    assert found.vertices and all({edge.a, edge.b} <= set(found.vertices) for edge in found.edges)
+
+
 def calibration(file: Path) -> None:
-    """What was measured of stages and nodes; `calibrated.toml` names the file."""
-    book = Book(CALIBRATED, HERE)
+    """What was measured of stages and nodes; the scenario names the file."""
+    book = Book(SCENE, HERE)
     for quantiles in [
         *book.calibration.values(),
         *(q for kinds in book.boundaries.values() for q in kinds.values()),
@@ -221,6 +231,7 @@ PARSERS = {
     b"f": ("x.txt", sizes),
     b"g": ("ratings.jsonl", ratings),
     b"h": ("costs_us.csv", costs),
+    b"k": ("x.graphml", topology),
     b"l": ("x.parquet", recording),
     b"m": ("x.csv", told),
     b"q": ("profile.toml", lambda file: profile.load(str(file))),

@@ -17,17 +17,22 @@ _T = TypeVar("_T")
 
 def existing(scenario: Scenario, key: Key, name: str) -> Path:
     """The absolute path of a file named in the scenario, or the error that there is none."""
-    path = scenario.folder / name
-    try:
-        path = path.resolve()
-        is_file = path.is_file()
-    except (OSError, ValueError, RuntimeError):  # too long, a zero in it, links in a circle
-        is_file = False
+    path, is_file = looked_up(scenario, name)
     if not is_file:
         raise scenario.error(
             key, f'found "{name}", but there is no such file', f"a file, looked for at {path}"
         )
     return path
+
+
+def looked_up(scenario: Scenario, name: str) -> tuple[Path, bool]:
+    """The absolute path of a name in the scenario, and whether a file is there."""
+    path = scenario.folder / name
+    try:
+        path = path.resolve()
+        return path, path.is_file()
+    except (OSError, ValueError, RuntimeError):  # too long, a zero in it, links in a circle
+        return path, False
 
 
 def read(scenario: Scenario, key: Key, reader: Callable[[], _T]) -> _T:

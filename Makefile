@@ -37,7 +37,7 @@ reproduce: setup ## published experiments with their figures in reproduced/ (WOR
 wheel: packages ## a wheel in dist/, installed and tried in an empty virtual environment
 	@tools/wheel.sh
 
-fuzz: ## fuzz every parser and handle_input (seconds=60 each) with a kept corpus, and tell what each has had in all
+fuzz: ## fuzz parsers of packets, devices and files, and every handle_input (seconds=60 each), with a kept corpus; tell what each has had
 	@fuzz/run.sh $(seconds)
 
 firmware: ## firmware of boards in target/firmware, for this machine and for a Cortex-M3 (QEMU)

@@ -4,7 +4,8 @@ drive.py --list                                    targets
 drive.py --state TARGET                            a hash of the sources that a target runs
 drive.py TARGET SECONDS LOCAL CORPUS CRASHES       one run; `fuzz/run.sh` calls it as it calls libFuzzer
 
-A target is a file in `devices/`: `target(data)` raises when something is wrong, `MODULES` are what it tries, and `JSON`
+The folder `devices/` is named after the parsers that were first there; `devices/files.py` tries those of files that users
+hand over. A target is a file in it: `target(data)` raises when something is wrong, `MODULES` are what it tries, and `JSON`
 says whether inputs are JSON texts, whose values are changed as such now and then.
 """
 

@@ -10,6 +10,7 @@ mod after;
 mod board;
 mod hooks;
 mod line;
+mod parts;
 mod rtp;
 mod script;
 mod streams;
@@ -24,6 +25,7 @@ pub use after::{alphan, coarse_copy, irtp, merge_span, multipath, nack, smoothed
 pub use board::board;
 pub use hooks::hooks;
 pub use line::line;
+pub use parts::parts;
 pub use rtp::{fec, rtcp, rtp};
 pub use streams::{kernel_tcp, quic, tcp};
 pub use sync::clocksync;
@@ -35,7 +37,7 @@ pub use wire::{bundle, clock, echo, header, ip, stream};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 30] = [
+pub const TARGETS: [(&str, Target); 31] = [
     ("board", board),
     ("line", line),
     ("hooks", hooks),
@@ -66,6 +68,7 @@ pub const TARGETS: [(&str, Target); 30] = [
     ("nack", nack),
     ("smoothed_sctp", smoothed_sctp),
     ("visual_haptic", visual_haptic),
+    ("parts", parts),
 ];
 
 /// The network of a plan, as JSON: refused or read, never a panic.

@@ -87,7 +87,12 @@ CASES = {
     ),
     "link trace that is none": (
         LINK + 'trace = "text.so"\n',
-        "bad.toml:8: links.l1.trace: found 'text' in text.so, line 1; allowed: finite numbers",
+        "bad.toml:8: links.l1.trace: found 'text' in text.so, line 1; allowed: finite numbers, at most 1e+100",
+    ),
+    "link trace whose name is no path": (
+        LINK + f'trace = "{"x" * 300}"\n',
+        f'bad.toml:8: links.l1.trace: found "{"x" * 300}", but there is no such file; '
+        f"allowed: a file, looked for at {{folder}}/{'x' * 300}",
     ),
     "packet beyond all bounds": (
         CBR + 'rate = "1 kbit/s"\npacket = "70 kB"\n',

@@ -99,9 +99,18 @@ def test_an_index_that_is_none(tmp_path, text):
         opened(path)
 
 
-def test_an_index_without_its_file(tmp_path):
-    with pytest.raises(DataError, match="no such file"):
-        opened(an_index(tmp_path / "x.json", file="y.bin"))
+@pytest.mark.parametrize(
+    ("file", "found"),
+    [
+        ("y.bin", "no such file"),
+        ("~nobody-of-this-name/y", "cannot be looked up"),
+        ("y" * 300, "cannot be looked up"),
+        ("builtin:none", "no built-in recording"),
+    ],
+)
+def test_an_index_without_its_file(tmp_path, file, found):
+    with pytest.raises(DataError, match=rf'x\.json: file: "{file[:60]}": {found}.*allowed: a file beside'):
+        opened(an_index(tmp_path / "x.json", file=file))
 
 
 def test_keys_and_rate_are_checked(tmp_path):

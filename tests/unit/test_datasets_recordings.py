@@ -38,6 +38,13 @@ def test_a_table_without_a_header_needs_a_rate(tmp_path):
         opened(path)
 
 
+def test_only_ends_of_lines_part_a_header_from_its_rows(tmp_path):
+    """A form feed or a Unicode separator is none: no row may be taken for the rest of the header."""
+    for separator in "\x0b\x0c\x1c\x85\u2028":
+        values = opened(written(tmp_path / "x.csv", f"time,a{separator}\n0,1\n1,2\n"), 1.0)
+        assert values.tolist() == [[1], [2]]
+
+
 def test_the_column_of_time_can_be_named(tmp_path):
     path = written(tmp_path / "x.csv", "a,stamp\n1,0\n3,1000000\n")
     assert opened(path, 2.0, time="stamp", time_unit="us").tolist() == [[1], [2], [3]]
@@ -56,6 +63,7 @@ def test_columns_scale_and_part(tmp_path):
         ("time,a\n0,1\n1,oops\n", {}, r"x\.csv:3: 'oops'; allowed: finite numbers"),
         ("time,a\n0,1\n1,nan\n", {}, r"x\.csv:3: 'nan'"),
         ("time,a\n0,1\n1,1e999\n", {}, r"x\.csv:3: '1e999'"),
+        ("time,a\n0,-1e308\n1,1e308\n", {}, r"x\.csv:2: '-1e308'; allowed: finite numbers, at most 1e\+100"),
         ("time,a\n0,1\n1\n", {}, r"x\.csv:3: 1 values; allowed: 2"),
         ("time,a,b\n0,1\n", {}, r"x\.csv:2: 2 values under 3 names"),
         ("time,a\n1,1\n0,1\n", {}, r"x\.csv:3: time 0 s after 1 s"),

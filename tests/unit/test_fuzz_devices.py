@@ -20,6 +20,7 @@ PACKAGES = {
     "console": "websockets",
     "inverse3": "websockets",
     "coppeliasim": "coppeliasim_zmqremoteapi_client",
+    "files": "openpyxl",
 }
 
 

@@ -67,6 +67,8 @@ def test_flows_of_every_session_are_checked_and_a_number_that_is_absent_fails():
         ("[flows.haptic]\nloss = {}", "no limit"),
         ("[[between]]\nearly = 'a'\nmost = 1", "between.0.late"),
         ("[flows", "TOML"),
+        ("x = " + "[" * 2000, r"mine\.toml: .*allowed: TOML"),
+        (f"[flows.haptic]\nloss = {{ most = 1{'0' * 400} }}", "least, most"),
         ("[step]\nruns = 0", "step.runs: found 0"),
         ("[step]\nruns = 3", "step: found no limit"),
         ("[step]\n'rise_ms.max' = { most = 9 }", "step: found limits .* scenario"),
@@ -77,6 +79,12 @@ def test_flows_of_every_session_are_checked_and_a_number_that_is_absent_fails():
 def test_what_is_no_profile_is_refused_with_its_place(text, wanted):
     with pytest.raises(DataError, match=wanted):
         profile.read(text, Path("mine.toml"))
+
+
+def test_bytes_that_are_no_text_are_no_profile(tmp_path: Path):
+    (tmp_path / "mine.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(DataError, match=r"mine\.toml: cannot be read \(not UTF-8\)"):
+        profile.load(str(tmp_path / "mine.toml"))
 
 
 def test_names_flows_and_numbers_that_are_not_there_are_refused():

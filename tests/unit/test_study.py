@@ -6,6 +6,7 @@ import json
 import queue
 import threading
 from collections import Counter
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -88,9 +89,11 @@ def test_ratings_of_another_study_or_of_scripts_are_not_mixed(tmp_path):
         Store(tmp_path, "b").read()
     with pytest.raises(DataError, match="scripts"), Store(tmp_path, "a", scripted=True).leading():
         pass
-    (tmp_path / "ratings.jsonl").write_text('{"subject": 1}\n')
-    with pytest.raises(DataError, match=r"ratings\.jsonl:1: found no rating"):
-        Store(tmp_path, "a").read()
+    wrong_kind = json.dumps(asdict(rated(1, "udp", 5, 4, 3)) | {"delay_ms": {"haptic": "1 ms"}})
+    for line in ('{"subject": 1}', "[" * 2000, wrong_kind):
+        (tmp_path / "ratings.jsonl").write_text(line + "\n")
+        with pytest.raises(DataError, match=r"ratings\.jsonl:1: found no rating"):
+            Store(tmp_path, "a").read()
 
 
 def test_one_terminal_leads_at_a_time_and_a_folder_that_is_only_looked_for_is_not_made(tmp_path):

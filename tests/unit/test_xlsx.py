@@ -122,6 +122,21 @@ def test_what_is_no_spreadsheet_is_refused(tmp_path):
     book.save(tmp_path / "s.xlsx")
     with pytest.raises(TcpsbedError, match='sheet "Sheet"'):
         xlsx.from_xlsx(tmp_path / "s.xlsx")
+    book.active.title = "network"
+    book.active["XFD1048576"] = "far away"
+    book.save(tmp_path / "s.xlsx")
+    with pytest.raises(TcpsbedError, match="network: found 1048576 rows of 16384 columns; allowed: at most"):
+        xlsx.from_xlsx(tmp_path / "s.xlsx")
+
+
+def test_dates_are_written_as_toml_has_them(tmp_path):
+    there_and_back(tmp_path, '[links.l1]\nrate = "1 Mbit/s"\n[measure]\nrecords = "on"\n')
+    book = openpyxl.load_workbook(tmp_path / "s.xlsx")
+    book["scenario"].append(["note.when", "toml: [2020-01-02, 10:30:00, 2020-01-02T10:30:00Z]"])
+    book.save(tmp_path / "s.xlsx")
+    text = xlsx.from_xlsx(tmp_path / "s.xlsx")
+    assert "when = [2020-01-02, 10:30:00, 2020-01-02T10:30:00+00:00]" in text
+    assert str(tomllib.loads(text)["note"]["when"][0]) == "2020-01-02"
 
 
 def test_the_command_goes_both_ways(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date, time
 from typing import Any
 
 from tcpsbed.config.model.scenario import Scenario
@@ -61,6 +62,8 @@ def value_text(value: Any) -> str:
         return (
             f"{{ {', '.join(f'{_key(k)} = {value_text(v)}' for k, v in value.items())} }}" if value else "{}"
         )
+    if isinstance(value, date | time):
+        return value.isoformat()
     return repr(value)
 
 

@@ -38,6 +38,8 @@ WHOLE = "(value)"
 """The column of entries that are a plain value, such as `ms-com = "left"`."""
 _TOML = "toml: "
 _MOST_EXACT = 2**53
+_MOST_CELLS = 1 << 20
+"""More in a sheet, empty ones between used ones with them, are refused: one cell far away makes them billions."""
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]|_x[0-9A-Fa-f]{4}_")
 
@@ -86,6 +88,10 @@ def from_xlsx(file: Path) -> str:
         ) from None
     document: dict[str, Any] = {}
     for sheet in book.worksheets:
+        if sheet.max_row * sheet.max_column > _MOST_CELLS:
+            found = f"found {sheet.max_row} rows of {sheet.max_column} columns"
+            allowed = f"at most {_MOST_CELLS} cells: delete rows and columns that are empty"
+            raise DataError(found, file=file, key=sheet.title, allowed=allowed)
         if sheet.title == REST:
             _read_rest(file, sheet, document)
         elif sheet.title in SHEETS:
@@ -164,9 +170,9 @@ def _value(file: Path, place: str, cell: Any) -> Any:
     if isinstance(cell, str) and cell.startswith(_TOML):
         try:
             return tomllib.loads(f"x = {cell.removeprefix(_TOML)}")["x"]
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(
-                f'found "{cell}" ({error})', file=file, key=place, allowed="TOML behind toml:"
+                f'found "{cell[:80]}" ({error})', file=file, key=place, allowed="TOML behind toml:"
             ) from None
     if isinstance(cell, str):
         return cell
@@ -204,7 +210,7 @@ def _parts(file: Path, place: str, key: str) -> list[str]:
     for quoted, bare in re.findall(r'("(?:[^"\\]|\\.)*")(?:\.|$)|([^."]+)(?:\.|$)', key):
         try:
             parts.append(tomllib.loads(f"x = {quoted}")["x"] if quoted else bare)
-        except tomllib.TOMLDecodeError:
+        except ValueError:
             parts.clear()
             break
     if not parts:

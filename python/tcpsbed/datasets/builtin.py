@@ -54,12 +54,29 @@ def resolve(recording: str, base: Path) -> Path:
                 f"no built-in recording '{name}'", allowed=", ".join(PREFIX + known for known in FILES)
             )
         return DATA / FILES[name]
-    path = base / Path(recording).expanduser()
+    allowed = "a path relative to the scenario file, or " + ", ".join(PREFIX + known for known in FILES)
+    path = located(recording, base, allowed)
     if not path.is_file():
         raise DataError(
-            "a folder, not a file" if path.is_dir() else "no such file",
-            file=path,
-            allowed="a path relative to the scenario file, or "
-            + ", ".join(PREFIX + known for known in FILES),
+            "a folder, not a file" if path.is_dir() else "no such file", file=path, allowed=allowed
         )
+    return path
+
+
+def located(name: str, base: Path, allowed: str) -> Path:
+    """Return the path that a name stands for, absolute or relative to `base`; whether anything is there is not asked.
+
+    Raises
+    ------
+    DataError
+        It cannot be looked up: too long, with a zero in it, of a user that is not known, or in a closed folder.
+    """
+    try:
+        path = base / Path(name).expanduser()
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return path
+    except (RuntimeError, ValueError, OSError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise DataError(f"cannot be looked up ({reason})", file=name[:60], allowed=allowed) from None
     return path

@@ -107,7 +107,7 @@ def _indexed(path: Path) -> tuple[bytes, list[int]]:
     try:
         index = json.loads(path.read_text(encoding="utf-8"))
         name, offsets = index["file"], index["offsets"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError, OSError) as error:
         raise DataError(
             f"not an index: {error!r:.80}", file=path, allowed='{"file": ..., "offsets": [0, ...]}'
         ) from error
@@ -115,7 +115,7 @@ def _indexed(path: Path) -> tuple[bytes, list[int]]:
         raise DataError(
             "file or offsets of another kind", file=path, allowed='{"file": "...", "offsets": [0, ...]}'
         )
-    content = builtin.resolve(name, path.parent).read_bytes()
+    content = _beside(path, name)
     whole = all(isinstance(at, int) and not isinstance(at, bool) for at in offsets)
     rising = whole and all(a < b for a, b in pairwise(offsets))
     if len(offsets) < 2 or not rising or offsets[0] != 0 or offsets[-1] != len(content):
@@ -126,6 +126,17 @@ def _indexed(path: Path) -> tuple[bytes, list[int]]:
             allowed=f"rising whole numbers from 0 to {len(content)}, the length of {name}",
         )
     return content, offsets
+
+
+def _beside(index: Path, name: str) -> bytes:
+    """Return the bytes of the file that an index names."""
+    try:
+        return builtin.resolve(name, index.parent).read_bytes()
+    except DataError as error:
+        found = error.found
+    except OSError as error:
+        found = f"cannot be read ({error.strerror})"
+    raise DataError(f'"{name[:60]}": {found}', file=index, key="file", allowed="a file beside the index")
 
 
 def _part(

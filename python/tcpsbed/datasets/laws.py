@@ -85,7 +85,7 @@ def pages(name: str, base: Path) -> dict[str, Any]:
         return _mah(path)
     try:
         laws = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
+    except (ValueError, RecursionError, OSError) as error:
         raise DataError(f"no JSON ({error})", file=path, allowed="a JSON file of laws, or a folder") from None
     missing = [name for name in PAGE if not isinstance(laws, dict) or not isinstance(laws.get(name), dict)]
     if missing:
@@ -97,7 +97,7 @@ def _pages_path(name: str, base: Path) -> Path:
     known = [builtin.PREFIX + page for page in builtin.PAGES]
     if name in known:
         return builtin.DATA / builtin.PAGES[name.removeprefix(builtin.PREFIX)]
-    path = (base / Path(name).expanduser()).resolve()
+    path = builtin.located(name, base, f"{', '.join(known)}, a JSON file or a folder").resolve()
     if name.startswith(builtin.PREFIX) or not path.exists():
         raise DataError(
             f'"{name}"', allowed=f"{', '.join(known)}, a JSON file or a folder, looked for at {path}"
@@ -139,6 +139,9 @@ def _curve(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
         raise DataError("no two columns", file=path, allowed="values and cumulative probabilities")
     lower = [name.lower() for name in names]
     if "cdf" in lower:
+        if len(names) != table.shape[1]:
+            found = f"{table.shape[1]} values under {len(names)} names"
+            raise DataError(found, file=path, line=skip + 1, allowed="a name for each column")
         at = lower.index("cdf")
         other = 0 if at else 1
         return table[:, other].copy(), table[:, at].copy(), skip + 1

@@ -25,6 +25,8 @@ from tcpsbed.errors import ConfigError, DataError
 
 RATES_BPS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6}
 """Units that bit rates may have."""
+MOST = 1e15
+"""No round trip, share or bit rate is beyond this in any of the units."""
 NOTHING = ("", "-", "nan", "NaN", "null")
 """What stands in a cell where nothing was measured."""
 
@@ -154,6 +156,7 @@ def _number(file: Path, line: int, name: str, cell: str) -> float:
         value = float(cell)
     except ValueError:
         value = math.nan
-    if not (math.isfinite(value) and value >= 0):
-        raise DataError(f'found "{cell[:40]}"', file=file, line=line, key=name, allowed="a number, 0 or more")
+    if not 0 <= value <= MOST:
+        allowed = f"a number, 0 to {MOST:g}"
+        raise DataError(f'found "{cell[:40]}"', file=file, line=line, key=name, allowed=allowed)
     return value

@@ -24,6 +24,7 @@ runs = 20
 from __future__ import annotations
 
 import math
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -100,14 +101,29 @@ def load(name: str) -> Profile:
     file = Path(name)
     if not file.is_file():
         raise DataError(f'found "{name}"', key="--profile", allowed=f"{', '.join(shipped())}, or a file")
-    return read(file.read_text(encoding="utf-8"), file)
+    return read(_text_of(file), file)
+
+
+def _text_of(file: Path) -> str:
+    """The text of a profile's file.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, or is no text.
+    """
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise DataError(f"cannot be read ({reason})", file=file, allowed="a profile in TOML") from None
 
 
 def read(text: str, file: Path) -> Profile:
     """A profile from its text; `file` is what messages name and where its paths start."""
     try:
         tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(str(error), file=file, allowed="TOML") from None
     for key in tables:
         if key not in _KEYS:
@@ -176,14 +192,17 @@ def _between(entry: Any, file: Path, number: int) -> Rule:
 def _rule(limits: Any, file: Path, key: tuple[str, ...], **names: str) -> Rule:
     table = _table(limits, file, key)
     for name, value in table.items():
-        sound = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        if name not in ("least", "most") or not sound:
+        if name not in ("least", "most") or not _is_number(value):
             raise DataError(
                 f"found {name} = {value!r}", file=file, key=".".join(key), allowed="least, most: numbers"
             )
     if not table:
         raise DataError("found no limit", file=file, key=".".join(key), allowed="least, most or both")
     return Rule(least=float(table.get("least", -math.inf)), most=float(table.get("most", math.inf)), **names)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _table(value: Any, file: Path, key: tuple[str, ...]) -> Mapping[str, Any]:

@@ -39,7 +39,7 @@ def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> ScenarioFi
     try:
         if "scenario" not in tomllib.loads(file_path.read_text(encoding="utf-8")):
             return None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     from tcpsbed.qos import profile
 

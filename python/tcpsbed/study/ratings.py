@@ -73,6 +73,21 @@ def grades_of(said: Any) -> dict[str, int]:
     return {scale: said[scale] for scale in SCALES}
 
 
+def _check(rating: Rating) -> None:
+    """Raises TypeError if something in a rating is not of its kind, grades aside."""
+    texts = (rating.condition, rating.at, rating.run)
+    counts = (rating.subject, rating.position, rating.disturbances, rating.away)
+    spans = [] if rating.glass_ms is None else [rating.glass_ms]
+    spans += rating.delay_ms.values() if isinstance(rating.delay_ms, dict) else [rating.delay_ms]
+    kinds = [
+        *((text, str) for text in texts),
+        *((n, int) for n in counts),
+        *((ms, int | float) for ms in spans),
+    ]
+    if any(not isinstance(value, kind) or isinstance(value, bool) for value, kind in kinds):
+        raise TypeError("kind")
+
+
 class Store:
     """The folder of a study; nothing is read before `read`, and nothing written before `leading`.
 
@@ -100,7 +115,7 @@ class Store:
             If the folder is not there or that of another study, or a rating in it cannot be read.
         """
         try:
-            self._compare(self.head.read_text(encoding="utf-8"))
+            self._compare(self.head.read_text(encoding="utf-8", errors="replace"))
         except OSError:
             raise DataError(
                 "found no study", file=self.folder, allowed="the --out of a study that somebody has begun"
@@ -117,7 +132,7 @@ class Store:
             If another process leads a subject in this folder, or as of `read`.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        with self.head.open("a+", encoding="utf-8") as head:
+        with self.head.open("a+", encoding="utf-8", errors="replace") as head:
             try:
                 fcntl.flock(head, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -139,7 +154,7 @@ class Store:
     def _compare(self, text: str) -> None:
         try:
             found = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if found != self.about:
             raise DataError(
@@ -162,7 +177,8 @@ class Store:
         try:
             rating = Rating(**json.loads(line))
             grades_of(rating.grades)
-        except (ValueError, TypeError):
+            _check(rating)
+        except (ValueError, TypeError, RecursionError):
             raise DataError(
                 "found no rating", file=self.file, line=number, allowed="lines as tcpsbed study wrote them"
             ) from None

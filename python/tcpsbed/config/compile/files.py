@@ -17,12 +17,22 @@ _T = TypeVar("_T")
 
 def existing(scenario: Scenario, key: Key, name: str) -> Path:
     """The absolute path of a file named in the scenario, or the error that there is none."""
-    path = (scenario.folder / name).resolve()
-    if not path.is_file():
+    path, is_file = looked_up(scenario, name)
+    if not is_file:
         raise scenario.error(
             key, f'found "{name}", but there is no such file', f"a file, looked for at {path}"
         )
     return path
+
+
+def looked_up(scenario: Scenario, name: str) -> tuple[Path, bool]:
+    """The absolute path of a name in the scenario, and whether a file is there."""
+    path = scenario.folder / name
+    try:
+        path = path.resolve()
+        return path, path.is_file()
+    except (OSError, ValueError, RuntimeError):  # too long, a zero in it, links in a circle
+        return path, False
 
 
 def read(scenario: Scenario, key: Key, reader: Callable[[], _T]) -> _T:
@@ -64,7 +74,7 @@ def column(scenario: Scenario, key: Key, path: Path, which: str | int) -> tuple[
         ) from None
     if not values:
         raise scenario.error(key, f"found no rows in {path.name}", "a csv file of numbers")
-    return (title[index] if title else ""), values
+    return (title[index] if index < len(title) else ""), values
 
 
 def _rows(scenario: Scenario, key: Key, path: Path) -> list[list[str]]:
@@ -74,7 +84,10 @@ def _rows(scenario: Scenario, key: Key, path: Path) -> list[list[str]]:
         raise scenario.error(key, f"found {path.name}, which is no text", "a csv file of numbers") from None
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     delimiter = "\t" if lines and "\t" in lines[0] else ("," if lines and "," in lines[0] else " ")
-    rows = [row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if row]
+    try:
+        rows = [row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if row]
+    except csv.Error:
+        rows = []
     if not rows:
         raise scenario.error(key, f"found no rows in {path.name}", "a csv file of numbers")
     return rows

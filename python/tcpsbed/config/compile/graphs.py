@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tcpsbed.config.compile.files import looked_up
 from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.model.table import close_match
 
@@ -67,8 +68,8 @@ def graph(scenario: Scenario) -> Graph:
         return Graph([], [])
     if name in GRAPHS:
         return GRAPHS[name]
-    path = (scenario.folder / name).resolve()
-    if not path.is_file():
+    path, is_file = looked_up(scenario, name)
+    if not is_file:
         allowed = f"{close_match(name, list(GRAPHS))} or a GraphML file, looked for at {path}"
         raise scenario.error(_KEY, f'found "{name}", but there is no such file', allowed)
     return _graphml(scenario, path)

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from tcpsbed.datasets.formats.lines import check_times
+from tcpsbed.datasets.formats.lines import MOST, all_sound, check_times
 from tcpsbed.datasets.track import Track, Values
 from tcpsbed.errors import DataError
 
 #: Columns of bookkeeping, not of motion.
 BOOKS = ("timestamp", "frame_index", "episode_index", "index", "task_index", "next.done")
+#: Rows a second that an `info.json` may say.
+LEAST_FPS, MOST_FPS = 1e-3, 1e9
 
 
 def read(path: Path) -> Track:
@@ -26,7 +28,10 @@ def read(path: Path) -> Track:
     try:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(str(error).splitlines()[0][:120], file=path, allowed="a Parquet file") from error
+        found = str(error).partition("\n")[0][:120] or type(error).__name__
+        raise DataError(found, file=path, allowed="a Parquet file") from error
+    if table.num_rows == 0:
+        raise DataError("no samples", file=path, allowed="an episode with at least one row")
     features = _features(path)
     names: list[str] = []
     parts: list[Values] = []
@@ -58,8 +63,8 @@ def _numbers(path: Path, column: Any) -> Values | None:
         values = column.to_numpy().astype(np.float64).reshape(-1, 1)
     else:
         return None
-    if not np.all(np.isfinite(values)):
-        raise DataError("a value that is not finite", file=path, allowed="numbers")
+    if not all_sound(values):
+        raise DataError("a value that is not finite", file=path, allowed=f"numbers, at most {MOST:g}")
     return values
 
 
@@ -76,8 +81,9 @@ def _times(path: Path, table: Any, features: dict[str, Any]) -> Values:
             check_times(path, times_s[:, 0], 0)
             return times_s[:, 0]
     rate_hz = features.get("fps")
-    if not isinstance(rate_hz, int | float) or not rate_hz > 0:
-        raise DataError("no column timestamp", file=path, allowed="a timestamp in s, or fps in info.json")
+    if not isinstance(rate_hz, int | float) or not LEAST_FPS <= rate_hz <= MOST_FPS:
+        allowed = f"a timestamp in s, or fps in info.json, {LEAST_FPS:g} to {MOST_FPS:g}"
+        raise DataError("no column timestamp", file=path, allowed=allowed)
     return np.asarray(np.arange(table.num_rows) / rate_hz)
 
 
@@ -89,7 +95,7 @@ def _features(path: Path) -> dict[str, Any]:
             continue
         try:
             found = json.loads(info.read_text(encoding="utf-8"))
-        except ValueError as error:
+        except (ValueError, RecursionError, OSError) as error:
             raise DataError(
                 f"not JSON: {error}", file=info, allowed="the info.json of the data set"
             ) from error

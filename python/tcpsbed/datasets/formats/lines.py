@@ -1,5 +1,6 @@
 """Lines of numbers in text files, with messages that name the line."""
 
+import io
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,15 +10,18 @@ import numpy as np
 from tcpsbed.datasets.track import Values
 from tcpsbed.errors import DataError
 
+#: No recording has values beyond this in any unit; below it differences and squares of doubles do not overflow.
+MOST = 1e100
+
 
 def head(path: Path) -> Iterator[str]:
-    """Yield the lines of the beginning of a file, whatever it holds."""
+    """Yield the lines of the beginning of a file, whatever it holds, as a file opened for text has them."""
     with path.open("rb") as file:
-        yield from file.read(65_536).decode("utf-8", errors="replace").splitlines()
+        yield from io.StringIO(file.read(65_536).decode("utf-8", errors="replace"), newline=None)
 
 
 def numbers(path: Path, separator: str | None, skip: int = 0) -> Values:
-    """Return a table of finite numbers, shape [rows, columns].
+    """Return a table of finite numbers, none beyond `MOST`, shape [rows, columns].
 
     Parameters
     ----------
@@ -38,10 +42,19 @@ def numbers(path: Path, separator: str | None, skip: int = 0) -> Values:
             warnings.simplefilter("ignore")  # an empty file is an error below, not a warning
             table = np.loadtxt(file, delimiter=separator, skiprows=skip, ndmin=2, dtype=np.float64)
     except (ValueError, OSError) as error:
-        raise _bad_line(path, separator, skip) or DataError(str(error), file=path) from error
-    if not np.all(np.isfinite(table)):
-        raise _bad_line(path, separator, skip) or DataError("a value that is not finite", file=path)
+        raise _bad_line(path, separator, skip) or _no_numbers(path, str(error)) from error
+    if not all_sound(table):
+        raise _bad_line(path, separator, skip) or _no_numbers(path, "a value that is not finite")
     return table
+
+
+def all_sound(values: Values) -> bool:
+    """Tell whether all values are finite and none is beyond `MOST`."""
+    return bool(np.all(np.abs(values) <= MOST))
+
+
+def _no_numbers(path: Path, found: str) -> DataError:
+    return DataError(found, file=path, allowed=f"rows of finite numbers, at most {MOST:g}")
 
 
 def _bad_line(path: Path, separator: str | None, skip: int) -> DataError | None:
@@ -53,9 +66,10 @@ def _bad_line(path: Path, separator: str | None, skip: int) -> DataError | None:
             if number <= skip or not text:
                 continue
             fields = text.split(separator)
-            wrong = next((field for field in fields if not _finite(field)), None)
+            wrong = next((field for field in fields if not _sound(field)), None)
             if wrong is not None:
-                return DataError(f"{wrong.strip()[:40]!r}", file=path, line=number, allowed="finite numbers")
+                allowed = f"finite numbers, at most {MOST:g}"
+                return DataError(f"{wrong.strip()[:40]!r}", file=path, line=number, allowed=allowed)
             if width and len(fields) != width:
                 found = f"{len(fields)} values"
                 return DataError(found, file=path, line=number, allowed=f"{width} as in the lines before")
@@ -63,9 +77,9 @@ def _bad_line(path: Path, separator: str | None, skip: int) -> DataError | None:
     return None
 
 
-def _finite(field: str) -> bool:
+def _sound(field: str) -> bool:
     try:
-        return bool(np.isfinite(float(field)))
+        return abs(float(field)) <= MOST
     except ValueError:
         return False
 

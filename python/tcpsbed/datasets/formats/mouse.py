@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tcpsbed.datasets.formats.lines import MOST, all_sound
 from tcpsbed.datasets.track import Track
 from tcpsbed.errors import DataError
 
@@ -47,8 +48,10 @@ def _event(path: Path, line: int, fields: list[str], held: float) -> tuple[float
         raise DataError(
             f"{','.join(fields)[:60]!r}", file=path, line=line, allowed=",".join(HEADER)
         ) from error
-    if not all(np.isfinite(v) for v in (time_s, x, y)):
-        raise DataError("a value that is not finite", file=path, line=line, allowed="numbers")
+    if not all_sound(np.array((time_s, x, y))):
+        raise DataError(
+            "a value that is not finite", file=path, line=line, allowed=f"numbers, at most {MOST:g}"
+        )
     if state in DOWN:
         # A drag names no button in some logs: the one that was pressed is still down.
         return time_s, x, y, BUTTONS.get(button, held)

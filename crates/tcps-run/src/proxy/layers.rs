@@ -235,10 +235,10 @@ mod tests {
 
     #[test]
     fn users_load_over_quic_where_the_text_says_so() {
-        let link = |from, to| json!({"name": "l", "from": from, "to": to, "delay_ns": MS, "rate_bps": 8e6});
+        let link = |name: &str, from: u16| json!({"name": name, "from": from, "to": 1 - from, "delay_ns": MS, "rate_bps": 8e6});
         let tcp = json!({"kind": "tcp", "users": 1, "congestion": "cubic", "mtu_bytes": 1500, "buffer_bytes": 65_536});
         let counted = |quic: Value| {
-            let text = json!({"vertices": ["near", "far"], "links": [link(0, 1), link(1, 0)], "quic": quic,
+            let text = json!({"vertices": ["near", "far"], "links": [link("there", 0), link("back", 1)], "quic": quic,
                               "traffic": [{"name": "t", "from": 0, "to": 1, "model": tcp}]});
             let spec = crate::proxy::network(&text, 1)?;
             let mut layers = Layers::new(&spec, text, Vec::new(), 1)?;

@@ -15,13 +15,18 @@ Connected = Web | Transfers | Bulk
 
 _LEAST_MTU = {"tcp": 300, "quic": 1_228}
 """Least of the largest IP packet: QUIC's datagrams are of 1200 B, UDP and IPv4 take 28 B. [RFC 9000 §14]"""
-_CONGESTION = {"tcp": {"cubic": "cubic", "reno": "reno", "none": "none"}, "quic": {"cubic": "cubic", "newreno": "reno"}}
+_CONGESTION = {
+    "tcp": {"cubic": "cubic", "reno": "reno", "none": "none"},
+    "quic": {"cubic": "cubic", "newreno": "reno"},
+}
 """Congestion controls of each transport, as the plan calls them."""
 
 _Pair = tuple[str, int, int]
 
 
-def users(book: Book, network: Network, name: str, entry: Connected, pairs: list[_Pair]) -> list[dict[str, Any]]:
+def users(
+    book: Book, network: Network, name: str, entry: Connected, pairs: list[_Pair]
+) -> list[dict[str, Any]]:
     """An entry as the plan has it: users for each direction, who load from its beginning to its end."""
     key: Key = ("traffic", name)
     model = {

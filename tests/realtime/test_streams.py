@@ -72,9 +72,16 @@ congestion = "reno"
 [traffic.bulk]
 on = "l1.forward"
 """
-BUSY_QUIC = BUSY.replace('congestion = "reno"', 'congestion = "newreno"').replace(
-    "on =", 'transport = "quic"\non ='
-)
+BUSY_QUIC = """
+[traffic.web]
+transport = "quic"
+on = "l1.backward"
+utilisation = "60 %"
+congestion = "newreno"
+[traffic.bulk]
+transport = "quic"
+on = "l1.forward"
+"""
 
 
 @pytest.mark.needs("cores:2")

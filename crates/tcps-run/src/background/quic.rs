@@ -67,12 +67,12 @@ impl Quic {
         let params =
             json!({"congestion": congestion, "mtu_bytes": mtu_bytes, "queue_bytes": spec.buffer_bytes});
         let quic = Self { params, name: name.into(), seed, opened: 0, ends: None };
-        quic.ends(0)?;
+        quic.fresh(0)?;
         Ok(quic)
     }
 
     /// Fresh ends, which have a name, and so random numbers, of their own.
-    fn ends(&self, now: Time) -> Result<Ends, TransportError> {
+    fn fresh(&self, now: Time) -> Result<Ends, TransportError> {
         let flow = |flow, to, name: &str| ChannelFlow { flow, to, name: name.into(), period_ns: 0 };
         let context = ChannelContext {
             name: format!("{}.{}", self.name, self.opened),
@@ -152,7 +152,7 @@ impl Connection for Quic {
     fn open(&mut self, now: Time) {
         self.opened = self.opened.wrapping_add(1);
         // The settings have been tried when the connection was made.
-        self.ends = self.ends(now).ok();
+        self.ends = self.fresh(now).ok();
         self.poll(now);
     }
 

@@ -232,7 +232,7 @@ fn what_quic_cannot_be_is_refused_with_the_entry_and_what_is_allowed() {
     let refusal = |traffic: Value, quic: Value| {
         let plan: Plan = serde_json::from_value(over_quic(plan(1, traffic), quic)).expect("a plan");
         let options = Options { records: None, pcapng: None, progress: None };
-        run(&plan, &mut NoPython, options).err().expect("a refusal").to_string()
+        run(&plan, &mut NoPython, options).expect_err("a refusal").to_string()
     };
     assert_eq!(
         refusal(json!([tcp("none", 1, json!({}))]), json!([0])),

@@ -274,7 +274,7 @@ mod tests {
             assert_eq!(come, [1_000_000, 350]);
             assert_eq!(lengths.iter().max(), Some(&most));
             assert_eq!(lengths[0], 1200, "the first packet of a connection is filled up [RFC 9000 §14.1]");
-            assert!(lengths.len() > 1_000_000 / most as usize, "{} packets", lengths.len());
+            assert!(lengths.len() > 1_000_000 / most, "{} packets", lengths.len());
             assert_eq!(quic.below_bytes(), 26 + 20 + 8);
         }
     }

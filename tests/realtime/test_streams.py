@@ -72,12 +72,23 @@ congestion = "reno"
 [traffic.bulk]
 on = "l1.forward"
 """
+BUSY_QUIC = """
+[traffic.web]
+transport = "quic"
+on = "l1.backward"
+utilisation = "60 %"
+congestion = "newreno"
+[traffic.bulk]
+transport = "quic"
+on = "l1.forward"
+"""
 
 
 @pytest.mark.needs("cores:2")
-def test_users_of_the_background_live_in_the_emulator(tmp_path: Path) -> None:
+@pytest.mark.parametrize("traffic", [BUSY, BUSY_QUIC], ids=["tcp", "quic"])
+def test_users_of_the_background_live_in_the_emulator(tmp_path: Path, traffic: str) -> None:
     """The same crowd in both worlds: both fill the line, and the session feels it."""
-    text = LINE.format(seconds=max(SECONDS, 6), transport='"udp"') + BUSY
+    text = LINE.format(seconds=max(SECONDS, 6), transport='"udp"') + traffic
     real, _ = whole(tmp_path, text)
     run = tcpsbed.run(tmp_path / "scenario.toml", out=tmp_path / "virtual")
     for found in (real, run.summary):

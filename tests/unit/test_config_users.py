@@ -1,4 +1,4 @@
-"""Background traffic over TCP and video: what scenarios say becomes laws, users and driven links."""
+"""Background traffic over TCP and QUIC, and video: what scenarios say becomes laws, users and driven links."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ LINE = (
     PAIR
     + '[topology]\nrouters = ["r"]\n[links.l1]\nfrom = "a"\nto = "b"\nrate = "10 Mbit/s"\n[links.l2]\nfrom = "b"\nto = "r"\n'
 )
+QUIC = '[traffic.bulk]\non = "l1"\ntransport = "quic"\n'
 
 
 @pytest.fixture
@@ -62,6 +63,15 @@ def test_transfers_have_measured_sizes_and_bulk_has_none(plan, tmp_path):
     assert bulk["users"] == 3 and "pages" not in bulk
 
 
+def test_users_over_quic_are_those_over_tcp_with_a_mark_in_the_plan(plan):
+    text = '[traffic.web]\non = "l1.forward"\n[traffic.bulk]\non = "l1"\ntransport = "quic"\ncongestion = "newreno"\n'
+    found = plan(LINE + text)
+    names = [entry["name"] for entry in found["network"]["traffic"]]
+    assert [names[number] for number in found["quic"]] == ["bulk.forward", "bulk.backward"]
+    assert [t["model"]["congestion"] for t in found["network"]["traffic"]] == ["cubic", "reno", "reno"]
+    assert "quic" not in plan(LINE + '[traffic.web]\non = "l1.forward"\n')
+
+
 def test_video_is_cut_to_the_run_and_scaled_to_its_rate(plan, tmp_path):
     (tmp_path / "frames.csv").write_text("bytes\n" + "1000\n3000\n" * 5000)
     text = '[traffic.video]\nfile = "frames.csv"\nrate = "800 kbit/s"\non = "l1.forward"\n'
@@ -83,6 +93,12 @@ def test_video_is_cut_to_the_run_and_scaled_to_its_rate(plan, tmp_path):
         ('[traffic.web]\non = "l1"\npages = "builtin:wap"\n', "pages", "builtin:3gpp-http"),
         ('[traffic.web]\non = "l1"\nmtu = "200 B"\n', "mtu", "300 B to 65507 B"),
         ('[traffic.bulk]\non = "l1"\nbuffer = "1 kB"\n', "buffer", "4096 B"),
+        ('[traffic.bulk]\non = "l1"\ncongestion = "newreno"\n', "congestion", '"cubic", "reno", "none"'),
+        ('[traffic.bulk]\non = "l1"\ntransport = "sctp"\n', "transport", '"tcp", "quic"'),
+        (QUIC + 'congestion = "reno"\n', "congestion", 'transport = "quic" does not have; allowed: "cubic"'),
+        (QUIC + 'congestion = "none"\n', "congestion", '"cubic", "newreno"'),
+        (QUIC + 'buffer = "64 kB"\n', "buffer", "whose buffers are its own"),
+        (QUIC + 'mtu = "1227 B"\n', "mtu", "1228 B to 65507 B"),
         ('[traffic.transfers]\non = "l1"\nsizes = "none.cdf"\n', "sizes", "no such file"),
         ('[traffic.video]\non = "l1"\nfile = "none.csv"\n', "file", "no such file"),
     ],

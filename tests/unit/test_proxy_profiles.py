@@ -19,6 +19,14 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
+def test_a_profile_may_have_users_over_quic(tmp_path):
+    text = '[links.path]\nrate = "2 Mbit/s"\n[traffic.bulk]\non = "path.backward"\ntransport = "quic"\n'
+    found = proxy.load(written(tmp_path, text))
+    assert found.network["quic"] == [0]
+    with proxy.Proxy(found, [door.parse("0=127.0.0.1:9/udp")]) as running:
+        assert running.ports[0] > 0
+
+
 @pytest.mark.parametrize("name", proxy.shipped())
 def test_every_shipped_profile_leads_both_ways_and_says_where_it_is_from(name):
     found = proxy.load(name)

@@ -1,4 +1,4 @@
-//! Background traffic over TCP: users with pages, transfers without end, driven links.
+//! Background traffic over TCP and QUIC: users with pages, transfers without end, driven links.
 
 use serde_json::{json, Value};
 use tcps_run::{
@@ -147,4 +147,98 @@ fn users_survive_a_bad_line() {
     let (_, report) = simulate(&bad);
     let share = utilisation(&report, 20);
     assert!(share > 0.3, "{share}");
+}
+
+/// The plan with the users of its entries `numbers` over QUIC.
+fn over_quic(mut plan: Value, numbers: Value) -> Value {
+    plan["quic"] = numbers;
+    plan
+}
+
+/// The line of a dumbbell: 1.5 Mbit/s and 15 kB of queue.
+fn narrow(mut plan: Value) -> Value {
+    for link in plan["network"]["links"].as_array_mut().unwrap() {
+        (link["rate_bps"], link["queue"]["limit_bytes"]) = (json!(1.5e6), json!(15_000));
+    }
+    plan["flows"][0]["period_ns"] = json!(100 * MS);
+    plan
+}
+
+// [PROTOCOLS 1.2]
+#[test]
+fn a_transfer_over_quic_fills_a_line_and_shares_it_with_a_constant_rate() {
+    let cbr = json!({"name": "cbr", "from": 0, "to": 1,
+                     "model": {"kind": "cbr", "rate_bps": 500e3, "packet_bytes": 500}});
+    for congestion in ["cubic", "reno"] {
+        let alone = narrow(plan(20, json!([tcp(congestion, 1, json!({}))])));
+        let (_, report) = simulate(&over_quic(alone, json!([0])));
+        let share = utilisation(&report, 20);
+        println!("{congestion}: busy {share:.4}, {}", report["traffic"][0]);
+        assert!(share > 0.95, "{congestion}: {share}");
+        let both = narrow(plan(20, json!([tcp(congestion, 1, json!({})), cbr])));
+        let (_, report) = simulate(&over_quic(both, json!([0])));
+        let (quic, cbr) = (&report["traffic"][0], &report["traffic"][1]);
+        println!("{congestion} beside 500 kbit/s: busy {:.4}, {quic}, {cbr}", utilisation(&report, 20));
+        assert!(utilisation(&report, 20) > 0.95);
+        let [came, all] = ["delivered_packets", "packets"].map(|k| cbr[k].as_f64().unwrap());
+        assert!(came > 0.9 * all, "QUIC gives way: {cbr}");
+        assert!(quic["dropped_packets"].as_u64().unwrap() > 0, "and finds out by losses: {quic}");
+    }
+}
+
+#[test]
+fn users_over_quic_drive_a_link_with_a_connection_for_each_page_or_object() {
+    for each in [false, true] {
+        let drive = json!({"link": 0, "utilisation": 0.5});
+        let more = json!({"pages": pages(), "drive": drive, "connection_per_object": each});
+        let (_, report) = simulate(&over_quic(plan(20, json!([tcp("cubic", 24, more)])), json!([0])));
+        let share = utilisation(&report, 20);
+        println!("an object each {each}: {share:.4}");
+        assert!((share - 0.5).abs() < 0.06, "{each}: {share}");
+    }
+}
+
+#[test]
+fn users_over_quic_ask_again_after_an_outage_longer_than_their_patience() {
+    let mut pages = pages();
+    pages["think"] = json!({"kind": "constant", "value": 0.1});
+    let mut cut = over_quic(plan(24, json!([tcp("cubic", 4, json!({"pages": pages}))])), json!([0]));
+    let event = |at: i64, up: bool| json!({"at_ns": at * SECOND, "name": "e", "action": {"kind": "link", "links": [0, 1], "up": up}});
+    cut["events"] = json!([event(2, false), event(14, true)]);
+    let after = simulate(&cut).1["traffic"][0]["delivered_packets"].as_u64().unwrap();
+    cut["duration_ns"] = json!(14 * SECOND);
+    let before = simulate(&cut).1["traffic"][0]["delivered_packets"].as_u64().unwrap();
+    println!("before {before}, and after {after}");
+    assert!(after > 3 * before, "2 s before the outage, 10 s after it: {before} {after}");
+}
+
+#[test]
+fn over_quic_too_the_same_seed_gives_the_same_run_and_another_seed_another() {
+    let hash = |seed: u64| {
+        let models = json!([tcp("cubic", 8, json!({"pages": pages()})), tcp("reno", 1, json!({}))]);
+        let mut plan = over_quic(plan(5, models), json!([0, 1]));
+        plan["network"]["traffic"][1]["name"] = json!("bulk");
+        plan["network"]["links"][0]["loss"] = json!({"kind": "random", "p": 0.005});
+        plan["network"]["links"][0]["duplicate"] = json!(0.02);
+        plan["seed"] = json!(seed);
+        simulate(&plan).0.records_sha256
+    };
+    assert_eq!(hash(1), hash(1));
+    assert_ne!(hash(1), hash(2));
+}
+
+#[test]
+fn what_quic_cannot_be_is_refused_with_the_entry_and_what_is_allowed() {
+    let refusal = |traffic: Value, quic: Value| {
+        let plan: Plan = serde_json::from_value(over_quic(plan(1, traffic), quic)).expect("a plan");
+        let options = Options { records: None, pcapng: None, progress: None };
+        run(&plan, &mut NoPython, options).expect_err("a refusal").to_string()
+    };
+    assert_eq!(
+        refusal(json!([tcp("none", 1, json!({}))]), json!([0])),
+        "traffic.web.forward: transport quic: congestion is \"none\"; allowed: cubic, newreno"
+    );
+    let cbr = json!({"name": "c", "from": 0, "to": 1, "model": {"kind": "cbr", "rate_bps": 8e3, "packet_bytes": 100}});
+    assert!(refusal(json!([cbr]), json!([0])).contains("traffic 0 has no users"));
+    assert!(refusal(json!([]), json!([3])).contains("traffic 3 has no users"));
 }

@@ -38,7 +38,8 @@ def refuse(plan: dict[str, Any]) -> None:
     for entry in plan["network"].get("traffic", []):
         if entry["model"]["kind"] == "tcp":
             raise WorldError(
-                f'traffic.{entry["name"]}: found users of TCP, which are no datagrams; allowed: real.background = "events"'
+                f"traffic.{entry['name']}: found users of TCP or QUIC, which have no sockets; allowed: "
+                'real.background = "events"'
             )
     for place, found, allowed in too_short(plan):
         raise WorldError(f'{place}: found {found}; allowed: {allowed}; or real.background = "events"')

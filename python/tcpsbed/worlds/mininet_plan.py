@@ -149,7 +149,7 @@ def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for traffic in plan["network"].get("traffic", []):
         if traffic["model"]["kind"] == "tcp":
             allowed = f"cbr, poisson, vbr, replay or video; or {built_in}"
-            yield f"traffic.{traffic['name']}", "users of TCP", allowed
+            yield f"traffic.{traffic['name']}", "users of TCP or QUIC", allowed
     for place, found, allowed in background.too_short(plan):
         yield place, found, f"{allowed}; or {built_in}"
     for event in plan.get("events", []):

@@ -196,7 +196,7 @@ def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         if traffic["model"]["kind"] == "tcp":
             yield (
                 f"traffic.{traffic['name']}",
-                "users of TCP",
+                "users of TCP or QUIC",
                 "cbr, poisson, vbr, replay or video; or the built-in network",
             )
     yield from background.too_short(plan, LEAST_BYTES, "packets take in ns-3; or the built-in network")

@@ -12,7 +12,7 @@ use tcps_net::{
     traffic::pages::Pages,
     Network, Packet,
 };
-use tcps_transport::tcp::LINK_BYTES;
+use tcps_transport::TransportError;
 
 /// The users of an entry.
 pub(super) struct Crowd {
@@ -31,16 +31,23 @@ pub(super) struct Crowd {
 
 impl Crowd {
     /// The users of entry number `traffic`, who begin at its start. `rate_bps` is that of the link to drive.
-    pub(super) fn new(traffic: u16, spec: &TrafficSpec, tcp: &TcpSpec, rate_bps: f64, seed: u64) -> Self {
+    pub(super) fn new(
+        traffic: u16,
+        spec: &TrafficSpec,
+        tcp: &TcpSpec,
+        over_quic: bool,
+        rate_bps: f64,
+        seed: u64,
+    ) -> Result<Self, TransportError> {
         let name = format!("traffic.{}", spec.name);
-        let user = |i| User::new(tcp, &format!("{name}.{i}"), seed);
+        let user = |i| User::new(tcp, over_quic, &format!("{name}.{i}"), seed);
         let mut crowd = Self {
             traffic,
             from: spec.from,
             to: spec.to,
             dscp: spec.dscp,
             stop_ns: spec.stop_ns,
-            users: (0..tcp.users).map(user).collect(),
+            users: (0..tcp.users).map(user).collect::<Result<_, _>>()?,
             throttle: Throttle::new(tcp.drive, first_speed(tcp, rate_bps, &name, seed), spec.start_ns),
             running: true,
             packets: 0,
@@ -51,7 +58,7 @@ impl Crowd {
             user.phase = Phase::Thinking(user.first_think_s(chance.unit()));
         }
         crowd.set_wake();
-        crowd
+        Ok(crowd)
     }
 
     /// When something is to be done.
@@ -92,7 +99,7 @@ impl Crowd {
         flights: &mut Flights,
     ) {
         let i = usize::from(flight.user);
-        if self.users.get(i).is_some_and(|u| u.connection == flight.connection) {
+        if self.users.get(i).is_some_and(|u| u.number == flight.connection) {
             self.users[i].receive(now, flight.to_client, &flight.bytes);
             self.work(i, now, network, flights);
             self.set_wake();
@@ -126,11 +133,10 @@ impl Crowd {
                 flights.free.push(payload);
                 return;
             };
-            (flight.user, flight.to_client, flight.connection) =
-                (i as u16, to_client, self.users[i].connection);
+            (flight.user, flight.to_client, flight.connection) = (i as u16, to_client, self.users[i].number);
             let (from, dst) = if to_client { (self.from, self.to) } else { (self.to, self.from) };
             // [PROTOCOLS 1.2]
-            let wire_bytes = flight.bytes.len() as u32 + LINK_BYTES;
+            let wire_bytes = flight.bytes.len() as u32 + self.users[i].below_bytes();
             let (class, index) = (TRAFFIC_BASE + self.traffic, self.packets);
             self.packets = self.packets.wrapping_add(1);
             network.send(

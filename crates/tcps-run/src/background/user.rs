@@ -1,4 +1,4 @@
-//! A user: asks a server for objects over TCP, both ends of which are here.
+//! A user: asks a server for objects over a connection, both ends of which are here.
 //!
 //! ```text
 //!  rest ─► connect ─► ask ─► load ─┬─► (parse) ─► next object
@@ -6,34 +6,27 @@
 //!    └──────── think ◄─────────────────────┘
 //! ```
 
+use super::connection::{connection, Connection};
 use tcps_core::{
     seed::Stream,
     time::{Time, SECOND},
 };
 use tcps_net::{
-    spec::{CongestionSpec, TcpSpec},
+    spec::TcpSpec,
     traffic::pages::{Pages, Transfer},
 };
-use tcps_transport::{
-    tcp::{Congestion, Settings, Stack},
-    Side,
-};
+use tcps_transport::TransportError;
 
-/// What requests and objects consist of.
-const FILLER: [u8; 4096] = [0; 4096];
-/// Receive buffer of a server and send buffer of a client, which carry only requests.
-const SMALL_BUFFER_BYTES: usize = 4_096;
 /// A transfer without end.
 const ENDLESS: Transfer = Transfer { request_bytes: 1, answer_bytes: u64::MAX };
 
 /// A user and his server.
 pub(super) struct User {
-    client: Stack,
-    server: Stack,
+    connection: Box<dyn Connection>,
     pages: Option<Pages>,
     connection_per_object: bool,
     /// Number of the connection.
-    pub(super) connection: u32,
+    pub(super) number: u32,
     pub(super) phase: Phase,
     transfer: Transfer,
     /// Bytes of the request not yet written and not yet heard, of the answer not yet written and not yet there.
@@ -59,26 +52,17 @@ pub(super) enum Phase {
 }
 
 impl User {
-    pub(super) fn new(tcp: &TcpSpec, name: &str, seed: u64) -> Self {
-        let mut seeds = Stream::new(seed, &format!("{name}.tcp"));
-        let large = tcp.buffer_bytes as usize;
-        let settings = |send_buffer_bytes, receive_buffer_bytes| Settings {
-            congestion: match tcp.congestion {
-                CongestionSpec::Reno => Congestion::Reno,
-                CongestionSpec::Cubic => Congestion::Cubic,
-                CongestionSpec::None => Congestion::None,
-            },
-            no_delay: true,
-            send_buffer_bytes,
-            receive_buffer_bytes,
-            mtu_bytes: tcp.mtu_bytes as usize,
-        };
-        Self {
-            client: Stack::new(&settings(SMALL_BUFFER_BYTES, large), Side::A, seeds.bits()),
-            server: Stack::new(&settings(large, SMALL_BUFFER_BYTES), Side::B, seeds.bits()),
-            pages: tcp.pages.as_ref().map(|p| Pages::new(p, Stream::new(seed, &format!("{name}.pages")))),
-            connection_per_object: tcp.connection_per_object,
-            connection: 0,
+    pub(super) fn new(
+        spec: &TcpSpec,
+        over_quic: bool,
+        name: &str,
+        seed: u64,
+    ) -> Result<Self, TransportError> {
+        Ok(Self {
+            connection: connection(spec, over_quic, name, seed)?,
+            pages: spec.pages.as_ref().map(|p| Pages::new(p, Stream::new(seed, &format!("{name}.pages")))),
+            connection_per_object: spec.connection_per_object,
+            number: 0,
             phase: Phase::Resting,
             transfer: ENDLESS,
             to_ask: 0,
@@ -86,7 +70,7 @@ impl User {
             to_answer: 0,
             awaited: 0,
             is_main: true,
-        }
+        })
     }
 
     /// Seconds until the first page: any part of a time to read; none before a transfer without end.
@@ -116,11 +100,16 @@ impl User {
     }
 
     fn connect(&mut self, now: Time) {
-        self.connection = self.connection.wrapping_add(1);
-        self.server.forget(now);
-        self.client.forget(now);
-        self.server.listen(now);
-        self.client.connect(now);
+        self.number = self.number.wrapping_add(1);
+        self.connection.open(now);
+    }
+
+    /// The connection is given up: another one, and what was asked for again.
+    fn reconnect(&mut self, now: Time) {
+        self.connect(now);
+        if self.phase == Phase::Loading {
+            self.ask(self.transfer);
+        }
     }
 
     fn ask(&mut self, transfer: Transfer) {
@@ -133,35 +122,33 @@ impl User {
     /// Drops everything without a word.
     pub(super) fn rest(&mut self, now: Time) {
         self.phase = Phase::Resting;
-        self.connection = self.connection.wrapping_add(1);
-        self.client.forget(now);
-        self.server.forget(now);
+        self.number = self.number.wrapping_add(1);
+        self.connection.forget(now);
     }
 
     /// A packet has arrived at one of the ends.
     pub(super) fn receive(&mut self, now: Time, to_client: bool, packet: &[u8]) {
-        match to_client {
-            true => self.client.receive(now, packet),
-            false => self.server.receive(now, packet),
-        };
+        self.connection.receive(now, to_client, packet);
     }
 
     /// Moves bytes and timers. True if the page is there: then the user thinks.
     pub(super) fn work(&mut self, now: Time) -> bool {
-        self.to_ask -= fill(&mut self.client, self.to_ask);
-        let heard = drain(&mut self.server);
+        if self.connection.is_lost(now) {
+            self.reconnect(now);
+        }
+        self.to_ask -= self.connection.write(now, false, self.to_ask);
+        let heard = self.connection.read(false);
         if self.to_hear > 0 {
             self.to_hear = self.to_hear.saturating_sub(heard);
             if self.to_hear == 0 {
                 self.to_answer = self.transfer.answer_bytes;
             }
         }
-        self.to_answer -= fill(&mut self.server, self.to_answer);
-        self.awaited = self.awaited.saturating_sub(drain(&mut self.client));
+        self.to_answer -= self.connection.write(now, true, self.to_answer);
+        self.awaited = self.awaited.saturating_sub(self.connection.read(true));
         let loaded = self.phase == Phase::Loading && self.awaited == 0;
         let over = loaded && self.next_object(now);
-        self.client.poll(now);
-        self.server.poll(now);
+        self.connection.poll(now);
         over
     }
 
@@ -171,8 +158,7 @@ impl User {
         let parse_ns = self.pages.as_mut().filter(|_| main).map_or(0, Pages::parse_ns);
         let more = self.pages.as_ref().is_some_and(Pages::has_more);
         if !more || self.connection_per_object {
-            self.client.close(now);
-            self.server.close(now);
+            self.connection.close(now);
         }
         if more {
             self.phase = Phase::Parsing(now.saturating_add(parse_ns));
@@ -185,39 +171,20 @@ impl User {
         self.pages.as_mut().map_or(0.0, Pages::think_s)
     }
 
-    /// When a timer of TCP runs out.
+    /// When a timer of the connection runs out.
     pub(super) fn timer_ns(&self) -> Option<Time> {
-        [self.client.wake_ns(), self.server.wake_ns()].into_iter().flatten().min()
+        self.connection.wake_ns()
     }
 
-    /// The next packet that an end wants sent, its bytes appended; tells whether it goes to the client.
+    /// Bytes that a packet takes on the wire besides those of `pop`.
+    pub(super) fn below_bytes(&self) -> u32 {
+        self.connection.below_bytes()
+    }
+
+    /// The next packet that an end wants sent, in `out`, which is empty before; tells whether it goes to the client.
     pub(super) fn pop(&mut self, out: &mut Vec<u8>) -> Option<bool> {
-        if self.client.pop(out) {
-            return Some(false);
-        }
-        self.server.pop(out).then_some(true)
+        self.connection.pop(out)
     }
-}
-
-/// Writes up to `left` bytes; how many these were.
-fn fill(stack: &mut Stack, left: u64) -> u64 {
-    let mut wrote = 0;
-    while wrote < left {
-        let part = FILLER.len().min(usize::try_from(left - wrote).unwrap_or(FILLER.len()));
-        let took = stack.write(&FILLER[..part]);
-        wrote += took as u64;
-        if took < part {
-            break;
-        }
-    }
-    wrote
-}
-
-/// Reads all that is there; how much this was.
-fn drain(stack: &mut Stack) -> u64 {
-    let mut bytes = 0;
-    stack.read(|part| bytes += part.len() as u64);
-    bytes
 }
 
 /// The longest that a thought may take, about a year.

@@ -23,6 +23,7 @@ from tcpsbed.config.compile.signals import signals
 from tcpsbed.config.compile.sources import Sources, codec
 from tcpsbed.config.compile.stages import Stages
 from tcpsbed.config.compile.traffic import traffic
+from tcpsbed.config.compile.users import over_quic
 from tcpsbed.config.model.place import Node
 from tcpsbed.config.model.scenario import Scenario
 
@@ -65,12 +66,15 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool 
         "sync": sync(book),
         "signals": signals(book),
     }
+    plan |= _quic(book, background)
     check_routes(network, _needs(book, plan))
     return plan
 
 
 def compile_network(scenario: Scenario, inputs_dir: str | Path) -> dict[str, Any]:
     """The network of a scenario alone, with its background traffic; vertices are its nodes, then the rest.
+
+    What a plan says beside its network of the users of background traffic, `quic`, stands in it.
 
     Raises
     ------
@@ -80,7 +84,7 @@ def compile_network(scenario: Scenario, inputs_dir: str | Path) -> dict[str, Any
     book = Book(scenario, Path(inputs_dir))
     network = Network(book)
     background, recordings = traffic(book, network)
-    return _network(network, background) | {"recordings": recordings}
+    return _network(network, background) | {"recordings": recordings} | _quic(book, background)
 
 
 def check(scenario: Scenario) -> dict[str, Any]:
@@ -176,6 +180,12 @@ def _flows(book: Book, channels: Channels) -> list[dict[str, Any]]:
 def _network(network: Network, background: list[dict[str, Any]]) -> dict[str, Any]:
     routing = network.book.scenario.topology.routing
     return {"vertices": network.vertices, "links": network.links, "routing": routing, "traffic": background}
+
+
+def _quic(book: Book, background: list[dict[str, Any]]) -> dict[str, list[int]]:
+    """Numbers of the background traffic over QUIC, where there is any."""
+    numbers = over_quic(book, background)
+    return {"quic": numbers} if numbers else {}
 
 
 def _needs(book: Book, plan: dict[str, Any]) -> list[Need]:

@@ -8,7 +8,7 @@ from typing import Any
 from tcpsbed.config.compile.book import Book
 from tcpsbed.config.compile.files import existing, read
 from tcpsbed.config.compile.network import Network
-from tcpsbed.config.compile.users import Tcp, users
+from tcpsbed.config.compile.users import Connected, users
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.model.traffic import Cbr, Poisson, Replay, Traffic, Vary, Vbr, Video
 from tcpsbed.config.origin import Key
@@ -36,7 +36,7 @@ def traffic(book: Book, network: Network) -> tuple[list[dict[str, Any]], list[_R
         pairs = _pairs(book, network, entry, (*key, "on"))
         if isinstance(entry, Cbr | Poisson | Vbr) and entry.rate_bps == 0:
             continue
-        if isinstance(entry, Tcp):
+        if isinstance(entry, Connected):
             plans += users(book, network, name, entry, pairs)
             continue
         models = _models(book, entry, key, recordings)

@@ -1,4 +1,4 @@
-"""Background traffic over TCP: users, what they load, and the links that they are to fill."""
+"""Background traffic over TCP and QUIC: users, what they load, and the links that they are to fill."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ from tcpsbed.config.compile.network import Network
 from tcpsbed.config.model.traffic import Bulk, Transfers, Web
 from tcpsbed.config.origin import Key
 
-Tcp = Web | Transfers | Bulk
-"""Kinds of traffic over TCP."""
+Connected = Web | Transfers | Bulk
+"""Kinds of traffic over connections."""
+
+_LEAST_MTU = {"tcp": 300, "quic": 1_228}
+"""Least of the largest IP packet: QUIC's datagrams are of 1200 B, UDP and IPv4 take 28 B. [RFC 9000 §14]"""
+_CONGESTION = {
+    "tcp": {"cubic": "cubic", "reno": "reno", "none": "none"},
+    "quic": {"cubic": "cubic", "newreno": "reno"},
+}
+"""Congestion controls of each transport, as the plan calls them."""
 
 _Pair = tuple[str, int, int]
 
 
-def users(book: Book, network: Network, name: str, entry: Tcp, pairs: list[_Pair]) -> list[dict[str, Any]]:
+def users(
+    book: Book, network: Network, name: str, entry: Connected, pairs: list[_Pair]
+) -> list[dict[str, Any]]:
     """An entry as the plan has it: users for each direction, who load from its beginning to its end."""
     key: Key = ("traffic", name)
-    for what, bytes, least, most in (
-        ("mtu", entry.mtu_bytes, 300, 65_507),
-        ("buffer", entry.buffer_bytes, 4_096, 100_000_000),
-    ):
-        if not least <= bytes <= most:
-            raise book.scenario.error((*key, what), f"found {bytes} B", f"{least} B to {most} B")
     model = {
         "kind": "tcp",
         "users": entry.connections if isinstance(entry, Bulk) else entry.users,
-        "congestion": entry.congestion,
-        "mtu_bytes": entry.mtu_bytes,
-        "buffer_bytes": entry.buffer_bytes,
         "connection_per_object": isinstance(entry, Web) and entry.connection == "object",
-    } | _pages(book, entry, key)
+    }
+    model |= _connection(book, entry, key) | _pages(book, entry, key)
     stop = {} if entry.stop_ns is None else {"stop_ns": entry.stop_ns}
     return [
         {"name": f"{name}.{suffix}", "from": a, "to": b, "start_ns": entry.start_ns, "dscp": entry.dscp}
@@ -42,7 +44,39 @@ def users(book: Book, network: Network, name: str, entry: Tcp, pairs: list[_Pair
     ]
 
 
-def _pages(book: Book, entry: Tcp, key: Key) -> dict[str, Any]:
+def over_quic(book: Book, entries: list[dict[str, Any]]) -> list[int]:
+    """Numbers of the entries whose users load over QUIC."""
+
+    def transport(entry: dict[str, Any]) -> str:
+        return getattr(book.scenario.traffic[entry["name"].split(".")[0]], "transport", "")
+
+    return [number for number, entry in enumerate(entries) if transport(entry) == "quic"]
+
+
+def _connection(book: Book, entry: Connected, key: Key) -> dict[str, Any]:
+    """What connections are like; what the chosen transport does not have is refused."""
+    transport = entry.transport
+    if transport == "quic" and "buffer_bytes" in entry.model_fields_set:
+        found = 'found with transport = "quic", whose buffers are its own'
+        raise book.scenario.error((*key, "buffer"), found, 'no such key, or transport = "tcp"')
+    controls = _CONGESTION[transport]
+    if entry.congestion not in controls:
+        found = f'found "{entry.congestion}", which transport = "{transport}" does not have'
+        raise book.scenario.error((*key, "congestion"), found, ", ".join(f'"{name}"' for name in controls))
+    for what, bytes, least, most in (
+        ("mtu", entry.mtu_bytes, _LEAST_MTU[transport], 65_507),
+        ("buffer", entry.buffer_bytes, 4_096, 100_000_000),
+    ):
+        if not least <= bytes <= most:
+            raise book.scenario.error((*key, what), f"found {bytes} B", f"{least} B to {most} B")
+    return {
+        "congestion": controls[entry.congestion],
+        "mtu_bytes": entry.mtu_bytes,
+        "buffer_bytes": entry.buffer_bytes,
+    }
+
+
+def _pages(book: Book, entry: Connected, key: Key) -> dict[str, Any]:
     """The laws of what is loaded."""
     from tcpsbed.datasets import laws
 
@@ -60,7 +94,7 @@ def _pages(book: Book, entry: Tcp, key: Key) -> dict[str, Any]:
 
 
 def _drive(
-    book: Book, network: Network, entry: Tcp, ends: tuple[int, int], key: Key
+    book: Book, network: Network, entry: Connected, ends: tuple[int, int], key: Key
 ) -> dict[str, dict[str, Any]]:
     """The link between the ends, which users are to fill."""
     if isinstance(entry, Bulk) or entry.utilisation is None:

@@ -133,16 +133,18 @@ class Video(_Traffic):
     """Whether it is repeated."""
 
 
-class _Tcp(_Traffic):
-    congestion: Literal["cubic", "reno", "none"] = "cubic"
-    """Congestion control."""
+class _Connected(_Traffic):
+    transport: Literal["tcp", "quic"] = "tcp"
+    """What the connections are of."""
+    congestion: Literal["cubic", "reno", "newreno", "none"] = "cubic"
+    """Congestion control: "reno" and "none" of TCP, "newreno" of QUIC, "cubic" of both."""
     mtu_bytes: PositiveSize = Field(1500, alias="mtu")
     """Largest IP packet."""
     buffer_bytes: PositiveSize = Field(65536, alias="buffer")
-    """Send buffer of the server and receive buffer of the client."""
+    """Send buffer of the server and receive buffer of the client; of TCP."""
 
 
-class _Users(_Tcp):
+class _Users(_Connected):
     users: Annotated[StrictInt, Field(ge=1, le=1000)] = 32
     """How many load, each one thing after the other."""
     utilisation: Share | None = None
@@ -150,17 +152,17 @@ class _Users(_Tcp):
 
 
 class Web(_Users):
-    """Users who load web pages over TCP."""
+    """Users who load web pages over TCP or QUIC."""
 
     kind: Literal["web"]
     pages: str = "builtin:web"
     """What pages are like: "builtin:web", "builtin:3gpp-http", a JSON file of laws or a folder of Mah's files."""
     connection: Literal["page", "object"] = "page"
-    """What has a TCP connection of its own: a page (HTTP/1.1) or each object (HTTP/1.0)."""
+    """What has a connection of its own: a page (HTTP/1.1) or each object (HTTP/1.0)."""
 
 
 class Transfers(_Users):
-    """Transfers over TCP with sizes of a measured distribution."""
+    """Transfers over TCP or QUIC with sizes of a measured distribution."""
 
     kind: Literal["transfers"]
     sizes: str
@@ -169,8 +171,8 @@ class Transfers(_Users):
     """Mean of the exponential pause between a user's transfers."""
 
 
-class Bulk(_Tcp):
-    """Transfers over TCP without end."""
+class Bulk(_Connected):
+    """Transfers over TCP or QUIC without end."""
 
     kind: Literal["bulk"]
     connections: Annotated[StrictInt, Field(ge=1, le=1000)] = 1

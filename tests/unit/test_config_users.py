@@ -63,13 +63,11 @@ def test_transfers_have_measured_sizes_and_bulk_has_none(plan, tmp_path):
     assert bulk["users"] == 3 and "pages" not in bulk
 
 
-def test_users_over_quic_are_those_over_tcp_with_a_mark_in_the_plan(plan):
+def test_users_over_quic_are_those_over_tcp_with_another_transport(plan):
     text = '[traffic.web]\non = "l1.forward"\n[traffic.bulk]\non = "l1"\ntransport = "quic"\ncongestion = "newreno"\n'
-    found = plan(LINE + text)
-    names = [entry["name"] for entry in found["network"]["traffic"]]
-    assert [names[number] for number in found["quic"]] == ["bulk.forward", "bulk.backward"]
-    assert [t["model"]["congestion"] for t in found["network"]["traffic"]] == ["cubic", "reno", "reno"]
-    assert "quic" not in plan(LINE + '[traffic.web]\non = "l1.forward"\n')
+    found = [entry["model"] for entry in plan(LINE + text)["network"]["traffic"]]
+    assert [model["transport"] for model in found] == ["tcp", "quic", "quic"]
+    assert [model["congestion"] for model in found] == ["cubic", "reno", "reno"]
 
 
 def test_video_is_cut_to_the_run_and_scaled_to_its_rate(plan, tmp_path):

@@ -22,7 +22,7 @@ def written(folder: Path, text: str) -> Path:
 def test_a_profile_may_have_users_over_quic(tmp_path):
     text = '[links.path]\nrate = "2 Mbit/s"\n[traffic.bulk]\non = "path.backward"\ntransport = "quic"\n'
     found = proxy.load(written(tmp_path, text))
-    assert found.network["quic"] == [0]
+    assert found.network["traffic"][0]["model"]["transport"] == "quic"
     with proxy.Proxy(found, [door.parse("0=127.0.0.1:9/udp")]) as running:
         assert running.ports[0] > 0
 

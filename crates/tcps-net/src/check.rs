@@ -7,7 +7,7 @@ use crate::{
     queue::Flows,
     spec::{
         AccessSpec, Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, NrSpec, RadioSpec, SlotSpec,
-        TcpSpec, TrafficModel, TrafficSpec, VbrModel,
+        TrafficModel, TrafficSpec, UsersSpec, VbrModel,
     },
 };
 use std::{collections::BTreeSet, fmt::Display};
@@ -290,7 +290,7 @@ fn priority(at: &At, classes: &[Vec<u8>]) -> Result<(), NetError> {
     })
 }
 
-fn users(at: &At, tcp: &TcpSpec, links: &[LinkSpec]) -> Result<(), NetError> {
+fn users(at: &At, tcp: &UsersSpec, links: &[LinkSpec]) -> Result<(), NetError> {
     at.need((1..=1000).contains(&tcp.users), "users", tcp.users, "give 1 to 1000 users")?;
     let mtu = (300..=65_507).contains(&tcp.mtu_bytes);
     at.need(mtu, "mtu_bytes", tcp.mtu_bytes, "give 300 to 65507 bytes")?;
@@ -350,7 +350,7 @@ fn traffic(t: &TrafficSpec, spec: &NetworkSpec) -> Result<(), NetError> {
             at.need(holds, "packet_bytes", packet_bytes, remedy)?;
             replay(&at, spec, *recording, *loop_ns)
         }
-        TrafficModel::Tcp(tcp) => users(&at, tcp, &spec.links),
+        TrafficModel::Users(tcp) => users(&at, tcp, &spec.links),
     }
 }
 

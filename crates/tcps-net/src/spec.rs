@@ -342,14 +342,14 @@ pub enum TrafficModel {
         /// Headers in each packet.
         overhead_bytes: u32,
     },
-    /// Users and transfers over TCP. The driver makes their packets; the network counts them.
-    Tcp(Box<TcpSpec>),
+    /// Users and transfers over connections. The driver makes their packets; the network counts them.
+    Users(Box<UsersSpec>),
 }
 
-/// Users that load from a server at `from` to a client at `to`, over TCP.
+/// Users that load from a server at `from` to a client at `to`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TcpSpec {
+pub struct UsersSpec {
     /// How many of them.
     pub users: u16,
     /// What they ask for; absent: one transfer each that never ends.
@@ -361,6 +361,9 @@ pub struct TcpSpec {
     /// The link that they are to fill, and how far.
     #[serde(default)]
     pub drive: Option<DriveSpec>,
+    /// What their connections are of.
+    #[serde(default)]
+    pub transport: ConnectionSpec,
     /// Congestion control.
     pub congestion: CongestionSpec,
     /// Largest IP packet.
@@ -379,7 +382,18 @@ pub struct DriveSpec {
     pub utilisation: f64,
 }
 
-/// Congestion control of TCP.
+/// What connections are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConnectionSpec {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// QUIC.
+    Quic,
+}
+
+/// Congestion control of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CongestionSpec {
@@ -387,7 +401,7 @@ pub enum CongestionSpec {
     Reno,
     /// CUBIC (RFC 9438).
     Cubic,
-    /// None: the peer's window alone limits.
+    /// None: the peer's window alone limits; of TCP only.
     None,
 }
 

@@ -186,7 +186,7 @@ pub fn mean_rate_bps(spec: &NetworkSpec, model: &TrafficModel) -> f64 {
         }
         TrafficModel::Vbr { low_bps, high_bps, .. } => (low_bps + high_bps) / 2.0,
         // What users over TCP will take is not known beforehand.
-        TrafficModel::Tcp(_) => 0.0,
+        TrafficModel::Users(_) => 0.0,
         TrafficModel::Replay { recording, loop_ns } | TrafficModel::Frames { recording, loop_ns, .. } => {
             let packets = spec.recordings.get(usize::from(*recording)).map_or(&[][..], |r| r);
             let span = loop_ns.unwrap_or_else(|| packets.last().map_or(0, |p| p.0)).max(1);

@@ -36,7 +36,7 @@ def refuse(plan: dict[str, Any]) -> None:
     if not _as_datagrams(plan):
         return
     for entry in plan["network"].get("traffic", []):
-        if entry["model"]["kind"] == "tcp":
+        if entry["model"]["kind"] == "users":
             raise WorldError(
                 f"traffic.{entry['name']}: found users of TCP or QUIC, which have no sockets; allowed: "
                 'real.background = "events"'

@@ -147,7 +147,7 @@ def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         if not link["name"].endswith((".forward", ".backward")):
             yield name, "a link of one direction", "both directions"
     for traffic in plan["network"].get("traffic", []):
-        if traffic["model"]["kind"] == "tcp":
+        if traffic["model"]["kind"] == "users":
             allowed = f"cbr, poisson, vbr, replay or video; or {built_in}"
             yield f"traffic.{traffic['name']}", "users of TCP or QUIC", allowed
     for place, found, allowed in background.too_short(plan):

@@ -193,7 +193,7 @@ def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     yield from _unfit_media(plan["network"]["links"])
     yield from _unfit_radio(plan["network"]["links"])
     for traffic in plan["network"].get("traffic", []):
-        if traffic["model"]["kind"] == "tcp":
+        if traffic["model"]["kind"] == "users":
             yield (
                 f"traffic.{traffic['name']}",
                 "users of TCP or QUIC",

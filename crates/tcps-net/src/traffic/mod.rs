@@ -39,7 +39,7 @@ pub fn build(network: &NetworkSpec, spec: &TrafficSpec, seed: u64) -> Box<dyn Ar
         TrafficModel::Frames { recording, loop_ns, packet_bytes, overhead_bytes } => {
             Box::new(frames::Frames::new(played(*recording), *loop_ns, *packet_bytes, *overhead_bytes))
         }
-        TrafficModel::Tcp(_) => Box::new(cbr::Cbr::new(0.0, 1)),
+        TrafficModel::Users(_) => Box::new(cbr::Cbr::new(0.0, 1)),
         TrafficModel::Replay { recording, loop_ns } => {
             Box::new(replay::Replay::new(played(*recording), *loop_ns))
         }

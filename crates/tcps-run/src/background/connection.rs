@@ -2,7 +2,7 @@
 
 use super::{quic::Quic, tcp::Tcp};
 use tcps_core::time::Time;
-use tcps_net::spec::TcpSpec;
+use tcps_net::spec::{ConnectionSpec, UsersSpec};
 use tcps_transport::TransportError;
 
 /// What users load over. What goes to the client are answers, what goes to the server are requests.
@@ -33,13 +33,12 @@ pub(super) trait Connection: Send {
 
 /// The connection of a user called `name`, not yet open.
 pub(super) fn connection(
-    spec: &TcpSpec,
-    over_quic: bool,
+    spec: &UsersSpec,
     name: &str,
     seed: u64,
 ) -> Result<Box<dyn Connection>, TransportError> {
-    Ok(match over_quic {
-        true => Box::new(Quic::new(spec, name, seed)?),
-        false => Box::new(Tcp::new(spec, name, seed)),
+    Ok(match spec.transport {
+        ConnectionSpec::Quic => Box::new(Quic::new(spec, name, seed)?),
+        ConnectionSpec::Tcp => Box::new(Tcp::new(spec, name, seed)),
     })
 }

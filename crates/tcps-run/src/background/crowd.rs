@@ -8,7 +8,7 @@ use super::{
 use tcps_core::{seed::Stream, time::Time};
 use tcps_net::{
     packet::TRAFFIC_BASE,
-    spec::{TcpSpec, TrafficSpec},
+    spec::{TrafficSpec, UsersSpec},
     traffic::pages::Pages,
     Network, Packet,
 };
@@ -34,13 +34,12 @@ impl Crowd {
     pub(super) fn new(
         traffic: u16,
         spec: &TrafficSpec,
-        tcp: &TcpSpec,
-        over_quic: bool,
+        tcp: &UsersSpec,
         rate_bps: f64,
         seed: u64,
     ) -> Result<Self, TransportError> {
         let name = format!("traffic.{}", spec.name);
-        let user = |i| User::new(tcp, over_quic, &format!("{name}.{i}"), seed);
+        let user = |i| User::new(tcp, &format!("{name}.{i}"), seed);
         let mut crowd = Self {
             traffic,
             from: spec.from,
@@ -176,7 +175,7 @@ fn busy_ns(network: &Network, link: u16) -> Time {
 }
 
 /// How fast users must think for the wanted load if loading took no time; 1 without a link to drive.
-fn first_speed(tcp: &TcpSpec, rate_bps: f64, name: &str, seed: u64) -> f64 {
+fn first_speed(tcp: &UsersSpec, rate_bps: f64, name: &str, seed: u64) -> f64 {
     let (Some(drive), Some(pages)) = (&tcp.drive, &tcp.pages) else { return 1.0 };
     let (page_bytes, think_s) = Pages::means(pages, Stream::new(seed, &format!("{name}.survey")));
     let pages_a_second = drive.utilisation * rate_bps / (8.0 * page_bytes);

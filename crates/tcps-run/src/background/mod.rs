@@ -55,21 +55,18 @@ impl BusyNetwork {
     /// The network of a plan with its users.
     pub fn new(plan: &Plan) -> Result<Self, RunError> {
         let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
-        Self::of(&plan.network, &plan.quic, &names, plan.seed)
+        Self::of(&plan.network, &names, plan.seed)
     }
 
-    /// A network with its users, for flows of these names. `quic` holds the numbers of the traffic entries whose users
-    /// load over QUIC.
-    pub fn of(spec: &NetworkSpec, quic: &[u16], names: &[String], seed: u64) -> Result<Self, RunError> {
-        check_quic(spec, quic)?;
+    /// A network with its users, for flows of these names.
+    pub fn of(spec: &NetworkSpec, names: &[String], seed: u64) -> Result<Self, RunError> {
         let network = Network::new(spec, names, seed).map_err(|e| RunError::new(e.to_string()))?;
         let mut crowds = Vec::new();
         for (i, traffic) in spec.traffic.iter().enumerate() {
-            if let TrafficModel::Tcp(tcp) = &traffic.model {
+            if let TrafficModel::Users(tcp) = &traffic.model {
                 let rate_bps =
                     tcp.drive.map_or(0.0, |d| spec.links[usize::from(d.link)].rate_bps.unwrap_or(0.0));
-                let over_quic = quic.contains(&(i as u16));
-                let crowd = Crowd::new(i as u16, traffic, tcp, over_quic, rate_bps, seed);
+                let crowd = Crowd::new(i as u16, traffic, tcp, rate_bps, seed);
                 crowds.push(crowd.map_err(|e| RunError::new(format!("traffic.{}: {e}", traffic.name)))?);
             }
         }
@@ -154,17 +151,6 @@ impl BusyNetwork {
     pub fn queue(&mut self, now: Time, link: u16) -> QueueState {
         self.network.queue(now, link)
     }
-}
-
-/// Refuses numbers of entries that have no users.
-fn check_quic(spec: &NetworkSpec, quic: &[u16]) -> Result<(), RunError> {
-    let has_users =
-        |i: &u16| spec.traffic.get(usize::from(*i)).is_some_and(|t| matches!(t.model, TrafficModel::Tcp(_)));
-    quic.iter().find(|i| !has_users(i)).map_or(Ok(()), |i| {
-        Err(RunError::new(format!(
-            "quic: traffic {i} has no users; allowed: numbers of web, transfers, bulk"
-        )))
-    })
 }
 
 impl Flights {

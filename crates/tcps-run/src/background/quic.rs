@@ -12,7 +12,7 @@ use tcps_core::{
     sample::Meta,
     time::{Time, SECOND},
 };
-use tcps_net::spec::{CongestionSpec, TcpSpec};
+use tcps_net::spec::{CongestionSpec, UsersSpec};
 use tcps_transport::{endpoint, udp::STACK_BYTES, ChannelContext, ChannelFlow, Outbox, Side, TransportError};
 
 /// What requests and answers consist of: a sample's most bytes.
@@ -57,7 +57,7 @@ struct End {
 
 impl Quic {
     /// The connection of a user; an error if QUIC has no such setting.
-    pub(super) fn new(spec: &TcpSpec, name: &str, seed: u64) -> Result<Self, TransportError> {
+    pub(super) fn new(spec: &UsersSpec, name: &str, seed: u64) -> Result<Self, TransportError> {
         let congestion = match spec.congestion {
             CongestionSpec::Reno => "newreno",
             CongestionSpec::Cubic => "cubic",
@@ -225,13 +225,15 @@ mod tests {
     use super::*;
     use std::collections::VecDeque;
     use tcps_core::time::MS;
+    use tcps_net::spec::ConnectionSpec;
 
-    fn spec(congestion: CongestionSpec, mtu_bytes: u32) -> TcpSpec {
-        TcpSpec {
+    fn spec(congestion: CongestionSpec, mtu_bytes: u32) -> UsersSpec {
+        UsersSpec {
             users: 1,
             pages: None,
             connection_per_object: false,
             drive: None,
+            transport: ConnectionSpec::Quic,
             congestion,
             mtu_bytes,
             buffer_bytes: 65_536,

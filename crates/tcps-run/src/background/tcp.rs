@@ -2,7 +2,7 @@
 
 use super::connection::Connection;
 use tcps_core::{seed::Stream, time::Time};
-use tcps_net::spec::{CongestionSpec, TcpSpec};
+use tcps_net::spec::{CongestionSpec, UsersSpec};
 use tcps_transport::{
     tcp::{Congestion, Settings, Stack, LINK_BYTES},
     Side,
@@ -20,7 +20,7 @@ pub(super) struct Tcp {
 }
 
 impl Tcp {
-    pub(super) fn new(tcp: &TcpSpec, name: &str, seed: u64) -> Self {
+    pub(super) fn new(tcp: &UsersSpec, name: &str, seed: u64) -> Self {
         let mut seeds = Stream::new(seed, &format!("{name}.tcp"));
         let large = tcp.buffer_bytes as usize;
         let settings = |send_buffer_bytes, receive_buffer_bytes| Settings {

@@ -12,7 +12,7 @@ use tcps_core::{
     time::{Time, SECOND},
 };
 use tcps_net::{
-    spec::TcpSpec,
+    spec::UsersSpec,
     traffic::pages::{Pages, Transfer},
 };
 use tcps_transport::TransportError;
@@ -52,14 +52,9 @@ pub(super) enum Phase {
 }
 
 impl User {
-    pub(super) fn new(
-        spec: &TcpSpec,
-        over_quic: bool,
-        name: &str,
-        seed: u64,
-    ) -> Result<Self, TransportError> {
+    pub(super) fn new(spec: &UsersSpec, name: &str, seed: u64) -> Result<Self, TransportError> {
         Ok(Self {
-            connection: connection(spec, over_quic, name, seed)?,
+            connection: connection(spec, name, seed)?,
             pages: spec.pages.as_ref().map(|p| Pages::new(p, Stream::new(seed, &format!("{name}.pages")))),
             connection_per_object: spec.connection_per_object,
             number: 0,

@@ -61,9 +61,6 @@ pub struct Plan {
     /// The network; without links all nodes reach each other at once.
     #[serde(default)]
     pub network: NetworkSpec,
-    /// Numbers of the network's traffic entries whose users load over QUIC; those of others do over TCP.
-    #[serde(default)]
-    pub quic: Vec<u16>,
     /// What happens when.
     #[serde(default)]
     pub events: Vec<EventPlan>,

@@ -24,7 +24,7 @@ pub(super) struct Layers {
 impl Layers {
     /// With one network, for doors of these names.
     pub fn new(spec: &NetworkSpec, text: Value, names: Vec<String>, seed: u64) -> Result<Self, RunError> {
-        let network = BusyNetwork::of(spec, &super::quic(&text)?, &names, seed)?;
+        let network = BusyNetwork::of(spec, &names, seed)?;
         Ok(Self { layers: vec![Layer { number: 0, network, open: 0 }], text, names, seed, made: 0 })
     }
 
@@ -80,7 +80,7 @@ impl Layers {
                 && steps.iter().all(|(link, change)| l.network.change_link(now, *link, change).is_ok())
         });
         if !applied {
-            let mut network = BusyNetwork::of(spec, &super::quic(&text)?, &self.names, self.seed)?;
+            let mut network = BusyNetwork::of(spec, &self.names, self.seed)?;
             join(&mut network, spec, now);
             self.made += 1;
             self.layers.push(Layer { number: self.made, network, open: 0 });
@@ -236,20 +236,19 @@ mod tests {
     #[test]
     fn users_load_over_quic_where_the_text_says_so() {
         let link = |name: &str, from: u16| json!({"name": name, "from": from, "to": 1 - from, "delay_ns": MS, "rate_bps": 8e6});
-        let tcp = json!({"kind": "tcp", "users": 1, "congestion": "cubic", "mtu_bytes": 1500, "buffer_bytes": 65_536});
-        let counted = |quic: Value| {
-            let text = json!({"vertices": ["near", "far"], "links": [link("there", 0), link("back", 1)], "quic": quic,
-                              "traffic": [{"name": "t", "from": 0, "to": 1, "model": tcp}]});
-            let spec = crate::proxy::network(&text, 1)?;
-            let mut layers = Layers::new(&spec, text, Vec::new(), 1)?;
+        let counted = |transport: &str| {
+            let users = json!({"kind": "users", "users": 1, "transport": transport, "congestion": "cubic", "mtu_bytes": 1500,
+                               "buffer_bytes": 65_536});
+            let text = json!({"vertices": ["near", "far"], "links": [link("there", 0), link("back", 1)],
+                              "traffic": [{"name": "t", "from": 0, "to": 1, "model": users}]});
+            let spec = crate::proxy::network(&text, 1).unwrap();
+            let mut layers = Layers::new(&spec, text, Vec::new(), 1).unwrap();
             arrivals(&mut layers, 1000 * MS);
             let stats = layers.network().network().traffic_stats().remove(0);
-            Ok::<_, RunError>((stats.packets, stats.bytes))
+            (stats.packets, stats.bytes)
         };
-        let (over_tcp, over_quic) = (counted(json!([])).unwrap(), counted(json!([0])).unwrap());
+        let (over_tcp, over_quic) = (counted("tcp"), counted("quic"));
         assert!(over_quic != over_tcp && over_quic.1 > 500_000, "{over_tcp:?} {over_quic:?}");
-        assert!(counted(json!(["t"])).unwrap_err().to_string().contains("network.quic"));
-        assert!(counted(json!([1])).unwrap_err().to_string().contains("no users"));
     }
 
     #[test]

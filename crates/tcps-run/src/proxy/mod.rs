@@ -54,8 +54,6 @@ use udp::UdpDoors;
 pub const NEAR: u16 = 0;
 /// Vertex of the servers.
 pub const FAR: u16 = 1;
-/// Key of a network's text for the numbers of traffic entries whose users load over QUIC.
-const QUIC: &str = "quic";
 
 /// What a proxy is to do.
 #[derive(Debug, Clone, Deserialize)]
@@ -225,23 +223,15 @@ fn order(settings: &Settings, udp: Vec<SocketAddr>, tcp: &[TcpDoor]) -> Vec<Sock
 
 /// Reads a network and tries whether it can be built and leads from one side to the other and back.
 fn network(text: &Value, seed: u64) -> Result<NetworkSpec, RunError> {
-    let mut own = text.clone();
-    own.as_object_mut().and_then(|keys| keys.remove(QUIC));
     let spec: NetworkSpec =
-        serde_json::from_value(own).map_err(|e| RunError::new(format!("network: {e}")))?;
-    let built = BusyNetwork::of(&spec, &quic(text)?, &[], seed)?;
+        serde_json::from_value(text.clone()).map_err(|e| RunError::new(format!("network: {e}")))?;
+    let built = BusyNetwork::of(&spec, &[], seed)?;
     for (from, to, words) in [(NEAR, FAR, "from near to far"), (FAR, NEAR, "from far to near")] {
         if built.network().route(from, to).is_none() {
             return Err(RunError::new(format!("network: no way leads {words}; a link must join them")));
         }
     }
     Ok(spec)
-}
-
-/// Numbers of the background traffic over QUIC, as they stand beside the rest of a network.
-fn quic(text: &Value) -> Result<Vec<u16>, RunError> {
-    let numbers = text.get(QUIC).cloned().map(serde_json::from_value).transpose();
-    numbers.map(Option::unwrap_or_default).map_err(|e| RunError::new(format!("network.{QUIC}: {e}")))
 }
 
 /// Leaves another network for the loop, if it can be built and leads both ways.

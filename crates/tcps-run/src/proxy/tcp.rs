@@ -78,7 +78,7 @@ impl Lines {
 }
 
 fn lines(spec: &NetworkSpec, seed: u64) -> Result<[Line; 2], RunError> {
-    let network = BusyNetwork::of(spec, &[], &[], seed)?;
+    let network = BusyNetwork::of(spec, &[], seed)?;
     Ok([(NEAR, FAR), (FAR, NEAR)].map(|(from, to)| {
         let route = network.network().route(from, to).unwrap_or_default();
         let links = || route.iter().map(|l| &spec.links[usize::from(*l)]);

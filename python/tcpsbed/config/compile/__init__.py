@@ -23,7 +23,6 @@ from tcpsbed.config.compile.signals import signals
 from tcpsbed.config.compile.sources import Sources, codec
 from tcpsbed.config.compile.stages import Stages
 from tcpsbed.config.compile.traffic import traffic
-from tcpsbed.config.compile.users import over_quic
 from tcpsbed.config.model.place import Node
 from tcpsbed.config.model.scenario import Scenario
 
@@ -66,15 +65,12 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool 
         "sync": sync(book),
         "signals": signals(book),
     }
-    plan |= _quic(book, background)
     check_routes(network, _needs(book, plan))
     return plan
 
 
 def compile_network(scenario: Scenario, inputs_dir: str | Path) -> dict[str, Any]:
     """The network of a scenario alone, with its background traffic; vertices are its nodes, then the rest.
-
-    What a plan says beside its network of the users of background traffic, `quic`, stands in it.
 
     Raises
     ------
@@ -84,7 +80,7 @@ def compile_network(scenario: Scenario, inputs_dir: str | Path) -> dict[str, Any
     book = Book(scenario, Path(inputs_dir))
     network = Network(book)
     background, recordings = traffic(book, network)
-    return _network(network, background) | {"recordings": recordings} | _quic(book, background)
+    return _network(network, background) | {"recordings": recordings}
 
 
 def check(scenario: Scenario) -> dict[str, Any]:
@@ -182,12 +178,6 @@ def _network(network: Network, background: list[dict[str, Any]]) -> dict[str, An
     return {"vertices": network.vertices, "links": network.links, "routing": routing, "traffic": background}
 
 
-def _quic(book: Book, background: list[dict[str, Any]]) -> dict[str, list[int]]:
-    """Numbers of the background traffic over QUIC, where there is any."""
-    numbers = over_quic(book, background)
-    return {"quic": numbers} if numbers else {}
-
-
 def _needs(book: Book, plan: dict[str, Any]) -> list[Need]:
     """Every pair of vertices between which something must be able to travel."""
     needs: list[Need] = []
@@ -200,7 +190,7 @@ def _needs(book: Book, plan: dict[str, Any]) -> list[Need]:
     for entry in plan["network"]["traffic"]:
         at = ("traffic", entry["name"].split(".")[0], "on")
         needs.append((entry["from"], entry["to"], at))
-        if entry["model"]["kind"] == "tcp":
+        if entry["model"]["kind"] == "users":
             needs.append((entry["to"], entry["from"], at))
     if plan["sync"] is not None:
         reference = plan["sync"]["reference"]

@@ -30,7 +30,7 @@ def users(
     """An entry as the plan has it: users for each direction, who load from its beginning to its end."""
     key: Key = ("traffic", name)
     model = {
-        "kind": "tcp",
+        "kind": "users",
         "users": entry.connections if isinstance(entry, Bulk) else entry.users,
         "connection_per_object": isinstance(entry, Web) and entry.connection == "object",
     }
@@ -42,15 +42,6 @@ def users(
         | {"model": model | _drive(book, network, entry, (a, b), key)}
         for suffix, a, b in pairs
     ]
-
-
-def over_quic(book: Book, entries: list[dict[str, Any]]) -> list[int]:
-    """Numbers of the entries whose users load over QUIC."""
-
-    def transport(entry: dict[str, Any]) -> str:
-        return getattr(book.scenario.traffic[entry["name"].split(".")[0]], "transport", "")
-
-    return [number for number, entry in enumerate(entries) if transport(entry) == "quic"]
 
 
 def _connection(book: Book, entry: Connected, key: Key) -> dict[str, Any]:
@@ -70,6 +61,7 @@ def _connection(book: Book, entry: Connected, key: Key) -> dict[str, Any]:
         if not least <= bytes <= most:
             raise book.scenario.error((*key, what), f"found {bytes} B", f"{least} B to {most} B")
     return {
+        "transport": transport,
         "congestion": controls[entry.congestion],
         "mtu_bytes": entry.mtu_bytes,
         "buffer_bytes": entry.buffer_bytes,

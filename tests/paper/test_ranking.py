@@ -124,3 +124,10 @@ def test_merging_keeps_the_limit_where_no_merging_does_not(one: Callable[[str, s
 def test_every_transport_has_its_row_on_the_page(tool: ModuleType) -> None:
     page = tool.PAGE.read_text(encoding="utf-8")
     assert [name for name in tool.candidates() if page.count(f"| {name} |") != len(tool.SCENARIOS)] == []
+
+
+def test_what_is_ours_after_a_paper_is_called_so(tool: ModuleType) -> None:
+    page = (TOOL.parents[1] / "docs" / "transports.md").read_text(encoding="utf-8")
+    rows = page[: page.index("Where the texts are silent")].split("differs from no merging (test) |")[1:]
+    named = {line.split("`")[1] for part in rows for line in part.splitlines() if line.startswith("| `")}
+    assert named == set(tool.AFTER)

@@ -185,7 +185,7 @@ pub fn mean_rate_bps(spec: &NetworkSpec, model: &TrafficModel) -> f64 {
             (high_bps - low_bps) / libm::log(high_bps / low_bps)
         }
         TrafficModel::Vbr { low_bps, high_bps, .. } => (low_bps + high_bps) / 2.0,
-        // What users over TCP will take is not known beforehand.
+        // What users will take is not known beforehand.
         TrafficModel::Users(_) => 0.0,
         TrafficModel::Replay { recording, loop_ns } | TrafficModel::Frames { recording, loop_ns, .. } => {
             let packets = spec.recordings.get(usize::from(*recording)).map_or(&[][..], |r| r);

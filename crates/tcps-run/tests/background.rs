@@ -235,7 +235,7 @@ fn what_quic_cannot_be_is_refused_with_the_entry_and_what_is_allowed() {
     let without: Plan = serde_json::from_value(without).expect("a plan");
     let options = Options { records: None, pcapng: None, progress: None };
     assert_eq!(
-        run(&without, &mut NoPython, options).err().expect("a refusal").to_string(),
+        run(&without, &mut NoPython, options).map(drop).expect_err("a refusal").to_string(),
         "traffic.web.forward: transport quic: congestion is \"none\"; allowed: cubic, newreno"
     );
 }

@@ -1,4 +1,4 @@
-//! Laws of sizes (bytes), numbers and think times (seconds) of traffic over TCP.
+//! Laws of sizes (bytes), numbers and think times (seconds) of traffic over connections.
 
 use serde::Deserialize;
 use tcps_core::seed::Stream;

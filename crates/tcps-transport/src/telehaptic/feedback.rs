@@ -64,6 +64,9 @@ pub(super) struct Log {
 impl Log {
     /// A packet has left.
     pub(super) fn add(&mut self, packet: &Sent) {
+        if self.sent.back().is_some_and(|(at, ..)| packet.generated_ns < *at) {
+            self.sent.clear(); // the clock has been put back
+        }
         if self.sent.len() == REMEMBERED {
             self.sent.pop_front();
         }

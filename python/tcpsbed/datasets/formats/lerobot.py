@@ -64,7 +64,9 @@ def _numbers(path: Path, column: Any) -> Values | None:
     else:
         return None
     if not all_sound(values):
-        raise DataError("a value that is not finite", file=path, allowed=f"numbers, at most {MOST:g}")
+        raise DataError(
+            "a value that is not finite, or too large", file=path, allowed=f"numbers, at most {MOST:g}"
+        )
     return values
 
 

@@ -44,7 +44,9 @@ def numbers(path: Path, separator: str | None, skip: int = 0) -> Values:
     except (ValueError, OSError) as error:
         raise _bad_line(path, separator, skip) or _no_numbers(path, str(error)) from error
     if not all_sound(table):
-        raise _bad_line(path, separator, skip) or _no_numbers(path, "a value that is not finite")
+        raise _bad_line(path, separator, skip) or _no_numbers(
+            path, "a value that is not finite, or too large"
+        )
     return table
 
 

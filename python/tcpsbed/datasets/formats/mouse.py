@@ -50,7 +50,10 @@ def _event(path: Path, line: int, fields: list[str], held: float) -> tuple[float
         ) from error
     if not all_sound(np.array((time_s, x, y))):
         raise DataError(
-            "a value that is not finite", file=path, line=line, allowed=f"numbers, at most {MOST:g}"
+            "a value that is not finite, or too large",
+            file=path,
+            line=line,
+            allowed=f"numbers, at most {MOST:g}",
         )
     if state in DOWN:
         # A drag names no button in some logs: the one that was pressed is still down.

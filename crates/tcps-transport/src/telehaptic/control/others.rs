@@ -115,6 +115,11 @@ impl Others {
 
     /// A packet of the sender's own has left.
     pub(super) fn sent(&mut self, packet: &Sent) {
+        let merging_ns = Time::from(packet.fragments) * self.period_ns;
+        let newest_ns = packet.generated_ns.saturating_add(merging_ns);
+        if self.own.back().is_some_and(|own| newest_ns < own.generated_ns) {
+            *self = Self::new(self.period_ns, self.byte_ns); // the clock has been put back
+        }
         if self.own.len() == REMEMBERED {
             self.own.pop_front();
         }
@@ -176,16 +181,19 @@ impl Others {
         self.last = Some((queue_ns, before_ns));
     }
 
-    /// What came between two packets may be a packet: averages how large those are. Of packets that are further apart only
-    /// what is far above their share counts, since several of others may have come between them.
+    /// What came between two packets may be a packet: averages how large those are. Several of others may have come between
+    /// packets that are further apart: what is far above their share counts, and what is less than one, the idle time with it.
     fn measure(&mut self, seen: &Seen, span_ns: f64, least_ns: f64, most_ns: f64) {
         let is_next = span_ns < 2.0 * self.period_ns as f64;
-        let is_one = is_next || least_ns > 2.0 * self.packet_ns + self.share() * span_ns;
+        let is_small = most_ns < self.packet_ns;
+        let is_stale = seen.sent_ns.saturating_sub(self.measured_ns) > MEASURED_FOR_NS;
+        let is_one =
+            is_next || is_small || is_stale || least_ns > 2.0 * self.packet_ns + self.share() * span_ns;
         if least_ns <= LEAST_PACKET_NS || !is_one {
             return;
         }
-        let work_ns = if is_next { most_ns } else { least_ns }.min(MOST_PACKET_BYTES * self.byte_ns);
-        let is_stale = seen.sent_ns.saturating_sub(self.measured_ns) > MEASURED_FOR_NS;
+        let work_ns =
+            if is_next || is_small { most_ns } else { least_ns }.min(MOST_PACKET_BYTES * self.byte_ns);
         let weight = match work_ns > self.packet_ns {
             _ if is_stale || self.packet_ns == 0.0 => 1.0,
             true => LARGER,
@@ -296,6 +304,35 @@ mod tests {
         assert!((0.26e6..0.28e6).contains(&alone_ns), "{alone_ns}");
         merged(&mut others, 301, 250);
         assert!(others.packet_ns() < 0.6e6, "{}", others.packet_ns());
+    }
+
+    #[test]
+    fn packets_that_become_smaller_are_learnt_from_notices_that_are_far_apart_too() {
+        // A queue without end that 0.73 ms of others in every 4 ms keep up, after one of 8 ms.
+        let mut others = told(&[0.0, 0.0, 7.8]);
+        assert!(others.packet_ns() > 7.9e6);
+        let (own_ms, mut queue_ms, mut now_ms) = (137.0 * BYTE_NS / 1e6, 7.8, 2);
+        for _ in 0..500 {
+            for ms in 1..=4 {
+                let generated_ns = (now_ms + ms) * MS;
+                others.sent(&Sent { generated_ns, fragments: 1, payload_bytes: 70, wire_bytes: 137 });
+            }
+            now_ms += 4;
+            queue_ms = f64::max(queue_ms + 0.73 + 4.0 * own_ms - 4.0, 0.73);
+            others.notice((now_ms + 40) * MS, &notice(now_ms * MS, queue_ms));
+        }
+        assert!(others.packet_ns() < 2e6, "{}", others.packet_ns());
+    }
+
+    #[test]
+    fn a_clock_that_is_put_back_begins_anew() {
+        let mut others = told(&[0.0, 0.0, 4.0]);
+        for (ms, queue_ms) in [(-3_000, 0.0), (-2_999, 0.5)] {
+            let generated_ns = ms * MS;
+            others.sent(&Sent { generated_ns, fragments: 1, payload_bytes: 70, wire_bytes: 137 });
+            let seen = others.notice(40 * MS, &notice(generated_ns, queue_ms));
+            assert!(seen.is_some_and(|seen| (seen.queue_ns - queue_ms * 1e6).abs() < 1e4), "{seen:?}");
+        }
     }
 
     #[test]

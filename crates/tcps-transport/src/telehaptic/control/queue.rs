@@ -5,7 +5,7 @@
 //! q > 0.8 ms + P                                                      ─► k = k_max
 //! q < 0.5 ms, and others at most room(k') in the last 30 ms + 25 P    ─► k', the least of them
 //! q < 0.5 ms, and others perhaps no more than room(k - 1)             ─► k - 1 for 15 ms + 5 P, then k; k - 1 if that was calm
-//! always 0.5 ms < q < 0.8 ms + P, and others as before                ─► the same trial
+//! 0.5 ms < q < 0.8 ms + P for a window, and others as before           ─► the same trial
 //! never q < 0.8 ms at k_max or above, and others fill room(k)         ─► k + 1, up to k_drain
 //! ```
 //! `room(k)` is the share of the line that own packets of k fragments leave. A trial costs at most its length times the
@@ -82,6 +82,14 @@ impl Trial {
     }
 }
 
+/// The least and the greatest queue that packets met since a moment.
+#[derive(Debug, Clone, Copy)]
+struct Watch {
+    begin_ns: Time,
+    least_ns: f64,
+    greatest_ns: f64,
+}
+
 /// The controller.
 #[derive(Debug)]
 struct Queue {
@@ -92,9 +100,10 @@ struct Queue {
     before: u8,
     changed_ns: Time,
     trial: Option<Trial>,
-    /// First packet with this k that was told of, and the least queue since.
+    /// First packet with this k that was told of.
     since: Option<Time>,
-    least_ns: f64,
+    /// Queues of a window; then a new one begins.
+    watch: Option<Watch>,
     /// k that was left for congestion, and until when it is not tried again.
     failed: (u8, Time),
     alarmed_ns: Time,
@@ -158,7 +167,7 @@ impl Queue {
     fn relax(&mut self, now: Time, seen: Seen, late: &Late) {
         let packet_ns = self.others.packet_ns();
         let since_ns = *self.since.get_or_insert(seen.sent_ns);
-        self.least_ns = self.least_ns.min(seen.queue_ns);
+        let watch = self.watch(seen);
         let here_ns = (seen.sent_ns - since_ns) as f64;
         if late.span_ns < late.window_ns * if self.alone { SEEN_ALONE } else { SEEN } {
             return;
@@ -168,26 +177,39 @@ impl Queue {
         let known = (1..self.k).find(|k| is_gone && self.is_enough(now, *k, late));
         if let Some(k) = known {
             self.set(now, k);
-        } else if (is_gone || self.is_locked(seen, here_ns, late))
-            && has_stayed
-            && self.is_worth_it(now, late)
-        {
+        } else if is_gone && has_stayed && self.is_worth_it(now, late) {
             self.try_one_less(now);
-        } else if self.k >= self.rule.k_max
-            && self.k < self.rule.k_drain
-            && here_ns > late.window_ns
-            && self.least_ns > self.rule.alarm.base_ns
-            && late.most_ns > (self.others.room(self.k) - DRAINS) * late.span_ns
-        {
-            self.set(now, self.k + 1);
+        } else if (seen.sent_ns - watch.begin_ns) as f64 > late.window_ns {
+            self.watch = None;
+            if self.fills(&watch, late) {
+                self.set(now, self.k + 1);
+            } else if self.is_locked(&watch) && has_stayed && self.is_worth_it(now, late) {
+                self.try_one_less(now);
+            }
         }
     }
 
+    /// What packets of this k met in the window that has begun.
+    fn watch(&mut self, seen: Seen) -> Watch {
+        let (begin_ns, queue_ns) = (seen.sent_ns, seen.queue_ns);
+        let new = Watch { begin_ns, least_ns: queue_ns, greatest_ns: queue_ns };
+        let watch = self.watch.get_or_insert(new);
+        watch.least_ns = watch.least_ns.min(queue_ns);
+        watch.greatest_ns = watch.greatest_ns.max(queue_ns);
+        *watch
+    }
+
+    /// Whether the most fragments do not drain the queue, and more may be taken.
+    fn fills(&self, watch: &Watch, late: &Late) -> bool {
+        (self.rule.k_max..self.rule.k_drain).contains(&self.k)
+            && watch.least_ns > self.rule.alarm.base_ns
+            && late.most_ns > (self.others.room(self.k) - DRAINS) * late.span_ns
+    }
+
     /// Whether every packet has met a packet of others, whose time between two is then that of our own, and no queue behind it.
-    fn is_locked(&self, seen: Seen, here_ns: f64, late: &Late) -> bool {
-        here_ns > late.window_ns
-            && self.least_ns > self.rule.empty_ns
-            && seen.queue_ns <= self.rule.alarm.at(self.others.packet_ns())
+    fn is_locked(&self, watch: &Watch) -> bool {
+        watch.least_ns > self.rule.empty_ns
+            && watch.greatest_ns <= self.rule.alarm.at(self.others.packet_ns())
     }
 
     /// Whether k fragments leave room for all that others can have sent of late.
@@ -225,7 +247,7 @@ impl Queue {
     fn set(&mut self, now: Time, k: u8) {
         if k != self.k {
             (self.before, self.k, self.changed_ns) = (self.k, k, now);
-            (self.since, self.least_ns) = (None, f64::INFINITY);
+            (self.since, self.watch) = (None, None);
         }
     }
 }
@@ -296,7 +318,7 @@ pub(super) fn by_queue(
         changed_ns: 0,
         trial: None,
         since: None,
-        least_ns: f64::INFINITY,
+        watch: None,
         failed: (0, 0),
         alarmed_ns: -ALONE_NS - 1,
         alone: false,
@@ -414,6 +436,18 @@ mod tests {
         assert!(ks.contains(&5));
         assert!(queues[100..].iter().any(|queue_ns| *queue_ns < 1e6), "{queues:?}");
         assert!(queues[100..].iter().all(|queue_ns| *queue_ns < 9e6), "a trial adds little: {queues:?}");
+    }
+
+    #[test]
+    fn a_load_that_rises_again_at_the_most_fragments_is_drained_too() {
+        for (bytes, others_kbps) in [(50.0, 820.0), (50.0, 840.0), (137.0, 840.0), (540.0, 830.0)] {
+            let mut p = Path::new(0);
+            p.run(1000, 400.0, bytes);
+            p.run(4000, 790.0, bytes);
+            p.run(3000, others_kbps, bytes);
+            let most_ns = (0..3000).map(|_| (p.run(1, others_kbps, bytes), p.queue_ns).1).fold(0.0, f64::max);
+            assert!(most_ns < 20e6, "{bytes} {others_kbps}: {most_ns}");
+        }
     }
 
     #[test]

@@ -47,13 +47,14 @@ def test_what_misses_an_aim_misses_it_by_no_more_than_it_did(rows: dict[str, Row
         ("late-1054", 2),
         ("oracle-1054", 4.93),
         ("late-held", 1),
+        ("clocks-return", 129.1),
         ("oracle-held", 2.27),
         ("oracle-again", 3.27),
     ):
         ours = rows[key].ours
         assert ours is not None and ours <= bound, key
     noisy = rows["low-rates-noisy"].ours
-    assert noisy is not None and noisy >= 950.0
+    assert noisy is not None and noisy >= 970.0
 
 
 def test_all_figures_are_drawn(study: Study) -> None:

@@ -26,7 +26,8 @@ def test_a_loss_based_tcp_fills_the_buffer_whatever_merging_does(rows: dict[str,
 
 
 def test_sessions_share_a_link_evenly(rows: dict[str, Row]) -> None:
-    assert min(ours(rows, f"share-{count}-jain") for count in (2, 3, 4)) > 0.97
+    assert min(ours(rows, f"share-{count}-jain") for count in (2, 4)) > 0.98
+    assert ours(rows, "share-3-jain") > 0.978, "over 15 s; over 60 s it is 0.983"
     assert jain([1.0, 1.0]) == 1.0 and jain([1.0, 0.0]) == 0.5
 
 

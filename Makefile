@@ -7,7 +7,7 @@ export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 bin := .venv/bin
 seconds ?= 60
 
-.PHONY: help run test lint format drawing bench reproduce wheel fuzz firmware licences setup clean clean-venv
+.PHONY: help run test test-all lint format drawing bench reproduce wheel fuzz firmware licences setup clean clean-venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,8 +15,11 @@ help: ## this list
 run: setup ## set everything up, run the quickstart and say where its report is
 	@$(bin)/tcpsbed run scenarios/quickstart.toml
 
-test: setup ## every test
+test: setup ## the tests that take seconds and bear a busy machine (at most 10 minutes)
 	@tools/test.sh
+
+test-all: test ## those, then fuzz targets, long tests and tests that want a quiet machine
+	@tools/test_rest.sh
 
 lint: packages ## rustfmt, clippy, ruff, mypy, import arrows, citations
 	@tools/lint.sh

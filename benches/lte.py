@@ -16,7 +16,7 @@ from measure import ROOT, CannotMeasureError, Result, Row, tcpsbed
 TITLE = "LTE round trip over ns-3 in real time"
 SCENARIO = ROOT / "scenarios" / "lte-pingpong.toml"
 BARS = ("trip", "up", "down")
-"""What is judged, by the rows `abdullah2023.clock-…` of tests/paper/expected.toml."""
+"""What is judged, by the rows `clock-…` of data/expected/abdullah2023.toml."""
 PUBLISHED_MS = {"trip": 17.85, "up": 13.22, "down": 4.59, "turn": 0.04}
 """Abdullah and Monnet 2023, with the hops around the air."""
 NAMES = {"trip": "round trip", "up": "up", "down": "down", "turn": "the follower's turn-round"}

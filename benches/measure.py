@@ -104,7 +104,7 @@ def compile_library(name: str) -> Path:
 
 def compile_ns3(name: str) -> Path:
     """Compile benches/ns3/NAME.cc against the ns-3 of this machine."""
-    modules = ["ns3-internet", "ns3-point-to-point", "ns3-traffic-control"]
+    modules = ["ns3-applications", "ns3-internet", "ns3-point-to-point", "ns3-traffic-control"]
     found = shutil.which("pkg-config") and subprocess.run(
         ["pkg-config", "--cflags", "--libs", *modules], capture_output=True, text=True
     )

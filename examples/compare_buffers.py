@@ -1,6 +1,6 @@
 """How large should the buffer of the bottleneck be? A loop over sizes, three seeds each, and a figure.
 
-python examples/compare_buffers.py ["3 s"]
+python compare_buffers.py ["3 s"]
 
 A small buffer drops, a large one delays: the classic of every access link. (`tcpsbed sweep` does the same on all cores
 and with intervals; a loop is for what a grid cannot say.)
@@ -17,8 +17,9 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 
 import tcpsbed
+from tcpsbed import shipped
 
-SCENARIO = Path(__file__).parents[1] / "scenarios" / "dumbbell-udp.toml"
+SCENARIO = shipped.find("dumbbell-udp")
 SIZES_B = (1_000, 2_000, 5_000, 15_000)
 SEEDS = (1, 2, 3)
 

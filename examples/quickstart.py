@@ -1,15 +1,15 @@
 """The main job in ten lines: run a teleoperation, say where the time went, draw it.
 
-python examples/quickstart.py ["3 s"]
+python quickstart.py ["3 s"]
 """
 
 import sys
-from pathlib import Path
 
 import tcpsbed
+from tcpsbed import shipped
 
 duration = sys.argv[1] if len(sys.argv) > 1 else "10 s"
-scenario = Path(__file__).parents[1] / "scenarios" / "quickstart.toml"
+scenario = shipped.find("quickstart")
 run = tcpsbed.run(scenario, set=[f'duration="{duration}"'])
 print(run)
 for part in run.summary["path"]["kinematic"]:

@@ -175,13 +175,13 @@ class Fuzzer:
         before = len(self.cover.seen)
         self.runs += 1
         self.cover.last = 0
-        signal.setitimer(signal.ITIMER_REAL, MOST_S)
+        signal.setitimer(signal.ITIMER_PROF, MOST_S)
         sys.settrace(self.cover.call)
         try:
             self.target(data)
         finally:
             sys.settrace(None)
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
         return len(self.cover.seen) > before
 
     def next(self) -> bytes:
@@ -196,7 +196,7 @@ class TooLong(BaseException):
 
 def too_long(signum: int, frame: FrameType | None) -> None:
     """Ends an input that takes for ever."""
-    raise TooLong(f"an input took more than {MOST_S:g} s")
+    raise TooLong(f"an input took more than {MOST_S:g} s of processor time")
 
 
 def run(name: str, seconds: float, local: Path, corpus: Path, crashes: Path) -> int:
@@ -207,7 +207,7 @@ def run(name: str, seconds: float, local: Path, corpus: Path, crashes: Path) -> 
         print(f"needs a package: {error}", file=sys.stderr)
         return LACKS
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    signal.signal(signal.SIGALRM, too_long)
+    signal.signal(signal.SIGPROF, too_long)
     for asked in (
         signal.SIGINT,
         signal.SIGTERM,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from collections import defaultdict
 from functools import cache
@@ -19,6 +20,11 @@ BESIDE = ROOT.parent / "shared" / "data"
 """Recordings beside the project; without these, and unless TCPSBED_DATA is set, those in `data`."""
 if not os.environ.get("TCPSBED_DATA"):
     os.environ["TCPSBED_DATA"] = str(BESIDE if BESIDE.is_dir() else ROOT / "data")
+
+# As from a terminal, also under nohup or in the background, where requests to end are ignored: what tests start inherits it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("fixed")

@@ -1,11 +1,12 @@
 """Random schedules of failure before a follower with a supervisor, for the tests in both worlds.
 
-Loss, packets that overtake each other, an outage of the line, a component that dies and is restarted, and clocks of both
-nodes that are put forward or back.
+Loss, packets that overtake each other, an outage of the line, components before and of the supervisor that die and are
+restarted, clocks of both nodes that are put forward or back, and values outside the workspace.
 """
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from tcpsbed.analysis import signals
 
 HOLD_MS, PERIOD_MS, SPEED = 30.0, 1.0, 2.0
 MOST_STEP_S = 3.0
+ACCELERATION, REACH = 20.0, 0.06
+TO_REST_MS = SPEED / ACCELERATION * 1e3 + 2
+"""From the highest speed to rest, and a period at either end."""
 NORMAL, DEGRADED, HOLD, SAFE_STOP, RECOVERING = range(5)
 HEAD = """
 name = "failures"
@@ -25,7 +29,7 @@ op = {{ kind = "tactile-operator", node = "ms" }}
 ms-com = "ms"
 ss-com = "ss"
 [flows.kinematic]
-source = {{ recording = "motion.csv", columns = ["x"], repeat = "loop" }}
+source = {{ recording = "motion-{seed}.csv", columns = ["x"], repeat = "loop" }}
 codec = "f64"
 [hooks.safety]
 kind = "predict"
@@ -33,12 +37,22 @@ run = "supervisor"
 at = "ss-com"
 flow = "kinematic"
 period = "1 ms"
-params = {{ hold_ms = {hold}, stop_ms = 200, recover_ms = 20, speed = {speed}, tell = true, loss = 0.9, reordered = 0.9 }}
+[hooks.safety.params]
+hold_ms = {hold}
+stop_ms = 200
+recover_ms = 20
+speed = {speed}
+acceleration = {acceleration}
+workspace = [[-{reach}, {reach}]]
+end_to_end_ms = {end_to_end}
+tell = true
+loss = 0.9
+reordered = 0.9
 [links.line]
 from = "ms"
 to = "ss"
 delay = "2 ms"
-loss = {loss}
+loss = "{loss:.0%}"
 jitter = {{ kind = "exponential", mean = "{jitter} ms", reorder = true }}
 [measure]
 signals = ["ss-com.entry", "ss-com.exit"]
@@ -46,21 +60,37 @@ signals = ["ss-com.entry", "ss-com.exit"]
 
 
 def schedule(folder: Path, seed: int) -> Path:
-    """Writes a scenario with random loss, reordering, two random outages, the second of a component that is restarted, and
-    one to three clock steps at each node.
+    """Writes a scenario with random loss, reordering, two random outages, the second of a component that is restarted, a
+    restart of the supervisor's component, absurd values, and one to three clock steps at each node, after which
+    commands count as too old by their origin in every other schedule.
     """
-    t = np.arange(0, 1, 1e-3)
-    motion = "\n".join(["time,x", *(f"{s:.3f},{0.05 * np.sin(2 * np.pi * s):.6f}" for s in t)])
-    (folder / "motion.csv").write_text(motion)
     draw = random.Random(seed)
+    t = np.arange(0, 1, 1e-3)
+    where = 0.05 * np.sin(2 * np.pi * t)
+    for at in draw.sample(range(len(t)), 20):
+        where[at] = draw.choice([1e30, -1e7, 5.0, -REACH * 1.01])
+    motion = "\n".join(["time,x", *(f"{s:.3f},{x:.6g}" for s, x in zip(t, where, strict=True))])
+    (folder / f"motion-{seed}.csv").write_text(motion)
     loss, jitter = round(draw.uniform(0, 0.4), 2), round(draw.uniform(0.01, 1.5), 2)
-    text = HEAD.format(seed=seed, hold=HOLD_MS, speed=SPEED, loss=loss, jitter=jitter)
+    text = HEAD.format(
+        seed=seed,
+        hold=HOLD_MS,
+        speed=SPEED,
+        loss=loss,
+        jitter=jitter,
+        acceleration=ACCELERATION,
+        reach=REACH,
+        end_to_end=1_000 if seed % 2 else 30_000,
+    )
     at, length = draw.uniform(0.4, 0.7), draw.uniform(0.02, 0.35)
     text += f'[[events]]\nat = "{at:.3f} s"\nlink = "line"\nup = false\n'
     text += f'[[events]]\nat = "{at + length:.3f} s"\nlink = "line"\nup = true\n'
     at, length = draw.uniform(1.2, 1.5), draw.uniform(0.04, 0.3)
     text += f'[[events]]\nat = "{at:.3f} s"\ncomponent = "ms-com"\nalive = false\n'
     text += f'[[events]]\nat = "{at + length:.3f} s"\ncomponent = "ms-com"\nalive = true\n'
+    at, length = draw.uniform(1.8, 2.1), draw.uniform(0.01, 0.2)
+    text += f'[[events]]\nat = "{at:.3f} s"\ncomponent = "ss-com"\nalive = false\n'
+    text += f'[[events]]\nname = "restart"\nat = "{at + length:.3f} s"\ncomponent = "ss-com"\nalive = true\n'
     for node in ("ms", "ss"):
         for _ in range(draw.randint(1, 3)):
             at, step = draw.uniform(0.1, 2.4), draw.uniform(-MOST_STEP_S, MOST_STEP_S)
@@ -73,8 +103,15 @@ def schedule(folder: Path, seed: int) -> Path:
 def judged(folder: Path) -> tuple[float, int]:
     """By how much in ms hold came later than the threshold and a period, at worst, and how often it came.
 
-    Asserts that the follower never moved farther in a period than its speed allows.
+    Asserts that the follower never moved farther in a period than its speed allows, also over a restart of the supervisor,
+    never left its workspace, and was at rest in time after each hold. A supervisor that was dead cannot hold in time: its
+    first word after the restart is in time.
     """
+    [restart_ms] = [
+        event["at_ns"] / 1e6
+        for event in json.loads((folder / "plan.json").read_text())["events"]
+        if event["name"] == "restart"
+    ]
     came = signals.read(folder, "ss-com.entry", "kinematic")
     out = signals.read(folder, "ss-com.exit", "kinematic")
     t_ms, where, state = out.t_ns / 1e6, out.values[:, 0], out.values[:, 1]
@@ -82,10 +119,18 @@ def judged(folder: Path) -> tuple[float, int]:
     assert np.abs(np.diff(where)).max() <= SPEED * PERIOD_MS * 1e-3 + 1e-12, (
         "never farther than in one period"
     )
-    newest = np.maximum.accumulate(came.numbers)
-    good_ms = came.t_ns[np.diff(newest, prepend=-1) > 0] / 1e6
+    assert np.abs(where).max() <= REACH
+    rests = np.isin(state, (HOLD, SAFE_STOP))
+    since_ms = np.maximum.accumulate(np.where(rests, -np.inf, t_ms))
+    rested = rests[1:] & (t_ms[1:] - since_ms[1:] > TO_REST_MS)
+    assert np.abs(np.diff(where))[rested].max(initial=0.0) < 1e-12, "at rest in time"
+    inside = np.abs(came.values[:, 0]) <= REACH
+    newest = np.maximum.accumulate(came.numbers[inside])
+    good_ms = came.t_ns[inside][np.diff(newest, prepend=-1) > 0] / 1e6
     age = t_ms - good_ms[np.maximum(np.searchsorted(good_ms, t_ms, side="right") - 1, 0)]
     holds = np.flatnonzero((state[1:] == HOLD) & (state[:-1] != HOLD)) + 1
+    count = len(holds)
+    holds = holds[holds != np.searchsorted(t_ms, restart_ms)]
     following = np.isin(state, (NORMAL, DEGRADED, RECOVERING))
     worst = max(age[following].max(), age[holds].max() if len(holds) else 0.0)
-    return float(worst) - HOLD_MS - PERIOD_MS, len(holds)
+    return float(worst) - HOLD_MS - PERIOD_MS, count

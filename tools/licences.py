@@ -19,6 +19,8 @@ import zipfile
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
+import notices
+
 ROOT = Path(__file__).resolve().parent.parent
 # Spellings of package authors that are no SPDX expression.
 SPELLINGS = {
@@ -128,8 +130,18 @@ def wheel(path: Path) -> list[str]:
     """What a wheel must hold and must not hold."""
     archive = zipfile.ZipFile(path)
     held = archive.namelist()
-    needed = ("LICENSE", "NOTICE", *(f"tcpsbed/firmware/{name}" for name in firmware()))
+    needed = (
+        "licenses/LICENSE",
+        "NOTICE",
+        "NOTICE-third-party",
+        "vendor/LICENSE-uPlot",
+        *(f"tcpsbed/firmware/{name}" for name in firmware()),
+    )
     bad = [f"no {name} in the wheel" for name in needed if not any(n.endswith(name) for n in held)]
+    expression = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["license"]
+    metadata = next((archive.read(n).decode() for n in held if n.endswith(".dist-info/METADATA")), "")
+    if f"License-Expression: {expression}\n" not in metadata:
+        bad.append(f"the wheel's metadata does not say {expression}")
     for name in held:
         if ".libs/" in name or re.search(r"(^|/)ns3/|/benches/|\.cc$|tcpsbed-ns3", name):
             bad.append(f"{name} has no place in the wheel")
@@ -145,7 +157,7 @@ def main() -> int:
     parser.add_argument("--wheel", type=Path, help="look into this wheel of tcpsbed only")
     path = parser.parse_args().wheel
     names = set(tomllib.loads((ROOT / "deny.toml").read_text(encoding="utf-8"))["licenses"]["allow"])
-    bad = wheel(path) if path else crates(names) + packages(names | PYTHON_ALSO)
+    bad = wheel(path) if path else crates(names) + packages(names | PYTHON_ALSO) + notices.stale()
     print("\n".join(f"not allowed: {line}" for line in bad) or "licences: all are allowed")
     return 1 if bad else 0
 

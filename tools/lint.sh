@@ -21,6 +21,7 @@ check 'mypy' "$bin/mypy" --no-error-summary
 check 'mypy of benchmarks' env MYPYPATH=python:benches "$bin/mypy" --no-error-summary benches
 check 'arrows and ARCHITECTURE.md (draw again with: make drawing)' "$bin/python" tools/check_arrows.py
 check 'claims' "$bin/python" tools/claims.py --quiet
+check 'scoreboard (draw again with: tools/scoreboard.py --write)' "$bin/python" tools/scoreboard.py
 check 'shell scripts' bash -n tools/*.sh .ci/run
 
 if [ "${#failed[@]}" -gt 0 ]; then

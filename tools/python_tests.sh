@@ -1,29 +1,43 @@
 #!/usr/bin/env bash
-# All Python tests, or what pytest is told by arguments. Unit and paper tests run side by side, and what one says comes when
-# both are through: papers in simulated time need no quiet machine. What has the mark `realtime` or `interop` asserts what the
-# machine's clock says, or has it between two programs: it runs alone, and last.
+# Python tests, in two parts that together are all of them.
 #
-#   tools/python_tests.sh beside   only those of the last with the mark `beside`, which bear a busy machine
-#   tools/python_tests.sh others   all but those
+#   tools/python_tests.sh quick   what takes seconds and bears a busy machine: units, short papers, and, of the tests on the
+#                                 machine's clock or with programs of others, those marked `beside`; three runs side by side
+#   tools/python_tests.sh rest    what takes long (`slow`), then, alone, what the machine's clock or programs of others judge
+#   tools/python_tests.sh ARGS    pytest with these arguments
 set -uo pipefail
 cd "$(dirname "$0")/.."
-pytest=(.venv/bin/python -m pytest)
+pytest=(.venv/bin/python -m pytest --durations=15 --durations-min=4)
 clock='realtime or interop'
-case "$*" in
-'') ;;
-beside) exec "${pytest[@]}" tests -m beside ;;
-others) clock="($clock) and not beside" ;;
+
+# beside NAME SELECTION PATH...: starts a run whose output waits until it is through.
+told=$(mktemp -d)
+running=()
+beside() {
+  "${pytest[@]}" -m "$2" "${@:3}" >"$told/$1" 2>&1 &
+  running+=("$!:$1")
+}
+trap 'for one in "${running[@]}"; do kill "${one%%:*}" 2>/dev/null; done; rm -rf "$told"' EXIT
+
+case "${1:-}" in
+quick)
+  beside clock "($clock) and beside and not slow" tests
+  beside papers "not ($clock) and not slow" tests/paper
+  "${pytest[@]}" tests/unit -m "not ($clock) and not slow"
+  failed=$?
+  for one in "${running[@]}"; do
+    wait "${one%%:*}" || failed=1
+    cat "$told/${one#*:}"
+  done
+  running=()
+  exit "$failed"
+  ;;
+rest)
+  "${pytest[@]}" tests -m "slow and (not ($clock) or beside)"
+  long=$?
+  "${pytest[@]}" tests -m "($clock) and not beside"
+  alone=$?
+  [ "$long$alone" = 00 ]
+  ;;
 *) exec "${pytest[@]}" "$@" ;;
 esac
-told=$(mktemp)
-"${pytest[@]}" tests/paper -m 'not realtime and not interop' >"$told" 2>&1 &
-beside=$!
-trap 'kill "$beside" 2>/dev/null; rm -f "$told"' EXIT
-"${pytest[@]}" tests/unit -m 'not realtime and not interop'
-unit=$?
-wait "$beside"
-paper=$?
-cat "$told"
-"${pytest[@]}" tests -m "$clock"
-alone=$?
-[ "$unit$paper$alone" = 000 ]

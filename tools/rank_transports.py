@@ -104,6 +104,8 @@ Written by `python tools/rank_transports.py`. One session with commands, force (
 frames/s) in one channel, {seconds} s of virtual time, {seeds} seeds, best SNR of the force first. Each seed has losses and
 jitter of its own, another stretch of the recorded force, and other traffic that begins at another moment.
 [transports.md](transports.md) says what the names mean; the scenarios are `scenarios/ranking-*.toml`.
+Rows of `dpm`, `dpm-multistep`, `dpm-holdup`, `nafcah`, `napas` read the published rule with `trend = "ends"`: they speak of
+that [reading](telehaptic.md#readings-of-the-published-rule).
 
 Rows of {after} are of our versions **after** papers that leave their details open ([transports.md](transports.md)), not of
 their authors' programs. {unranked} are not here: an oracle needs to be told when, and the kernel's TCP has no virtual time.

@@ -58,7 +58,8 @@ packages() {
   if [ -e .venv ] && ! is_python .venv/bin/python; then rm -rf .venv; fi
   say "packages into .venv ($("$python" --version), about half a minute)"
   [ -x .venv/bin/python ] || "$python" -m venv .venv
-  .venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check --no-deps -r tools/requirements.txt \
+  .venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check --no-deps --require-hashes \
+    -r tools/requirements.txt \
     || die "the packages of tools/requirements.txt could not be installed; the lines above say why."
   echo "$key" >.venv/packages.stamp
 }

@@ -15,7 +15,7 @@ place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 .venv/bin/python -m venv "$place/venv"
 "$place/venv/bin/pip" install --quiet --no-input --disable-pip-version-check \
-  --constraint tools/requirements.txt "$wheel"
+  --constraint tools/requirements.in "$wheel"
 cp scenarios/board.toml "$place"
 cd "$place"
 unset TCPSBED_FIRMWARE
@@ -24,6 +24,14 @@ venv/bin/tcpsbed init trial.toml
 venv/bin/tcpsbed check trial.toml
 venv/bin/tcpsbed run trial.toml --out trial --quiet
 test -s trial/summary.json && test -s trial/report.html
+venv/bin/tcpsbed init --from own_robot # an example, with its robot in Python and its recording
+venv/bin/tcpsbed run own_robot.toml --out own_robot --quiet --duration "1 s"
+venv/bin/tcpsbed init --from console-arm && test -s console.toml
+venv/bin/tcpsbed docs scenario | grep -q '^# The scenario file'
+(cd "$root" && .venv/bin/python -c 'from tcpsbed import shipped; print(*shipped.listed(), *shipped.pages())') >shipped.tree
+venv/bin/python -c 'from tcpsbed import shipped; print(*shipped.listed(), *shipped.pages())' | diff - shipped.tree
+venv/bin/tcpsbed reproduce --list >/dev/null
+venv/bin/python -c 'from tcpsbed.reproduce import expected, works; [expected.load(w.name) for w in works.WORKS]'
 
 # answered TARGET FOLDER: whether all boards of a run are still there and have answered, and what there is of their firmware.
 answered() {

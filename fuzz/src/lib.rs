@@ -15,6 +15,7 @@ mod rtp;
 mod script;
 mod streams;
 mod sync;
+mod tcp;
 mod telehaptic;
 mod transport;
 mod wire;
@@ -29,6 +30,7 @@ pub use parts::parts;
 pub use rtp::{fec, rtcp, rtp};
 pub use streams::{kernel_tcp, quic, tcp};
 pub use sync::clocksync;
+pub use tcp::{segment, tcp_any};
 pub use telehaptic::{telehaptic, telehaptic_any, telehaptic_pair};
 pub use transport::{udp, udp_pair};
 pub use wire::{bundle, clock, echo, header, ip, stream};
@@ -37,7 +39,7 @@ pub use wire::{bundle, clock, echo, header, ip, stream};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 31] = [
+pub const TARGETS: [(&str, Target); 33] = [
     ("board", board),
     ("line", line),
     ("hooks", hooks),
@@ -53,6 +55,8 @@ pub const TARGETS: [(&str, Target); 31] = [
     ("udp", udp),
     ("udp_pair", udp_pair),
     ("tcp", tcp),
+    ("segment", segment),
+    ("tcp_any", tcp_any),
     ("kernel_tcp", kernel_tcp),
     ("quic", quic),
     ("rtcp", rtcp),

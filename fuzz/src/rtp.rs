@@ -38,8 +38,7 @@ pub fn rtp(data: &[u8]) {
     let mut script = Script(data);
     let choice = script.number::<1>() as usize;
     let kind = ["none", "rfc2198", "ulpfec", "flexfec"][choice % 4];
-    let params =
-        json!({"redundancy": kind, "extended": true, "feedback_ns": 50_000_000, "congestion": "gcc", "nack": choice / 4 % 3});
+    let params = json!({"redundancy": kind, "extended": true, "feedback_ns": 50_000_000, "congestion": "gcc", "nack": choice / 4 % 3});
     bombard("rtp", &params, script);
 }
 

@@ -18,8 +18,12 @@ def run_virtual(
 def routes(plan_json: str) -> str:
     """The next link from every vertex of a plan's network to every vertex, as JSON; 65535 for none."""
 
+def end_at_third(signals: int) -> None: ...
 def run_node() -> int:
     """Serves one run as a node process, with JSON lines on standard input and output. Returns the exit status."""
+
+def record_names() -> tuple[list[tuple[int, str, str]], list[tuple[int, str, str]]]:
+    """Kinds of rows and reasons of a drop: number, name, and the list of the plan that a row's `point` counts in."""
 
 def analyse(
     records_path: str | PathLike[str], plan_json: str, warmup_ns: int = 0, grace_ns: int = 1_000_000_000
@@ -159,9 +163,14 @@ def run_isolated(settings: str | PathLike[str], report: str | PathLike[str]) -> 
 class Drain:
     """Drains rings of rows in shared memory into files."""
 
-    def __init__(self, pairs: Sequence[tuple[str | PathLike[str], str | PathLike[str]]]) -> None: ...
+    def __init__(
+        self, pairs: Sequence[tuple[str | PathLike[str], str | PathLike[str]]], *, resume: bool = False
+    ) -> None: ...
     def drain(self) -> bytes:
         """Moves all published rows to the files and returns them, unsorted."""
+
+    def silences_ns(self) -> list[int]:
+        """How long the loop of each ring has not run, in ns; 0 before it has begun."""
 
     def lost(self) -> int:
         """Rows lost in all rings."""

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tcpsbed import inputs
 from tcpsbed.errors import DataError
 
 REMEDY = "a file as tcpsbed run left it; run the scenario again"
@@ -27,15 +28,17 @@ def read(file: Path, needs: Iterable[str] = ()) -> dict[str, Any]:
         The file is absent, unreadable, broken, no object, or lacks a key.
     """
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror})", file=file, allowed=REMEDY) from None
-    except UnicodeDecodeError:
-        raise DataError("found bytes that are no text", file=file, allowed=REMEDY) from None
+        content = json.loads(inputs.text(file, REMEDY, inputs.DATA_BYTES))
     except (ValueError, RecursionError) as error:
         raise DataError(f"found broken JSON ({error})", file=file, allowed=REMEDY) from None
     if not isinstance(content, dict):
         raise DataError("found no object", file=file, allowed=REMEDY)
+    needs = list(needs)
+    if needs and (hidden := inputs.unprintable(content)):
+        key = ".".join(map(str, hidden[0]))
+        raise DataError(
+            f"found the invisible character U+{ord(hidden[1]):04X}", file=file, key=key, allowed=REMEDY
+        )
     for key in needs:
         if key not in content:
             raise DataError("found nothing", file=file, key=key, allowed=REMEDY)

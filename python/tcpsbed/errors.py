@@ -16,6 +16,23 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
+def printable(text: str) -> str:
+    """A text for a terminal: what would move its cursor or turn its writing round is shown as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter
+        if letter.isprintable() or letter == "\n"
+        else letter.encode("unicode_escape", "replace").decode()
+        for letter in text
+    )
+
+
+def one_line(text: str) -> str:
+    """A text of the user's within a message: line breaks are shown as escapes too."""
+    return printable(text).replace("\n", "\\n")
+
+
 class TcpsbedError(Exception):
     """Something that the user can put right.
 
@@ -50,7 +67,7 @@ class TcpsbedError(Exception):
         if place and self.line is not None:
             place += f":{self.line}"
         parts = [part for part in (place, self.key, self.found) if part]
-        return ": ".join(parts) + (f"; allowed: {self.allowed}" if self.allowed else "")
+        return printable(": ".join(parts) + (f"; allowed: {self.allowed}" if self.allowed else ""))
 
 
 class ConfigError(TcpsbedError):
@@ -59,6 +76,10 @@ class ConfigError(TcpsbedError):
 
 class HookError(TcpsbedError):
     """Code of the user that cannot be loaded, or that fails."""
+
+
+class ProcessDied(HookError):
+    """A process that code of the user works with has ended, or was stopped: the run cannot go on."""
 
 
 class WorldError(TcpsbedError):

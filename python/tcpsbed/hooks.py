@@ -10,16 +10,19 @@ import importlib
 import importlib.util
 import inspect
 import json
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from traceback import walk_tb
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from tcpsbed.errors import HookError, TcpsbedError
+from tcpsbed.errors import HookError, TcpsbedError, one_line
 
 VALUES = 256
 """Most values a hook is given or may write."""
@@ -28,6 +31,49 @@ BYTES = 1 << 16
 STATE = 64
 """Floats that a compiled hook keeps between calls."""
 _HOST = ("tcpsbed.robots.host", "Hosted")
+
+
+_SHOWN_FRAMES = 3
+_OURS = Path(__file__).resolve().parent
+
+
+def told(error: BaseException) -> str:
+    """What went wrong and where, in one line: `ValueError: boom, at mine.py:12 in helper, called at mine.py:30 in step`."""
+    every = [(Path(f.f_code.co_filename), line, f.f_code.co_name) for f, line in walk_tb(error.__traceback__)]
+    frames = [frame for frame in every if not _is_between(frame[0])] or every
+    places = [f"{_near(file)}:{line} in {name}" for file, line, name in reversed(frames[-_SHOWN_FRAMES:])]
+    place = ", called at ".join(places)
+    return one_line(f"{type(error).__name__}: {error}" + (f", at {place}" if place else ""))
+
+
+@contextmanager
+def kept_alive() -> Iterator[None]:
+    """Within it `os._exit` raises in this process: code of the user's cannot end the run without a word.
+
+    Processes that are forked meanwhile end by it as ever.
+    """
+    end, own = os._exit, os.getpid()
+
+    def refused(status: int) -> NoReturn:
+        if os.getpid() != own:
+            end(status)
+        raise RuntimeError(f"os._exit({status}) would end the whole run: raise an error instead")
+
+    os._exit = refused
+    try:
+        yield
+    finally:
+        os._exit = end
+
+
+def _is_between(file: Path) -> bool:
+    """Whether a source stands between the loops and the user's code, and says nothing about that."""
+    return file.is_relative_to(_OURS) or str(file).startswith("<frozen ")
+
+
+def _near(file: Path) -> Path:
+    """A file as seen from the working folder, if it is below it."""
+    return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
 
 
 def find(module: str, name: str) -> Any:
@@ -41,7 +87,7 @@ def find(module: str, name: str) -> Any:
     try:
         loaded = _from_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
     except (Exception, SystemExit) as error:
-        raise HookError(f"hook {module}:{name}: the module cannot be imported: {error}") from error
+        raise HookError(f"hook {module}:{name}: the module cannot be imported: {told(error)}") from error
     try:
         return getattr(loaded, name)
     except AttributeError:
@@ -70,15 +116,18 @@ def load_hook(
 def load_robot(module: str, name: str, params: str) -> dict[str, Any]:
     """A robot: an object with ``step(t_ns, command, sense) -> values written`` and, if it can tell, ``arrived()``.
 
-    At a node of the real world a class that says ``own_process = True`` is run by a process of its own.
+    At a node of the real world a class that says ``own_process = True`` is run by a process of its own, with a watchdog
+    (`tcpsbed.robots.host`), whose parameters mean nothing elsewhere.
     """
     given = json.loads(params) or {}
     code = find(module, name)
-    if getattr(code, "own_process", False) and sys.argv[1:2] == ["node"]:
+    apart = getattr(code, "own_process", False)
+    if apart and sys.argv[1:2] == ["node"]:
         robot = find(*_HOST)(module, name, given)
         more = {"close": robot.close}
     else:
-        robot, more = make_robot(module, name, given), {}
+        rest = find(_HOST[0], "Watchdog").of(given)[1] if apart else given
+        robot, more = make_robot(module, name, rest), {}
     return {"robot": robot, **more, **_array("x"), **_array("y")}
 
 
@@ -175,7 +224,7 @@ def _instance(code: Any, module: str, name: str, params: str, *before: Any) -> A
     except TcpsbedError:
         raise
     except Exception as error:
-        raise HookError(f"{module}:{name}({given}): {type(error).__name__}: {error}") from error
+        raise HookError(f"{module}:{name}({given}): {told(error)}") from error
 
 
 def _array(name: str, most_bytes: int = 0) -> dict[str, Any]:

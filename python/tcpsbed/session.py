@@ -8,38 +8,25 @@ scenario ─► worlds.run ─► folder with records ─► analysis ─► sum
 from __future__ import annotations
 
 import json
-import signal
+import sys
 import tempfile
-import threading
-import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed import results
+from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError
+from tcpsbed.interrupts import interrupts
+from tcpsbed.results import Place
 
 if TYPE_CHECKING:
     from tcpsbed.analysis import Run
     from tcpsbed.config import Scenario
-
-RUNS = Path("runs")
-"""Where runs go that are given no folder."""
-
-DERIVED = (
-    "summary.json",
-    "series.json",
-    "result.json",
-    "doctor.json",
-    "samples.parquet",
-    "packets.pcapng",
-    "report.html",
-)
-"""Files of an earlier run in the same folder, which would lie about this one."""
 
 Progress = Callable[[float], None]
 Live = Callable[[bytes, float], None]
@@ -95,7 +82,7 @@ def run(
     from tcpsbed.analysis import Run
 
     loaded = _loaded(scenario, [*set, *([] if seed is None else [f"seed={seed}"])])
-    outcome = execute(loaded, world=world, out=new_folder(loaded.name) if out is None else Path(out))
+    outcome = execute(loaded, world=world, out=None if out is None else Path(out))
     if outcome.stopped:
         raise KeyboardInterrupt(f"stopped; what was recorded is in {outcome.folder}")
     return Run(outcome.folder)
@@ -135,41 +122,80 @@ def _base(text: str) -> list[str]:
     return [] if given else [f"base={json.dumps(str(Path.cwd()))}"]
 
 
+@contextmanager
+def place(scenario: Scenario, out: Path | None, suffix: str = "", kind: str = results.RUN) -> Iterator[Place]:
+    """The folder of a result while it is written: `out`, or a new one under `runs/` (see `results.writing`)."""
+    if out is None:
+        results.tend_all(results.RUNS)
+    folder = results.fresh(f"{scenario.name}{suffix}") if out is None else out
+    with results.writing(folder, kind, inputs=scenario.files) as made:
+        yield made
+
+
 def execute(
     scenario: Scenario,
     *,
     world: str,
-    out: Path,
+    out: Path | None,
     progress: Progress | None = None,
     live: Live | None = None,
     samples: bool = True,
 ) -> Outcome:
-    """Runs a loaded scenario into a folder and summarises it; Ctrl-C ends the run early and keeps what it recorded.
+    """Runs a loaded scenario into a folder and summarises it.
 
     Parameters
     ----------
     scenario, world, out
-        What runs, in which world, and its folder.
+        What runs, in which world, and its folder (`None`: a new one under `runs/`).
+    progress, live, samples
+        As of `record`.
+    """
+    with place(scenario, out) as made:
+        stopped = record(scenario, made, world=world, progress=progress, live=live, samples=samples)
+    return Outcome(made.shown, stopped)
+
+
+def record(
+    scenario: Scenario,
+    made: Place,
+    *,
+    world: str,
+    progress: Progress | None = None,
+    live: Live | None = None,
+    samples: bool = True,
+) -> bool:
+    """Runs a loaded scenario into a place and summarises it; a request to end keeps what was recorded until then.
+
+    Parameters
+    ----------
+    scenario, world
+        What runs, in which world.
+    made
+        From `place`; what an earlier run has left in it goes when this one has come to its end, and stays if it fails.
     progress, live
         Called with the share done; with new rows and the run time in seconds.
     samples
         Whether `samples.parquet` is written, beside the analysis.
+
+    Returns
+    -------
+    bool
+        Whether the user stopped it.
     """
     from tcpsbed import worlds
 
-    for name in DERIVED:
-        (out / name).unlink(missing_ok=True)
-    with _interrupts() as stop:
+    with made.anew() as path, interrupts(say=world in SIMULATED) as stop:
 
         def tell(share: float) -> bool:
             if progress is not None:
                 progress(share)
             return not stop.asked
 
-        worlds.run(scenario, world=world, out=out, progress=tell, live=live)
-        _glance(out)
-        _analyse(out, samples=samples)
-    return Outcome(out, stop.asked)
+        worlds.record(scenario, world=world, out=path, home=made.target, progress=tell, live=live)
+        _glance(path)
+        analyse(path, samples=samples)
+    made.keep = True
+    return stop.asked
 
 
 def _glance(folder: Path) -> None:
@@ -179,7 +205,7 @@ def _glance(folder: Path) -> None:
     (folder / "doctor.json").write_text(json.dumps(doctor.glance(), indent=1), encoding="utf-8")
 
 
-def _analyse(folder: Path, *, samples: bool) -> None:
+def analyse(folder: Path, *, samples: bool) -> None:
     """Summary and samples at the same time: both read the same rows."""
     from tcpsbed import analysis
 
@@ -191,70 +217,12 @@ def _analyse(folder: Path, *, samples: bool) -> None:
     with ThreadPoolExecutor(1) as beside:
         written = beside.submit(export.to_parquet, folder)
         analysis.summarise(folder)
-        written.result()
-
-
-@dataclass
-class _Stop:
-    """Whether the user asked for the end. No `Event`: a second signal in the middle of its `set` would wait for itself."""
-
-    asked: bool = False
-
-
-@contextmanager
-def _interrupts() -> Iterator[_Stop]:
-    """Turns the first Ctrl-C, or the first request to end, into a flag; the second does what it usually does."""
-    stop = _Stop()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    def note(_signal: int, _frame: FrameType | None) -> None:
-        stop.asked = True
-        restore()
-
-    for number in before:
-        signal.signal(number, note)
-    try:
-        yield stop
-    finally:
-        restore()
-
-
-def new_folder(name: str) -> Path:
-    """A new folder `runs/NAME-YYYYmmdd-HHMMSS`, with `runs/latest` linked to it."""
-    safe = (
-        "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip(".-")
-        or "run"
-    )
-    stem = f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
-    RUNS.mkdir(parents=True, exist_ok=True)
-    for number in range(1000):
-        folder = RUNS / (stem if number == 0 else f"{stem}-{number}")
         try:
-            folder.mkdir()
-        except FileExistsError:
-            continue
-        _link_latest(folder)
-        return folder
-    raise ConfigError(
-        "found a thousand runs of this second", file=RUNS, key="--out", allowed="a folder of your own"
-    )
-
-
-def _link_latest(folder: Path) -> None:
-    """Points `runs/latest` at the folder, in one step; a file system without links goes without."""
-    fresh = RUNS / f".latest-{folder.name}"
-    try:
-        fresh.symlink_to(folder.name)
-        fresh.replace(RUNS / "latest")
-    except OSError:
-        fresh.unlink(missing_ok=True)
+            written.result()
+        except OSError as error:
+            if error.errno not in results.files.FULL:
+                raise
+            print(f"tcpsbed: {folder / 'samples.parquet'}: {error.strerror}: left out", file=sys.stderr)
 
 
 def summary_of(folder: Path) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def test_plain_udp_over_the_dumbbell_is_the_same_to_the_packet(scenarios, tmp_pa
 
 @pytest.mark.beside
 def test_dpm_over_the_dumbbell_adapts_alike(scenarios, tmp_path):
-    ours, theirs = both(scenarios / "dumbbell-dpm.toml", tmp_path)
+    ours, theirs = both(scenarios / "dumbbell-dpm.toml", tmp_path, 'traffic.vbr.vary="constant"')
     for name, flow in ours["flows"].items():
         mine, other = flow["delay_ms"]["mean"], theirs["flows"][name]["delay_ms"]["mean"]
         assert abs(other - mine) < max(0.3, 0.02 * mine), name
@@ -334,5 +334,6 @@ def test_more_traffic_than_any_machine_simulates_in_real_time_ends_the_command(s
     command = [sys.executable, "-m", "tcpsbed", "run", str(file), "--world", "ns3", "--out", str(out), *sets]
     done = subprocess.run([*command, "--no-report"], capture_output=True, text=True, timeout=120)
     assert done.returncode != 0 and "Traceback" not in done.stderr
-    assert "behind the clock" in done.stderr and "in real time" in done.stderr, done.stderr
+    assert "in real time" in done.stderr, done.stderr
+    assert "behind the clock" in done.stderr or "node emulator: has not run for" in done.stderr, done.stderr
     assert np.count_nonzero(tcpsbed.Run(out).records["kind"] == 1) < 20_000, "it did not go on to its end"

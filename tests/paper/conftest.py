@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tcpsbed.reproduce.study import Row, Study
@@ -18,3 +20,26 @@ def study(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def rows(study: Study) -> dict[str, Row]:
     """The rows by key."""
     return {row.key: row for row in study.rows}
+
+
+@pytest.fixture(scope="module")
+def unexplained(study: Study) -> list[str]:
+    """Rows that are not within and whose entry does not say why (`refuted`)."""
+    return [row.key for row in study.rows if row.verdict == "false, unexplained"]
+
+
+GIVEN = re.compile(r"([\d.]+) ?(us|ms|s|Hz|kHz|%|B|kbit/s|Mbit/s)(?![\w/])")
+"""A value with its unit in what an input is said to be set to."""
+
+
+@pytest.fixture(scope="module")
+def not_set(study: Study) -> list[str]:
+    """Inputs of which a value is said to be set that no scenario of the study had."""
+    there = set(study.inputs)
+    return [
+        f"{row.key}: {number} {unit}"
+        for row in study.rows
+        if row.ours is not None
+        for number, unit in GIVEN.findall(row.expected.given)
+        if (float(number), unit) not in there
+    ]

@@ -7,49 +7,57 @@ import json
 import numpy as np
 import pytest
 
-from tcpsbed.reproduce import bounds, contact, dumbbell
+from tcpsbed.reproduce import bounds, contact, dumbbell, gokhale2017
 from tcpsbed.reproduce.study import Row, Study
 
 WORK = "gokhale2017"
-TOTALS = (460, 560, 660, 672, 700, 750, 761, 800)
+TOTALS = (460, 560, 660, 672, 700, 750, 761, 770, 800)
 """Cross traffic at which the bound is asked for, in kbit/s."""
-NOT_WITHIN = {
-    "jitter-video",
-    "low-rates",
-    "bound-700",
-    *(f"eq7-{t}" for t in TOTALS),
-}
-"""What the profile does not give: one maximum of jitter that hangs on the phases of frames; DPM's rate under a trickle of
-cross traffic, whose packets raise false alarms; the bound where two fragments a packet are 2 % too much, which passes for
-steady beside packets of 50 B, though not in the fluid; equation 7 as printed, which is below what it bounds."""
 
 
-# [PROTOCOLS 2.1]
+# [PROTOCOLS 2.1] [Gokhale 2017 §4]
 def test_rates_of_every_k_are_exact(rows: dict[str, Row]) -> None:
     keys = [f"rate-{way}-k{k}" for way in ("backward", "forward") for k in range(1, 5)]
     assert [rows[key].within for key in keys] == [True] * 8
 
 
-# [PROTOCOLS 2.10]
-def test_the_largest_haptic_delay_at_400_is_the_published_one(rows: dict[str, Row]) -> None:
-    assert rows["peak-haptic"].within
+# [PROTOCOLS 2.6] [PROTOCOLS 2.10]
+def test_one_reading_of_the_rule_keeps_the_limit_beside_a_vbr_that_varies(rows: dict[str, Row]) -> None:
+    """And it was chosen because it does: no evidence. With 5 kbit/s more on the average it fails as the others do."""
+    assert rows["reading-ends"].within and rows["reading-ends"].verdict == "fitted"
+    for key in ("reading-slope", "reading-strict", "reading-ignored", "reading-ends-mean"):
+        assert (rows[key].ours or 0.0) > 45.0 and rows[key].verdict == "not reproduced", key
+    default = {rows["reading-ends"].ours, rows["peak-haptic"].ours}
+    assert max(default) - min(default) < 3.0, "the reading that is named is the default"
+
+
+# [PROTOCOLS 2.10] [Gokhale 2017 §6]
+def test_beside_a_background_that_does_not_vary_the_largest_delay_is_the_published_one(
+    rows: dict[str, Row],
+) -> None:
+    assert rows["peak-haptic-fluid"].within and rows["peak-haptic-fluid"].verdict == "fitted"
     assert rows["peak-haptic-profile"].ours == pytest.approx(29.54, abs=0.3)
-    assert rows["jitter-haptic"].within and rows["peak-audio"].within and rows["peak-video"].within
 
 
 # [PROTOCOLS 13.3]
 def test_the_acceptance_list_holds_but_for_what_is_known(rows: dict[str, Row]) -> None:
-    assert rows["loss-400"].ours == 0.0 < (rows["loss-410"].ours or 0.0)
+    assert rows["loss-400"].ours == rows["loss-400-guarded"].ours == 0.0 < (rows["loss-410"].ours or 0.0)
     assert rows["no-merge-4"].ours == 0.0 < (rows["no-merge-8"].ours or 0.0)
     assert rows["no-merge-400"].ours == pytest.approx(20.9, abs=0.5)
     assert (rows["multistep"].ours or 0.0) > 30.0 > (rows["peak-haptic"].ours or 99.0)
-    held = [key for key in rows if key.startswith(("phase-", "holdup", "bound-")) and key not in NOT_WITHIN]
+    known = {"bound-700", "bound-770", "bound-fluid-770", "phase-peak"}
+    held = [key for key in rows if key.startswith(("phase-", "holdup", "bound-")) and key not in known]
     assert [key for key in held if not rows[key].within] == []
 
 
-# [PROTOCOLS 2.11] [PROTOCOLS 13.3]
-def test_in_a_fluid_the_corrected_bound_holds_everywhere(rows: dict[str, Row]) -> None:
-    assert [total for total in TOTALS if not rows[f"bound-fluid-{total}"].within] == []
+def test_equations_8_and_9_are_judged_by_what_was_measured(rows: dict[str, Row]) -> None:
+    assert rows["eq8"].within and rows["eq9"].within
+    assert -10.0 < (rows["eq8"].ours or 0.0) < -1.0 and -10.0 < (rows["eq9"].ours or 0.0) < -1.0
+
+
+# [PROTOCOLS 2.11] [PROTOCOLS 13.3] [Gokhale 2017 eq. 7]
+def test_in_a_fluid_the_corrected_bound_holds_but_where_the_rise_is_too_slow(rows: dict[str, Row]) -> None:
+    assert [total for total in TOTALS if not rows[f"bound-fluid-{total}"].within] == [770]
     assert (rows["bound-700"].ours or 0.0) > (rows["bound-fluid-700"].ours or 99.0) + 5.0, (
         "beside packets of 50 B it does not"
     )
@@ -61,15 +69,16 @@ def test_reports_every_half_second_come_too_late(rows: dict[str, Row]) -> None:
     assert (rows["rtcp-peak"].ours or 0.0) > 90.0
 
 
-# [PROTOCOLS 1.7] [PROTOCOLS 3.3] [PROTOCOLS 3.4]
+# [PROTOCOLS 1.7] [PROTOCOLS 3.3] [PROTOCOLS 3.4] [Hinterseer 2008] [Cizmeci 2014]
 def test_merging_keeps_more_of_a_force_than_adaptive_sampling(rows: dict[str, Row]) -> None:
     assert (rows["snr-weber"].ours or 0.0) > 3.0, "a deadband of 12 % alone costs 18 dB"
-    assert "loses 0.0 %" in rows["visual-haptic"].reason, "a capacity that is known is kept"
+    assert rows["visual-haptic-loss"].ours == 0.0, "a capacity that is known is kept"
 
 
 # [PROTOCOLS 3.5]
-def test_nafcah_violates_the_limit_and_dpm_does_not(rows: dict[str, Row]) -> None:
-    assert all(rows[key].within for key in ("nafcah", "nafcah-dpm", "nafcah-fixed"))
+def test_nafcah_violates_the_limit_and_the_guarded_rule_does_not(rows: dict[str, Row]) -> None:
+    assert all(rows[key].within for key in ("nafcah", "nafcah-guarded", "nafcah-fixed"))
+    assert (rows["nafcah"].ours or 0.0) > 2.0 * (rows["nafcah-dpm"].ours or 99.0)
 
 
 def test_a_generated_contact_is_one() -> None:
@@ -86,26 +95,19 @@ def test_pottery_is_felt_and_seen_by_merging_only(rows: dict[str, Row]) -> None:
     assert (rows["pottery-no-merge-pictures"].ours or 0.0) > 30.0
 
 
-def test_what_is_not_within_is_known(study: Study) -> None:
-    # Over one round of the recording of 25 s the hold-up is 0.3 dB behind; over four, in full, it is ahead.
-    known = NOT_WITHIN | ({"snr-holdup"} if contact.RECORDED.exists() else set())
-    assert {row.key for row in study.rows if row.within is False} == known
-    assert {row.key for row in study.rows if row.within is None} == {"snr", "visual-haptic"}
+def test_what_is_said_to_be_set_was_set(not_set: list[str]) -> None:
+    assert not_set == []
+
+
+def test_what_is_not_within_is_known(study: Study, unexplained: list[str]) -> None:
+    assert unexplained == []
+    whole = {row.key for row in study.rows if row.within is None}
+    assert whole == {"threshold-no-merge", "threshold-dpm", "threshold-dpm-guarded"}
 
 
 def test_rows_are_json_and_figures_are_files(study: Study) -> None:
-    told = json.loads(json.dumps([row.to_json() for row in study.rows]))
-    assert set(told[0]) == {
-        "item",
-        "key",
-        "published",
-        "compare",
-        "basis",
-        "ours",
-        "tolerance",
-        "within",
-        "reason",
-    }
+    told = json.loads(json.dumps(study.to_json(), allow_nan=False))
+    assert told["full"] is False and {"key", "basis", "fails", "verdict"} <= set(told["rows"][0])
     assert study.out is not None and len(study.figures) >= 8
     assert all((study.out / f"{name}.png").stat().st_size > 10_000 for name, _ in study.figures)
 
@@ -125,7 +127,9 @@ def test_the_bounds_are_those_of_the_equations(cross: int, printed: float, corre
 @pytest.mark.parametrize("cross", [690.0, 710.0, 735.0])
 def test_the_bound_holds_if_half_a_millisecond_of_queue_is_not_steady(study: Study, cross: float) -> None:
     def peak(steady_below: str) -> float:
-        case = dumbbell.Case("dpm-g", cross - 400.0, 10.0, f"steady_below='{steady_below}'")
+        case = dumbbell.Case(
+            "dpm-g", cross - 400.0, 10.0, f"steady_below='{steady_below}'", gokhale2017.STILL
+        )
         return dumbbell.run(study, case).peak("haptic", 5.0)
 
     bound = bounds.corrected_ms(cross)

@@ -1,4 +1,4 @@
-"""Polachan 2022 on the machine's clock: figures 8, 14 and 18 as measured, by the short sweeps of `tcpsbed reproduce`."""
+"""Polachan 2022 on the machine's clock: figures 8 and 18 as measured, by the short sweeps of `tcpsbed reproduce`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return study
 
 
-# [PROTOCOLS 6.1] [PROTOCOLS 6.5]
+# [Polachan 2022]
 def test_board_line_and_arm_take_what_physics_gives_them_at_least(study: Study, rows: dict[str, Row]) -> None:
     """Which of three components takes longest, and what a line takes beside its bytes, is this machine's."""
     lack = rows["figure8-srv"].reason
@@ -32,16 +32,7 @@ def test_board_line_and_arm_take_what_physics_gives_them_at_least(study: Study, 
     assert "figure8" in {name for name, _ in study.figures}
 
 
-def test_figure_14_is_drawn_as_we_read_it(study: Study, rows: dict[str, Row]) -> None:
-    row = rows["figure14"]
-    assert row.verdict == "not reproducible"
-    if "needs" in row.reason:
-        pytest.skip(row.reason)
-    assert "figure14.png draws" in row.reason
-    assert "figure14" in {name for name, _ in study.figures}
-
-
-# [PROTOCOLS 6.5]
+# [Polachan 2022]
 def test_video_beside_commands_is_measured_whichever_way_it_comes_out(
     study: Study, rows: dict[str, Row]
 ) -> None:

@@ -47,7 +47,7 @@ def test_a_hook_that_stands_still_for_a_while_is_told(tmp_path: Path) -> None:
     [watched] = found["states"]
     to = [change["to"] for change in watched["changes"]]
     assert to.index("hold") < to.index("safe stop") < to.index("recovering")
-    assert any("stood still" in said for said in found["disturbances"])
+    assert any("stalled" in said for said in found["disturbances"])
 
 
 def test_a_hook_that_never_returns_ends_the_run_and_keeps_its_records(

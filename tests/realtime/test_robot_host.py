@@ -14,6 +14,7 @@ from tcpsbed import session
 from tcpsbed.analysis import Run
 from tcpsbed.errors import HookError
 from tcpsbed.robots.camera import CameraSource
+from tcpsbed.robots.cell import Cell
 from tcpsbed.robots.host import Hosted
 
 BEGUN = time.monotonic()
@@ -97,6 +98,17 @@ def test_pictures_come_at_their_rate_beside_the_physics(tmp_path):
     assert first.shape == (120, 320, 3) and times == sorted(set(times))
     assert np.abs(first.astype(int) - last).mean() > 1, "the arm has moved"
     assert told["ticks"] > 100, "of some 1000 beside the pictures"
+
+
+@pytest.mark.beside
+def test_a_camera_whose_robot_is_gone_ends_without_a_traceback(tmp_path, capfd):
+    state = tmp_path / "state"
+    Cell.create(state, 32)
+    camera = CameraSource("mujoco-arm", {}, str(state), width=64, height=48, rate_hz=50)
+    state.unlink()
+    camera._child.wait(10)
+    camera.close()
+    assert "Traceback" not in capfd.readouterr().err
 
 
 @pytest.mark.beside

@@ -1,4 +1,4 @@
-"""The follower's supervisor on the machine's clock, in random schedules of failure: 5, or 20 with FULL=1.
+"""The follower's supervisor on the machine's clock, in random schedules of failure: 10, or 50 with FULL=1.
 
 From the last good command to hold: the threshold plus at most one period, plus what the node itself reports as late. The
 follower never moves faster than its limit, whatever fails. In every other schedule the wall clock is put forward or back by
@@ -21,12 +21,12 @@ from real_run import summary
 import tcpsbed
 
 pytestmark = pytest.mark.realtime
-SCHEDULES = 20 if os.environ.get("FULL") else 5
+SCHEDULES = 50 if os.environ.get("FULL") else 10
 WALL_CLOCK = Path(__file__).parent / "wall_clock.c"
 
 
 def lateness_ms(found: dict[str, Any]) -> float:
-    """How late the follower's loop was at most, by its own report: ticks, and moments at which it stood still."""
+    """How late the follower's loop was at most, by its own report: ticks, and moments at which it stalled."""
     node = next(node for node in found["nodes"] if node["name"] == "ss")
     gaps = [float(node["late_ns"]["max"]) / 1e6, float(node.get("longest_gap_ns") or 0) / 1e6]
     return max(gaps)
@@ -60,7 +60,8 @@ def test_random_schedules_of_failure(
         [watched] = found["states"]
         changes = [(c["from"], c["to"]) for c in watched["changes"]]
         assert watched["component"] == "ss-com" and watched["count"] == len(changes)
-        assert sum(to == "hold" for _, to in changes) == count, "every change is a row of the record"
+        # A supervisor that begins anew holds until it is given a command, and gives nothing out.
+        assert 0 <= sum(to == "hold" for _, to in changes) - count <= 1, "every change is a row of the record"
         steps = sum(node["clock_steps"] for node in found["nodes"])
         assert (steps > 0) == bool(seed % 2), "the step is told where there was one"
         holds, late, stepped = holds + count, [*late, beyond], stepped + bool(steps)

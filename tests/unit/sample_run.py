@@ -73,6 +73,7 @@ def flow_summary(
         "direction": direction,
         "sent": sent,
         "delivered": sent - lost,
+        "repeated": 0,
         "lost": lost,
         "loss": lost / sent,
         "duplicated": 0,
@@ -246,7 +247,7 @@ def world_summary(seconds: float, *, real: bool) -> dict[str, Any]:
         "nodes": [node | loop for node in nodes],
         "emulator": [emulated],
         "ignored": ["nodes.cloud.cores = 2: stages run on the cores that the machine gives"],
-        "disturbances": ["node cloud stood still for 3.2 ms at 61.2 s"],
+        "disturbances": ["node cloud stalled for 3.2 ms at 61.2 s"],
     }
 
 
@@ -272,10 +273,11 @@ def summary(
         "versions": {"tcpsbed": "0.1.0", "python": "3.11.7"},
         "machine": {"system": "Linux 6.1 x86_64", "cores": 2},
         "promise": "same scenario and seed give the same records on any machine",
+        "random": True,
         "wall": {"simulate_s": 0.31, "total_s": 0.9},
         "records": {"rows": 812_331, "level": "samples"},
-        "across_seeds": {"seeds": [seed], "failed": [], "disturbed": [], "flows": {}},
-        "records_sha256": "9f" * 32,
+        "across_seeds": {"seeds": [seed], "unchanged": False, "failed": [], "disturbed": [], "flows": {}},
+        "records_sha256": f"9f9f{seed:060x}",
         "flows": flows,
         "path": {flow: path_of(i) for i, flow in enumerate(FLOWS)},
         "points": {

@@ -45,8 +45,13 @@ def load(path: Any, overrides: Any = ()) -> SimpleNamespace:
         name=document.get("name", Path(path).stem),
         seed=document.get("seed", 1),
         seconds=seconds,
+        duration_ns=round(seconds * 1e9),
+        flows={},
+        traffic={},
+        sessions=["main"],
         warmup_ns=0,
         folder=Path(path).parent,
+        files=[Path(path)],
         document=document,
     )
 
@@ -71,11 +76,22 @@ def compile_plan(scenario: SimpleNamespace, folder: Path) -> dict[str, Any]:
     }
 
 
-def run(scenario: SimpleNamespace, *, world: str, out: Path, progress: Any = None, live: Any = None) -> Path:
+def record(
+    scenario: SimpleNamespace,
+    *,
+    world: str,
+    out: Path,
+    home: Path,
+    progress: Any = None,
+    live: Any = None,
+) -> Path:
     """Writes a sample run."""
     fault = scenario.document.get("fault", "")
     if fault == "crash":
         os.kill(os.getpid(), signal.SIGKILL)
+    if scenario.seconds > scenario.document.get("fails_after_s", float("inf")):
+        (out / "plan.json").write_text("a torso")
+        raise WorldError("node cloud died", allowed="a node that lives")
     if fault == "world" or scenario.seed == scenario.document.get("fails_at_seed"):
         raise WorldError("node cloud died", allowed="a node that lives")
     if fault == "interrupt":
@@ -96,15 +112,22 @@ def run(scenario: SimpleNamespace, *, world: str, out: Path, progress: Any = Non
     n = int((scenario.seconds - 1.2) / 0.02)
     for point in summary["echo"]["kinematic"]["points"]:
         point["n"] = n
+        for leg in ("round_trip_ms", "forward_ms", "return_ms"):
+            point[leg] |= {"n": n, "sd": point[leg]["mean"] * scenario.document.get("wide", 0.5) / 1.98}
         half = scenario.document.get("wide", 0.5) / max(n, 1) ** 0.5
         point["round_trip_ms"]["ci95"] = point["round_trip_ms"]["mean"] * half
-    (out / "kept.json").write_text(json.dumps(summary))
+    echo = summary["echo"]["kinematic"]
+    parts = [part["latency_ms"] for key in ("components", "links") for part in echo[key]]
+    for part in [*parts, echo["actuation_ms"]]:
+        part |= {"n": n, "sd": 0.1}
+    (out / "inputs").mkdir(exist_ok=True)
+    (out / "inputs/kept.f64").write_text(json.dumps(summary))
     return out
 
 
 def summarise(folder: Path) -> dict[str, Any]:
     """Puts the summary of the sample run in its place."""
-    summary: dict[str, Any] = json.loads((folder / "kept.json").read_text())
+    summary: dict[str, Any] = json.loads((folder / "inputs/kept.f64").read_text())
     (folder / "summary.json").write_text(json.dumps(summary))
     return summary
 
@@ -145,9 +168,10 @@ def install() -> None:
         "schema": lambda: {"type": "object"},
         "init_template": lambda: 'name = "new"\n',
     }
-    worlds = {"run": run, "check": lambda world: None, "require": lambda world: None}
+    worlds = {"record": record, "check": lambda world: None, "require": lambda world: None}
     for name, content in {"config": config, "worlds": worlds}.items():
         module = ModuleType(f"tcpsbed.{name}")
         vars(module).update(content)
+        module.__path__ = [str(Path(tcpsbed.__file__).parent / name)]  # units are the real ones
         sys.modules[module.__name__] = module
         setattr(tcpsbed, name, module)

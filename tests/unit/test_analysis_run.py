@@ -25,7 +25,7 @@ def test_a_run_tells_what_it_is(run: Run) -> None:
     text = repr(run)
     assert "handmade: virtual, seed 7" in text
     assert "kinematic: 4000 sent, 1.00% lost, delay 5.500 ms mean" in text
-    assert "DISTURBED: node n1 stood still" in text
+    assert "DISTURBED: node n1 stalled" in text
     assert run.disturbed
     assert "<li>kinematic: 4000 sent" in run._repr_html_()
 
@@ -127,7 +127,7 @@ def test_plots_without_matplotlib_name_the_extra(run: Run, monkeypatch: pytest.M
 
 
 def test_folders_that_are_no_runs_say_what_is_wrong(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"summary\.json: cannot be read \(No such file"):
+    with pytest.raises(DataError, match=r"summary\.json: cannot be read \(no such file"):
         Run(tmp_path)
     (tmp_path / "summary.json").write_text("{")
     with pytest.raises(DataError, match="broken JSON"):

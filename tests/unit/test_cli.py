@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import resource
 import subprocess
 import sys
 import tomllib
@@ -43,21 +42,15 @@ def test_help_names_every_command_with_examples(tmp_path: Path) -> None:
         assert f"tcpsbed {name} " in tcpsbed(tmp_path, name, "--help").stdout, f"{name} --help has no example"
 
 
-def test_help_is_quick_and_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy() -> None:
     code = "import sys; sys.argv = ['tcpsbed', '--help']\nfrom tcpsbed.__main__ import main\n"
     code += "try: main()\nexcept SystemExit: pass\n"
     code += "heavy = {'numpy', 'pydantic', 'rich', 'pyarrow', 'matplotlib', 'numba', 'tcpsbed.config'} & set(sys.modules)\n"
     code += "sys.exit(str(heavy) if heavy else 0)"
-    spent = []
-    for _ in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(
-            [sys.executable, "-c", code], env={"PYTHONPATH": str(PYTHON)}, capture_output=True, text=True
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        assert done.returncode == 0, done.stderr
-    assert min(spent) < 0.25, "seconds of processor time; wall time says more about the machine's other work"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONPATH": str(PYTHON)}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_node_starts_without_the_command_line(tmp_path: Path) -> None:
@@ -166,12 +159,13 @@ def test_a_run_with_errors_is_reported_and_fails(tmp_path: Path) -> None:
     assert "ERROR: node cloud died" in done.stdout and "node cloud died" in done.stderr
 
 
-def test_an_earlier_run_in_the_folder_does_not_shine_through(tmp_path: Path) -> None:
+def test_a_run_that_fails_leaves_the_former_one_whole(tmp_path: Path) -> None:
     file = scenario(tmp_path)
     tcpsbed(tmp_path, "run", str(file), "--out", "here")
     done = tcpsbed(tmp_path, "run", str(file), "--out", "here", "--set", 'fault="world"')
     assert done.returncode == 2
-    assert not (tmp_path / "here/summary.json").exists() and not (tmp_path / "here/report.html").exists()
+    assert (tmp_path / "here/summary.json").exists() and (tmp_path / "here/report.html").exists()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["here", "short.toml", "site"]
 
 
 def test_check_init_and_schema(tmp_path: Path) -> None:
@@ -203,6 +197,17 @@ def test_latency_stops_at_the_cap_and_says_so(tmp_path: Path) -> None:
         tmp_path, "latency", str(scenario(tmp_path)), "--out", "here", "--set", "wide=5.0", "--cap", "200"
     )
     assert "NOT every point's mean is known within 5 %: the cap of 200" in done.stdout
+
+
+def test_a_round_that_fails_leaves_the_rounds_before_it(tmp_path: Path) -> None:
+    file = scenario(tmp_path, 'name = "short"\nduration = "10 s"\nfails_after_s = 3.0\n')
+    done = tcpsbed(tmp_path, "latency", str(file), "--out", "here")
+    assert done.returncode == 2 and "node cloud died" in done.stderr
+    assert "tcpsbed: what was measured before round 2 is in here\n" in done.stderr
+    assert "a torso" not in {part.read_text() for part in (tmp_path / "here").iterdir() if part.is_file()}
+    found = json.loads((tmp_path / "here/summary.json").read_text())["echo"]["kinematic"]["points"]
+    assert all(point["n"] == 30 for point in found)
+    assert sorted(part.name for part in tmp_path.iterdir()) == ["here", "short.toml", "site"]
 
 
 def rows(*entries: tuple[int, int, int, int, int, int, int]) -> np.ndarray:
@@ -289,7 +294,7 @@ def test_the_live_view_draws_the_plans_flows(tmp_path: Path) -> None:
     screen = io.StringIO()
     Console(width=120, file=screen).print(view.table(0.5))
     shown = screen.getvalue()
-    assert "demo  0.5 s of 10 s" in shown and "haptic" in shown and "no node stood still" in shown
+    assert "demo  0.5 s of 10 s" in shown and "haptic" in shown and "no node stalled" in shown
 
 
 def test_calibration_keeps_stages_and_what_is_left_beside_them(tmp_path: Path) -> None:
@@ -388,3 +393,12 @@ def test_show_and_compare_print_the_numbers(tmp_path: Path) -> None:
     assert "kinematic: echo point" in shown.stdout and "records sha256" in shown.stdout
     table = tcpsbed(tmp_path, "compare", "a", "b").stdout
     assert re.search(r"delay mean \(ms\)\s+23\.680\s+25\.680\s+\+2\.000\s+1\.084", table)
+
+
+def test_strict_ends_with_3_where_a_run_was_disturbed(tmp_path: Path) -> None:
+    """A sample run in real time is disturbed, one in virtual time is not."""
+    file = str(scenario(tmp_path))
+    for world, strict, status in (("real", (), 0), ("real", ("--strict",), 3), ("virtual", ("--strict",), 0)):
+        done = tcpsbed(tmp_path, "run", file, "--world", world, "--out", f"{world}-{len(strict)}", *strict)
+        assert done.returncode == status, done.stderr
+        assert ("--strict was given" in done.stderr) == (status == 3)

@@ -34,6 +34,19 @@ REFUSED = {
         '--c: found "2,20"; allowed: numbers of 1.01 to 8',
     ),
     "a step that is no number": (["tune", "--rtt", "10 ms", "--c", "two"], '--c: found "two"'),
+    **{
+        f"{command} with {option} {value}": (
+            [*words, option, value],
+            f"{option}: found {value}; allowed: a number of 0 or more",
+        )
+        for command, *words in (("tune", "tune", "--rtt", "10 ms"), ("step", "step", "{step}"))
+        for option, value in (("--overshoot", "nan"), ("--overshoot", "inf"), ("--undershoot", "-1"))
+    },
+    "a negative rise time": (["step", "{step}", "--rise", "-1"], "--rise: found -1; allowed: a number"),
+    "a rise time of a map that is no number": (
+        ["map", "{step}", "--rise", "nan", "--reliability", "90 %"],
+        "--rise: found nan; allowed: a number",
+    ),
     "a cap below the floor": (
         ["latency", "{step}", "--floor", "50", "--cap", "20"],
         "--cap: found 20, below the floor of 50; allowed: 50 or more",
@@ -95,3 +108,37 @@ def test_a_summary_that_is_no_summary_is_told_by_check_qos(scenarios: Path, tmp_
     (tmp_path / "summary.json").write_text(json.dumps(summary | {"flows": 3}))
     status, _, said = run(scenarios, ["check-qos", str(tmp_path), "--profile", "telehaptics"])
     assert status == 2 and "holds something else than tcpsbed writes" in said
+
+
+def test_force_writes_over_nothing_that_the_command_reads(scenarios: Path, tmp_path: Path) -> None:
+    mine, run_folder = tmp_path / "mine.toml", tmp_path / "out"
+    text = 'duration = "50 ms"\n[links.l]\nfrom = "a"\nto = "b"\n[components]\n'
+    text += 'tactile-operator = "a"\ntactile-teleoperator = "b"\n[flows.kinematic]\nrate = "1 kHz"\nsample = "24 B"\n'
+    mine.write_text(text)
+    assert run(scenarios, ["run", str(mine), "-q", "--out", str(run_folder)])[0] == 0
+    records = (run_folder / "records.bin").read_bytes()
+    for words in (
+        ["export", str(run_folder), "--csv", "--to", str(run_folder / "records.bin")],
+        ["export", str(run_folder), "--operator", str(run_folder / "records.bin")],
+        ["calibrate", str(mine), "--to", str(mine)],
+        ["config", "to-xlsx", str(mine), "--out", str(mine)],
+        ["config", "from-xlsx", str(mine), "--out", str(mine)],
+    ):
+        status, printed, said = run(scenarios, [*words, "--force"])
+        assert (status, printed) == (2, "") and ("this command" in said), said
+    assert mine.read_text() == text and (run_folder / "records.bin").read_bytes() == records
+    words = ["export", str(run_folder), "--csv", "--to", str(run_folder / "samples.csv")]
+    assert run(scenarios, words)[0] == run(scenarios, words)[0] == 0
+
+
+def test_a_file_that_holds_no_records_is_named(tmp_path: Path) -> None:
+    sample_run.write(tmp_path / "out")
+    for content, said in (
+        (b"x" * 33, "found 33 bytes"),
+        (b"\xee" * 64, "found row 0 of the unknown kind 238"),
+    ):
+        (tmp_path / "out/records.bin").write_bytes(content)
+        for words in (["report"], ["show"], ["export", "--csv"]):
+            status, printed, message = run(tmp_path, [words[0], str(tmp_path / "out"), *words[1:]])
+            assert (status, printed) == (2, "")
+            assert message.startswith(f"tcpsbed: {tmp_path / 'out/records.bin'}: {said}"), message

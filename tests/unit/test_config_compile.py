@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from functools import partial
+from pathlib import Path
 
 import pytest
 from config_tools import CHAIN, compiled, steps, ways
@@ -218,3 +219,24 @@ def test_one_operator_has_several_robots_in_sessions_of_their_own(plan):
         "x/kinematic": ["x/tactile-operator", "x/arm-x"],
         "y/kinematic": ["y/tactile-operator", "y/arm-y"],
     }
+
+
+def test_sources_are_read_in_threads_side_by_side() -> None:
+    """CPython 3.11 mixes up syntax trees of two threads where the garbage collector lets the other one on."""
+    import gc
+    import time
+    from concurrent.futures import ThreadPoolExecutor
+
+    from tcpsbed.config.compile.code import _names
+    from tcpsbed.robots import pottery
+
+    def let_others_on(*_: object) -> None:
+        time.sleep(0)
+
+    gc.callbacks.append(let_others_on)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(_names, [Path(pottery.__file__)] * 100))
+    finally:
+        gc.callbacks.remove(let_others_on)
+    assert all("Pottery" in names for names in found)

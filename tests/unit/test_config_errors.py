@@ -19,7 +19,7 @@ CASES = {
     ),
     "unknown section": (
         'duraton = "5 s"\n' + FLOW,
-        "bad.toml:1: duraton: unknown key; allowed: name, description, duration, seed, warmup, base, calibration, "
+        "bad.toml:1: duraton: unknown key; allowed: name, description, duration, seed, phases, warmup, base, calibration, "
         "sessions, nodes, components, flows, channels, hooks, topology, links, traffic, events, measure, real, hosts "
         "(did you mean duration?)",
     ),
@@ -52,9 +52,9 @@ CASES = {
         f'bad.toml:5: flows.kinematic.sample: found "0.5 B", which is no whole number of bytes; allowed: {SIZE}',
     ),
     "probability above one": (
-        LINK + "loss = 1.5\n",
-        'bad.toml:8: links.l1.loss: found 1.5, which is not between 0 and 1; allowed: a share such as "5 %", '
-        "or a number from 0 to 1",
+        LINK + 'loss = "150 %"\n',
+        'bad.toml:8: links.l1.loss: found "150 %", which is above 100 %; allowed: a share with its percent sign, '
+        'such as "0.5 %" or "50 %"',
     ),
     "wrong choice": (
         FLOW + 'direction = "foward"\n',
@@ -83,7 +83,8 @@ CASES = {
     ),
     "unfit name": (
         '[components]\n"my srv" = { kind = "srv", node = "a" }\n[flows.kinematic]\n',
-        'bad.toml:2: components.my srv: found the name "my srv"; allowed: letters, digits, "_" and "-"',
+        'bad.toml:2: components.my srv: found the name "my srv"; allowed: up to 100 letters, digits, "_" and "-", '
+        'such as "edge-1"',
     ),
     "duplicate id": (
         LINK + "[links.l1]\n",
@@ -241,5 +242,6 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
         load(tmp_path / "none.toml")
     assert str(error.value) == (
-        f"{tmp_path}/none.toml: cannot be read (No such file or directory); allowed: a scenario file in TOML"
+        f"{tmp_path}/none.toml: cannot be read (no such file); "
+        "allowed: a scenario file in TOML, or a spreadsheet that ends in .xlsx"
     )

@@ -19,7 +19,7 @@ CASES = {
     "library that is not there": (
         HOOK + 'run = "./no.so:f"\n',
         'bad.toml:7: hooks.predict.run: found "./no.so", but there is no such file; '
-        "allowed: a shared library, looked for at {folder}/no.so",
+        "allowed: a file, looked for at {folder}/no.so",
     ),
     "library that is none": (
         HOOK + 'run = "./text.so:f"\n',
@@ -37,7 +37,8 @@ CASES = {
     ),
     "module that fails": (
         HOOK + 'run = "boom:Zoh"\n',
-        'bad.toml:7: hooks.predict.run: found "boom", which fails (ValueError: no); allowed: a module that can be imported',
+        'bad.toml:7: hooks.predict.run: found "boom", which fails (ValueError: no, at {folder}/boom.py:1 in <module>); '
+        "allowed: a module that can be imported",
     ),
     "hook that no flow passes": (
         FLOW + '[hooks]\nkinematics = "arm3"\n',

@@ -97,7 +97,7 @@ def test_a_dumped_scenario_is_the_same_scenario_elsewhere(write, tmp_path):
     (tmp_path / "delays.csv").write_text("delay_ms\n1\n2\n")
     text = BASE + (
         '[links."S 1"]\nfrom = "op"\nto = "edge"\nqueue = { limit = "20 packets" }\n'
-        '[links.b]\nfrom = "edge"\nto = "top"\nloss = 0.5\n'
+        '[links.b]\nfrom = "edge"\nto = "top"\nloss = "50 %"\n'
         '[[events]]\nat = "1 s"\nlink = ["b"]\nup = false\n'
         '[hooks.x]\nkind = "work"\nat = "srv"\ncost = { trace = "delays.csv" }\n'
     )

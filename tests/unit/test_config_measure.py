@@ -7,6 +7,8 @@ from functools import partial
 import pytest
 from config_tools import CHAIN, PAIR, compiled
 
+from tcpsbed.errors import ConfigError
+
 LINE = PAIR + '[links.l1]\nfrom = "a"\nto = "b"\n[links.l2]\nfrom = "a"\nto = "b"\nduplex = "simplex"\n'
 
 
@@ -76,3 +78,10 @@ def test_nodes_have_cores_scheduling_and_a_clock(plan):
 def test_clocks_are_compared_with_that_of_the_test_pc(plan):
     text = PAIR + '[components.pc]\nkind = "test-pc"\nnode = "pc"\n[measure]\nsync = "125 ms"\n'
     assert plan(text)["sync"] == {"reference": 2, "period_ns": 125_000_000}
+
+
+@pytest.mark.parametrize("period", ["1e-12 s", "999 ns"])
+def test_echo_commands_come_at_most_once_in_a_microsecond(plan, period):
+    with pytest.raises(ConfigError, match=f'found "{period}", which is below 1 us'):
+        plan(PAIR + f'[measure]\necho = {{period = "{period}"}}\n')
+    assert plan(PAIR + '[measure]\necho = {period = "0 ms"}\n')["probes"][0]["period_ns"] == 0

@@ -68,7 +68,7 @@ def test_links_are_full_half_or_simplex_and_differ_by_direction(plan):
 def test_everything_that_a_link_can_do_reaches_the_plan(plan, tmp_path):
     (tmp_path / "lte.down").write_text("1\n1\n7\n")
     text = PAIR + (
-        '[links.l1]\nfrom = "a"\nto = "b"\ntrace = "lte.down"\nduplicate = "1 %"\ncorrupt = 0.5\n'
+        '[links.l1]\nfrom = "a"\nto = "b"\ntrace = "lte.down"\nduplicate = "1 %"\ncorrupt = "50 %"\n'
         'queue = { limit = "20 packets", discipline = "fq-codel", target = "3 ms" }\n'
         'loss = { kind = "gilbert-elliott", p = "1 %", r = "30 %" }\noutages = [["1 s", "2 s"]]\n'
         'jitter = { kind = "exponential", mean = "1 ms", reorder = true }\n'
@@ -153,7 +153,7 @@ WRONG_WINDOWS = {
         r"queue.gates: found gates of the classes \[0\]; allowed: each of the classes 0 to 1"
     ),
     'queue = { discipline = "gates", classes = [["EF"], []], gates = [["1 ms"]] }': (
-        r"queue.gates.0: found 1 value; allowed: all values, as in docs/scenario.md"
+        r"queue.gates.0: found 1 value; allowed: all values, as in tcpsbed docs scenario"
     ),
     'queue = { discipline = "gates", classes = [["EF"], []] }': "queue.gates: found no open gate",
     'queue = { discipline = "drop-tail", gates = [["1 ms", [0]]] }': "queue.gates: unknown key of a drop-tail",

@@ -84,8 +84,9 @@ def test_what_a_run_takes_is_right(file: Path) -> None:
 def test_a_robot_that_writes_too_much_is_an_error_of_the_run(file: Path, tmp_path: Path, says: int) -> None:
     text = f"{ROBOT}.params={{says={says}}}"
     run = tcpsbed.run(file, out=tmp_path / "out", set=[text])
-    (error,) = run.summary["errors"]
-    assert f"step said that it wrote {says} values; allowed: 0 to 3 (senses)" in error
+    error, ended = run.summary["errors"]
+    assert f"step said that it wrote {says} values; allowed: 0 to 3 (senses)" in error + ended
+    assert "lost what it works with" in error + ended
 
 
 def test_a_built_in_stage_is_called_by_its_name(file: Path, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from tcpsbed.config import units
         (units.packets, "20 packets", 20),
         (units.drift_ppb, "-50 ppm", -50_000),
         (units.share, "5 %", 0.05),
-        (units.share, 0.25, 0.25),
+        (units.share, 0, 0.0),
     ],
 )
 def test_a_quantity_is_its_si_value(read, text, value):
@@ -60,8 +60,12 @@ def test_a_quantity_is_its_si_value(read, text, value):
         (units.sample_bytes, "3000000000 B", 'found "3000000000 B", which is above 16 MB'),
         (units.packet_bytes, "70 kB", 'found "70 kB", which is above 65535 B'),
         (units.duration_ns, "1\n2", 'found "1\\n2", with the unknown unit "2"'),
-        (units.share, "120 %", 'found "120 %", which is not between 0 and 1'),
-        (units.share, -0.1, "found -0.1, which is not between 0 and 1"),
+        (units.share, "120 %", 'found "120 %", which is above 100 %'),
+        (units.share, 0.5, "found 0.5, a share without a percent sign"),
+        (units.share, 2, "found 2, a share without a percent sign"),
+        (units.drift_ppb, "-1000000 ppm", 'found "-1000000 ppm", which is beyond 100000 ppm'),
+        (units.drift_ppb, "100001 ppm", 'found "100001 ppm", which is beyond 100000 ppm'),
+        (units.share, -0.1, "found -0.1, a share without a percent sign"),
     ],
 )
 def test_what_is_no_quantity_is_refused(read, value, found):

@@ -84,8 +84,8 @@ def test_video_is_cut_to_the_run_and_scaled_to_its_rate(plan, tmp_path):
 @pytest.mark.parametrize(
     "text, key, words",
     [
-        ('[traffic.web]\non = "l2.forward"\nutilisation = 0.9\n', "utilisation", "which has no rate"),
-        ('[traffic.web]\non = "a->b"\nutilisation = 0.9\n', "utilisation", "a link in `on`"),
+        ('[traffic.web]\non = "l2.forward"\nutilisation = "90 %"\n', "utilisation", "which has no rate"),
+        ('[traffic.web]\non = "a->b"\nutilisation = "90 %"\n', "utilisation", "a link in `on`"),
         ('[traffic.web]\non = "l1"\nutilisation = 0\n', "utilisation", "above 0 %"),
         ('[traffic.web]\non = "l1"\nusers = 0\n', "users", "1"),
         ('[traffic.web]\non = "l1"\npages = "builtin:wap"\n', "pages", "builtin:3gpp-http"),

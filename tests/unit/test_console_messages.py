@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -15,7 +20,7 @@ from hypothesis import strategies as st
 pytest.importorskip("websockets", reason="needs the extra console")
 
 from tcpsbed.console.hooks import PER_FORCE, Feel
-from tcpsbed.console.server import MOST_POINTS, POINT, Console
+from tcpsbed.console.server import MOST_CONNECTIONS, MOST_GREETING_S, MOST_POINTS, POINT, Console
 from tcpsbed.errors import HookError
 from tcpsbed.media.line import FELT, HEAD, VARIABLE
 
@@ -107,3 +112,23 @@ def test_a_force_says_what_it_was_predicted_from(felt: Console) -> None:
 def test_numbers_of_values_that_cannot_be_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(HookError, match="Feel: found force"):
         Feel(**given)
+
+
+def test_a_crowd_that_says_nothing_takes_few_threads_and_makes_room_soon(tmp_path: Path) -> None:
+    console = Console(tmp_path)
+    console.start()
+    before, crowd = threading.active_count(), []
+    try:
+        for _ in range(300):
+            crowd.append(socket.create_connection(("127.0.0.1", console.port), timeout=5))
+            with suppress(OSError):  # hung up on
+                crowd[-1].send(b"GET / HT")
+        time.sleep(0.5)
+        assert threading.active_count() - before <= 3 * MOST_CONNECTIONS
+        time.sleep(MOST_GREETING_S)
+        with urlopen(console.address, timeout=5) as page:
+            assert page.status == 200
+    finally:
+        for one in crowd:
+            one.close()
+        console.stop()

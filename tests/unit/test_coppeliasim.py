@@ -8,6 +8,7 @@ ZeroMQ, request and reply; a map in CBOR each. Request: `func`, `args`, `argsL`,
 from __future__ import annotations
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ class Simulator(threading.Thread):
         self.joints = {"/arm/a": 0.0, "/arm/b": 0.0}
         self.targets = dict(self.joints)
         self.requests: list[dict] = []
-        self.over = threading.Event()
+        self.over, self.deaf = threading.Event(), threading.Event()
         self.steps, self.stepping, self.running, self.waits = 0, False, False, 0
         self.broken = b""
         self.start()
@@ -43,7 +44,7 @@ class Simulator(threading.Thread):
     def run(self) -> None:
         """Answers until the test is over."""
         while not self.over.is_set():
-            if not self.socket.poll(50):
+            if self.deaf.is_set() or not self.socket.poll(50):
                 continue
             request = self.cbor.loads(self.socket.recv())
             self.requests.append(request)
@@ -169,6 +170,25 @@ def test_the_scenario_of_the_arm_runs_on_the_simulator(simulator, scenarios, tmp
     assert np.ptp(told[:, 1]) > 0.05 and sense[-1, :2] == pytest.approx(told[-1, :2], abs=0.02)
     assert run.flows["haptic"]["delivered"] > 3000, "the force of its sensor comes back at 1 kHz"
     assert not simulator.running, "stopped at the end"
+
+
+def test_the_end_of_the_simulator_is_noticed_at_once_and_its_silence_after_patience(simulator):
+    robot = made(simulator, patience_s=0.3)
+    robot.step(0, np.zeros(0), np.zeros(9))
+    simulator.deaf.set()
+    with pytest.raises(HookError, match=r"no answer in 0\.3 s; allowed"):
+        robot.step(5 * MS, np.zeros(0), np.zeros(9))
+    simulator.deaf.clear()
+    other = made(simulator, patience_s=60.0)
+    other.step(0, np.zeros(0), np.zeros(9))
+    simulator.over.set()
+    simulator.join()
+    begin = time.monotonic()
+    with pytest.raises(
+        HookError, match=r"CoppeliaSim at tcp://127\.0\.0\.1:\d+: OSError: it has ended; allowed"
+    ):
+        other.step(5 * MS, np.zeros(0), np.zeros(9))
+    assert time.monotonic() - begin < 1.0, "its patience is a minute"
 
 
 def test_an_object_that_is_not_there_is_told_in_the_simulators_words(simulator):

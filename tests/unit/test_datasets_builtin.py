@@ -14,9 +14,11 @@ HERE = Path()
 
 
 def test_all_of_it_is_small():
-    sizes = {path.name: path.stat().st_size for path in builtin.DATA.iterdir()}
+    sizes = {path: path.stat().st_size for path in builtin.DATA.rglob("*") if path.is_file()}
     assert all(size < 1_000_000 for size in sizes.values()), sizes
-    assert sum(sizes.values()) < 2_200_000, "a film, its pictures, its sound, a sentence, a hand"
+    assert sum(sizes.values()) < 2_500_000, (
+        "a film, its pictures, its sound, a sentence, a hand, arms, fabric, a surface"
+    )
 
 
 def test_the_hand_is_rates_and_forces_in_si_units():
@@ -55,6 +57,23 @@ def test_the_sound_comes_in_frames_of_20_ms():
     assert 500 < np.abs(samples).max() < 32_767
 
 
+def test_the_arms_follow_their_commands():
+    track = recordings.open_track({"recording": "builtin:arms"}, HERE)
+    assert {"action.kLeftElbow", "observation.state.kLeftElbow"} <= set(track.names)
+    arms = recordings.open_values({"recording": "builtin:arms"}, 30.0, HERE)
+    assert arms.shape[1] == 26 and 0.1 < np.ptp(arms, axis=0).max() < 4.0  # rad
+
+
+def test_the_fabric_shakes_what_strokes_it():
+    fabric = recordings.open_values({"recording": "builtin:fabric"}, 100.0, HERE)
+    assert fabric.shape == (2000, 3) and np.all(fabric.std(axis=0) > 0.01)
+
+
+def test_the_grating_has_grooves_of_half_a_micrometre():
+    heights = np.load(builtin.DATA / "grating.npy", allow_pickle=False)
+    assert heights.shape == (128, 128) and heights.min() == 0.0 and 500 < heights.max() < 600
+
+
 def test_an_unknown_name_is_answered_with_what_there_is():
     with pytest.raises(DataError, match=r"no built-in recording 'song'.*builtin:hand.*builtin:sound"):
         builtin.resolve("builtin:song", HERE)
@@ -70,7 +89,7 @@ def test_a_file_that_is_absent_or_a_folder(tmp_path):
 def test_the_notice_names_every_recording():
     notice = (Path(__file__).resolve().parents[2] / "NOTICE").read_text(encoding="utf-8")
     index = json.loads((builtin.DATA / "clip.json").read_text())
-    for name in [*builtin.FILES.values(), index["file"]]:
+    for name in [*builtin.FILES.values(), index["file"], "grating.npy"]:
         assert name in notice
     assert "Blender Foundation" in notice and "Thomas Haslwanter" in notice
 

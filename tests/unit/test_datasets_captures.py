@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recorded import recorded
 
-from tcpsbed.datasets import captures
+from tcpsbed.datasets import captures, pcapng
+from tcpsbed.datasets.packets import Bad
 from tcpsbed.errors import DataError
 
 PACKETS = [(5_000_000_000, 60), (5_000_001_000, 1514), (6_250_000_000, 98)]  # ns, bytes
@@ -69,6 +70,16 @@ def test_pcapng_in_both_byte_orders_and_any_resolution(tmp_path, order, resoluti
     times_ns, wire_bytes = read(tmp_path, a_pcapng(order=order, resolution=resolution))
     assert np.abs(times_ns - [0, 1_000, 1_250_000_000]).max() <= 1
     assert wire_bytes.tolist() == [84, 1538, 122]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_what_was_captured_of_each_packet_is_read_as_it_is(order):
+    head = a_pcapng([], order=order)
+    body = struct.pack(order + "IIIII", 0, 0, 0, 5, 1514) + b"hello"
+    assert list(pcapng.frames(head + block(order, 6, body))) == [b"hello"]
+    assert [len(frame) for frame in pcapng.frames(a_pcapng(order=order, obsolete=True))] == [40, 40, 40]
+    with pytest.raises(Bad, match="less than 32"):
+        list(pcapng.frames(head + block(order, 6, bytes(16))))
 
 
 def test_pcapng_with_an_offset_obsolete_packets_and_two_sections(tmp_path):

@@ -1,14 +1,18 @@
 """Adapters of recordings, on generated files and on the ones beside the project."""
 
+import json
+import struct
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recorded import recorded
 
+from tcpsbed import config
 from tcpsbed.datasets import recordings
-from tcpsbed.datasets.formats import READERS, guess
-from tcpsbed.errors import DataError
+from tcpsbed.datasets.formats import FOLDERS, READERS, guess
+from tcpsbed.errors import ConfigError, DataError
 
 
 def written(path, text):
@@ -68,14 +72,18 @@ def test_columns_scale_and_part(tmp_path):
         ("time,a,b\n0,1\n", {}, r"x\.csv:2: 2 values under 3 names"),
         ("time,a\n1,1\n0,1\n", {}, r"x\.csv:3: time 0 s after 1 s"),
         ("time,a\n", {}, "no samples"),
+        ("time,a\n0,1\n", {}, "one row; allowed: a recording of at least two rows"),
+        ("time,a\n0,1\n0,2\n1,2\n", {}, "time: row 2 at 0 s, after a row at 0 s; allowed: rising times"),
+        ("time,a\n0,1\nnan,2\n", {}, r"x\.csv:3: 'nan'"),
         ("", {}, "no rows"),
-        ("time,a\n0,1\n", {"columns": ["z"]}, "no column 'z'.*a"),
-        ("time,a\n0,1\n", {"columns": [7]}, "no column 7"),
-        ("time,a\n0,1\n", {"columns": "a"}, "a list"),
-        ("time,a\n0,1\n", {"columns": []}, "a list"),
-        ("time,a\n0,1\n", {"scale": "big"}, "scale"),
-        ("time,a\n0,1\n", {"scale": [1, 2]}, "a list of 1"),
-        ("time,a\n0,1\n", {"start": "1 s"}, "a number of seconds"),
+        ("time,a\n0,1\n1,1\n", {"columns": ["z"]}, "no column 'z'.*a"),
+        ("time,a\n0,1\n1,1\n", {"columns": [7]}, "no column 7"),
+        ("time,x,x\n0,1,2\n1,1,2\n", {"columns": ["x"]}, "2 columns 'x'.*by its number: [01], [12]"),
+        ("time,a\n0,1\n1,1\n", {"columns": "a"}, "a list"),
+        ("time,a\n0,1\n1,1\n", {"columns": []}, "a list"),
+        ("time,a\n0,1\n1,1\n", {"scale": "big"}, "scale"),
+        ("time,a\n0,1\n1,1\n", {"scale": [1, 2]}, "a list of 1"),
+        ("time,a\n0,1\n1,1\n", {"start": "1 s"}, "a number of seconds"),
         ("time,a\n0,1\n", {"format": "xls"}, "allowed: auto, csv"),
         ("time,a\n0,1\n", {"colums": ["a"]}, "unknown key 'colums'"),
         ("time,a\n0,1\n", {"rate_hz": 5}, "one of the two"),
@@ -178,10 +186,123 @@ def test_lerobot(tmp_path):
         opened(path)
 
 
+def lerobot_v3(folder):
+    """A data set of three episodes in two files, as LeRobot v3 lays it out."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    episodes = {"episode_index": [0, 1, 2], "data/chunk_index": [0, 0, 0], "data/file_index": [0, 0, 1]}
+    episodes |= {"dataset_from_index": [0, 2, 5], "dataset_to_index": [2, 5, 7], "length": [2, 3, 2]}
+    tables = {"meta/episodes/chunk-000/file-000.parquet": episodes}
+    for file, held in enumerate(([0, 0, 1, 1, 1], [2, 2])):
+        frame = [held[:i].count(e) for i, e in enumerate(held)]
+        rows = {"action": [[10.0 * e, float(f)] for e, f in zip(held, frame, strict=True)]}
+        rows |= {"timestamp": [f / 10 for f in frame], "frame_index": frame, "episode_index": held}
+        tables[f"data/chunk-000/file-{file:03d}.parquet"] = rows
+    for name, table in tables.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table(table), folder / name)
+    info = """{"codebase_version": "v3.0", "fps": 10, "total_episodes": 3, "chunks_size": 1000,
+      "data_path": "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet",
+      "features": {"action": {"dtype": "float32", "shape": [2], "names": {"motors": ["left", "right"]}}}}"""
+    written(folder / "meta" / "info.json", info)
+    return folder
+
+
+def test_an_episode_of_lerobot_v3_is_found_by_its_number(tmp_path):
+    folder = lerobot_v3(tmp_path)
+    assert opened(folder, 10.0).tolist() == [[0, 0], [0, 1]], "the first, unless another is named"
+    assert opened(folder, 10.0, episode=1).tolist() == [[10, 0], [10, 1], [10, 2]]
+    assert opened(folder, 10.0, episode=2, columns=["action.right"]).tolist() == [[0], [1]]
+    with pytest.raises(DataError, match=r"no episode 3.*0 to 2"):
+        opened(folder, 10.0, episode=3)
+
+
+def test_a_scenario_names_the_folder_of_a_data_set(tmp_path):
+    lerobot_v3(tmp_path / "set")
+    text = """duration = "1 s"
+    components = { tactile-operator = "a", tactile-teleoperator = "b" }
+    [flows.kinematic]
+    rate = "10 Hz"
+    source = { recording = "set", episode = 1, repeat = "hold" }
+    """
+    scenario = config.load(written(tmp_path / "s.toml", text))
+    plan = config.compile_plan(scenario, tmp_path / "inputs")
+    values = np.fromfile(plan["flows"][0]["source"]["path"], "<f8")
+    assert values.tolist() == [10, 0, 10, 1, 10, 2]
+    with pytest.raises(ConfigError, match=r"source\.episode.*no episode 9.*0 to 2"):
+        config.compile_plan(
+            config.load(tmp_path / "s.toml", ["flows.kinematic.source.episode=9"]), tmp_path / "i"
+        )
+
+
+def test_a_file_of_lerobot_v3_with_several_episodes_needs_one_named(tmp_path):
+    file = lerobot_v3(tmp_path) / "data" / "chunk-000" / "file-000.parquet"
+    with pytest.raises(DataError, match=r"2 episodes.*episode = 0"):
+        opened(file)
+    assert opened(file, 10.0, episode=1).tolist() == [[10, 0], [10, 1], [10, 2]]
+    with pytest.raises(DataError, match=r"no episode 2.*0, 1"):
+        opened(file, episode=2)
+    assert opened(file.with_name("file-001.parquet"), 10.0).tolist() == [[20, 0], [20, 1]]
+
+
+def test_a_data_set_of_lerobot_v2_is_read_by_the_number_of_an_episode(tmp_path):
+    folder = lerobot_v3(tmp_path)
+    whole = folder / "data" / "chunk-000"
+    (whole / "file-001.parquet").rename(whole / "episode_000002.parquet")
+    (folder / "meta" / "episodes" / "chunk-000" / "file-000.parquet").unlink()
+    (folder / "meta" / "episodes" / "chunk-000").rmdir()
+    (folder / "meta" / "episodes").rmdir()
+    pattern = "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet"
+    written(folder / "meta" / "info.json", '{"total_episodes": 3, "data_path": "' + pattern + '"}')
+    assert opened(folder, 10.0, episode=2).tolist() == [[20, 0], [20, 1]]
+    with pytest.raises(DataError, match=r"no episode 1.*0 to 2"):
+        opened(folder, 10.0, episode=1)
+    for wide in ("../../{episode_index}", "/etc/passwd", "data/{episode_chunk:99999999999}", "{0.__class__}"):
+        written(folder / "meta" / "info.json", json.dumps({"data_path": wide}))
+        with pytest.raises(DataError, match="leads out of the data set, or is no pattern"):
+            opened(folder, 10.0)
+    written(folder / "meta" / "info.json", '{"data_path": "data/{nowhere}"}')
+    with pytest.raises(DataError, match="data_path"):
+        opened(folder, 10.0)
+    with pytest.raises(DataError, match=r"episode with format csv.*lerobot"):
+        opened(written(tmp_path / "x.csv", "1,2"), rate_hz=1.0, episode=0)
+
+
+def vibtac(folder):
+    """Twelve textures of three motion samples; the sound of the second."""
+    for axis, name in enumerate("XYZ"):
+        rows = "\n".join(f"{t}.{axis},{t}.{axis}5,{t}" for t in range(1, 13))
+        written(folder / f"{name}.csv", rows + "\n")
+    sound = np.arange(120, dtype="<f4") / 1000
+    head = b"RIFF" + bytes(4) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 3, 1, 8000, 32_000, 4, 32)
+    content = head + b"data" + struct.pack("<I", sound.nbytes) + sound.tobytes()
+    (folder / "Texture2.wav").write_bytes(content)
+    return folder
+
+
+def test_a_texture_of_vibtac12_is_a_row(tmp_path):
+    folder = vibtac(tmp_path)
+    assert guess(folder) == "vibtac12"
+    assert opened(folder, 200.0, texture=3).tolist() == [[3.0, 3.1, 3.2], [3.05, 3.15, 3.25], [3, 3, 3]]
+    with pytest.raises(DataError, match=r"texture 13.*1 to 12"):
+        opened(folder, 200.0, texture=13)
+    written(folder / "Z.csv", "1,2,3\n")
+    with pytest.raises(DataError, match=r"1 rows.*12"):
+        opened(folder, 200.0)
+
+
+def test_a_texture_with_its_sound_is_multimodal(tmp_path):
+    values = opened(vibtac(tmp_path), 8000.0, texture=2)
+    assert values.shape == (120, 4)
+    assert values[[0, 39, 40], 0].tolist() == [2.0, 2.0, 2.05], "motion holds for 40 samples of sound"
+    assert np.allclose(values[:, 3], np.arange(120) / 1000)
+
+
 # Whatever a file holds
 
 
-@pytest.mark.parametrize("name", [name for name in READERS if name != "lerobot"])
+@pytest.mark.parametrize("name", [name for name in READERS if name not in FOLDERS])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
 @given(
     content=st.binary(max_size=400)
@@ -224,6 +345,13 @@ def test_the_lerobot_episode():
     assert "action.kLeftElbow" in track.names and "observation.state.kLeftElbow" in track.names
     values = opened(path, 30.0)
     assert values.shape[1] == 26 and np.abs(values).max() < 4.0  # rad
+
+
+def test_the_textures_of_vibtac12():
+    folder = recorded("haptic/vibtac12")
+    assert opened(folder, 200.0, texture=1).shape == (4000, 3)
+    eighth = opened(folder, 8000.0, texture=8)
+    assert eighth.shape == (160_000, 4) and 0.0 < np.abs(eighth[:, 3]).max() <= 1.0
 
 
 def test_the_mouse_log():

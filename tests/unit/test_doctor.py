@@ -13,11 +13,11 @@ import pytest
 
 import tcpsbed
 from tcpsbed import doctor
-from tcpsbed.doctor import examination, kernel, timing
+from tcpsbed.doctor import examination, hardware, kernel, timing
 from tcpsbed.doctor.finding import attempt, ran
 from tcpsbed.worlds import containers, registry
 
-SECTIONS = ["clock", "kernel", "interfaces", "programs", "media and devices", "worlds"]
+SECTIONS = ["clock", "kernel", "interfaces", "programs", "media and devices", "hardware", "worlds"]
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +44,20 @@ def test_every_world_is_ready_or_says_what_it_needs(answer):
     assert rows["virtual"]["there"] and rows["real"]["there"]
     for row in rows.values():
         assert row["there"] or row["remedy"]
+
+
+def test_what_was_never_tried_with_hardware_says_so_and_with_what_instead(answer):
+    rows = named(answer, "hardware")
+    assert list(rows) == ["CoppeliaSim", "boards on a UART", "input devices (evdev)", "camera", "glove"]
+    assert all("not tried with hardware: " in row["said"] for row in rows.values())
+
+
+def test_hardware_that_is_connected_is_found_and_still_untried(monkeypatch):
+    monkeypatch.setitem(
+        hardware.KINDS, "glove", (lambda: "/dev/glove", "computed readings", "pick-and-place")
+    )
+    glove = {row.name: row for row in hardware.examine()}["glove"]
+    assert glove.there and glove.said == "found /dev/glove; not tried with hardware: computed readings"
 
 
 def test_what_stands_in_for_containers_is_named(monkeypatch):

@@ -75,7 +75,7 @@ def test_own_predictor_fills_the_gaps(tmp_path):
     run = session.run(EXAMPLES / "hooks" / "own_predictor.toml", out=tmp_path, set=['duration="3 s"'])
     flow = run.flows["kinematic"]
     assert 0.3 < flow["loss"] < 0.7
-    assert flow["delivered"] > 0.98 * flow["sent"]
+    assert flow["delivered"] + flow["repeated"] > 0.98 * flow["sent"]
     (stage,) = [stage for stage in run.summary["stages"] if stage["kind"] == "predict"]
     assert stage["failures"] == 0 and stage["calls"] > 2900
 

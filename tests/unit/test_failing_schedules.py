@@ -1,9 +1,10 @@
 """The follower's supervisor in whole runs in virtual time, in random schedules of failure, clock steps of both nodes among
-them: 12, or 1000 with FULL=1.
+them: 100, or 10,000 with FULL=1. The hook alone, tick by tick, has 10,000 in `crates/tcps-control/tests/supervisor.rs`.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -15,22 +16,31 @@ import virtual_run
 
 import tcpsbed
 
-SCHEDULES = 1000 if os.environ.get("FULL") else 12
+SCHEDULES = int(os.environ.get("SCHEDULES", 10_000 if os.environ.get("FULL") else 100))
 
 
+@pytest.mark.slow
 def test_hold_comes_in_time_and_the_speed_is_kept_in_every_schedule(tmp_path: Path) -> None:
     """From the last good command to hold: the threshold plus at most one period; each hold is in the summary."""
-    holds = 0
+    holds, outside, late = 0, 0, []
     for seed in range(SCHEDULES):
         folder = tmp_path / str(seed)
         run = tcpsbed.run(failing_schedules.schedule(tmp_path, seed), out=folder)
         beyond, count = failing_schedules.judged(folder)
         assert beyond <= 1e-6, (seed, beyond)
         [watched] = run.summary["states"]
-        assert sum(change["to"] == "hold" for change in watched["changes"]) == count, seed
-        holds += count
+        # A supervisor that begins anew holds until it is given a command, and gives nothing out.
+        assert 0 <= sum(change["to"] == "hold" for change in watched["changes"]) - count <= 1, seed
+        [said] = run.summary["errors"]
+        assert "refused: " in said, seed
+        outside += "outside the workspace" in said
+        holds, late = holds + count, [*late, beyond]
         shutil.rmtree(folder)
     assert holds >= SCHEDULES, "most outages are longer than the threshold"
+    print(json.dumps({"schedules": SCHEDULES, "holds": holds, "latest beyond the bound, ms": max(late)}))
+    assert outside >= 0.9 * SCHEDULES, (
+        "the first refusal is told, and 2 % of commands are absurd from the beginning"
+    )
 
 
 STEPPED = """

@@ -252,7 +252,7 @@ def test_a_c_hook_that_says_it_wrote_too_much_is_counted(place: Path) -> None:
     [
         ("./bad.py:Absent", ConfigError, ["hooks.kinematics", '"Absent"', "a name in ./bad.py"]),
         ("./none.py:Zoh", ConfigError, ["hooks.kinematics", "there is no such file"]),
-        ("./libnone.so:f", ConfigError, ["hooks.kinematics", "there is no such file", "a shared library"]),
+        ("./libnone.so:f", ConfigError, ["hooks.kinematics", "there is no such file", "looked for at"]),
         ("zho", ConfigError, ["hooks.kinematics", "did you mean zoh?"]),
         ("./bad.py:number", TcpsbedError, ["bad.py:number", "neither a class nor a function"]),
         ("./bad.py:NoCall", TcpsbedError, ["bad.py:NoCall", "__call__"]),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tcpsbed import session
+from tcpsbed import interrupts
 
 
 @pytest.mark.timeout(20)
@@ -28,7 +28,7 @@ def test_a_request_in_the_middle_of_a_request_waits_for_nothing(moment: int) -> 
     before = signal.signal(signal.SIGTERM, lambda number, _frame: usual.append(number))
     traced = sys.gettrace()
     try:
-        with session._interrupts() as stop:
+        with interrupts.interrupts() as stop:
             sys.settrace(again)
             signal.raise_signal(signal.SIGTERM)
             sys.settrace(traced)

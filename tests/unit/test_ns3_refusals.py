@@ -59,7 +59,7 @@ def test_routes_are_those_that_the_built_in_network_takes(tmp_path):
         ),
         ("links.a.outages=[['1 s', '2 s']]", ["outages"]),
         ("links.a.queue={ limit = '20 packets', discipline = 'codel' }", ["codel queue", "drop-tail"]),
-        ("links.b.loss={ kind = 'gilbert-elliott', p = 0.1, r = 0.5 }", ["bursts", "share"]),
+        ("links.b.loss={ kind = 'gilbert-elliott', p = '10 %', r = '50 %' }", ["bursts", "share"]),
         (
             "traffic.cbr={ on = 'a.forward', rate = '8 kbit/s', packet = '33 B' }",
             ["traffic.cbr", "33 B", "34 B or more"],
@@ -119,7 +119,7 @@ def test_a_link_of_kind_nr_is_one_of_5g_lena(tmp_path, monkeypatch):
         ("links.b.queue='20 packets'", ["queue beside"]),
         ("links.b.loss='1 %'", ["loss beside"]),
         ("links.b.radio.grant='2 ms'", ["radio.grant", "5G-LENA decides"]),
-        ("links.b.radio.block_error=0.1", ["radio.block_error", "5G-LENA decides"]),
+        ("links.b.radio.block_error=10 %", ["radio.block_error", "5G-LENA decides"]),
         ("links.b.radio.access='configured'", ["configured", '"request"']),
         ("links.b.radio.slot='0.3 ms'", ["0.3 ms", "0.0625 ms"]),
         ("links.b.radio.retransmissions=2", ["retransmissions = 2", "3, or 0"]),

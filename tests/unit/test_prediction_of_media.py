@@ -39,7 +39,7 @@ params = {{ medium = "{medium}" }}
 from = "ms"
 to = "ss"
 delay = "5 ms"
-loss = 0.3
+loss = "30 %"
 """
 DISPLAY = """
 name = "display"

@@ -121,7 +121,7 @@ def test_a_transport_in_python_takes_a_few_microseconds_an_event(scenarios, tmp_
         scenarios / "dumbbell-udp.toml", ['duration="50 s"', 'measure.pcapng="off"', *python]
     )
     begun = time.process_time()
-    worlds.run(scenario, out=tmp_path)
+    worlds.run(scenario, out=tmp_path / "out")
     assert time.process_time() - begun < 1.5
 
 

@@ -88,7 +88,7 @@ def test_bytes_that_are_no_text_are_no_profile(tmp_path: Path):
 
 
 def test_names_flows_and_numbers_that_are_not_there_are_refused():
-    with pytest.raises(DataError, match="allowed: 3gpp-multimodal"):
+    with pytest.raises(DataError, match=r"or one of these:\n  3gpp-multimodal +haptic: delay_ms.p999 ≤ 5"):
         profile.load("nothing")
     with pytest.raises(DataError, match="profile lip-sync"):
         passed("lip-sync", haptic=flow(1))
@@ -109,8 +109,22 @@ def test_the_command_tells_margins_and_ends_with_one_if_a_limit_is_broken(scenar
     strict.write_text('[flows.haptic]\n"delay_ms.max" = { most = 4 }\n')
     broken = CliRunner().invoke(app, ["check-qos", str(tmp_path), "--profile", str(strict)])
     assert broken.exit_code == 1 and "FAIL" in broken.output
+    for good, profile_ in ((True, "telehaptics"), (False, str(strict))):
+        summary = json.loads((tmp_path / "summary.json").read_text())
+        summary["disturbances"] = ["node cloud stalled once, up to 3.20 ms"]
+        (tmp_path / "summary.json").write_text(json.dumps(summary))
+        disturbed = CliRunner().invoke(app, ["check-qos", str(tmp_path), "--profile", profile_, "--json"])
+        assert disturbed.exit_code == 3, "whatever the limits say"
+        told = json.JSONDecoder().raw_decode(disturbed.output)[0]
+        assert told["passed"] is good and told["disturbed"] == summary["disturbances"]
+        assert "DISTURBED" in disturbed.stderr and "3.20 ms" in disturbed.stderr
     listed = CliRunner().invoke(app, ["check-qos", str(tmp_path), "--profile", "list"])
-    assert listed.output.split() == profile.shipped()
+    assert [line.split()[0] for line in listed.output.splitlines()] == profile.shipped()
+    assert "video after audio: delay_ms.mean -125 to 45\n" in listed.output
+    none = CliRunner().invoke(app, ["check-qos", str(tmp_path)])
+    assert (
+        none.exit_code == 2 and "--profile: found no profile" in none.stderr and listed.output in none.stderr
+    )
 
 
 def test_pytest_runs_a_scenario_as_a_test(scenarios, tmp_path: Path):

@@ -59,10 +59,8 @@ def test_older_payloads_and_playout_keep_the_texture(scenarios, tmp_path):
 
 
 def test_a_recording_of_strokes_goes_the_same_way(scenarios, tmp_path):
-    file = DATA / "haptic" / "hapmat" / "Fabric.csv"
-    if not file.exists():
-        pytest.skip(f"needs {file}")
-    source = f"flows.haptic.source={{ recording = '{file}', columns = ['accel_x', 'accel_y', 'accel_z'] }}"
+    columns = "['accel_x', 'accel_y', 'accel_z']"
+    source = f"flows.haptic.source={{ recording = 'builtin:fabric', columns = {columns} }}"
     run = strokes(scenarios, tmp_path, source)
     assert run.flows["haptic"]["delivered"] > 2400
 

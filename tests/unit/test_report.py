@@ -18,7 +18,7 @@ from tcpsbed.errors import DataError
 from tcpsbed.report import bars, charts, html, markup, numbers, text
 from tcpsbed.report.compare import compare
 from tcpsbed.report.folder import RunFolder, open_folder
-from tcpsbed.session import Outcome
+from tcpsbed.results import Place
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
@@ -66,7 +66,7 @@ def test_sections_say_where_the_time_went_and_all_the_rest(tmp_path: Path) -> No
         "quickstart",
         "real",
         "bottleneck",
-        "node cloud stood still for 3.2 ms",
+        "node cloud stalled for 3.2 ms",
         "SCHED_FIFO",
         "9f9f",
         "tcpsbed",
@@ -81,7 +81,9 @@ def test_what_was_never_tried_is_told_once_and_kept(
     folder = sample_run.write(tmp_path / "run")
     file = folder / "summary.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"untried": ["a thing: never tried"]}))
-    _tell(Outcome(folder, stopped=False), None, as_json=as_json, quiet=True)
+    _tell(
+        open_folder(folder), Place(folder, folder, folder), None, stopped=False, as_json=as_json, quiet=True
+    )
     assert capsys.readouterr().err == "tcpsbed: a thing: never tried\n"
     assert '<section id="untried">' in html.write(folder).read_text()
     assert "untried: a thing: never tried" in text.notes(json.loads(file.read_text()))
@@ -282,6 +284,9 @@ def test_axis_steps_are_round_numbers(top: float, step: float) -> None:
     assert bars.nice_step(top) == pytest.approx(step)
 
 
-def test_curves_on_one_axis_keep_their_points() -> None:
+def test_cumulative_curves_begin_at_0_and_have_a_value_at_every_x() -> None:
     x, lines = charts.joined({"a": ([1, 2, 3], [0.1, 0.5, 1.0]), "b": ([2, 4], [0.2, 1.0])})
-    assert x == [1, 2, 3, 4] and lines == {"a": [0.1, 0.5, 1.0, None], "b": [None, 0.2, None, 1.0]}
+    assert x == [0, 1, 2, 3, 4]
+    assert lines == {"a": [0, 0.1, 0.5, 1.0, 1.0], "b": [0, 0, 0.2, 0.2, 1.0]}
+    constant, steps = charts.joined({"a": ([5, 5, 5], [0.0, 0.5, 1.0]), "none": ([None], [1.0])})
+    assert constant == [0, 5] and steps == {"a": [0, 1.0], "none": [0, 0]}

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib.util
 import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from tcpsbed import worlds
+from tcpsbed.analysis import Run
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError, DataError
 from tcpsbed.reproduce import expected, page, works
@@ -32,33 +43,177 @@ def test_a_tolerance_is_judged_as_it_says(compare: str, ours: float, holds: bool
 
 
 def test_entries_that_make_no_sense_are_refused_with_their_place(tmp_path: Path) -> None:
-    file = tmp_path / "expected.toml"
+    file = tmp_path / "a.toml"
+    known = 'item = "x"\nwhy = "y"\nbasis = "outcome"'
+    file.write_text(f"[b]\n{known}\n", encoding="utf-8")
+    assert expected.load("a", tmp_path)["b"].basis == "outcome"
     for text in (
-        'item = "x"\nwhy = "y"\ntolerence = 3',
-        'item = "x"',
-        'item = "x"\nwhy = "y"\ncompare = "like"',
-        'item = "x"\nwhy = "y"\npublished = 1\nbasis = "hearsay"',
+        f"{known}\ntolerence = 3",
+        'item = "x"\nbasis = "outcome"',
+        f'{known}\ncompare = "like"',
+        f'{known}\npublished = 1\nreference = "hearsay"',
+        'item = "x"\nwhy = "y"\nbasis = "hearsay"',
+        'item = "x"\nwhy = "y"',
+        'item = "x"\nwhy = "y"\nbasis = "fitted"',
+        f'{known}\nparameter = "links.l1.delay"',
+        f'{known}\nset = "8 ms"',
+        'item = "x"\nwhy = "y"\nbasis = "input"\nparameter = "links.l1.delay"',
+        f'{known}\nrefuted = "it cannot be"\nnot_reproduced = "ours is another"',
     ):
-        file.write_text(f"[a.b]\n{text}\n", encoding="utf-8")
-        with pytest.raises(DataError, match=r"a\.b"):
-            expected.load("a", file)
+        file.write_text(f"[b]\n{text}\n", encoding="utf-8")
+        with pytest.raises(DataError, match=r"a\.toml.*\bb\b"):
+            expected.load("a", tmp_path)
     with pytest.raises(DataError, match="source tree"):
-        expected.load("a", tmp_path / "none.toml")
+        expected.load("none", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("compare", "fails"),
+    [("near", "< 29.65 or > 30.35"), ("above", "≤ 29.65"), ("below", "≥ 30.35")],
+)
+def test_a_row_says_what_would_have_failed(compare: str, fails: str) -> None:
+    entry = expected.Expected("delay (ms)", 30.0, "published", 0.35, compare, "a reason")
+    assert entry.fails == fails
+    low, high = (float(part.strip("<>≤≥ ")) for part in (fails.split("or") * 2)[:2])
+    assert not (entry.holds(low - 1e-6) and entry.holds(high + 1e-6))
+
+
+@pytest.mark.parametrize(
+    ("changes", "ours", "verdict"),
+    [
+        ({}, 30.1, "reproduced"),
+        ({}, 31.0, "false, unexplained"),
+        ({"refuted": "it is not so"}, 31.0, "refuted"),
+        ({"refuted": "it was not so"}, 30.1, "reproduced"),
+        ({"not_reproduced": "our model is another"}, 31.0, "not reproduced"),
+        ({"not_reproduced": "out of reach", "reference": "aim"}, 31.0, "disagrees"),
+        ({"reference": "theory"}, 30.1, "agrees"),
+        ({"basis": "fitted", "parameter": "links.l1.rate"}, 30.1, "fitted"),
+        ({"basis": "input", "parameter": "links.l1.rate"}, 30.1, "input"),
+        ({"basis": "theory"}, 30.1, "theory"),
+        ({"basis": "unknown", "because": "who knows"}, 30.1, "unknown"),
+        ({"published": None}, 30.1, "nothing published"),
+        ({"hardware": "a robot arm"}, None, "not tried with hardware"),
+        ({}, None, "not reproducible here"),
+    ],
+)
+def test_only_an_outcome_beside_a_published_value_counts_as_reproduced(
+    changes: dict[str, Any], ours: float | None, verdict: str
+) -> None:
+    entry = expected.Expected("delay (ms)", 30.0, "published", 0.35, "near", "a reason", "outcome")
+    study = Study("gokhale2017", None)
+    study.expected = {"delay": dataclasses.replace(entry, **changes)}
+    row = study.cannot("delay", "no time") if ours is None else study.compare("delay", ours)
+    assert row.verdict == verdict
+    assert page.counted([row.verdict]).startswith(f"{int(verdict == 'reproduced')} reproduced")
+    assert f"1 {verdict}" in " ".join(page.text(study).split())
+
+
+def test_a_row_that_is_refuted_keeps_what_was_measured() -> None:
+    entry = expected.Expected("delay (ms)", 30.0, "published", 0.35, "near", "a reason", "outcome")
+    study = Study("gokhale2017", None)
+    study.expected = {"delay": dataclasses.replace(entry, refuted="it is not so")}
+    assert study.compare("delay", 31.0, "31 ± 0.1 ms").reason == "it is not so; 31 ± 0.1 ms"
+
+
+@pytest.mark.parametrize(
+    ("because", "ours", "verdict"),
+    [("", 5.0, "input"), ("it was measured", 5.0, "reproduced"), ("", 5.1, "reproduced")],
+)
+def test_an_outcome_that_is_a_value_of_the_scenario_is_an_input(
+    because: str, ours: float, verdict: str
+) -> None:
+    """Unless its entry says what made it so."""
+    study = Study("gokhale2017", None)
+    entry = expected.Expected(
+        "delay (ms)", 5.0, "published", 0.2, "near", "a reason", "outcome", because=because
+    )
+    study.expected = {"delay": entry}
+    study.run("dumbbell-dpm", ['duration="1 s"'], lambda run: None)
+    row = study.compare("delay", ours)
+    assert row.verdict == verdict
+    assert bool(re.fullmatch(r"links\.\w+\.delay", row.equals)) == (ours == 5.0)
+    assert page.basis(row) == (f"input: {row.equals} = 5 ms" if verdict == "input" else "outcome")
+
+
+@pytest.mark.parametrize(
+    ("item", "published", "tolerance", "source", "shown"),
+    [
+        ("delay (ms)", 30.0, 1.5, "share", "± 5 % of the value"),
+        ("delay (ms; 30 ms is late)", 30.0, 0.3, "interval", "± 0.3 ms (interval)"),
+        ("loss (% of samples)", 1.8, 0.2, "spread", "± 0.2 percentage points of samples (spread)"),
+        ("late (largest share, %)", 1.8, 0.2, "spread", "± 0.2 percentage points (spread)"),
+        ("packets lost", 0.0, 0.0, "", ""),
+    ],
+)
+def test_a_tolerance_is_told_as_a_percentage_or_with_its_unit(
+    item: str, published: float, tolerance: float, source: str, shown: str
+) -> None:
+    study = Study("gokhale2017", None)
+    entry = expected.Expected(item, published, "published", tolerance, "near", "a reason", source=source)
+    study.expected = {"a": entry}
+    row = study.compare("a", published)
+    assert page.tolerance(row) == shown
+    assert (entry.fails == "≠ 0") == (tolerance == 0.0)
+
+
+def test_the_table_fits_100_columns_and_begins_with_the_verdict() -> None:
+    study = Study("gokhale2017", None)
+    for entry in study.expected:
+        study.compare(entry, 1e5)
+    lines = page.text(study).splitlines()
+    assert max(map(len, lines)) <= page.WIDTH
+    assert lines[0].split()[:3] == ["verdict", "expected", "ours"]
+    row = next(line for line in lines if line.startswith("not reproduced"))
+    assert "± 0.49 % of the value, fails if < 404.011 or > 407.989" in " ".join(
+        " ".join(lines[lines.index(row) :]).split()
+    )
+
+
+def test_an_input_is_told_with_what_was_set() -> None:
+    row = Study("hudson2001", None).compare("jitter-udp", 8.0)
+    assert row.verdict == "not reproduced"
+    assert page.basis(row) == "input: links.shared.jitter = exponential, mean 8 ms"
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_a_short_run_says_so_and_how_to_run_it_whole(full: bool) -> None:
+    shown = page.text(Study("gokhale2017", None, full=full))
+    assert ("SHORT RUN" in shown, "Whole: tcpsbed reproduce gokhale2017" in shown) == (not full, not full)
+
+
+def test_what_no_hardware_was_there_for_is_a_row() -> None:
+    study = Study("gokhale2017", None)
+    entry = study.expected["peak-haptic"]
+    study.expected = {"arm": dataclasses.replace(entry, hardware="a robot arm")}
+    study.add_what_needs_hardware()
+    assert [(row.key, row.verdict, row.reason) for row in study.rows] == [
+        ("arm", "not tried with hardware", "needs a robot arm")
+    ]
+
+
+@pytest.mark.parametrize("work", [work.name for work in works.WORKS])
+def test_every_basis_and_every_tolerance_says_what_it_is(work: str) -> None:
+    for key, entry in expected.load(work).items():
+        if entry.published is None:
+            continue
+        assert entry.basis != "unknown" or len(entry.because) > 10, f"{work}.{key}: unknown, and not said why"
+        assert entry.tolerance == 0 or entry.source, f"{work}.{key}: a tolerance of no kind"
 
 
 def test_a_value_says_where_it_comes_from() -> None:
     gokhale = expected.load("gokhale2017")
     keys = ("peak-haptic", "bound-460", "phase-2-260")
-    assert [gokhale[key].basis for key in keys] == ["published", "theory", "own reference"]
-    assert {entry.basis for entry in expected.load("dpm-q").values()} == {"aim"}
+    assert [gokhale[key].reference for key in keys] == ["published", "theory", "own reference"]
+    assert {entry.reference for entry in expected.load("dpm-q").values()} == {"aim"}
     row = Study("abdullah2023", None).compare("stream-mean", 15.0)
-    assert (row.basis, row.verdict, row.to_json()["within"]) == ("", "nothing published", "nothing published")
+    assert (row.expected.reference, row.verdict, row.to_json()["within"]) == ("", "nothing published", None)
 
 
 def test_an_order_without_values_is_no_value_in_the_table() -> None:
     """Polachan 2022 sets srv above the others in figure 8, and gives no number that ours could be near."""
     row = Study("polachan2022", None).compare("figure8-srv", 12.0)
-    assert (row.published, row.compare, page.published(row), row.within) == (0.0, "above", "> 0", True)
+    assert (row.expected.published, page.published(row), row.within) == (0.0, "> 0", True)
     assert "its bar is the tallest" in row.reason
     lower = Study("polachan2022", None).compare("figure18", -3.0)
     near = Study("polachan2022", None).compare("figure8-actuation", 112.0)
@@ -69,14 +224,14 @@ def test_a_value_that_is_no_number_is_a_broken_measurement() -> None:
     """Also where nothing is published; only what a work says that it cannot measure has no verdict."""
     study = Study("polachan2022", None)
     row = study.compare("figure8-actuation", float("nan"), "a note")
-    assert (row.ours, row.within, row.verdict) == (None, False, "false")
+    assert (row.ours, row.within, row.verdict) == (None, False, "false, unexplained")
     assert (row.reason, row.to_json()["within"], page.cells(row)[3]) == (NOTHING, False, "–")
     none = study.cannot("figure8-srv", "no echo came back")
-    assert (none.ours, none.within, none.verdict) == (None, None, "not reproducible")
+    assert (none.ours, none.within, none.verdict) == (None, None, "not reproducible here")
     assert study.rows == [row, none]
-    assert NOTHING in page.text(study)
+    assert NOTHING in " ".join(page.text(study).split())
     alone = Study("abdullah2023", None).compare("stream-mean", float("nan"))
-    assert (alone.published, alone.within) == (None, False)
+    assert (alone.expected.published, alone.within) == (None, False)
 
 
 @pytest.mark.parametrize(("broken", "status"), [(True, 1), (False, 0)])
@@ -129,3 +284,67 @@ def test_all_leaves_out_what_takes_minutes_of_the_clock(
         assert done.exit_code == 0, done.output
     assert asked.pop("polachan2022-mininet") is True
     assert asked == dict.fromkeys([work.name for work in works.IN_ALL], False) and len(asked) > 5
+
+
+@pytest.mark.parametrize("work", [work.name for work in works.WORKS])
+def test_results_that_are_kept_are_explained_and_no_reason_is_stale(work: str, root: Path) -> None:
+    file = root / "docs" / "results" / f"{work}.json"
+    entries = expected.load(work)
+    kept = json.loads(file.read_text(encoding="utf-8"))["rows"] if file.exists() else []
+    for row in kept:
+        entry = entries.get(row["key"])
+        if entry is not None and row["ours"] is not None:
+            within = entry.holds(row["ours"])
+            assert (within is False) == bool(entry.explained), f"{row['key']}: within is {within}"
+
+
+def test_the_scoreboard_is_that_of_the_expected_values(root: Path) -> None:
+    done = subprocess.run([sys.executable, "tools/scoreboard.py"], cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_scoreboard_keeps_what_came_out_and_judges_it_anew(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = importlib.util.spec_from_file_location("scoreboard", root / "tools" / "scoreboard.py")
+    assert spec is not None and spec.loader is not None
+    scoreboard = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(scoreboard)
+    monkeypatch.setattr(scoreboard, "RESULTS", tmp_path / "results")
+    study = Study("hudson2001", None)
+    study.compare("web-loss-98", 3.6, "five seeds")
+    for name, full in (("hudson2001", True), ("dpm-q", False)):
+        (tmp_path / name).mkdir()
+        told = study.to_json() | {"full": full}
+        (tmp_path / name / "rows.json").write_text(json.dumps(told), encoding="utf-8")
+    scoreboard.take(tmp_path)
+    assert [file.name for file in (tmp_path / "results").iterdir()] == ["hudson2001.json"], (
+        "a short run is not kept"
+    )
+    kept = json.loads((tmp_path / "results" / "hudson2001.json").read_text(encoding="utf-8"))["rows"][0]
+    assert set(kept) == set(scoreboard.KEPT)
+    row = scoreboard.judged("web-loss-98", study.expected["web-loss-98"], {"web-loss-98": kept})
+    assert (row.verdict, row.reason) == ("not reproduced", study.rows[0].reason)
+    read_back = dataclasses.replace(study.expected["web-loss-98"], published=3.6, because="")
+    row = scoreboard.judged("web-loss-98", read_back, {"web-loss-98": kept | {"equals": "links.l.loss"}})
+    assert row.verdict == "input"
+
+
+def test_a_run_that_was_asked_to_end_ends_the_work() -> None:
+    """Its first Ctrl-C ends the run in good order; the work does not go on with the next one."""
+    read: list[Run] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worlds, "record", with_ctrl_c(worlds.record))
+        with pytest.raises(KeyboardInterrupt):
+            Study("dpm-q", None).run("quickstart", ['duration="2 s"'], read.append)
+    assert not read
+
+
+def with_ctrl_c(record: Callable[..., Path]) -> Callable[..., Path]:
+    """As `record`, with a Ctrl-C at its beginning."""
+
+    def asked(*given: object, **more: object) -> Path:
+        os.kill(os.getpid(), signal.SIGINT)
+        return record(*given, **more)
+
+    return asked

@@ -54,6 +54,7 @@ def test_the_object_is_carried_to_the_tray_and_both_wings_feel_it(scenarios, tmp
     assert motors[:, 0].max() > 50, "the motor of the left wing turns, in Hz"
 
 
+@pytest.mark.slow
 def test_what_a_glove_did_is_a_recording_that_does_the_task_again(scenarios, tmp_path, simulator):
     point = 'measure.signals=["tactile-operator.exit"]'
     first = ran(scenarios, tmp_path / "first", "glove", point)
@@ -64,11 +65,13 @@ def test_what_a_glove_did_is_a_recording_that_does_the_task_again(scenarios, tmp
     assert sense[-1, 9:11] == pytest.approx([0.155, -0.155], abs=0.03)
 
 
+@pytest.mark.slow
 def test_actuation_is_what_held_echoes_say(scenarios, tmp_path, simulator):
     run = ran(scenarios, tmp_path, "pick-and-place", 'duration="8 s"')
     assert run.summary["echo"]["kinematic"]["actuation_ms"]["mean"] > 1
 
 
+@pytest.mark.slow
 def test_a_wall_is_hard_and_a_body_is_soft(scenarios, tmp_path, simulator):
     run = ran(scenarios, tmp_path, "explore")
     t, sense = sensed(run)
@@ -79,6 +82,7 @@ def test_a_wall_is_hard_and_a_body_is_soft(scenarios, tmp_path, simulator):
     assert tip[wall].mean() < 0.322 and tip[soft].mean() > tip[wall].mean() + 0.003
 
 
+@pytest.mark.slow
 def test_the_mouse_lifts_the_object(scenarios, tmp_path, simulator):
     t, sense = sensed(ran(scenarios, tmp_path, "mouse-arm"))
     assert sense[t < 3, 11].max() < 0.017
@@ -95,6 +99,7 @@ def test_the_wheel_steers_the_belt(scenarios, tmp_path, simulator):
     assert glass[np.searchsorted(t, 3.0)] > 0.2 and glass[-1] < glass[np.searchsorted(t, 4.0)] - 0.3
 
 
+@pytest.mark.slow
 def test_pottery_by_dpm_and_without_merging(scenarios, tmp_path):
     """[PROTOCOLS 2.12] The headers of 1000 packets a second do not fit beside 9 Mbit/s; those of merged ones do."""
     flows = {}
@@ -199,6 +204,7 @@ def test_the_camera_shows_the_newest_state_also_of_a_robot_made_again(tmp_path):
     camera.source.close()
 
 
+@pytest.mark.slow
 def test_the_telerobot_carries_and_shows_what_it_does(scenarios, tmp_path, simulator):
     pytest.importorskip("simplejpeg")
     state = tmp_path / "state"

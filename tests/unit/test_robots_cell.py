@@ -55,3 +55,16 @@ def test_a_file_that_is_no_cell_is_refused(tmp_path):
     (tmp_path / "text").write_text("hello")
     with pytest.raises(HookError, match="holds no state of a robot"):
         Cell.open(tmp_path / "text")
+
+
+@pytest.mark.parametrize("size", [5, 264, 328])
+def test_a_file_of_the_users_is_not_published_over(tmp_path, size):
+    """Also one whose size is that of a cell."""
+    mine = tmp_path / "thesis.tex"
+    mine.write_bytes(bytes(i % 251 for i in range(size)))
+    before = mine.read_bytes()
+    with pytest.raises(HookError, match="holds no state of a robot"):
+        Cell.create(mine, 6)
+    assert mine.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+    Cell.create(tmp_path / "live", 6)
+    Cell.create(tmp_path / "live", 9)

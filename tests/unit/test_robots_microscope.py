@@ -36,7 +36,7 @@ class Bench:
 
 
 def test_a_scan_measures_at_its_rate_along_its_lines():
-    """[PROTOCOLS 4.1] 300 measurements a second at constant speed."""
+    """[PROTOCOLS 4.1] [Hudson 2001] 300 measurements a second at constant speed."""
     bench = Bench(noise_nm=0.0)
     places = [bench.run(1, 1, SCAN, 100, 200, 90, 10)[:4] for _ in range(1000)]
     numbers = np.array(places)[:, 3]

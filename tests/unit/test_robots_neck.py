@@ -167,6 +167,7 @@ def drawn(arm, name: str) -> np.ndarray:
         pytest.skip(str(error))
 
 
+@pytest.mark.slow
 def test_the_camera_of_a_flow_looks_where_the_neck_looks(arm, tmp_path):
     from tcpsbed.robots.camera import RobotCamera
 
@@ -195,6 +196,7 @@ def test_a_robot_whose_cameras_do_not_turn_is_named(tmp_path):
         RobotCamera(150, 100, False, "pottery", str(tmp_path / "state"), look=str(worn.file))
 
 
+@pytest.mark.slow
 def test_a_recorded_head_steers_the_cameras_of_the_scenario(scenarios, tmp_path, arm):
     pytest.importorskip("simplejpeg")
     drawn(arm, "left")

@@ -23,6 +23,7 @@ def shaped(pottery: Pottery, place, ms: int, since: int = 0) -> np.ndarray:
 
 
 @given(st.lists(PLACES, min_size=1, max_size=8))
+@pytest.mark.slow
 def test_the_volume_stays_wherever_the_hand_goes(places):
     """[PROTOCOLS 2.12]"""
     pottery = Pottery()
@@ -33,6 +34,7 @@ def test_the_volume_stays_wherever_the_hand_goes(places):
     assert (pottery.radii >= LEAST_M - 1e-12).all() and np.isfinite(pottery.place).all()
 
 
+@pytest.mark.slow
 def test_a_tool_held_in_the_clay_makes_a_waist():
     """[PROTOCOLS 2.12]"""
     pottery = Pottery()

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from command import scenario, tcpsbed
 
+from tcpsbed import config
+from tcpsbed.analysis import chance
 from tcpsbed.analysis.stats import t975
 
 SHORT = """
@@ -36,6 +38,7 @@ def summary(folder: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_the_interval_is_that_of_the_seeds_means(tmp_path: Path) -> None:
     """Student's t over the losses of four runs that were started one by one."""
     (tmp_path / "short.toml").write_text(SHORT)
@@ -80,6 +83,7 @@ def test_a_later_run_in_the_folder_does_not_keep_the_interval(tmp_path: Path) ->
     assert not (tmp_path / "here/seeds").exists()
     assert summary(tmp_path / "here")["across_seeds"] == {
         "seeds": [1],
+        "unchanged": False,
         "failed": [],
         "disturbed": [],
         "flows": {},
@@ -94,3 +98,97 @@ def test_seeds_that_fail_are_counted_and_the_others_go_on(tmp_path: Path) -> Non
     assert "1 of 4 seeds failed" in done.stderr and "Traceback" not in done.stderr
     across = summary(tmp_path / "here")["across_seeds"]
     assert (across["seeds"], across["failed"]) == ([1, 2, 4], [3])
+
+
+STILL = SHORT.replace('loss = "10 %"\n', "")
+
+
+def run_of(folder: Path, *arguments: str, text: str = STILL) -> str:
+    (folder / "still.toml").write_text(text)
+    command = [sys.executable, "-m", "tcpsbed", *arguments]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def test_seeds_that_change_nothing_are_said_and_not_run(tmp_path: Path) -> None:
+    printed = run_of(tmp_path, "run", "still.toml", "--seeds", "6", "--out", "all")
+    across = summary(tmp_path / "all")["across_seeds"]
+    assert across["seeds"] == [1, 2] and across["unchanged"] is True and across["failed"] == []
+    assert across["flows"]["kinematic"]["delay_mean_ms"]["ci95"] is None
+    assert "seeds change nothing: nothing here is random" in printed and "±" not in printed
+    printed = run_of(
+        tmp_path,
+        "sweep",
+        "still.toml",
+        "--over",
+        "links.wan.delay=1 ms,2 ms",
+        "--seeds",
+        "6",
+        "--out",
+        "sweep",
+    )
+    assert "seeds change nothing: nothing here is random" in printed and "±" not in printed
+    assert len(list((tmp_path / "sweep/cells").glob("*.json"))) == 4
+    assert "nothing here is random" in (tmp_path / "sweep/sweep.html").read_text()
+
+
+def test_more_seeds_are_suggested_only_where_something_is_random(tmp_path: Path) -> None:
+    """What is said to hold nothing random gives the same records under another seed."""
+    printed = run_of(tmp_path, "run", "still.toml", "--out", "one")
+    assert "--seeds 10" not in printed and "Nothing here is random: other seeds give the same" in printed
+    run_of(tmp_path, "run", "still.toml", "--seed", "2", "--out", "two")
+    one, two = summary(tmp_path / "one"), summary(tmp_path / "two")
+    assert one["random"] is False and one["records_sha256"] == two["records_sha256"]
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        'links.wan.loss="1 %"',
+        'links.wan.jitter={kind="exponential", mean="1 ms"}',
+        'links.wan.queue={limit="60 kB", discipline="red", min="5 kB", max="15 kB"}',
+        'traffic.noise={on="wan", rate="100 kbit/s", kind="poisson"}',
+        'traffic.users={on="wan", kind="web"}',
+        'events=[{at="0.5 s", link="wan", loss="5 %"}]',
+        'channels.all={flows=["kinematic"], transport="tcp"}',
+        'measure.echo=[{points="all"}]',
+        'components.tactile-teleoperator={node="b", cost={kind="uniform", low="1 us", high="9 us"}}',
+    ],
+)
+def test_what_draws_from_the_seed_is_found(tmp_path: Path, added: str) -> None:
+    """Each of these alone makes a scenario random."""
+    (tmp_path / "still.toml").write_text(STILL)
+
+    def draws(*sets: str) -> bool:
+        return chance.draws(config.compile_plan(config.load(tmp_path / "still.toml", sets), tmp_path))
+
+    assert not draws() and draws(added)
+
+
+@pytest.mark.slow
+def test_loss_that_is_rare_does_not_end_a_sweep_after_two_seeds(tmp_path: Path) -> None:
+    text = SHORT.replace("10 %", "0.0001 %")
+    run_of(tmp_path, "run", "still.toml", "--seeds", "4", "--out", "all", text=text)
+    assert summary(tmp_path / "all")["across_seeds"]["seeds"] == [1, 2, 3, 4]
+
+
+@pytest.mark.slow
+def test_random_phases_are_of_the_seed_and_of_each_source_alone(tmp_path: Path) -> None:
+    """Uniform within the period, the same for the same seed, and another flow beside it moves nothing."""
+    random = 'phases = "random"\n' + STILL
+    two = random.replace("[links.wan]", '[flows.haptic]\nrate = "200 Hz"\n[links.wan]')
+    starts = {}
+    for name, text, seed in (("a", random, 1), ("b", random, 2), ("c", two, 1), ("aligned", STILL, 1)):
+        run_of(tmp_path, "run", "still.toml", "--seed", str(seed), "--out", name, text=text)
+        plan = json.loads((tmp_path / name / "plan.json").read_text())
+        starts[name] = {flow["name"]: flow["start_ns"] for flow in plan["flows"]}
+    assert 0 < starts["a"]["kinematic"] < 5_000_000 and starts["aligned"]["kinematic"] == 0
+    assert starts["a"]["kinematic"] != starts["b"]["kinematic"]
+    assert starts["a"]["kinematic"] == starts["c"]["kinematic"] != starts["c"]["haptic"]
+    assert summary(tmp_path / "aligned")["records_sha256"] == summary_without_the_key(tmp_path)
+
+
+def summary_without_the_key(folder: Path) -> str:
+    """Hash of the records of a scenario that says `aligned`, which is the default."""
+    run_of(folder, "run", "still.toml", "--out", "said", text='phases = "aligned"\n' + STILL)
+    found: str = summary(folder / "said")["records_sha256"]
+    return found

@@ -28,9 +28,12 @@ def test_the_engine_is_the_scenario_without_packets(scenarios):
             assert (math.nan if mine is None else mine) == pytest.approx(value, abs=1e-9, nan_ok=True), name
 
 
+@pytest.mark.slow
 def test_the_engine_loses_as_the_scenario_loses(scenarios):
     """Means of 300 runs with 30 % loss each way: rise time and overshoot within three of their standard errors."""
-    scenario = config.load(scenarios / "step.toml", ["links.line.loss=0.3", "hooks.pi.params.ki_per_ms=0.13"])
+    scenario = config.load(
+        scenarios / "step.toml", ["links.line.loss=30 %", "hooks.pi.params.ki_per_ms=0.13"]
+    )
     [run] = experiment.run(scenario, runs=300)
     [cell] = Bench(runs=20_000, duration_ms=1200).run(
         [Cell(1, 5, 5, 0.2, 0.13, loss={"kind": "random", "p": 0.3})]

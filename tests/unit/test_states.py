@@ -40,7 +40,7 @@ run = "supervisor"
 at = "ss-ei"
 flow = "kinematic"
 period = "1 ms"
-params = { hold_ms = 50, stop_ms = 300, recover_ms = 20, speed = 0.2 }
+params = { hold_ms = 50, stop_ms = 300, recover_ms = 20, speed = 0.2, start = [0.1] }
 [links.line]
 from = "ms"
 to = "edge"
@@ -74,7 +74,9 @@ def outage(tmp_path: Path) -> Path:
 def test_every_change_is_a_row_and_a_line(outage: Path, tmp_path: Path) -> None:
     run = tcpsbed.run(outage, out=tmp_path / "out")
     rows = open_records(run.folder / "records.bin")
-    changes = rows[rows["kind"] == STATE]
+    told = rows[rows["kind"] == STATE]
+    first, changes = told[0], told[1:]
+    assert first["size"] == first["detail"] == 0, "the state that it begins in"
     found = json.loads((run.folder / "summary.json").read_text())
     [watched] = found["states"]
     assert (watched["component"], watched["flow"]) == ("ss-ei", "kinematic")
@@ -93,12 +95,16 @@ def test_changes_are_shown(outage: Path, tmp_path: Path) -> None:
     shown, page = text.everything(opened), html.render(opened)
     for said in ("safe stop", "recovering", "ss-ei"):
         assert said in shown and said in page
-    assert "Safety and display" in page and "5 changes" in shown
+    assert "ss-ei (kinematic)" in text.overview(opened) and "→ normal, newest good" in text.overview(opened)
+    assert "Safety and display" in page and "5 changes, the last at" in shown
 
 
 def test_an_agent_in_python_leads_and_hands_back(outage: Path, tmp_path: Path) -> None:
     """Up to its reach while the line is down, at half the speed, and back to the command."""
-    params = '{hold_ms=50, stop_ms=900, recover_ms=20, speed=0.2, action="agent", agent="./agent.py:Forward", reach=0.03}'
+    params = (
+        "{hold_ms=50, stop_ms=900, recover_ms=20, speed=0.2, start=[0.1], "
+        'action="agent", agent="./agent.py:Forward", reach=0.03}'
+    )
     run = tcpsbed.run(outage, out=tmp_path / "out", set=[f"hooks.safety.params={params}"])
     where = signals.read(run.folder, "ss-com.exit", "kinematic").values[:, 0]
     assert where.max() == pytest.approx(0.13) and where[-1] == pytest.approx(0.1)
@@ -136,7 +142,7 @@ def test_a_stage_that_answers_on_arrival_only_fills_gaps(outage: Path, tmp_path:
     assert summary["flows"]["kinematic"]["delay_ms"]["max"] == pytest.approx(2.0, abs=1e-3)
     [stage] = [s for s in summary["stages"] if s["kind"] == "predict"]
     assert stage["calls"] == pytest.approx(398, abs=3), "one for each sample"
-    lossy = tcpsbed.run(outage, out=tmp_path / "lossy", set=[*sets, "links.line.loss=0.5"])
+    lossy = tcpsbed.run(outage, out=tmp_path / "lossy", set=[*sets, "links.line.loss=50 %"])
     rows = open_records(lossy.folder / "records.bin")
     out = rows[(rows["kind"] == 1 + KINDS.index("renumbered"))]
     assert 0.3 < (out["detail"] == 0).mean() < 0.6, "gaps are filled"

@@ -1,15 +1,18 @@
 """The step experiment in virtual time against its difference equations, solved here on their own."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 import tcpsbed
 from tcpsbed import config
 from tcpsbed.analysis import signals
+from tcpsbed.cli.app import app
 from tcpsbed.control import experiment, table
 from tcpsbed.control.verdict import Limits
 from tcpsbed.errors import ConfigError, DataError
@@ -93,7 +96,7 @@ def test_values_at_points_are_recorded_as_they_are(scenarios, tmp_path: Path):
 
 def test_asking_for_values_changes_no_other_row(scenarios, tmp_path: Path):
     """[DECISIONS 7] Turning signals on changes no event and no draw."""
-    lossy = ["links.line.loss=0.2"]
+    lossy = ["links.line.loss=20 %"]
     points = ["controller.exit", "ss-com.entry", "tactile-teleoperator.sense"]
     runs = [
         tcpsbed.run(
@@ -120,8 +123,8 @@ def test_a_scenario_without_a_step_is_refused(scenarios):
 def test_what_the_controller_sees_is_late_by_the_way_back(scenarios):
     """[PROTOCOLS 11.2] 5 ms late and right without loss; off where 60 % of the values are lost."""
     found = [
-        experiment.run(config.load(scenarios / "step.toml", [f"links.line.loss={p}"]), runs=1, warped=True)
-        for p in (0, 0.6)
+        experiment.run(config.load(scenarios / "step.toml", [f"links.line.loss={p} %"]), runs=1, warped=True)
+        for p in (0, 60)
     ]
     seen = [one[0].seen for one in found]
     assert seen[0].time_ms == pytest.approx(5, abs=0.5) and seen[0].value < 0.002
@@ -139,3 +142,18 @@ def test_gains_that_make_no_sense_are_called_unstable_in_a_table_that_can_be_rea
     assert max(len(line) for line in said.splitlines()) < 160
     wild = [line for line in said.splitlines() if line.startswith("UNSTABLE")]
     assert len(wild) == 2 and "gain 1e+09" in wild[0] and "1 of 1 runs of gain 3" in wild[1]
+
+
+def test_the_command_says_where_its_results_are(
+    scenarios: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["step", str(scenarios / "step.toml"), "--runs", "1"]
+    said = CliRunner().invoke(app, command).stdout
+    [folder] = Path("runs").iterdir()
+    assert f"results: {folder}\n" in said and folder.name.startswith("step-step-"), "runs/latest is of runs"
+    told = CliRunner().invoke(app, [*command, "--out", "mine", "--json"]).stdout
+    assert json.loads(told)["settings"] and Path("mine/step.json").read_text() == told
+    Path("mine/notes").write_text("mine")
+    refused = CliRunner().invoke(app, [*command, "--out", "mine"])
+    assert refused.exit_code == 2 and "holds notes" in refused.stderr

@@ -254,6 +254,7 @@ def _wait_for_cells(folder: Path, number: int) -> None:
 
 
 @pytest.mark.parametrize(("sign", "status"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+@pytest.mark.slow
 def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, sign: int, status: int) -> None:
     scenario(tmp_path, 'name = "short"\nduration = "10 s"\ntakes_s = 0.6\n')
     arguments = (
@@ -279,3 +280,11 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, sign: int, status:
     assert tcpsbed(tmp_path, *arguments).returncode == 0
     after = {file: file.stat().st_mtime_ns for file in (tmp_path / "out/cells").glob("*.json")}
     assert len(after) == 9 and kept.items() <= after.items()
+
+
+def test_a_sweep_of_which_no_cell_can_be_loaded_is_refused_once(tmp_path: Path) -> None:
+    scenario(tmp_path)
+    words = ("sweep", "short.toml", "--over", "delay_ms=-1,-2", "--seeds", "3", "--out", "out")
+    done = tcpsbed(tmp_path, *words)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "cell failed" not in done.stderr
+    assert not (tmp_path / "out").exists()

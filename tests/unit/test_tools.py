@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +20,8 @@ def tool(root: Path, name: str) -> ModuleType:
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
+    if str(root / "tools") not in sys.path:
+        sys.path.append(str(root / "tools"))  # as where a tool is run, which may import another
     spec.loader.exec_module(module)
     return module
 
@@ -136,18 +140,59 @@ def test_licence_expressions(root):
 def test_a_wheel_holds_licence_and_firmware_and_no_folder_of_its_builder(root, tmp_path):
     licences = tool(root, "licences")
     file = tmp_path / "tcpsbed.whl"
-    whole = ["x/LICENSE", "x/NOTICE", *(f"tcpsbed/firmware/{name}" for name in licences.firmware())]
+    notices = [
+        "x/licenses/LICENSE",
+        "x/NOTICE",
+        "x/NOTICE-third-party",
+        "tcpsbed/report/vendor/LICENSE-uPlot",
+    ]
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    metadata = f"License-Expression: {project['license']}\n"
+    whole = [*notices, *(f"tcpsbed/firmware/{name}" for name in licences.firmware())]
     assert {"tcpsbed/firmware/Makefile", "tcpsbed/firmware/core/board.c"} < set(whole)
 
     def looked(names: list[str], text: str = "") -> list[str]:
         with zipfile.ZipFile(file, "w") as archive:
             for name in names:
                 archive.writestr(name, text)
+            archive.writestr("x.dist-info/METADATA", metadata)
         return licences.wheel(file)
 
     assert looked(whole) == []
     assert looked(whole[:-1]) == [f"no {whole[-1]} in the wheel"]
-    assert looked(["x/LICENSE", *whole[2:]]) == ["no NOTICE in the wheel"]
+    assert looked([*whole[:2], *whole[3:]]) == ["no NOTICE-third-party in the wheel"]
+    metadata = "License-Expression: Apache-2.0\n"
+    assert any("does not say" in line for line in looked(whole))
     wrong = looked([*whole, "benches/ns3/a.cc"], f"see {root}/crates")
     assert "benches/ns3/a.cc has no place in the wheel" in wrong
-    assert f"x/LICENSE names the folder {root}" in wrong
+    assert f"x/licenses/LICENSE names the folder {root}" in wrong
+
+
+def test_of_alternatives_one_licence_is_taken_and_the_expression_names_all(root):
+    notices = tool(root, "notices")
+    assert notices.taken("MIT OR Apache-2.0") == ["MIT"]
+    assert notices.taken("Apache-2.0 AND ISC") == ["Apache-2.0", "ISC"]
+    assert notices.taken("(MIT OR Apache-2.0) AND Unicode-3.0") == ["MIT", "Unicode-3.0"]
+    assert (
+        notices.lacking([{"license": "Zlib"}]) == ["Zlib"] and notices.lacking([{"license": "MIT/ISC"}]) == []
+    )
+
+
+def test_third_party_notices_are_of_what_is_linked_today(root):
+    notices = tool(root, "notices")
+    assert notices.stale() == []
+    text = notices.NOTICES.read_text()
+    assert "Leon Sorokin" in text and re.search(r"^ring \d", text, re.M)
+    assert "syn 2" not in text, "what only builds is not linked"
+
+
+def test_every_pin_has_a_hash_and_no_index_is_named(root):
+    names = {}
+    for ending in ("in", "txt"):
+        text = (root / f"tools/requirements.{ending}").read_text()
+        assert "://" not in text and "index-url" not in text
+        names[ending] = dict(re.findall(r"^([\w.-]+)==([\w.]+)", text, re.M))
+    plain = {name.lower().replace("_", "-"): version for name, version in names["in"].items()}
+    assert plain == names["txt"], "tools/pin.sh writes requirements.txt"
+    pins = re.split(r"^(?=[\w-]+==)", (root / "tools/requirements.txt").read_text(), flags=re.M)[1:]
+    assert all("--hash=sha256:" in pin for pin in pins)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -125,8 +127,24 @@ def test_what_is_no_spreadsheet_is_refused(tmp_path):
     book.active.title = "network"
     book.active["XFD1048576"] = "far away"
     book.save(tmp_path / "s.xlsx")
-    with pytest.raises(TcpsbedError, match="network: found 1048576 rows of 16384 columns; allowed: at most"):
+    with pytest.raises(TcpsbedError, match="network: found more than 262144 cells; allowed: at most"):
         xlsx.from_xlsx(tmp_path / "s.xlsx")
+
+
+def test_a_sheet_that_is_missing_and_a_formula_that_failed_are_refused(tmp_path):
+    file, lost = tmp_path / "a.xlsx", tmp_path / "lost.xlsx"
+    xlsx.to_xlsx(SHIPPED[0], file)
+    with zipfile.ZipFile(file) as whole, zipfile.ZipFile(lost, "w") as cut:
+        for name in whole.namelist():
+            if name != "xl/worksheets/sheet1.xml":
+                cut.writestr(name, whole.read(name))
+    with pytest.raises(TcpsbedError, match="lacks 1 sheet that it names"):
+        xlsx.from_xlsx(lost)
+    book = openpyxl.load_workbook(file)
+    book["scenario"]["B2"] = "#REF!"
+    book.save(file)
+    with pytest.raises(TcpsbedError, match="found the error #REF! in B2"):
+        xlsx.from_xlsx(file)
 
 
 def test_dates_are_written_as_toml_has_them(tmp_path):
@@ -151,3 +169,74 @@ def test_the_command_goes_both_ways(tmp_path):
         assert done.returncode == (2 if "none.xlsx" in words else 0), done.stderr
         assert "Traceback" not in done.stderr
     assert config.tables(tmp_path / "back.toml").document == config.tables(tmp_path / "s.toml").document
+
+
+def command(folder, *words):
+    called = [sys.executable, "-m", "tcpsbed", *words]
+    return subprocess.run(called, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+def test_a_spreadsheet_is_checked_and_run_as_it_is(tmp_path):
+    (tmp_path / "s.toml").write_text(config.init_template())
+    xlsx.to_xlsx(tmp_path / "s.toml", tmp_path / "s.xlsx")
+    checked = command(tmp_path, "check", "s.xlsx")
+    assert checked.returncode == 0 and "s.xlsx: right." in checked.stdout, checked.stderr
+    for name in ("s.toml", "s.xlsx"):
+        done = command(tmp_path, "run", name, "--duration", "1500 ms", "--out", name[2:], "-q")
+        assert done.returncode == 0, done.stderr
+    one, other = (
+        json.loads((tmp_path / name / "summary.json").read_text())["flows"] for name in ("toml", "xlsx")
+    )
+    assert one == other, "the same run from either file"
+
+
+def test_a_wrong_value_in_a_spreadsheet_is_named_by_sheet_and_row(tmp_path):
+    (tmp_path / "s.toml").write_text(config.init_template())
+    xlsx.to_xlsx(tmp_path / "s.toml", tmp_path / "s.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "s.xlsx")
+    column = [cell.value for cell in book["network"][1]].index("delay") + 1
+    book["network"].cell(3, column).value = "5 apples"
+    book["scenario"]["B2"] = "soon"
+    book.save(tmp_path / "wrong.xlsx")
+    assert book["scenario"]["A2"].value == "duration"
+    with pytest.raises(ConfigError, match=r"wrong\.xlsx, scenario!B2.*duration"):
+        config.load(tmp_path / "wrong.xlsx")
+    book["scenario"]["B2"] = "10 s"
+    book.save(tmp_path / "wrong.xlsx")
+    with pytest.raises(ConfigError, match=r"wrong\.xlsx, network!3.*links\.l1\.delay"):
+        config.load(tmp_path / "wrong.xlsx")
+    with pytest.raises(ConfigError, match=r"--set duration=never"):
+        config.load(tmp_path / "s.xlsx", ["duration=never"])
+
+
+def test_the_blank_template_has_all_sheets_and_fills_into_a_scenario(tmp_path):
+    done = command(tmp_path, "init", "--xlsx")
+    assert done.returncode == 0 and "scenario.xlsx" in done.stdout, done.stderr
+    book = openpyxl.load_workbook(tmp_path / "scenario.xlsx")
+    assert book.sheetnames == [xlsx.REST, *xlsx.SHEETS]
+    heads = {sheet.title: [cell.value for cell in sheet[1]] for sheet in book}
+    assert {"rate", "sample", "transport", "direction"} <= set(heads["flows"])
+    assert {"from", "to", "delay", "queue", "packet", "on"} <= set(heads["network"])
+    assert all(sheet.max_row == 1 for sheet in book if sheet.title != xlsx.REST), "blank"
+    assert all(cell.comment for cell in book["network"][1][:3])
+    rows = [("interfaces", "components", "tactile-operator", "a"), ("flows", "flows", "kinematic", None)]
+    rows += [("interfaces", "components", "tactile-teleoperator", "b")]
+    for sheet, section, name, whole in rows:
+        book[sheet].append([section, name, whole])
+    book.save(tmp_path / "filled.xlsx")
+    checked = command(tmp_path, "check", "filled.xlsx")
+    assert checked.returncode == 0 and "2 components, 1 flow" in checked.stdout, checked.stderr
+
+
+@pytest.mark.slow
+def test_no_command_writes_over_a_file(tmp_path):
+    (tmp_path / "s.toml").write_text(config.init_template())
+    (tmp_path / "s.xlsx").write_text("mine")
+    for words in (["config", "to-xlsx", "s.toml"], ["init", "--xlsx", "s.xlsx"]):
+        done = command(tmp_path, *words)
+        assert done.returncode == 2 and "exists already" in done.stderr
+    assert (tmp_path / "s.xlsx").read_text() == "mine"
+    xlsx.to_xlsx(tmp_path / "s.toml", tmp_path / "t.xlsx")
+    done = command(tmp_path, "config", "from-xlsx", "t.xlsx", "--out", "s.toml")
+    assert done.returncode == 2 and "exists already" in done.stderr
+    assert (tmp_path / "s.toml").read_text() == config.init_template()

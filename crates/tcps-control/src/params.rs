@@ -18,6 +18,14 @@ pub(crate) fn positive(key: &str, value: f64) -> Result<(), String> {
     Err(format!("{key} = {value}: it must be above 0"))
 }
 
+/// Refuses a parameter outside its range.
+pub(crate) fn within(key: &str, value: f64, least: f64, most: f64) -> Result<(), String> {
+    if value >= least && value <= most {
+        return Ok(());
+    }
+    Err(format!("{key} = {value:?}; allowed: {key} from {least:?} to {most:?}"))
+}
+
 /// Refuses a parameter that is below zero.
 pub(crate) fn not_negative(key: &str, value: f64) -> Result<(), String> {
     if value.is_finite() && value >= 0.0 {

@@ -3,15 +3,22 @@
 mod common;
 
 use common::{call, Given};
+use std::sync::{
+    atomic::{AtomicU32, Ordering},
+    Arc,
+};
+
 use serde_json::{json, Value};
 use tcps_control::{hook, supervised};
 use tcps_core::{
-    hook::{Hook, HookIn, HookOut, State, Verdict},
+    hook::{Former, Hook, HookIn, HookOut, Notice, State, Told, Verdict},
     time::{Time, MS},
 };
 
 fn make(params: Value) -> Box<dyn Hook> {
-    hook("supervisor", &params).unwrap_or_else(|error| panic!("{error}"))
+    let mut hook = hook("supervisor", &params).unwrap_or_else(|error| panic!("{error}"));
+    hook.notice(Notice::Period(Some(MS))).unwrap();
+    hook
 }
 
 /// A tick at `ms`, with a command of this number and origin: the values given out.
@@ -46,55 +53,117 @@ fn predicted_commands_are_stopped_by_their_horizon() {
     assert_eq!(told.age_ns, 99 * MS);
 }
 
+/// A command that was 2 s on its way, where the scenario allows it, is no sender that has started again, however far behind its
+/// number is; and one of an older sample under a newer number leads to the safe side in time.
+#[test]
+fn late_commands_are_no_sign_of_life() {
+    let late = |number: fn(i64) -> i64| {
+        let mut hook = make(json!({"end_to_end_ms": 5_000, "action": "hold", "horizon_ms": 0}));
+        (0..3_000).for_each(|ms| _ = tick(hook.as_mut(), ms, Some((&[0.0], ms))));
+        for ms in 3_000..3_700i64 {
+            let (now_ns, origin_ns) = (ms * MS, (ms - 2_100) * MS);
+            let given =
+                Given { now_ns, origin_ns, x: Some(&[0.3]), index: number(ms) as u32, ..Given::default() };
+            assert_eq!(call(hook.as_mut(), given).y, [0.0], "{ms}");
+        }
+        assert_eq!(state(hook.as_ref()), State::SafeStop);
+        hook
+    };
+    late(|ms| ms - 2_100);
+    let mut hook = late(|ms| ms);
+    (3_700..3_800).for_each(|ms| _ = tick(hook.as_mut(), ms, Some((&[0.0], ms))));
+    assert_eq!(state(hook.as_ref()), State::Normal);
+    (3_800..4_000).for_each(|ms| {
+        let given = Given {
+            now_ns: ms * MS,
+            origin_ns: ms * MS,
+            x: Some(&[0.0]),
+            index: ms as u32 - 3_800,
+            ..Given::default()
+        };
+        call(hook.as_mut(), given);
+    });
+    assert_eq!(state(hook.as_ref()), State::Normal, "a sender that has started again has newer samples");
+}
+
+/// Both clocks are put back: by them samples are older than before, and count after the gap has been judged.
+#[test]
+fn clocks_that_are_put_back_together_cost_a_gap() {
+    let mut hook = make(json!({}));
+    (5_000..5_100).for_each(|ms| _ = tick(hook.as_mut(), ms, Some((&[0.0], ms))));
+    for (number, ms) in (2_100..2_200i64).enumerate() {
+        let (now_ns, index) = (ms * MS, 5_100 + number as u32);
+        call(hook.as_mut(), Given { now_ns, origin_ns: now_ns, x: Some(&[0.0]), index, ..Given::default() });
+        assert_eq!(state(hook.as_ref()) == State::SafeStop, ms < 2_149, "{ms}");
+    }
+    assert_eq!(state(hook.as_ref()), State::Normal);
+}
+
 /// Where the follower is to go, and what it was told.
 struct Guide {
-    goal: f64,
+    goal: Vec<f64>,
     fails: bool,
-    asked: u32,
+    asked: Arc<AtomicU32>,
 }
 
 impl Hook for Guide {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
-        self.asked += 1;
+        self.asked.fetch_add(1, Ordering::Relaxed);
         assert!(input.present == 1 && input.x().len() == 1, "it is told where the follower is");
         if self.fails {
             return Verdict::Failed("no idea".into());
         }
-        output.set(&[self.goal]);
+        output.set(&self.goal);
         Verdict::Emit
     }
 }
 
-fn led(goal: f64, fails: bool, reach: f64) -> Box<dyn Hook> {
-    let params = json!({"action": "agent", "agent": {}, "reach": reach, "speed": 1, "hold_ms": 20, "recover_ms": 20,
+fn led(goal: &[f64], fails: bool, more: Value) -> (Box<dyn Hook>, Arc<AtomicU32>) {
+    let mut params = json!({"action": "agent", "agent": {}, "speed": 1, "hold_ms": 20, "recover_ms": 20,
         "stop_ms": 2_000});
-    let agent = Box::new(Guide { goal, fails, asked: 0 });
-    supervised(&params, agent).unwrap_or_else(|error| panic!("{error}"))
+    params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let asked = Arc::new(AtomicU32::new(0));
+    let agent = Box::new(Guide { goal: goal.to_vec(), fails, asked: asked.clone() });
+    (supervised(&params, agent).unwrap_or_else(|error| panic!("{error}")), asked)
 }
 
 /// The agent leads slowly and within its reach while commands are missing, and hands back without a jump.
 #[test]
 fn an_agent_carries_on_within_limits_and_hands_back() {
-    let mut hook = led(5.0, false, 0.2);
-    let (mut before, mut farthest) = (0.0f64, 0.0f64);
-    for ms in 0..1_500i64 {
-        let comes = !(100..900).contains(&ms);
-        let y = tick(hook.as_mut(), ms, comes.then_some((&[0.0], ms)))[0];
-        let most = if before.abs() > 0.01 { 0.5e-3 } else { 1e-3 };
-        assert!((y - before).abs() <= most + 1e-12, "half the speed unless near, {ms}: {before} to {y}");
-        (before, farthest) = (y, farthest.max(y));
-        if ms == 800 {
-            assert_eq!(state(hook.as_ref()), State::Hold);
+    for way in [1.0, -1.0] {
+        let (mut hook, asked) = led(&[5.0 * way], false, json!({"reach": 0.2}));
+        let (mut before, mut farthest, mut holds) = (0.0f64, 0.0f64, 0);
+        for ms in 0..1_500i64 {
+            let comes = !(100..900).contains(&ms);
+            holds += u32::from(ms > 0 && state(hook.as_ref()) == State::Hold);
+            let y = way * tick(hook.as_mut(), ms, comes.then_some((&[0.0], ms)))[0];
+            let most = if before.abs() > 0.01 { 0.5e-3 } else { 1e-3 };
+            assert!((y - before).abs() <= most + 1e-12, "half the speed unless near, {ms}: {before} to {y}");
+            (before, farthest) = (y, farthest.max(y));
+            if ms == 800 {
+                assert_eq!(state(hook.as_ref()), State::Hold);
+            }
         }
+        assert!((farthest - 0.2).abs() < 1e-9, "up to its reach: {farthest}");
+        assert!(before.abs() < 1e-9 && state(hook.as_ref()) == State::Normal, "{before}");
+        assert_eq!(asked.load(Ordering::Relaxed), holds, "in hold alone");
     }
-    assert!((farthest - 0.2).abs() < 1e-9, "up to its reach: {farthest}");
-    assert!(before.abs() < 1e-9 && state(hook.as_ref()) == State::Normal, "{before}");
+}
+
+/// What is no place to go to lets the follower stay.
+#[test]
+fn an_agent_that_says_nonsense_leads_nowhere() {
+    for goal in [&[f64::NAN][..], &[f64::INFINITY], &[5.0, 5.0], &[]] {
+        let (mut hook, _) = led(goal, false, json!({}));
+        (0..100).for_each(|ms| _ = tick(hook.as_mut(), ms, Some((&[0.0], ms))));
+        (100..300).for_each(|ms| assert_eq!(tick(hook.as_mut(), ms, None), [0.0], "{goal:?}"));
+    }
 }
 
 /// An agent that fails is told of once, and the follower comes to rest.
 #[test]
 fn an_agent_that_fails_leads_to_rest() {
-    let mut hook = led(5.0, true, 1.0);
+    let (mut hook, _) = led(&[5.0], true, json!({}));
     let mut failures = 0;
     for ms in 0..400i64 {
         let x = [ms.min(100) as f64 * 1e-4];
@@ -150,6 +219,155 @@ fn a_clutch_must_be_closed_again_after_a_stop() {
     assert!(state == State::Normal && (y[0] - 0.1).abs() < 1e-9, "{y:?}, {state:?}");
 }
 
+/// The clutch counts from the stop on: one that was let go of and closed before it must be so again.
+#[test]
+fn what_the_clutch_did_before_a_stop_does_not_count() {
+    let mut hook = make(json!({"engage": "clutch", "clutch": 1, "stop_ms": 100, "recover_ms": 10}));
+    for ms in 0..600i64 {
+        let held = if (20..30).contains(&ms) { 0.0 } else { 1.0 };
+        let comes = !(50..300).contains(&ms);
+        tick(hook.as_mut(), ms, comes.then_some((&[0.0, held][..], ms)));
+        if ms > 200 {
+            assert_eq!(state(hook.as_ref()), State::SafeStop, "{ms}");
+        }
+    }
+}
+
+/// A restart of the component is no way around the clutch: what was closed before it must be let go of and closed again, also where
+/// the follower had come to no stop before the component died, but would have while it was dead.
+#[test]
+fn a_restart_is_no_way_around_the_clutch() {
+    let params = json!({"engage": "clutch", "clutch": 1, "stop_ms": 100, "recover_ms": 10});
+    for (stops, away) in [(300, 1), (0, 100)] {
+        let mut hook = make(params.clone());
+        (0..50).for_each(|ms| _ = tick(hook.as_mut(), ms, Some((&[0.0, 1.0], ms))));
+        (50..50 + stops).for_each(|ms| _ = tick(hook.as_mut(), ms, None));
+        let told = hook.told().unwrap();
+        let mut hook = make(params.clone());
+        hook.notice(Notice::Resumed(Former { now_ns: (49 + stops) * MS, values: &[0.0], told })).unwrap();
+        let from = 49 + stops + away;
+        for ms in from..from + 400 {
+            let held = f64::from(u8::from(!(from + 100..from + 200).contains(&ms)));
+            let at = tick(hook.as_mut(), ms, Some((&[0.1, held], ms)))[0];
+            let stands = ms < from + 200;
+            assert_eq!(
+                (state(hook.as_ref()) == State::SafeStop, at == 0.0),
+                (stands, stands),
+                "{stops}, {ms}"
+            );
+        }
+        assert_eq!(state(hook.as_ref()), State::Normal);
+    }
+}
+
+/// Until a command says that the clutch is closed, nothing is known of it after a restart: the follower stays, and no agent leads it.
+#[test]
+fn after_a_restart_the_clutch_counts_as_open() {
+    let (mut hook, asked) = led(&[5.0], false, json!({"engage": "clutch", "clutch": 1}));
+    let told = Told { state: State::Hold, age_ns: 30 * MS, origin_ns: Some(0) };
+    hook.notice(Notice::Resumed(Former { now_ns: 30 * MS, values: &[0.1], told })).unwrap();
+    (31..80).for_each(|ms| assert_eq!(tick(hook.as_mut(), ms, None), [0.1]));
+    (80..200).for_each(|ms| assert_eq!(tick(hook.as_mut(), ms, Some((&[0.0, 0.0], ms))), [0.1]));
+    let end = (200..900).map(|ms| tick(hook.as_mut(), ms, Some((&[0.0, 1.0], ms)))[0]).last();
+    assert_eq!((end, asked.load(Ordering::Relaxed)), (Some(0.0), 0));
+}
+
+/// Without a clutch the agent leads on after a restart, from where the follower is then.
+#[test]
+fn an_agent_leads_on_after_a_restart() {
+    let (mut hook, _) = led(&[5.0], false, json!({"reach": 0.05}));
+    let told = Told { state: State::Hold, age_ns: 30 * MS, origin_ns: Some(0) };
+    hook.notice(Notice::Resumed(Former { now_ns: 30 * MS, values: &[0.1], told })).unwrap();
+    let end = (31..400).map(|ms| tick(hook.as_mut(), ms, None)[0]).last().unwrap();
+    assert!((end - 0.15).abs() < 1e-9, "{end}");
+}
+
+/// A hold is at once where it is to be, also for a follower that was let go of and is slow to come to rest.
+#[test]
+fn hold_stops_what_an_open_clutch_has_not_stopped_yet() {
+    for (action, moves) in [("hold", false), ("decelerate", true)] {
+        let params = json!({"engage": "clutch", "clutch": 1, "action": action, "acceleration": 1});
+        let mut hook = make(params);
+        (0..100).for_each(|ms| _ = tick(hook.as_mut(), ms, Some((&[1.0, 1.0], ms))));
+        tick(hook.as_mut(), 100, Some((&[1.0, 0.0], 100)));
+        let rest: Vec<f64> = (101..160).map(|ms| tick(hook.as_mut(), ms, None)[0]).collect();
+        assert!(rest[40] > rest[30], "it takes its time");
+        assert_eq!((state(hook.as_ref()), rest[58] > rest[55]), (State::Hold, moves), "{action}");
+    }
+}
+
+/// Before the first command that the clutch is closed for, nothing is given out.
+#[test]
+fn an_open_clutch_begins_nothing() {
+    let mut hook = make(json!({"engage": "clutch", "clutch": 1, "start": [0.0]}));
+    (0..50).for_each(|ms| assert!(tick(hook.as_mut(), ms, Some((&[0.3, 0.0], ms))).is_empty()));
+    assert!(!tick(hook.as_mut(), 50, Some((&[0.3, 1.0], 50))).is_empty());
+}
+
+/// The operator lets go on the way to a goal 1 m off: from 0.5 m/s the follower is at rest after v / a = 50 ms and v^2 / 2a = 12.5 mm,
+/// and goes nowhere until the clutch is closed again. So it is in each state, and whatever the hand does meanwhile.
+#[test]
+fn an_open_clutch_stops_the_follower_within_its_deceleration() {
+    for action in ["hold", "decelerate", "retreat"] {
+        let mut hook = make(
+            json!({"engage": "clutch", "clutch": 1, "action": action, "acceleration": 10, "stop_ms": 300}),
+        );
+        let mut at = |ms: i64, command: Option<[f64; 2]>| {
+            tick(hook.as_mut(), ms, command.as_ref().map(|x| (&x[..], ms)))[0]
+        };
+        let left = (0..=100).map(|ms| at(ms, Some([1.0, 1.0]))).last().unwrap();
+        assert!((left - 0.05).abs() < 1e-9, "it is on its way: {left}");
+        let (mut before, mut speed) = (left, 0.5);
+        for ms in 101..1_000i64 {
+            // The hand goes far off; then its commands make no sense; then none come, up to a safe stop and back.
+            let hand = [-9.0, f64::NAN][usize::from((300..900).contains(&ms))];
+            let now = at(ms, (!(400..800).contains(&ms)).then_some([hand, 0.0]));
+            let slower = (now - before) * 1e3;
+            assert!((-1e-9..=speed + 1e-9).contains(&slower), "{action}, {ms} ms: {speed} to {slower}");
+            assert!(speed - slower <= 10.0 * 1e-3 + 1e-9, "{action}, {ms} ms: {speed} to {slower}");
+            assert!(ms <= 151 || slower == 0.0, "{action}, {ms} ms: at rest: {slower}");
+            (before, speed) = (now, slower);
+        }
+        assert!((before - left - 0.0125).abs() <= 0.5e-3, "{action}: {}", before - left);
+        let there = (1_000..3_200).map(|ms| at(ms, Some([1.0, 1.0]))).last().unwrap();
+        assert!((there - 1.0).abs() < 1e-9, "{action}: closed again, it goes on: {there}");
+    }
+}
+
+/// Values that are speeds or forces are no place to stay at: with `zero`, an open clutch gives zeros.
+#[test]
+fn an_open_clutch_takes_speeds_and_forces_to_zero() {
+    let mut hook = make(json!({"engage": "clutch", "clutch": 1, "action": "zero"}));
+    (0..200).for_each(|ms| _ = tick(hook.as_mut(), ms, Some((&[0.05, 1.0], ms))));
+    assert_eq!(tick(hook.as_mut(), 200, Some((&[0.05, 0.0], 200))), [0.0]);
+}
+
+/// A command that is refused lets go all the same.
+#[test]
+fn letting_go_counts_in_a_command_that_is_refused() {
+    let mut hook =
+        make(json!({"engage": "clutch", "clutch": 1, "workspace": [[-1, 1]], "acceleration": 500}));
+    (0..100).for_each(|ms| _ = tick(hook.as_mut(), ms, Some((&[1.0, 1.0], ms))));
+    let left = tick(hook.as_mut(), 100, Some((&[7.0, 0.0], 100)));
+    assert_eq!(tick(hook.as_mut(), 101, Some((&[7.0, 0.0], 101))), left, "at rest after a tick");
+    // Out of order it is older than what is known, and says nothing.
+    (102..300).for_each(|ms| _ = tick(hook.as_mut(), ms, Some((&[1.0, 1.0], ms))));
+    let before = tick(hook.as_mut(), 300, Some((&[1.0, 1.0], 300)))[0];
+    let x = [1.0, 0.0];
+    let late = Given { now_ns: 301 * MS, origin_ns: 299 * MS, index: 299, x: Some(&x), ..Given::default() };
+    assert!(call(hook.as_mut(), late).y[0] > before);
+}
+
+/// An agent does not lead a follower that the operator has let go of.
+#[test]
+fn an_open_clutch_keeps_the_agent_out() {
+    let (mut hook, asked) = led(&[5.0], false, json!({"engage": "clutch", "clutch": 1}));
+    (0..50).for_each(|ms| _ = tick(hook.as_mut(), ms, Some((&[0.0, 1.0], ms))));
+    tick(hook.as_mut(), 50, Some((&[0.0, 0.0], 50)));
+    (51..150).for_each(|ms| assert_eq!(tick(hook.as_mut(), ms, None), [0.0], "{ms}"));
+    assert_eq!((state(hook.as_ref()), asked.load(Ordering::Relaxed)), (State::Hold, 0));
+}
+
 /// Commands at the edge of a threshold: with `ease` the state changes once, and not at every command.
 #[test]
 fn thresholds_do_not_flutter() {
@@ -159,8 +377,9 @@ fn thresholds_do_not_flutter() {
         let (mut former, mut changes) = (State::Normal, 0);
         for ms in 0..4_000i64 {
             // 19 and 22 ms apart, in turns.
-            let y = [0, 19].contains(&(ms % 41)).then_some((&[0.0][..], ms));
-            tick(hook.as_mut(), ms, y);
+            let x = [0, 19].contains(&(ms % 41)).then_some(&[0.0][..]);
+            let index = ((ms + 22) / 41 + ms / 41) as u32; // none is lost
+            call(hook.as_mut(), Given { now_ns: ms * MS, origin_ns: ms * MS, x, index, ..Given::default() });
             changes += u32::from(state(hook.as_ref()) != former);
             former = state(hook.as_ref());
         }
@@ -178,8 +397,8 @@ fn what_belongs_together_is_asked_for_together() {
         (json!({"clutch": 1}), "belong together"),
         (json!({"action": "agent", "agent": {"kind": "python", "name": "x"}}), "only a run can make"),
         (json!({"action": "agent", "agent": {"kind": "builtin", "name": "zho"}}), "allowed: aim, ar, arm3"),
-        (json!({"ease": 0}), "above 0"),
-        (json!({"reach": -1}), "above 0"),
+        (json!({"ease": 0}), "ease = 0.0; allowed: ease from 1e-9 to 1.0"),
+        (json!({"reach": -1}), "reach = -1.0; allowed"),
     ] {
         let Err(error) = hook("supervisor", &params) else { panic!("{params} is taken") };
         assert!(error.to_string().contains(said), "{error}");

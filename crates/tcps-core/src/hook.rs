@@ -181,6 +181,8 @@ pub enum Verdict {
     Nothing,
     /// The hook failed; the text goes into the report.
     Failed(String),
+    /// What the hook works with has died; the text is the reason for which the run ends.
+    Dead(String),
 }
 
 /// States that a hook which watches over a flow may be in.
@@ -241,12 +243,44 @@ pub struct Told {
     pub state: State,
     /// Age of the newest good sample, in ns.
     pub age_ns: i64,
+    /// Origin of that sample, by which a hook that is restarted knows older ones; none where it does not go by it.
+    pub origin_ns: Option<i64>,
+}
+
+/// The last call of a hook that has states.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Former<'a> {
+    /// When it was, on the node's clock.
+    pub now_ns: i64,
+    /// What was given out last; empty before anything was. Whoever follows it still does.
+    pub values: &'a [f64],
+    /// What the hook told.
+    pub told: Told,
+}
+
+/// What the runtime tells a hook beside samples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Notice<'a> {
+    /// It is called at this period (ns), or once a sample; said before the first call.
+    Period(Option<i64>),
+    /// Its component was restarted, and this is how far it had come.
+    Resumed(Former<'a>),
+    /// Something that it works for has died, or the run is being ended.
+    Halt,
 }
 
 /// A piece of user code in the path of a sample.
 pub trait Hook: Send {
     /// Handles one sample.
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict;
+    /// Takes note of something; refuses what it cannot work with.
+    fn notice(&mut self, _notice: Notice<'_>) -> Result<(), String> {
+        Ok(())
+    }
+    /// What was wrong with the last call although it gave something out.
+    fn complaint(&mut self) -> Option<String> {
+        None
+    }
     /// The state after the last call, of a hook that has states: a change is a row of the record.
     fn told(&self) -> Option<Told> {
         None

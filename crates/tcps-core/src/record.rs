@@ -14,140 +14,171 @@ pub const RECORD_BYTES: usize = 32;
 /// No flow, point or node applies.
 pub const NONE: u16 = u16::MAX;
 
-/// What a row tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Kind {
-    /// A source made a sample. `point` exit of the first component, `size` bytes, `value` its origin time.
-    Sent = 1,
-    /// A sample reached its sink. `point` entry of the last component, `value` one-way delay.
-    Delivered = 2,
-    /// A packet of a sample was dropped. `point` the link, `detail` the `DropReason`, `value` its age.
-    Dropped = 3,
-    /// A sample entered a component. `value` its age.
-    Enter = 4,
-    /// A sample left a component. `value` its age.
-    Exit = 5,
-    /// An echo came back. `index` the command, `point` the target, `value` round trip.
-    Echo = 6,
-    /// The same echo, outward: `value` from injection to the point (node clocks).
-    EchoForward = 7,
-    /// The same echo, homeward: `value` from the point to the giver (node clocks).
-    EchoReturn = 8,
-    /// A hook ran. `point` the component, `detail` the step's number, `value` processor time.
-    Stage = 9,
-    /// A queue was looked at. `point` the link, `index` packets, `size` bytes, `value` delay of a packet arriving now.
-    Queue = 10,
-    /// A scenario event took place. `index` its number.
-    Event = 11,
-    /// A clock exchange. `node` who estimates, `point` the peer node, `value` estimated offset, `size` half RTT.
-    Sync = 12,
-    /// A sink compared a frame with its checksum. `detail` 1 good, 0 bad.
-    Verified = 13,
-    /// A loop stood still for over 1 ms. `value` how long.
-    Gap = 14,
-    /// A periodic stage replaced an unsent sample. `point` the component.
-    Superseded = 15,
-    /// A packet left a node. `size` wire bytes, `point` the channel.
-    Transmit = 16,
-    /// A packet reached a node. `size` wire bytes, `point` the channel.
-    Receive = 17,
-    /// A tick was late. `value` how late.
-    Late = 18,
-    /// A repeated sample or datagram was dropped by an endpoint.
-    Duplicate = 19,
-    /// An endpoint merges otherwise from now on. `value` fragments a packet.
-    Merging = 20,
-    /// A value of a sample, or of what a robot senses, at `point`. `value` the bits of the f64, `detail` its number.
-    Signal = 21,
-    /// A periodic stage gave a sample of its own number. `index` that number, `value` the number of the newest sample
-    /// that it was made of, `detail` 1 if this one was new, `point` the component.
-    Renumbered = 22,
-    /// A newer sample or command took the place of one with an echo command before that was answered. `index` the
-    /// command, `point` the target, `value` its age.
-    EchoSuperseded = 23,
-    /// A sampler or an endpoint kept a sample back on purpose. `point` the component, or `NONE` of an endpoint.
-    Suppressed = 24,
-    /// Playout has shown a sample. `point` the component, `value` its age, `size` its bytes.
-    Played = 33,
-    /// A sample came after the moment at which playout would have shown it. `point` the component, `value` its age.
-    Overdue = 34,
-    /// Playout left a sample out: to keep its queue short, or for a newer one. `point` the component, `value` its age.
-    Skipped = 35,
-    /// A tick of playout with nothing new: `index`, the sample shown last, stays. `point` the component.
-    Starved = 36,
-    /// A hook that watches over a flow went into another state. `detail` that state's number, `size` the former one's,
-    /// `value` the age of the newest good sample, `point` the component.
-    State = 38,
-    /// What became of a connection that the kernel holds. `point` its channel, `detail` 0 lost, 1 stands, 2 silent no
-    /// longer; `value` how long it stood (0) or was silent (2).
-    Connection = 40,
-    /// The peer has told of a packet of a sample. `size` its bytes on the wire, `detail` 1 came, 0 did not, `value` how long it
-    /// queued (delay above the least of 60 s), -1 if that is not known.
-    Told = 43,
-    /// Congestion control allows another rate from now on, of all flows of the sender. `value` bit/s.
-    Allowed = 44,
+/// What a row's `point` numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Nothing: the kind leaves it empty.
+    Nowhere,
+    /// An echo point: an entry, an exit or a held point of a component.
+    Point,
+    /// A link of the network.
+    Link,
+    /// A component.
+    Component,
+    /// A node.
+    Node,
+    /// A channel.
+    Channel,
 }
 
-/// Why a packet was lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum DropReason {
-    /// The queue was full.
-    Full = 1,
-    /// Active queue management decided so.
-    Managed = 2,
-    /// Random loss on the link.
-    Loss = 3,
-    /// The link was down.
-    Outage = 4,
-    /// The path does not lead anywhere.
-    NoRoute = 5,
-    /// A component on the way is dead.
-    Dead = 6,
-    /// The bytes were not what they should be.
-    Malformed = 7,
-    /// A hook failed on it.
-    Hook = 8,
-    /// Too many samples waited for a busy stage.
-    Overload = 9,
-    /// A link had changed a bit, and the receiver's checksum found it.
-    Corrupt = 10,
-    /// The serial line to a board, or the board itself, lost it.
-    Line = 11,
-}
-
-impl DropReason {
-    /// All reasons in the order of their numbers.
-    pub const ALL: [DropReason; 11] = [
-        DropReason::Full,
-        DropReason::Managed,
-        DropReason::Loss,
-        DropReason::Outage,
-        DropReason::NoRoute,
-        DropReason::Dead,
-        DropReason::Malformed,
-        DropReason::Hook,
-        DropReason::Overload,
-        DropReason::Corrupt,
-        DropReason::Line,
-    ];
-
-    /// What reports call it.
+impl Place {
+    /// The plan's list that the number counts in; empty for `Nowhere`.
     pub fn name(self) -> &'static str {
         match self {
-            DropReason::Full => "full",
-            DropReason::Managed => "managed",
-            DropReason::Loss => "loss",
-            DropReason::Outage => "outage",
-            DropReason::NoRoute => "no route",
-            DropReason::Dead => "dead",
-            DropReason::Malformed => "malformed",
-            DropReason::Hook => "hook",
-            DropReason::Overload => "overload",
-            DropReason::Corrupt => "corrupt",
-            DropReason::Line => "line",
+            Place::Nowhere => "",
+            Place::Point => "points",
+            Place::Link => "links",
+            Place::Component => "components",
+            Place::Node => "nodes",
+            Place::Channel => "channels",
         }
+    }
+}
+
+/// A numbered list with the name that reports and exports use, and the place that `point` stands for. Numbers and names are
+/// in files that were written: they are never given again.
+macro_rules! numbered {
+    ($(#[doc = $about:literal])* $list:ident { $($(#[doc = $doc:literal])* $item:ident = $number:literal, $name:literal at $place:ident;)* }) => {
+        $(#[doc = $about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum $list {
+            $($(#[doc = $doc])* $item = $number,)*
+        }
+
+        impl $list {
+            /// All of them in the order of their numbers.
+            pub const ALL: [Self; [$($number),*].len()] = [$(Self::$item),*];
+
+            /// What reports and exports call it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$item => $name,)*
+                }
+            }
+
+            /// What `point` numbers in a row of it.
+            pub fn place(self) -> Place {
+                match self {
+                    $(Self::$item => Place::$place,)*
+                }
+            }
+        }
+    };
+}
+
+numbered! {
+    /// What a row tells. The place of `Dropped` is that of its reason.
+    Kind {
+        /// A source made a sample. `point` exit of the first component, `size` bytes, `value` its origin time.
+        Sent = 1, "sent" at Point;
+        /// A sample reached its sink. `point` entry of the last component, `value` one-way delay.
+        Delivered = 2, "delivered" at Point;
+        /// A packet of a sample was dropped. `point` the link or, by the `DropReason` in `detail`, the component; `value` its age.
+        Dropped = 3, "dropped" at Link;
+        /// A sample entered a component. `value` its age.
+        Enter = 4, "enter" at Point;
+        /// A sample left a component. `value` its age.
+        Exit = 5, "exit" at Point;
+        /// An echo came back. `index` the command, `point` the target, `value` round trip.
+        Echo = 6, "echo" at Point;
+        /// The same echo, outward: `value` from injection to the point (node clocks).
+        EchoForward = 7, "echo_forward" at Point;
+        /// The same echo, homeward: `value` from the point to the giver (node clocks).
+        EchoReturn = 8, "echo_return" at Point;
+        /// A hook ran. `point` the component, `detail` the step's number, `value` processor time.
+        Stage = 9, "stage" at Component;
+        /// A queue was looked at. `point` the link, `index` packets, `size` bytes, `value` delay of a packet arriving now.
+        Queue = 10, "queue" at Link;
+        /// A scenario event took place. `index` its number.
+        Event = 11, "event" at Nowhere;
+        /// A clock exchange. `node` who estimates, `point` the peer node, `value` estimated offset, `size` half RTT.
+        Sync = 12, "sync" at Node;
+        /// A sink compared a frame with its checksum. `detail` 1 good, 0 bad.
+        Verified = 13, "verified" at Component;
+        /// A loop stood still for over 1 ms. `value` how long.
+        Gap = 14, "gap" at Nowhere;
+        /// A periodic stage replaced an unsent sample. `point` the component.
+        Superseded = 15, "superseded" at Component;
+        /// A packet left a node. `size` wire bytes, `point` the channel.
+        Transmit = 16, "transmit" at Channel;
+        /// A packet reached a node. `size` wire bytes, `point` the channel.
+        Receive = 17, "receive" at Channel;
+        /// A tick was late. `value` how late.
+        Late = 18, "late" at Nowhere;
+        /// A repeated sample or datagram was dropped by an endpoint.
+        Duplicate = 19, "duplicate" at Nowhere;
+        /// An endpoint merges otherwise from now on. `value` fragments a packet.
+        Merging = 20, "merging" at Nowhere;
+        /// A value of a sample, or of what a robot senses, at `point`. `value` the bits of the f64, `detail` its number.
+        Signal = 21, "signal" at Point;
+        /// A periodic stage gave a sample of its own number. `index` that number, `value` the number of the newest sample
+        /// that it was made of, `detail` 1 if this one was new, `point` the component.
+        Renumbered = 22, "renumbered" at Component;
+        /// A newer sample or command took the place of one with an echo command before that was answered. `index` the
+        /// command, `point` the target, `value` its age.
+        EchoSuperseded = 23, "echo_superseded" at Point;
+        /// A sampler or an endpoint kept a sample back on purpose. `point` the component, or `NONE` of an endpoint.
+        Suppressed = 24, "suppressed" at Component;
+        /// Playout has shown a sample. `point` the component, `value` its age, `size` its bytes.
+        Played = 33, "played" at Component;
+        /// A sample came after the moment at which playout would have shown it. `point` the component, `value` its age.
+        Overdue = 34, "overdue" at Component;
+        /// Playout left a sample out: to keep its queue short, or for a newer one. `point` the component, `value` its age.
+        Skipped = 35, "skipped" at Component;
+        /// A tick of playout with nothing new: `index`, the sample shown last, stays. `point` the component.
+        Starved = 36, "starved" at Component;
+        /// A hook that watches over a flow went into another state. `detail` that state's number, `size` the former one's,
+        /// `value` the age of the newest good sample, `point` the component.
+        State = 38, "state" at Component;
+        /// What became of a connection that the kernel holds. `point` its channel, `detail` 0 lost, 1 stands, 2 silent no
+        /// longer; `value` how long it stood (0) or was silent (2).
+        Connection = 40, "connection" at Channel;
+        /// The peer has told of a packet of a sample. `size` its bytes on the wire, `detail` 1 came, 0 did not, `value` how long it
+        /// queued (delay above the least of 60 s), -1 if that is not known.
+        Told = 43, "told" at Nowhere;
+        /// Congestion control allows another rate from now on, of all flows of the sender. `value` bit/s.
+        Allowed = 44, "allowed" at Nowhere;
+        /// What a component works with (its robot, a worker, another program) has died: the run ends. `point` the component.
+        Died = 45, "died" at Component;
+    }
+}
+
+numbered! {
+    /// Why a packet was lost.
+    DropReason {
+        /// The queue was full.
+        Full = 1, "full" at Link;
+        /// Active queue management decided so.
+        Managed = 2, "managed" at Link;
+        /// Random loss on the link.
+        Loss = 3, "loss" at Link;
+        /// The link was down.
+        Outage = 4, "outage" at Link;
+        /// The path does not lead anywhere.
+        NoRoute = 5, "no route" at Link;
+        /// A component on the way is dead.
+        Dead = 6, "dead" at Component;
+        /// The bytes were not what they should be.
+        Malformed = 7, "malformed" at Component;
+        /// A hook failed on it.
+        Hook = 8, "hook" at Component;
+        /// Too many samples waited for a busy stage.
+        Overload = 9, "overload" at Component;
+        /// A link had changed a bit, and the receiver's checksum found it.
+        Corrupt = 10, "corrupt" at Link;
+        /// The serial line to a board, or the board itself, lost it.
+        Line = 11, "line" at Component;
     }
 }
 
@@ -217,42 +248,6 @@ impl Record {
 }
 
 impl Kind {
-    /// All kinds in the order of their numbers.
-    pub const ALL: [Kind; 32] = [
-        Kind::Sent,
-        Kind::Delivered,
-        Kind::Dropped,
-        Kind::Enter,
-        Kind::Exit,
-        Kind::Echo,
-        Kind::EchoForward,
-        Kind::EchoReturn,
-        Kind::Stage,
-        Kind::Queue,
-        Kind::Event,
-        Kind::Sync,
-        Kind::Verified,
-        Kind::Gap,
-        Kind::Superseded,
-        Kind::Transmit,
-        Kind::Receive,
-        Kind::Late,
-        Kind::Duplicate,
-        Kind::Merging,
-        Kind::Signal,
-        Kind::Renumbered,
-        Kind::EchoSuperseded,
-        Kind::Suppressed,
-        Kind::Played,
-        Kind::Overdue,
-        Kind::Skipped,
-        Kind::Starved,
-        Kind::State,
-        Kind::Connection,
-        Kind::Told,
-        Kind::Allowed,
-    ];
-
     /// The kind with this number.
     #[inline]
     pub fn from_u8(n: u8) -> Option<Kind> {

@@ -11,6 +11,8 @@ pub struct Pace {
     pub missed_ticks: u64,
     /// Times it came over a millisecond late.
     pub gaps_over_1ms: u64,
+    /// Times its watchdog found that commands had ceased.
+    pub watchdog: u64,
     /// Median of how late it came.
     pub p50_ns: u64,
     /// 99th percentile of it.

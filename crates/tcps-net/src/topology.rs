@@ -5,6 +5,7 @@ use crate::{
     spec::{NetworkSpec, Routing, TrafficModel, VbrModel},
 };
 use std::{
+    cell::OnceCell,
     cmp::Reverse,
     collections::{BTreeSet, BinaryHeap},
 };
@@ -71,12 +72,21 @@ pub fn policy(routing: Routing) -> &'static dyn RoutingPolicy {
     }
 }
 
-/// The next link from every vertex to every vertex.
+/// The next link from every vertex to every vertex that is ever asked for: most are no destination.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
-    vertices: usize,
     /// For all packets, then for those of each code point that some link is for.
-    tables: Vec<(Option<u8>, Vec<u16>)>,
+    tables: Vec<Table>,
+}
+
+/// The ways of packets with one mark.
+#[derive(Debug)]
+struct Table {
+    mark: Option<u8>,
+    /// Links into each vertex: rank, where they come from, cost.
+    into: Vec<Vec<(u16, usize, u64)>>,
+    /// By destination: the link that leads there from each vertex.
+    next: Vec<OnceCell<Box<[u16]>>>,
 }
 
 impl Routes {
@@ -104,7 +114,7 @@ impl Routes {
     ) -> Self {
         let vertices = spec.vertices.len();
         let marks: BTreeSet<u8> = spec.links.iter().filter_map(|l| l.dscp).collect();
-        let mut routes = Self { vertices, tables: Vec::new() };
+        let mut routes = Self::default();
         for mark in std::iter::once(None).chain(marks.into_iter().map(Some)) {
             let open = |i: usize| up[i] && spec.links[i].dscp.is_none_or(|dscp| Some(dscp) == mark);
             let mut into = vec![Vec::new(); vertices];
@@ -113,9 +123,7 @@ impl Routes {
                 let rank = i as u16 | if own { 0 } else { SHARED };
                 into[usize::from(link.to)].push((rank, usize::from(link.from), policy.cost(&views[i])));
             }
-            let mut next = vec![NO_LINK; vertices * vertices];
-            (0..vertices).for_each(|dst| towards(&mut next, vertices, dst, &into));
-            routes.tables.push((mark, next));
+            routes.tables.push(Table { mark, into, next: vec![OnceCell::new(); vertices] });
         }
         routes
     }
@@ -128,12 +136,11 @@ impl Routes {
     /// The link that leads packets with this code point from `v` towards `dst`, or `NO_LINK`.
     #[inline]
     pub fn next(&self, v: u16, dst: u16, dscp: u8) -> u16 {
-        let (v, dst) = (usize::from(v), usize::from(dst));
-        let marked = self.tables.iter().skip(1).find(|(mark, _)| *mark == Some(dscp));
-        match marked.or(self.tables.first()) {
-            Some((_, next)) if v < self.vertices && dst < self.vertices => next[v * self.vertices + dst],
-            _ => NO_LINK,
-        }
+        let marked = self.tables.iter().skip(1).find(|table| table.mark == Some(dscp));
+        let Some(table) = marked.or(self.tables.first()) else { return NO_LINK };
+        let Some(next) = table.next.get(usize::from(dst)) else { return NO_LINK };
+        let next = next.get_or_init(|| towards(usize::from(dst), &table.into));
+        next.get(usize::from(v)).copied().unwrap_or(NO_LINK)
     }
 
     /// All links of packets with this code point from one vertex to another.
@@ -152,8 +159,8 @@ impl Routes {
 }
 
 /// Shortest paths from everywhere to one vertex (Dijkstra), by (cost, hops, rank of the link).
-fn towards(next: &mut [u16], vertices: usize, dst: usize, into: &[Vec<(u16, usize, u64)>]) {
-    let mut best = vec![(u64::MAX, u32::MAX, NO_LINK); vertices];
+fn towards(dst: usize, into: &[Vec<(u16, usize, u64)>]) -> Box<[u16]> {
+    let mut best = vec![(u64::MAX, u32::MAX, NO_LINK); into.len()];
     let mut open = BinaryHeap::from([Reverse((0u64, 0u32, dst))]);
     best[dst] = (0, 0, NO_LINK);
     while let Some(Reverse((cost, hops, v))) = open.pop() {
@@ -168,9 +175,7 @@ fn towards(next: &mut [u16], vertices: usize, dst: usize, into: &[Vec<(u16, usiz
             }
         }
     }
-    for (v, b) in best.iter().enumerate() {
-        next[v * vertices + dst] = if b.2 == NO_LINK { NO_LINK } else { b.2 & !SHARED };
-    }
+    best.iter().map(|b| if b.2 == NO_LINK { NO_LINK } else { b.2 & !SHARED }).collect()
 }
 
 fn view(link: &Link) -> LinkView {

@@ -260,7 +260,7 @@ fn spoil(spec: &mut NetworkSpec, what: u8, x: f64, t: Time, n: u32) {
         13 => {
             l.jitter = Some(JitterSpec {
                 delay: tcps_core::dist::Dist::Pareto { scale_ns: x, shape: x },
-                reorder: n % 2 == 0,
+                reorder: n.is_multiple_of(2),
             })
         }
         14 => l.to = n as u16,

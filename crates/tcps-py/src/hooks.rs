@@ -11,7 +11,7 @@ use pyo3::{
     types::PyDict,
 };
 use std::{
-    ffi::c_void,
+    ffi::{c_void, CString},
     sync::atomic::{AtomicBool, Ordering},
 };
 use tcps_core::{
@@ -22,6 +22,7 @@ use tcps_core::{
 };
 use tcps_run::{
     code::{PythonCode, Shape},
+    crash,
     error::RunError,
     plan::{CodePlan, StepKind},
 };
@@ -66,7 +67,30 @@ pub fn told(py: Python<'_>, e: &PyErr) -> String {
     if e.is_instance_of::<PyKeyboardInterrupt>(py) {
         INTERRUPTED.store(true, Ordering::Relaxed);
     }
-    e.to_string()
+    let place = |value: &Bound<'_, PyAny>| -> PyResult<String> {
+        py.import("tcpsbed.hooks")?.getattr("told")?.call1((value,))?.extract()
+    };
+    // Only a value on its own carries the traceback.
+    place(e.clone_ref(py).into_value(py).bind(py).as_any()).unwrap_or_else(|_| e.to_string())
+}
+
+/// Whether the run ends, so that no more code is called that was interrupted.
+pub fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// The name under which code is called.
+pub fn label(what: &str, code: &CodePlan) -> CString {
+    CString::new(format!("{what} {}:{}", code.name, code.symbol)).unwrap_or_default()
+}
+
+/// What becomes of a call that raised: a hook whose own process has died cannot go on.
+fn failure(py: Python<'_>, e: &PyErr) -> Verdict {
+    let died = py.import("tcpsbed.errors").and_then(|m| Ok(e.matches(py, m.getattr("ProcessDied")?)?));
+    match died.unwrap_or(false) {
+        true => Verdict::Dead(told(py, e)),
+        false => Verdict::Failed(told(py, e)),
+    }
 }
 
 /// Errors of tcpsbed name the code themselves; any other is given its name.
@@ -79,12 +103,14 @@ fn failed(code: &CodePlan, e: &PyErr) -> RunError {
     RunError::new(own.ok().flatten().unwrap_or_else(named))
 }
 
+/// Watched from here on: Python code calls code in C.
 fn load<'py>(
     py: Python<'py>,
     function: &str,
     code: &CodePlan,
     shape: Option<Shape>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    crash::watch();
     let module = py.import("tcpsbed.hooks")?;
     let function = module.getattr(function)?;
     let params = code.params.to_string();
@@ -112,6 +138,7 @@ fn load_hook(py: Python<'_>, code: &CodePlan, shape: Shape) -> PyResult<Box<dyn 
         // SAFETY: tcpsbed.hooks compiled a function of exactly this type; `owner` keeps it and its state alive.
         let call = unsafe { std::mem::transmute::<usize, CompiledFn>(address) };
         return Ok(Box::new(CompiledHook {
+            name: label("hook", code),
             call,
             state: state as *mut f64,
             bytes_in,
@@ -120,6 +147,7 @@ fn load_hook(py: Python<'_>, code: &CodePlan, shape: Shape) -> PyResult<Box<dyn 
         }));
     }
     Ok(Box::new(PythonHook {
+        name: label("hook", code),
         call: item(&d, "call")?,
         x: Array::new(&d, "x", bytes_in)?,
         other: Array::new(&d, "other", false)?,
@@ -133,6 +161,7 @@ type CompiledFn =
     unsafe extern "C" fn(i64, i64, *const c_void, i64, *const f64, i64, *mut f64, *mut c_void, i64) -> i64;
 
 struct CompiledHook {
+    name: CString,
     call: CompiledFn,
     state: *mut f64,
     bytes_in: bool,
@@ -154,7 +183,7 @@ impl Hook for CompiledHook {
             false => (o.room().as_mut_ptr().cast(), o.room().len()),
         };
         // SAFETY: pointers and lengths are those of the runtime's buffers; the function was compiled for this type.
-        let written = unsafe {
+        let call = || unsafe {
             (self.call)(
                 i.now_ns,
                 i.index as i64,
@@ -167,7 +196,17 @@ impl Hook for CompiledHook {
                 room as i64,
             )
         };
+        let written = crash::named(&self.name, call);
         give(written, room, self.bytes_out, o)
+    }
+}
+
+/// How often, in words.
+pub fn times(count: u64) -> String {
+    if count == 1 {
+        "once".into()
+    } else {
+        format!("{count} times")
     }
 }
 
@@ -229,6 +268,7 @@ impl Array {
 }
 
 struct PythonHook {
+    name: CString,
     call: Py<PyAny>,
     x: Array,
     other: Array,
@@ -264,8 +304,12 @@ impl PythonHook {
 
 impl Hook for PythonHook {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
+        if interrupted() {
+            return Verdict::Failed("interrupted".into());
+        }
+        let name = self.name.clone();
         Python::attach(|py| {
-            self.try_call(py, input, output).unwrap_or_else(|e| Verdict::Failed(told(py, &e)))
+            crash::named(&name, || self.try_call(py, input, output)).unwrap_or_else(|e| failure(py, &e))
         })
     }
 }
@@ -275,7 +319,9 @@ struct PythonRobot {
     step: Py<PyAny>,
     command: Array,
     sense: Array,
+    name: CString,
     failure: Option<String>,
+    failures: u64,
     /// Ends the process of a robot that has one, and tells how that kept its time.
     close: Option<Py<PyAny>>,
 }
@@ -286,7 +332,8 @@ fn load_robot(py: Python<'_>, code: &CodePlan) -> PyResult<Box<dyn Robot>> {
     let step = object.getattr(py, intern!(py, "step"))?;
     let (command, sense) = (Array::new(&d, "x", false)?, Array::new(&d, "y", false)?);
     let close = d.get_item("close")?.map(Bound::unbind);
-    Ok(Box::new(PythonRobot { object, step, command, sense, failure: None, close }))
+    let name = label("robot", code);
+    Ok(Box::new(PythonRobot { object, step, command, sense, name, failure: None, failures: 0, close }))
 }
 
 /// What the process of a robot said at its end, if it said it.
@@ -296,6 +343,7 @@ fn pace(told: &Bound<'_, PyDict>) -> PyResult<Pace> {
         ticks: item(told, "ticks")?,
         missed_ticks: item(told, "missed_ticks")?,
         gaps_over_1ms: item(told, "gaps_over_1ms")?,
+        watchdog: item(told, "watchdog")?,
         p50_ns: item(&late, "p50")?,
         p99_ns: item(&late, "p99")?,
         max_ns: item(&late, "max")?,
@@ -304,6 +352,10 @@ fn pace(told: &Bound<'_, PyDict>) -> PyResult<Pace> {
 
 impl Robot for PythonRobot {
     fn step(&mut self, now: Time, command: &[f64], sense: &mut [f64]) -> usize {
+        if interrupted() {
+            return 0;
+        }
+        let name = self.name.clone();
         let written = Python::attach(|py| {
             let mut step = || -> PyResult<usize> {
                 let x = self.command.load(py, command, &[])?.bind(py).clone();
@@ -316,7 +368,7 @@ impl Robot for PythonRobot {
                     PyValueError::new_err(text)
                 })
             };
-            step().map_err(|e| told(py, &e))
+            crash::named(&name, &mut step).map_err(|e| told(py, &e))
         });
         match written {
             Ok(n) => {
@@ -325,6 +377,7 @@ impl Robot for PythonRobot {
                 n
             }
             Err(e) => {
+                self.failures += 1;
                 self.failure.get_or_insert(e);
                 0
             }
@@ -342,7 +395,7 @@ impl Robot for PythonRobot {
     }
 
     fn failure(&self) -> Option<String> {
-        self.failure.clone()
+        self.failure.as_ref().map(|text| format!("{text}, {}", times(self.failures)))
     }
 
     fn pace(&mut self) -> Option<Pace> {

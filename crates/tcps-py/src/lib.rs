@@ -28,6 +28,7 @@ use pyo3::{
 use std::path::PathBuf;
 use tcps_run::{
     carrier::{self, ForeignSpec},
+    crash,
     plan::Plan,
     real::control,
     virtual_time::{self, Options},
@@ -87,11 +88,20 @@ fn run_virtual(
 
 /// Tells how far the run is; what is raised there, or by Ctrl-C, ends it.
 fn goes_on(py: Python<'_>, progress: Option<&Py<PyAny>>, t: i64) -> PyResult<bool> {
-    if hooks::take_interrupt() {
+    let interrupted = hooks::take_interrupt();
+    py.check_signals()?;
+    let on = progress.map_or(Ok(true), |p| p.call1(py, (t,))?.is_truthy(py))?;
+    if on && interrupted {
         return Err(PyKeyboardInterrupt::new_err("a hook was interrupted"));
     }
-    py.check_signals()?;
-    progress.map_or(Ok(true), |p| p.call1(py, (t,))?.is_truthy(py))
+    Ok(on)
+}
+
+/// Ends the process at the third Ctrl-C or request to end that is written to a file descriptor, which it then owns.
+#[pyfunction]
+fn end_at_third(signals: i32) {
+    // SAFETY: `tcpsbed.interrupts` gives away the end of a pipe that nothing else reads.
+    crash::end_at_third(unsafe { std::os::fd::FromRawFd::from_raw_fd(signals) });
 }
 
 /// Serves one run as a node process: JSON lines on standard input and output. Returns the exit status.
@@ -145,6 +155,8 @@ fn version() -> &'static str {
 fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(run_virtual, m)?)?;
     m.add_function(wrap_pyfunction!(run_node, m)?)?;
+    m.add_function(wrap_pyfunction!(records::record_names, m)?)?;
+    m.add_function(wrap_pyfunction!(end_at_third, m)?)?;
     m.add_function(wrap_pyfunction!(records::analyse, m)?)?;
     m.add_function(wrap_pyfunction!(records::merge, m)?)?;
     m.add_function(wrap_pyfunction!(records::merge_captures, m)?)?;

@@ -1,13 +1,16 @@
 //! Rows of a run: drained from rings, merged, analysed.
 
 use crate::{plan_of, text};
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::{
+    exceptions::{PyOSError, PyValueError},
+    prelude::*,
+};
 use std::{
     fs::File,
-    io::{BufReader, BufWriter, Read, Write},
-    path::PathBuf,
+    io::{BufReader, Read, Write},
+    path::{Path, PathBuf},
 };
-use tcps_core::record::{Record, RECORD_BYTES};
+use tcps_core::record::{DropReason, Kind, Record, RECORD_BYTES};
 use tcps_run::{
     analysis,
     real::{
@@ -17,6 +20,17 @@ use tcps_run::{
     },
     recorder::Recorder,
 };
+
+type Named = (u8, &'static str, &'static str);
+
+/// Kinds of rows and reasons of a drop: number, name, and the list that a row's `point` counts in.
+#[pyfunction]
+pub fn record_names() -> (Vec<Named>, Vec<Named>) {
+    (
+        Kind::ALL.map(|kind| (kind as u8, kind.name(), kind.place().name())).to_vec(),
+        DropReason::ALL.map(|reason| (reason as u8, reason.name(), reason.place().name())).to_vec(),
+    )
+}
 
 /// Figures of a stream of rows, as JSON.
 #[pyfunction]
@@ -37,19 +51,25 @@ pub fn analyse(
 /// Drains rings into files.
 #[pyclass]
 pub struct Drain {
-    rings: Vec<(Consumer, BufWriter<File>)>,
+    rings: Vec<(Consumer, File, PathBuf)>,
     buffer: Vec<u8>,
 }
 
 #[pymethods]
 impl Drain {
-    /// `pairs`: (ring, file) each.
+    /// `pairs`: (ring, file) each. With `resume` the files hold what a process that is gone had drained.
     #[new]
-    fn new(pairs: Vec<(PathBuf, PathBuf)>) -> PyResult<Self> {
+    #[pyo3(signature = (pairs, *, resume=false))]
+    fn new(pairs: Vec<(PathBuf, PathBuf)>, resume: bool) -> PyResult<Self> {
         let mut rings = Vec::new();
-        for (ring, file) in pairs {
-            let consumer = Consumer::open(&ring).map_err(|e| PyValueError::new_err(e.to_string()))?;
-            rings.push((consumer, BufWriter::new(File::create(file)?)));
+        for (ring, path) in pairs {
+            let file = File::options().create(true).append(true).open(&path)?;
+            // What a kill tore off is no row.
+            let taken = if resume { file.metadata()?.len() / RECORD_BYTES as u64 } else { 0 };
+            file.set_len(taken * RECORD_BYTES as u64)?;
+            let consumer =
+                Consumer::resume(&ring, taken).map_err(|e| PyValueError::new_err(e.to_string()))?;
+            rings.push((consumer, file, path));
         }
         Ok(Self { rings, buffer: Vec::new() })
     }
@@ -57,19 +77,38 @@ impl Drain {
     /// Moves all published rows to the files and returns them, unsorted.
     fn drain<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
         self.buffer.clear();
-        for (ring, file) in &mut self.rings {
+        for (ring, file, path) in &mut self.rings {
             let start = self.buffer.len();
             ring.drain(&mut self.buffer);
-            file.write_all(&self.buffer[start..])?;
-            file.flush()?;
+            if let Err(e) = file.write_all(&self.buffer[start..]) {
+                let rows = file.metadata()?.len() / RECORD_BYTES as u64;
+                file.set_len(rows * RECORD_BYTES as u64)?;
+                return Err(named(&e, path));
+            }
+            ring.taken();
         }
         Ok(pyo3::types::PyBytes::new(py, &self.buffer))
     }
 
+    /// How long the loop of each ring has not run, in ns; 0 before it has begun.
+    fn silences_ns(&self) -> Vec<i64> {
+        self.rings.iter().map(|(r, ..)| r.silence_ns()).collect()
+    }
+
     /// Rows lost in all rings.
     fn lost(&self) -> u64 {
-        self.rings.iter().map(|(r, _)| r.lost()).sum()
+        self.rings.iter().map(|(r, ..)| r.lost()).sum()
     }
+}
+
+/// The error with its file, as Python's own have it.
+fn named(error: &std::io::Error, path: &Path) -> PyErr {
+    let said = error.to_string();
+    PyOSError::new_err((
+        error.raw_os_error(),
+        said.split(" (os error").next().unwrap_or_default().to_owned(),
+        path.to_owned(),
+    ))
 }
 
 /// Merges files of rows, each nearly in order of time, into one; returns the number of rows and the SHA-256.

@@ -5,15 +5,18 @@
 //! ```
 //! One call an event. What an endpoint wants done stays in Rust until the driver asks for it.
 
-use crate::hooks::told;
+use crate::hooks::{interrupted, label, times, told};
 use pyo3::{exceptions::PyValueError, intern, prelude::*, types::PyBytes};
-use std::borrow::Cow;
+use std::{borrow::Cow, ffi::CString};
 use tcps_core::{
     endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
     sample::{Echo, Meta},
     time::Time,
 };
-use tcps_run::plan::{CodePlan, OVERHEAD_BYTES};
+use tcps_run::{
+    crash,
+    plan::{CodePlan, OVERHEAD_BYTES},
+};
 use tcps_transport::{ChannelContext, Outbox, Side};
 use tcps_wire::echo;
 
@@ -105,6 +108,7 @@ fn command(bytes: &[u8]) -> PyResult<Echo> {
 
 /// An endpoint whose state machine is a Python object.
 struct PythonEndpoint {
+    name: CString,
     on_input: Py<PyAny>,
     incoming: Py<Incoming>,
     outgoing: Py<Outgoing>,
@@ -134,6 +138,7 @@ pub fn load(
     let stats = EndpointStats::default();
     let outgoing = Outgoing { outbox: Outbox::default(), received_ns: 0, wake_ns: None, stats };
     Ok(Box::new(PythonEndpoint {
+        name: label("transport", code),
         on_input: endpoint.getattr(intern!(py, "on_input"))?.unbind(),
         incoming: Py::new(py, incoming)?,
         outgoing: Py::new(py, outgoing)?,
@@ -182,7 +187,9 @@ impl PythonEndpoint {
             out.received_ns = received_ns;
             out.wake_ns = self.wake_ns.filter(|_| !timeout);
         }
-        let answer = self.on_input.bind(py).call1((now, kind, self.incoming.bind(py), outgoing));
+        let answer = crash::named(&self.name, || {
+            self.on_input.bind(py).call1((now, kind, self.incoming.bind(py), outgoing))
+        });
         let mut out = outgoing.borrow_mut();
         std::mem::swap(&mut out.outbox, &mut self.outbox);
         // A deadline that has passed is met at the next nanosecond, so that time goes on.
@@ -204,7 +211,9 @@ fn packed(py: Python<'_>, echo: Echo) -> Py<PyBytes> {
 
 impl Endpoint for PythonEndpoint {
     fn handle_input(&mut self, now: Time, input: Input<'_>) {
-        Python::attach(|py| self.call(py, now, &input));
+        if !interrupted() {
+            Python::attach(|py| self.call(py, now, &input));
+        }
     }
 
     fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
@@ -220,6 +229,6 @@ impl Endpoint for PythonEndpoint {
     }
 
     fn failure(&self) -> Option<String> {
-        self.error.as_ref().map(|text| format!("{text}, {} times", self.failures))
+        self.error.as_ref().map(|text| format!("{text}, {}", times(self.failures)))
     }
 }

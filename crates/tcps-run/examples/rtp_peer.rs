@@ -68,7 +68,7 @@ impl Peer {
             self.answered += blocks.filter(|b| Some(b.last_sr) == self.sender_report).count() as u64;
         } else {
             self.packets += 1;
-            if self.lose_every.is_some_and(|n| self.packets % n == 0) {
+            if self.lose_every.is_some_and(|n| self.packets.is_multiple_of(n)) {
                 return;
             }
         }

@@ -12,6 +12,7 @@ mod boundary;
 pub mod carrier;
 pub mod code;
 pub mod cpu;
+pub mod crash;
 pub mod error;
 pub mod library;
 mod network_rows;

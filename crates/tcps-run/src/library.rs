@@ -1,6 +1,6 @@
 //! Hooks that are C functions in a shared library.
 
-use crate::{error::RunError, plan::CodePlan};
+use crate::{crash, error::RunError, plan::CodePlan};
 use libloading::{Library, Symbol};
 use std::ffi::{c_char, c_int, c_void, CString};
 use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
@@ -15,6 +15,8 @@ pub struct CHook {
     call: HookFn,
     state: *mut c_void,
     free: Option<FreeFn>,
+    /// What it is called where it ends the process.
+    name: CString,
     /// Keeps the code alive.
     _library: Library,
 }
@@ -25,7 +27,7 @@ unsafe impl Send for CHook {}
 impl Hook for CHook {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
         // SAFETY: the function follows tcps_hook.h, which the scenario's author vouches for.
-        match unsafe { (self.call)(self.state, input, output) } {
+        match crash::named(&self.name, || unsafe { (self.call)(self.state, input, output) }) {
             0 if !output.overrun() => Verdict::Emit,
             0 => Verdict::Failed("wrote more than there is room for".into()),
             1 => Verdict::Nothing,
@@ -59,12 +61,15 @@ pub fn hook(code: &CodePlan) -> Result<Box<dyn Hook>, RunError> {
         let free: Option<Symbol<FreeFn>> = library.get(free.as_bytes_with_nul()).ok();
         (*call, init.map(|f| *f), free.map(|f| *f))
     };
+    crash::watch();
+    let label =
+        CString::new(format!("hook {} of {}", code.symbol, code.name)).map_err(|e| fail(e.to_string()))?;
     let params = CString::new(code.params.to_string()).map_err(|e| fail(e.to_string()))?;
     // SAFETY: as above; the library may keep nothing of `params`.
-    let state = init.map_or(std::ptr::null_mut(), |f| unsafe { f(params.as_ptr()) });
+    let state = init.map_or(std::ptr::null_mut(), |f| crash::named(&label, || unsafe { f(params.as_ptr()) }));
     if init.is_some() && state.is_null() {
         return Err(fail(format!("{}_init refused its parameters {}", code.symbol, code.params)));
     }
     let free = free.filter(|_| !state.is_null());
-    Ok(Box::new(CHook { call, state, free, _library: library }))
+    Ok(Box::new(CHook { call, state, free, name: label, _library: library }))
 }

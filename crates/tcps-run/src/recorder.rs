@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use std::{
     fs::File,
     io::Write,
-    path::Path,
+    path::{Path, PathBuf},
     sync::mpsc::{sync_channel, Receiver, SyncSender},
     thread::JoinHandle,
 };
@@ -23,6 +23,7 @@ pub struct Recorder {
     writer: JoinHandle<std::io::Result<[u8; 32]>>,
     rows: u64,
     failed: bool,
+    path: Option<PathBuf>,
 }
 
 /// What a finished stream was.
@@ -47,7 +48,8 @@ impl Recorder {
         let (full, chunks) = sync_channel::<Vec<u8>>(IN_FLIGHT);
         let (back, empty) = sync_channel::<Vec<u8>>(IN_FLIGHT);
         let writer = std::thread::spawn(move || write(file, &chunks, &back));
-        Ok(Self { chunk: Vec::with_capacity(CHUNK), full, empty, writer, rows: 0, failed: false })
+        let chunk = Vec::with_capacity(CHUNK);
+        Ok(Self { chunk, full, empty, writer, rows: 0, failed: false, path: path.map(Into::into) })
     }
 
     /// Appends a row.
@@ -69,10 +71,13 @@ impl Recorder {
     /// Ends the stream.
     pub fn finish(mut self) -> Result<Recorded, RunError> {
         self.hand_over();
-        let Self { full, writer, rows, .. } = self;
+        let Self { full, writer, rows, path, .. } = self;
         drop(full);
         let digest = match writer.join() {
-            Ok(result) => result.map_err(|e| RunError::new(format!("records cannot be written: {e}")))?,
+            Ok(result) => result.map_err(|e| {
+                let place = path.map(|p| format!("{}: ", p.display())).unwrap_or_default();
+                RunError::new(format!("{place}records cannot be written: {e}"))
+            })?,
             Err(_) => return Err(RunError::new("the record writer stopped")),
         };
         Ok(Recorded { rows, sha256: digest.iter().map(|b| format!("{b:02x}")).collect() })
@@ -135,7 +140,7 @@ mod tests {
             (0..100_000_000).take_while(|&i| (r.push(&Record::new(i, Kind::Sent)), !r.failed()).1).count();
         assert!(pushed <= CHUNK / RECORD_BYTES * (IN_FLIGHT + 3), "{pushed} rows into a full disk");
         let e = r.finish().unwrap_err();
-        assert!(e.0.contains("No space left"), "{e}");
+        assert!(e.0.starts_with("/dev/full: ") && e.0.contains("No space left"), "{e}");
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Source {
                     .map(|b| f64::from_le_bytes(b.try_into().unwrap_or_default()))
                     .collect();
                 let columns = *columns as usize;
-                if columns == 0 || rows.len() < columns || rows.len() % columns != 0 {
+                if columns == 0 || rows.len() < columns || !rows.len().is_multiple_of(columns) {
                     let text =
                         format!("flows.{}.source: {path} holds no rows of {columns} values", flow.name);
                     return Err(RunError::new(text));

@@ -143,7 +143,7 @@ mod tests {
     /// Every third sample carries an echo command.
     fn meta(index: u32) -> Meta {
         let echo = Echo { target: 7, sequence: index, reply_to: 2, injected_ns: -5 };
-        Meta { flow: 3, index, origin_ns: 9, echo: (index % 3 == 0).then_some(echo) }
+        Meta { flow: 3, index, origin_ns: 9, echo: index.is_multiple_of(3).then_some(echo) }
     }
 
     proptest! {

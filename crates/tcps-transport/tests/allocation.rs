@@ -63,7 +63,7 @@ fn after_the_first_samples_no_memory_is_asked_for() {
     let make = |side| endpoint("udp", &Value::Null, side, &ctx).unwrap();
     let (mut a, mut b, mut bufs) = (make(Side::A), make(Side::B), [Vec::new(), Vec::new()]);
     let sample = vec![1u8; 20_000];
-    let size = |index: u32| if index % 10 == 0 { 20_000 } else { 64 };
+    let size = |index: u32| if index.is_multiple_of(10) { 20_000 } else { 64 };
     pass(a.as_mut(), b.as_mut(), &mut bufs, 0, &sample);
     let before = CALLS.get();
     let delivered: u32 =

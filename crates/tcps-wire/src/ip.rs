@@ -4,7 +4,7 @@
 //! IPv4 or IPv6 header ─┬─► UDP: ports, length ─► [ payload ]
 //!                      └─► TCP: ports
 //! ```
-//! What is behind IPv6 extension headers is not looked into; nor is a fragment after the first.
+//! What is behind IPv6 extension headers is not looked into; nor is a fragment after the first: `hides_port` tells.
 
 use crate::{
     bytes::{u16_at, u32_at, u8_at},
@@ -21,6 +21,10 @@ const UDP_BYTES: usize = 8;
 const TCP_BYTES: usize = 20;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const ESP: u8 = 50;
+const AUTHENTICATION: u8 = 51;
+/// Hop-by-hop and destination options, routing, fragment, mobility, host identity, shim6.
+const EXTENSIONS: [u8; 7] = [0, 60, 43, 44, 135, 139, 140];
 
 /// A whole IP packet.
 #[derive(Debug, Clone, Copy)]
@@ -91,6 +95,22 @@ impl<'a> Packet<'a> {
             false => (u8_at(self.bytes, 6), false),
         };
         found == protocol && !later_fragment && self.bytes.len() >= self.header_bytes + header_bytes
+    }
+
+    /// Whether it may have ports that are not seen: behind extension headers of IPv6, encrypted, in a fragment after the
+    /// first, or cut off. [RFC 8200 §4, RFC 4303]
+    pub fn hides_port(&self) -> bool {
+        let (next, later_fragment) = match self.is_v4() {
+            true => (u8_at(self.bytes, 9), u16_at(self.bytes, 6) & 0x1fff != 0),
+            false => (u8_at(self.bytes, 6), false),
+        };
+        match next {
+            _ if later_fragment => true,
+            TCP => self.tcp_port().is_none(),
+            UDP => self.udp().is_none(),
+            ESP | AUTHENTICATION => true,
+            next => !self.is_v4() && EXTENSIONS.contains(&next),
+        }
     }
 
     /// Destination port of the TCP segment in it, if its beginning is there. [RFC 9293 §3.1]
@@ -165,6 +185,22 @@ mod tests {
         let mut short = packet(false, 0, &[0; 11]);
         short[9] = TCP;
         assert_eq!(Packet::new_checked(&short).unwrap().tcp_port(), None);
+    }
+
+    /// [RFC 8200 §4]
+    #[test]
+    fn ports_behind_extensions_and_in_fragments_are_hidden() {
+        let next = |v6: bool, number: u8| {
+            let mut bytes = packet(v6, 0, &[0; 12]);
+            bytes[if v6 { 6 } else { 9 }] = number;
+            Packet::new_checked(&bytes).unwrap().hides_port()
+        };
+        assert!([0, 43, 44, 50, 51, 60].iter().all(|n| next(true, *n)));
+        assert!([TCP, UDP, 58, 59].iter().all(|n| !next(true, *n)));
+        assert!([TCP, UDP, 1, 2].iter().all(|n| !next(false, *n)) && next(false, ESP));
+        let mut later_fragment = packet(false, 0, b"hand");
+        later_fragment[7] = 1;
+        assert!(Packet::new_checked(&later_fragment).unwrap().hides_port());
     }
 
     #[test]

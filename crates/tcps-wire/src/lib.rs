@@ -10,7 +10,7 @@
 //!   0x04..  telehaptic  merged samples and media ──► [ payload ] [ trailer ]
 //! ```
 //! Some transports have formats of their own on their own channels: `stream` (numbered datagrams, acknowledgements,
-//! requests), `alphan`, `bundle` (runs of samples of several flows).
+//! requests), `alphan`, `bundle` (runs of samples of several flows); `tcp` has whole IP packets.
 //!
 //! The first bytes of replies, clock exchanges and probes can begin neither an RTP packet (version 2: 0x80 to 0xBF)
 //! nor a telehaptic header (0x00 to 0x7F; 0 fragments do not exist), so that all of them may share a port.
@@ -36,6 +36,7 @@ pub mod report;
 pub mod rtcp;
 pub mod rtp;
 pub mod stream;
+pub mod tcp;
 pub mod telehaptic;
 
 pub use error::Error;

@@ -72,6 +72,11 @@ _COUNTS = {
     "socket_drops": ("lost", "datagram", " in its sockets"),
     "unsent": ("could not send", "datagram", ""),
     "strangers": ("got", "datagram", " from strangers"),
+    "unread": (
+        "could not read the port of",
+        "packet",
+        ": IPv6 extension headers, VLAN tags, later fragments or encryption; no flow or rule is theirs",
+    ),
     "asides_refused": (
         "refused",
         "datagram",
@@ -94,11 +99,13 @@ def _nodes(result: Found) -> Iterator[str]:
 
 
 def _robots(result: Found) -> Iterator[str]:
-    """Robots whose own loop ran late: their physics stood still, and went on in one step."""
+    """Robots whose own loop ran late: their physics stalled, and went on in one step."""
     for robot in result.get("robots", ()):
         name = f"robot {robot['component']}"
         if robot["missed_ticks"]:
             yield f"{name} left out {counted(robot['missed_ticks'], 'tick')} of its own loop"
+        if robot.get("watchdog"):
+            yield f"{name}: its watchdog acted {counted(robot['watchdog'], 'time')}, for its node handed it no command"
         late_ms = ms(robot["late_ns"]["p99"])
         if late_ms is not None and late_ms > LATE_P99_MS:
             yield f"{name} was late by {late_ms:.2f} ms in its own loop (p99; {LATE_P99_MS:g} ms is passed over)"
@@ -110,7 +117,7 @@ def _gaps(analysis: Found) -> Iterator[str]:
             longest = max(node["first_gaps"], key=lambda gap: gap["length_ns"])
             times = "once" if node["gaps"] == 1 else f"{node['gaps']} times"
             length_ms = node["longest_gap_ns"] / NS_PER_MS
-            yield f"node {node['name']} stood still {times}, up to {length_ms:.2f} ms, one of them at {longest['t_s']:.3f} s"
+            yield f"node {node['name']} stalled {times}, up to {length_ms:.2f} ms, one of them at {longest['t_s']:.3f} s"
 
 
 def _connections(result: Found) -> Iterator[str]:

@@ -58,7 +58,7 @@ def _point(point: Found) -> dict[str, Any]:
     }
 
 
-# [PROTOCOLS 6.1]
+# [Polachan 2022]
 def _stretch(part: Found) -> dict[str, Any]:
     latency = distribution_ms(part["latency_ns"])
     return {

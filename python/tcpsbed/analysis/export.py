@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from tcpsbed import results
 from tcpsbed.analysis.records import KINDS, Names, plan_of, record_blocks
 from tcpsbed.errors import DataError
 
@@ -163,17 +164,7 @@ def _named(codes: NDArray[np.int32], names: list[str]) -> pa.DictionaryArray:
 
 
 def _whole(file: Path, write: Callable[[Path], None]) -> Path:
-    """Lets a file be written under another name first, so that a reader never sees half of it.
-
-    A device or a pipe is written to as it is: renaming would put a file in its place.
-    """
-    if file.exists() and not file.is_file():
-        write(file)
-        return file
-    part = file.with_name(file.name + ".part")
-    try:
+    """Lets a file be written beside first, so that a reader never sees half of it."""
+    with results.whole(file) as part:
         write(part)
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
     return file

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tcpsbed.analysis import chance
 from tcpsbed.clocks import NS3_VIRTUAL, SIMULATED, VIRTUAL
 
 PROMISES = {
@@ -16,13 +17,18 @@ PROMISES = {
 """Promises of DECISIONS 8."""
 LENA_UNTRIED = (
     "5G-LENA: its links were compiled against declarations of its interface, and never tried against a real 5G-LENA "
-    "(docs/ns3.md)"
+    "(tcpsbed docs ns3)"
 )
 """What is said of a run over it."""
 
 
 def scenario_info(
-    plan: Mapping[str, Any], *, world: str, warmup_ns: int = 0, one_host: bool = True
+    plan: Mapping[str, Any],
+    *,
+    world: str,
+    warmup_ns: int = 0,
+    one_host: bool = True,
+    phases: str = "aligned",
 ) -> dict[str, Any]:
     """What `summary.build` wants to know about a scenario.
 
@@ -36,7 +42,10 @@ def scenario_info(
         Span at the beginning that statistics leave out.
     one_host
         Whether all nodes share one clock, so that the true error of a clock estimate is known.
+    phases
+        Where sources begin: `aligned`, or `random`, by the seed.
     """
+    promise = _promise(plan, world)
     nodes = [node["name"] for node in plan["nodes"]]
     return {
         "name": plan["name"],
@@ -45,7 +54,8 @@ def scenario_info(
         "duration_s": plan["duration_ns"] / 1e9,
         "warmup_s": warmup_ns / 1e9,
         "level": plan.get("records", "samples"),
-        "promise": PROMISES[_promise(plan, world)],
+        "promise": PROMISES[promise],
+        "random": promise != "anywhere" or phases != "aligned" or chance.draws(plan),
         "one_host": one_host,
         "nodes": nodes,
         "clocks": {node["name"]: node.get("clock") for node in plan["nodes"]},

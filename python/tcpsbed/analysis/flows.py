@@ -24,7 +24,10 @@ def flow(found: Found, info: Found) -> dict[str, Any]:
     return {
         "session": info.get("session", ""),
         "direction": info.get("direction", ""),
-        **{key: found[key] for key in ("sent", "delivered", "lost", "loss", "in_flight", "duplicated")},
+        **{
+            key: found[key]
+            for key in ("sent", "delivered", "repeated", "lost", "loss", "in_flight", "duplicated")
+        },
         "duplicates_dropped": found["duplicates_dropped"],
         "reordered": order["reordered"],
         "reordering": {
@@ -52,7 +55,7 @@ def flow(found: Found, info: Found) -> dict[str, Any]:
     }
 
 
-# [PROTOCOLS 11.4]
+# [Ramjee 1994]
 def _playout(shown: Found | None) -> dict[str, Any] | None:
     if shown is None:
         return None
@@ -63,7 +66,7 @@ def _playout(shown: Found | None) -> dict[str, Any] | None:
     }
 
 
-# [PROTOCOLS 1.5]
+# [RFC 5481]
 def _jitter(found: Found) -> dict[str, Any]:
     jitter = found["jitter"]
     return {

@@ -16,7 +16,7 @@ CHECK_EVERY = 10
 """Numbers of echoes are multiples of this."""
 
 
-# [PROTOCOLS 6.1] [Polachan 2022]
+# [Polachan 2022]
 @dataclass(frozen=True)
 class Confidence:
     """The rule that says when echo commands may stop.

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed import results
 from tcpsbed.analysis import signals
 from tcpsbed.analysis.records import open_records, plan_of
 from tcpsbed.errors import DataError
@@ -54,7 +55,7 @@ def export(folder: Path, file: Path, flow: str | None = None) -> Path:
         times_s = times_s - times_s[0]
     else:  # the operator began later: until then the first values hold
         times_s, values = np.insert(times_s, 0, 0.0), np.vstack((values[:1], values))
-    with file.open("w", encoding="utf-8", newline="") as opened:
+    with results.whole(file) as part, part.open("w", encoding="utf-8", newline="") as opened:
         rows = csv.writer(opened)
         rows.writerow(["time_s", *(f"v{number}" for number in range(values.shape[1]))])
         rows.writerows([f"{t:.9f}", *map(repr, row)] for t, row in zip(times_s, values.tolist(), strict=True))

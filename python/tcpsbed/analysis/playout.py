@@ -54,7 +54,7 @@ def arrivals(run: Run, flow: str) -> tuple[NDArray[np.int64], NDArray[np.int64],
     return at, at - rows["value"].astype(np.int64), rows["index"].astype(np.int64)
 
 
-# [PROTOCOLS 11.4]
+# [Ramjee 1994]
 def playout(run: Run, flow: str, policy: dict[str, Any]) -> Played:
     """Plays a flow of a run with a policy.
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed.errors import DataError
+from tcpsbed.palette import COMPONENT, LINK, LOST, PALETTE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
 class Plot:
@@ -34,9 +34,11 @@ class Plot:
         times = self._series["t_s"]
         for color, name in _painted(self._chosen(flows)):
             curve = self._series["flows"][name]
-            mean, largest = _gaps(curve["delay_mean_ms"]), _gaps(curve["delay_max_ms"])
-            ax.plot(times, mean, color=color, label=name)
-            ax.fill_between(times, mean, largest, color=color, alpha=0.2, linewidth=0)
+            at, (mean, largest) = _bridged(
+                times, (curve["delay_mean_ms"], curve["delay_max_ms"]), curve.get("bridge_s", 0.0)
+            )
+            ax.plot(at, mean, color=color, label=name)
+            ax.fill_between(at, mean, largest, color=color, alpha=0.2, linewidth=0)
         self._mark(ax)
         ax.legend()
         return ax
@@ -47,7 +49,9 @@ class Plot:
         for color, name in _painted(self._chosen(flows)):
             curve = self._series["cdf"].get(name)
             if curve:
-                ax.plot(curve["delay_ms"], curve["p"], color=color, label=name)
+                ms = curve["delay_ms"]
+                ax.step([ms[0], *ms], [0.0, *curve["p"]], where="post", color=color, label=name)
+        ax.set_ylim(0, 1.02)
         ax.legend()
         return ax
 
@@ -59,7 +63,7 @@ class Plot:
         parts = self._summary["path"][name]
         for row, part in enumerate(parts):
             mean = part["latency_ms"]["mean"]
-            ax.barh(row, mean, left=start, color=_COLORS[0 if part["what"] == "component" else 1])
+            ax.barh(row, mean, left=start, color=COMPONENT if part["what"] == "component" else LINK)
             start += mean
         ax.set_yticks(range(len(parts)), [part["name"] for part in parts])
         ax.invert_yaxis()
@@ -107,10 +111,15 @@ class Plot:
         for event in self._series.get("events", ()):
             ax.axvline(event["t_s"], color="0.5", linestyle=":", linewidth=1)
             ax.annotate(
-                event["name"], (event["t_s"], 1), xycoords=("data", "axes fraction"), fontsize=7, va="top"
+                event["name"],
+                (event["t_s"], 0.98),
+                xycoords=("data", "axes fraction"),
+                fontsize=7,
+                va="top",
+                rotation=90,
             )
         for window in self._series.get("disturbed", ()):
-            ax.axvspan(window["from_s"], window["to_s"], color="#D55E00", alpha=0.3)
+            ax.axvspan(window["from_s"], window["to_s"], color=LOST, alpha=0.16)
 
 
 def _pyplot() -> Any:
@@ -124,9 +133,23 @@ def _pyplot() -> Any:
 
 
 def _painted(names: list[str]) -> Iterable[tuple[str, str]]:
-    return ((_COLORS[i % len(_COLORS)], name) for i, name in enumerate(names))
+    return ((PALETTE[i % len(PALETTE)], name) for i, name in enumerate(names))
 
 
 def _gaps(values: Iterable[float | None]) -> list[float]:
     """Bins without a value interrupt the line."""
-    return [float("nan") if value is None else value for value in values]
+    return [math.nan if value is None else value for value in values]
+
+
+def _bridged(
+    times: Sequence[float], curves: Sequence[Sequence[float | None]], bridge_s: float
+) -> tuple[list[float], list[list[float]]]:
+    """Curves without their empty bins, and one interruption where these last longer than `bridge_s`."""
+    kept: list[int] = []
+    for i, value in enumerate(curves[0]):
+        if value is None:
+            continue
+        if kept and times[i] - times[kept[-1]] > bridge_s:
+            kept.append(i - 1)
+        kept.append(i)
+    return [times[i] for i in kept], [_gaps([curve[i] for i in kept]) for curve in curves]

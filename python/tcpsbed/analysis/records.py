@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed import documents
+from tcpsbed import _tcps, documents
 from tcpsbed.errors import DataError
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROW_BYTES = 32
+_FIRST_ROWS = 1000
+"""Rows that are looked at to tell whether a file holds records."""
 FIELDS = [
     ("time", "<i8"),
     ("value", "<i8"),
@@ -27,50 +29,15 @@ FIELDS = [
     ("detail", "u1"),
 ]
 """Layout of a row (crates/tcps-core/src/record.rs)."""
-KINDS = (
-    "sent", "delivered", "dropped", "enter", "exit", "echo", "echo_forward", "echo_return", "stage", "queue",
-    "event", "sync", "verified", "gap", "superseded", "transmit", "receive", "late", "duplicate",
-    "merging", "signal", "renumbered", "echo_superseded",
-    "suppressed", *(f"kind {number}" for number in range(25, 33)),
-    "played", "overdue", "skipped", "starved",
-    "kind 37", "state", "kind 39", "connection", "kind 41", "kind 42", "told", "allowed",
-)  # fmt: skip
+_KINDS, _REASONS = _tcps.record_names()
+_BY_NUMBER = {number: name for number, name, _ in _KINDS}
+KINDS = tuple(_BY_NUMBER.get(number, f"kind {number}") for number in range(1, max(_BY_NUMBER) + 1))
 """Names of kinds; a row's `kind` is 1 more than the place in this list. Numbers that are not given have no name."""
 HELD = 0x8000
 """Added to a component's number: its hold-until-done point."""
-_AT_COMPONENTS = (6, 7, 8, 9)
-"""Reasons of a drop that a component has, not a link: dead, malformed, hook, overload."""
 _NUMBERS = 1 << 16
-
-_PLACES = {
-    "points": (
-        "sent",
-        "delivered",
-        "enter",
-        "exit",
-        "echo",
-        "echo_forward",
-        "echo_return",
-        "echo_superseded",
-        "signal",
-    ),
-    "links": ("dropped", "queue"),
-    "components": (
-        "stage",
-        "verified",
-        "superseded",
-        "renumbered",
-        "suppressed",
-        "played",
-        "overdue",
-        "skipped",
-        "starved",
-        "state",
-    ),
-    "nodes": ("sync",),
-    "channels": ("transmit", "receive", "connection"),
-}
-"""What the number in `point` means, by kind."""
+_LISTS = ("points", "links", "components", "nodes", "channels")
+"""Lists of a plan that a row's `point` counts in."""
 
 
 def open_records(path: Path) -> NDArray[np.void]:
@@ -89,6 +56,21 @@ def open_records(path: Path) -> NDArray[np.void]:
     if rows == 0:
         return np.empty(0, dtype=np.dtype(FIELDS))
     return np.memmap(path, dtype=np.dtype(FIELDS), mode="r", shape=(rows,))
+
+
+def refuse_foreign(path: Path) -> None:
+    """Raises `DataError` if a `records.bin` is none: by its length, or by the kinds of its first rows."""
+    import numpy as np
+
+    length, allowed = path.stat().st_size, "the file as tcpsbed run left it; run the scenario again"
+    if length % ROW_BYTES:
+        found = f"found {length} bytes, which are no whole rows of {ROW_BYTES} bytes"
+        raise DataError(found, file=path, allowed=allowed)
+    kinds = np.fromfile(path, dtype=np.dtype(FIELDS), count=_FIRST_ROWS)["kind"].tolist()
+    strange = next((row for row, kind in enumerate(kinds) if kind not in _BY_NUMBER), None)
+    if strange is not None:
+        found = f"found row {strange} of the unknown kind {kinds[strange]}: this is no file of records"
+        raise DataError(found, file=path, allowed=allowed)
 
 
 def record_blocks(path: Path, block_rows: int) -> Iterator[NDArray[np.void]]:
@@ -151,8 +133,8 @@ class Names:
         places = [*dict.fromkeys(name for table in named.values() for name in table.values()), ""]
         codes = {name: code for code, name in enumerate(places)}
         tables = np.full((len(named), _NUMBERS), len(places) - 1, dtype=np.int32)
-        for row, table in enumerate(named.values()):
-            for number, name in table.items():
+        for row, list_name in enumerate(_LISTS):
+            for number, name in named[list_name].items():
                 tables[row, number] = codes[name]
         return cls([*(flow["name"] for flow in plan["flows"]), ""], [*nodes, ""], places, tables)
 
@@ -160,15 +142,8 @@ class Names:
         """Code in `places` of each row's point."""
         import numpy as np
 
-        order = list(_PLACES)
-        table_of = np.full(len(KINDS) + 1, -1)
-        for place, kinds in _PLACES.items():
-            for kind in kinds:
-                table_of[1 + KINDS.index(kind)] = order.index(place)
-        kind = np.minimum(rows["kind"], len(KINDS))
-        table = table_of[kind]
-        at_component = (rows["kind"] == 1 + KINDS.index("dropped")) & np.isin(rows["detail"], _AT_COMPONENTS)
-        table = np.where(at_component, order.index("components"), table)
+        dropped = rows["kind"] == 1 + KINDS.index("dropped")
+        table = np.where(dropped, _lists(_REASONS)[rows["detail"]], _lists(_KINDS)[rows["kind"]])
         codes: NDArray[np.int32] = self._tables[np.maximum(table, 0), rows["point"]]
         return np.where(table < 0, len(self.places) - 1, codes).astype(np.int32)
 
@@ -179,6 +154,16 @@ class Names:
     def node_codes(self, rows: NDArray[np.void]) -> NDArray[np.int32]:
         """Code in `nodes` of each row's node."""
         return _capped(rows["node"], len(self.nodes) - 1)
+
+
+def _lists(numbered: list[tuple[int, str, str]]) -> NDArray[np.int8]:
+    """For every number of a byte the place in `_LISTS` of what `point` counts in; -1 for nothing."""
+    import numpy as np
+
+    places = np.full(256, -1, dtype=np.int8)
+    for number, _, place in numbered:
+        places[number] = _LISTS.index(place) if place else -1
+    return places
 
 
 def _capped(numbers: NDArray[np.uint16], none: int) -> NDArray[np.int32]:

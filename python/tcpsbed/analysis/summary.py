@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tcpsbed import documents
+from tcpsbed import documents, results
 from tcpsbed.analysis import disturbances, echo, facts, flows, machine, media, series
 from tcpsbed.analysis.units import distribution_ms, ms
 from tcpsbed.errors import DataError
@@ -45,7 +45,7 @@ def summarise(folder: Path) -> dict[str, Any]:
         _tcps.analyse(str(records), json.dumps(plan), scenario.warmup_ns, scenario.measure.grace_ns)
     )
     world = result.get("world", "virtual")
-    info = facts.scenario_info(plan, world=world, warmup_ns=scenario.warmup_ns)
+    info = facts.scenario_info(plan, world=world, warmup_ns=scenario.warmup_ns, phases=scenario.phases)
     info["media"] = media.media(folder, plan, scenario.warmup_ns)
     return build(folder, info, result, found)
 
@@ -83,6 +83,12 @@ def add_across_seeds(folder: Path, across: Found) -> dict[str, Any]:
     return summary
 
 
+def replace_echo(folder: Path, echo: Found) -> None:
+    """Puts the echoes of several rounds in place of those of the last into `summary.json` of its folder."""
+    file = folder / "summary.json"
+    _write(file, documents.read(file) | {"echo": echo})
+
+
 def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
     seconds = analysis["end_ns"] / 1e9
     return {
@@ -92,9 +98,16 @@ def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
         "versions": machine.versions(),
         "machine": machine.machine(),
         "promise": info["promise"],
+        "random": info["random"],
         "wall": {key: result.get(key) for key in ("simulate_s", "total_s")},
         "records": {"rows": analysis["rows"], "level": info["level"], "digits": analysis["digits"]},
-        "across_seeds": {"seeds": [info["seed"]], "failed": [], "disturbed": [], "flows": {}},
+        "across_seeds": {
+            "seeds": [info["seed"]],
+            "unchanged": False,
+            "failed": [],
+            "disturbed": [],
+            "flows": {},
+        },
         "records_sha256": result.get("records_sha256", ""),
         "flows": {
             flow["name"]: flows.flow(flow, info["flows"].get(flow["name"], {})) for flow in analysis["flows"]
@@ -216,6 +229,4 @@ def _true_error_ns(line: Found, clock: Found) -> float:
 
 def _write(path: Path, content: Found) -> None:
     """Writes JSON in one step, so that a reader never sees half a file."""
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    part.replace(path)
+    results.write_whole(path, json.dumps(content, indent=1, allow_nan=False) + "\n")

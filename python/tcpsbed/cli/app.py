@@ -12,6 +12,7 @@ from tcpsbed.cli import (
     calibrate,
     check_qos,
     console,
+    data,
     doctor,
     image,
     latency,
@@ -29,6 +30,7 @@ from tcpsbed.cli import (
     tune,
     xlsx,
 )
+from tcpsbed.interrupts import as_interrupts
 
 EPILOG = """\b
 A first session:
@@ -40,8 +42,9 @@ A first session:
   tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s' --seeds 10
   tcpsbed proxy --profile lte 7000=127.0.0.1:7100   delay and loss between other programs
   tcpsbed reproduce --list                    published experiments, run again
+  tcpsbed data                                recordings that they take
   tcpsbed doctor                              what this machine can do
-  tcpsbed step scenarios/step.toml            how a control loop bears the network
+  tcpsbed step step.toml            how a control loop bears the network
 """
 
 app = typer.Typer(
@@ -84,6 +87,7 @@ for module in (
     image,
     xlsx,
     reproduce,
+    data,
     console,
     study,
 ):
@@ -95,4 +99,5 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    as_interrupts()
     app(prog_name="tcpsbed")

@@ -1,4 +1,4 @@
-"""`tcpsbed bilateral`: transparency and stability of bilateral schemes over delay. [PROTOCOLS 8.6]"""
+"""`tcpsbed bilateral`: transparency and stability of bilateral schemes over delay."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Quiet
+from tcpsbed.cli.options import Force, Quiet
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
@@ -56,6 +56,7 @@ def bilateral(
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="FILE", help="Draw it.", show_default=False)
     ] = None,
+    force: Force = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the measures as JSON, and nothing else.")
     ] = False,
@@ -64,6 +65,10 @@ def bilateral(
     """Measures; see HELP."""
     from tcpsbed.control import transparency, values
 
+    if figure is not None:
+        from tcpsbed.control.figure import drawable
+
+        drawable(figure, force=force)
     share = values.share(loss, "--loss")
     if share >= 1:
         raise ConfigError(f'found "{loss}"', key="--loss", allowed="below 100 %")

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tcpsbed import results
 from tcpsbed.analysis.records import KINDS, open_records, plan_of
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Duration, File, Quiet, Seed, Sets, overrides
+from tcpsbed.cli.options import Duration, File, Force, Quiet, Seed, Sets, overrides
 from tcpsbed.errors import WorldError
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def calibrate(
     sets: Sets = None,
     seed: Seed = None,
     duration: Duration = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Calibrates a scenario; see HELP."""
@@ -68,18 +70,22 @@ def calibrate(
     from tcpsbed.clocks import REAL
 
     scenario = config.load(file, [*overrides(sets, seed, duration), 'measure.records="events"'])
-    folder = out or session.new_folder(f"{scenario.name}-calibration")
-    outcome = watched(scenario, REAL, folder, quiet=quiet, samples=False)
-    costs, nodes = stages_of(folder), nodes_of(folder)
-    if not costs and not nodes:
-        raise WorldError("nothing ran", file=folder, allowed="a longer --duration, or a scenario with hooks")
     target = to or file.with_suffix(".costs.json")
-    target.write_text(json.dumps(_described(folder, costs, nodes), indent=1) + "\n", encoding="utf-8")
+    made_anew = scenario.folder / scenario.calibration if scenario.calibration else None
+    results.may_write(target, force=force, reads=[one for one in scenario.files if one != made_anew])
+    with session.place(scenario, out, "-calibration") as place:
+        stopped = watched(scenario, REAL, place, quiet=quiet, samples=False)
+        costs, nodes = stages_of(place.path), nodes_of(place.path)
+        described = _described(place.path, costs, nodes) | {"run": str(place.shown)}
+    if not costs and not nodes:
+        allowed = "a longer --duration, or a scenario with hooks"
+        raise WorldError("nothing ran", file=place.shown, allowed=allowed)
+    results.write_whole(target, json.dumps(described, indent=1) + "\n")
     print(
         f"{target}: {len(costs)} stages, {len(nodes)} nodes. In the scenario: calibration = {json.dumps(target.name)}"
     )
-    if outcome.stopped:
-        raise KeyboardInterrupt(f"stopped early; the costs are from what ran until then ({folder})")
+    if stopped:
+        raise KeyboardInterrupt(f"stopped early; the costs are from what ran until then ({place.shown})")
 
 
 def _described(folder: Path, costs: Mapping[str, Any], nodes: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +94,7 @@ def _described(folder: Path, costs: Mapping[str, Any], nodes: Mapping[str, Any])
 
     summary = summary_of(folder)
     about = {key: summary.get(key) for key in ("name", "machine", "versions", "disturbances")}
-    return {"version": 1, **about, "run": str(folder), "stages": costs, "nodes": nodes}
+    return {"version": 1, **about, "run": "", "stages": costs, "nodes": nodes}
 
 
 BOUNDARY = ("wakeup", "send", "receive")

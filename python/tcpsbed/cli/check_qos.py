@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tcpsbed.cli.failures import FAILED, guarded
+from tcpsbed.cli.failures import DISTURBED, FAILED, guarded
 from tcpsbed.cli.options import Folder, Quiet
+from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
     from tcpsbed.qos.check import Verdict
     from tcpsbed.qos.profile import Profile
 
-HELP = """Compare a run with a profile of limits, flow by flow; ends with 1 if one of them is broken.
+HELP = """Compare a run with a profile of limits, flow by flow; ends with 1 if one is broken, with 3 if it was disturbed.
 
 \b
 Examples:
@@ -24,9 +26,8 @@ Examples:
   tcpsbed check-qos runs/latest --profile mine.toml --json
   tcpsbed check-qos runs/latest --profile list
 
-Profiles that ship: telehaptics, ieee1918-high, ieee1918-medium, 3gpp-tactile, 3gpp-multimodal, 3gpp-remote-robot,
-lip-sync, inter-media, slice-automation, slice-interactive. docs/qos.md says how to write one, and how pytest runs a
-scenario as a test.
+--profile list prints the profiles that ship with their limits. tcpsbed docs qos says how to write one, and how pytest
+runs a scenario as a test.
 """
 
 
@@ -38,9 +39,9 @@ def register(app: typer.Typer) -> None:
 def check_qos(
     folder: Folder,
     profile: Annotated[
-        str,
+        str | None,
         typer.Option("--profile", metavar="NAME", help="A profile by name, or its file.", show_default=False),
-    ],
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the verdicts as JSON, and nothing else.")
     ] = False,
@@ -48,23 +49,40 @@ def check_qos(
 ) -> None:
     """Checks a run; see HELP."""
     from tcpsbed import documents
+    from tcpsbed.cli.runs import opened
     from tcpsbed.qos import check
     from tcpsbed.qos import profile as profiles
-    from tcpsbed.report.folder import open_folder
 
     if profile == "list":
-        print(*profiles.shipped(), sep="\n")
+        print(profiles.listing().lstrip("\n"))
         return
+    if profile is None:
+        raise ConfigError("found no profile", key="--profile", allowed=profiles.CHOICE + profiles.listing())
     chosen = profiles.load(profile)
     with documents.trusted(folder):
-        verdicts = check.check(open_folder(folder).summary, chosen)
+        summary = opened(folder).summary
+        verdicts = check.check(summary, chosen)
+        disturbed = [*summary.get("errors", ()), *summary.get("disturbances", ())]
     passed = all(verdict.passed for verdict in verdicts)
     if as_json:
         rows = [asdict(one) | {"margin": one.margin, "passed": one.passed} for one in verdicts]
         rows = [{key: _plain(value) for key, value in row.items()} for row in rows]
-        print(json.dumps({"profile": chosen.name, "passed": passed, "verdicts": rows}, indent=1))
+        print(
+            json.dumps(
+                {"profile": chosen.name, "passed": passed, "disturbed": disturbed, "verdicts": rows}, indent=1
+            )
+        )
     elif not quiet:
-        print(_table(chosen, verdicts, passed=passed))
+        doubt = " (DISTURBED: this proves nothing)" if disturbed else ""
+        print(f"{_table(chosen, verdicts)}\n{'pass' if passed else 'FAIL'}{doubt}")
+    if disturbed:
+        print(
+            "tcpsbed: the run was DISTURBED, its numbers prove nothing:",
+            *disturbed,
+            sep="\n  ",
+            file=sys.stderr,
+        )
+        raise typer.Exit(DISTURBED)
     if not passed:
         raise typer.Exit(FAILED)
 
@@ -73,7 +91,7 @@ def _plain(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _table(chosen: Profile, verdicts: list[Verdict], *, passed: bool) -> str:
+def _table(chosen: Profile, verdicts: list[Verdict]) -> str:
     from tcpsbed.report import text
     from tcpsbed.report.markup import Column, words
     from tcpsbed.report.numbers import NONE
@@ -99,4 +117,4 @@ def _table(chosen: Profile, verdicts: list[Verdict], *, passed: bool) -> str:
         for one in verdicts
     ]
     head = f"{chosen.name}" + (f" · {chosen.source}" if chosen.source else "")
-    return f"{head}\n\n{text.table([*columns, words('')], rows)}\n{'pass' if passed else 'FAIL'}"
+    return f"{head}\n\n{text.table([*columns, words('')], rows)}"

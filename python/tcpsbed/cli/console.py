@@ -17,10 +17,10 @@ HELP = """Run a scenario on real sockets with an operator at a browser.
 
 \b
 Example:
-  tcpsbed console scenarios/console.toml --duration "10 min"
+  tcpsbed init --from console && tcpsbed console console.toml --duration "10 min"
 
 Prints an address on loopback that holds a token; whoever opens it sees pictures and force and moves the robot. The
-stages that join a run to the console are in docs/console.md.
+stages that join a run to the console are in tcpsbed docs console.
 """
 
 
@@ -41,7 +41,7 @@ def console(
     quiet: Quiet = False,
 ) -> None:
     """Serves a run; see HELP."""
-    from tcpsbed import config
+    from tcpsbed import config, session
     from tcpsbed.analysis import operator
     from tcpsbed.cli.run import watched
     from tcpsbed.clocks import REAL
@@ -57,10 +57,11 @@ def console(
         served.start()
         print(f"console: {served.address}", flush=True)
         try:
-            outcome = watched(scenario, REAL, out, quiet=quiet, samples=False)
+            with session.place(scenario, out) as place:
+                stopped = watched(scenario, REAL, place, quiet=quiet, samples=False)
         finally:
             served.stop()
             del os.environ[VARIABLE]
-    print(f"run: {outcome.folder}")
-    if outcome.stopped:
-        raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {outcome.folder}")
+    print(f"run: {place.shown}")
+    if stopped:
+        raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {place.shown}")

@@ -8,15 +8,16 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn, ParamSpec, TypeVar
 
-from tcpsbed.errors import TcpsbedError
+from tcpsbed.errors import TcpsbedError, printable
+from tcpsbed.results.files import FULL
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 FAILED = 1
 """Exit status of work that ended with errors; what it recorded is kept."""
-HOST_LOST = 3
-"""Exit status of a run that lost a host; what it and the others recorded is kept."""
+DISTURBED = 3
+"""Exit status where numbers are there and prove nothing: a host was lost, a run disturbed (docs/exit-status.md)."""
 WRONG_INPUT = 2
 """Exit status after bad input: the message says what to change."""
 INTERRUPTED = 130
@@ -41,12 +42,13 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
             fail(f"found a name or a file that is no UTF-8 text ({error})", WRONG_INPUT)
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
-            fail(f"{place}{error.strerror or error}", WRONG_INPUT)
+            remedy = "; allowed: free space there, or a place elsewhere" if error.errno in FULL else ""
+            fail(f"{place}{error.strerror or error}{remedy}", WRONG_INPUT)
 
     return run
 
 
 def fail(message: str, status: int) -> NoReturn:
     """Prints one message on standard error and ends with this status."""
-    print(f"tcpsbed: {message}", file=sys.stderr)
+    print(f"tcpsbed: {printable(message)}", file=sys.stderr)
     sys.exit(status)

@@ -16,7 +16,7 @@ Examples:
   tcpsbed image base.tar
   tcpsbed run my.toml --world containers
 
-Needs Podman or Docker and no registry. The tar is, for example, what debootstrap makes: see docs/containers.md.
+Needs Podman or Docker and no registry. The tar is, for example, what debootstrap makes: see tcpsbed docs containers.
 """
 
 

@@ -1,11 +1,12 @@
-"""`tcpsbed latency`: echo commands interleaved over points, until every mean is known well enough. [PROTOCOLS 6.1]
+"""`tcpsbed latency`: echo commands interleaved over points, until every mean is known well enough. [Polachan 2022]
 
 ```text
 run ─► half-width of each mean ≤ confidence × mean? ─► yes: tables and report
  ▲                     │ no
  └── as many echoes as the widest mean needs, at most the cap
 ```
-In virtual time a longer round begins with the very echoes of the shorter one; on sockets each round stands alone.
+In virtual time a longer round begins with the very echoes of the shorter one. On the machine's clock a round adds to those
+before it: as many echoes as there are already, so that the table narrows as one looks.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from typing import Annotated, Any
 import typer
 
 from tcpsbed.analysis.latency import CHECK_EVERY, Confidence
+from tcpsbed.analysis.pooling import pooled
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import AnyWhere, File, Out, Quiet, Seed, Sets, overrides
-from tcpsbed.errors import ConfigError
+from tcpsbed.cli.options import AnyWhere, File, Out, Quiet, Seed, Sets, overrides, span_s
+from tcpsbed.clocks import SIMULATED
+from tcpsbed.errors import ConfigError, TcpsbedError
+from tcpsbed.results import Place
 
 GRACE_S = 1.2
 """Time after the last command in which its echo may still come, and in which samples do not count as lost."""
@@ -41,11 +45,12 @@ Examples:
   tcpsbed latency my.toml
   tcpsbed latency my.toml --points srv.entry --points srv.exit --confidence 2%
   tcpsbed latency my.toml --world real --flow haptic --period "20 ms"
-  sudo tcpsbed latency my.toml --world namespaces
+  sudo tcpsbed latency my.toml --world namespaces --max-time "5 min"
 
 Echo commands ride on ordinary samples while the system is fully working, interleaved over the points, until the 95 %
 confidence half-width of every point's mean is within the asked share of it, with at least FLOOR and at most CAP
-echoes a point. The length of the run follows from that; the scenario's own duration is not used.
+echoes a point, or until --max-time is over: then what there is by then is judged. The length of the run follows from that;
+the scenario's own duration is not used. On sockets all rounds count together, and their percentiles are left out.
 """
 
 
@@ -76,6 +81,12 @@ def latency(
     ] = "5%",
     floor: Annotated[int, typer.Option("--floor", min=2, help="Echoes a point at least.")] = 30,
     cap: Annotated[int, typer.Option("--cap", min=2, help="Echoes a point at most.")] = 20_000,
+    max_time: Annotated[
+        str | None,
+        typer.Option(
+            "--max-time", metavar="TIME", help="Run no longer than this in all.", show_default=False
+        ),
+    ] = None,
     world: AnyWhere = "virtual",
     out: Out = None,
     sets: Sets = None,
@@ -86,8 +97,9 @@ def latency(
     quiet: Quiet = False,
 ) -> None:
     """Measures latencies; see HELP."""
-    from tcpsbed import worlds
+    from tcpsbed import config, session, worlds
     from tcpsbed.report import html, text
+    from tcpsbed.report.echoes import COST
     from tcpsbed.report.folder import open_folder
 
     worlds.require(world)
@@ -96,15 +108,19 @@ def latency(
     rule = Confidence(share_of(confidence), floor, cap)
     echo = {"points": split_points(points), "period": period} | ({"flow": flow} if flow else {})
     sets_ = [*overrides(sets, seed), f"measure.echo=[{_inline(echo)}]"]
-    folder, reached = _rounds(file, sets_, rule, world, out, quiet=quiet or as_json)
-    opened = open_folder(folder)
-    page = html.write(folder)
+    most_s = math.inf if max_time is None else span_s(max_time, "--max-time")
+    first = config.load(file, [*sets_, _start(config.load(file, sets_))])
+    with session.place(first, out, "-latency") as place:
+        reached = _rounds(file, sets_, first, rule, world, place, most_s, quiet=quiet or as_json)
+        opened = open_folder(place.path)
+        page = html.write(place.path)
     if as_json:
         print(json.dumps(opened.summary.get("echo", {}), indent=1))
         return
     print(text.headline(opened), text.echo(opened.summary), sep="\n")
-    print(_verdict(opened.summary, rule, reached))
-    print(f"report: {page}")
+    print(_verdict(opened.summary, rule, reached, most_s))
+    print(COST)
+    print(f"report: {place.told(page)}")
 
 
 def split_points(points: Iterable[str] | None) -> list[str]:
@@ -133,31 +149,54 @@ def _inline(table: Mapping[str, Any]) -> str:
 
 
 def _rounds(
-    file: Path, sets: list[str], rule: Confidence, world: str, out: Path | None, *, quiet: bool
-) -> tuple[Path, bool]:
-    """Runs until the rule is kept or the cap reached: the folder, and which of the two it was."""
+    file: Path,
+    sets: list[str],
+    first: Any,
+    rule: Confidence,
+    world: str,
+    place: Place,
+    most_s: float,
+    *,
+    quiet: bool,
+) -> bool:
+    """Runs until the rule is kept, or the cap or the longest time reached: whether the rule is kept."""
     from tcpsbed import config, session
+    from tcpsbed.analysis.summary import replace_echo
     from tcpsbed.cli.run import watched
+    from tcpsbed.report import text
 
-    first = config.load(file, [*sets, _start(config.load(file, sets))])
-    folder = out or session.new_folder(f"{first.name}-latency")
     plan, wanted, reached = _plan(first), rule.floor, False
+    kept, had, spent_s = None, 0, 0.0
     for number in range(1, ROUNDS + 1):
-        seconds = length_s(plan, wanted) + first.warmup_ns / 1e9
+        seconds = min(length_s(plan, wanted - had) + first.warmup_ns / 1e9, most_s - spent_s)
         scenario = config.load(file, [*sets, _start(first), f'duration="{math.ceil(seconds * 1000)} ms"'])
-        outcome = watched(scenario, world, folder, quiet=quiet, samples=False)
-        reached, needed = judged(rule, session.summary_of(folder))
+        try:
+            stopped = watched(scenario, world, place, quiet=quiet, samples=False)
+        except TcpsbedError:
+            if place.keep:
+                print(
+                    f"tcpsbed: what was measured before round {number} is in {place.shown}", file=sys.stderr
+                )
+            raise
+        spent_s += seconds
+        summary = session.summary_of(place.path)
+        if world not in SIMULATED:
+            kept = pooled(kept, summary["echo"])
+            replace_echo(place.path, kept)
+            summary, had = summary | {"echo": kept}, wanted
+        reached, needed = judged(rule, summary)
         if not quiet:
-            print(
-                f"round {number}: {wanted} echoes a point in {seconds:.0f} s, {'enough' if reached else f'{needed} needed'}",
-                file=sys.stderr,
+            told = (
+                f"{wanted} echoes a point in {seconds:.0f} s, {'enough' if reached else f'{needed} needed'}"
             )
-        if outcome.stopped:
-            raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {folder}")
-        if reached or wanted >= rule.cap:
+            print(f"round {number}: {told}", text.echo(summary) if had else "", sep="\n", file=sys.stderr)
+        if stopped:
+            raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {place.shown}")
+        left_s = most_s - spent_s - first.warmup_ns / 1e9
+        if reached or wanted >= rule.cap or left_s <= GRACE_S:
             break
-        wanted = min(max(needed, wanted + CHECK_EVERY), GROWTH * wanted, rule.cap)
-    return folder, reached
+        wanted = min(max(needed, wanted + CHECK_EVERY), (2 if had else GROWTH) * wanted, rule.cap)
+    return reached
 
 
 def _start(scenario: Any) -> str:
@@ -186,7 +225,7 @@ def length_s(plan: Mapping[str, Any], echoes: int) -> float:
 def judged(rule: Confidence, summary: Mapping[str, Any]) -> tuple[bool, int]:
     """Whether the means of all points are known well enough, and the echoes that the widest needs.
 
-    [Polachan 2022] [PROTOCOLS 6.1]
+    [Polachan 2022]
     """
     means = list(_means(summary))
     needed = max((rule.needed(*mean) for mean in means), default=rule.floor)
@@ -206,14 +245,25 @@ def _means(summary: Mapping[str, Any]) -> Iterator[tuple[int, float, float]]:
             yield int(point.get("n") or 0), statistic(trip) or 0.0, math.inf if half is None else half
 
 
-def _verdict(summary: Mapping[str, Any], rule: Confidence, reached: bool) -> str:
+def _why(summary: Mapping[str, Any], rule: Confidence, most_s: float) -> str:
+    """What ended the rounds, and how well the least known mean is known by then."""
+    means = list(_means(summary))
+    fewest = min((n for n, _, _ in means), default=0)
+    shares = [half / abs(mean) if mean else math.inf for _, mean, half in means]
+    worst = f"; the least known is within {max(shares):.1%}" if shares and max(shares) < math.inf else ""
+    if fewest >= rule.cap or most_s == math.inf:
+        return f"the cap of {rule.cap} echoes a point was reached{worst}"
+    return f"--max-time is over, with {fewest} echoes or more a point{worst}"
+
+
+def _verdict(summary: Mapping[str, Any], rule: Confidence, reached: bool, most_s: float) -> str:
     from tcpsbed.report.numbers import half_width, place, statistic
 
     asked = f"{100 * rule.rel:g} %"
     lines = [
         f"every point's mean is known within {asked} (95 % confidence)"
         if reached
-        else f"NOT every point's mean is known within {asked}: the cap of {rule.cap} echoes a point was reached"
+        else f"NOT every point's mean is known within {asked}: {_why(summary, rule, most_s)}"
     ]
     wide = [
         place(entry["name"])

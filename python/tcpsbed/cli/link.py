@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from tcpsbed import results
 from tcpsbed.cli.failures import guarded
+from tcpsbed.cli.options import Force
 
 HELP = """Write a link out of measurements of an access network: a profile for proxy and netns, and for scenarios.
 
@@ -17,8 +19,8 @@ Examples:
   tcpsbed config link-from-csv *.csv --rtt ping_ms --quantile 95 --out bad-moment.toml
   tcpsbed proxy --profile 5g.toml 7000=127.0.0.1:7100
 
-Half of the round trip goes to each way; the clients' side of the link is the mobile's. docs/proxy.md tells what becomes of
-the columns.
+Half of the round trip goes to each way; the clients' side of the link is the mobile's. What becomes of the columns:
+tcpsbed docs proxy
 """
 
 
@@ -54,12 +56,15 @@ def link_from_csv(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="The file to be written.", show_default=False)
     ] = None,
+    force: Force = False,
 ) -> None:
     """Writes a profile; see HELP."""
     from tcpsbed.proxy.measured import Columns, profile_text
 
+    if out is not None:
+        results.may_write(out, force=force, reads=files)
     text = profile_text(files, Columns(rtt, spread, loss, down, up, rate_unit), quantile)
     if out is None:
         print(text, end="")
     else:
-        out.write_text(text, encoding="utf-8")
+        results.write_whole(out, text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -114,7 +115,8 @@ class LiveView:
         self.tally.add(rows, now_s)
         if now_s - self.drawn_s >= EVERY_S:
             self.drawn_s = now_s
-            self.screen.update(self.table(now_s), refresh=True)
+            with suppress(OSError):  # a terminal that was closed ends no run
+                self.screen.update(self.table(now_s), refresh=True)
 
     def table(self, now_s: float) -> Table:
         """The table at this moment."""
@@ -123,13 +125,13 @@ class LiveView:
         gaps = ", ".join(
             f"{node} {n}" for node, n in zip(self.tally.nodes, self.tally.gaps, strict=True) if n
         )
-        caption = f"stood still over 1 ms: {gaps}" if gaps else "no node stood still over 1 ms"
+        caption = f"stalled over 1 ms: {gaps}" if gaps else "no node stalled over 1 ms"
         duration_s = self.plan["duration_ns"] / 1e9
         now_s = min(max(now_s, 0.0), duration_s)
         title = f"{self.plan['name']}  {now_s:.1f} s of {duration_s:g} s  (Ctrl-C ends it)"
         table = Table(title=title, caption=caption)
         table.add_column("flow")
-        for heading in ("sent", "delivered", "under way or lost", "p50 ms", "p99 ms", "max ms"):
+        for heading in ("sent", "delivered", "in flight or lost", "p50 ms", "p99 ms", "max ms"):
             table.add_column(heading, justify="right")
         for flow, name in enumerate(self.tally.flows):
             sent, delivered = self.tally.counts[SENT][flow], self.tally.counts[DELIVERED][flow]

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tcpsbed import results
 from tcpsbed.cli import emulated
 from tcpsbed.cli.emulated import LOOK_S, Delay, LateMs, Loss, Pcapng, ProfileName, Rate, Screen, Session
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Quiet, Sets
+from tcpsbed.cli.options import Force, Quiet, Sets
 from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -76,12 +77,16 @@ def netns(
             show_default=False,
         ),
     ] = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Runs a command behind a network; see NETNS_HELP."""
     from tcpsbed.proxy import netns as namespaces
     from tcpsbed.proxy import verdict
 
+    for file in (json, pcapng):
+        if file is not None:
+            results.may_write(file, force=force, reads=[profile] if profile else [])
     overrides = emulated.overrides_of(sets, delay, loss, rate)
     chosen = emulated.profile_of(profile, overrides)
     reaching = [namespaces.reach(text) for text in reach or ()]
@@ -98,6 +103,9 @@ def netns(
                 ended = _watched(session, behind, screen)
                 broken = verdict.broken(ended.outcome, margin)
                 session.tell("end", good=not broken, broken=broken, **ended.outcome)
+    for file in (json, pcapng):
+        if file is not None:
+            results.mark(file)
     if not quiet:
         print(verdict.told(ended.outcome, margin), file=sys.stderr)
     raise typer.Exit(ended.status)

@@ -1,4 +1,4 @@
-"""`tcpsbed predict place`: where an edge component should stand. [PROTOCOLS 6.3]"""
+"""`tcpsbed predict place`: where an edge component should stand. [Polachan 2022]"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tcpsbed.cli.options import AnyWhere, Duration, File, Quiet, Seed, Sets, overrides
+from tcpsbed.cli.options import AnyWhere, Duration, File, Force, Quiet, Seed, Sets, overrides
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
@@ -21,8 +21,9 @@ HELP = """Run a scenario with its edge predictor at several places: error, age a
 
 \b
 Examples:
-  tcpsbed predict place scenarios/edge-placement.toml --values 0,1,2 --figure places.svg
-  tcpsbed predict place scenarios/polachan-gripper-hold.toml --world real --duration "10 s"
+  tcpsbed init --from edge-placement           writes edge-placement.toml
+  tcpsbed predict place edge-placement.toml --values 0,1,2 --figure places.svg
+  tcpsbed predict place polachan-gripper-hold.toml --world real --duration "10 s"
   tcpsbed predict place my.toml --places edge,field --set 'hooks.guess.run="kalman_velocity"'
 
 The edge component is the ss-ei or ms-ei at which a predict hook runs; compared are its host (the node of the component
@@ -53,6 +54,7 @@ def place(
         Path | None,
         typer.Option("--figure", metavar="FILE", help="Draw what came, errors and ages.", show_default=False),
     ] = None,
+    force: Force = False,
     sets: Sets = None,
     seed: Seed = None,
     duration: Duration = None,
@@ -66,6 +68,10 @@ def place(
     from tcpsbed.control import placement, values
 
     worlds.check(world)
+    if figure is not None:
+        from tcpsbed.control.figure import drawable
+
+        drawable(figure, force=force, reads=[file])
     bar = Progress(f"places of {file.stem}, {world}", quiet=quiet or as_json)
     try:
         found = placement.compare(

@@ -1,4 +1,4 @@
-"""`tcpsbed predict`: predictors on recorded motion, a learned one, and where they should stand. [PROTOCOLS 10]"""
+"""`tcpsbed predict`: predictors on recorded motion, a learned one, and where they should stand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Quiet
+from tcpsbed.cli.options import Force, Quiet
 from tcpsbed.cli.place import HELP as PLACE_HELP
 from tcpsbed.cli.place import place
 from tcpsbed.cli.progress import Progress
@@ -93,12 +93,17 @@ def compare(
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="FILE", help="Draw the errors.", show_default=False)
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Compares; see HELP."""
     from tcpsbed import _tcps
     from tcpsbed.control import prediction, values
 
+    if figure is not None:
+        from tcpsbed.control.figure import drawable
+
+        drawable(figure, force=force, reads=[recording])
     _refuse_for_hand([recording], columns, rate)
     ahead = _ahead_ms(horizons)
     names = values.parts(predictors) or _tcps.builtins()["predictors"]
@@ -133,14 +138,17 @@ def train(
     units: Annotated[int, typer.Option("--units", min=1, max=1000, help="Hidden units.")] = 32,
     epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes over the recordings.")] = 20,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the first weights.")] = 1,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Trains; see TRAIN_HELP."""
+    from tcpsbed import results
     from tcpsbed.control import prediction, training, values
 
     if model.suffix != prediction.MODEL:
         raise ConfigError(f'found "{model}"', key="MODEL", allowed=f"a name ending in {prediction.MODEL}")
+    results.may_write(model, force=force, reads=[*(on or []), *(test or [])])
     ahead = tuple(sorted(_ahead_ms(horizons)))
     _refuse_for_hand([*(on or [prediction.HAND]), *(test or [])], columns, rate)
     hz = values.frequency_hz(rate or "1 kHz", "--rate")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 
 CELLS = 30
 EVERY_S = 0.1
@@ -27,14 +28,16 @@ class Progress:
         done = round(CELLS * share)
         left = (now - self.begun) * (1 - share) / share if share > 0.01 else None
         rest = "" if left is None else f"  {left:.0f} s left"
-        print(
-            f"\r{self.label} [{'#' * done}{'.' * (CELLS - done)}] {100 * share:3.0f} %{rest}\x1b[K",
-            end="",
-            file=sys.stderr,
-            flush=True,
-        )
+        with suppress(OSError):  # a terminal that was closed ends no run
+            print(
+                f"\r{self.label} [{'#' * done}{'.' * (CELLS - done)}] {100 * share:3.0f} %{rest}\x1b[K",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def clear(self) -> None:
         """Removes the bar."""
         if self.drawing:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            with suppress(OSError):
+                print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`tcpsbed proxy`: an emulated network between programs that are not ours."""
+"""`tcpsbed proxy`: an emulated network between your own programs."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tcpsbed import interrupts, results
 from tcpsbed.cli import emulated
 from tcpsbed.cli.emulated import LOOK_S, Delay, LateMs, Loss, Pcapng, ProfileName, Rate, Screen, Session
 from tcpsbed.cli.failures import FAILED, guarded
-from tcpsbed.cli.options import Quiet, Sets
-from tcpsbed.errors import ConfigError
+from tcpsbed.cli.options import Force, Quiet, Sets, span_s
 
 if TYPE_CHECKING:
     from tcpsbed.proxy import Proxy
     from tcpsbed.proxy.verdict import Margin
 
-PROXY_HELP = """Put an emulated network between programs that are not ours: ports that hand on to their targets.
+PROXY_HELP = """Put an emulated network between your own programs: ports that hand on to their targets.
 
 \b
 Examples:
@@ -34,7 +34,7 @@ Examples:
 Clients connect to port 7000 here in place of 7100 there; each finds its own answers back. UDP gets everything that links
 of a scenario can do; a TCP connection ends here and gets delay and rate (for the rest: tcpsbed netns). Works without root.
 A profile file is read again when it changes. Ctrl-C ends it: then set is told against delivered, and the exit status is 1
-if they differ by more than the margin. docs/proxy.md has recipes for ROS 2, WebRTC and LeRobot.
+if they differ by more than the margin. tcpsbed docs proxy has recipes for ROS 2, WebRTC and LeRobot.
 """
 
 
@@ -56,6 +56,7 @@ def proxy(
     rate: Rate = None,
     sets: Sets = None,
     pcapng: Pcapng = None,
+    force: Force = False,
     duration: Annotated[
         str | None,
         typer.Option("--duration", metavar="TIME", help="End by itself after this time.", show_default=False),
@@ -68,7 +69,6 @@ def proxy(
     quiet: Quiet = False,
 ) -> None:
     """Runs a proxy; see PROXY_HELP."""
-    from tcpsbed.config.units import duration_ns
     from tcpsbed.proxy import Proxy
     from tcpsbed.proxy.door import parse
     from tcpsbed.proxy.verdict import Margin
@@ -78,8 +78,10 @@ def proxy(
     overrides = emulated.overrides_of(sets, delay, loss, rate)
     chosen = emulated.profile_of(profile, overrides)
     doors = [parse(text) for text in ports or ()]
-    end_s = float("inf") if duration is None else _span(duration, duration_ns)
+    end_s = float("inf") if duration is None else span_s(duration, "--duration")
     margin = Margin(p99_ms=margin_ms)
+    if pcapng is not None:
+        results.may_write(pcapng, force=force, reads=[profile] if profile else [])
     with _asked_to_end() as asked:
         running = Proxy(chosen, doors, capture=pcapng)
         talks = not quiet and not as_json
@@ -87,18 +89,10 @@ def proxy(
         _begin(session, running)
         _watch(session, running, asked, end_s)
         good = _finish(session, running, margin)
+    if pcapng is not None:
+        results.mark(pcapng)
     if not good:
         raise typer.Exit(FAILED)
-
-
-def _span(text: str, read: Any) -> float:
-    from pydantic_core import PydanticCustomError
-
-    try:
-        return float(read(text)) / 1e9
-    except PydanticCustomError as error:
-        context = error.context or {}
-        raise ConfigError(context["found"], key="--duration", allowed=context["allowed"]) from None
 
 
 @contextmanager
@@ -109,7 +103,11 @@ def _asked_to_end() -> Iterator[list[int]]:
     def note(number: int, _frame: FrameType | None) -> None:
         asked.append(number)
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, note)
+        for number in interrupts.ENDING
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
     try:
         yield asked
     finally:

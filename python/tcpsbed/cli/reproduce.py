@@ -22,7 +22,8 @@ Examples:
   tcpsbed reproduce gokhale2017 --json        the rows as JSON: item, published, ours, within, reason, ...
   tcpsbed reproduce all                       every work, without what takes minutes of the machine's clock (--list)
 
-The tolerances stand in tests/paper/expected.toml, each with its reason. Exit status 1 if an item is not within.
+Each row says how ours came about (basis), what its tolerance is and which values would have failed. The last line counts
+verdicts: only outcomes beside published values count as reproduced. Exit status 1 if an item is not within.
 """
 
 
@@ -47,6 +48,7 @@ def reproduce(
     """Reproduces works; see HELP."""
     from tcpsbed.reproduce import page
     from tcpsbed.reproduce.works import IN_ALL, WORKS, find
+    from tcpsbed.results import writing
 
     if listing:
         _list(as_json=as_json)
@@ -54,17 +56,22 @@ def reproduce(
     if name is None:
         fail("NAME is missing; allowed: all, " + ", ".join(w.name for w in WORKS), WRONG_INPUT)
     rows: dict[str, list[dict[str, object]]] = {}
+    verdicts: list[str] = []
     failed = False
     every = name == "all"
     for work in IN_ALL if every else (find(name),):
-        study = work.reproduce(
-            out / work.name, full=not short, tell=_teller(quiet or as_json), clock=not every
-        )
+        with writing(out / work.name, "reproduction") as place:
+            study = work.reproduce(
+                place.path, full=not short, tell=_teller(quiet or as_json), clock=not every
+            )
+            path = place.told(page.write(study, work.reference, place.path))
         rows[work.name] = [row.to_json() for row in study.rows]
+        verdicts += [row.verdict for row in study.rows]
         failed |= any(row.within is False for row in study.rows)
-        path = page.write(study, work.reference, out / work.name)
         if not (as_json or quiet):
             typer.echo(f"{work.name}: {work.reference}\n\n{page.text(study)}\nfigures: {path}")
+    if every and not (as_json or quiet):
+        typer.echo(f"all works: {page.counted(verdicts)}")
     if as_json:
         typer.echo(json.dumps(rows if every else rows[name], indent=1))
     if failed:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tcpsbed.cli.failures import FAILED, HOST_LOST, guarded
-from tcpsbed.cli.options import AnyWhere, Duration, File, Out, Quiet, Seed, Sets, overrides
+from tcpsbed.cli.failures import DISTURBED, FAILED, guarded
+from tcpsbed.cli.options import AnyWhere, Duration, File, Out, Quiet, Seed, Sets, Yes, agreed, overrides
 from tcpsbed.cli.progress import Progress
+from tcpsbed.errors import one_line
 
 if TYPE_CHECKING:
     from tcpsbed.config import Scenario
-    from tcpsbed.session import Outcome
+    from tcpsbed.report.folder import RunFolder
+    from tcpsbed.results import Place
     from tcpsbed.sweep.survey import Survey
 
 SEEDS = "seeds"
@@ -26,7 +28,7 @@ HELP = """Run a scenario and report where the time went.
 
 \b
 Examples:
-  tcpsbed run scenarios/quickstart.toml
+  tcpsbed init --from quickstart && tcpsbed run quickstart.toml
   tcpsbed run my.toml --set 'traffic.cbr.rate="310 kbit/s"' --seed 7
   tcpsbed run my.toml --seeds 10
   tcpsbed run my.toml --world real --live --duration "30 s"
@@ -37,7 +39,8 @@ Leaves a folder with scenario.toml, summary.json, series.json, records.bin, samp
 ends a run early and keeps what it recorded.
 
 One seed is one draw of everything random. With --seeds 10 nine further seeds run after it, and delay and loss of every
-flow are told as means over the seeds with their 95 % interval; everything else is about the first seed.
+flow are told as means over the seeds with their 95 % interval; everything else is about the first seed. Where
+the second seed gives the same records nothing is random: the others do not run.
 """
 
 
@@ -70,11 +73,20 @@ def run(
         bool,
         typer.Option("--no-samples", help="Leave samples.parquet out; `tcpsbed export` can write it later."),
     ] = False,
+    yes: Yes = False,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="End with status 3 if the run, or one of further seeds, was disturbed."
+        ),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Runs a scenario; see HELP."""
-    from tcpsbed import config, worlds
+    from tcpsbed import config, forecast, session, worlds
     from tcpsbed.clocks import SIMULATED
+    from tcpsbed.report.folder import open_folder
+    from tcpsbed.results import RUNS
     from tcpsbed.sweep.survey import Survey
 
     worlds.check(world)
@@ -83,23 +95,39 @@ def run(
             "needs another --world, such as real: a virtual run is over before it can be watched",
             param_hint="--live",
         )
-    scenario = config.load(file, overrides(sets, seed, duration))
-    outcome = watched(scenario, world, out, live=live, quiet=quiet or as_json, samples=not no_samples)
-    cells = outcome.folder / SEEDS
-    shutil.rmtree(cells, ignore_errors=True)
-    others = () if outcome.stopped else tuple(range(scenario.seed + 1, scenario.seed + seeds))
-    settings = tuple(overrides(sets, None, duration))
-    try:
-        failed = _spread(Survey(file, (), others, settings, world, cells), quiet=quiet or as_json)
-    finally:
-        page = None if no_report else _report(outcome.folder)
-    _tell(outcome, page, as_json=as_json, quiet=quiet)
+    given = overrides(sets, seed, duration)
+    scenario = config.load(file, given)
+    if not (yes and (quiet or as_json)):  # nobody wants to know
+        found = forecast.ask(file, given, scenario, world, out or RUNS, runs=seeds)
+        agreed(found, "a run" if seeds == 1 else f"{seeds} runs", yes)
+    others = tuple(range(scenario.seed + 1, scenario.seed + seeds))
+    settings, silent, failed = tuple(overrides(sets, None, duration)), quiet or as_json, 0
+    with session.place(scenario, out) as place:
+        stopped = watched(scenario, world, place, live=live, quiet=silent, samples=not no_samples)
+        survey = Survey(file, (), () if stopped else others, settings, world, place.path / SEEDS)
+        try:
+            failed = _spread(survey, place, quiet=silent)
+        finally:
+            page = None if no_report else _report(place.path)
+        opened = open_folder(place.path)
+        _ = opened.series, opened.scenario
+    _tell(opened, place, page, stopped=stopped, as_json=as_json, quiet=quiet)
     if failed:
         print(f"tcpsbed: {failed} of {seeds} seeds failed", file=sys.stderr)
         raise typer.Exit(FAILED)
+    if strict:
+        _refuse_disturbed(opened.summary)
 
 
-def _spread(survey: Survey, *, quiet: bool) -> int:
+def _refuse_disturbed(summary: Mapping[str, Any]) -> None:
+    seeds = summary["across_seeds"]["disturbed"]
+    found = [*summary["disturbances"], *([f"seeds {', '.join(map(str, seeds))}"] if seeds else [])]
+    if found:
+        print("tcpsbed: DISTURBED, and --strict was given:", *found, sep="\n  ", file=sys.stderr)
+        raise typer.Exit(DISTURBED)
+
+
+def _spread(survey: Survey, place: Place, *, quiet: bool) -> int:
     """Runs the other seeds and adds what they say to the summary of the first; the number that failed."""
     if not survey.seeds:
         return 0
@@ -108,40 +136,39 @@ def _spread(survey: Survey, *, quiet: bool) -> int:
     from tcpsbed.session import summary_of
     from tcpsbed.sweep import seeds
 
-    folder, width = survey.out.parent, width_of(survey.world)
+    width = width_of(survey.world)
     try:
         across, failures = run_cells(
-            lambda told: seeds.spread(survey, summary_of(folder), width, told),
+            lambda told: seeds.spread(survey, summary_of(place.path), width, told),
             f"{len(survey.seeds)} further seeds",
             quiet=quiet,
         )
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"stopped; the run under the first seed is in {folder}") from None
-    add_across_seeds(folder, across)
+        raise KeyboardInterrupt(f"stopped; the run under the first seed is in {place.shown}") from None
+    add_across_seeds(place.path, across)
     return len(failures)
 
 
 def watched(
     scenario: Scenario,
     world: str,
-    out: Path | None,
+    place: Place,
     *,
     live: bool = False,
     quiet: bool = False,
     samples: bool = True,
-) -> Outcome:
-    """Runs a scenario with a progress bar or the live view."""
+) -> bool:
+    """Runs a scenario with a progress bar or the live view; whether the user stopped it."""
     from tcpsbed import session
 
-    folder = session.new_folder(scenario.name) if out is None else out
     if live:
         from tcpsbed.cli.live import LiveView
 
-        with LiveView(folder) as view:
-            return session.execute(scenario, world=world, out=folder, live=view, samples=samples)
+        with LiveView(place.path) as view:
+            return session.record(scenario, place, world=world, live=view, samples=samples)
     bar = Progress(f"{scenario.name}, {world}", quiet=quiet)
     try:
-        return session.execute(scenario, world=world, out=folder, progress=bar, samples=samples)
+        return session.record(scenario, place, world=world, progress=bar, samples=samples)
     finally:
         bar.clear()
 
@@ -152,21 +179,21 @@ def _report(folder: Path) -> Path:
     return html.write(folder)
 
 
-def _tell(outcome: Outcome, page: Path | None, *, as_json: bool, quiet: bool) -> None:
+def _tell(
+    opened: RunFolder, place: Place, page: Path | None, *, stopped: bool, as_json: bool, quiet: bool
+) -> None:
     from tcpsbed.report import text
-    from tcpsbed.report.folder import open_folder
 
-    opened = open_folder(outcome.folder)
     if as_json:
         print(json.dumps(opened.summary, indent=1))
     elif not quiet:
         print(text.overview(opened))
-        print(f"report: {page}" if page else f"run: {outcome.folder}")
+        print(f"report: {place.told(page)}" if page else f"run: {place.shown}")
     for sentence in opened.summary.get("untried") or ():
         print(f"tcpsbed: {sentence}", file=sys.stderr)
-    if outcome.stopped:
-        raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {outcome.folder}")
+    if stopped:
+        raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {place.shown}")
     if errors := opened.summary.get("errors"):
-        print(*(f"tcpsbed: {error}" for error in errors), sep="\n", file=sys.stderr)
+        print(*(f"tcpsbed: {one_line(error)}" for error in errors), sep="\n", file=sys.stderr)
         lost = any(host["lost"] for host in opened.summary.get("hosts", ()))
-        raise typer.Exit(HOST_LOST if lost else FAILED)
+        raise typer.Exit(DISTURBED if lost else FAILED)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tcpsbed import documents
+from tcpsbed import documents, results
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Folder
+from tcpsbed.cli.options import Folder, Force
 from tcpsbed.errors import DataError
-from tcpsbed.report.folder import open_folder
+from tcpsbed.report.folder import RunFolder, open_folder
+from tcpsbed.report.numbers import count, seconds
 
 SHOW = """Print the tables of a run again.
 
@@ -29,11 +31,15 @@ Example:
 
 Every metric of every flow that all of them have, with difference and ratio to the first run.
 """
-REPORT = """Write report.html of a run again.
+REPORT = """Write report.html of a run again; recover a run whose process was killed.
 
 \b
-Example:
+Examples:
   tcpsbed report runs/latest
+  tcpsbed report runs/mine.unfinished-4711
+
+A run that was killed, or for which the disk was too small, leaves what it recorded beside its folder, under a name with
+.unfinished- in it. This merges its rows and makes summary, samples and report of them, marked as incomplete.
 """
 
 EXPORT = """Write the samples of a run for other programs.
@@ -58,6 +64,14 @@ def register(app: typer.Typer) -> None:
     app.command("export", help=EXPORT)(guarded(export))
 
 
+def opened(folder: Path) -> RunFolder:
+    """The run in a folder; says on standard error which interrupted runs beside it can be recovered."""
+    found = open_folder(folder)
+    for line in results.interrupted(folder):
+        print(f"tcpsbed: {line}", file=sys.stderr)
+    return found
+
+
 def show(
     folder: Folder,
     as_json: Annotated[bool, typer.Option("--json", help="Print summary.json.")] = False,
@@ -66,7 +80,7 @@ def show(
     from tcpsbed.report import text
 
     with documents.trusted(folder):
-        run = open_folder(folder)
+        run = opened(folder)
         told = json.dumps(run.summary, indent=1) + "\n" if as_json else text.everything(run)
     print(told, end="")
 
@@ -84,13 +98,28 @@ def compare(
     print(told, end="")
 
 
-def report(folder: Folder) -> None:
-    """Writes report.html again."""
+def report(folder: Folder, force: Force = False) -> None:
+    """Writes report.html again; first recovers a run whose process died."""
     from tcpsbed.report import html
 
-    with documents.trusted(folder):
+    if results.is_unfinished(folder):
+        from tcpsbed import recovery
+
+        folder = recovery.recovered(folder)
+        print(f"tcpsbed: {_recovered(folder)}", file=sys.stderr)
+    opened(folder)
+    with documents.trusted(folder), results.tended(folder, writes=["report.html"], force=force):
         page = html.write(folder)
     print(page)
+
+
+def _recovered(folder: Path) -> str:
+    """What was made of an interrupted run."""
+    summary = open_folder(folder).summary
+    rows, ran, asked = count(summary["records"]["rows"]), summary["ran_s"], summary["duration_s"]
+    return (
+        f"recovered {rows} rows, {seconds(ran)} of {seconds(asked)}, as {folder}; it is marked as incomplete"
+    )
 
 
 def export(
@@ -110,6 +139,7 @@ def export(
         Path | None,
         typer.Option("--to", metavar="FILE", help="File to write [default: in DIR].", show_default=False),
     ] = None,
+    force: Force = False,
 ) -> None:
     """Writes a run's samples in other formats."""
     from tcpsbed.analysis import export as exporting
@@ -122,8 +152,9 @@ def export(
     if to is not None and operator is not None and not (csv or mcap or parquet):
         found = "found no format for it: what left the operator goes to the FILE of --operator"
         raise DataError(found, key="--to", allowed="with --csv, --mcap or --parquet")
-    open_folder(folder)
+    opened(folder)
     if operator is not None:
+        results.may_write(operator, force=force, reads=[folder])
         with documents.trusted(folder):
             print(operators.export(folder, operator, flow))
         if not (csv or mcap or parquet):
@@ -138,7 +169,11 @@ def export(
         raise DataError(
             f"found {len(wanted)} formats for one file", key="--to", allowed="one format, or no --to"
         )
-    for kind in wanted:
-        with documents.trusted(folder):
-            file = writers[kind](folder, to)
-        print(file)
+    if to is not None and to.resolve() == (folder / f"samples.{wanted[0]}").resolve():
+        to = None
+    if to is not None:
+        results.may_write(to, force=force, reads=[folder])
+    written = [] if to is not None else [f"samples.{kind}" for kind in wanted]
+    with documents.trusted(folder), results.tended(folder, writes=written, force=force):
+        for kind in wanted:
+            print(writers[kind](folder, to))

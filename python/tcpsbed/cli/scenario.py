@@ -1,8 +1,9 @@
-"""`tcpsbed check`, `init`, `schema`: everything about the scenario file itself."""
+"""`tcpsbed check`, `init`, `docs`, `schema`: everything about the scenario file itself."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,20 @@ INIT = """Write a commented scenario to start from.
 \b
 Example:
   tcpsbed init my.toml && tcpsbed run my.toml
+  tcpsbed init --list                         scenarios and examples that ship, and what each shows
+  tcpsbed init --from console-arm             a copy of one, with the files that it names
+  tcpsbed init --from quickstart mine.toml    the same under another name
+  tcpsbed init --xlsx my.xlsx                 a blank spreadsheet with all sheets
+
+A column of a sheet is a key of a scenario; its heading carries a note that says what it means. Fill in rows, then
+`tcpsbed check my.xlsx` and `tcpsbed run my.xlsx`. Spreadsheets need openpyxl: pip install 'tcpsbed[xlsx]'.
+"""
+DOCS = """Print a page of the documentation.
+
+\b
+Examples:
+  tcpsbed docs                  which pages there are
+  tcpsbed docs scenario         every key of a scenario file
 """
 SCHEMA = """Print the JSON Schema of scenario files.
 
@@ -41,12 +56,14 @@ def register(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command("check", help=CHECK)(guarded(check))
     app.command("init", help=INIT)(guarded(init))
+    app.command("docs", help=DOCS)(guarded(docs))
     app.command("schema", help=SCHEMA)(guarded(schema))
 
 
 def check(file: File, sets: Sets = None, seed: Seed = None, duration: Duration = None) -> None:
     """Validates a scenario."""
     from tcpsbed import config
+    from tcpsbed.config.compile import room
 
     scenario = config.load(file, overrides(sets, seed, duration))
     plan = config.check(scenario)
@@ -54,12 +71,53 @@ def check(file: File, sets: Sets = None, seed: Seed = None, duration: Duration =
     parts = [counted(len(plan.get(key, ())), word) for word, key in kinds]
     parts.append(counted(len((plan.get("network") or {}).get("links", ())), "link"))
     print(f"{file}: right. {', '.join(parts)}, {plan['duration_ns'] / 1e9:g} s, seed {plan['seed']}")
+    for warning in room.warnings(plan):
+        print(f"tcpsbed: warning: {warning}", file=sys.stderr)
 
 
 def init(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write.")] = Path("scenario.toml"),
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE", help="File to write. [default: scenario.toml, or NAME.toml]", show_default=False
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--from", metavar="NAME", help="Copy this one of those that ship.", show_default=False),
+    ] = None,
+    listing: Annotated[
+        bool, typer.Option("--list", help="Say which scenarios and examples ship, and what each shows.")
+    ] = False,
+    xlsx: Annotated[bool, typer.Option("--xlsx", help="Write a blank spreadsheet with all sheets.")] = False,
 ) -> None:
-    """Writes a commented scenario."""
+    """Writes a commented scenario, a copy of one that ships, or a blank spreadsheet."""
+    from tcpsbed import shipped
+
+    if listing:
+        _list({name: shipped.summary(file) for name, file in shipped.listed().items()})
+    elif xlsx:
+        if name is not None:
+            allowed = f"--from {name} alone, then tcpsbed config to-xlsx"
+            raise ConfigError("found --xlsx beside --from", key="--xlsx", allowed=allowed)
+        _blank(file or Path("scenario.xlsx"))
+    elif name is None:
+        _template(file or Path("scenario.toml"))
+    else:
+        source = shipped.find(name)
+        first, *others = shipped.write(name, file or Path(source.name))
+        beside = f" with {', '.join(other.name for other in others)}" if others else ""
+        print(f"{first}: written{beside}. Next: {shipped.command(source)} {first}")
+
+
+def _blank(file: Path) -> None:
+    from tcpsbed.config import blank
+
+    blank.write(file)
+    print(f"{file}: written. Fill in its rows. Next: tcpsbed check {file}")
+
+
+def _template(file: Path) -> None:
     from tcpsbed import config
 
     text = config.init_template()
@@ -71,6 +129,26 @@ def init(
             "exists already", file=file, allowed="another name; nothing was overwritten"
         ) from None
     print(f"{file}: written. Next: tcpsbed run {file}")
+
+
+def _list(lines: dict[str, str]) -> None:
+    width = max(map(len, lines))
+    for name, text in lines.items():
+        print(f"{name:{width}s}  {text}")
+
+
+def docs(
+    page: Annotated[
+        str | None, typer.Argument(metavar="PAGE", help="One of the pages.", show_default=False)
+    ] = None,
+) -> None:
+    """Prints a page, or the list of them."""
+    from tcpsbed import shipped
+
+    if page is None:
+        _list(shipped.pages())
+    else:
+        print(shipped.page(page), end="")
 
 
 def schema() -> None:

@@ -1,4 +1,4 @@
-"""`tcpsbed map`: the stability map of a control loop. [PROTOCOLS 6.2]"""
+"""`tcpsbed map`: the stability map of a control loop. [Polachan 2022]"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import File, Quiet, Seed, Sets, overrides
+from tcpsbed.cli.options import File, Force, Quiet, Seed, Sets, overrides
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
@@ -23,9 +23,10 @@ HELP = """Draw how much delay and loss a control loop bears, out of hundreds of 
 
 \b
 Examples:
-  tcpsbed map scenarios/step.toml
-  tcpsbed map scenarios/step.toml --rtt "0 ms..60 ms" --loss 0..40% --bursts 5 --gain 0.2:0.05 --figure map.svg
-  tcpsbed map scenarios/step.toml --reliability 95% --rise 50
+  tcpsbed init --from step                     writes step.toml
+  tcpsbed map step.toml
+  tcpsbed map step.toml --rtt "0 ms..60 ms" --loss 0..40% --bursts 5 --gain 0.2:0.05 --figure map.svg
+  tcpsbed map step.toml --reliability 95% --rise 50
 
 Step, gains and period are those of the scenario; delay and loss are those of the grid, not of its network. The loop is
 computed from its difference equations, without packets: 10^9 ticks take seconds.
@@ -101,6 +102,7 @@ def stability_map(
     on_command: OnCommand = False,
     aligned: Aligned = False,
     figure: Figure = None,
+    force: Force = False,
     sets: Sets = None,
     seed: Seed = None,
     as_json: AsJson = False,
@@ -110,8 +112,11 @@ def stability_map(
     from tcpsbed import config
     from tcpsbed.control import stability, values
     from tcpsbed.control.batch import Bench
-    from tcpsbed.control.verdict import Limits
 
+    if figure is not None:
+        from tcpsbed.control.figure import drawable
+
+        drawable(figure, force=force, reads=[file])
     if rise is not None and reliability is None:
         allowed = "--reliability with it: without one the mean overshoot alone counts"
         raise ConfigError(f"found {rise:g}", key="--rise", allowed=allowed)
@@ -119,7 +124,7 @@ def stability_map(
     scenario = config.load(file, overrides(sets, seed))
     loop = _loop(scenario, which)
     grid = _grid(loop, (rtt, loss, cells), (gain, period, jitter), bursts, aligned=aligned)
-    limits = Limits(math.inf if rise is None else rise, overshoot)
+    limits = values.limits(math.inf if rise is None else rise, overshoot)
     bench = Bench(
         loop.step,
         runs,

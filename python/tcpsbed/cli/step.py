@@ -1,4 +1,4 @@
-"""`tcpsbed step`: the step experiment, its figures and its verdict. [PROTOCOLS 6.2]"""
+"""`tcpsbed step`: the step experiment, its figures and its verdict. [Polachan 2022]"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import AnyWhere, Duration, File, Quiet, Seed, Sets, overrides
+from tcpsbed.cli.options import AnyWhere, Duration, File, Force, Out, Quiet, Seed, Sets, overrides
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
@@ -26,15 +26,20 @@ HELP = """Answer a step through the network: rise time, overshoot, and how relia
 
 \b
 Examples:
-  tcpsbed step scenarios/step.toml
-  tcpsbed step scenarios/step.toml --rtt "5 ms,10 ms,20 ms" --loss 0,30% --runs 100
-  tcpsbed step scenarios/step.toml --world real --phases --runs 50 --figure step.svg
-  sudo tcpsbed step scenarios/step.toml --world namespaces --runs 5
+  tcpsbed init --from step                     writes step.toml
+  tcpsbed step step.toml
+  tcpsbed step step.toml --rtt "5 ms,10 ms,20 ms" --loss 0,30% --runs 100
+  tcpsbed step step.toml --world real --phases --runs 50 --figure step.svg
+  sudo tcpsbed step step.toml --world namespaces --runs 5
 
 The scenario has a component with robot = "step". Every setting runs RUNS times, each with a seed of its own; --rtt,
 --loss and --gain change the scenario's link and its controller, and of several values every combination runs.
+
+Leaves a folder with scenario.toml and step.json, which holds what --json prints.
 """
 
+KIND = "step"
+"""Kind of result that the command leaves."""
 Runs = Annotated[int, typer.Option("--runs", min=1, help="Runs of each setting.")]
 Trips = Annotated[
     str | None, typer.Option("--rtt", metavar="TIME,...", help="Round trips of the link.", show_default=False)
@@ -93,7 +98,9 @@ def step(
     phases: Phases = False,
     warped: Warped = False,
     world: AnyWhere = "virtual",
+    out: Out = None,
     figure: Figure = None,
+    force: Force = False,
     sets: Sets = None,
     seed: Seed = None,
     duration: Duration = None,
@@ -101,25 +108,47 @@ def step(
     quiet: Quiet = False,
 ) -> None:
     """Runs the experiment; see HELP."""
-    from tcpsbed import config, worlds
-    from tcpsbed.control.verdict import Limits
+    from tcpsbed import config, session, worlds
+    from tcpsbed.control import table, values
 
     worlds.require(world)
-    limits = Limits(rise, overshoot, undershoot)
+    if figure is not None:
+        from tcpsbed.control.figure import drawable
+
+        drawable(figure, force=force, reads=[file])
+    limits = values.limits(rise, overshoot, undershoot)
     base = overrides(sets, seed, duration)
     first = config.load(file, base)
     settings = list(_settings(first, rtt, loss, gain, link))
     bar = Progress(f"{first.name}, {world}", quiet=quiet or as_json)
     found: list[tuple[str, Experiment]] = []
-    try:
-        for number, setting in enumerate(settings):
-            scenario = config.load(file, [*base, *setting.sets])
-            share = lambda done, n=number: bar((n + done) / len(settings))  # noqa: E731
-            found += _run(scenario, setting.name, runs, world, share, phases=phases, warped=warped)
-    finally:
-        bar.clear()
+    with session.place(first, out, "-step", KIND) as place:
+        try:
+            for number, setting in enumerate(settings):
+                scenario = config.load(file, [*base, *setting.sets])
+                share = lambda done, n=number: bar((n + done) / len(settings))  # noqa: E731
+                found += _run(scenario, setting.name, runs, world, share, phases=phases, warped=warped)
+        finally:
+            bar.clear()
+        told = json.dumps(table.plain(_figures(found, limits, first, world)), indent=1)
+        (place.path / "scenario.toml").write_text(config.dump(first), encoding="utf-8")
+        (place.path / "step.json").write_text(told + "\n", encoding="utf-8")
     drawn = _draw(found, limits, first, world, figure)
-    _tell(found, limits, first, world, drawn, as_json=as_json, quiet=quiet)
+    if as_json:
+        print(told)
+    elif not quiet:
+        print(_caption(first, world, runs), table.text(found, limits), sep="\n\n")
+        print(f"results: {place.shown}", *([f"figure: {drawn}"] if drawn else []), sep="\n")
+
+
+def _figures(
+    found: Sequence[tuple[str, Experiment]], limits: Limits, scenario: Scenario, world: str
+) -> dict[str, Any]:
+    """All figures, as `step.json` has them."""
+    from tcpsbed.control import table
+
+    head = {"scenario": scenario.name, "world": world, "seed": scenario.seed, "limits": asdict(limits)}
+    return head | {"settings": [table.entry(*one, limits) for one in found]}
 
 
 def _run(
@@ -169,10 +198,12 @@ def _half(text: str) -> str:
     return json.dumps(f"{values.duration_ns(text, '--rtt') // 2} ns")
 
 
-def _share(text: str) -> float:
+def _share(text: str) -> str:
+    """A share as an override has it, once it is known to be one."""
     from tcpsbed.control import values
 
-    return values.share(text, "--loss")
+    values.share(text, "--loss")
+    return json.dumps(text)
 
 
 def _gains(text: str, hooks: Sequence[str]) -> list[str]:
@@ -202,33 +233,3 @@ def _caption(scenario: Scenario, world: str, runs: int) -> str:
     from tcpsbed import __version__
 
     return f"{scenario.name} · {world} · {runs} runs · seed {scenario.seed} · tcpsbed {__version__}"
-
-
-def _tell(
-    found: Sequence[tuple[str, Experiment]],
-    limits: Limits,
-    scenario: Scenario,
-    world: str,
-    drawn: Path | None,
-    *,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    from tcpsbed.control import table
-
-    if as_json:
-        head = {
-            "scenario": scenario.name,
-            "world": world,
-            "seed": scenario.seed,
-            "limits": asdict(limits),
-        }
-        print(
-            json.dumps(
-                table.plain(head | {"settings": [table.entry(*one, limits) for one in found]}), indent=1
-            )
-        )
-    elif not quiet:
-        print(_caption(scenario, world, len(found[0][1].curves)), table.text(found, limits), sep="\n\n")
-        if drawn is not None:
-            print(f"figure: {drawn}")

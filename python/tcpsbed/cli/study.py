@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tcpsbed.cli.failures import guarded
+from tcpsbed.cli.options import Force
 
 if TYPE_CHECKING:
     from tcpsbed.console.server import Console
@@ -25,14 +26,15 @@ HELP = """Let people compare conditions at the browser console without knowing w
 
 \b
 Examples:
-  tcpsbed study examples/study.toml                 the next subject, or the one who had a break
-  tcpsbed study examples/study.toml --scripted 4    try it with scripts first
-  tcpsbed study examples/study.toml --results       the table so far
+  tcpsbed init --from study                writes study.toml
+  tcpsbed study study.toml                 the next subject, or the one who had a break
+  tcpsbed study study.toml --scripted 4    try it with scripts first
+  tcpsbed study study.toml --results       the table so far
 
 FILE names a scenario, a reference and conditions (overrides of the scenario). A subject practises, then meets the
 conditions in an order of their own, each after the reference, and rates transparency, smoothness and overall
 experience on five grades. Every rating is on the disk before the next question: Ctrl-C or a crash loses none, and the
-same command goes on. docs/study.md says more.
+same command goes on. tcpsbed docs study says more.
 """
 
 
@@ -67,8 +69,10 @@ def study(
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="FILE", help="Draw the means.", show_default=False)
     ] = None,
+    force: Force = False,
 ) -> None:
     """Leads a subject through a study; see HELP."""
+    from tcpsbed.results import growing
     from tcpsbed.study import plan
     from tcpsbed.study.ratings import Store
 
@@ -77,12 +81,12 @@ def study(
     loaded = plan.load(file)
     folder = out or Path("studies") / (f"{loaded.name}-scripted" if scripted else loaded.name)
     if figure is not None:
-        _drawable(figure)
+        _drawable(figure, force=force, reads=loaded.files)
     store = Store(folder, loaded.fingerprint, scripted=scripted > 0)
     if results:
         store.read()
     else:
-        with store.leading():
+        with growing(folder, "study", inputs=loaded.files), store.leading():
             one = subject or store.next_subject(len(loaded.conditions))
             _lead_all(loaded, store, port, range(1, scripted + 1) or [one], scripted=scripted > 0)
     if results or scripted or figure is not None:
@@ -91,11 +95,11 @@ def study(
         print(f"ratings: {store.folder / 'ratings.csv'}")
 
 
-def _drawable(figure: Path) -> None:
+def _drawable(figure: Path, *, force: bool, reads: Iterable[Path]) -> None:
     """Refuses what cannot be drawn before anybody sits down."""
     from tcpsbed.control.figure import drawable
 
-    drawable(figure)
+    drawable(figure, force=force, reads=reads)
 
 
 def _lead_all(loaded: Study, store: Store, port: int, subjects: Sequence[int], *, scripted: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -12,15 +13,18 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from tcpsbed.cli.failures import FAILED, guarded
-from tcpsbed.cli.options import AnyWhere, Duration, File, Quiet, Sets, overrides
+from tcpsbed.cli.options import AnyWhere, Duration, File, Quiet, Sets, Yes, agreed, overrides
 from tcpsbed.cli.progress import Progress
 from tcpsbed.clocks import SIMULATED
-from tcpsbed.errors import ConfigError, counted
+from tcpsbed.errors import ConfigError, counted, printable
 
 if TYPE_CHECKING:
+    from tcpsbed.sweep.grid import Axis
     from tcpsbed.sweep.survey import Survey
     from tcpsbed.sweep.worker import Job
 
+MOST_TRIED = 50
+"""Cells that are loaded before any runs, until one can be."""
 T = TypeVar("T")
 Told = Callable[[int, int, "Job", str | None], None]
 """Hears of (done, all, job, failure) as cells end."""
@@ -34,7 +38,8 @@ Examples:
   sudo tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s' --seeds 3 --world mininet
 
 Leaves one Parquet file and one figure. The first --over is the x axis of the figure, the others are its lines. Every
-combination runs with the same seeds, so that differences share their random numbers; intervals are across seeds. A
+combination runs with the same seeds, so that differences share their random numbers; intervals are across seeds. Where
+the first two seeds give the same records nothing is random: the others do not run, and there is no interval. A
 cell that fails is told and the others go on (exit status 1). After a kill the same command goes on where it stopped.
 """
 
@@ -79,10 +84,12 @@ def sweep(
     ] = None,
     sets: Sets = None,
     duration: Duration = None,
+    yes: Yes = False,
     quiet: Quiet = False,
 ) -> None:
     """Runs a sweep; see HELP."""
-    from tcpsbed import config, worlds
+    from tcpsbed import config, forecast, worlds
+    from tcpsbed.results import growing
     from tcpsbed.sweep import grid
     from tcpsbed.sweep.survey import Survey
 
@@ -91,18 +98,39 @@ def sweep(
     if len({axis.key for axis in axes}) < len(axes):
         raise ConfigError("found a key twice", key="--over", allowed="each key once, with all its values")
     settings = tuple(overrides(sets, None, duration))
-    first = config.load(file, settings).seed
-    seeds_ = tuple(range(first, first + seeds))
+    first = config.load(file, settings)
+    seeds_ = tuple(range(first.seed, first.seed + seeds))
+    _refuse_hopeless(file, settings, axes)
     survey = Survey(file, axes, seeds_, settings, world, out or _folder(file, [*over, *settings, world]))
     width = jobs or width_of(world)
-    try:
-        failures = run_cells(lambda told: survey.run(width, told), "sweep", quiet=quiet)
-    except KeyboardInterrupt:
-        kept = len(list((survey.out / "cells").glob("*.json")))
-        raise KeyboardInterrupt(
-            f"stopped; {kept} finished cells are in {survey.out}; the same command goes on from there"
-        ) from None
-    _tell(survey, failures, quiet=quiet)
+    runs = seeds * math.prod(len(axis.values) for axis in axes)
+    found = forecast.ask(file, settings, first, world, survey.out, runs=runs, width=width, kept=False)
+    agreed(found, f"a sweep of {runs} runs", yes)
+    with growing(survey.out, "sweep", inputs=first.files):
+        try:
+            failures = run_cells(lambda told: survey.run(width, told), "sweep", quiet=quiet)
+        except KeyboardInterrupt:
+            kept = len(list((survey.out / "cells").glob("*.json")))
+            raise KeyboardInterrupt(
+                f"stopped; {kept} finished cells are in {survey.out}; the same command goes on from there"
+            ) from None
+        _tell(survey, failures, quiet=quiet)
+
+
+def _refuse_hopeless(file: Path, settings: Sequence[str], axes: Sequence[Axis]) -> None:
+    """Raises the first error where no cell can be loaded, as of a key that is not there: one that cannot fails alone."""
+    from tcpsbed import config
+    from tcpsbed.sweep import grid
+
+    failure: ConfigError | None = None
+    for cell in grid.cells(axes, [0])[:MOST_TRIED]:
+        try:
+            config.load(file, [*settings, *grid.overrides(axes, cell)])
+            return
+        except ConfigError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
 
 
 def _folder(file: Path, described: Sequence[str]) -> Path:
@@ -123,7 +151,7 @@ def run_cells(run: Callable[[Told], T], label: str, *, quiet: bool) -> T:
     def told(done: int, number: int, job: Job, failure: str | None) -> None:
         if failure is not None:
             bar.clear()
-            print(f"tcpsbed: cell failed: {' '.join(job.settings)}: {failure}", file=sys.stderr)
+            print(f"tcpsbed: cell failed: {' '.join(job.settings)}: {printable(failure)}", file=sys.stderr)
         bar(done / number)
 
     try:
@@ -141,6 +169,8 @@ def _tell(survey: Survey, failures: dict[str, str], *, quiet: bool) -> None:
         figure = page.write(survey, rows, len(failures))
         if not quiet:
             print(results.tables(rows, survey.axes))
+            if said := results.remark(rows, survey.axes):
+                print(said)
             print(f"figure: {figure}\ntable: {survey.out / 'sweep.parquet'}")
     if failures:
         print(

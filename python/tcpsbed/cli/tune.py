@@ -1,8 +1,9 @@
-"""`tcpsbed tune`: gains for a network, with theory beside them and the figure of control quality. [PROTOCOLS 11.1]"""
+"""`tcpsbed tune`: gains for a network, with theory beside them and the rise-time index."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tcpsbed.cli.failures import FAILED, guarded
-from tcpsbed.cli.options import Quiet
+from tcpsbed.cli.options import Force, Quiet
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
@@ -30,7 +31,7 @@ Examples:
 
 The gains give the shortest mean rise time, or the steepest growth of the overshoot with the round trip (to make changes
 of the network visible), among those for which 95 % of runs keep the limits; of several steps the one that serves it best.
-QoC (testbed) is log10(1 ms / rise time).
+The rise-time index is log10(1 ms / rise time).
 """
 
 
@@ -63,6 +64,7 @@ def tune(
         Path | None,
         typer.Option("--nyquist", metavar="FILE", help="Draw the Nyquist curve.", show_default=False),
     ] = None,
+    force: Force = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")
     ] = False,
@@ -71,12 +73,15 @@ def tune(
     """Tunes; see HELP."""
     from tcpsbed.control import theory, tuning, values
     from tcpsbed.control.batch import bursty
-    from tcpsbed.control.verdict import Limits
 
+    if nyquist is not None:
+        from tcpsbed.control.figure import drawable
+
+        drawable(nyquist, force=force)
     share = values.share(loss, "--loss")
     rtt_ms, period_ms = values.duration_ns(rtt, "--rtt") / 1e6, values.positive_ns(period, "--period") / 1e6
     network = tuning.Network(rtt_ms, period_ms, bursty(share, bursts))
-    steps, limits = _steps(c), Limits(overshoot=overshoot, undershoot=undershoot)
+    steps, limits = _steps(c), values.limits(math.inf, overshoot, undershoot)
     bar = Progress("tuning", quiet=quiet or as_json)
     every: list[Tuned | None] = []
     try:
@@ -145,7 +150,7 @@ def _tell(
     if as_json:
         content = asdict(found) | {
             "growth": found.growth,
-            "qoc": found.quality,
+            "rise_time_index": found.index,
             "margins": asdict(spare),
             "delay_of_drops_ms": drops_ms,
             "steps": [asdict(one) | {"growth": one.growth} for one in every],
@@ -164,7 +169,7 @@ def _tell(
             f"growing by {found.per_ms:.2f} % for each ms of RTT",
             f"theory       gain margin {spare.gain:.2f}, delay margin {spare.delay_ms:.1f} ms without loss; "
             f"these drops act as {drops_ms:.2f} ms of delay",
-            f"QoC (testbed) {found.quality:.2f}",
+            f"index        rise-time index {found.index:.2f}: log10(1 ms / rise time)",
             *([f"figure: {drawn}"] if drawn else []),
             sep="\n",
         )

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from tcpsbed import results
 from tcpsbed.cli import link
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import File
+from tcpsbed.cli.options import File, Force
 
 HELP = """A scenario as a spreadsheet and back, and a link out of measurements.
 
@@ -18,6 +19,7 @@ Examples:
   tcpsbed config to-xlsx my.toml                 writes my.xlsx
   tcpsbed config from-xlsx my.xlsx --out my.toml
 
+`tcpsbed check my.xlsx` and `tcpsbed run my.xlsx` take a spreadsheet as it is; `tcpsbed init --xlsx` writes a blank one.
 A sheet for hosts, interfaces, flows, devices and network, a row an entry; nothing is lost on the way there and back, except
 for comments. Needs openpyxl: pip install 'tcpsbed[xlsx]'. link-from-csv makes a profile of measured round trips and rates.
 """
@@ -37,11 +39,12 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="config")
 
 
-def to_xlsx(file: File, out: Target = None) -> None:
+def to_xlsx(file: File, out: Target = None, force: Force = False) -> None:
     """Writes a spreadsheet; see HELP."""
     from tcpsbed.config import xlsx
 
     target = file.with_suffix(".xlsx") if out is None else out
+    results.may_write(target, force=force, reads=[file])
     xlsx.to_xlsx(file, target)
     print(target)
 
@@ -49,12 +52,15 @@ def to_xlsx(file: File, out: Target = None) -> None:
 def from_xlsx(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Spreadsheet.", show_default=False)],
     out: Target = None,
+    force: Force = False,
 ) -> None:
     """Writes TOML; see HELP."""
     from tcpsbed.config import xlsx
 
+    if out is not None:
+        results.may_write(out, force=force, reads=[file])
     text = xlsx.from_xlsx(file)
     if out is None:
         print(text, end="")
     else:
-        out.write_text(text, encoding="utf-8")
+        results.write_whole(out, text)

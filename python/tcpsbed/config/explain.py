@@ -62,7 +62,7 @@ def _sentences(detail: ErrorDetails) -> tuple[str, str]:
             str(context.get("tag", detail["input"])), context.get("expected") or context["expected_tags"]
         )
     if kind == "missing" and isinstance(detail["input"], list):
-        return f"found {counted(len(detail['input']), 'value')}", "all values, as in docs/scenario.md"
+        return f"found {counted(len(detail['input']), 'value')}", "all values, as in tcpsbed docs scenario"
     if kind == "union_tag_not_found":
         return "found no kind", "a table with a kind"
     return found, _TYPES.get(kind) or _limit(kind, context) or detail["msg"]

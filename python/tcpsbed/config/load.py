@@ -18,15 +18,18 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from tcpsbed import inputs, shipped
 from tcpsbed.config.explain import explain
 from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import OVERRIDE, Key, Origin, Place, dotted, keys_of, lines_of
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import ConfigError, DataError
 
 # Tables that a plain value may stand for, and the key that it then means.
 _SHORTHANDS = {"components": "node", "hooks": "run"}
 _NESTED = {"robot": "run", "transport": "kind", "queue": "limit", "scheduling": "kind", "vary": "kind"}
+# Files of a scenario: thirty that include the next one twice each would be read 2^30 times.
+_MOST_FILES = 100
 # Sections whose entries must exist before an override can change them.
 _NAMED = ("flows", "traffic", "components", "channels")
 
@@ -37,7 +40,7 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
     Parameters
     ----------
     path
-        The TOML file.
+        The file: TOML, or a spreadsheet (`.xlsx`).
     overrides
         Texts such as `traffic.cbr.rate="310 kbit/s"`, applied in order.
 
@@ -61,6 +64,7 @@ def tables(path: str | Path, overrides: Sequence[str] = ()) -> Origin:
 
 def build(origin: Origin) -> Scenario:
     """The scenario of a tree of tables."""
+    check_text(origin)
     try:
         scenario = Scenario.model_validate({"name": origin.file.stem} | origin.document)
     except ValidationError as error:
@@ -69,11 +73,26 @@ def build(origin: Origin) -> Scenario:
     return scenario
 
 
+def check_text(origin: Origin) -> None:
+    """Refuses keys and values with control characters, which would come out of reports, names and terminals."""
+    found = inputs.unprintable(origin.document)
+    if found is not None:
+        key, letter = found
+        allowed = 'text that can be seen, such as "edge-1"; delete the character'
+        raise origin.error(key, f"found the invisible character U+{ord(letter):04X}", allowed)
+
+
 def _read(file: Path, origin: Origin, chain: tuple[Path, ...]) -> dict[str, Any]:
     """The tables of a file over those that it includes."""
-    text = _text(file)
-    tables = _parse(text, file)
-    own: dict[Key, Place] = {key: (str(file), line) for key, line in lines_of(text).items()}
+    origin.files += 1
+    if origin.files > _MOST_FILES:
+        raise ConfigError(
+            f"found more than {_MOST_FILES} files that are included",
+            file=file,
+            key="include",
+            allowed="each file once",
+        )
+    tables, own = _own(file)
     merged: dict[str, Any] = {}
     for included in _includes(tables, file, own):
         if included.resolve() in (*chain, file.resolve()):
@@ -90,19 +109,28 @@ def _read(file: Path, origin: Origin, chain: tuple[Path, ...]) -> dict[str, Any]
     return merge(merged, tables)
 
 
+def _own(file: Path) -> tuple[dict[str, Any], dict[Key, Place]]:
+    """The tables of a file, TOML or a spreadsheet, and the place of each key."""
+    if file.suffix.lower() == ".xlsx":
+        from tcpsbed.config import xlsx
+
+        return xlsx.read(file)
+    text = _text(file)
+    return _parse(text, file), {key: (str(file), line) for key, line in lines_of(text).items()}
+
+
 def _text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise ConfigError(
-            f"cannot be read ({reason})", file=file, allowed="a scenario file in TOML"
-        ) from None
+        return inputs.text(file, "a scenario file in TOML, or a spreadsheet that ends in .xlsx")
+    except DataError as error:
+        remedy = shipped.remedy(file) if "no such file" in error.found else ""
+        copied = f"{remedy}, which writes a copy of the one that ships; or " if remedy else ""
+        raise ConfigError(error.found, file=file, allowed=f"{copied}{error.allowed}") from None
 
 
 def _parse(text: str, file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
+        return inputs.toml(text)
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         place = re.search(r"\(at line (\d+), column \d+\)", message)
@@ -121,7 +149,7 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
         raise ConfigError(
             f"found TOML beyond all bounds ({error})",
             file=file,
-            allowed="numbers of 64 bits, lists less deep",
+            allowed=f"numbers of 64 bits, tables and lists at most {inputs.DEEPEST} deep, such as links.wan.delay",
         ) from None
 
 
@@ -206,7 +234,7 @@ def _assignment(text: str) -> dict[str, Any]:
         raise ConfigError("found no KEY=VALUE in one line of text", file=f"{OVERRIDE}{text}", allowed=allowed)
     for candidate in (value, json.dumps(value.strip())):
         try:
-            return tomllib.loads(f"{key}={candidate}")
+            return inputs.toml(f"{key}={candidate}")
         except (ValueError, RecursionError):
             continue
     raise ConfigError(f'found "{key}", which is no key', file=f"{OVERRIDE}{text}", allowed=allowed)

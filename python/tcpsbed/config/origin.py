@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +29,17 @@ def dotted(key: Key) -> str:
 
 
 def _parts(text: str) -> list[str]:
-    return [part.strip("\"'") for part in re.findall(_PART, text)]
+    return [_unquoted(part) for part in re.findall(_PART, text)]
+
+
+def _unquoted(part: str) -> str:
+    """A part of a key without its quotes and escapes."""
+    if part.startswith('"') and "\\" in part:
+        try:
+            return str(tomllib.loads(f"x = {part}")["x"])
+        except ValueError:
+            pass
+    return part.strip("\"'")
 
 
 def keys_of(text: str) -> Iterator[tuple[int, Key]]:
@@ -61,6 +72,8 @@ class Origin:
     file: Path = Path("scenario")
     document: dict[str, Any] = field(default_factory=dict)
     places: dict[Key, Place] = field(default_factory=dict)
+    files: int = 0
+    """How many files were read for it."""
 
     @property
     def folder(self) -> Path:
@@ -68,7 +81,10 @@ class Origin:
         return self.file.resolve().parent
 
     def place(self, key: Key) -> Place:
-        """File and line of the key, or of the nearest table around it."""
+        """File and line of the key, of the first one in it, or of the nearest table around it."""
+        inside = [place for known, place in self.places.items() if known[: len(key)] == key]
+        if key and key not in self.places and inside:
+            return inside[0]
         for length in range(len(key), 0, -1):
             if key[:length] in self.places:
                 return self.places[key[:length]]

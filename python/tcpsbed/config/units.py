@@ -23,6 +23,8 @@ SHORTEST_NS = 1_000
 """Shortest time between two ticks of anything that repeats itself: one in a microsecond."""
 SAMPLE_BYTES = 16_000_000
 """Largest sample or frame (`tcps_transport::udp::MAX_SAMPLE_BYTES`)."""
+DRIFT_PPB = 100_000_000
+"""Largest drift of a clock: 10 %, what an uncalibrated RC oscillator of a microcontroller may have."""
 _SHOWN = 80
 
 
@@ -168,6 +170,11 @@ def period_ns(value: Any) -> int:
     return span
 
 
+def period_or_none_ns(value: Any) -> int:
+    """The time between two ticks in nanoseconds, at least a microsecond; 0 stands for no period."""
+    return 0 if read(value, TIME) == 0 else period_ns(value)
+
+
 def offset_ns(value: Any) -> int:
     """A difference of time in nanoseconds, of either sign."""
     return int(read(value, TIME, signed=True).to_integral_value())
@@ -232,19 +239,30 @@ def packets(value: Any) -> int:
 
 def drift_ppb(value: Any) -> int:
     """A rate error of a clock in parts per billion, of either sign."""
-    return int(read(value, DRIFT, signed=True).to_integral_value())
+    number = read(value, DRIFT, signed=True)
+    if abs(number) > DRIFT_PPB:
+        found = f"found {shown(value)}, which is beyond {DRIFT_PPB // 1000} ppm"
+        raise refuse(
+            found, 'a drift such as "50 ppm": crystals stay within 100 ppm, RC oscillators within 100000 ppm'
+        )
+    return int(number.to_integral_value())
 
 
 def share(value: Any) -> float:
-    """A probability or share: `"5 %"` or a plain number from 0 to 1."""
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    allowed = 'a share such as "5 %", or a number from 0 to 1'
+    """A probability or share, `"5 %"`: a bare number is refused, for 0.5 may mean half or half a percent; 0 is 0 %."""
+    allowed = 'a share with its percent sign, such as "0.5 %" or "50 %"'
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if value == 0:
+            return 0.0
+        if 0 < value <= 1:
+            allowed = f'"{value:g} %", or "{value * 100:g} %" if {value:g} of 1 is meant'
+        raise refuse(f"found {shown(value)}, a share without a percent sign", allowed)
     try:
-        number = float(value) if plain else float(read(value, SHARE))
+        number = float(read(value, SHARE))
     except PydanticCustomError as error:
         raise refuse((error.context or {})["found"], allowed) from None
-    if not 0.0 <= number <= 1.0:
-        raise refuse(f"found {shown(value)}, which is not between 0 and 1", allowed)
+    if number > 1.0:
+        raise refuse(f"found {shown(value)}, which is above 100 %", allowed)
     return number
 
 
@@ -305,11 +323,12 @@ def parameters(table: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
-_SHARE_SCHEMA = {"anyOf": [SHARE.schema(), {"type": "number", "minimum": 0, "maximum": 1}]}
+_SHARE_SCHEMA = {"anyOf": [SHARE.schema(), {"const": 0}]}
 
 Duration = Annotated[int, BeforeValidator(duration_ns), WithJsonSchema(TIME.schema())]
 PositiveDuration = Annotated[int, BeforeValidator(positive_duration_ns), WithJsonSchema(TIME.schema())]
 Period = Annotated[int, BeforeValidator(period_ns), WithJsonSchema(TIME.schema())]
+PeriodOrNone = Annotated[int, BeforeValidator(period_or_none_ns), WithJsonSchema(TIME.schema())]
 Offset = Annotated[int, BeforeValidator(offset_ns), WithJsonSchema(TIME.schema())]
 Rate = Annotated[float, BeforeValidator(rate_bps), WithJsonSchema(RATE.schema())]
 PositiveRate = Annotated[float, BeforeValidator(positive_rate_bps), WithJsonSchema(RATE.schema())]

@@ -12,15 +12,18 @@ of nodes and flows in a run.
 from __future__ import annotations
 
 import re
-import tomllib
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed import inputs, results
 from tcpsbed.config.dump import dump_document, value_text
 from tcpsbed.config.load import tables
-from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.config.origin import Key, Place
+from tcpsbed.errors import ConfigError, DataError, TcpsbedError, counted
 
 if TYPE_CHECKING:
+    from openpyxl.workbook.workbook import Workbook
     from openpyxl.worksheet.worksheet import Worksheet
 
 SHEETS: dict[str, tuple[str, ...]] = {
@@ -33,12 +36,18 @@ SHEETS: dict[str, tuple[str, ...]] = {
 """The sections of a scenario whose entries are rows, by sheet."""
 REST = "scenario"
 """The sheet of everything else."""
+_TITLES = (REST, *SHEETS)
+Rows = list[tuple[Any, ...]]
+"""Cells of a sheet, row by row."""
 HEAD = ("section", "name")
+REST_HEAD = ("key", "value")
 WHOLE = "(value)"
 """The column of entries that are a plain value, such as `ms-com = "left"`."""
 _TOML = "toml: "
 _MOST_EXACT = 2**53
-_MOST_CELLS = 1 << 20
+_MOST_BYTES = 16 << 20
+"""Most that a spreadsheet is, packed and unpacked: a scenario takes some 50 kB, and each byte of XML some 20 in memory."""
+_MOST_CELLS = 1 << 18
 """More in a sheet, empty ones between used ones with them, are refused: one cell far away makes them billions."""
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]|_x[0-9A-Fa-f]{4}_")
@@ -53,7 +62,7 @@ def to_xlsx(scenario: Path, target: Path) -> None:
         If the scenario cannot be read, or there is no openpyxl.
     """
     document = tables(scenario).document
-    book = _openpyxl().Workbook()
+    book = openpyxl_module().Workbook()
     book.remove(book.active)
     entries = {name for sections in SHEETS.values() for name in sections}
     for name, sections in SHEETS.items():
@@ -65,43 +74,97 @@ def to_xlsx(scenario: Path, target: Path) -> None:
         key: value for key, value in document.items() if key not in entries or not isinstance(value, dict)
     }
     sheet = book.create_sheet(REST, 0)
-    sheet.append(["key", "value"])
+    sheet.append(REST_HEAD)
     for key, value in _keys(rest):
         sheet.append([key, _cell(value)])
-    book.save(target)
+    save(book, target)
+
+
+def save(book: Workbook, target: Path) -> None:
+    """Writes a workbook, whole or not at all."""
+    with results.whole(target) as part:
+        book.save(part)
 
 
 def from_xlsx(file: Path) -> str:
-    """The TOML text of a scenario in a spreadsheet.
+    """The TOML text of a scenario in a spreadsheet; raises as `read` does."""
+    return dump_document(read(file)[0])
+
+
+def read(file: Path) -> tuple[dict[str, Any], dict[Key, Place]]:
+    """The tables of a scenario in a spreadsheet, and the sheet and row of each key.
 
     Raises
     ------
     ConfigError, DataError
         If it is none: with sheet and cell.
     """
-    openpyxl = _openpyxl()
+    openpyxl = openpyxl_module()
     try:
-        book = openpyxl.load_workbook(file, data_only=True)
+        _check_sizes(file)
+        book = openpyxl.load_workbook(file, data_only=True, read_only=True)
+        for sheet in book.worksheets:
+            sheet.reset_dimensions()
+        sheets = {sheet.title: _rows(file, sheet) for sheet in book.worksheets if sheet.title in _TITLES}
+        if lost := _named_sheets(file) - len(book.sheetnames):
+            raise DataError(
+                f"lacks {counted(lost, 'sheet')} that it names", file=file, allowed="a whole spreadsheet"
+            )
+        strange = [sheet.title for sheet in book.worksheets if sheet.title not in _TITLES]
+        book.close()
+    except TcpsbedError:
+        raise
     except Exception as error:  # what openpyxl raises depends on where a file is damaged
         raise DataError(
             f"cannot be read ({error})", file=file, allowed="a spreadsheet from to-xlsx"
         ) from None
+    if strange:
+        raise DataError(f'found the sheet "{strange[0]}"', file=file, allowed=", ".join(_TITLES))
     document: dict[str, Any] = {}
-    for sheet in book.worksheets:
-        if sheet.max_row * sheet.max_column > _MOST_CELLS:
-            found = f"found {sheet.max_row} rows of {sheet.max_column} columns"
+    places: dict[Key, str] = {}
+    for title, rows in sheets.items():
+        (_read_rest if title == REST else _read_entries)(file, title, rows, document, places)
+    return document, {key: (f"{file}, {place}", None) for key, place in places.items()}
+
+
+def _check_sizes(file: Path) -> None:
+    """Refuses an archive that unpacks to more than `_MOST_BYTES`; a part is never read beyond the size it declares."""
+    inputs.regular(file, "a spreadsheet from to-xlsx", _MOST_BYTES)
+    with zipfile.ZipFile(file) as archive:
+        unpacked = sum(part.file_size for part in archive.infolist())
+    if unpacked > _MOST_BYTES:
+        found = f"cannot be read (it unpacks to {unpacked >> 20} MiB)"
+        allowed = f"a spreadsheet of at most {_MOST_BYTES >> 20} MiB of text, without pictures and empty rows"
+        raise DataError(found, file=file, allowed=allowed)
+
+
+def _named_sheets(file: Path) -> int:
+    """How many sheets a spreadsheet says it has: openpyxl leaves out those whose part is missing."""
+    with zipfile.ZipFile(file) as archive:
+        return len(re.findall(rb"<(?:\w+:)?sheet\s", archive.read("xl/workbook.xml")))
+
+
+def _rows(file: Path, sheet: Any) -> Rows:
+    """The rows of a sheet as long as its cells, with the empty ones between them, are not too many."""
+    rows: Rows = []
+    cells = 0
+    for row_of_cells in sheet.iter_rows():
+        cells += max(1, len(row_of_cells))
+        if cells > _MOST_CELLS:
             allowed = f"at most {_MOST_CELLS} cells: delete rows and columns that are empty"
-            raise DataError(found, file=file, key=sheet.title, allowed=allowed)
-        if sheet.title == REST:
-            _read_rest(file, sheet, document)
-        elif sheet.title in SHEETS:
-            _read_entries(file, sheet, document)
-        else:
-            raise DataError(f'found the sheet "{sheet.title}"', file=file, allowed=", ".join([REST, *SHEETS]))
-    return dump_document(document)
+            raise DataError(
+                f"found more than {_MOST_CELLS} cells", file=file, key=sheet.title, allowed=allowed
+            )
+        broken = next((cell for cell in row_of_cells if getattr(cell, "data_type", "") == "e"), None)
+        if broken is not None:
+            found = f"found the error {broken.value} in {broken.coordinate}"
+            raise DataError(found, file=file, key=sheet.title, allowed="a value, or an empty cell")
+        rows.append(tuple(cell.value for cell in row_of_cells))
+    return rows
 
 
-def _openpyxl() -> Any:
+def openpyxl_module() -> Any:
+    """The package that reads and writes spreadsheets."""
     try:
         import openpyxl
     except ImportError:
@@ -169,7 +232,7 @@ def _value(file: Path, place: str, cell: Any) -> Any:
         return cell
     if isinstance(cell, str) and cell.startswith(_TOML):
         try:
-            return tomllib.loads(f"x = {cell.removeprefix(_TOML)}")["x"]
+            return inputs.toml(f"x = {cell.removeprefix(_TOML)}")["x"]
         except (ValueError, RecursionError) as error:
             raise ConfigError(
                 f'found "{cell[:80]}" ({error})', file=file, key=place, allowed="TOML behind toml:"
@@ -184,11 +247,11 @@ def _value(file: Path, place: str, cell: Any) -> Any:
     )
 
 
-def _read_rest(file: Path, sheet: Worksheet, document: dict[str, Any]) -> None:
-    for number, row in enumerate(sheet.iter_rows(min_row=2, max_col=2, values_only=True), 2):
-        if row[0] is None:
+def _read_rest(file: Path, title: str, rows: Rows, document: dict[str, Any], places: dict[Key, str]) -> None:
+    for number, row in enumerate(rows[1:], 2):
+        if not row or row[0] is None:
             continue
-        place = f"{sheet.title}!B{number}"
+        place = f"{title}!B{number}"
         parts = _parts(file, place, str(row[0]))
         here = document
         for part in parts[:-1]:
@@ -197,7 +260,8 @@ def _read_rest(file: Path, sheet: Worksheet, document: dict[str, Any]) -> None:
                 raise _twice(file, place, f"{row[0]}, and {part} is a value already")
         if parts[-1] in here:
             raise _twice(file, place, f"{row[0]}, which is there already")
-        here[parts[-1]] = _value(file, place, row[1])
+        here[parts[-1]] = _value(file, place, row[1] if len(row) > 1 else None)
+        places[tuple(parts)] = place
 
 
 def _twice(file: Path, place: str, found: str) -> ConfigError:
@@ -209,7 +273,7 @@ def _parts(file: Path, place: str, key: str) -> list[str]:
     parts: list[str] = []
     for quoted, bare in re.findall(r'("(?:[^"\\]|\\.)*")(?:\.|$)|([^."]+)(?:\.|$)', key):
         try:
-            parts.append(tomllib.loads(f"x = {quoted}")["x"] if quoted else bare)
+            parts.append(inputs.toml(f"x = {quoted}")["x"] if quoted else bare)
         except ValueError:
             parts.clear()
             break
@@ -220,35 +284,33 @@ def _parts(file: Path, place: str, key: str) -> list[str]:
     return parts
 
 
-def _read_entries(file: Path, sheet: Worksheet, document: dict[str, Any]) -> None:
-    rows = list(sheet.iter_rows(values_only=True))
+def _read_entries(
+    file: Path, title: str, rows: Rows, document: dict[str, Any], places: dict[Key, str]
+) -> None:
     first = enumerate(rows[0] if rows else HEAD)
-    head = [
-        str(_value(file, f"{sheet.title}!1 ({n + 1})", cell if cell is not None else "")) for n, cell in first
-    ]
+    head = [str(_value(file, f"{title}!1 ({n + 1})", cell if cell is not None else "")) for n, cell in first]
     if tuple(head[:2]) != HEAD:
-        raise ConfigError(f"found {head[:2]}", file=file, key=f"{sheet.title}!A1", allowed=", ".join(HEAD))
+        raise ConfigError(f"found {head[:2]}", file=file, key=f"{title}!A1", allowed=", ".join(HEAD))
     for number, row in enumerate(rows[1:], 2):
-        if row[0] is None:
+        if not row or row[0] is None:
             continue
         section = str(row[0])
-        if section not in SHEETS[sheet.title]:
-            allowed = ", ".join(SHEETS[sheet.title])
-            raise ConfigError(
-                f'found "{section}"', file=file, key=f"{sheet.title}!A{number}", allowed=allowed
-            )
+        if section not in SHEETS[title]:
+            allowed = ", ".join(SHEETS[title])
+            raise ConfigError(f'found "{section}"', file=file, key=f"{title}!A{number}", allowed=allowed)
         entries = document.setdefault(section, {})
         if not isinstance(entries, dict):
-            raise _twice(file, f"{sheet.title}!A{number}", f"{section}, which is a value already")
+            raise _twice(file, f"{title}!A{number}", f"{section}, which is a value already")
         if len(row) < 2 or row[1] is None:
             continue
         found = {
-            key: _value(file, f"{sheet.title}!{number} ({key})", cell)
+            key: _value(file, f"{title}!{number} ({key})", cell)
             for key, cell in zip(head[2:], row[2:], strict=False)
             if cell is not None
         }
         whole = found.pop(WHOLE, None) if rows[0][2:3] == (WHOLE,) else None
-        name = str(_value(file, f"{sheet.title}!B{number}", row[1]))
+        name = str(_value(file, f"{title}!B{number}", row[1]))
         if name in entries:
-            raise _twice(file, f"{sheet.title}!B{number}", f"{section}.{name}, which is there already")
+            raise _twice(file, f"{title}!B{number}", f"{section}.{name}, which is there already")
         entries[name] = found if whole is None else whole
+        places[section, name] = f"{title}!{number}"

@@ -58,6 +58,8 @@ MOST_POINTS = 256
 """Most events in one message."""
 MOST_BYTES = 1 << 16
 """Longest message of a browser."""
+MOST_CONNECTIONS, MOST_GREETING_S = 32, 2.0
+"""Connections at a time, each with a thread or two, and how long one may take to say what it wants."""
 MOST_AGO_NS = 10_000_000_000
 """Oldest event, and farthest that a browser's idea of the clock may be off."""
 LOOK_S = 0.2
@@ -103,6 +105,30 @@ def _floats(content: bytes) -> tuple[float, ...]:
     return struct.unpack(f"<{len(content) // 8}d", content[: len(content) // 8 * 8])
 
 
+class _Door(socket.socket):
+    """Listens on a port of loopback, and hangs up on those who come while `MOST_CONNECTIONS` are in."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(socket.AF_INET, socket.SOCK_STREAM)
+        self._within: list[socket.socket] = []
+        self.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self.bind(("127.0.0.1", port))
+        except OSError:
+            self.close()
+            raise
+        self.listen(MOST_CONNECTIONS)
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        connection, address = super().accept()
+        self._within = [one for one in self._within if one.fileno() >= 0]
+        if len(self._within) < MOST_CONNECTIONS:
+            self._within.append(connection)
+        else:
+            connection.close()
+        return connection, address
+
+
 class Console:
     """Serves runs on loopback, one after the other.
 
@@ -144,11 +170,11 @@ class Console:
         try:
             self.server = sync.serve(
                 self._talk,
-                "127.0.0.1",
-                port,
+                sock=_Door(port),
                 process_request=self._answer,
                 compression=None,
                 max_size=MOST_BYTES,
+                open_timeout=MOST_GREETING_S,
             )
         except OSError as error:
             self._close()

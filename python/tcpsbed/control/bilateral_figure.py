@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from tcpsbed.control import figure as drawing
 from tcpsbed.control.transparency import FREQUENCIES_HZ, REST_M_S, there
+from tcpsbed.palette import PALETTE
 
 if TYPE_CHECKING:
     from tcpsbed.control.transparency import Measured
 
 STILL_M_S = 1e-6
-"""Slower than this is drawn as this: it stands still."""
+"""Slower than this is drawn as this: it is at rest."""
 
 
 def draw(found: Sequence[Measured], file: Path) -> Path:
@@ -33,7 +34,7 @@ def draw(found: Sequence[Measured], file: Path) -> Path:
     schemes = list(dict.fromkeys(one.setting.scheme for one in found))
     longest = max(one.setting.rtt_ms for one in found) or 1
     for one in found:
-        color = drawing.COLORS[schemes.index(one.setting.scheme) % len(drawing.COLORS)]
+        color = PALETTE[schemes.index(one.setting.scheme) % len(PALETTE)]
         thick = 2.0 - 1.5 * one.setting.rtt_ms / longest
         if one.stable:
             felt.plot(FREQUENCIES_HZ, one.wall, color=color, linewidth=thick)
@@ -41,7 +42,7 @@ def draw(found: Sequence[Measured], file: Path) -> Path:
             width.plot(FREQUENCIES_HZ, one.width, color=color, linewidth=thick)
     for scheme in schemes:
         mine = [one for one in found if one.setting.scheme == scheme]
-        color = drawing.COLORS[schemes.index(scheme) % len(drawing.COLORS)]
+        color = PALETTE[schemes.index(scheme) % len(PALETTE)]
         x, y = [one.setting.rtt_ms for one in mine], [max(one.rest_m_s, STILL_M_S) for one in mine]
         rest.plot(x, y, color=color, marker=".", label=scheme)
     true = [there(hz) for hz in FREQUENCIES_HZ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed import results
 from tcpsbed.control.verdict import Limits
 from tcpsbed.errors import DataError
+from tcpsbed.palette import PALETTE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from tcpsbed.control.stability import StabilityMap
     from tcpsbed.control.theory import LoopModel
 
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-"""Colours that people with any colour vision tell apart (Okabe and Ito)."""
 MOST_CURVES = 40
 """Single curves drawn; of more, only the envelope."""
 
@@ -42,7 +42,7 @@ def responses(
     """
     figure, axes = plot(caption)
     for number, (name, experiment) in enumerate(experiments):
-        _curves(axes, experiment, COLORS[number % len(COLORS)], name)
+        _curves(axes, experiment, PALETTE[number % len(PALETTE)], name)
     step = experiments[0][1].loop.step
     axes.axhline(1 + limits.overshoot / 100 * step.height, color="0.4", linestyle="--", linewidth=0.8)
     axes.axhline(1 - 0.1 * step.height, color="0.4", linestyle=":", linewidth=0.8)
@@ -96,7 +96,7 @@ def plot(caption: str) -> tuple[Any, Any]:
     return figure, axes
 
 
-def drawable(file: Path) -> None:
+def drawable(file: Path, *, force: bool = False, reads: Iterable[Path | str] = ()) -> None:
     """Refuses a file that no figure can be written to, before what it shows is measured.
 
     Raises
@@ -113,13 +113,14 @@ def drawable(file: Path) -> None:
             key="--figure",
             allowed="a file ending in .svg, .png or .pdf",
         )
+    results.may_write(file, force=force, reads=reads)
 
 
 def saved(figure: Any, file: Path) -> Path:
     """Writes a figure."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     try:
-        figure.savefig(file, dpi=150)
+        with results.whole(file) as part:
+            figure.savefig(part, dpi=150)
     except ValueError as error:
         raise DataError(
             str(error), file=file, key="--figure", allowed="a file ending in .svg, .png or .pdf"
@@ -141,7 +142,7 @@ def stability(found: StabilityMap, caption: str, file: Path) -> Path:
     lines = axes.contour(x, y, table, levels=LEVELS, colors="white", linewidths=0.8)
     axes.clabel(lines, fmt="%g", fontsize=8)
     limit = found.bench.limits.overshoot
-    axes.contour(x, y, table, levels=[limit], colors="#D55E00", linewidths=2)
+    axes.contour(x, y, table, levels=[limit], colors=PALETTE[1], linewidths=2)
     axes.set_xlabel("RTT, ms")
     axes.set_ylabel("loss each way, %")
     return saved(figure, file)
@@ -153,8 +154,8 @@ def nyquist(loop: LoopModel, caption: str, file: Path) -> Path:
 
     figure, axes = plot(caption)
     curve = theory.nyquist(loop)[1]
-    axes.plot(curve.real, curve.imag, color=COLORS[0])
-    axes.plot([-1], [0], marker="+", markersize=12, color=COLORS[1])
+    axes.plot(curve.real, curve.imag, color=PALETTE[0])
+    axes.plot([-1], [0], marker="+", markersize=12, color=PALETTE[1])
     axes.set_xlim(-3, 2)
     axes.set_ylim(-2.5, 2.5)
     axes.set_aspect("equal")
@@ -169,7 +170,7 @@ def errors(scores: Sequence[Score], caption: str, file: Path) -> Path:
     for number, name in enumerate(dict.fromkeys(score.predictor for score in scores)):
         mine = [score for score in scores if score.predictor == name]
         x, y = [score.horizon_ms for score in mine], [score.rms for score in mine]
-        axes.plot(x, y, marker="o", color=COLORS[number % len(COLORS)], label=name)
+        axes.plot(x, y, marker="o", color=PALETTE[number % len(PALETTE)], label=name)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("horizon, ms")

@@ -73,7 +73,7 @@ def loops(plan: Mapping[str, Any]) -> list[Loop]:
         raise ConfigError(
             f"found {names}",
             key="components",
-            allowed=f'a component with robot = "{ROBOT}", as in scenarios/step.toml',
+            allowed=f'a component with robot = "{ROBOT}", as in `tcpsbed init --from step`',
         )
     return found
 

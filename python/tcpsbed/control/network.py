@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed import inputs, results
 from tcpsbed.errors import DataError
 
 if TYPE_CHECKING:
@@ -99,8 +100,8 @@ class Network:
         onnx.helper.set_model_props(model, said)
         onnx.checker.check_model(model)
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(model.SerializeToString())
+            with results.whole(file) as part:
+                part.write_bytes(model.SerializeToString())
         except OSError as error:
             raise DataError(str(error), file=file, allowed="a file that can be written") from None
         return file
@@ -179,10 +180,7 @@ class Model:
 
     def __init__(self, file: Path | str, provider: str = "CPUExecutionProvider") -> None:
         runtime = _package("onnxruntime")
-        if not Path(file).is_file():
-            raise DataError(
-                "found no such file", file=Path(file), allowed="a model of `tcpsbed predict train`"
-            )
+        inputs.regular(Path(file), "a model of `tcpsbed predict train`")
         known = runtime.get_available_providers()
         if provider not in known:
             raise DataError(f'found "{provider}"', key="provider", allowed=", ".join(known))

@@ -24,7 +24,7 @@ class Offsets:
     value: float
 
 
-# [PROTOCOLS 11.2] ETVO-like offsets by dynamic time warping with a band of 100 ms
+# ETVO-like offsets (arXiv:2107.05343) by dynamic time warping with a band of 100 ms
 def offsets(
     reference: Sequence[float], received: Sequence[float], period_ms: float, band_ms: float = BAND_MS
 ) -> Offsets:

@@ -122,7 +122,7 @@ class _Run:
     own_ms: NDArray[np.float64]
 
 
-# [PROTOCOLS 6.3] the same scenario with the edge at each place
+# [Polachan 2022] the same scenario with the edge at each place
 def compare(
     file: Path,
     sets: Sequence[str] = (),
@@ -238,7 +238,7 @@ class _Times:
         return np.where(self.numbers[places] == numbers, self.t_ns[places].astype(float), np.nan)
 
 
-# [PROTOCOLS 6.1] differences between echo points, here of the same sample
+# [Polachan 2022] differences between echo points, here of the same sample
 def _spans(
     rows: NDArray[np.void], plan: Mapping[str, Any], edge: Edge, sent: _Times
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

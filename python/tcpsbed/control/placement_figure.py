@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcpsbed.control import figure as drawing
+from tcpsbed.palette import PALETTE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +41,7 @@ def draw(found: Comparison, caption: str, file: Path) -> Path:
     course.step(
         t_ms, found.meant.held(t_ms)[:, column], where="post", color="black", linestyle=":", label="meant"
     )
-    colors = [drawing.COLORS[n % len(drawing.COLORS)] for n in range(len(found.places))]
+    colors = [PALETTE[n % len(PALETTE)] for n in range(len(found.places))]
     for color, one in zip(colors, found.places, strict=True):
         came = one.came.held(t_ms)
         course.step(t_ms, came[:, min(column, came.shape[1] - 1)], where="post", color=color, label=one.place)

@@ -100,7 +100,7 @@ def recorded(spec: dict[str, Any], rate_hz: float) -> Recorded:
     return Recorded(Path(spec["recording"]).name, values, 1e3 / rate_hz)
 
 
-# [PROTOCOLS 10] RMS error at horizons 5, 10, 20, 50 ms, and the largest jump when a sample replaces a guess
+# RMS error at horizons 5, 10, 20, 50 ms, and the largest jump when a sample replaces a guess
 def compare(found: Recorded, horizons_ms: Sequence[float], predictors: Sequence[str]) -> list[Score]:
     """Every predictor at every horizon.
 

@@ -66,7 +66,7 @@ class Response:
     error: float
 
 
-# [PROTOCOLS 6.2] rise time, overshoot, undershoot; settling and error are the testbed's own definitions
+# [Polachan 2022] rise time, overshoot, undershoot; settling and error are the testbed's own definitions
 def characterise(t_ms: NDArray[np.float64], h: NDArray[np.float64], step: Step) -> Response:
     """The response of a run.
 

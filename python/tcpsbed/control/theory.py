@@ -63,7 +63,7 @@ class Margins:
         return self.gain > 1
 
 
-# [PROTOCOLS 6.2] loop theory: unstable for g > pi / 2 with integral action alone
+# [Polachan 2022] loop theory: unstable for g > pi / 2 with integral action alone
 def margins(loop: LoopModel) -> Margins:
     """Gain and delay margin of the loop after the step.
 
@@ -122,7 +122,7 @@ def largest_root(loop: LoopModel) -> float:
     return float(np.abs(np.roots(polynomial)).max())
 
 
-# [PROTOCOLS 6.2] drops act as extra delay p / (1 - p) T per direction
+# [Polachan 2022] drops act as extra delay p / (1 - p) T per direction
 def delay_of_drops_ms(loss: float, period_ms: float) -> float:
     """Mean extra delay around the loop that losses in both directions cause, in ms."""
     return math.inf if loss >= 1 else 2 * loss / (1 - loss) * period_ms

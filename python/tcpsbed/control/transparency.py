@@ -156,7 +156,6 @@ def _swing(about_m: float) -> NDArray[np.float64]:
     return wanted
 
 
-# [PROTOCOLS 8.6]
 def _felt(rows: NDArray[np.float64]) -> tuple[float, ...]:
     """|Z| at each frequency, over whole periods at the end."""
     import numpy as np

@@ -1,4 +1,4 @@
-"""Gains for a network, tuned with the batch engine, and the one figure of control quality that follows from them.
+"""Gains for a network, tuned with the batch engine, and the index of the shortest rise time that follows from them.
 
 ```text
 Kp / c in [0, 0.4],  Ki theta / c in [0.05, 1.5]   ─► batch ─► good in 95 % of runs? ─► shortest rise time, or
@@ -25,9 +25,9 @@ MOST_KP = 0.4
 SHARE = 0.95
 """Share of the runs that must be good."""
 TIGHT = Limits(overshoot=5.0, undershoot=5.0)
-"""What a good run keeps for the figure of quality."""
+"""What a good run keeps for the rise-time index."""
 REFERENCE_MS = 1.0
-"""Rise time of quality 0."""
+"""Rise time of index 0."""
 
 MOST_C = 8.0
 """Largest c: the controller's integral goes to c, a fifth beyond it while h overshoots, and is bounded by 10."""
@@ -72,24 +72,24 @@ class Tuned:
         return self.per_ms * (1 - 1 / self.c)
 
     @property
-    def quality(self) -> float:
-        """QoC (testbed): 0 is as fast as a rise in 1 ms, -1 ten times slower."""
-        return quality(self.rise_ms)
+    def index(self) -> float:
+        """Rise-time index: 0 is as fast as a rise in 1 ms, -1 ten times slower."""
+        return index(self.rise_ms)
 
 
-# [PROTOCOLS 11.1] QoC = log10(t_ref / t*), the testbed's own definition
-def quality(rise_ms: float) -> float:
-    """QoC (testbed) of a shortest mean rise time.
+# log10(t_ref / t*), the testbed's own definition; not the QoC of arXiv:1910.08743
+def index(rise_ms: float) -> float:
+    """Rise-time index of a shortest mean rise time.
 
     Examples
     --------
-    >>> quality(100.0)
+    >>> index(100.0)
     -2.0
     """
     return math.log10(REFERENCE_MS / rise_ms)
 
 
-# [PROTOCOLS 11.1] grid of (Kp, Ki) subject to overshoot and undershoot in 95 % of runs, Kp s <= 0.4
+# grid of (Kp, Ki) subject to overshoot and undershoot in 95 % of runs, Kp s <= 0.4
 def tune(
     network: Network,
     *,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeVar
 
 from pydantic_core import PydanticCustomError
 
 from tcpsbed.config import units
+from tcpsbed.control.verdict import Limits
 from tcpsbed.errors import ConfigError
 
 T = TypeVar("T")
@@ -40,18 +42,33 @@ def frequency_hz(text: str, key: str) -> float:
 
 
 def share(text: str, key: str) -> float:
-    """A share of 0 to 1; a plain number is one.
+    """A share of 0 to 1, with its percent sign.
 
     Examples
     --------
-    >>> share("30 %", "--loss"), share("0.3", "--loss")
-    (0.3, 0.3)
+    >>> share("30 %", "--loss"), share("0", "--loss")
+    (0.3, 0.0)
     """
     try:
         value: object = float(text)
     except ValueError:
         value = text
     return _read(units.share, value, key)
+
+
+def limits(rise_ms: float, overshoot: float, undershoot: float = math.inf) -> Limits:
+    """What a good response keeps; an infinite rise time or undershoot stands for no limit.
+
+    Raises
+    ------
+    ConfigError
+        If one is not a number of 0 or more.
+    """
+    given = {"--rise": rise_ms, "--overshoot": overshoot, "--undershoot": undershoot}
+    for key, value in given.items():
+        if not value >= 0 or (key == "--overshoot" and math.isinf(value)):
+            raise ConfigError(f"found {value:g}", key=key, allowed="a number of 0 or more, such as 20")
+    return Limits(rise_ms, overshoot, undershoot)
 
 
 def gains(text: str, key: str) -> tuple[float, float]:

@@ -20,7 +20,7 @@ class Limits:
     overshoot: float = 20.0
     undershoot: float = math.inf
 
-    # [PROTOCOLS 6.2] good iff t_r <= T_max and overshoot <= O_max; a rise time that is never reached is bad
+    # [Polachan 2022] good iff t_r <= T_max and overshoot <= O_max; a rise time that is never reached is bad
     def good(self, response: Response) -> bool:
         """Whether a response keeps all of them; one that never rises does not."""
         return (

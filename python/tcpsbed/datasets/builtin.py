@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from tcpsbed import inputs
 from tcpsbed.errors import DataError
 
 DATA = Path(__file__).resolve().parent.parent / "data"
@@ -11,6 +12,8 @@ PREFIX = "builtin:"
 #: Name -> file in `tcpsbed/data`. The hand repeats by a loop: backwards its rates would need the other sign.
 FILES = {
     "hand": "hand.csv",  # a hand-held inertial sensor in motion, 20 s at 256 Hz
+    "arms": "arms/episode.parquet",  # commands and state of a humanoid's arms and hands, teleoperated, 30 Hz
+    "fabric": "fabric.csv",  # an accelerometer that strokes a fabric, 20 s at 100 Hz
     "clip": "clip.json",  # the coded pictures of a film, 5 s at 25 Hz, H.264
     "sound": "sound.wav",  # the sound of the same film, 5 s, 16 kHz, mono
     "speech": "speech.wav",  # a sentence that is read aloud, 16 kHz, mono
@@ -55,12 +58,7 @@ def resolve(recording: str, base: Path) -> Path:
             )
         return DATA / FILES[name]
     allowed = "a path relative to the scenario file, or " + ", ".join(PREFIX + known for known in FILES)
-    path = located(recording, base, allowed)
-    if not path.is_file():
-        raise DataError(
-            "a folder, not a file" if path.is_dir() else "no such file", file=path, allowed=allowed
-        )
-    return path
+    return inputs.regular(located(recording, base, allowed), allowed)
 
 
 def located(name: str, base: Path, allowed: str) -> Path:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpsbed import inputs
 from tcpsbed.datasets import pcap, pcapng
 from tcpsbed.datasets.formats import table
 from tcpsbed.datasets.packets import ETHERNET, ETHERNET_EXTRA, Bad, Packet
@@ -43,8 +44,7 @@ def read(path: Path) -> tuple[Times, Sizes]:
     DataError
         No such file, a file of another kind, damage (with its byte offset), or no packets.
     """
-    if not path.is_file():
-        raise DataError("no such file", file=path, allowed="a pcap, pcapng or csv file")
+    inputs.regular(path, "a pcap, pcapng or csv file")
     with path.open("rb") as file:
         magic = file.read(4)
     if magic in pcap.MAGIC:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from tcpsbed import inputs
 from tcpsbed.datasets import builtin, wav
 from tcpsbed.datasets.traces import MOST_FRAME_BYTES
 from tcpsbed.errors import DataError
@@ -87,7 +88,7 @@ def _equal_parts(path: Path, frame_bytes: Any) -> tuple[bytes, list[int]]:
 
 def _sound(path: Path, rate_hz: float) -> tuple[bytes, list[int]]:
     """Return the samples of a wav file in frames of one period, each from the sample nearest to its time."""
-    sampling_hz, block, content = wav.read(path)
+    sampling_hz, block, content, _ = wav.read(path)
     if rate_hz < 1.0 / LONGEST_SOUND_S or rate_hz > sampling_hz:
         raise DataError(
             f"frames of {1000.0 / rate_hz:g} ms", file=path, allowed=f"a flow of 1 Hz to {sampling_hz} Hz"
@@ -105,7 +106,7 @@ def _sound(path: Path, rate_hz: float) -> tuple[bytes, list[int]]:
 def _indexed(path: Path) -> tuple[bytes, list[int]]:
     """Return a file of frames by its index."""
     try:
-        index = json.loads(path.read_text(encoding="utf-8"))
+        index = json.loads(inputs.text(path, "an index of frames", inputs.DATA_BYTES))
         name, offsets = index["file"], index["offsets"]
     except (ValueError, LookupError, TypeError, RecursionError, OSError) as error:
         raise DataError(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpsbed import inputs
 from tcpsbed.datasets import builtin
 from tcpsbed.datasets.formats.lines import numbers
 from tcpsbed.datasets.formats.table import layout
@@ -84,7 +85,7 @@ def pages(name: str, base: Path) -> dict[str, Any]:
     if path.is_dir():
         return _mah(path)
     try:
-        laws = json.loads(path.read_text(encoding="utf-8"))
+        laws = json.loads(inputs.text(path, "a JSON file of laws, or a folder"))
     except (ValueError, RecursionError, OSError) as error:
         raise DataError(f"no JSON ({error})", file=path, allowed="a JSON file of laws, or a folder") from None
     missing = [name for name in PAGE if not isinstance(laws, dict) or not isinstance(laws.get(name), dict)]
@@ -131,8 +132,7 @@ def _file(folder: Path, name: str) -> Path:
 
 def _curve(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
     """Return values, cumulative probabilities and the line of the first."""
-    if not path.is_file():
-        raise DataError("no such file", file=path, allowed="a file of a cumulative distribution")
+    inputs.regular(path, "a file of a cumulative distribution")
     separator, names, skip = layout(path)
     table = numbers(path, separator, skip)
     if len(table) == 0 or table.shape[1] < 2:

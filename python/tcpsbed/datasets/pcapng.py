@@ -55,6 +55,21 @@ def read(content: bytes) -> list[Packet]:
     return packets
 
 
+def frames(content: bytes) -> Iterator[bytes]:
+    """Yield what was captured of each packet.
+
+    Raises
+    ------
+    Bad
+        With the offset of a block that cannot be one.
+    """
+    for at, order, kind, body in _blocks(content):
+        if kind in (ENHANCED, PACKET):
+            if len(body) < 20:
+                raise Bad(at, "a packet block of less than 32 bytes")
+            yield body[20 : 20 + struct.unpack_from(order + "I", body, 12)[0]]
+
+
 def _blocks(content: bytes) -> Iterator[tuple[int, str, int, bytes]]:
     """Yield offset, byte order, type and body of each whole block."""
     at, order = 0, "<"

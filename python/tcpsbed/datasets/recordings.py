@@ -5,13 +5,14 @@ A scenario says
 ```toml
 [flows.kinematic.source]
 recording = "builtin:hand"       # or a path relative to the scenario file
-format = "auto"                  # auto, csv, jigsaws, lerobot, mouse, kinesthetic
+format = "auto"                  # auto, csv, jigsaws, lerobot, mouse, kinesthetic, vibtac12
 columns = ["gyro_x", "gyro_y"]   # names, fronts of names or numbers from 0; absent: the usual ones
 scale = 0.001                    # factor to SI units, one for all columns or one each
 start = 2.0                      # s
 stop = 12.0                      # s
 ```
-and, for a csv without a column of time, `rate_hz`; for one whose time is not in seconds, `time_unit`.
+and, for a csv without a column of time, `rate_hz`; for one whose time is not in seconds, `time_unit`; of a data set of
+LeRobot the `episode` (from 0), of VibTac-12 the `texture` (1 to 12).
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,14 +22,17 @@ from typing import Any
 import numpy as np
 
 from tcpsbed.datasets import builtin
-from tcpsbed.datasets.formats import READERS, guess
+from tcpsbed.datasets.formats import READERS, guess, is_data_set
 from tcpsbed.datasets.resample import resample
 from tcpsbed.datasets.track import Track, Values
 from tcpsbed.errors import DataError
 
-KEYS = ("recording", "format", "columns", "scale", "start", "stop", "rate_hz", "time", "time_unit")
-#: Keys that only a csv understands.
-TABLE_KEYS = ("rate_hz", "time", "time_unit")
+#: Keys that only one format understands.
+OPTIONS = {"csv": ("rate_hz", "time", "time_unit"), "lerobot": ("episode",), "vibtac12": ("texture",)}
+KEYS = (
+    *("recording", "format", "columns", "scale", "start", "stop"),
+    *(key for keys in OPTIONS.values() for key in keys),
+)
 
 
 def open_values(spec: Mapping[str, Any], rate_hz: float, base: Path) -> Values:
@@ -64,16 +68,46 @@ def open_values(spec: Mapping[str, Any], rate_hz: float, base: Path) -> Values:
 def open_track(spec: Mapping[str, Any], base: Path) -> Track:
     """Return a recording with its own times and all its columns (see `open_values`)."""
     _known_keys(spec)
-    path = builtin.resolve(str(spec["recording"]), base)
+    path = _place(str(spec["recording"]), base)
     name = spec.get("format", "auto")
     if name == "auto":
         name = guess(path)
     if name not in READERS:
         raise DataError(f"format {name!r}", file=path, key="format", allowed=", ".join(["auto", *READERS]))
-    options = {key: spec[key] for key in TABLE_KEYS if key in spec}
-    if options and name != "csv":
-        raise DataError(f"{', '.join(options)} with format {name}", file=path, allowed="only with format csv")
-    return READERS[name](path, **options)
+    for other, keys in OPTIONS.items():
+        if given := [key for key in keys if key in spec and other != name]:
+            allowed = f"only with format {other}"
+            raise DataError(f"{', '.join(given)} with format {name}", file=path, allowed=allowed)
+    track = READERS[name](path, **{key: spec[key] for key in OPTIONS.get(name, ()) if key in spec})
+    _check_moves(track)
+    return track
+
+
+def _place(recording: str, base: Path) -> Path:
+    """The file of a recording, or the folder of a data set."""
+    if not recording.startswith(builtin.PREFIX) and is_data_set(
+        folder := base / Path(recording).expanduser()
+    ):
+        return folder
+    return builtin.resolve(recording, base)
+
+
+def _check_moves(track: Track) -> None:
+    """Refuse what is no motion over time: a single row, or rows of the same time where a clock gave it."""
+    times_s = track.times_s
+    if len(times_s) < 2:
+        raise DataError(
+            "one row", file=track.path, allowed="a recording of at least two rows: its times are played"
+        )
+    same = np.flatnonzero(~(np.diff(times_s) > 0.0))
+    if len(same):
+        row = int(same[0]) + 1
+        raise DataError(
+            f"row {row + 1} at {times_s[row]:g} s, after a row at {times_s[row - 1]:g} s",
+            file=track.path,
+            key="time",
+            allowed="rising times: delete one of the two rows, or take another column with time",
+        )
 
 
 def _known_keys(spec: Mapping[str, Any]) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpsbed import inputs
 from tcpsbed.datasets.formats.lines import check_times, numbers
 from tcpsbed.datasets.formats.table import layout
 from tcpsbed.errors import DataError
@@ -32,7 +33,7 @@ def mahimahi(path: Path) -> NDArray[np.int64]:
     DataError
         A line is not a whole number of ms, or goes back.
     """
-    _present(path)
+    inputs.regular(path, "a trace")
     values = numbers(path, None)
     if len(values) == 0:
         raise DataError("no lines", file=path, allowed="a trace with at least one line")
@@ -87,7 +88,7 @@ def frame_sizes(path: Path) -> NDArray[np.int64]:
 
 def _sizes(path: Path) -> tuple[NDArray[np.float64], int]:
     """Return sizes in bytes, not rounded, and the line of the first."""
-    _present(path)
+    inputs.regular(path, "a trace")
     separator, names, skip = layout(path)
     values = numbers(path, separator, skip)
     if len(values) == 0:
@@ -101,8 +102,3 @@ def _sizes(path: Path) -> tuple[NDArray[np.float64], int]:
             f"columns {', '.join(names[:24])}", file=path, line=skip, allowed="a column bytes or bits"
         )
     return (values[:, 0] if values.shape[1] == 1 else values[:, 1] / 8.0), skip + 1
-
-
-def _present(path: Path) -> None:
-    if not path.is_file():
-        raise DataError("no such file", file=path, allowed="a trace")

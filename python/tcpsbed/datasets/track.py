@@ -75,7 +75,12 @@ class Track:
         if isinstance(wanted, int):
             found = [wanted] if 0 <= wanted < len(self.names) else []
         elif wanted in self.names:
-            found = [self.names.index(wanted)]
+            found = [number for number, name in enumerate(self.names) if name == wanted]
+            if len(found) > 1:
+                allowed = f"one of them by its number: {', '.join(map(str, found))}"
+                raise DataError(
+                    f"{len(found)} columns {wanted!r}", file=self.path, key="columns", allowed=allowed
+                )
         else:
             found = [i for i, name in enumerate(self.names) if name.startswith((wanted + ".", wanted + "["))]
         if not found:

@@ -14,17 +14,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tcpsbed.errors import DataError
 
 CONSTANT = (1, 3, 6, 7, 0xFFFE)
 
 
 class Sound(NamedTuple):
-    """Samples a second, bytes a sample of all channels, the samples."""
+    """Samples a second, bytes a sample of all channels, the samples, and their format."""
 
     sampling_hz: int
     block: int
     samples: bytes
+    kind: int
 
 
 def read(path: Path) -> Sound:
@@ -38,7 +42,7 @@ def read(path: Path) -> Sound:
     content = path.read_bytes()
     if content[:4] != b"RIFF" or content[8:12] != b"WAVE":
         raise DataError("no RIFF/WAVE at its beginning", file=path, allowed="a wav file")
-    sampling_hz = block = 0
+    sampling_hz = block = kind = 0
     for at, name, chunk in _chunks(content):
         if name == b"fmt " and len(chunk) >= 16:
             kind, _, sampling_hz, _, block, _ = struct.unpack_from("<HHIIHH", chunk)
@@ -46,8 +50,27 @@ def read(path: Path) -> Sound:
                 found = f"format {kind}, {block} bytes a sample, {sampling_hz} Hz at byte {at}"
                 raise DataError(found, file=path, allowed="uncompressed sound")
         elif name == b"data" and block and len(chunk) >= block:
-            return Sound(sampling_hz, block, chunk[: len(chunk) // block * block])
+            return Sound(sampling_hz, block, chunk[: len(chunk) // block * block], kind)
     raise DataError("no format or no samples", file=path, allowed="a wav file with sound")
+
+
+def mono(sound: Sound, path: Path) -> NDArray[np.float64]:
+    """The samples of one channel of 16 bit, or of 32 or 64 bit float, -1 to 1.
+
+    Raises
+    ------
+    DataError
+        Of another format, or not finite.
+    """
+    kinds = {(1, 2): ("<i2", 32_768.0), (3, 4): ("<f4", 1.0), (3, 8): ("<f8", 1.0)}
+    if (sound.kind, sound.block) not in kinds:
+        found = f"format {sound.kind} of {sound.block} bytes a sample"
+        raise DataError(found, file=path, allowed="one channel, 16 bit or float")
+    name, full = kinds[sound.kind, sound.block]
+    values = np.frombuffer(sound.samples, name).astype(np.float64) / full
+    if not np.all(np.isfinite(values)):
+        raise DataError("a sample that is not finite", file=path, allowed="finite samples")
+    return values
 
 
 def _chunks(content: bytes) -> Iterator[tuple[int, bytes, bytes]]:

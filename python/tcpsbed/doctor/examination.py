@@ -8,7 +8,7 @@ from dataclasses import asdict
 from itertools import chain
 from typing import Any
 
-from tcpsbed.doctor import interfaces, kernel, programs, timing
+from tcpsbed.doctor import hardware, interfaces, kernel, programs, timing
 from tcpsbed.doctor.finding import Finding
 
 Sections = dict[str, list[Finding]]
@@ -40,6 +40,7 @@ def examine(progress: Callable[[str], None] | None = None) -> dict[str, Any]:
         "interfaces": interfaces.examine,
         "programs": programs.programs,
         "media and devices": programs.media,
+        "hardware": hardware.examine,
         "worlds": worlds,
     }
     sections: Sections = {}

@@ -15,10 +15,11 @@ display can compare what it shows with what was taken.
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -55,6 +56,10 @@ class Camera(Protocol):
     def frame(self, t_ns: int, index: int) -> Frame:
         """The frame of a moment and a number."""
         ...
+
+
+EARLY_S = 1e-3
+"""By how much the time of a picture in a file may be rounded down."""
 
 
 def open_camera(
@@ -179,12 +184,14 @@ def _landscape() -> Frame:
 
 
 class Clip:
-    """The pictures of a video file, from the first on and in a circle."""
+    """The pictures of a video file, or of a span of it in seconds, from the first on and in a circle."""
 
     repeatable = True
     taken_ns: int | None = None
 
-    def __init__(self, path: Path, width: int, height: int, stereo: bool) -> None:
+    def __init__(
+        self, path: Path, width: int, height: int, stereo: bool, span_s: tuple[float, float] = (0.0, math.inf)
+    ) -> None:
         av = need("av", f"the video file {path.name}", "av")
         if not path.is_file():
             raise HookError(
@@ -193,7 +200,9 @@ class Clip:
         most = max(MOST_BYTES // (3 * width * height), 1)
         try:
             with av.open(str(path)) as file:
-                pictures = file.decode(video=0)
+                file.seek(int(span_s[0] * 1e6))  # to the key frame before it
+                shown = (f for f in file.decode(video=0) if f.time is None or f.time >= span_s[0] - EARLY_S)
+                pictures = takewhile(lambda f: f.time is None or f.time < span_s[1] - EARLY_S, shown)
                 taken = [
                     frame.reformat(width=width, height=height, format="rgb24").to_ndarray()
                     for _, frame in zip(range(most), pictures, strict=False)

@@ -1,4 +1,8 @@
-"""How much of a picture is left: PSNR, and SSIM (Wang, Bovik, Sheikh, Simoncelli 2004)."""
+"""How much of a picture is left: PSNR, and SSIM (after Wang, Bovik, Sheikh, Simoncelli 2004).
+
+SSIM here is not the variant of that paper, which weights windows of 11 x 11 by a Gaussian around every pixel: windows are
+plain, 8 x 8, four pixels apart. Its values are up to 0.04 higher on coded pictures, in the same order.
+"""
 
 from __future__ import annotations
 

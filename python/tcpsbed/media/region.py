@@ -6,7 +6,7 @@
 ```
 Flag 1: the region is raw. Without a background in it, a frame is laid over the last background that came, which may be coded
 smaller than it is. The size of the region is the knob between raw and compressed that Al-Mouhamed et al. leave open; an
-operator may mark another one, which comes as a flow to the hook `Mark` at the node that encodes. [PROTOCOLS 7]
+operator may mark another one, which comes as a flow to the hook `Mark` at the node that encodes. (Al-Mouhamed et al.)
 """
 
 from __future__ import annotations

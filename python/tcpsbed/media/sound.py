@@ -100,7 +100,7 @@ class Recorded:
     def __init__(self, name: str, sampling_hz: float, channels: int, samples: int) -> None:
         try:
             path = builtin.resolve(name, Path())
-            found_hz, block, content = wav.read(path)
+            found_hz, block, content, _ = wav.read(path)
         except DataError as error:
             raise HookError(f"microphone {name}: {error}") from None
         self.samples = samples

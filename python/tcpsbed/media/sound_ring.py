@@ -47,13 +47,15 @@ class Ring:
     def __init__(self, path: Path, descriptor: int) -> None:
         size = os.fstat(descriptor).st_size
         if size < HEAD.itemsize:
-            raise HookError(f'"{RING}{path}": found {size} B; allowed: a ring (docs/media.md)')
+            raise HookError(f'"{RING}{path}": found {size} B; allowed: a ring (tcpsbed docs media)')
         self.memory = mmap.mmap(descriptor, size)
         self.head = np.frombuffer(self.memory, HEAD, 1)
         self.hz, self.channels, self.room = (int(self.head[name][0]) for name in ("hz", "channels", "room"))
         whole = HEAD.itemsize + 2 * self.channels * self.room
         if self.head["magic"][0] != MAGIC or min(self.hz, self.channels, self.room) < 1 or size < whole:
-            raise HookError(f'"{RING}{path}": found a file that is no ring; allowed: a ring (docs/media.md)')
+            raise HookError(
+                f'"{RING}{path}": found a file that is no ring; allowed: a ring (tcpsbed docs media)'
+            )
         flat = np.frombuffer(self.memory, "<i2", self.room * self.channels, HEAD.itemsize)
         self.samples = flat.reshape(self.room, self.channels)
 
@@ -81,7 +83,7 @@ class Ring:
             descriptor = os.open(path, os.O_RDWR)
         except OSError as error:
             raise HookError(
-                f'"{RING}{path}": {error.strerror}; allowed: a ring that another program has made (docs/media.md)'
+                f'"{RING}{path}": {error.strerror}; allowed: a ring that another program has made (tcpsbed docs media)'
             ) from None
         try:
             return cls(path, descriptor)

@@ -1,4 +1,4 @@
-"""The emulator and its measurement for programs that are not ours.
+"""The emulator and its measurement for the user's own programs.
 
 ```text
  profile (links of a scenario) ─► Proxy   ports that hand on, with what the network does to packets

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpsbed import inputs
 from tcpsbed.errors import ConfigError, DataError
 
 RATES_BPS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6}
@@ -138,6 +139,7 @@ def _column(files: Sequence[Path], name: str) -> NDArray[np.float64]:
 
 def _values(file: Path, name: str) -> list[float]:
     try:
+        inputs.regular(file, "a csv with a header")
         with file.open(encoding="utf-8-sig", errors="replace", newline="") as opened:
             table = csv.DictReader(opened)
             if name not in (table.fieldnames or ()):

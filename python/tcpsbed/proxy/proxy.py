@@ -11,6 +11,7 @@ from typing import Any
 
 from tcpsbed import _tcps
 from tcpsbed.errors import ConfigError, WorldError
+from tcpsbed.proxy import circles
 from tcpsbed.proxy.door import Door, once
 from tcpsbed.proxy.profile import Profile
 
@@ -55,6 +56,7 @@ class Proxy:
                 "found no port", key="PORT", allowed="one or more, such as 7000=127.0.0.1:7100/udp"
             )
         once(doors, "PORT")
+        circles.refuse(doors)
         self.profile, self.doors = profile, tuple(doors)
         settings = {
             "network": profile.network,

@@ -8,6 +8,7 @@ from typing import Any
 
 from tcpsbed.analysis.disturbances import EMULATOR_LOSS, EMULATOR_P50_MS, EMULATOR_P99_MS, EMULATOR_RATE
 from tcpsbed.analysis.units import NS_PER_MS
+from tcpsbed.errors import counted
 from tcpsbed.report import numbers, text
 from tcpsbed.report.markup import Column, words
 
@@ -107,4 +108,10 @@ def told(outcome: Mapping[str, Any], margin: Margin) -> str:
     verdict = (
         "good: delivered as set" if not found else "\n".join(["NOT GOOD:", *(f"  {line}" for line in found)])
     )
-    return f"{table(outcome)}\n{verdict}"
+    unread = outcome.get("own", {}).get("unread", 0)
+    note = (
+        f"\nnot read: the port of {counted(unread, 'packet')}: IPv6 extension headers, later fragments or encryption"
+        if unread
+        else ""
+    )
+    return f"{table(outcome)}\n{verdict}{note}"

@@ -53,7 +53,7 @@ class Verdict:
         return f"{self.flow}: {self.metric} is {self.found:g}, allowed {limits}"
 
 
-# [PROTOCOLS 1.8] [PROTOCOLS 11.5] [PROTOCOLS 11.6] limits as pass or fail
+# limits as pass or fail [Gokhale 2017] (ITU-R BT.1359; 3GPP TR 22.847)
 def check(summary: Mapping[str, Any], profile: Profile) -> list[Verdict]:
     """The verdicts of a profile's rules on a run's summary; a flow that the run does not have is left out.
 
@@ -66,7 +66,7 @@ def check(summary: Mapping[str, Any], profile: Profile) -> list[Verdict]:
         raise DataError(
             "found limits of step responses alone",
             key=f"profile {profile.name}",
-            allowed="pytest, which runs its scenario (docs/qos.md)",
+            allowed="pytest, which runs its scenario (tcpsbed docs qos)",
         )
     found = [verdict for rule in profile.rules for verdict in _verdicts(summary["flows"], rule)]
     if not found:
@@ -97,12 +97,14 @@ def _number(flow: Mapping[str, Any], metric: str, name: str) -> float:
     for key in metric.split("."):
         if not isinstance(value, Mapping) or key not in value:
             known = ", ".join(value) if isinstance(value, Mapping) else "no further key"
-            raise DataError(f'found "{metric}"', key=f"flows.{name}", allowed=f"docs/summary.md: {known}")
+            raise DataError(
+                f'found "{metric}"', key=f"flows.{name}", allowed=f"tcpsbed docs summary: {known}"
+            )
         value = value[key]
     if value is None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise DataError(
-            f'found "{metric}", which is no number', key=f"flows.{name}", allowed="docs/summary.md"
+            f'found "{metric}", which is no number', key=f"flows.{name}", allowed="tcpsbed docs summary"
         )
     return float(value)

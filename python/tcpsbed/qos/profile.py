@@ -25,16 +25,17 @@ from __future__ import annotations
 
 import math
 import sys
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from tcpsbed import inputs
 from tcpsbed.errors import DataError
 
 _KEYS = ("name", "source", "flows", "between", "step", "scenario", "set")
+CHOICE = "a profile of yours, such as mine.toml, or one of these:"
 RUNS = 20
 """Runs of a step experiment that says no number."""
 
@@ -99,32 +100,44 @@ def load(name: str) -> Profile:
         text = (files("tcpsbed") / "data" / "profiles" / f"{name}.toml").read_text(encoding="utf-8")
         return read(text, Path(f"{name}.toml"))
     file = Path(name)
-    if not file.is_file():
-        raise DataError(f'found "{name}"', key="--profile", allowed=f"{', '.join(shipped())}, or a file")
-    return read(_text_of(file), file)
+    if not file.exists():
+        raise DataError(f'found "{name}"', key="--profile", allowed=CHOICE + listing())
+    return read(inputs.text(file, "a profile in TOML"), file)
 
 
-def _text_of(file: Path) -> str:
-    """The text of a profile's file.
+def listing() -> str:
+    """The profiles that come with tcpsbed with their limits, a line each."""
+    return "".join(f"\n  {name:18s} {_limits(load(name))}" for name in shipped())
 
-    Raises
-    ------
-    DataError
-        If it cannot be read, or is no text.
-    """
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise DataError(f"cannot be read ({reason})", file=file, allowed="a profile in TOML") from None
+
+def _limits(profile: Profile) -> str:
+    """The limits of a profile in one line, flow by flow; flows with the same limits together."""
+    of: dict[str, list[str]] = {}
+    for rule in profile.rules:
+        who = f"{rule.flow} after {rule.other}" if rule.other else rule.flow
+        of.setdefault(who, []).append(f"{rule.metric} {_bounds(rule)}")
+    same: dict[str, list[str]] = {}
+    for flow, texts in of.items():
+        same.setdefault(", ".join(texts), []).append(flow)
+    return "; ".join(f"{', '.join(names)}: {texts}" for texts, names in same.items())
+
+
+def _bounds(rule: Rule) -> str:
+    if math.isinf(rule.least):
+        return f"≤ {rule.most:g}"
+    return f"≥ {rule.least:g}" if math.isinf(rule.most) else f"{rule.least:g} to {rule.most:g}"
 
 
 def read(text: str, file: Path) -> Profile:
     """A profile from its text; `file` is what messages name and where its paths start."""
     try:
-        tables = tomllib.loads(text)
+        tables = inputs.toml(text)
     except (ValueError, RecursionError) as error:
         raise DataError(str(error), file=file, allowed="TOML") from None
+    if hidden := inputs.unprintable(tables):
+        key = ".".join(map(str, hidden[0]))
+        found = f"found the invisible character U+{ord(hidden[1]):04X}"
+        raise DataError(found, file=file, key=key, allowed='text that can be seen, such as "delay_ms.p99"')
     for key in tables:
         if key not in _KEYS:
             raise DataError("found an unknown key", file=file, key=key, allowed=", ".join(_KEYS))

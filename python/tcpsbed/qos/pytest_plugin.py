@@ -16,7 +16,6 @@ Every limit is a test of its own; the scenario runs once, in virtual time, and a
 from __future__ import annotations
 
 import tempfile
-import tomllib
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tcpsbed.errors import TcpsbedError
+from tcpsbed import inputs
+from tcpsbed.errors import DataError, TcpsbedError
 
 if TYPE_CHECKING:
     from tcpsbed.qos import response
@@ -37,13 +37,14 @@ def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> ScenarioFi
     if file_path.suffix != ".toml" or not file_path.name.startswith("test_"):
         return None
     try:
-        if "scenario" not in tomllib.loads(file_path.read_text(encoding="utf-8")):
+        text = inputs.text(file_path, "a profile in TOML")
+        if "scenario" not in inputs.toml(text):
             return None
-    except (OSError, ValueError, RecursionError):
+    except (DataError, ValueError, RecursionError):
         return None
     from tcpsbed.qos import profile
 
-    found = profile.read(file_path.read_text(encoding="utf-8"), file_path)
+    found = profile.read(text, file_path)
     collected: ScenarioFile = ScenarioFile.from_parent(parent, path=file_path)
     collected.profile = found
     return collected

@@ -17,7 +17,7 @@ Figures = dict[str, dict[str, Any]]
 """Statistics of the figures of a loop's responses, as `tcpsbed step --json` has them, by the loop's name."""
 
 
-# [PROTOCOLS 6.2]
+# [Polachan 2022]
 def figures(profile: Profile) -> Figures:
     """Runs the step experiment of a profile's scenario in virtual time.
 

@@ -101,6 +101,9 @@
     return v >= 0.01 && v <= 100 ? tick(+v.toPrecision(3)) : "10" + raised(Math.round(Math.log10(v)));
   }
 
+  /* Length on the x axis of a stretch of the canvas. */
+  const span = (u, left, right) => u.posToVal(right, "x", true) - u.posToVal(left, "x", true);
+
   function lineOf(chart, line) {
     const lost = line.label === "lost";
     const few = chart.whiskers.length > 0;
@@ -110,11 +113,20 @@
       width: line.thin ? 0.6 : 1.6,
       dash: line.dashed ? [6, 4] : undefined,
       points: { show: lost || few, size: lost ? 4 : 6, fill: line.color },
-      paths: lost ? () => null : undefined,
+      paths: lost ? () => null : chart.steps ? uPlot.paths.stepped({ align: 1 }) : undefined,
       spanGaps: !chart.time,
+      gaps: (u, i, from, to, gaps) => gaps.filter(([left, right]) => span(u, left, right) > line.bridge),
       scale: lost ? "lost" : "y",
       value: (u, v) => short(v),
     };
+  }
+
+  /* Names at whole numbers only, each turned so that it leaves its neighbours room. */
+  function slanted(names) {
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = FONT;
+    const widest = Math.max(...names.map((name) => pen.measureText(name).width));
+    return { incrs: [1], space: 1, rotate: -40, size: Math.ceil(24 + 0.65 * widest) };
   }
 
   function axesOf(chart) {
@@ -122,7 +134,7 @@
     const names = chart.categories;
     const named = (v) => (names.length ? (Number.isInteger(v) && names[v] !== undefined ? names[v] : "") : tick(v));
     const axes = [
-      { ...look, label: chart.xLabel, size: 34, values: (u, vs) => vs.map(named) },
+      { ...look, label: chart.xLabel, size: 34, values: (u, vs) => vs.map(named), ...(names.length ? slanted(names) : {}) },
       chart.log
         ? { ...look, label: chart.yLabel, size: 52, filter: powersOnly, grid: { ...look.grid, filter: powersOnly }, ticks: { ...look.ticks, filter: powersOnly }, values: (u, vs) => vs.map(power) }
         : { ...look, label: chart.yLabel, size: 52, values: (u, vs) => vs.map(tick) },
@@ -136,7 +148,7 @@
   function scalesOf(chart) {
     const reach = chart.whiskers.flatMap((half, line) => half.map((h, i) => (chart.data[line + 1][i] ?? 0) + (h ?? 0)));
     const rising = (u, low, high) => [0, Math.max(high, ...reach) > 0 ? Math.max(high, ...reach) * 1.05 : 1];
-    const fromStart = (u, low, high) => [0, high];
+    const fromStart = (u, low, high) => [low <= u.data[0][0] ? 0 : low, high];
     const roomy = (u, low, high) => [low - (high - low || 1) * 0.05, high + (high - low || 1) * 0.05];
     return {
       x: { time: false, range: chart.whiskers.length ? roomy : chart.time ? fromStart : undefined },
@@ -162,7 +174,8 @@
       bands,
       hooks: { drawClear: chart.time ? [shade] : [], draw: [...(chart.time ? [mark] : []), ...(chart.whiskers.length ? [whiskers(chart)] : [])] },
     };
-    return { holder, plot: new uPlot(options, chart.data, holder) };
+    holder.plot = new uPlot(options, chart.data, holder); // for the browser's console too
+    return { holder, plot: holder.plot };
   }
 
   const drawn = [...document.querySelectorAll(".chart")].map(draw);

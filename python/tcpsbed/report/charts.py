@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tcpsbed.palette import PALETTE
 from tcpsbed.report.markup import Html, escaped
 from tcpsbed.report.numbers import finite
-
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#8E4B87", "#B07D00", "#3A3A3A", "#56B4E9", "#CC79A7")
-"""Colours that stay apart for colour-blind readers and on grey paper, after Okabe and Ito (2008), darkened for lines."""
 
 SIGNIFICANT = 6
 """Digits kept of a plotted number."""
@@ -18,7 +18,10 @@ SIGNIFICANT = 6
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a chart: label, values at the chart's x, colour; `dashed` and `filled` (down to the next line)."""
+    """A line of a chart: label, values at the chart's x, colour; `fill_to` paints down to another line.
+
+    It goes on over gaps of at most `bridge` on the x axis: bins in which no sample was due.
+    """
 
     label: str
     values: Sequence[Any]
@@ -26,11 +29,15 @@ class Line:
     dashed: bool = False
     thin: bool = False
     fill_to: str | None = None
+    bridge: float = 0.0
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A line chart over time, or over another quantity; with `categories` x counts through names."""
+    """A line chart over time, or over another quantity; with `categories` x counts through names.
+
+    With `steps` a value holds up to the next x.
+    """
 
     title: str
     x: Sequence[Any]
@@ -38,6 +45,7 @@ class Chart:
     y_label: str
     lines: Sequence[Line]
     over_time: bool = True
+    steps: bool = False
     logarithmic: bool = False
     whiskers: Sequence[Sequence[Any]] = ()
     categories: Sequence[str] = ()
@@ -50,6 +58,7 @@ class Chart:
             "xLabel": self.x_label,
             "yLabel": self.y_label,
             "time": self.over_time,
+            "steps": self.steps,
             "log": self.logarithmic,
             "categories": list(self.categories),
             "data": [plotted(self.x), *(plotted(line.values) for line in self.lines)],
@@ -60,6 +69,7 @@ class Chart:
                     "color": line.color,
                     "dashed": line.dashed,
                     "thin": line.thin,
+                    "bridge": line.bridge,
                     "fillTo": None if line.fill_to is None else labels.index(line.fill_to) + 1,
                 }
                 for line in self.lines
@@ -114,18 +124,30 @@ def scaled(values: Sequence[Any], factor: float) -> list[float | None]:
 
 def joined(
     curves: Mapping[str, tuple[Sequence[Any], Sequence[Any]]],
-) -> tuple[list[float], dict[str, list[float | None]]]:
-    """Curves with an x of their own on one common x, with gaps where a curve has no point."""
+) -> tuple[list[float], dict[str, list[float]]]:
+    """Cumulative curves on one common x that begins below all of them, as steps: each has a value at every x.
+
+    A value at x is the share of values up to x: 0 before the first, 1 from the last on.
+    """
     points = {
-        name: {
-            x: y
+        name: sorted(
+            (x, y)
             for x, y in zip(map(finite, xs), map(finite, ys), strict=True)
             if x is not None and y is not None
-        }
+        )
         for name, (xs, ys) in curves.items()
     }
-    common = sorted({x for found in points.values() for x in found})
-    return common, {name: [found.get(x) for x in common] for name, found in points.items()}
+    measured = sorted({x for found in points.values() for x, _ in found})
+    if not measured:
+        return [], {}
+    before = min(0.0, measured[0] - (measured[-1] - measured[0] or 1.0) * 0.05)
+    common = [before, *measured]
+    return common, {name: [_share_up_to(x, found) for x in common] for name, found in points.items()}
+
+
+def _share_up_to(x: float, found: Sequence[tuple[float, float]]) -> float:
+    place = bisect_right(found, (x, math.inf))
+    return found[place - 1][1] if place else 0.0
 
 
 def distribution(
@@ -141,22 +163,24 @@ def distribution(
         Values in ascending order and their cumulative probabilities.
     """
     paint = colors(curves)
-    beyond = {name: (xs, [_beyond(p) for p in ps]) for name, (xs, ps) in curves.items()}
+    common, shares = joined(curves)
+    beyond: dict[str, list[float | None]] = {
+        name: [1 - p if p < 1 else None for p in ps] for name, ps in shares.items()
+    }
     charts = []
-    for heading, axis, found, logarithmic in (
-        (title, "share at most this", curves, False),
+    drawings: tuple[tuple[str, str, Mapping[str, Sequence[Any]], bool], ...] = (
+        (title, "share at most this", shares, False),
         (f"{title}: the tail", "share beyond this", beyond, True),
-    ):
-        common, lines = joined(found)
-        dashed = {name: number >= len(PALETTE) for number, name in enumerate(lines)}
-        drawn = [Line(name, ys, paint[name], dashed=dashed[name]) for name, ys in lines.items()]
-        charts.append(Chart(heading, common, label, axis, drawn, over_time=False, logarithmic=logarithmic))
+    )
+    for heading, axis, lines, logarithmic in drawings:
+        drawn = [
+            Line(name, ys, paint[name], dashed=number >= len(PALETTE))
+            for number, (name, ys) in enumerate(lines.items())
+        ]
+        charts.append(
+            Chart(heading, common, label, axis, drawn, over_time=False, steps=True, logarithmic=logarithmic)
+        )
     return charts
-
-
-def _beyond(p: Any) -> float | None:
-    number = finite(p)
-    return None if number is None or number >= 1 else 1 - number
 
 
 def series_of(series: Mapping[str, Any], flow: str, key: str) -> Sequence[Any]:

@@ -9,7 +9,32 @@ from tcpsbed.report import bars, charts, markup
 from tcpsbed.report.charts import Sheet
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, Html, bar, words
-from tcpsbed.report.numbers import count, half_width, ms, place, statistic
+from tcpsbed.report.numbers import count, half_width, ms, nothing, place, statistic
+
+COST = (
+    "A sample with an echo command is 20 B longer, and the answer is a datagram of 32 B: latencies differ a little from "
+    "those of the same scenario without echoes, or with commands at another period."
+)
+"""Why `tcpsbed latency` and `tcpsbed run` do not agree to the last digit."""
+
+
+def below_zero(result: Mapping[str, Any]) -> Iterable[str]:
+    """What the negative latencies among the differences of a flow mean."""
+    entries = [*(result.get("components") or ()), *(result.get("links") or ())]
+    found = [
+        (place(entry["name"]), mean, half)
+        for entry in entries
+        if (mean := statistic(entry.get("latency_ms"))) is not None
+        and (half := half_width(_interval(entry)))
+        and mean < 0
+    ]
+    if unknown := [name for name, mean, half in found if -mean <= half]:
+        yield f"Negative, but the interval includes 0: {', '.join(unknown)}. These are not different from 0."
+    if shifted := [name for name, mean, half in found if -mean > half]:
+        yield (
+            f"Negative beyond the interval: {', '.join(shifted)}. The two points are asked by different echo commands, and "
+            "the queues changed between them. More echoes, or a shorter period, help."
+        )
 
 
 def echo(run: RunFolder, sheet: Sheet) -> Html:
@@ -25,7 +50,7 @@ def echo(run: RunFolder, sheet: Sheet) -> Html:
         remark="Round trips of echo commands answered along the path, with 95 % confidence intervals of the mean (whisker); "
         "in batches: the same from 20 batch means, which allows for samples that resemble their neighbours. "
         "Out and home: one-way legs by the clocks of the nodes. Components and links are differences of neighbouring "
-        "points; what is half a difference says so.",
+        "points; what is half a difference says so. " + COST,
     )
 
 
@@ -57,7 +82,7 @@ def _echo_flow(flow: str, result: Mapping[str, Any]) -> str:
         inner = {"latency_ms": actuation}
         differences.append(["actuation (held until done)", "plain", actuation, half_width(_interval(inner))])
     title = markup.heading(f"{flow}: round trip by point") if points else ""
-    return title + shown + _differences(flow, differences)
+    return title + shown + _differences(flow, differences) + "".join(map(markup.note, below_zero(result)))
 
 
 def _named(entry: Mapping[str, Any]) -> str:
@@ -122,8 +147,9 @@ def _differences(flow: str, entries: list[list[Any]]) -> str:
             bars.with_interval(statistic(latency) or 0.0, half, top, kind),
             ms(statistic(latency)),
             ms(half),
+            *(ms(statistic(latency, key)) for key in ("p50", "p99")),
+            nothing(statistic(latency), half),
         ]
-        + [ms(statistic(latency, key)) for key in ("p50", "p99")]
         for name, kind, latency, half in entries
     ]
     columns = [
@@ -133,9 +159,10 @@ def _differences(flow: str, entries: list[list[Any]]) -> str:
         Column("±", "ms"),
         Column("p50", "ms"),
         Column("p99", "ms"),
+        words(""),
     ]
     return markup.heading(f"{flow}: components and links as differences") + markup.table(
-        columns, rows, ["", bars.axis(top), "", "", "", ""], css="waterfall"
+        columns, rows, ["", bars.axis(top), "", "", "", "", ""], css="waterfall"
     )
 
 

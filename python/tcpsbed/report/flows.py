@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tcpsbed.palette import LOST
 from tcpsbed.report import bars, charts, markup, paths, playout
 from tcpsbed.report.charts import Chart, Line, Sheet
 from tcpsbed.report.folder import RunFolder
@@ -93,7 +94,7 @@ def per_flow(run: RunFolder) -> Html:
         words("way"),
         Column("sent"),
         Column("delivered"),
-        Column("under way"),
+        Column("in flight"),
         Column("lost"),
         Column("loss"),
     ]
@@ -126,7 +127,7 @@ def per_flow(run: RunFolder) -> Html:
             where if lost else "",
             shown if rows_shown else "",
             remark="Delay from source to sink of the samples that arrived; a frame counts when its last byte is there. "
-            "Under way: sent so shortly before the end that they do not count as lost.",
+            + paths.LOSS,
         )
         if rows
         else Html("")
@@ -182,11 +183,15 @@ def over_time(run: RunFolder, sheet: Sheet) -> Html:
 def _delay_chart(run: RunFolder, times: Sequence[Any], flow: str, color: str) -> Chart:
     mean = charts.series_of(run.series, flow, "delay_mean_ms")
     largest = charts.series_of(run.series, flow, "delay_max_ms")
-    lines = [Line("largest", largest, color, thin=True, fill_to="mean"), Line("mean", mean, color)]
+    bridge = finite(run.series["flows"][flow].get("bridge_s")) or 0.0
+    lines = [
+        Line("largest", largest, color, thin=True, fill_to="mean", bridge=bridge),
+        Line("mean", mean, color, bridge=bridge),
+    ]
     lines = [line for line in lines if len(line.values)]
     lost = [value or None for value in charts.series_of(run.series, flow, "lost")]
     if charts.has_values(lost):
-        lines.append(Line("lost", lost, "#B00020"))
+        lines.append(Line("lost", lost, LOST))
     return Chart(f"Delay of {flow}", times, "time (s)", "delay (ms)", lines)
 
 

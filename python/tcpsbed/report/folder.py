@@ -7,7 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tcpsbed import documents
+from tcpsbed import documents, results
+from tcpsbed.analysis.records import refuse_foreign
 from tcpsbed.errors import DataError
 
 SUMMARY_VERSION = 1
@@ -74,8 +75,14 @@ def open_folder(path: Path | str) -> RunFolder:
     """
     folder = RunFolder(Path(path))
     if not folder.path.is_dir():
-        raise DataError("no such folder", file=folder.path, allowed="the folder that `tcpsbed run` named")
+        remedy = "; ".join(results.interrupted(folder.path)) or "the folder that `tcpsbed run` named"
+        raise DataError("no such folder", file=folder.path, allowed=remedy)
     if not (folder.path / "summary.json").is_file():
-        raise DataError("no summary.json in it", file=folder.path, allowed="the folder of a finished run")
+        allowed = "the folder of a finished run"
+        if results.is_unfinished(folder.path):
+            allowed += f"; to recover an unfinished one: tcpsbed report {folder.path}"
+        raise DataError("no summary.json in it", file=folder.path, allowed=allowed)
     _ = folder.summary
+    if (folder.path / "records.bin").is_file():
+        refuse_foreign(folder.path / "records.bin")
     return folder

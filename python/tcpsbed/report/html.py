@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tcpsbed import results
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.report import echoes, flows, markup, media, places, spread, states
 from tcpsbed.report.charts import Sheet, plotted
@@ -31,7 +32,7 @@ def write(folder: Path | str) -> Path:
     """
     run = open_folder(folder)
     page = run.path / "report.html"
-    page.write_text(render(run), encoding="utf-8")
+    results.write_whole(page, render(run))
     return page
 
 

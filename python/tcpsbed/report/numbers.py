@@ -37,6 +37,12 @@ def half_width(value: Any) -> float | None:
     return finite(value)
 
 
+def nothing(mean: Any, half: Any) -> str:
+    """Says of a difference whose interval holds 0 that it is none that was shown; empty for any other."""
+    value, width = finite(mean), finite(half)
+    return "not different from 0" if value is not None and width and abs(value) <= width else ""
+
+
 def ms(value: Any) -> str:
     """Milliseconds: to the microsecond below 100 ms, coarser above."""
     number = finite(value)

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tcpsbed.report.numbers import statistic
+from tcpsbed.report.numbers import count, statistic
 
 Part = Mapping[str, Any]
+
+LOSS = (
+    "Loss: share of the samples sent until 1 s (measure.grace) before the end; later ones that have not arrived are in "
+    "flight, not lost."
+)
+"""Why `loss` is not `lost` over `sent`."""
 
 
 def total_ms(path: Sequence[Part]) -> float:
@@ -37,8 +43,9 @@ def renumbered(name: str, flow: Mapping[str, Any]) -> str:
     if not places:
         return ""
     return (
-        f"{name}: {places} gives out samples of its own (a periodic stage); delivered counts those, "
-        "lost adds what was lost before and behind."
+        f"{name}: {places} gives out samples of its own (a periodic stage). Delivered, and all delays, are of those with "
+        f"something new in them; {count(flow.get('repeated') or 0)} more had nothing new: an age of data, no latency. "
+        "Lost adds what was lost before and behind."
     )
 
 

@@ -9,6 +9,11 @@ from tcpsbed.clocks import SIMULATED
 from tcpsbed.report.markup import Column, words
 from tcpsbed.report.numbers import count, finite, ms, percent
 
+UNCHANGED = "seeds change nothing: nothing here is random"
+"""Of runs whose records are the same under several seeds."""
+REMEDY = (
+    'phases = "random" in the scenario lets every source begin at a moment of its own, drawn from the seed'
+)
 METRICS = (
     ("delay_mean_ms", "delay mean", "ms", ms),
     ("delay_p99_ms", "delay p99", "ms", ms),
@@ -21,6 +26,8 @@ def sentence(summary: Mapping[str, Any]) -> str:
     """How many seeds the numbers stand on; empty in real time, where a seed does not make a repetition the same."""
     across = summary.get("across_seeds") or {}
     seeds, failed = (list(across.get(key) or ()) for key in ("seeds", "failed"))
+    if across.get("unchanged"):
+        return f"Seeds {seeds[0]} and {seeds[1]} gave the same records: {UNCHANGED}. One run, no interval. {REMEDY}."
     if len(seeds) > 1:
         lost = f"; {len(failed)} seeds failed and are missing" if failed else ""
         disturbed = ", ".join(map(str, across.get("disturbed") or ()))
@@ -32,6 +39,8 @@ def sentence(summary: Mapping[str, Any]) -> str:
         return f"One seed, because {len(failed)} others failed: no interval."
     if summary.get("world") not in SIMULATED or not seeds:
         return ""
+    if summary.get("random") is False:
+        return f"Nothing here is random: other seeds give the same records. {REMEDY}."
     return "One seed, one draw of everything random: --seeds 10 gives intervals across seeds."
 
 
@@ -41,7 +50,7 @@ def table(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
     columns = [words("flow"), Column("seeds")]
     for _, title, unit, _ in METRICS:
         columns += [Column(title, unit), Column("±", unit)]
-    if len(across.get("seeds") or ()) < 2:
+    if len(across.get("seeds") or ()) < 2 or across.get("unchanged"):
         return columns, []
     rows = []
     for name, flow in (across.get("flows") or {}).items():

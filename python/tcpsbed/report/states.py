@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tcpsbed.errors import counted
 from tcpsbed.report import markup
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, Html, words
-from tcpsbed.report.numbers import count, finite, ms, seconds
+from tcpsbed.report.numbers import finite, ms, seconds
 
 SHOWN = 40
 """Changes of a flow at a component that are shown; `summary.json` lists more."""
@@ -19,11 +20,12 @@ MARKED = 12
 def section(run: RunFolder) -> Html:
     """Changes of state, and the time in each."""
     columns, rows = changed(run.summary)
+    said = spent(run.summary)
     return markup.section(
         "states",
         "Safety and display",
         markup.table(columns, rows) if rows else "",
-        markup.note("Time in each state: " + "; ".join(spent(run.summary)) + ".") if rows else "",
+        markup.note("Time in each state: " + "; ".join(said) + ".") if said else "",
     )
 
 
@@ -46,13 +48,25 @@ def changed(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
 
 
 def spent(summary: Mapping[str, Any]) -> list[str]:
-    """For each component that has states, how long it was in each and how often it changed."""
+    """For each component that has states, how long it was in each, how often it changed, and what it did last."""
     return [
         f"{watched['component']} ({watched['flow']}) "
         + ", ".join(f"{name} {seconds(time)}" for name, time in watched["spent_s"].items())
-        + f", {count(watched['count'])} changes"
+        + f", {counted(watched['count'], 'change')}"
+        + _last(watched)
         for watched in summary.get("states") or ()
     ]
+
+
+def _last(watched: Mapping[str, Any]) -> str:
+    """The newest change of a component, if it is among those that the summary lists."""
+    if not watched["changes"] or watched["count"] > len(watched["changes"]):
+        return ""
+    last = watched["changes"][-1]
+    age = (
+        f", newest good sample {ms(last['age_ms'])} ms old" if finite(last.get("age_ms")) is not None else ""
+    )
+    return f", the last at {finite(last['t_s']) or 0:.3f} s: {last['from']} → {last['to']}{age}"
 
 
 def marks(summary: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tcpsbed.report import media, paths, places, playout, spread, states
+from tcpsbed.report import echoes, media, paths, places, playout, spread, states
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, words
 from tcpsbed.report.numbers import (
@@ -14,6 +14,7 @@ from tcpsbed.report.numbers import (
     finite,
     half_width,
     ms,
+    nothing,
     percent,
     place,
     rate,
@@ -68,6 +69,7 @@ def overview(run: RunFolder) -> str:
         shown(summary),
         ways(summary),
         pictures(summary),
+        supervised(summary),
     )
     return "\n".join(part for part in parts if part)
 
@@ -128,19 +130,21 @@ def pictures(summary: Mapping[str, Any]) -> str:
 
 def flows(summary: Mapping[str, Any]) -> str:
     """What was sent, what arrived, how late."""
+    found = summary.get("flows", {}).values()
+    replaced = ["superseded"] if any(flow.get("superseded") for flow in found) else []
+    counted = ("sent", "delivered", *replaced, "in_flight", "lost")
     rows = [
         [
             name,
             {"forward": "→", "backward": "←"}.get(flow.get("direction", ""), ""),
-            *(count(flow.get(key)) for key in ("sent", "delivered", "in_flight", "lost")),
+            *(count(flow.get(key)) for key in counted),
             percent(flow.get("loss")),
             *(ms(statistic(flow.get("delay_ms"), key)) for key in ("mean", "p50", "p99", "max")),
             rate(flow.get("rate_bps")),
         ]
         for name, flow in summary.get("flows", {}).items()
     ]
-    columns = [words("flow"), words(""), Column("sent"), Column("delivered"), Column("under way")]
-    columns += [Column("lost"), Column("loss")]
+    columns = [words("flow"), words(""), *(Column(key.replace("_", " ")) for key in counted), Column("loss")]
     columns += [
         Column("mean", "ms"),
         Column("p50", "ms"),
@@ -149,6 +153,8 @@ def flows(summary: Mapping[str, Any]) -> str:
         Column("rate"),
     ]
     said = [paths.renumbered(name, flow) for name, flow in summary.get("flows", {}).items()]
+    if any(flow.get("lost") for flow in summary.get("flows", {}).values()):
+        said.append(paths.LOSS)
     return table(columns, rows) + "".join(f"{line}\n" for line in said if line) if rows else ""
 
 
@@ -256,15 +262,23 @@ def _differences(flow: str, result: Mapping[str, Any]) -> Iterable[str]:
             kind,
             ms(statistic(entry.get("latency_ms"))),
             ms(half_width(entry.get("ci95"))),
+            nothing(statistic(entry.get("latency_ms")), half_width(entry.get("ci95"))),
         ]
         for kind, entry in found
     ]
     if (actuation := statistic(result.get("actuation_ms"))) is not None:
-        rows.append(["actuation (held until done)", "", ms(actuation), NONE])
+        rows.append(["actuation (held until done)", "", ms(actuation), NONE, ""])
     if rows:
         yield table(
-            [words(f"{flow}: as differences"), words(""), Column("mean", "ms"), Column("± 95 %", "ms")], rows
-        )
+            [
+                words(f"{flow}: as differences"),
+                words(""),
+                Column("mean", "ms"),
+                Column("± 95 %", "ms"),
+                words(""),
+            ],
+            rows,
+        ) + "".join(f"{line}\n" for line in echoes.below_zero(result))
 
 
 def links(summary: Mapping[str, Any]) -> str:
@@ -302,7 +316,12 @@ def stages(summary: Mapping[str, Any]) -> str:
 def watched(summary: Mapping[str, Any]) -> str:
     """Changes of state of hooks that watch over a flow, and the time in each state."""
     columns, rows = states.changed(summary)
-    return table(columns, rows) + "\n".join(states.spent(summary)) + "\n" if rows else ""
+    return table(columns, rows) + supervised(summary) if rows else ""
+
+
+def supervised(summary: Mapping[str, Any]) -> str:
+    """Time in each state of hooks that watch over a flow, and the last change."""
+    return "".join(f"{line}\n" for line in states.spent(summary))
 
 
 def nodes(summary: Mapping[str, Any]) -> str:

@@ -2,9 +2,9 @@
 
 ```text
 threads on one processor ─► time of a copy        copy, then send │ copy while sending ─► time between frames
-routes A, B, C with hubs, other traffic           force between the pictures
+routes A, B, C with hubs, other traffic           force while a picture is copied │ while it is sent
 ```
-The scenarios are `almouhamed.toml` (route A), `almouhamed-b.toml` and `almouhamed-c.toml`. [PROTOCOLS 7]
+The scenarios are `almouhamed.toml` (route A), `almouhamed-b.toml` and `almouhamed-c.toml`.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ COPIES_ONLY = (
 AS_FAST_AS_IT_CAN = ("flows.haptic.rate='10 kHz'",)
 LINK_BPS = 100e6
 WARM_UP_NS = 1_000_000_000
+ARM_MS = 100.0
+"""Of the robot's own controller, 10 Hz: the paper's own figure."""
 BUSY = ('traffic.others.rate="25 Mbit/s"',)
 BURSTS = ('traffic.bursts.rate="30 Mbit/s"',)
 """Of route C: 0 to 60 Mbit/s of others, another rate every half second."""
@@ -56,8 +58,16 @@ class Seen:
     """Between arrivals of frames."""
     forces: Floats
     """Between arrivals of forces."""
+    while_copied: Floats
+    """Those of them that ended while a frame was copied."""
+    while_sent: Floats
+    """Those that ended while none was: where there is one buffer, while a frame was sent."""
     copies: Floats
     """Of a frame in the component that copies."""
+    ages: Floats
+    """Of frames at their arrival, since their copying began."""
+    commands: Floats
+    """Of commands, from the client to the arm."""
     made: int
     """Frames, those of the warm-up included."""
 
@@ -93,7 +103,8 @@ def reproduce(study: Study) -> None:
             (*COPIES_ONLY, *ONE_BUFFER, *AS_FAST_AS_IT_CAN),
         ),
         "force alone": ("almouhamed", (*NO_VIDEO, *NO_COMMANDS)),
-        "force, pictures copied": ("almouhamed", (*COPIES_ONLY, *ONE_BUFFER, *NO_COMMANDS)),
+        "one buffer, force, no commands": ("almouhamed", (*ONE_BUFFER, *NO_COMMANDS)),
+        "force, pictures": ("almouhamed", NO_COMMANDS),
         "force, pictures, commands": ("almouhamed", ()),
         "one buffer": ("almouhamed", (*ONE_BUFFER, *NO_FORCE)),
         "one buffer, force": ("almouhamed", ONE_BUFFER),
@@ -133,14 +144,33 @@ def read(run: Run) -> Seen:
         found: NDArray[np.void] = rows[chosen]
         return found
 
-    def between(flow: str) -> Floats:
-        return np.diff(of("delivered", flow)["time"]) / 1e6
+    def values(rows: NDArray[np.void]) -> Floats:
+        return np.asarray(rows["value"] / 1e6, dtype=np.float64)
 
     out = of("exit", "video")
-    copies = out[out["point"] == copier + 1]["value"] / 1e6
+    copies = out[out["point"] == copier + 1]
+    arrivals = of("delivered", "haptic")["time"]
+    forces = np.diff(arrivals) / 1e6
+    copied = during(arrivals[1:], copies["time"] - copies["value"], copies["time"])
     return Seen(
-        run.summary, between("video"), between("haptic"), np.asarray(copies, dtype=np.float64), int(made)
+        run.summary,
+        np.diff(of("delivered", "video")["time"]) / 1e6,
+        forces,
+        forces[copied],
+        forces[~copied],
+        values(copies),
+        values(of("delivered", "video")),
+        values(of("delivered", "kinematic")),
+        int(made),
     )
+
+
+def during(at: NDArray[np.int64], begun: NDArray[np.int64], ended: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which moments lie in one of the spans, which follow each other."""
+    place = np.searchsorted(ended, at)
+    inside = place < len(ended)
+    inside[inside] &= at[inside] >= begun[place[inside]]
+    return inside
 
 
 def _copies(study: Study, seen: dict[str, Seen]) -> None:
@@ -151,6 +181,9 @@ def _copies(study: Study, seen: dict[str, Seen]) -> None:
     }
     for name, key in names.items():
         study.compare(key, seen[name].copies.mean())
+    reading = seen["copy, a reading thread"].copies
+    study.compare("copy-reading-low", np.percentile(reading, 5))
+    study.compare("copy-reading-high", np.percentile(reading, 95))
     shown = {name: seen[name].copies for name in names}
     study.figure(
         "copies",
@@ -160,15 +193,23 @@ def _copies(study: Study, seen: dict[str, Seen]) -> None:
 
 
 def _forces(study: Study, seen: dict[str, Seen]) -> None:
-    alone, copied, all_three = (
-        seen[name].forces for name in ("force alone", "force, pictures copied", "force, pictures, commands")
+    alone, beside, all_three = (
+        seen[name] for name in ("force alone", "one buffer, force, no commands", "force, pictures, commands")
     )
-    study.compare("force-alone", np.percentile(alone, 90))
-    study.compare("force-video", np.percentile(copied, 90))
-    study.compare("force-video-rate", 1e3 / copied.mean())
-    study.compare("force-commands", all_three.mean())
-    study.compare("force-commands-worst", all_three.max())
-    shown = {"alone": alone, "pictures copied": copied, "pictures and commands": all_three}
+    study.compare("force-alone", np.percentile(alone.forces, 90))
+    study.compare("force-video", np.percentile(beside.while_copied, 90))
+    study.compare("force-video-rate", 1e3 / beside.while_copied.mean())
+    study.compare("force-sent", beside.while_sent.mean())
+    study.compare("force-sent-worst", beside.while_sent.max())
+    study.compare("force-commands", all_three.forces.mean())
+    study.compare("force-commands-gain", seen["force, pictures"].forces.mean() / all_three.forces.mean())
+    study.compare("force-commands-worst", all_three.forces.max())
+    shown = {
+        "alone": alone.forces,
+        "while a picture is copied": beside.while_copied,
+        "while it is sent": beside.while_sent,
+        "pictures and commands": all_three.forces,
+    }
     study.figure("forces", "Time between forces at the client", histograms(shown, "time between forces (ms)"))
 
 
@@ -176,6 +217,9 @@ def _frames(study: Study, seen: dict[str, Seen]) -> None:
     one, two = seen["one buffer"], seen["two buffers"]
     study.compare("serial", one.frames.mean())
     study.compare("serial-gaussian", one.nearer("gaussian"))
+    beside = seen["one buffer, force"].frames
+    study.compare("serial-force", beside.mean())
+    study.compare("serial-force-scatter", beside.std() / one.frames.std())
     study.compare("double", two.frames.mean())
     study.compare("double-low", np.percentile(two.frames, 5))
     study.compare("double-high", np.percentile(two.frames, 95))
@@ -184,6 +228,11 @@ def _frames(study: Study, seen: dict[str, Seen]) -> None:
     real = seen["two buffers, real pictures"]
     study.compare("double-real", real.frames.mean())
     study.compare("double-real-whole", real.summary["media"]["video"]["ssim"])
+    whole = seen["force, pictures, commands"]
+    loop_ms = whole.commands.mean() + ARM_MS + whole.ages.mean()
+    study.compare("stereo-total", whole.ages.mean())
+    study.compare("loop", loop_ms)
+    study.compare("loop-rate", 1e3 / loop_ms)
     study.compare("wire", two.wire_ms())
     study.compare("utilisation", two.utilisation())
     for name, title, law in (
@@ -201,6 +250,7 @@ def _routes(study: Study, seen: dict[str, Seen]) -> None:
     study.compare("route-a-busy-force", busy.forces.max())
     study.compare("route-b", seen["route B"].frames.mean())
     study.compare("route-c-low", np.percentile(seen["route C"].frames, 5))
+    study.compare("route-c-high", np.percentile(seen["route C"].frames, 95))
     study.compare("route-c-scatter", np.percentile(seen["route C"].frames, 99))
     study.compare("route-c-bursts-low", np.percentile(seen["route C, bursts"].frames, 5))
     study.compare("route-c-bursts-high", np.percentile(seen["route C, bursts"].frames, 95))
@@ -230,7 +280,7 @@ def _routes(study: Study, seen: dict[str, Seen]) -> None:
 
 
 def _crossover(study: Study) -> None:
-    """Raw against coded pictures from glass to glass, over the rate of the link. [PROTOCOLS 7]"""
+    """Raw against coded pictures from glass to glass, over the rate of the link."""
     if importlib.util.find_spec("simplejpeg") is None:
         study.tell("almouhamed: no figure of raw against coded pictures without pip install 'tcpsbed[media]'")
         return

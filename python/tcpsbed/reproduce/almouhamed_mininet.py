@@ -6,7 +6,7 @@ robot ── switches of the route ══ hub ══ client      frames over one
 ```
 The paper sent frames by TCP from two buffers, one of which is copied while the other is sent. Here a frame is offered every
 40 ms, sooner than a line of 100 Mbit/s takes one, and the connection holds one that waits: what lies between frames at the
-client is what the network gives them. Runs follow each other. [PROTOCOLS 7]
+client is what the network gives them. Runs follow each other. (Al-Mouhamed, Toker, Iqbal)
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def reproduce(study: Study) -> None:
         study.figure(f"routes-{what}", title, histograms(shown, f"time between {what} (ms)"))
 
 
-# [PROTOCOLS 7]
+# Al-Mouhamed, Toker, Iqbal
 def _compare(study: Study, seen: dict[str, Seen]) -> None:
     calm, busy, bursts = seen["A"], seen["A, busy"], seen["C, bursts"]
     study.compare("route-a", calm.frames.mean())

@@ -1,4 +1,4 @@
-"""Bounds of the delays under DPM: equations 7 to 9 of Gokhale 2017, and a corrected form. [PROTOCOLS 2.11]
+"""Bounds of the delays under DPM: equations 7 to 9 of Gokhale 2017, and a corrected form.
 
 ```text
 k_opt = min{k : R_k + R_cross <= mu}      x = (R_cross + R_(k_opt - 1) - mu) / mu

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Draw = Callable[["Figure"], None]
+Streams = Mapping[str, tuple[float, float, float]]
+"""Cross streams by name: from and until when (s), and their rate (kbit/s)."""
 LIMIT_MS = 30.0
 
 
@@ -31,11 +33,13 @@ def over_time(seen: Mapping[str, Seen], until_s: float, flow: str = "haptic") ->
     return draw
 
 
-def k_and_rate(seen: Seen, until_s: float) -> Draw:
-    """k, rate of the source and delay, one above the other."""
+def k_and_rate(seen: Seen, until_s: float, streams: Streams | None = None) -> Draw:
+    """k, rate of the source and delay, one above the other; above them the cross streams that a scenario sets."""
 
     def draw(figure: Figure) -> None:
-        top, middle, bottom = figure.subplots(3, 1, sharex=True)
+        *above, top, middle, bottom = figure.subplots(4 if streams else 3, 1, sharex=True)
+        for axes in above:
+            _stack(axes, streams or {}, until_s)
         time, k = seen.merging["haptic"]
         ends = np.append(time, until_s)
         top.step(ends, np.append(k, k[-1]), where="post")
@@ -49,6 +53,15 @@ def k_and_rate(seen: Seen, until_s: float) -> Draw:
         bottom.set(ylabel="delay (ms)", xlabel="time (s)")
 
     return draw
+
+
+def _stack(axes: Any, streams: Streams, until_s: float) -> None:
+    """The rates of cross streams over time, one on the other."""
+    at = np.linspace(0.0, until_s, 901)
+    rates = [rate * ((at >= on) & (at < off)) for on, off, rate in streams.values()]
+    axes.stackplot(at, rates, labels=list(streams))
+    axes.set(ylabel="cross streams\n(kbit/s)")
+    axes.legend(fontsize=6, loc="upper left")
 
 
 def ks(seen: Mapping[str, Seen], until_s: float) -> Draw:

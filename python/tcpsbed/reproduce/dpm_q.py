@@ -28,7 +28,7 @@ LIMIT_MS, ONSET_S, END_S, RUN_S = 30.0, 0.5, 6.5, 8.0
 SIZES = (50, 137, 540, 1054)
 MODELS = ("constant", "per-packet")
 ORACLE = ("timetable-k", "at_ms = [0, 531], k = [1, 4]")
-"""Switches one feedback delay, 2 tau + 1 ms, after the onset. [PROTOCOLS 2.11]"""
+"""Switches one feedback delay, 2 tau + 1 ms, after the onset. (Gokhale 2017, eq. 7 to 9)"""
 PAUSE_S = (3.0, 4.0)
 """When a step that comes twice ends first, and comes again."""
 ORACLE_TWICE = ("timetable-k", "at_ms = [0, 531, 3000, 4031], k = [1, 4, 1, 4]")
@@ -37,8 +37,8 @@ Place = tuple[float, int, str]
 """R_cbr, bytes of a packet, how the rate varies."""
 READINGS = {
     "as read": ("dpm", ""),
+    "strict trend": ("dpm", "trend = 'strict'"),
     "least-squares trend": ("dpm", "trend = 'slope'"),
-    "last against first": ("dpm", "trend = 'ends'"),
     "no trend test": ("dpm", "trend = 'ignored'"),
     "no settling": ("dpm", "settle = 'never'"),
     "round trip settling": ("dpm", "settle = 'round-trip'"),

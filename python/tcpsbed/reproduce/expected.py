@@ -1,7 +1,8 @@
-"""What papers say, and how near a result must come: the content of `tests/paper/expected.toml`."""
+"""What papers say, and how near a result must come: the files `data/expected/WORK.toml` of the package."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,15 +10,40 @@ from typing import Any
 
 from tcpsbed.errors import DataError
 
-TREE = Path(__file__).resolve().parents[3]
-"""The source tree: expected values and scenarios are part of it, not of the installed package."""
-FILE = TREE / "tests" / "paper" / "expected.toml"
+FOLDER = Path(__file__).resolve().parents[1] / "data" / "expected"
 
-KEYS = {"item", "published", "basis", "tolerance", "share", "compare", "why"}
+KEYS = {
+    "item",
+    "published",
+    "reference",
+    "basis",
+    "parameter",
+    "because",
+    "needs",
+    "tolerance",
+    "spread",
+    "interval",
+    "share",
+    "compare",
+    "why",
+    "refuted",
+    "not_reproduced",
+    "set",
+    "hardware",
+}
+UNIT = re.compile(r"\(([^();]+)[^()]*\)$")
+"""The unit of an item, such as `ms` or `% of samples`."""
 COMPARISONS = ("near", "above", "below")
 """Ours within the tolerance of the published value; above it; below it."""
-BASES = ("published", "theory", "aim", "own reference")
+REFERENCES = ("published", "theory", "aim", "own reference")
 """Where a value comes from: the work itself; arithmetic or a bound; what we ask of our own work; a simulation of our own."""
+BASES = ("outcome", "fitted", "input", "theory", "unknown")
+"""How our number comes about: it came out of the testbed, with nothing set to make it so; a parameter was chosen on it; it
+is read back from the scenario; it is a calculation in which no testbed runs; the work does not say enough to tell."""
+
+SOURCES = ("spread", "interval", "share")
+"""What a tolerance is: the spread or the last digit that is published; an interval over seeds or phases of our own; a stated
+share of the value. `tolerance` is one that does not say, and 0, which needs no source."""
 
 
 @dataclass(frozen=True)
@@ -30,22 +56,77 @@ class Expected:
         What is compared, with its unit.
     published
         The value that ours is compared with; `None` where a paper gives a figure without numbers, or nothing.
+    reference
+        Where that value comes from: one of `REFERENCES`; empty where there is none.
     basis
-        Where that value comes from: one of `BASES`; empty where there is none.
+        How ours comes about: one of `BASES`.
+    parameter
+        With `fitted` the key of the scenario that was chosen on it, with `input` the one that is read back; else empty.
+    needs
+        What a run of it needs beside the package, such as `root`, `mininet`, `ns3`, `engine`, `recordings`, `robot`.
     tolerance
         How far ours may be off, in the unit of the value.
     compare
         `near`: off by no more than the tolerance. `above`, `below`: beyond the value, by the tolerance less at worst.
     why
         Why this tolerance.
+    because
+        What makes ours what it is: why the basis is this one.
+    given
+        With `input`, what that key was set to (`set` in the file).
+    source
+        What the tolerance is: one of `SOURCES`; empty where it does not say, or is 0.
+    refuted
+        Where ours is not within because what is stated cannot be so, by its own figures, by arithmetic, or by a measurement
+        that hangs on no choice of ours: why; else empty.
+    not_reproduced
+        Where ours is not within because our model, machine or data differ, or the work says too little: why; else empty.
+    hardware
+        What is needed to try it at all and was never there, such as "a robot arm"; else empty.
     """
 
     item: str
     published: float | None
-    basis: str
+    reference: str
     tolerance: float
     compare: str
     why: str
+    basis: str = "unknown"
+    parameter: str = ""
+    needs: tuple[str, ...] = ()
+    because: str = ""
+    given: str = ""
+    source: str = ""
+    refuted: str = ""
+    not_reproduced: str = ""
+    hardware: str = ""
+
+    @property
+    def explained(self) -> str:
+        """Why ours is not within; empty where that is not known."""
+        return self.refuted or self.not_reproduced
+
+    def missed(self, note: str) -> str:
+        """The reason of a row that is not within, with what the run says of it."""
+        if not self.explained:
+            return note or self.why
+        return f"{self.explained}; {note}" if note else self.explained
+
+    @property
+    def unit(self) -> str:
+        """The unit that the item ends with; empty: none."""
+        found = UNIT.search(self.item)
+        return found[1].split(",")[-1].strip() if found else ""
+
+    @property
+    def fails(self) -> str:
+        """The values that would not have been within; empty where nothing is published."""
+        if self.published is None:
+            return ""
+        if self.compare == "near" and self.tolerance == 0.0:
+            return f"≠ {self.published:.6g}"
+        low, high = (f"{self.published + sign * self.tolerance:.6g}" for sign in (-1, 1))
+        return {"above": f"≤ {low}", "below": f"≥ {high}"}.get(self.compare, f"< {low} or > {high}")
 
     def holds(self, ours: float) -> bool | None:
         """Whether a result is within the tolerance; `None` where nothing is published."""
@@ -58,7 +139,7 @@ class Expected:
         return abs(ours - self.published) <= self.tolerance
 
 
-def load(work: str, file: Path = FILE) -> dict[str, Expected]:
+def load(work: str, folder: Path = FOLDER) -> dict[str, Expected]:
     """The expected values of a work, by key.
 
     Raises
@@ -66,29 +147,69 @@ def load(work: str, file: Path = FILE) -> dict[str, Expected]:
     DataError
         If the file is not there or says something that cannot be.
     """
+    file = folder / f"{work}.toml"
     if not file.exists():
-        raise DataError("is not there", file=file, allowed="the source tree of tcpsbed")
+        raise DataError("is not there", file=file, allowed="an installed tcpsbed, or its source tree")
     with file.open("rb") as opened:
-        table: dict[str, dict[str, Any]] = tomllib.load(opened).get(work, {})
-    return {key: _read(entry, f"{work}.{key}", file) for key, entry in table.items()}
+        table: dict[str, dict[str, Any]] = tomllib.load(opened)
+    return {key: _read(entry, key, file) for key, entry in table.items()}
 
 
 def _read(entry: dict[str, Any], key: str, file: Path) -> Expected:
-    unknown = sorted(set(entry) - KEYS)
-    compare, basis = entry.get("compare", "near"), entry.get("basis", "published")
-    known = compare in COMPARISONS and basis in BASES
-    if unknown or not known or not entry.get("item") or not entry.get("why"):
-        found = f"found {', '.join(unknown) or ('no item or no why' if known else f'{compare}, {basis}')}"
-        allowed = f"item, why, and {', '.join(sorted(KEYS))}; compare is one of {', '.join(COMPARISONS)}, "
-        allowed += f"basis one of {', '.join(BASES)}"
-        raise DataError(found, file=file, key=key, allowed=allowed)
+    """One entry, which has been refused where it says what cannot be."""
+
+    def refuse(message: str, allowed: str) -> DataError:
+        return DataError(message, file=file, key=key, allowed=allowed)
+
+    if unknown := sorted(set(entry) - KEYS):
+        raise refuse(f"found {', '.join(unknown)}", ", ".join(sorted(KEYS)))
+    reference, basis = entry.get("reference", "published"), entry.get("basis", "")
+    parameter, compare = entry.get("parameter", ""), entry.get("compare", "near")
+    for name, value, allowed in (
+        ("compare", compare, COMPARISONS),
+        ("reference", reference, REFERENCES),
+        ("basis", basis, BASES),
+    ):
+        if value not in allowed:
+            raise refuse(f'found {name} = "{value}"', ", ".join(allowed))
+    if not entry.get("item") or not entry.get("why"):
+        raise refuse("found no item or no why", "both, as texts")
+    if (basis in ("fitted", "input")) != bool(parameter):
+        raise refuse(
+            f'found basis = "{basis}" and parameter = "{parameter}"',
+            'a parameter with "fitted" and "input", and with nothing else',
+        )
+    if (basis == "input") != bool(entry.get("set")):
+        raise refuse(
+            f'found basis = "{basis}" and set = "{entry.get("set", "")}"',
+            'with "input" the value that was set, such as set = "8 ms", and with nothing else',
+        )
+    if entry.get("refuted") and entry.get("not_reproduced"):
+        raise refuse("found refuted and not_reproduced", "one of them")
     published = entry.get("published")
-    tolerance = float(entry.get("tolerance", 0.0)) + float(entry.get("share", 0.0)) * abs(published or 0.0)
+    source, tolerance = _tolerance(entry)
     return Expected(
         item=entry["item"],
         published=None if published is None else float(published),
-        basis="" if published is None else basis,
+        reference="" if published is None else reference,
         tolerance=tolerance,
         compare=compare,
         why=entry["why"],
+        basis=basis,
+        parameter=parameter,
+        needs=tuple(entry.get("needs", ())),
+        because=entry.get("because", ""),
+        given=entry.get("set", ""),
+        source=source,
+        refuted=entry.get("refuted", ""),
+        not_reproduced=entry.get("not_reproduced", ""),
+        hardware=entry.get("hardware", ""),
     )
+
+
+def _tolerance(entry: dict[str, Any]) -> tuple[str, float]:
+    """What the tolerance is, and its size in the unit of the value; of several kinds their sum."""
+    sizes = {name: float(entry[name]) for name in ("tolerance", *SOURCES) if entry.get(name)}
+    if "share" in sizes:
+        sizes["share"] *= abs(entry.get("published", 0.0))
+    return "" if "tolerance" in sizes else " and ".join(sizes), sum(sizes.values())

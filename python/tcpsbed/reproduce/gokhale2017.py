@@ -1,10 +1,11 @@
 """Gokhale, Nair, Chaudhuri 2017: dynamic packetization against constant and variable bit rate traffic.
 
 ```text
-packet sizes ─► rates, overheads             dumbbell ─► peaks and jitters, boundaries, five phases, bounds
+packet sizes ─► rates, overheads             dumbbell ─► readings of the rule (`readings.py`)
+                                                      ─► peaks and jitters, boundaries, five phases, bounds
                                                       ─► comparisons with other works (`comparisons.py`)
 ```
-The experiments run in the profile of `scenarios/dumbbell-dpm.toml`. [PROTOCOLS 2.10]
+The experiments run in the profile of `scenarios/dumbbell-dpm.toml`. (Gokhale 2017, section 6)
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpsbed.reproduce import bounds, comparisons, curves, dumbbell
+from tcpsbed.reproduce import bounds, comparisons, curves, dumbbell, readings
 from tcpsbed.reproduce.dumbbell import Case, Seen
+from tcpsbed.reproduce.study import WHOLE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,16 +24,25 @@ if TYPE_CHECKING:
     from tcpsbed.reproduce.study import Study
 
 GUARDED, PUBLISHED = "dpm-g", "dpm"
+STREAMS = {"C1, 260": (0.5, 6.5, 260.0), "C2, 90": (2.5, 6.5, 90.0), "C3, 50": (4.5, 6.5, 50.0)}
+"""The constant cross streams of the five phases: from and until when (s), and their rate (kbit/s)."""
 LIMIT_MS = 30.0
-"""Haptic delay that quality of service allows. [PROTOCOLS 1.8]"""
+"""Haptic delay that quality of service allows. (Gokhale 2017)"""
 FLUID = "10 B"
 """Cross packets so small that together they are nearly a fluid, which is what the bounds are derived for."""
+STILL = ("traffic.vbr.vary='constant'",)
+"""Cross traffic whose variable part does not vary: that of the bounds and of the reference simulation."""
+EXACT = ("traffic.vbr.vary='size'",)
+"""Cross traffic whose variable part has packets of 40 to 60 B: 320 to 480 kbit/s, and 400 on the average to the bit."""
+MEDIA = ("haptic", "audio", "video")
 
 
 def reproduce(study: Study) -> None:
     """Runs all experiments of the paper that can be run."""
     rates(study)
+    readings.compare(study)
     peaks(study)
+    fluid(study)
     losses(study)
     jitters_held(study)
     reports(study)
@@ -70,51 +81,69 @@ def rates(study: Study) -> None:
 
 
 def peaks(study: Study) -> None:
-    """Largest delays and jitters at 400 kbit/s, and what other increases of k make of them."""
-    duration = 500.0 if study.full else 20.0
+    """Table I: largest delays and jitters of the published rule at 400 kbit/s, medians over seeds of the background."""
+    duration, seeds = (500.0, range(1, 6)) if study.full else (20.0, range(1, 4))
     cases = {
-        name: Case(name, 400.0, duration)
-        for name in (GUARDED, PUBLISHED, "dpm-multistep", "no-merge", "fixed-k")
+        (name, seed): Case(name, 400.0, duration, settings=(f"seed={seed}",))
+        for name in (PUBLISHED, GUARDED, "dpm-multistep")
+        for seed in seeds
     }
-    seen = study.each(cases.values(), lambda case: dumbbell.run(study, case))
-    guarded = seen[cases[GUARDED]]
-    for flow in ("haptic", "audio", "video"):
-        study.compare(f"peak-{flow}", guarded.peak(flow))
-        study.compare(f"jitter-{flow}", guarded.jitter(flow)[1])
-    study.compare("peak-haptic-profile", guarded.peak("haptic"))
-    study.compare("multistep", seen[cases["dpm-multistep"]].peak("haptic"))
-    shown = {name: seen[case] for name, case in cases.items()}
+    others = {name: Case(name, 400.0, 20.0) for name in ("no-merge", "fixed-k")}
+    seen = study.each((*cases.values(), *others.values()), lambda case: dumbbell.run(study, case))
+    published = [seen[cases[PUBLISHED, seed]] for seed in seeds]
+    for flow in MEDIA:
+        study.compare(f"peak-{flow}", float(np.median([s.peak(flow) for s in published])))
+        study.compare(f"jitter-{flow}", float(np.median([s.jitter(flow)[1] for s in published])))
+    study.compare("peak-guarded", max(seen[cases[GUARDED, seed]].peak("haptic") for seed in seeds))
+    study.compare("multistep", min(seen[cases["dpm-multistep", seed]].peak("haptic") for seed in seeds))
+    for key, flow, bound in (("eq8", "audio", bounds.audio_ms), ("eq9", "video", bounds.video_ms)):
+        study.compare(key, max(s.peak(flow) - bound(s.peak("haptic")) for s in published))
+    first = published[0]
+    shown = {name: seen[cases[name, 1]] for name in (PUBLISHED, GUARDED, "dpm-multistep")}
+    shown |= {name: seen[case] for name, case in others.items()}
     study.figure("delay-400", "Haptic delay, step of 400 kbit/s at 0.5 s", curves.over_time(shown, 5.0))
     study.figure(
         "k-400",
-        "Fragments in a packet and rate of the source, guarded DPM, 400 kbit/s",
-        curves.k_and_rate(guarded, 6.0),
+        "Fragments in a packet and rate of the source, published rule, 400 kbit/s",
+        curves.k_and_rate(first, 6.0),
     )
-    study.figure("media-400", "Delay of sound and picture, 400 kbit/s", curves.media(guarded, 5.0))
+    study.figure("media-400", "Delay of sound and picture, 400 kbit/s", curves.media(first, 5.0))
+
+
+def fluid(study: Study) -> None:
+    """The same beside a background that does not vary, which was chosen because it gives the published peak."""
+    seen = dumbbell.run(study, Case(PUBLISHED, 400.0, 500.0 if study.full else 20.0, settings=STILL))
+    for flow in MEDIA:
+        study.compare(f"peak-{flow}-fluid", seen.peak(flow))
+        study.compare(f"jitter-{flow}-fluid", seen.jitter(flow)[1])
+    study.compare("peak-haptic-profile", seen.peak("haptic"))
 
 
 def losses(study: Study) -> None:
     """Where loss begins, with and without merging; delay and throughput over the rate of cross traffic."""
     duration = 500.0 if study.full else 100.0
     grid = [0, 100, 200, 260, 300, 350, 400, 410]
-    near = [402, 403, 404, 405, 406, 407, 408, 409]
-    cases = [Case(GUARDED, r, duration) for r in (*grid, *(near if study.full else ()))]
-    cases += [Case("no-merge", r, duration) for r in (0, 1, 2, 3, 4, 5, 6, 7, 8, 100, 200, 300, 400)]
+    near = [401, 402, 403, 404, 405, 406, 407, 408, 409]
+    cases = [Case(name, r, duration) for name in (PUBLISHED, GUARDED) for r in grid]
+    plain_rates = (0, 1, 2, 3, 4, 5, 6, 7, 8, 100, 200, 300, 400)
+    cases += [Case("no-merge", r, duration, settings=EXACT) for r in plain_rates]
     if study.full:
-        cases += [Case(PUBLISHED, r, duration) for r in (*range(380, 411, 2), *grid[:-1])]
+        cases += [Case(name, r, duration) for name in (PUBLISHED, GUARDED) for r in near]
     seen = study.each(dict.fromkeys(cases), lambda case: dumbbell.run(study, case))
     guarded = {c.cbr_kbps: s for c, s in seen.items() if c.transport == GUARDED}
     plain = {c.cbr_kbps: s for c, s in seen.items() if c.transport == "no-merge"}
     published = {c.cbr_kbps: s for c, s in seen.items() if c.transport == PUBLISHED}
-    study.compare("loss-400", max(s.loss("haptic") for r, s in guarded.items() if r <= 400))
-    study.compare("loss-410", guarded[410].loss("haptic"))
+    for suffix, of in (("", published), ("-guarded", guarded)):
+        study.compare(f"loss-400{suffix}", max(s.loss("haptic") for r, s in of.items() if r <= 400))
+    study.compare("loss-410", published[410].loss("haptic"))
     for r in (4, 8, 400):
         study.compare(f"no-merge-{r}", plain[r].offered_loss())
-    if study.full:
-        study.compare("threshold-no-merge", _boundary(plain))
-        study.compare("threshold-dpm", _boundary(guarded))
-        study.compare("threshold-dpm-unguarded", _boundary(published))
-    shown = {"guarded DPM": guarded, "no merging": plain, "published DPM as read": published}
+    for key, of in (("no-merge", plain), ("dpm", published), ("dpm-guarded", guarded)):
+        if study.full:
+            study.compare(f"threshold-{key}", _boundary(of))
+        else:
+            study.cannot(f"threshold-{key}", WHOLE)
+    shown = {"published DPM": published, "guarded DPM": guarded, "no merging": plain}
     study.figure("over-cbr", "Over the rate of constant cross traffic", curves.over_cbr(shown))
     study.figure(
         "media-over-cbr", "Sound and picture over the rate of cross traffic", curves.media_over_cbr(shown)
@@ -144,6 +173,8 @@ def jitters_held(study: Study) -> None:
             return 100.0 * (1.0 - count["held"] / count["plain"])
         return 100.0 * (1.0 - held.jitter("haptic")[0] / plain.jitter("haptic")[0])
 
+    for key, name in (("jitter-mean", PUBLISHED), ("jitter-mean-holdup", "dpm-holdup")):
+        study.compare(key, 1e3 * seen[cases[name, 400.0, 50]].jitter("haptic")[0])
     study.compare("holdup", saved(400.0, "jitter"))
     study.compare("holdup-260", saved(260.0, "jitter"))
     study.compare("holdup-changes", saved(400.0, "changes"))
@@ -155,7 +186,7 @@ def jitters_held(study: Study) -> None:
 
 def reports(study: Study) -> None:
     """Control by a report every half second."""
-    cases = {n: Case(n, 400.0, 6.0) for n in ("rtcp-report", GUARDED)}
+    cases = {n: Case(n, 400.0, 6.0) for n in ("rtcp-report", PUBLISHED)}
     seen = study.each(cases.values(), lambda case: dumbbell.run(study, case))
     reported = seen[cases["rtcp-report"]]
     time, k = reported.merging["haptic"]
@@ -166,49 +197,60 @@ def reports(study: Study) -> None:
 
 
 def phases(study: Study) -> None:
-    """Five phases of cross traffic."""
-    case = Case(GUARDED, scenario="dumbbell-phases", duration_s=9.0)
-    seen = dumbbell.run(study, case)
+    """Five phases of cross traffic: the published rule by its limit, the guarded one by the reference simulation."""
+    cases = {
+        name: Case(name, scenario="dumbbell-phases", duration_s=9.0, settings=settings)
+        for name, settings in ((PUBLISHED, ()), (GUARDED, STILL))
+    }
+    found = study.each(cases.values(), lambda case: dumbbell.run(study, case))
+    published, guarded = found[cases[PUBLISHED]], found[cases[GUARDED]]
     spans = ((0.1, 0.5), (0.5, 2.5), (2.5, 4.5), (4.5, 6.5), (7.0, 9.0))
     for i, (name, span) in enumerate(zip(("quiet", "260", "350", "400", "after"), spans, strict=True)):
-        study.compare(f"phase-{i + 1}-{name}", seen.rate("haptic", *span))
-    time, k = seen.merging["haptic"]
+        study.compare(f"phase-{i + 1}-{name}", guarded.rate("haptic", *span))
+    time, k = guarded.merging["haptic"]
     study.compare("phase-return", float(time[k == 1].max(initial=0.0)) - 6.5)
-    study.compare("phase-peak", seen.peak("haptic"))
-    study.figure("phases", "Five phases of cross traffic on the way back", curves.k_and_rate(seen, 9.0))
+    study.compare("phase-peak", published.peak("haptic"))
+    study.compare("phase-peak-guarded", guarded.peak("haptic"))
+    for key, name, seen in (
+        ("", "published DPM", published),
+        ("-guarded", "guarded DPM, VBR still", guarded),
+    ):
+        title = f"Five phases of cross traffic on the way back: {name}"
+        study.figure(f"phases{key}", title, curves.k_and_rate(seen, 9.0, STREAMS))
 
 
 def steady(study: Study) -> None:
-    """Largest delay once cross traffic has been there for long, beside the bounds. [PROTOCOLS 2.11]"""
-    totals = (460, 560, 660, 672, 700, 750, 761, 800)
+    """Largest delay once cross traffic has been there for long, beside the bounds. (Gokhale 2017, eq. 7 to 9)"""
+    totals = (460, 560, 660, 672, 700, 750, 761, 770, 800)
     duration = 100.0 if study.full else 20.0
     cases = {
-        (packet, total): Case(GUARDED, total - 400.0, duration, settings=_packets(packet))
-        for packet in ("50 B", FLUID)
+        (name, packet, total): Case(name, total - 400.0, duration, settings=(*_packets(packet), *STILL))
+        for name, packet in ((GUARDED, "50 B"), (GUARDED, FLUID), (PUBLISHED, FLUID))
         for total in totals
     }
     seen = study.each(cases.values(), lambda case: dumbbell.run(study, case))
     peak = {key: seen[case].peak("haptic", 5.0) for key, case in cases.items()}
     for total in totals:
-        study.compare(f"bound-{total}", peak["50 B", total])
-        study.compare(f"bound-fluid-{total}", peak[FLUID, total])
-        study.compare(f"eq7-{total}", peak["50 B", total])
-    study.compare("eq8", bounds.audio_ms(LIMIT_MS))
-    study.compare("eq9", bounds.video_ms(LIMIT_MS))
+        study.compare(f"bound-{total}", peak[GUARDED, "50 B", total])
+        study.compare(f"bound-fluid-{total}", peak[GUARDED, FLUID, total])
+        study.compare(f"eq7-{total}", peak[PUBLISHED, FLUID, total])
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         fine = np.arange(405, 806)
         axes.plot(fine, [bounds.printed_ms(float(t)) for t in fine], label="equation 7 as printed")
         axes.plot(fine, [bounds.corrected_ms(float(t)) for t in fine], label="corrected")
-        for packet, mark in (("50 B", "ko"), (FLUID, "k+")):
-            axes.plot(
-                totals, [peak[packet, t] for t in totals], mark, label=f"ours, cross packets of {packet}"
-            )
+        for (name, packet), mark in (
+            ((GUARDED, "50 B"), "ko"),
+            ((GUARDED, FLUID), "k+"),
+            ((PUBLISHED, FLUID), "rx"),
+        ):
+            values = [peak[name, packet, t] for t in totals]
+            axes.plot(totals, values, mark, label=f"{name}, cross packets of {packet}")
         axes.set(xlabel="cross traffic (kbit/s)", ylabel="largest haptic delay in steady state (ms)")
         axes.legend()
 
-    study.figure("bounds", "Bounds of the haptic delay", draw)
+    study.figure("bounds", "Bounds of the haptic delay, background that does not vary", draw)
 
 
 def _packets(size: str) -> tuple[str, ...]:
@@ -218,13 +260,14 @@ def _packets(size: str) -> tuple[str, ...]:
 
 def low_rates(study: Study) -> None:
     """Mean rate of DPM where no merging would do as well."""
-    cases = [Case(n, float(r), 20.0) for n in (PUBLISHED, GUARDED) for r in range(5)]
-    seen = study.each(cases, lambda case: dumbbell.run(study, case))
-    mean = {case: s.rate("haptic", 0.5, 20.0) for case, s in seen.items()}
-    study.compare("low-rates", min(m for c, m in mean.items() if c.transport == PUBLISHED and c.cbr_kbps > 0))
+    cases = {(v, r): Case(PUBLISHED, float(r), 20.0, settings=v) for v in ((), STILL) for r in range(1, 5)}
+    seen = study.each(cases.values(), lambda case: dumbbell.run(study, case))
+    mean = {key: seen[case].rate("haptic", 0.5, 20.0) for key, case in cases.items()}
+    study.compare("low-rates", min(mean[(), r] for r in range(1, 5)))
+    study.compare("low-rates-fluid", min(mean[STILL, r] for r in range(1, 5)))
 
 
-# [PROTOCOLS 2.12]
+# Gokhale 2017
 def pottery(study: Study) -> None:
     """The setting of the comparison with people: pictures of 9 Mbit/s and force over 10.2 Mbit/s, by turns of transport."""
     duration = f'duration="{60 if study.full else 8} s"'

@@ -1,4 +1,4 @@
-"""Delays of RTP samples, read off the rows of packets: one at a time with their echoes, and streamed. [PROTOCOLS 5]
+"""Delays of RTP samples, read off the rows of packets: one at a time with their echoes, and streamed.
 
 ```
  leader    ──transmit──► up ──receive──► follower ─┐ turn: from the stamp of arrival until it has the sample
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tcpsbed.datasets import pcapng
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -22,6 +24,8 @@ TRANSMIT, RECEIVE, DELIVERED = 16, 17, 2
 LEADER, FOLLOWER = 0, 1
 STACK_BYTES = 8 + 20 + 26
 """UDP, IPv4 and the link's header."""
+FRAME_BYTES = 14 + 20 + 8 + 12 + 16
+"""Of a sample in a capture: Ethernet, IPv4, UDP, RTP, and x, y, z and sound."""
 DATA_BYTES = 16 + 12 + STACK_BYTES
 """A sample and RTP, with what is below."""
 
@@ -66,6 +70,13 @@ def stop_and_wait(run: Run) -> Delays:
     in_order = bool(np.all(np.diff(came["index"].astype(np.int64)) > 0))
     lost = len(np.unique(left["index"])) - len(back)
     return Delays(ms(sent) / 1e3, up, turn, trip - up - turn, trip, lost, in_order)
+
+
+def on_the_wire(run: Run) -> NDArray[np.float64]:
+    """What the packets of data carried, in the order of their sending: x, y, z and sound, shape [n, 4]."""
+    content = (run.folder / "packets.pcapng").read_bytes()
+    samples = [frame[-16:] for frame in pcapng.frames(content) if len(frame) == FRAME_BYTES]
+    return np.frombuffer(b"".join(samples), ">f4").reshape(-1, 4).astype(np.float64)
 
 
 def _next(

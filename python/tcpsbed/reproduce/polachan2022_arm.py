@@ -1,26 +1,36 @@
-"""Polachan 2022, figure 8: the way of a command from board to board, and the time that an arm takes; figures 14, 21.
+"""Polachan 2022, figure 8: the way of a command from board to board, and the time that an arm takes.
 
 ```text
 ms-embsys ─UART─ ms-com, srv ══ ss-com ─UART─ ss-embsys ── arm      echoes to entry and exit of each, and held until arrived
 ```
-The arm takes its time in physics, so that virtual time tells it; what components take is measured on the machine's clock.
-[PROTOCOLS 6.1] [PROTOCOLS 6.5]
+The arm takes its time in physics, so that virtual time tells it; what components take is measured on the machine's clock, in
+repeats: a bar counts as the tallest if the interval over repeats says so.
+[Polachan 2022]
 """
 
 from __future__ import annotations
 
-import importlib.util
+import math
 import os
+import shutil
+import tempfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tcpsbed.analysis.records import HELD, KINDS
+from tcpsbed.analysis.records import HELD
+from tcpsbed.analysis.stats import Interval, interval
 from tcpsbed.clocks import REAL
+from tcpsbed.reproduce import echoes
+from tcpsbed.reproduce.echoes import ECHO
+from tcpsbed.reproduce.polachan2022_demo import lacking
+from tcpsbed.reproduce.repeats import low, settled
 from tcpsbed.worlds import firmware
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
@@ -29,87 +39,119 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-ECHO = 1 + KINDS.index("echo")
 HALF_NS, FIRST_NS = 500_000_000, 20_000_000
 """From one way of the arm to the next, and how late a first command of one may be."""
 NO_ECHO = "no echo came back"
 """Why a row has no value of ours where echoes are what it is measured by."""
-UNKNOWN = "what the figure shows is not known here: none of the texts that this project works from says it"
-STEPS = "the steps of each flow on the machine's clock, as we read its place among the others"
-TASK = "an arm that carries an object and what the operator's glove does, as we read its place at the end"
-PACKAGES = {
-    "mujoco": "needs MuJoCo: pip install 'tcpsbed[robot]'",
-    "simplejpeg": "needs simplejpeg: pip install 'tcpsbed[media]'",
-}
-"""What figures need besides, and how to have it."""
 UART = "ss-com -> ss-embsys"
 MEASURED = ("figure8-srv", "figure8-uart-measured", "figure8-actuation-measured")
-THREE = {"ms-com", "srv", "ss-com"}
+NAMED = ("ms-com", "srv", "ss-com", "ss-embsys")
+POINTS = tuple(f"{name}.{side}" for name in NAMED for side in ("entry", "exit"))
+"""Echo points in the order of the way: bars of the figure, each on top of all before it."""
+THREE = NAMED[:3]
 """Components whose bars figure 8 sets against each other."""
+STALLED_N_M, SLOPE_STEPS, STEP_DEG = 1.2, 32, 0.29
+"""Servo of the arm (AX-12): torque at 9.6 V, compliance slope from the factory in steps, and a step in degrees."""
 LEAST_MS = 1e-3
-"""Left end of figure 8; differences of medians may be less than that."""
+"""Left end of the bars of parts; differences of medians may be less than that."""
 PARTS = ("ms-com", "ms-com -> srv", "srv", "srv -> ss-com", "ss-com", UART, "ss-embsys")
-"""Bars of figure 8, in the order of the way; the arm comes behind them."""
+"""What lies between one point and the next; the arm comes behind them."""
 
 
 @dataclass(frozen=True)
-class Task:
-    """A pick and place over time, s and N, m and Hz."""
+class Way:
+    """Round trips of a run to each point in ms, and the median latency in ms of what lies between them."""
 
-    t_s: Floats
-    opening_m: Floats
-    force_n: Floats
-    object_z_m: Floats
-    motor_t_s: Floats
-    motor_hz: Floats
+    trips: dict[str, Floats]
+    parts: dict[str, float]
 
 
 def simulated(study: Study) -> None:
-    """The arm of figure 8, whose time is that of physics, and our reading of figure 21."""
-    if lack := _without("mujoco"):
-        for key in ("figure8-actuation", "figure8-uart"):
+    """The arm of figure 8, whose time is that of physics, and the line of its board."""
+    if lack := lacking("mujoco"):
+        for key in ("figure8-actuation", "figure8-actuation-factory", "figure8-uart"):
             study.cannot(key, lack)
-        unknown(study, "figure21", TASK, lack)
         return
     seconds = 20 if study.full else 6
     one_way_ms = study.run("polachan-centimetre", [f"duration='{seconds} s'"], actuation_ms)
     compare(study, "figure8-actuation", _doubled(one_way_ms))
-    found, task = study.run("polachan-arm", ["measure.pcapng='off'"], lambda run: (parts(run), task_of(run)))
+    compare(study, "figure8-actuation-factory", _doubled(factory_ms(study, seconds)))
+    found = study.run("polachan-arm", ["measure.pcapng='off'"], parts)
     compare(study, "figure8-uart", found.get(UART))
-    study.figure("figure21", "Pick and place (our reading of figure 21)", lambda figure: _task(figure, task))
-    unknown(study, "figure21", TASK)
+
+
+def factory_ms(study: Study, seconds: int) -> float | None:
+    """The same way in ms with servos as they leave the factory: no damping by their controller, and its least stiffness.
+
+    An AX-12 leaves the factory with a compliance slope of 32 steps of 0.29 degrees: so far from its goal it turns with all
+    that it has, which is 1.2 N m (ROBOTIS e-Manual, AX-12A, control table 28, 29).
+    """
+    from tcpsbed.robots.scene import SCENES
+
+    stiffness = STALLED_N_M / math.radians(SLOPE_STEPS * STEP_DEG)
+    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
+        arm = (SCENES / "reactor.xml").read_text(encoding="utf-8")
+        for servos in (1, 2):
+            held = f'kp="{25 * servos}" kv="{0.4 * servos:g}"'
+            assert held in arm, "the gains are those that reactor.xml has"
+            arm = arm.replace(held, f'kp="{stiffness * servos:.4g}" kv="0"')
+        (Path(folder) / "reactor.xml").write_text(arm, encoding="utf-8")
+        scene = Path(shutil.copy(SCENES / "pick.xml", folder))
+        settings = [
+            f"duration='{seconds} s'",
+            f"components.tactile-teleoperator.robot.params.scene='{scene}'",
+        ]
+        return study.run("polachan-centimetre", settings, actuation_ms)
 
 
 def measured(study: Study) -> None:
-    """The components of figure 8 on the machine's clock, and our reading of figure 14."""
+    """The components of figure 8 on the machine's clock."""
     if study.full and not study.clock:
-        study.leave_out((*MEASURED, "figure14"))
+        study.leave_out(MEASURED)
         return
-    seconds = 30 if study.full else 4
-    shared = ["measure.pcapng='off'", f"duration='{seconds} s'"]
-    lacking = firmware.missing("host")
-    if lack := _without("mujoco") or (f"this machine lacks {lacking}" if lacking else None):
+    lacking_compiler = firmware.missing("host")
+    if lack := lacking("mujoco") or (f"this machine lacks {lacking_compiler}" if lacking_compiler else None):
         for key in MEASURED:
             study.cannot(key, lack)
     else:
-        bars(study, shared)
-    steps(study, shared)
+        bars(study)
 
 
-def bars(study: Study, shared: list[str]) -> None:
-    """Figure 8, measured: runs of both scenarios with the overrides that they share."""
-    found = study.run("polachan-arm", shared, parts, REAL)
-    load = f"medians; load {os.getloadavg()[0]:.1f}"
-    above = found["srv"] - max(found["ms-com"], found["ss-com"]) if found.keys() >= THREE else None
-    compare(study, "figure8-srv", None if above is None else 1e3 * above, load)
-    compare(study, "figure8-uart-measured", found.get(UART), load)
-    held_ms = study.run("polachan-centimetre", shared, actuation_ms, REAL)
+def bars(study: Study) -> None:
+    """Figure 8, measured: repeats of the way, then the arm."""
+    shared = ["measure.pcapng='off'"]
+    repeats, seconds = (5, 30.0) if study.full else (2, 4.0)
+    ways: list[Way] = []
+    known = True
+    for _ in range(repeats):
+
+        def once(seconds: float) -> Way:
+            return study.run("polachan-arm", [*shared, f"duration='{seconds:.3f} s'"], way, REAL)
+
+        found, enough = settled(
+            once, lambda one: echoes.means(one.trips), seconds, 4 * seconds if study.full else seconds
+        )
+        ways.append(found)
+        known = known and enough
+    load = (
+        f"medians of {repeats} repeats; {'every' if known else 'NOT every'} mean at a point is known within 5 %; "
+        f"load {os.getloadavg()[0]:.1f}"
+    )
+    above = [1e3 * one for one in map(tallest, ways) if one is not None]
+    compare(study, "figure8-srv", low(interval(above)) if above else None, load)
+    uart = [one.parts[UART] for one in ways if UART in one.parts]
+    compare(study, "figure8-uart-measured", float(np.median(uart)) if uart else None, load)
+    held_ms = study.run("polachan-centimetre", [*shared, f"duration='{seconds} s'"], actuation_ms, REAL)
     compare(study, "figure8-actuation-measured", _doubled(held_ms), load)
-    virtual = [row.ours for row in study.rows if row.key == "figure8-actuation" and row.ours is not None]
-    arm = {"arm, 1 cm": held_ms, "arm, 1 cm, virtual time": virtual[0] / 2.0 if virtual else None}
-    drawn = found | {name: value for name, value in arm.items() if value is not None}
     title = "Figure 8: where the time of a command goes"
-    study.figure("figure8", title, lambda figure: _bars(figure, drawn), "real time")
+    study.figure("figure8", title, lambda figure: _draw(figure, ways, held_ms), "real time")
+
+
+def tallest(one: Way) -> float | None:
+    """By how much in ms srv is taller than the taller of the two beside it; `None` without all three."""
+    if not set(THREE) <= set(one.parts):
+        return None
+    return one.parts["srv"] - max(one.parts["ms-com"], one.parts["ss-com"])
 
 
 def compare(study: Study, key: str, ours: float | None, note: str = "") -> None:
@@ -120,10 +162,9 @@ def compare(study: Study, key: str, ours: float | None, note: str = "") -> None:
         study.compare(key, ours, f"{study.expected[key].why}; {note}" if note else "")
 
 
-def unknown(study: Study, key: str, drawn: str, lack: str | None = None) -> None:
-    """Adds the row of a figure whose content is not known: what ours draws if it was drawn, or what it lacks."""
-    own = f"; {key}.png draws {drawn}" if any(name == key for name, _ in study.figures) else ""
-    study.cannot(key, UNKNOWN + (own or (f"; ours {lack}" if lack else "")))
+def way(run: Run) -> Way:
+    """Round trips to each point, and what lies between them."""
+    return Way(echoes.at_points(POINTS)(run), parts(run))
 
 
 def parts(run: Run) -> dict[str, float]:
@@ -149,74 +190,33 @@ def actuation_ms(run: Run) -> float | None:
     return float(np.median(away) - np.median(there)) / 1e6 if len(away) and len(there) else None
 
 
-def task_of(run: Run) -> Task:
-    """What a run of the task shows of arm, object and glove."""
-    from tcpsbed.analysis import signals
-
-    sensed = signals.read(run.folder, "tactile-teleoperator.sense")
-    motors = signals.read(run.folder, "ms-com.exit", "haptic")
-    values = sensed.values
-    return Task(
-        sensed.t_s,
-        values[:, 8],
-        values[:, 3:5].sum(axis=1),
-        values[:, 11],
-        motors.t_s,
-        motors.values[:, 0],
-    )
-
-
-def steps(study: Study, shared: list[str]) -> None:
-    """Our reading of figure 14: the steps of motion, force, picture and sound, measured."""
-    if lack := _without("mujoco") or _without("simplejpeg"):
-        unknown(study, "figure14", STEPS, lack)
-        return
-    path = study.run("pictures", shared, lambda run: dict(run.summary["path"]), REAL)
-    title = "Steps of each flow (our reading of figure 14)"
-    study.figure("figure14", title, lambda figure: _steps(figure, path), "real time")
-    unknown(study, "figure14", STEPS)
-
-
-def _without(package: str) -> str | None:
-    """What to install where a package is absent; `None` if it is there."""
-    return None if importlib.util.find_spec(package) else PACKAGES[package]
-
-
 def _doubled(value: float | None) -> float | None:
     return None if value is None else 2.0 * value
 
 
-def _bars(figure: Figure, bars: dict[str, float]) -> None:
-    axes = figure.subplots()
-    drawn = [max(value, LEAST_MS) for value in bars.values()]
-    axes.barh(list(bars), drawn)
-    for row, (end, value) in enumerate(zip(drawn, bars.values(), strict=True)):
-        axes.text(end, row, f" {value:.3f}" if value < 10 else f" {value:.0f}", va="center", size=8)
+def _draw(figure: Figure, ways: list[Way], held_ms: float | None) -> None:
+    """Cumulated latencies at each entry and exit, and what lies between them."""
+    figure.set_size_inches(11, 5)
+    left, right = figure.subplots(1, 2)
+    cumulated = {
+        point: interval([float(np.median(one.trips[point])) for one in ways if len(one.trips[point])])
+        for point in POINTS
+    }
+    _bars(left, {point: mean for point, mean in cumulated.items() if mean.n})
+    left.set(xlabel="round trip to the point, median (ms)", xlim=(0, None))
+    between = {name: interval([one.parts[name] for one in ways if name in one.parts]) for name in PARTS}
+    if held_ms is not None:
+        between["arm, 1 cm"] = Interval(1, held_ms, None)
+    _bars(right, {name: mean for name, mean in between.items() if mean.n})
+    right.set(xscale="log", xlim=(LEAST_MS, 1e3), xlabel="between two points, median (ms)")
+
+
+def _bars(axes: Axes, means: dict[str, Interval]) -> None:
+    """A bar each with its interval over repeats, the first on top."""
+    heights = [max(mean.mean, LEAST_MS) for mean in means.values()]
+    axes.barh(list(means), heights, xerr=[mean.half or 0.0 for mean in means.values()])
+    for row, (end, mean) in enumerate(zip(heights, means.values(), strict=True)):
+        axes.text(
+            end, row, f" {mean.mean:.3f}" if mean.mean < 10 else f" {mean.mean:.0f}", va="bottom", size=7
+        )
     axes.invert_yaxis()
-    axes.set(xscale="log", xlim=(LEAST_MS, 1e3), xlabel="median (ms)")
-
-
-def _task(figure: Figure, task: Task) -> None:
-    rows = figure.subplots(3, 1, sharex=True)
-    rows[0].plot(task.t_s, 1e3 * task.opening_m, label="opening of the gripper")
-    rows[0].plot(task.t_s, 1e3 * task.object_z_m, label="height of the object")
-    rows[1].plot(task.t_s, task.force_n)
-    rows[2].plot(task.motor_t_s, task.motor_hz)
-    rows[0].set(ylabel="mm")
-    rows[0].legend(fontsize=7)
-    rows[1].set(ylabel="both wings (N)")
-    rows[2].set(ylabel="motor (Hz)", xlabel="time (s)")
-
-
-def _steps(figure: Figure, path: dict[str, list[dict[str, Any]]]) -> None:
-    axes = figure.subplots()
-    for row, way in enumerate(path.values()):
-        left = 0.0
-        for part in way:
-            mean = part["latency_ms"]["mean"] or 0.0
-            (bar,) = axes.barh(row, mean, left=left, edgecolor="white")
-            left += bar.get_width()
-            if mean > 3.0:
-                name = part["name"].removeprefix("tactile-")
-                axes.text(left - mean / 2, row, name, ha="center", va="center", size=6, rotation=30)
-    axes.set(yticks=range(len(path)), yticklabels=list(path), xlabel="mean (ms)")

@@ -1,8 +1,7 @@
 """Polachan et al. 2022: a gripper over a lossy last mile without and with prediction at the edge, and the step experiment.
 
-Figure 15: the gripper is toggled every 100 ms, the last mile loses half of the packets, ss-ei holds at 1 kHz. Figure 16:
-overshoot and rise time over round trip and drops. The gripper with ss-ei also runs on the machine's clock, in full sweeps.
-[PROTOCOLS 6.2] [PROTOCOLS 6.3]
+Figure 15: the gripper is toggled every 100 ms, the last mile loses half of the packets, ss-ei holds at 1 kHz. The gripper
+with ss-ei also runs on the machine's clock, in full sweeps. Figures 5 and 16 are those of `polachan2022_step`.
 """
 
 from __future__ import annotations
@@ -13,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tcpsbed.reproduce import polachan2022_step
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from tcpsbed.analysis import Run
     from tcpsbed.analysis.signals import Signal
-    from tcpsbed.control.batch import Cell
     from tcpsbed.reproduce.study import Study
 
 TOGGLE_MS = 100.0
@@ -29,10 +29,6 @@ LATE_MS = 1.0
 """Lateness of a run, by its own report, above which nothing is said of its intervals."""
 SHARES = 5
 """Delays of n periods whose shares are compared with 2^-n: n = 1 to 5."""
-GAINS = {2: 0.568, 5: 0.276, 10: 0.146, 20: 0.0758}
-"""Ki per ms by round trip in ms for which 30 % of drops cost 20 % of overshoot, with Kp = 0.2 [PROTOCOLS 6.2]."""
-GRID_RTT_MS = (2, 5, 10, 15, 20, 25, 30)
-GRID_DROPS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
 
 @dataclass(frozen=True)
@@ -73,9 +69,10 @@ class Toggles:
 
 
 def reproduce(study: Study) -> None:
-    """The gripper in its three places, then the step experiment."""
+    """The gripper without loss, without and with ss-ei and with it behind the last mile; then the step experiment."""
     seconds = 300 if study.full else 180
     cases = {
+        "lossless": ("polachan-gripper", ["links.last.loss=0"]),
         "without": ("polachan-gripper", []),
         "with": ("polachan-gripper-hold", []),
         "behind": ("polachan-gripper-hold", ['components.ss-ei="h4"']),
@@ -89,13 +86,12 @@ def reproduce(study: Study) -> None:
         length = [f'duration="{REAL_S} s"']
         found["real"], late = study.run("polachan-gripper-hold", length, on_the_clock, world="real")
         clock(study, found["real"], late)
-    statement(study)
-    study.cannot(
-        "figure5",
-        "what the figure shows is not known here beyond its subject; figure5.png draws the step response with the"
-        " published definitions of rise time and overshoot",
+    study.figure(
+        "figure15",
+        "Figure 15: a gripper over a last mile that loses half of the packets",
+        lambda figure: _curves(figure, found),
     )
-    figures(study, found)
+    polachan2022_step.reproduce(study)
 
 
 def toggles(run: Run) -> Toggles:
@@ -141,6 +137,7 @@ def late_ms(summary: Mapping[str, Any]) -> float:
 def gripper(study: Study, found: dict[str, Toggles]) -> None:
     """The rows of figure 15."""
     held = found["with"]
+    study.compare("lost-lossless", found["lossless"].lost)
     study.compare(
         "lost-without",
         found["without"].lost,
@@ -172,101 +169,18 @@ def _delays(study: Study, held: Toggles, where: str) -> None:
     study.compare(f"delay-mean{where}", float(held.came.mean()))
 
 
-def statement(study: Study) -> None:
-    """Drops up to 30 % keep the overshoot within 20 %: the rows of figure 16."""
-    runs = 20_000 if study.full else 4_000
-    at = _batch(runs, [_cell(rtt, GAINS[rtt], 0.3) for rtt in GAINS])
-    beyond = _batch(runs, [_cell(rtt, GAINS[rtt], 0.4) for rtt in GAINS])
-    for rtt, here, more in zip(GAINS, at, beyond, strict=True):
-        study.compare(f"overshoot-{rtt}", here[0])
-        study.compare(f"beyond-{rtt}", more[0])
-
-
-def _cell(rtt_ms: float, ki_per_ms: float, drops: float) -> Cell:
-    from tcpsbed.control.batch import Cell
-
-    loss = {"kind": "random", "p": drops}
-    return Cell(1.0, rtt_ms / 2, rtt_ms / 2, 0.2, ki_per_ms, loss=loss)
-
-
-def _batch(runs: int, cells: list[Cell]) -> list[tuple[float, float]]:
-    """Mean overshoot in percent and mean rise time in ms of each cell."""
-    from tcpsbed.control.batch import Bench
-
-    found = Bench(runs=runs, answers="commands").run(cells)
-    return [(one["overshoot"]["mean"], one["rise_ms"]["mean"]) for one in found]
-
-
-def figures(study: Study, found: dict[str, Toggles]) -> None:
-    """Figures 5, 15 and 16."""
-    if study.out is None:
-        return
-    study.figure("figure5", "Step response: rise time and overshoot (our reading of figure 5)", _response)
-    study.figure(
-        "figure15",
-        "Figure 15: a gripper over a last mile that loses half of the packets",
-        lambda figure: _curves(figure, found),
-    )
-    cells = [_cell(rtt, GAINS[10], drops) for rtt in GRID_RTT_MS for drops in GRID_DROPS]
-    flat = _batch(2_000 if study.full else 200, cells)
-    grid = np.array(flat).reshape(len(GRID_RTT_MS), len(GRID_DROPS), 2)
-    study.figure(
-        "figure16",
-        f"Figure 16: overshoot and rise time, Kp = 0.2, Ki = {GAINS[10]} per ms",
-        lambda figure: _grid(figure, grid),
-    )
-
-
-def _response(figure: Figure) -> None:
-    """One response with its rise time and overshoot marked."""
-    from tcpsbed import config
-    from tcpsbed.control import experiment
-    from tcpsbed.reproduce.expected import TREE
-
-    sets = [f"hooks.pi.params.ki_per_ms={GAINS[10]}"]
-    [one] = experiment.run(config.load(TREE / "scenarios" / "step.toml", sets), runs=1)
-    [curve], step = one.curves, one.loop.step
-    axes = figure.subplots()
-    axes.step(curve.t_ms - step.t0_ms, curve.h, where="post")
-    axes.axhline(1 - 0.1 * step.height, color="0.5", linestyle=":")
-    axes.axvline(curve.response.rise_ms, color="0.5", linestyle=":")
-    axes.axhline(1 + curve.response.overshoot / 100 * step.height, color="0.5", linestyle="--")
-    axes.annotate(f"rise time {curve.response.rise_ms:.0f} ms", (curve.response.rise_ms, 0.6))
-    axes.annotate(
-        f"overshoot {curve.response.overshoot:.1f} %",
-        (60, 1.01 + curve.response.overshoot / 100 * step.height),
-    )
-    axes.set(xlabel="time from the step (ms)", ylabel="h", xlim=(-20, 150), ylim=(0.45, 1.15))
-
-
 def _curves(figure: Figure, found: dict[str, Toggles]) -> None:
-    """Curves over the first two seconds: commanded, without, with, and with on the machine's clock where that was run."""
-    held = found["with"]
-    wanted = np.arange(len(held.given_ms)) % 2 == 0
-    shown = [
-        ("commanded", held.given_ms, wanted),
-        ("without ss-ei", found["without"].t_ms, found["without"].closed),
-        ("with ss-ei", held.t_ms, held.closed),
-    ]
-    if "real" in found:
-        shown.append(("with, real time", found["real"].t_ms, found["real"].closed))
+    """Curves over the first two seconds: no loss, without, with, and with on the machine's clock where that was run."""
+    names = {
+        "lossless": "no loss",
+        "without": "without ss-ei",
+        "with": "with ss-ei",
+        "real": "with, real time",
+    }
+    shown = [(name, found[case]) for case, name in names.items() if case in found]
     rows = figure.subplots(len(shown), 1, sharex=True)
-    for axes, (name, t_ms, closed) in zip(rows, shown, strict=True):
-        part = t_ms <= 2000
-        axes.step(t_ms[part], closed[part], where="post")
+    for axes, (name, one) in zip(rows, shown, strict=True):
+        part = one.t_ms <= 2000
+        axes.step(one.t_ms[part], one.closed[part], where="post")
         axes.set(ylabel=name, yticks=[0, 1], yticklabels=["open", "closed"])
     rows[-1].set(xlabel="time (ms)")
-
-
-def _grid(figure: Figure, grid: NDArray[np.float64]) -> None:
-    """Overshoot and rise time, a line for each share of drops."""
-    for axes, number, name in zip(
-        figure.subplots(1, 2), (0, 1), ("overshoot (%)", "rise time (ms)"), strict=True
-    ):
-        for column, drops in enumerate(GRID_DROPS):
-            axes.plot(GRID_RTT_MS, grid[:, column, number], marker=".", label=f"{100 * drops:.0f} % drops")
-        axes.set(xlabel="RTT (ms)", ylabel=name)
-        if number == 0:
-            axes.axhline(20, color="0.5", linestyle="--", linewidth=0.8)
-            axes.set_ylim(0, 150)
-            axes.legend(fontsize=7)

@@ -176,7 +176,7 @@ def lte(study: Study) -> None:
     up, down = (TRACES / f"Verizon-LTE-short.{way}" for way in ("up", "down"))
     if not (up.exists() and down.exists()):
         for transport in transports:
-            study.cannot(f"lte-{transport}", absent("the delivery traces"))
+            study.cannot(f"lte-{transport}", absent("mahimahi"))
         return
     seconds = 60 if study.full else 15
     access = (

@@ -1,18 +1,15 @@
-"""Recordings that experiments take and that are no part of the project: TCPSBED_DATA, or beside the tree."""
+"""Recordings that experiments take and that do not ship (see `tcpsbed.datasets.store`)."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from tcpsbed.datasets import store
 
-from tcpsbed.reproduce.expected import TREE
-
-_named = os.environ.get("TCPSBED_DATA")
-BESIDE = TREE.parent / "shared/data"
-DATA = Path(_named) if _named else BESIDE if BESIDE.is_dir() else TREE / "data"
-"""The folder; without the variable `shared/data` beside the source tree, else `data` in it."""
+DATA = store.folder()
+"""Where they lie."""
 
 
-def absent(what: str) -> str:
-    """Why an item cannot be reproduced without a recording."""
-    return f"needs {what} (set TCPSBED_DATA)"
+def absent(*names: str) -> str:
+    """Why an item cannot be reproduced without recordings of these names: what to type, or whom to ask."""
+    known = store.listed()
+    lacking = [known[name] for name in names if known[name].missing(DATA)]
+    return "needs recordings: " + "; ".join(store.how(recording, DATA) for recording in lacking)

@@ -3,19 +3,18 @@
 ```text
 height map ─► path of the hand, 1 kHz ─► measurements, late ─► plane │ warped plane │ feel patches ─► felt map, RMS error
 ```
-The map is one of a scanning-probe microscope, where it is there. Lengths in nm. [PROTOCOLS 4.5]
+The map is one of a scanning-probe microscope. Lengths in nm. (Hudson et al. 2001)
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tcpsbed.datasets import builtin
 from tcpsbed.reproduce import surface
-from tcpsbed.reproduce.recordings import DATA
 from tcpsbed.robots.feel import Patch
 
 if TYPE_CHECKING:
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
 
     Map = NDArray[np.float64]
 
-MAP = DATA / "afm" / "pisa_si_grating.npy"
+MAP, PIXEL_NM = builtin.DATA / "grating.npy", 10_000 / 128
+"""Grooves in silicon under a scanning-probe microscope: heights in nm, 10 um over 128 points (see NOTICE)."""
 LINES, SPEED_NM_S, RATE_HZ, PATCH_HZ = 32, 2000.0, 300.0, 2.0
 """Lines that the hand feels, how fast it goes, measurements a second, and feel patches a second."""
 TICK_S = 0.001
@@ -40,10 +40,9 @@ class Relief:
     @classmethod
     def measured(cls) -> Relief:
         """Evenly spaced lines of the measured map."""
-        told = json.loads((MAP.parent / "surfaces.json").read_text(encoding="utf-8"))[MAP.stem]
         heights = np.load(MAP, allow_pickle=False).astype(np.float64)
         rows = np.linspace(0, len(heights) - 1, LINES).astype(np.int64)
-        return cls(heights[rows] - heights.min(), float(told["pixel_nm"]))
+        return cls(heights[rows] - heights.min(), PIXEL_NM)
 
     @property
     def length_nm(self) -> float:
@@ -54,7 +53,7 @@ class Relief:
         """Places along a line, and their heights."""
         return np.arange(self.heights.shape[1], dtype=np.float64) * self.pixel_nm, np.asarray(self.heights[i])
 
-    # [PROTOCOLS 4.5]
+    # Hudson et al. 2001
     def felt(self, delay_s: float, jitter_s: float, *, warped: bool) -> tuple[Map, Map]:
         """What is felt on each line, and what is to be felt: one row a line, one column a millisecond."""
         pairs = [
@@ -66,7 +65,7 @@ class Relief:
         got, true = zip(*pairs, strict=True)
         return np.array(got), np.array(true)
 
-    # [PROTOCOLS 4.5]
+    # Hudson et al. 2001
     def patched(self, delay_s: float) -> tuple[Map, Map]:
         """The same by patches of 3 x 3 points around where the hand was when it asked, as wide as it goes until the next."""
         spacing = SPEED_NM_S * (1.0 / PATCH_HZ + delay_s)

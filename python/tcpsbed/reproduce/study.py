@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 import os
+import platform
+import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tcpsbed import palette, shipped
 from tcpsbed.clocks import SIMULATED, VIRTUAL
 from tcpsbed.errors import DataError, WorldError
-from tcpsbed.reproduce.expected import TREE, Expected, load
+from tcpsbed.reproduce.expected import Expected, load
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,41 +51,105 @@ def drawing() -> tuple[Any, Any]:
     return FigureCanvasAgg, Figure
 
 
+QUANTITY = re.compile(r"([\d.]+) ?([a-zA-Z/%]+)")
+"""A value of a scenario with its unit."""
+
+
+def _quantities(value: Any, key: str) -> Iterator[tuple[tuple[float, str], str]]:
+    """Values that are not 0 and have units, in a tree of tables; with their keys."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _quantities(inner, f"{key}.{name}" if key else name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _quantities(inner, key)
+    elif isinstance(value, str) and (found := QUANTITY.fullmatch(value)) and float(found[1]) > 0.0:
+        yield (float(found[1]), found[2]), key
+
+
+VERDICTS = {
+    "reproduced": "outcomes within a published value",
+    "refuted": "not within, and cannot be as stated: by the work's own figures, or whatever we choose",
+    "not reproduced": "not within a published value: our model, machine or data differ, or the work says too little",
+    "disagrees": "not within theory, an aim or a simulation of our own, with the reason",
+    "false, unexplained": "not within, and nobody knows why",
+    "fitted": "a parameter was chosen on the value",
+    "input": "read back from the scenario",
+    "agrees": "outcomes within theory, an aim or a simulation of our own",
+    "theory": "calculated, no testbed ran",
+    "unknown": "the work does not say enough",
+    "nothing published": "ours alone",
+    "not reproducible here": "something that it needs was missing, or left out",
+    "not tried with hardware": "needs hardware that was never there",
+}
+"""What can be said of a row, best first. Only an outcome beside a published value counts as reproduced."""
+
+
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: an item, what is known of it and from where, what came out, and whether that is near enough.
-
-    `compare` is that of its `Expected`: with `above` and `below` the value is a bound, or stands for an order.
-    """
+    """One line of the table: what was expected of an item, what came out, and whether that is near enough."""
 
     key: str
-    item: str
-    published: float | None
-    compare: str
-    basis: str
+    expected: Expected
     ours: float | None
-    tolerance: float
     within: bool | None
     reason: str
+    equals: str = ""
+    """The key of a scenario of its study whose value ours is, in the same unit; empty: none is known."""
+    note: str = ""
+    """What the run says of ours."""
+
+    @property
+    def item(self) -> str:
+        """What is compared."""
+        return self.expected.item
 
     @property
     def verdict(self) -> str:
-        """`true`, `false`, `not reproducible`, or `nothing published` to compare ours with."""
+        """One of `VERDICTS`."""
+        e = self.expected
+        if e.hardware:
+            return "not tried with hardware"
+        if self.within is False:
+            return self._missed()
         if self.within is None:
-            return "not reproducible" if self.ours is None else "nothing published"
-        return str(self.within).lower()
+            return "not reproducible here" if self.ours is None else "nothing published"
+        if e.basis != "outcome":
+            return e.basis
+        if self.equals and not e.because:
+            return "input"
+        return "reproduced" if e.reference == "published" else "agrees"
+
+    def _missed(self) -> str:
+        """The verdict of a row that is not within."""
+        e = self.expected
+        if not e.explained or self.ours is None:
+            return "false, unexplained"
+        if e.refuted:
+            return "refuted"
+        return "not reproduced" if e.reference == "published" else "disagrees"
 
     def to_json(self) -> dict[str, object]:
         """The row as `tcpsbed reproduce --json` prints it."""
+        e = self.expected
         return {
-            "item": self.item,
+            "item": e.item,
             "key": self.key,
-            "published": self.published,
-            "compare": self.compare,
-            "basis": self.basis,
+            "published": e.published,
+            "compare": e.compare,
+            "reference": e.reference,
+            "basis": e.basis,
+            "parameter": e.parameter,
+            "set": e.given,
             "ours": self.ours,
-            "tolerance": self.tolerance,
-            "within": self.verdict if self.within is None else self.within,
+            "tolerance": e.tolerance,
+            "tolerance_is": e.source,
+            "fails": e.fails,
+            "within": self.within,
+            "verdict": self.verdict,
+            "needs": list(e.needs),
+            "equals": self.equals,
+            "note": self.note,
             "reason": self.reason,
         }
 
@@ -114,6 +182,8 @@ class Study:
     clock: bool = True
     rows: list[Row] = field(default_factory=list)
     figures: list[tuple[str, str]] = field(default_factory=list)
+    inputs: dict[tuple[float, str], str] = field(default_factory=dict)
+    """Values with units that the scenarios were given, and their keys."""
 
     def __post_init__(self) -> None:
         self.expected: dict[str, Expected] = load(self.work)
@@ -126,19 +196,30 @@ class Study:
         """
         e = self._item(key)
         value: float | None = float(ours)
-        within, why = e.holds(float(ours)), note or e.why
+        within = e.holds(float(ours))
+        why = e.missed(note) if within is False else note or e.why
         if math.isnan(ours):
             value, within, why = None, False, NOTHING
-        row = Row(key, e.item, e.published, e.compare, e.basis, value, e.tolerance, within, why)
-        self.rows.append(row)
-        return row
+        return self._add(Row(key, e, value, within, why, self._given(e, value), note))
 
     def cannot(self, key: str, reason: str) -> Row:
         """Adds the row of an item that cannot be reproduced, with the reason."""
-        e = self._item(key)
-        row = Row(key, e.item, e.published, e.compare, e.basis, None, e.tolerance, None, reason)
+        return self._add(Row(key, self._item(key), None, None, reason))
+
+    def _add(self, row: Row) -> Row:
         self.rows.append(row)
         return row
+
+    def _given(self, e: Expected, value: float | None) -> str:
+        """The key whose value this is, to a thousandth, in the unit that the item ends with."""
+        if not value or not e.unit:
+            return ""
+        near = (
+            key
+            for (given, of), key in self.inputs.items()
+            if of == e.unit and abs(given / value - 1.0) < 1e-3
+        )
+        return next(near, "")
 
     def leave_out(self, keys: Iterable[str]) -> None:
         """Adds the rows of items that take minutes of the machine's clock, which this study is not to take."""
@@ -146,15 +227,36 @@ class Study:
         for key in keys:
             self.cannot(key, reason)
 
+    def add_what_needs_hardware(self) -> None:
+        """Adds the rows of items that no run here can answer, so that they are seen to be open."""
+        there = {row.key for row in self.rows}
+        for key, entry in self.expected.items():
+            if entry.hardware and key not in there:
+                self.cannot(key, f"needs {entry.hardware}")
+
+    def to_json(self) -> dict[str, object]:
+        """What came out, with what it came out of: `tools/scoreboard.py` draws the scoreboard from it."""
+        from tcpsbed import __version__
+
+        machine = f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores, {platform.system()}"
+        return {
+            "work": self.work,
+            "version": __version__,
+            "date": time.strftime("%Y-%m-%d"),
+            "machine": machine,
+            "full": self.full,
+            "rows": [row.to_json() for row in self.rows],
+        }
+
     def _item(self, key: str) -> Expected:
         if key not in self.expected:
-            raise DataError("has no entry in tests/paper/expected.toml", key=f"{self.work}.{key}")
+            raise DataError(f"has no entry in data/expected/{self.work}.toml", key=f"{self.work}.{key}")
         return self.expected[key]
 
     def run(
         self, scenario: str, settings: Sequence[str], read: Callable[[Run], T], world: str | None = None
     ) -> T:
-        """Runs a scenario of the tree and reads something off it; the run folder goes away.
+        """Runs a shipped scenario and reads something off it; the run folder goes away.
 
         Parameters
         ----------
@@ -175,10 +277,12 @@ class Study:
         from tcpsbed import config, session
         from tcpsbed.analysis import Run
 
-        loaded = config.load(TREE / "scenarios" / f"{scenario}.toml", settings)
+        loaded = config.load(shipped.find(scenario), settings)
+        self.inputs |= dict(_quantities(loaded.document, ""))
         folder = Path(tempfile.mkdtemp(prefix="tcpsbed-reproduce-"))
         try:
-            session.execute(loaded, world=world or self.world, out=folder, samples=False)
+            if session.execute(loaded, world=world or self.world, out=folder, samples=False).stopped:
+                raise KeyboardInterrupt
             run = Run(folder)
             if errors := run.summary["errors"]:
                 raise WorldError(f"{scenario}: {errors[0]}")
@@ -208,7 +312,8 @@ class Study:
         canvas, blank = drawing()
         figure = blank(figsize=(8, 4.5), layout="constrained")
         canvas(figure)
-        draw(figure)
+        with palette.drawn():
+            draw(figure)
         figure.suptitle(title)
         place = where or f"world {self.world}"
         figure.text(0.995, 0.005, f"tcpsbed {__version__}, {place}", ha="right", size=6, color="gray")

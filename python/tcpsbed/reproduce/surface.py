@@ -1,4 +1,4 @@
-"""Surfaces as a hand feels them: local models of a measured surface that arrive late. [PROTOCOLS 4.5]
+"""Surfaces as a hand feels them: local models of a measured surface that arrive late. (Hudson et al. 2001)
 
 ```text
 plane          through the last two measured points, held until the next one
@@ -28,7 +28,7 @@ def profile(points: int = 4000, seed: int = 1) -> tuple[Line, Line]:
     return x, height + 25.0 * np.tanh(4.0 * np.sin(x / 320.0))
 
 
-# [PROTOCOLS 4.5]
+# Hudson et al. 2001
 def felt(
     x: Line, height: Line, arrivals: Line, measured: Line, hand: Line, now: Line, *, warped: bool
 ) -> Line:
@@ -64,7 +64,7 @@ def felt(
     return out
 
 
-# [PROTOCOLS 4.5]
+# Hudson et al. 2001
 def patch(x: Line, height: Line, centre: float, spacing: float, at: Line) -> Line:
     """Heights between three samples around a point; beyond them the nearest sample."""
     grid = centre + spacing * np.array([-1.0, 0.0, 1.0])
@@ -75,6 +75,18 @@ def rms(felt_heights: Line, true_heights: Line) -> float:
     """Root mean square of the difference, where something was felt."""
     difference = felt_heights - true_heights
     return float(np.sqrt(np.nanmean(difference**2)))
+
+
+def shape_rms(felt_heights: Line, true_heights: Line, longest: int = 300) -> float:
+    """The same after the shift in time that makes it least, of up to `longest` moments: shapes are compared, not places.
+
+    Rows are lines of a map; a line alone is one row.
+    """
+    got, true = np.atleast_2d(felt_heights), np.atleast_2d(true_heights)
+    window = slice(longest, got.shape[1])
+    return min(
+        rms(got[:, window], true[:, longest - lag : true.shape[1] - lag]) for lag in range(longest + 1)
+    )
 
 
 def play(
@@ -115,8 +127,7 @@ def sweep(
     Returns
     -------
     moments, places, felt, true heights
-        One a millisecond. The true heights of the warped plane are those of the surface one delay ago: its shape is what
-        is compared.
+        One a millisecond; the true heights are those under the hand.
     """
     rng = np.random.default_rng(seed)
     start, stop = part_nm or (float(x[0]), float(x[-1]))
@@ -128,5 +139,4 @@ def sweep(
     arrivals = sent + delay_s + rng.exponential(jitter_s, len(sent)) if jitter_s > 0 else sent + delay_s
     arrivals = np.maximum.accumulate(arrivals)
     got = felt(x, height, arrivals, measured, hand, now, warped=warped)
-    behind = speed_nm_s * (delay_s + jitter_s) if warped else 0.0
-    return now, hand, got, np.interp(hand - behind, x, height)
+    return now, hand, got, np.interp(hand, x, height)

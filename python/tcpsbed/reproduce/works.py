@@ -52,6 +52,7 @@ class Work:
             drawing()
         study = Study(self.name, out, full, tell, self.world, clock)
         import_module(self.module).reproduce(study)
+        study.add_what_needs_hardware()
         return study
 
 
@@ -106,7 +107,7 @@ WORKS = (
         "tcpsbed.reproduce.almouhamed_mininet",
         "mininet",
     ),
-    Work("dpm-q", "our own controller (docs/dpm-q.md), measured by its aims", "tcpsbed.reproduce.dpm_q"),
+    Work("dpm-q", "our own controller (tcpsbed docs dpm-q), measured by its aims", "tcpsbed.reproduce.dpm_q"),
     Work("questions", "what the papers leave open, answered with figures", "tcpsbed.reproduce.questions"),
 )
 

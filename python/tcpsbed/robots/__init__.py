@@ -17,3 +17,7 @@ ROBOTS: dict[str, tuple[str, str]] = {
 
 FILES = ("archive", "file", "publish", "scene", "surface")
 """Parameters of these robots that may name a file, relative to the scenario; a bare name is one that ships."""
+OUTPUTS = ("archive", "publish", "speaker")
+"""Parameters, of robots and of sound, that name a file which a run writes."""
+MEMORY = "memory:"
+"""Begins a name in the shared memory of a run (`tcpsbed.worlds.memory`), for a file that two of its parts share."""

@@ -8,7 +8,7 @@ sense     fx, fy, fz (N) of all contacts on gripper and wings, left and right wi
 Servos are those of `data/robots/reactor.xml`: a saturated voltage against the voltage that the turning motor induces.
 A way of 1 cm forth and back, until within 1 mm, takes the published 110 ms: near its goal the turning arm is an
 inertia of 0.017 kg m^2 on a spring of 25 N m/rad with damping 0.66 N m s/rad, which comes within a tenth of its way after
-56 ms; measured with friction 58 ms each. (Polachan 2022; PROTOCOLS 6.1)
+56 ms; measured with friction 58 ms each. (Polachan 2022)
 """
 
 from __future__ import annotations
@@ -86,6 +86,12 @@ class Arm:
         if self._cell is not None:
             self._cell.write(t_ns, self.scene.state())
         return self._feel(sense)
+
+    def hold(self) -> None:
+        """Its goal is where it is."""
+        data, model = self.scene.data, self.scene.model
+        angles = [float(data.qpos[model.jnt_qposadr[joint]]) for joint in self._joints]
+        self._aim(np.array([*angles, float(data.qpos[self._wing])]))
 
     def arrived(self) -> bool:
         """Whether the tip is within 1 mm of where the commanded angles put it."""

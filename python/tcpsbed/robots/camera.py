@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpsbed.errors import HookError, TcpsbedError
+from tcpsbed.errors import HookError, ProcessDied, TcpsbedError
 from tcpsbed.robots import ROBOTS
 from tcpsbed.robots.cell import Cell, Followed
 from tcpsbed.robots.host import own_line, tell
@@ -211,7 +211,7 @@ class RobotCamera:
         try:
             return next(self.source)[1]
         except StopIteration:
-            raise HookError("the process that draws ended") from None
+            raise ProcessDied("the process that draws ended") from None
 
 
 def draw(robot: Any, cameras: list[str], width: int, height: int) -> Picture:
@@ -293,12 +293,11 @@ def main() -> None:
             raise HookError(f"{asked['look']} is in no folder", allowed="the file that a neck publishes in")
         _await(asked["state"], asked["wait_s"])
         Cell.open(asked["state"])
-    except TcpsbedError as error:
+        tell(line, ready=True)
+        size = len(asked["cameras"]) * asked["width"] * asked["height"] * 3
+        serve(robot, asked, mmap.mmap(int(sys.argv[1]), RING * size), line)
+    except TcpsbedError as error:  # also a state whose folder went at the end of what published it
         tell(line, error=str(error))
-        return
-    tell(line, ready=True)
-    size = len(asked["cameras"]) * asked["width"] * asked["height"] * 3
-    serve(robot, asked, mmap.mmap(int(sys.argv[1]), RING * size), line)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,8 @@ class Cell:
     @classmethod
     def create(cls, path: str | Path, room: int) -> Cell:
         """A new cell in a file (a folder in memory such as /dev/shm suits it), in place of one that is there."""
+        if Path(path).exists():
+            cls.open(path)  # anything else is somebody's
         fresh = f"{path}.{os.getpid()}"
         try:
             descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -82,11 +84,16 @@ class Cell:
         try:
             size = os.fstat(descriptor).st_size
             slot_bytes, rest = divmod(size - _HEAD, SLOTS)
-            if rest or slot_bytes < _AROUND or slot_bytes % 8:
-                raise HookError(f"{path} holds no state of a robot ({size} B)")
-            return cls(descriptor, (slot_bytes - _AROUND) // 8)
+            if not (rest or slot_bytes < _AROUND or slot_bytes % 8):
+                cell = cls(descriptor, (slot_bytes - _AROUND) // 8)
+                if cell._whole() >= SLOTS - 1:  # the writer is at one of them
+                    return cell
+            raise HookError(f"{path} holds no state of a robot ({size} B)")
         finally:
             os.close(descriptor)
+
+    def _whole(self) -> int:
+        return sum(bool(head[0] == tail[0]) for head, tail in zip(self._heads, self._tails, strict=True))
 
     def write(self, t_ns: int, values: Values) -> None:
         """Puts new values in; there must be room for them."""

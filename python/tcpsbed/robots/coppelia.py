@@ -93,6 +93,10 @@ class CoppeliaSim:
         sense[:n] = values[:n]
         return n
 
+    def hold(self) -> None:
+        """Its goal is where it is."""
+        self._goal = list(self._positions)
+
     def arrived(self) -> bool:
         """Whether all joints are where they were sent."""
         pairs = zip(self._positions, self._goal, strict=False)
@@ -145,7 +149,7 @@ class CoppeliaSim:
         except Exception as error:  # the client raises what the simulator says, and what ZeroMQ does
             raise HookError(
                 f"CoppeliaSim at {self._place}: {type(error).__name__}: {error}",
-                allowed="a running CoppeliaSim whose scene has these objects (docs/coppeliasim.md)",
+                allowed="a running CoppeliaSim whose scene has these objects (tcpsbed docs coppeliasim)",
             ) from None
 
 
@@ -177,6 +181,34 @@ def _connected(host: str, port: int, patience_s: float) -> Any:
             allowed="pip install 'tcpsbed[coppeliasim]' first",
         ) from None
     client = RemoteAPIClient(host, port)
-    client.socket.rcvtimeo = client.socket.sndtimeo = round(1e3 * patience_s)
-    client.socket.linger = 0
+    client.socket = _Line(client.socket, round(1e3 * patience_s))
     return client.require("sim")
+
+
+class _Line:
+    """The client's socket, which waits for an answer only as long as somebody is there to give it."""
+
+    def __init__(self, socket: Any, patience_ms: int) -> None:
+        import zmq
+
+        self._socket, self._patience_ms = socket, patience_ms
+        socket.sndtimeo, socket.linger = patience_ms, 0
+        self._gone = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        self._either = zmq.Poller()
+        for one in (self._gone, socket):
+            self._either.register(one, zmq.POLLIN)
+
+    def send(self, request: bytes) -> None:
+        self._socket.send(request)
+
+    def recv(self) -> bytes:
+        ready = [one for one, _ in self._either.poll(self._patience_ms)]
+        if self._socket in ready:
+            answer: bytes = self._socket.recv()
+            return answer
+        raise OSError("it has ended" if ready else f"no answer in {self._patience_ms / 1e3:g} s")
+
+    def close(self) -> None:
+        self._socket.disable_monitor()
+        self._gone.close(linger=0)
+        self._socket.close()

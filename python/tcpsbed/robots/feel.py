@@ -8,7 +8,7 @@ patch    3 x 3 heights around a point, bilinear between them, level beyond
 F        k max(0, depth) n - b v_n inside the surface                                          (nN, along x, y, z)
 ```
 The hand is the newest sample of the other direction at this component: its place in nm (`hand` says where x, y and z
-are among its values). [PROTOCOLS 4.5]
+are among its values). [Hudson 2001]
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Feel:
         known = len(other) > max(self.hand) and bool(np.isfinite(other[self.hand]).all())
         return other[self.hand].copy() if known else None
 
-    # [PROTOCOLS 4.5]
+    # [Hudson 2001]
     def _force(self, t_ns: int, above_nm: float, slopes: Values) -> Values:
         """Along the normal of the surface, never pulling."""
         normal = np.array([-slopes[0], -slopes[1], 1.0])
@@ -109,7 +109,7 @@ class Plane:
         self._new = self._old = np.zeros(5)
         self._since_ns, self._period_ns = 0, 0
 
-    # [PROTOCOLS 4.5]
+    # [Hudson 2001]
     def learn(self, t_ns: int, x: Values, point: list[int], hand: Values | None) -> None:
         """A measured point; the same point again tells nothing."""
         at = x[point].copy()
@@ -159,7 +159,7 @@ class Patch:
         self._centre: Values | None = None
         self._heights = np.zeros((3, 3))
 
-    # [PROTOCOLS 4.5]
+    # [Hudson 2001]
     def learn(self, t_ns: int, x: Values, point: list[int], hand: Values | None) -> None:
         """A measured patch: its middle, and nine heights from the last index of `point` on."""
         start = point[2]

@@ -4,7 +4,9 @@
 node's loop ── command ──► cell ──► host: step(now, newest command) every tick
             ◄── sense ──── cell ◄──
 ```
-The node's loop only copies numbers: what it senses is the host's newest. The host ends with its node.
+The node's loop only copies numbers: what it senses is the host's newest. The host ends with its node. Each watches the
+other: the node ends the run when the host has ended, was stopped or is silent; the host has a watchdog (`Watchdog`), by
+its own monotonic clock, for a node that hands no command over.
 """
 
 from __future__ import annotations
@@ -14,15 +16,17 @@ import gc
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpsbed.errors import HookError, TcpsbedError
+from tcpsbed.errors import HookError, ProcessDied, TcpsbedError
 from tcpsbed.robots.cell import Cell
 
 if TYPE_CHECKING:
@@ -35,11 +39,63 @@ ROOM = 256
 READY_S = 50.0
 """Longest time a host may take to load its robot."""
 GAP_US = 1000
-"""A loop that comes so late has stood still."""
+"""A loop that comes so late has stalled."""
 PERIOD_NS = 1_000_000
 """The tick of a robot that does not say its own (`tick_ns`)."""
+SILENT_NS = 1_000_000_000
+"""Silence of the host, while its node runs, after which it counts as dead."""
+_TURN_NS = 20_000_000
+"""Most time between two looks that counts as silence: what is longer, the node was away itself."""
+WATCHDOG_MS = 100.0
+"""Age of the last command at which the watchdog acts, if the scenario does not say another."""
+ACTIONS = ("hold", "stop", "zero")
+"""What the watchdog does: rest where it is, be stepped no more, go by zeros; until a command comes."""
 _ABOUT = 2
 _TIMER_SLACK = 29
+
+
+@dataclass
+class Watchdog:
+    """Acts when the node has handed no command over for too long."""
+
+    after_ms: float = WATCHDOG_MS
+    action: str = "hold"
+    trips: int = 0
+    _seen: int = 0
+    _since_ns: int = 0
+    _tripped: bool = False
+
+    @classmethod
+    def of(cls, params: dict[str, Any]) -> tuple[Watchdog, dict[str, Any]]:
+        """The watchdog that a robot's parameters ask for (`watchdog`, `watchdog_ms`), and the other parameters.
+
+        Raises
+        ------
+        HookError
+            If they make no sense.
+        """
+        rest = {key: value for key, value in params.items() if key not in ("watchdog", "watchdog_ms")}
+        dog = cls(params.get("watchdog_ms", WATCHDOG_MS), params.get("watchdog", "hold"))
+        if dog.action not in ACTIONS:
+            raise HookError(f'watchdog: found "{dog.action}"', allowed=", ".join(ACTIONS))
+        if not isinstance(dog.after_ms, int | float) or not 0 < dog.after_ms < 1e6:
+            raise HookError(
+                f"watchdog_ms: found {dog.after_ms}", allowed='a time such as watchdog = "100 ms"'
+            )
+        return dog, rest
+
+    def command(self, robot: Any, seen: int, command: Values) -> Values | None:
+        """The command to step with at this tick; none: the robot is not stepped."""
+        now_ns = time.monotonic_ns()
+        if seen != self._seen:
+            self._seen, self._since_ns, self._tripped = seen, now_ns, False
+        if now_ns - self._since_ns <= self.after_ms * 1e6:
+            return command
+        if not self._tripped:
+            self._tripped, self.trips = True, self.trips + 1
+            if self.action == "hold" and hasattr(robot, "hold"):
+                robot.hold()
+        return {"hold": np.zeros(0), "zero": np.zeros(len(command)), "stop": None}[self.action]
 
 
 class Hosted:
@@ -76,6 +132,7 @@ class Hosted:
         self._arrived = True
         self._command: Values = np.zeros(0)
         self._changed = 0
+        self._seen, self._looked_ns, self._silent_ns = 0, time.monotonic_ns(), 0
 
     def step(self, t_ns: int, command: Values, sense: Values) -> int:
         """Hands the newest command over; writes what the host sensed last and says how many values these are."""
@@ -83,7 +140,8 @@ class Hosted:
         if not np.array_equal(command, self._command):
             self._command, self._changed = command.copy(), self._commands.sequence
         if self._child.poll() is not None:
-            raise HookError(self._hear(0.0)["error"])
+            raise ProcessDied(self._hear(0.0)["error"])
+        self._watch()
         newest = self._senses.read()
         if newest is None:
             return 0
@@ -93,6 +151,22 @@ class Hosted:
         n = min(len(values) - _ABOUT, len(sense))
         sense[:n] = values[_ABOUT : _ABOUT + n]
         return n
+
+    def _watch(self) -> None:
+        """Notices a host that was stopped by a signal, or is silent while this loop runs."""
+        stopped = os.waitid(os.P_PID, self._child.pid, os.WSTOPPED | os.WNOHANG)
+        if stopped is not None:
+            self._child.kill()
+            name = signal.Signals(stopped.si_status).name
+            raise ProcessDied(f"the process of the robot was stopped ({name})")
+        now_ns = time.monotonic_ns()
+        turn_ns, self._looked_ns = min(now_ns - self._looked_ns, _TURN_NS), now_ns
+        seen = self._senses.sequence
+        self._silent_ns = self._silent_ns + turn_ns if seen == self._seen else 0
+        self._seen = seen
+        if self._silent_ns > SILENT_NS:
+            self._child.kill()
+            raise ProcessDied(f"the process of the robot has not moved it for {SILENT_NS / 1e9:g} s")
 
     def arrived(self) -> bool:
         """Whether the robot is where the newest command sent it."""
@@ -104,7 +178,8 @@ class Hosted:
         Returns
         -------
         dict
-            `ticks`, `missed_ticks`, `gaps_over_1ms`, and `late_ns` with `p50`, `p99` and `max`: how late its loop woke;
+            `ticks`, `missed_ticks`, `gaps_over_1ms`, `watchdog` (how often it acted), and `late_ns` with `p50`, `p99` and
+            `max`: how late its loop woke;
             empty if it ended before.
         """
         if self._child.stdin is not None and not self._child.stdin.closed:
@@ -129,7 +204,9 @@ class Hosted:
         return said
 
 
-def serve(robot: Any, commands: Cell, senses: Cell, period_ns: int, line: int) -> dict[str, Any]:
+def serve(
+    robot: Any, commands: Cell, senses: Cell, period_ns: int, line: int, dog: Watchdog
+) -> dict[str, Any]:
     """Steps a robot at its tick, from the beginning of the run on, until standard input ends.
 
     Returns
@@ -154,13 +231,17 @@ def serve(robot: Any, commands: Cell, senses: Cell, period_ns: int, line: int) -
         newest = commands.read()
         if newest is None:
             continue
-        seen, offset_ns, command = newest
+        seen, offset_ns, handed = newest
+        command = dog.command(robot, seen, handed)
+        if command is None:
+            continue
         n = robot.step(due + offset_ns, command, sense)
         arrived = float(robot.arrived()) if hasattr(robot, "arrived") else 1.0
         senses.write(due + offset_ns, np.concatenate(([arrived, seen], sense[:n])))
     late_ns = _percentiles_ns(late_us) | {"max": longest}
     gaps = int(late_us[GAP_US:].sum())
-    return {"ticks": ticks, "missed_ticks": missed, "gaps_over_1ms": gaps, "late_ns": late_ns}
+    told = {"ticks": ticks, "missed_ticks": missed, "gaps_over_1ms": gaps, "watchdog": dog.trips}
+    return told | {"late_ns": late_ns}
 
 
 def _percentiles_ns(late_us: NDArray[np.int64]) -> dict[str, int]:
@@ -200,7 +281,8 @@ def main() -> None:
     commands, senses = (int(text) for text in sys.argv[1:3])
     asked = json.loads(sys.stdin.readline())
     try:
-        robot = hooks.make_robot(asked["module"], asked["name"], asked["params"])
+        dog, params = Watchdog.of(asked["params"])
+        robot = hooks.make_robot(asked["module"], asked["name"], params)
     except TcpsbedError as error:
         tell(line, error=str(error))
         return
@@ -209,7 +291,7 @@ def main() -> None:
     prompt()
     period_ns = int(getattr(robot, "tick_ns", PERIOD_NS))
     try:
-        told = serve(robot, Cell(commands, ROOM), Cell(senses, _ABOUT + ROOM), period_ns, line)
+        told = serve(robot, Cell(commands, ROOM), Cell(senses, _ABOUT + ROOM), period_ns, line, dog)
     except Exception as error:  # the user's robot may fail in any way
         told = {"error": f"the robot failed in its process: {type(error).__name__}: {error}"}
     if hasattr(robot, "close"):

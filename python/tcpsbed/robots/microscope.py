@@ -1,7 +1,7 @@
 """Robot `microscope`: a virtual scanning-probe microscope, whose tip is on a height map. Lengths in nm, forces in nN.
 
 ```text
-command   number, kind, x, y, a, b, ...           (28 B as 7 floats of 4 B)                              [PROTOCOLS 4.1]
+command   number, kind, x, y, a, b, ...           (28 B as 7 floats of 4 B)                              [Hudson 2001]
           kind 0 scan       x, y: corner, a: side, b: lines (0 holds still)
                1 point      x, y: measure there
                2 patch      x, y: centre, a: spacing: 3 x 3 points around it
@@ -13,7 +13,7 @@ sense     0..3   scan       x, y, height, number of the measurement
           18..26 patch      9 heights, row by row
 ```
 A new number is a new request. Requests wait in a queue where one replaces an older one of its kind and goes to the
-tail, so that a fast hand never runs ahead of a slow device.                                             [PROTOCOLS 4.4]
+tail, so that a fast hand never runs ahead of a slow device.                                             [Hudson 2001]
 Every measurement is kept in `archive`, whatever becomes of the stream.
 """
 
@@ -125,7 +125,7 @@ class Microscope:
         """Whether every request has been served."""
         return not self._queue and self._bound is None
 
-    # [PROTOCOLS 4.4]
+    # [Hudson 2001]
     def _accept(self, request: Values) -> None:
         """Queues a request in place of one of its kind."""
         self._number = float(request[0])
@@ -187,7 +187,7 @@ class Microscope:
             self.replaced,
         )
 
-    # [PROTOCOLS 4.1]
+    # [Hudson 2001]
     def _scan_on(self) -> None:
         """The next measurement of a scan at constant speed: forth and back, line by line, then again."""
         assert self._scan is not None

@@ -89,6 +89,11 @@ class Model:
         sense[:n] = felt[:n]
         return n
 
+    def hold(self) -> None:
+        """The goal of driven joints is where they are; what actuators of the model were told stays."""
+        if not self.scene.model.nu:
+            self._goal = self.scene.data.qpos[self._positions].copy()
+
     def arrived(self) -> bool:
         """Whether driven joints are where they were sent; a model with actuators of its own counts as there."""
         if self.scene.model.nu:

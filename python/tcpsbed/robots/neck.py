@@ -29,7 +29,7 @@ LOOK = 6
 FARTHEST_M = 100.0
 """A head is nowhere beyond."""
 LONGEST_S = 0.1
-"""A longer time between two poses counts as this one: motors stand still while nothing comes."""
+"""A longer time between two poses counts as this one: motors rest while nothing comes."""
 
 
 class Neck:

@@ -8,7 +8,7 @@ sound     of filing, only in contact: its loudness grows with force and with the
 command   x, y, z (m), speed (m/s; may be left out)
 sense     fx, fy, fz (N), x, y, z (m), contact (0 or 1), loudness (0 to 1)
 ```
-[PROTOCOLS 2.12]
+[Gokhale 2017]
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Pottery:
         picture[tool] = (40, 60, 160)
         return picture.astype(np.uint8)
 
-    # [PROTOCOLS 2.12]
+    # [Gokhale 2017]
     def _move(self, dt_s: float) -> None:
         """Semi-implicit Euler of the tool; then the clay gives way."""
         self._touch(dt_s)
@@ -205,7 +205,7 @@ class Filing:
         self.frame = frame
         self._rng = np.random.default_rng(seed)
 
-    # [PROTOCOLS 2.12]
+    # [Gokhale 2017]
     def __call__(self, t_ns: int, index: int, x: Values, other: Values, y: NDArray[np.uint8]) -> int:
         """Writes a frame; out of contact none, and the frame counts as suppressed."""
         if len(x) < 8 or x[6] < 0.5:

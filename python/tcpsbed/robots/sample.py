@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tcpsbed.errors import HookError
+from tcpsbed import inputs
+from tcpsbed.errors import DataError, HookError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +31,8 @@ COMPLIANCE_NM_NN = (0.02, 0.15)
 STRENGTH_NN = (60.0, 25.0)
 HOLD_NN = 10.0
 TIP_NM = 20.0
+MAP_BYTES = 1 << 28
+"""Largest file of a map: 5,700 x 5,700 heights."""
 
 
 class Sample:
@@ -64,8 +67,10 @@ class Sample:
             If there is no such file, or it holds no map.
         """
         try:
-            read = np.load(Path(file), allow_pickle=False)
-        except (OSError, ValueError) as error:
+            read = np.load(inputs.regular(Path(file), "a height map", MAP_BYTES), allow_pickle=False)
+            if not isinstance(read, np.ndarray):
+                raise ValueError("an archive of several arrays")
+        except (OSError, ValueError, MemoryError, EOFError, DataError) as error:
             raise HookError(
                 f"{file} cannot be read ({error})", allowed="a height map in nm, saved by numpy.save"
             ) from None

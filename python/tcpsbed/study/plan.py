@@ -27,6 +27,7 @@ from pydantic import Field, PrivateAttr, StrictBool, StrictInt, ValidationError
 
 from tcpsbed import config
 from tcpsbed.config.explain import explain
+from tcpsbed.config.load import check_text
 from tcpsbed.config.model.table import Name, Table
 from tcpsbed.config.origin import Origin
 from tcpsbed.config.units import Duration, PositiveDuration
@@ -71,6 +72,11 @@ class Study(Table):
         return self._origin.folder / self.scenario
 
     @property
+    def files(self) -> list[Path]:
+        """The file of the study and that of the scenario."""
+        return [self._origin.file, self.file]
+
+    @property
     def fingerprint(self) -> str:
         """What two files have in common whose ratings may stand in one table: all that subjects rate."""
         compared = [self.model_dump(exclude={"name", "instructions", "scenario"}), *self._shown]
@@ -91,6 +97,7 @@ def load(path: Path) -> Study:
         If anything in them is not as it should be, before a subject is there.
     """
     origin = config.tables(path)
+    check_text(origin)
     try:
         study = Study.model_validate({"name": path.stem} | origin.document)
     except ValidationError as error:

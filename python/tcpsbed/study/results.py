@@ -11,6 +11,8 @@ from statistics import fmean
 from typing import Any
 
 from tcpsbed.errors import DataError
+from tcpsbed.palette import PALETTE
+from tcpsbed.results import files
 from tcpsbed.study.ratings import GRADES, SCALES, Rating
 from tcpsbed.study.statistics import Comparison, Mean, comparisons, means
 
@@ -37,9 +39,12 @@ def told(ratings: Sequence[Rating], conditions: Sequence[str], *, scripted: bool
 def write(folder: Path, ratings: Sequence[Rating], conditions: Sequence[str], *, scripted: bool) -> None:
     """Writes `results.json` and `ratings.csv`."""
     document = json.dumps(told(ratings, conditions, scripted=scripted), indent=1) + "\n"
-    (folder / "results.json").write_text(document, encoding="utf-8")
+    files.write_whole(folder / "results.json", document)
     flows = sorted({flow for rating in ratings for flow in rating.delay_ms})
-    with (folder / "ratings.csv").open("w", encoding="utf-8", newline="") as file:
+    with (
+        files.whole(folder / "ratings.csv") as part,
+        part.open("w", encoding="utf-8", newline="") as file,
+    ):
         rows = csv.writer(file)
         measured = [f"{flow}_delay_ms" for flow in flows]
         rows.writerow(["subject", "position", "condition", *SCALES, "at", *measured, *MEASURED])
@@ -131,6 +136,7 @@ def figure(ratings: Sequence[Rating], conditions: Sequence[str], title: str, *, 
     drawn = Figure(figsize=(7, 4), layout="constrained")
     FigureCanvasAgg(drawn)
     axes = drawn.add_subplot()
+    axes.set_prop_cycle(color=PALETTE)
     by = {(mean.condition, mean.scale): mean for mean in means(ratings, conditions)}
     wide = 0.8 / len(conditions)
     for number, name in enumerate(conditions):

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tcpsbed import results
 from tcpsbed.errors import counted
+from tcpsbed.palette import PALETTE
 from tcpsbed.report import charts, html, markup
 from tcpsbed.report.charts import Chart, Line, Sheet
 from tcpsbed.report.markup import Html
+from tcpsbed.report.media import VARIANT
 from tcpsbed.sweep.grid import Axis
-from tcpsbed.sweep.results import Group, Row, cells_of, groups, headings
+from tcpsbed.sweep.results import Group, Row, cells_of, groups, headings, remark
 from tcpsbed.sweep.survey import Survey
 
 FIGURES = (
@@ -26,7 +29,7 @@ QUALITY = (("psnr_db", "PSNR", "PSNR (dB)"), ("ssim", "SSIM", "SSIM"))
 def write(survey: Survey, rows: Sequence[Row], failures: int) -> Path:
     """Writes the page into the sweep's folder."""
     page = survey.out / "sweep.html"
-    page.write_text(render(survey, rows, failures), encoding="utf-8")
+    results.write_whole(page, render(survey, rows, failures))
     return page
 
 
@@ -41,13 +44,13 @@ def render(survey: Survey, rows: Sequence[Row], failures: int) -> str:
             if row["disturbed"]
         }
     )
-    body = _header(survey, failures, disturbed) + "".join(sections)
+    body = _header(survey, failures, disturbed, remark(rows, survey.axes)) + "".join(sections)
     return html.document(
         f"{survey.file.stem} sweep · tcpsbed", body, sheet, {"events": [], "windows": [], "warmup": None}
     )
 
 
-def _header(survey: Survey, failures: int, disturbed: int) -> Html:
+def _header(survey: Survey, failures: int, disturbed: int, same: str) -> Html:
     from tcpsbed import __version__
 
     count = len(survey.seeds)
@@ -70,6 +73,7 @@ def _header(survey: Survey, failures: int, disturbed: int) -> Html:
         said = f"<strong>{counted(disturbed, 'run')} disturbed</strong>: see the column; check before trusting the numbers."
         banner += f'<div class="banner warning">{said}</div>'
     note = "Points are means over seeds; whiskers are 95 % confidence intervals (Student's t)."
+    note += f" Here {same}." if same else ""
     return Html(
         f'<header><p class="kind">sweep</p><h1>{markup.escaped(survey.file.stem)}</h1>{shown}{banner}'
         f'<p class="note">{note}</p></header>'
@@ -78,7 +82,10 @@ def _header(survey: Survey, failures: int, disturbed: int) -> Html:
 
 def _flow(flow: str, found: Sequence[Group], axes: Sequence[Axis], sheet: Sheet) -> Html:
     drawn = [_figure(found, axes, *figure) for figure in FIGURES] + _quality(found)
-    figures = sheet.place(drawn)
+    figures = Html(
+        sheet.place(drawn)
+        + (markup.note(f"{VARIANT}.") if any(c.title.startswith("SSIM") for c in drawn) else "")
+    )
     table = markup.table(headings(axes), [[*group.values, *cells_of(group, found[0])] for group in found])
     return markup.section(f"flow-{flow}", flow, figures, table)
 
@@ -95,7 +102,7 @@ def _quality(found: Sequence[Group]) -> list[Chart]:
         if not points:
             continue
         x, y, half = zip(*sorted(points, key=lambda point: point[0]), strict=True)
-        line = Line(title, list(y), charts.PALETTE[0])
+        line = Line(title, list(y), PALETTE[0])
         shown = Chart(
             f"{title} over bit rate", list(x), "Mbit/s", label, [line], over_time=False, whiskers=[half]
         )
@@ -119,7 +126,7 @@ def _figure(
         text = ", ".join(name)
         shown = ", ".join(f"{axis.key} = {value}" for axis, value in zip(others, name, strict=True)) or title
         values = [None if mean is None else mean.mean * factor for mean in means]
-        lines.append(Line(shown, values, paint[text], dashed=number >= len(charts.PALETTE)))
+        lines.append(Line(shown, values, paint[text], dashed=number >= len(PALETTE)))
         whiskers.append([None if mean is None or mean.half is None else mean.half * factor for mean in means])
     unit = f" ({numbers[1]})" if numbers and numbers[1] else ""
     categories = () if numbers else tuple(order)

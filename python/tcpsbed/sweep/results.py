@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,15 @@ from tcpsbed.analysis.stats import Interval, interval
 from tcpsbed.report import text
 from tcpsbed.report.markup import Column, words
 from tcpsbed.report.numbers import NONE, ms, percent
+from tcpsbed.report.spread import REMEDY, UNCHANGED
 from tcpsbed.sweep.grid import Axis
 
 Row = Mapping[str, Any]
+
+
+def unchanged(hashes: Collection[str]) -> bool:
+    """Whether the records of several runs are the same."""
+    return len(hashes) > 1 and len(set(hashes)) == 1 and "" not in hashes
 
 
 @dataclass(frozen=True)
@@ -28,10 +34,15 @@ class Group:
         """Seeds whose runs were disturbed."""
         return sum(bool(row.get("disturbed")) for row in self.by_seed.values())
 
+    @property
+    def unchanged(self) -> bool:
+        """Whether all seeds gave the same records: that is one run, and has no interval."""
+        return unchanged([str(row.get("records_sha256", "")) for row in self.by_seed.values()])
+
     def mean(self, column: str) -> Interval | None:
         """Mean over seeds with its interval; None without a number."""
         values = [row[column] for row in self.by_seed.values() if row.get(column) is not None]
-        return interval(values) if values else None
+        return interval(values[:1] if self.unchanged else values) if values else None
 
     def against(self, first: Group, column: str) -> Interval | None:
         """Mean difference to another combination, seed by seed, with its interval: what seeds share cancels."""
@@ -41,7 +52,8 @@ class Group:
             if seed in first.by_seed
         ]
         known = [a - b for a, b in pairs if a is not None and b is not None]
-        return interval(known) if known else None
+        same = self.unchanged and first.unchanged
+        return interval(known[:1] if same else known) if known else None
 
 
 def groups(rows: Sequence[Row], axes: Sequence[Axis]) -> dict[str, list[Group]]:
@@ -65,7 +77,7 @@ COLUMNS = (
 
 def cells_of(group: Group, first: Group) -> list[str]:
     """A group's line of a table: seeds, how many of them were disturbed, means with intervals, paired difference."""
-    shown = [str(len(group.by_seed)), str(group.disturbed or NONE)]
+    shown = ["1" if group.unchanged else str(len(group.by_seed)), str(group.disturbed or NONE)]
     for column, _, _, number in COLUMNS:
         shown += _pair(group.mean(column), number)
     return shown + (_pair(group.against(first, "delay_p99_ms"), ms) if group is not first else [NONE, NONE])
@@ -81,6 +93,16 @@ def headings(axes: Sequence[Axis]) -> list[Column]:
     for _, title, unit, _ in COLUMNS:
         columns += [Column(title, unit), Column("±", unit)]
     return [*columns, Column("p99 against first", "ms"), Column("±", "ms")]
+
+
+def remark(rows: Sequence[Row], axes: Sequence[Axis]) -> str:
+    """Says where seeds change nothing; empty where they do everywhere."""
+    found = {group.values: group.unchanged for flow in groups(rows, axes).values() for group in flow}
+    same = sum(found.values())
+    if not same:
+        return ""
+    place = "" if same == len(found) else f" at {same} of {len(found)} combinations"
+    return f"{UNCHANGED}{place}; one run each, and no interval. {REMEDY}"
 
 
 def tables(rows: Sequence[Row], axes: Sequence[Axis]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tcpsbed.analysis.stats import Interval
 from tcpsbed.sweep.grid import Cell
-from tcpsbed.sweep.results import COLUMNS, groups
+from tcpsbed.sweep.results import COLUMNS, groups, unchanged
 from tcpsbed.sweep.survey import Survey
 from tcpsbed.sweep.worker import Job
 
@@ -33,16 +33,18 @@ def spread(
     across, failures : dict
         `across_seeds` of `summary.json`; and the messages of runs that failed.
     """
-    failures = survey.run(width, told)
+    failures = survey.run(width, told, str(first.get("records_sha256", "")))
     rows = [*survey.rows_of(Cell((), first["seed"]), first), *survey.rows()]
     done = list(dict.fromkeys(row["seed"] for row in rows))
     flows = {
         flow: {column: _written(group.mean(column)) for column, *_ in COLUMNS}
         for flow, (group,) in groups(rows, ()).items()
     }
-    failed = [seed for seed in survey.seeds if seed not in done]
+    failed = [job.cell.seed for job in survey.jobs() if job.key in failures]
     disturbed = list(dict.fromkeys(row["seed"] for row in rows if row["disturbed"]))
-    return {"seeds": done, "failed": failed, "disturbed": disturbed, "flows": flows}, failures
+    same = unchanged({row["seed"]: row["records_sha256"] for row in rows}.values())
+    told_ = {"seeds": done, "unchanged": same, "failed": failed, "disturbed": disturbed, "flows": flows}
+    return told_, failures
 
 
 def _written(found: Interval | None) -> dict[str, Any] | None:

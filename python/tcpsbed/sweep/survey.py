@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,11 +12,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tcpsbed import results
+from tcpsbed.clocks import SIMULATED
 from tcpsbed.report.numbers import finite, statistic
 from tcpsbed.sweep import grid
 from tcpsbed.sweep.grid import Axis, Cell
-from tcpsbed.sweep.worker import Crew, Job, write_whole
+from tcpsbed.sweep.results import unchanged
+from tcpsbed.sweep.worker import Crew, Job
 
+SELDOM = re.compile(r"\b(loss(_good|_bad)?|duplicate|corrupt|block_error)\b")
+"""Keys of what may strike so seldom that two runs without it are no proof that the next will be."""
 DELAYS = ("min", "mean", "p50", "p95", "p99", "p999", "max")
 
 
@@ -68,13 +74,29 @@ class Survey:
             return str(error)
         return config.dump(scenario) + "".join(_digests(scenario.folder, scenario.document))
 
-    def run(self, width: int, told: Callable[[int, int, Job, str | None], None]) -> dict[str, str]:
-        """Runs the cells that have no result yet; `told` hears (done, all, job, failure). Returns failures by key."""
+    def run(
+        self, width: int, told: Callable[[int, int, Job, str | None], None], known: str = ""
+    ) -> dict[str, str]:
+        """Runs the cells that have no result yet, except where seeds change nothing.
+
+        Parameters
+        ----------
+        width
+            Runs at a time.
+        told
+            Hears of (done, all, job, failure) as cells end.
+        known
+            Hash of the records of a run under another seed, if there is one.
+
+        Returns
+        -------
+        dict
+            Messages of the cells that failed, by key.
+        """
         jobs = self.jobs()
         crew = Crew(self.file, self.world, self.out, width)
-        open_ = [job for job in jobs if not crew.result(job.key).is_file()]
         failures: dict[str, str] = {}
-        done = len(jobs) - len(open_)
+        done = 0
 
         def note(job: Job, failure: str | None) -> None:
             nonlocal done
@@ -85,8 +107,33 @@ class Survey:
 
         self.out.mkdir(parents=True, exist_ok=True)
         self._describe()
-        crew.run(open_, note)
+        tried = self.seeds[: 1 if known else 2]
+        settled: set[tuple[str, ...]] = set()
+        for part in (
+            [j for j in jobs if j.cell.seed in tried],
+            [j for j in jobs if j.cell.seed not in tried],
+        ):
+            asked = [job for job in part if job.cell.values not in settled]
+            open_ = [job for job in asked if not crew.result(job.key).is_file()]
+            done += len(part) - len(open_)
+            crew.run(open_, note)
+            settled = self._settled(part, known)
         return failures
+
+    def _settled(self, tried: Sequence[Job], known: str) -> set[tuple[str, ...]]:
+        """Combinations with the same records under several seeds, and nothing so rare that more of them could differ."""
+        if self.world not in SIMULATED:
+            return set()
+        hashes: dict[tuple[str, ...], list[str]] = {}
+        for job in tried:
+            for summary in self._summaries([job]).values():
+                hashes.setdefault(job.cell.values, []).append(summary.get("records_sha256", ""))
+        same = {values for values, found in hashes.items() if unchanged([known, *found] if known else found)}
+        return {
+            job.cell.values
+            for job in tried
+            if job.cell.values in same and not SELDOM.search(self._content(job.settings))
+        }
 
     def _describe(self) -> None:
         described = {
@@ -96,16 +143,21 @@ class Survey:
             "settings": self.settings,
             "world": self.world,
         }
-        write_whole(self.out / "sweep.json", json.dumps(described, indent=1))
+        results.write_whole(self.out / "sweep.json", json.dumps(described, indent=1))
 
     def rows(self) -> list[dict[str, Any]]:
         """One row for every cell that has a result and every flow in it."""
-        rows: list[dict[str, Any]] = []
-        for job in self.jobs():
-            file = self.out / "cells" / f"{job.key}.json"
-            if file.is_file():
-                rows += self.rows_of(job.cell, json.loads(file.read_text(encoding="utf-8"))["summary"])
-        return rows
+        found = self._summaries(self.jobs())
+        return [row for job, summary in found.items() for row in self.rows_of(job.cell, summary)]
+
+    def _summaries(self, jobs: Sequence[Job]) -> dict[Job, dict[str, Any]]:
+        """What came of those jobs that have a result."""
+        files = {job: self.out / "cells" / f"{job.key}.json" for job in jobs}
+        return {
+            job: json.loads(file.read_text(encoding="utf-8"))["summary"]
+            for job, file in files.items()
+            if file.is_file()
+        }
 
     def rows_of(self, cell: Cell, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
         """One row for every flow in the summary of a cell."""
@@ -172,6 +224,5 @@ def write_parquet(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
 
     columns = list(rows[0])
     table = pa.table({column: [row[column] for row in rows] for column in columns})
-    part = file.with_suffix(".part")
-    pq.write_table(table, part)
-    part.replace(file)
+    with results.whole(file) as part:
+        pq.write_table(table, part)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tcpsbed import results
 from tcpsbed.sweep.grid import Cell
 
 LINES_KEPT = 5
@@ -70,21 +71,30 @@ class Crew:
                 self._stop()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        shutil.rmtree(self.out / "work", ignore_errors=True)
+        self._clear_up()
+
+    def _clear_up(self) -> None:
+        """Removes what cells left that were killed, and the folders that are empty."""
+        work = self.out / "work"
+        for left in work.iterdir():
+            results.discard(left)
+        for folder in (work, self.out / "failed"):
+            with suppress(OSError):
+                folder.rmdir()
 
     def _one(self, job: Job) -> str | None:
         """Runs a cell and keeps its summary; the message if it failed."""
         work = self.out / "work" / f"{job.key}-{os.getpid()}"
         command = [sys.executable, "-m", "tcpsbed", "run", str(self.file), "--world", self.world]
-        command += ["--json", "--no-report", "--no-samples", "--out", str(work)]
+        command += ["--yes", "--json", "--no-report", "--no-samples", "--out", str(work)]
         for setting in job.settings:
             command += ["--set", setting]
         status, text, said = self._watch(command)
-        shutil.rmtree(work, ignore_errors=True)
+        results.discard(work)
         failure = self.out / "failed" / f"{job.key}.txt"
         try:
-            if status != 0:
-                raise ValueError(f"status {status}")
+            if status != 0 or not text.strip():
+                raise ValueError(f"its process ended with exit status {status} and no word")
             summary = json.loads(text)
         except ValueError as error:
             message = "\n".join(said.strip().splitlines()[-LINES_KEPT:]) or str(error)
@@ -97,7 +107,7 @@ class Crew:
             "settings": job.settings,
             "summary": summary,
         }
-        write_whole(self.result(job.key), json.dumps(kept))
+        results.write_whole(self.result(job.key), json.dumps(kept))
         return None
 
     def _watch(self, command: list[str]) -> tuple[int, str, str]:
@@ -129,10 +139,3 @@ class Crew:
                     os.killpg(child.pid, signal.SIGTERM)
                 except ProcessLookupError:
                     continue
-
-
-def write_whole(file: Path, text: str) -> None:
-    """Writes a file so that a kill leaves the old one, the new one, or none, never half of it."""
-    part = file.with_suffix(".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(file)

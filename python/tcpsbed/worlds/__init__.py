@@ -1,6 +1,6 @@
 """Worlds: the same scenario in virtual time, and on the machine's clock in many places and over many networks."""
 
-from tcpsbed.worlds.folder import run
+from tcpsbed.worlds.folder import record, run
 from tcpsbed.worlds.registry import check, names, require
 
-__all__ = ["check", "names", "require", "run"]
+__all__ = ["check", "names", "record", "require", "run"]

@@ -14,11 +14,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import platform
 import queue
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -28,7 +26,7 @@ from typing import Any
 
 from tcpsbed import _tcps
 from tcpsbed.errors import WorldError
-from tcpsbed.worlds import ns3_program
+from tcpsbed.worlds import memory, ns3_program
 from tcpsbed.worlds.process import Process
 from tcpsbed.worlds.rows import RingDrain
 
@@ -171,9 +169,8 @@ def digest(files: Mapping[str, Path]) -> str:
 
 def main() -> int:
     """Serves one run."""
-    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with ExitStack() as stack:
-        agent = Agent(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tcpsbed-", dir=place))))
+        agent = Agent(stack.enter_context(memory.folder()))
         stack.callback(agent.end)
         try:
             agent.serve()

@@ -19,7 +19,7 @@ from tcpsbed.worlds.contract import Hosting
 END = "traffic@"
 """Before the name of the place, in the names of ends and of the links that they stand behind."""
 LEAST_BYTES = 26 + 20 + 8 + 2
-"""What a datagram of background traffic takes at least: link, IPv4, UDP, and the mark of its entry. [PROTOCOLS 1.2]"""
+"""What a datagram of background traffic takes at least: link, IPv4, UDP, and the mark of its entry. [RFC 791]"""
 
 
 def require(plan: dict[str, Any], hosting: Hosting) -> None:

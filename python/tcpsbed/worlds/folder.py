@@ -8,11 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tcpsbed import clocks, config
-from tcpsbed.worlds import registry
+from tcpsbed import clocks, config, results
+from tcpsbed.results import marker
+from tcpsbed.robots import OUTPUTS
+from tcpsbed.worlds import memory, registry
 
 PCAPNG_S = 60.0
 """Longest run whose packets are captured without being asked for."""
+STREAMED = set(OUTPUTS) - {"publish"}
+"""Parameters that name a file which a run writes bit by bit; a state that is published is refused where it is made."""
 
 
 def run(
@@ -20,6 +24,21 @@ def run(
     *,
     world: str = "virtual",
     out: Path,
+    progress: Callable[[float], bool] | None = None,
+    live: Callable[[bytes, float], None] | None = None,
+) -> Path:
+    """Runs a scenario in a world into a results folder of its own; parameters and errors are those of `record`."""
+    with results.writing(out, "run", inputs=scenario.files) as place:
+        record(scenario, world=world, out=place.path, home=place.target, progress=progress, live=live)
+    return out
+
+
+def record(
+    scenario: config.Scenario,
+    *,
+    world: str = "virtual",
+    out: Path,
+    home: Path | None = None,
     progress: Callable[[float], bool] | None = None,
     live: Callable[[bytes, float], None] | None = None,
 ) -> Path:
@@ -32,7 +51,9 @@ def run(
     world
         ``virtual``, ``real``, or another world that the registry knows.
     out
-        Folder, made if it is not there.
+        An empty folder.
+    home
+        What the folder will be called in the end, for the paths in ``plan.json``; absent: as it is.
     progress
         Called with the share done, 0 to 1; a false answer stops the run.
     live
@@ -49,16 +70,33 @@ def run(
         With the file or key and the remedy.
     """
     registry.check(world)
+    memory.sweep()
+    marker.note(out, world=world)
     begun = time.perf_counter()
-    out.mkdir(parents=True, exist_ok=True)
     plan = config.compile_plan(scenario, out / "inputs")
     (out / "scenario.toml").write_text(config.dump(scenario), encoding="utf-8")
-    (out / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
-    result = _run(plan, scenario, world, out, progress, live)
+    (out / "plan.json").write_text(_at_home(json.dumps(plan), out, home or out), encoding="utf-8")
+    with results.streamed(_streamed(plan)):
+        result = _run(plan, scenario, world, out, progress, live)
     result["world"] = world
     result["total_s"] = time.perf_counter() - begun
     (out / "result.json").write_text(json.dumps(result), encoding="utf-8")
     return out
+
+
+def _streamed(plan: Any) -> set[Path]:
+    """The files that the code of a plan writes bit by bit."""
+    if isinstance(plan, dict):
+        named = {Path(plan[key]) for key in STREAMED if isinstance(plan.get(key), str)}
+        return {file for file in named if file.is_absolute()}.union(*map(_streamed, plan.values()))
+    if isinstance(plan, list) and not (plan and isinstance(plan[0], int | float)):
+        return set().union(*map(_streamed, plan))
+    return set()
+
+
+def _at_home(text: str, out: Path, home: Path) -> str:
+    """JSON with the inputs of a run named as they will be."""
+    return text.replace(json.dumps(f"{out.resolve()}/")[1:-1], json.dumps(f"{home}/")[1:-1])
 
 
 def _run(

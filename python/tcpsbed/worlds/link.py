@@ -18,7 +18,8 @@ from typing import Any
 from tcpsbed import _tcps
 from tcpsbed.config.model.place import Host
 from tcpsbed.errors import WorldError
-from tcpsbed.worlds import ns3_program
+from tcpsbed.robots import OUTPUTS
+from tcpsbed.worlds import memory, ns3_program
 from tcpsbed.worlds.agent import BEAT_S, PIECE, digest
 from tcpsbed.worlds.process import Talk, heard
 
@@ -26,8 +27,8 @@ SILENT_S = 1.6
 """Silence after which a host is taken for dead: three signs of life are missing."""
 ANSWER_S = 30.0
 """Longest time that a host may take to answer before the run."""
-OUTPUTS = ("speaker", "archive", "publish", "state")
-"""Keys whose files are written during the run."""
+MADE_THERE = (*OUTPUTS, "state")
+"""Keys whose files are written during the run, or read once they are."""
 EXCHANGES = 30
 """Readings of a host's clock; the one with the shortest round trip counts (Cristian 1989)."""
 VERSION = _tcps.version()
@@ -282,7 +283,7 @@ class Remote(Talk):
     def tell(self, **message: Any) -> None:
         """Sends a line; paths become those of the host, moments those of its clock."""
         if message["op"] == "prepare":
-            message["plan"] = _moved(message["plan"], self.link.root)
+            message["plan"] = _moved(memory.placed(message["plan"], self.link.memory), self.link.root)
             message["ring"] = f"{self.link.memory}/{self.ring.name}"
             if message.get("capture") is not None:
                 message["capture"] = message["ring"]
@@ -314,7 +315,7 @@ def _path(content: Any, key: str) -> Path | None:
     if not isinstance(content, str) or not content.startswith("/"):
         return None
     name, code, _ = content.partition(":")
-    return Path(name) if Path(name).is_file() and (code or key not in OUTPUTS) else None
+    return Path(name) if Path(name).is_file() and (code or key not in MADE_THERE) else None
 
 
 def _moved(content: Any, root: str, key: str = "") -> Any:

@@ -26,7 +26,7 @@ LENA = "ns3-nr"
 """5G-LENA to pkg-config."""
 LENA_NEEDS = (
     "5G-LENA, the module nr, in a version from 2.3 to 3.1: put it into contrib/nr of the sources of ns-3 that it goes with, "
-    "compile and install that, and name the folder with its ns3-nr.pc in PKG_CONFIG_PATH (docs/ns3.md)"
+    "compile and install that, and name the folder with its ns3-nr.pc in PKG_CONFIG_PATH (tcpsbed docs ns3)"
 )
 """How to have it."""
 LENA_OLDEST = "3.37"

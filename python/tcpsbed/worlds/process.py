@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed.errors import WorldError
+from tcpsbed.worlds import memory
 
 NODE = (sys.executable, "-m", "tcpsbed", "node")
 """What a node runs on this computer, in this environment."""
@@ -122,6 +123,8 @@ class Process(Talk):
     def tell(self, **message: Any) -> None:
         """Sends a line; a node that is dead is noticed by its silence."""
         assert self.child.stdin is not None
+        if "plan" in message:
+            message["plan"] = memory.placed(message["plan"], self.ring.parent)
         with suppress(BrokenPipeError, ValueError):
             self.child.stdin.write(json.dumps(message) + "\n")
             self.child.stdin.flush()

@@ -14,17 +14,17 @@ from __future__ import annotations
 import copy
 import json
 import os
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from tcpsbed import _tcps, config
 from tcpsbed.clocks import REAL
 from tcpsbed.errors import WorldError
-from tcpsbed.worlds import background, firmware, registry
+from tcpsbed.worlds import background, firmware, memory, registry
+from tcpsbed.worlds import rows as rows_
 from tcpsbed.worlds.contract import Hosting, Job
 from tcpsbed.worlds.process import Talk
 from tcpsbed.worlds.rows import Drain
@@ -35,6 +35,8 @@ END_S = 20.0
 """Longest time a node may take to report after its end."""
 DRAIN_S = 0.05
 """Time between two looks at the rings."""
+STOPPED_S = 5.0
+"""Time for which a node may not run while the run goes on; one that comes back sooner judges the gap itself."""
 
 
 def run(
@@ -80,8 +82,9 @@ def run(
     # A world may settle where sockets are, and which firmware boards have.
     plan = plan | {"real": dict(plan["real"]), "components": copy.deepcopy(plan["components"])}
     with ExitStack() as stack:
-        memory = Path(stack.enter_context(_shared_memory()))
-        hosting, processes = _launch(Job(plan, scenario, memory, folder), world, stack)
+        shared = stack.enter_context(memory.folder(folder))
+        reserve = stack.enter_context(rows_.reserve(folder))
+        hosting, processes = _launch(Job(plan, scenario, shared, folder), world, stack)
         ready = _prepare(hosting, processes, folder if pcapng else None)
         if not crowded:
             refuse_crowd(plan, ready)
@@ -96,26 +99,16 @@ def run(
             errors.append(f"{type(error).__name__}: {error}")
             raise
         finally:
-            drain.finish()
+            rows_.noted(drain.finish, errors)
             for p in processes:
                 p.end()
-            rows, sha256 = _merged(drain.parts, captures, folder)
+            reserve.unlink(missing_ok=True)
+            rows, sha256 = rows_.merged(drain.parts, captures, folder, shared, errors)
             result = (
                 _result(plan, processes, rows, sha256, errors, interrupted, drain.lost()) | hosting.told()
             )
             (folder / "result.json").write_text(json.dumps(result | {"world": world}), encoding="utf-8")
         return result
-
-
-def _merged(parts: list[Path], captures: list[Path], folder: Path) -> tuple[int, str]:
-    """Makes one file of the rows of all loops, and one of their datagrams."""
-    rows, sha256 = _tcps.merge(parts, folder / "records.bin")
-    # One of a host that died at once may have nothing in it.
-    if begun := [part for part in captures if part.stat().st_size]:
-        _tcps.merge_captures(begun, folder / "packets.pcapng")
-    for part in [*parts, *captures]:
-        part.unlink()
-    return rows, sha256
 
 
 def refuse_crowd(plan: dict[str, Any], ready: list[dict[str, Any]]) -> None:
@@ -142,13 +135,6 @@ def refuse_crowd(plan: dict[str, Any], ready: list[dict[str, Any]]) -> None:
             f'real.waiting: found "hybrid" for {spinning} loops on {cores} cores, which leaves none spare; allowed: '
             f'"hybrid" on {spinning + 1} cores or more, "timer", or real.crowded = true to spin all the same'
         )
-
-
-@contextmanager
-def _shared_memory() -> Iterator[str]:
-    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="tcpsbed-", dir=place) as folder:
-        yield folder
 
 
 def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Talk]]:
@@ -261,13 +247,13 @@ def _watch(
     try:
         while open_:
             time.sleep(DRAIN_S)
-            rows = drain.drain()
+            rows = rows_.noted(drain.drain, errors) or b""
             now = time.monotonic()
             if live is not None:
                 live(rows, now - begun)
             if progress is not None and stopped_at is None:
                 interrupted = not progress(min(max((now - begun) / duration_s, 0.0), 1.0))
-            open_ = [p for p in open_ if not _finished(p, errors)]
+            open_ = [p for p in open_ if not (_finished(p, errors) or _stopped(p, drain.silent_s(), errors))]
             if (errors or interrupted or any(map(_is_maimed, processes))) and stopped_at is None:
                 stopped_at = now
                 for p in open_:
@@ -283,6 +269,18 @@ def _watch(
         for p in open_:
             _wait(p, errors)
     return interrupted
+
+
+def _stopped(p: Talk, silent_s: dict[str, float], errors: list[str]) -> bool:
+    """Whether a node has not run for so long that it is given up: it is killed when the others have ended."""
+    silence_s = silent_s.get(p.ring.name, 0.0)
+    if silence_s <= STOPPED_S or p.report is not None:
+        return False
+    errors.append(
+        f"node {p.name}: has not run for {silence_s:.1f} s: its process was stopped, a hook in its loop does not return, "
+        "or one turn of it is more than this machine can do in real time"
+    )
+    return True
 
 
 def _is_maimed(p: Talk) -> bool:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from tcpsbed import _tcps
 from tcpsbed.clocks import NS3_VIRTUAL, VIRTUAL
 from tcpsbed.errors import WorldError
+from tcpsbed.hooks import kept_alive
+from tcpsbed.robots import MEMORY
+from tcpsbed.worlds import memory
 
 
 def run(
@@ -43,16 +47,17 @@ def run(
     end = plan["duration_ns"]
     report = None if progress is None else (lambda t_ns: progress(t_ns / end))
     capture = folder / "packets.pcapng" if pcapng else None
-    try:
-        text = _tcps.run_virtual(
-            json.dumps(plan),
-            folder / "records.bin",
-            progress=report,
-            pcapng_path=capture,
-            foreign_json=_foreign(plan, world),
-        )
-    except ValueError as error:
-        raise WorldError(str(error)) from None
+    with kept_alive(), memory.folder() if MEMORY in json.dumps(plan) else nullcontext() as shared:
+        try:
+            text = _tcps.run_virtual(
+                json.dumps(memory.placed(plan, shared or "")),
+                folder / "records.bin",
+                progress=report,
+                pcapng_path=capture,
+                foreign_json=_foreign(plan, world),
+            )
+        except ValueError as error:
+            raise WorldError(str(error)) from None
     result: dict[str, Any] = json.loads(text)
     return result
 

@@ -232,6 +232,6 @@ impl Hook for EnvironmentHook {
 
     fn told(&self) -> Option<Told> {
         let age_ns = if self.newest.is_empty() { Time::MAX } else { self.age_ns };
-        Some(Told { state: self.state, age_ns })
+        Some(Told { state: self.state, age_ns, origin_ns: None })
     }
 }

@@ -279,6 +279,6 @@ impl Hook for Preview {
 
     fn told(&self) -> Option<Told> {
         let age_ns = if self.last.is_empty() { Time::MAX } else { self.age_ns };
-        Some(Told { state: self.state, age_ns })
+        Some(Told { state: self.state, age_ns, origin_ns: None })
     }
 }

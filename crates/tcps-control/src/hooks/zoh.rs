@@ -1,4 +1,4 @@
-//! Predictor `zoh`: the last sample holds (PROTOCOLS 10; the edge predictor of Polachan 2022).
+//! Predictor `zoh`: the last sample holds (the edge predictor of Polachan 2022).
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,7 +25,7 @@ impl Zoh {
     }
 }
 
-// [PROTOCOLS 6.3], [PROTOCOLS 10] zero-order hold: x(t + h) = x(t)
+// [Polachan 2022], zero-order hold: x(t + h) = x(t)
 impl Hook for Zoh {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
         if input.present != 0 {

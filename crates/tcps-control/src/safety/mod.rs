@@ -10,8 +10,10 @@
 mod health;
 mod motion;
 mod supervisor;
+mod workspace;
 
 pub use health::{Arrival, Health, Thresholds};
 pub use motion::{Action, Limits, Mover};
-pub use supervisor::{Command, Engage, Settings, Supervisor, Timing};
+pub use supervisor::{Command, Engage, Origin, Settings, Supervisor, Timing};
 pub use tcps_core::hook::State;
+pub use workspace::{Workspace, MOST};

@@ -1,16 +1,22 @@
 //! The supervisor: which state the follower is in, and where it goes.
+//!
+//! ```text
+//! tick    time passes ─► a gap is judged ─► the command is refused or taken ─► judged ─► a step within limits
+//! begin   where the follower is measured to be, else its start
+//! resume  after a restart: where and in which state it was; the time that has passed since is judged as a gap
+//! ```
 
 use tcps_core::{
-    hook::{State, Told},
+    hook::{Former, State, Told},
     time::Time,
 };
 
-use super::{Action, Arrival, Health, Limits, Mover, Thresholds};
+use super::{Action, Arrival, Health, Limits, Mover, Thresholds, MOST};
 
 /// Times, in ns.
 #[derive(Debug, Clone, Copy)]
 pub struct Timing {
-    /// Time between ticks.
+    /// Time between ticks, as the runtime says.
     pub period: Time,
     /// Age beyond which commands count as bad.
     pub degraded: Time,
@@ -22,6 +28,10 @@ pub struct Timing {
     pub recover: Time,
     /// Age of its sample up to which a predicted command is followed.
     pub horizon: Time,
+    /// Age by its origin at which a command is refused, whenever it came.
+    pub end_to_end: Time,
+    /// How far the clocks of the command's origin and of this node may differ.
+    pub clock: Time,
 }
 
 /// How control is taken up again after a stop.
@@ -36,8 +46,17 @@ pub enum Engage {
     Clutch,
 }
 
+/// Where the follower is at the beginning.
+#[derive(Debug, Clone)]
+pub enum Origin {
+    /// Where it is measured to be.
+    Measured,
+    /// Here; empty: every value is 0.
+    Start(Vec<f64>),
+}
+
 /// What a supervisor goes by.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// Times.
     pub timing: Timing,
@@ -45,6 +64,8 @@ pub struct Settings {
     pub thresholds: Thresholds,
     /// Limits of the motion.
     pub limits: Limits,
+    /// Where the follower is at the beginning.
+    pub origin: Origin,
     /// What is done without commands.
     pub action: Action,
     /// How control is taken up again.
@@ -86,6 +107,15 @@ pub struct Supervisor {
     last: Option<Time>,
     good_ns: Time,
     clutch: Clutch,
+    /// The operator has let go of the clutch: the follower stays.
+    open: bool,
+    /// How long there has been a command, and nobody knows where the follower is.
+    waits_ns: Time,
+    /// Age of the newest good command when it was judged last.
+    judged_ns: Time,
+    /// Why the newest command is not followed.
+    refused: Option<String>,
+    halted: bool,
 }
 
 /// What the operator's hand has done since the last stop.
@@ -101,7 +131,7 @@ impl Supervisor {
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
-            state: State::Normal,
+            state: State::Hold,
             health: Health::default(),
             mover: Mover::default(),
             command: Vec::new(),
@@ -110,70 +140,162 @@ impl Supervisor {
             last: None,
             good_ns: 0,
             clutch: Clutch::Untouched,
+            open: false,
+            waits_ns: 0,
+            judged_ns: Time::MAX,
+            refused: None,
+            halted: false,
         }
     }
 
-    /// The state, and the age of the newest good command.
-    pub fn told(&self) -> Told {
-        Told { state: self.state, age_ns: self.health.age_ns() }
+    /// It is called at this period from now on.
+    pub fn set_period(&mut self, period: Time) {
+        self.settings.timing.period = period;
     }
 
-    /// Where the follower is to be; empty before the first command.
+    /// Its component was restarted: it goes on where and in the state in which it was, and the age goes on with it. What the
+    /// operator's hand has done is not known: the clutch counts as open, and after a stop must be let go of anew.
+    pub fn resume(&mut self, former: Former<'_>) {
+        if former.values.is_empty() {
+            return;
+        }
+        self.mover.begin(former.values);
+        self.health = Health::since(former.told.age_ns, former.told.origin_ns);
+        self.last = Some(former.now_ns);
+        self.open = self.settings.engage == Engage::Clutch;
+        self.enter(State::Recovering);
+        if matches!(former.told.state, State::Hold | State::SafeStop) {
+            self.enter(former.told.state);
+        }
+    }
+
+    /// It holds from now on, whatever comes.
+    pub fn halt(&mut self) {
+        self.halted = true;
+    }
+
+    /// Why the newest command is not followed, once.
+    pub fn take_refusal(&mut self) -> Option<String> {
+        self.refused.take()
+    }
+
+    /// The state, and the age of the newest good command when it was judged.
+    pub fn told(&self) -> Told {
+        Told { state: self.state, age_ns: self.judged_ns, origin_ns: self.health.origin_ns() }
+    }
+
+    /// Where the follower is to be; empty before it has begun.
     pub fn at(&self) -> &[f64] {
         self.mover.at()
     }
 
     /// Whether the agent is asked where to go.
     pub fn wants_agent(&self) -> bool {
-        self.state == State::Hold && self.settings.action == Action::Agent && !self.mover.at().is_empty()
+        let leads = self.settings.action == Action::Agent && !self.open;
+        self.state == State::Hold && leads && !self.mover.at().is_empty()
     }
 
     /// What the agent said for the next tick; nothing, or nonsense, lets the follower come to rest.
     pub fn lead(&mut self, goal: Option<&[f64]>) {
         self.goal.clear();
-        let sound = |g: &&[f64]| g.len() == self.taken.len() && g.iter().all(|v| v.is_finite());
-        let reach = self.settings.reach;
-        if let Some(goal) = goal.filter(sound) {
-            self.goal
-                .extend(goal.iter().zip(&self.taken).map(|(g, from)| g.clamp(from - reach, from + reach)));
-        }
+        let Settings { reach, limits, .. } = &self.settings;
+        let Some(goal) = goal.filter(|g| g.len() == self.taken.len() && g.iter().all(|v| v.is_finite()))
+        else {
+            return;
+        };
+        let near = goal.iter().zip(&self.taken).map(|(g, from)| (g.clamp(from - reach, from + reach), *from));
+        self.goal.extend(near.enumerate().map(|(i, (g, from))| limits.workspace.held(i, from, g)));
     }
 
-    /// A tick, with the command that has come since the one before. Without commands before it does nothing.
-    pub fn tick(&mut self, now: Time, command: Option<Command<'_>>) {
+    /// A tick, with the command that has come since the one before, and where the follower is measured to be.
+    pub fn tick(&mut self, now: Time, command: Option<Command<'_>>, measured: Option<&[f64]>) {
+        let period = self.settings.timing.period;
+        // A clock that was put forward or back cannot be told from a loop that was away so long.
         let last = self.last.replace(now).unwrap_or(now);
-        let (passed, period) = (now.saturating_sub(last), self.settings.timing.period);
-        // A clock that was put back tells nothing; one that was put forward cannot be told from a loop that was away.
-        self.health.pass(if passed >= 0 { passed } else { period });
+        let passed = Time::try_from(now.abs_diff(last)).unwrap_or(Time::MAX);
+        self.health.pass(passed);
+        self.refused = None;
+        let away = passed > period.saturating_add(period / 2);
+        if away {
+            self.judge(false, 0);
+            if now < last {
+                self.health.forget_origin();
+            }
+        }
+        if passed >= self.settings.timing.hold {
+            // Nothing was given out for so long: the follower stands where it was sent last.
+            self.mover.rest();
+        }
+        let gap_ns = self.health.age_ns();
         let sound = command.is_some_and(|command| self.take(now, command));
-        if self.mover.at().is_empty() {
+        if self.mover.at().is_empty() && !self.begin(measured, passed) {
             return;
         }
-        self.judge(sound, passed.max(0));
+        self.judge(sound, passed.min(period));
+        self.judged_ns = if away { gap_ns } else { self.health.age_ns() };
         // Never farther than in one period, whatever the clock says.
-        self.go(passed.clamp(0, period) as f64 * 1e-9);
+        self.go(passed.min(period) as f64 * 1e-9);
+    }
+
+    /// Why it cannot begin: nobody says where the follower is, value by value.
+    fn unplaced(&self, at: Option<&[f64]>) -> String {
+        let wanted = self.command.len();
+        let why = match at {
+            None => "none of the values that `measured` names has come back".into(),
+            Some(at) if at.len() != wanted => format!("{} say where the follower is", at.len()),
+            Some(_) => "where the follower is measured to be makes no sense".into(),
+        };
+        let zeros = vec!["0.0"; wanted].join(", ");
+        format!(
+            "holds: a command has {wanted} values, but {why}; give one for each, such as start = [{zeros}]"
+        )
+    }
+
+    /// Begins at rest, once there is a command and it is known where the follower is.
+    fn begin(&mut self, measured: Option<&[f64]>, passed: Time) -> bool {
+        if self.command.is_empty() {
+            return false;
+        }
+        self.waits_ns = self.waits_ns.saturating_add(passed);
+        let zeros = vec![0.0; self.command.len()];
+        let at = match &self.settings.origin {
+            Origin::Measured => measured,
+            Origin::Start(at) if at.is_empty() => Some(&zeros[..]),
+            Origin::Start(at) => Some(&at[..]),
+        };
+        let known = at.filter(|at| at.len() == self.command.len() && at.iter().all(|v| v.abs() <= MOST));
+        let Some(at) = known else {
+            if self.waits_ns >= self.settings.timing.stop {
+                self.refused = Some(self.unplaced(at));
+            }
+            return false;
+        };
+        self.mover.begin(at);
+        self.enter(State::Recovering);
+        true
     }
 
     fn go(&mut self, dt: f64) {
-        let Settings { limits, action, slowly, .. } = self.settings;
-        let slow = slowly * limits.speed;
+        let Settings { limits, action, slowly, .. } = &self.settings;
+        let (action, slow) = (*action, slowly * limits.speed);
+        let stop = if action == Action::Zero { Action::Zero } else { Action::Decelerate };
         match self.state {
+            State::Hold if action == Action::Hold => self.mover.without(action, dt, limits),
+            State::SafeStop => self.mover.without(stop, dt, limits),
+            _ if self.open => self.mover.without(stop, dt, limits),
             State::Degraded | State::Recovering => self.mover.follow(&self.command, dt, slow),
             State::Hold if !self.goal.is_empty() => self.mover.follow(&self.goal, dt, slow),
-            State::Hold => self.mover.without(action, dt, &limits),
-            State::SafeStop => {
-                let action = if action == Action::Zero { Action::Zero } else { Action::Decelerate };
-                self.mover.without(action, dt, &limits);
-            }
+            State::Hold => self.mover.without(action, dt, limits),
             _ => self.mover.follow(&self.command, dt, limits.speed),
         }
     }
 
     /// Takes a command, if it is a newer one and all of it makes sense; a predicted one only up to its horizon.
     fn take(&mut self, now: Time, command: Command<'_>) -> bool {
-        let x = command.x;
-        let whole = !x.is_empty() && x.iter().all(|v| v.is_finite());
-        if !whole || !(self.command.is_empty() || self.command.len() == x.len()) {
+        self.refused = self.refuses(now, &command);
+        if self.refused.is_some() {
+            // Letting go is safe, whatever else the command says.
+            self.open |= !command.engaged;
             return false;
         }
         match self.health.arrive(now, command.number, command.origin_ns) {
@@ -181,36 +303,63 @@ impl Supervisor {
             Arrival::Predicted if self.health.age_ns() > self.settings.timing.horizon => return false,
             _ => {}
         }
+        self.open = !command.engaged;
         self.clutch = match (self.clutch, command.engaged) {
             (_, false) => Clutch::LetGo,
             (Clutch::LetGo, true) => Clutch::Closed,
             (same, true) => same,
         };
-        if self.command.is_empty() {
-            self.mover.begin(x);
-        } else if !command.engaged {
-            return true;
+        if command.engaged {
+            self.command.clear();
+            self.command.extend_from_slice(command.x);
         }
-        self.command.clear();
-        self.command.extend_from_slice(x);
         true
     }
 
+    /// What is wrong with a command, if anything is.
+    fn refuses(&self, now: Time, command: &Command<'_>) -> Option<String> {
+        let (n, known) = (command.x.len(), self.command.len().max(self.mover.at().len()));
+        if n == 0 {
+            return Some(
+                "refused: a command without a value that is motion, or without that of the clutch".into(),
+            );
+        }
+        if known > 0 && known != n {
+            return Some(format!("refused: a command of {n} values, of {known} before"));
+        }
+        let Timing { end_to_end, clock, .. } = self.settings.timing;
+        let (age, ms) = (now.saturating_sub(command.origin_ns), |ns: Time| ns as f64 * 1e-6);
+        if age > end_to_end - clock || age < -clock {
+            return Some(format!(
+                "refused: a command {:.1} ms old end to end, by clocks that agree within {} ms (end_to_end_ms = {})",
+                ms(age),
+                ms(clock),
+                ms(end_to_end)
+            ));
+        }
+        self.settings.limits.workspace.refuses(command.x).map(|why| format!("refused: {why}"))
+    }
+
+    /// The state that the age and quality of commands ask for; without a follower yet, it holds.
     fn judge(&mut self, sound: bool, passed: Time) {
+        if self.mover.at().is_empty() {
+            return;
+        }
         let (age, t) = (self.health.age_ns(), self.settings.timing);
         let share = if self.state == State::Normal { 1.0 } else { self.settings.ease };
-        let poor =
-            age as f64 > share * t.degraded as f64 || self.health.poor(&self.settings.thresholds, share);
+        let poor = age as f64 > share * t.degraded as f64
+            || self.refused.is_some()
+            || self.health.poor(&self.settings.thresholds, share);
         self.good_ns = if poor { 0 } else { self.good_ns.saturating_add(passed) };
-        let trusted = sound && self.good_ns >= t.recover;
-        let near = self.mover.distance(&self.command) <= self.settings.near;
+        let trusted = sound && !self.halted && self.good_ns >= t.recover;
+        let near = !self.command.is_empty() && self.mover.distance(&self.command) <= self.settings.near;
         // A threshold is passed at the tick nearest to it: a clock that trembles does not put it off by a whole period.
         let passes = |threshold: Time| age.saturating_add(t.period / 2) >= threshold;
         let next = match self.state {
             _ if passes(t.stop) => State::SafeStop,
             State::Hold | State::SafeStop if trusted && self.engaged(near) => State::Recovering,
             State::Hold | State::SafeStop => self.state,
-            _ if passes(t.hold) => State::Hold,
+            _ if passes(t.hold) || self.halted => State::Hold,
             State::Normal if poor => State::Degraded,
             State::Degraded if trusted && near => State::Normal,
             State::Recovering if near => State::Normal,

@@ -40,6 +40,6 @@ impl Uniform {
 
 impl Hook for Uniform {
     fn call(&mut self, input: &HookIn, _output: &mut HookOut) -> Verdict {
-        verdict(input.present != 0 && (input.tagged != 0 || input.index % self.every == 0))
+        verdict(input.present != 0 && (input.tagged != 0 || input.index.is_multiple_of(self.every)))
     }
 }

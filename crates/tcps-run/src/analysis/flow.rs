@@ -61,6 +61,8 @@ pub struct FlowReport {
     pub sent: u64,
     /// Of these, delivered (each once).
     pub delivered: u64,
+    /// Delivered beside them: samples of a periodic stage with nothing new in them. They count for the age of data alone.
+    pub repeated: u64,
     /// Sent early enough that their fate is known.
     pub judged: u64,
     /// Of these, neither delivered nor given up on purpose.
@@ -141,6 +143,7 @@ pub struct Flow {
 #[derive(Debug, Default)]
 struct Counts {
     delivered: u64,
+    repeated: u64,
     delivered_again: u64,
     duplicates_dropped: u64,
     superseded: u64,
@@ -223,16 +226,49 @@ impl Flow {
             Arrival::Beyond => self.counts.beyond_window += 1,
             Arrival::Again(counts) => self.counts.delivered_again += u64::from(counts),
             Arrival::First(counts) => {
-                let bins = &mut series.flows[flow];
-                bins[bin].deliver(row.value, row.size);
-                let origin_ns = row.time_ns.saturating_sub(row.value);
-                self.age.arrive(row.time_ns, origin_ns, options.warmup_ns, &series.line, bins);
+                series.flows[flow][bin].deliver(row.value, row.size);
+                self.renew(row, flow, options, series);
                 if counts {
                     self.count_delivery(row);
                 }
             }
+            Arrival::Repeated => {
+                series.flows[flow][bin].bytes += u64::from(row.size);
+                self.renew(row, flow, options, series);
+                if row.time_ns >= options.warmup_ns {
+                    self.counts.repeated += 1;
+                    self.counts.bytes += u64::from(row.size);
+                    self.note_gap(row.time_ns);
+                }
+            }
         }
         true
+    }
+
+    /// The receiver has data as old as this row says.
+    #[inline]
+    fn renew(&mut self, row: &Record, flow: usize, options: &Options, series: &mut Series) {
+        let origin_ns = row.time_ns.saturating_sub(row.value);
+        self.age.arrive(row.time_ns, origin_ns, options.warmup_ns, &series.line, &mut series.flows[flow]);
+    }
+
+    /// Time since the packet before; false if they came in one.
+    #[inline]
+    fn note_gap(&mut self, time_ns: Time) -> bool {
+        let last_ns = self.last_arrival_ns.replace(time_ns);
+        if let Some(last_ns) = last_ns.filter(|&last_ns| last_ns != time_ns) {
+            self.interarrival.add(time_ns.saturating_sub(last_ns));
+        }
+        last_ns != Some(time_ns)
+    }
+
+    /// A periodic stage gave a sample of its own number; `detail` says whether there is anything new in it.
+    fn renumbered(&mut self, row: &Record, around: Around) {
+        let Around { flow, options, series } = around;
+        let behind = self.legs.iter_mut().skip(1).find(|leg| leg.owner() == row.point);
+        if let Some(leg) = behind.filter(|_| row.detail == 0) {
+            leg.repeat(row, flow, options, series);
+        }
     }
 
     #[inline]
@@ -241,11 +277,8 @@ impl Flow {
         self.counts.bytes += u64::from(row.size);
         self.order.arrive(row.index, row.time_ns);
         self.vary(row);
-        if self.last_arrival_ns != Some(row.time_ns) {
+        if self.note_gap(row.time_ns) {
             self.jitter.arrive(row.time_ns, row.value);
-            if let Some(last_ns) = self.last_arrival_ns.replace(row.time_ns) {
-                self.interarrival.add(row.time_ns.saturating_sub(last_ns));
-            }
         }
     }
 
@@ -276,6 +309,7 @@ impl Flow {
         let late_enough = row.time_ns >= around.options.warmup_ns;
         match row.kind {
             Kind::Superseded | Kind::Suppressed => self.given_up(row, around),
+            Kind::Renumbered => self.renumbered(row, around),
             Kind::Merging => self.merges(row.time_ns, Some(row.value), around.flow, around.series),
             _ if !late_enough => {}
             Kind::Dropped => self.dropped(row),
@@ -351,6 +385,7 @@ impl Flow {
             name: flow.name.clone(),
             sent: first.sent,
             delivered: c.delivered,
+            repeated: c.repeated,
             judged: first.judged,
             lost: total(|c| c.lost),
             loss: self.loss(),

@@ -7,7 +7,7 @@
 use super::names;
 use super::path::Join;
 use super::series::Series;
-use super::window::{Slot, Window, COUNTED, DELIVERED, SENT, SUPERSEDED};
+use super::window::{Slot, Window, COUNTED, DELIVERED, REPEATED, SENT, SUPERSEDED};
 use super::Options;
 use crate::plan::{FlowPlan, VisitPlan};
 use tcps_core::{
@@ -53,6 +53,8 @@ pub enum Arrival {
     First(bool),
     /// A copy; whether it counts.
     Again(bool),
+    /// The first of its number, with nothing new in it.
+    Repeated,
     /// Its number left the window long ago.
     Beyond,
     /// Nothing with its number can have started: a bit of it changed on the way.
@@ -167,10 +169,20 @@ impl Leg {
         }
         slot.marks |= DELIVERED;
         slot.delay_ns = row.value;
+        if slot.is(REPEATED) {
+            return Arrival::Repeated;
+        }
         if counted {
             self.join.arrive(row.index, row.value);
         }
         Arrival::First(counted)
+    }
+
+    /// The stage that starts the leg gives a sample that is made of none but those before: it has an age and no latency.
+    pub fn repeat(&mut self, row: &Record, flow: usize, options: &Options, series: &mut Series) {
+        if let Some(slot) = self.slot(row, flow, options, series) {
+            slot.marks = REPEATED;
+        }
     }
 
     /// A sample is replaced or kept back on purpose; whether that counts.

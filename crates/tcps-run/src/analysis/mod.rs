@@ -210,7 +210,8 @@ impl<'a> Analyser<'a> {
             | Kind::Played
             | Kind::Overdue
             | Kind::Skipped
-            | Kind::Starved => {
+            | Kind::Starved
+            | Kind::Renumbered => {
                 let number = row.flow as usize;
                 if let Some(flow) = self.flows.get_mut(number) {
                     let around =

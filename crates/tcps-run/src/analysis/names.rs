@@ -2,7 +2,7 @@
 
 use crate::plan::Plan;
 use tcps_core::{
-    record::{DropReason, NONE},
+    record::{DropReason, Place, NONE},
     sample::{PointId, HELD},
 };
 
@@ -36,11 +36,10 @@ pub fn node(plan: &Plan, number: u16) -> String {
     }
 }
 
-/// Where a packet was dropped: most reasons are those of links, the others those of components.
+/// Where a packet was dropped: by most reasons on a link, by the others at a component.
 pub fn place(plan: &Plan, reason: DropReason, point: u16) -> String {
-    use DropReason::{Dead, Hook, Line, Malformed, Overload};
-    match reason {
-        Dead | Malformed | Hook | Overload | Line => component(plan, point),
+    match reason.place() {
+        Place::Component => component(plan, point),
         _ => link(plan, point),
     }
 }

@@ -64,7 +64,7 @@ impl Watched {
 }
 
 impl States {
-    /// A row of a change; false if it names no state.
+    /// A row of a first state or a change; false if it names no state.
     pub fn take(&mut self, row: &Record) -> bool {
         let from = u8::try_from(row.size).ok().and_then(State::from_u8);
         let (Some(from), Some(to)) = (from, State::from_u8(row.detail)) else { return false };
@@ -76,6 +76,9 @@ impl States {
             since: 0,
         });
         watched.stay(row.time_ns);
+        if from == to {
+            return true;
+        }
         watched.state = to;
         watched.count += 1;
         if watched.changes.len() < LISTED {

@@ -18,6 +18,8 @@ pub const DELIVERED: u8 = 2;
 pub const SUPERSEDED: u8 = 4;
 /// It was first met after the warm-up.
 pub const COUNTED: u8 = 8;
+/// A periodic stage made it of no new sample.
+pub const REPEATED: u8 = 16;
 
 /// Time that a window covers at the flow's nominal rate.
 const SPAN_NS: Time = 32 * SECOND;
@@ -44,9 +46,9 @@ impl Slot {
         self.marks & mark != 0
     }
 
-    /// Sent, and neither delivered nor replaced.
+    /// Sent with something new, and neither delivered nor replaced.
     pub fn missing(&self) -> bool {
-        self.marks & (SENT | DELIVERED | SUPERSEDED) == SENT
+        self.marks & (SENT | DELIVERED | SUPERSEDED | REPEATED) == SENT
     }
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //!  driver ──► send ──► network ──► poll_event ──► driver
 //!                       ▲  └─► packets of users ─┐
-//!                       └──────── crowds ◄───────┘   (TCP by smoltcp, QUIC by quinn-proto, at both ends)
+//!                       └──────── crowds ◄───────┘   (TCP, QUIC by quinn-proto, at both ends)
 //! ```
 //! To a driver it looks like the network alone: packets of users stay inside. So both worlds have the same users, and
 //! the emulator needs no sockets for them (DECISIONS 12).

@@ -33,6 +33,7 @@ impl Tcp {
             send_buffer_bytes,
             receive_buffer_bytes,
             mtu_bytes: tcp.mtu_bytes as usize,
+            ecn: false,
         };
         Self {
             client: Stack::new(&settings(SMALL_BUFFER_BYTES, large), Side::A, seeds.bits()),
@@ -54,8 +55,8 @@ impl Connection for Tcp {
     }
 
     fn open(&mut self, now: Time) {
-        self.server.forget(now);
-        self.client.forget(now);
+        self.server.forget();
+        self.client.forget();
         self.server.listen(now);
         self.client.connect(now);
     }
@@ -65,9 +66,9 @@ impl Connection for Tcp {
         self.server.close(now);
     }
 
-    fn forget(&mut self, now: Time) {
-        self.client.forget(now);
-        self.server.forget(now);
+    fn forget(&mut self, _now: Time) {
+        self.client.forget();
+        self.server.forget();
     }
 
     fn is_lost(&self, _now: Time) -> bool {

@@ -79,7 +79,7 @@ impl Node {
         let cost = self.account(started, &job, &verdict, out);
         if verdict != Verdict::Emit {
             match verdict {
-                Verdict::Failed(_) => self.end(out.now(now), job, DropReason::Hook, out),
+                Verdict::Failed(_) | Verdict::Dead(_) => self.end(out.now(now), job, DropReason::Hook, out),
                 _ => self.suppress(out.now(now), job, out),
             }
             return (None, After::Waits);
@@ -115,6 +115,9 @@ impl Node {
         let used = own.max(cost).max(0);
         step.stats.overruns += u64::from(step.cost.is_some() && own > cost);
         step.stats.note(used, verdict);
+        if let Some(text) = step.hook.as_mut().and_then(|h| h.complaint()) {
+            step.stats.complain(text);
+        }
         let after = out.now(started.at);
         let (detail, node) = (step.kind as u8, self.id);
         let (index, flow, point) = (job.meta.index, job.flow, component);
@@ -135,6 +138,9 @@ impl Node {
         let stood_still = after - started.at - own;
         if stood_still > STALL_NS {
             out.record(Record { value: stood_still, node, ..Record::new(after, Kind::Gap) });
+        }
+        if let Verdict::Dead(why) = verdict {
+            self.die(after, point, why.clone(), out);
         }
         if self.level >= Level::Events {
             out.record(Record {
@@ -200,6 +206,7 @@ impl Node {
         let bytes = step.worker.as_mut().map_or(&mut s.bytes, WorkerAt::room);
         let mut output = HookOut::new(&mut s.values, bytes);
         let verdict = hook.call(&input, &mut output);
+        step.called_ns = input.now_ns;
         let (n, n_bytes) = output.written();
         if n > 0 {
             let values = &s.values[..n];
@@ -208,6 +215,10 @@ impl Node {
             step.stats.not_finite += u64::from(broken);
             job.values.clear();
             job.values.extend_from_slice(values);
+            if step.periodic.is_some() && hook.told().is_some() {
+                step.given.clear();
+                step.given.extend_from_slice(values);
+            }
             (job.decoded, job.coded) = (true, false);
         }
         if n_bytes > 0 {

@@ -92,7 +92,7 @@ impl Node {
             job.values = outcome.values;
         }
         match outcome.verdict {
-            Verdict::Failed(_) => self.end(now, job, DropReason::Hook, out),
+            Verdict::Failed(_) | Verdict::Dead(_) => self.end(now, job, DropReason::Hook, out),
             Verdict::Nothing => self.suppress(now, job, out),
             Verdict::Emit => {
                 job.stage = Stage::Delay;
@@ -109,11 +109,15 @@ impl Node {
         let used_ns = outcome.used_ns.max(outcome.cost_ns.unwrap_or(0));
         step.stats.overruns += u64::from(outcome.cost_ns.is_some_and(|cost| outcome.used_ns > cost));
         step.stats.note(used_ns, &outcome.verdict);
+        let kind = step.kind;
+        if let Verdict::Dead(why) = &outcome.verdict {
+            self.die(now, point, why.clone(), out);
+        }
         if self.level >= Level::Events {
             let row = Record {
                 value: used_ns,
                 point,
-                detail: step.kind as u8,
+                detail: kind as u8,
                 node: self.id,
                 index: job.meta.index,
                 flow: job.flow,

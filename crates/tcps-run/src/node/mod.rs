@@ -50,13 +50,16 @@ use std::{
 use sync::Sync;
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input},
-    record::NONE,
+    hook::Notice,
+    record::{Kind, Record, NONE},
     robot::Pace,
-    time::{NodeClock, Time, NEVER},
+    time::{NodeClock, Time, MS, NEVER},
 };
 use tcps_transport::{clockfit::ClockEstimate, kernel_tcp, ChannelContext, Side};
 use tcps_wire::Format;
 
+/// How long a run goes on once something has died or it is to be stopped, so that supervisors hold.
+pub const HALT_NS: Time = 100 * MS;
 /// Most values a hook may write.
 const MAX_VALUES: usize = 256;
 
@@ -100,6 +103,10 @@ pub struct Node {
     signals: Vec<u16>,
     /// Periodic stages fall silent here, as sources do.
     end: Time,
+    /// What has died, and when: component and reason.
+    died: Option<(Time, u16, String)>,
+    /// Supervisors hold, also those that are restarted.
+    halted: bool,
 }
 
 /// Room for what hooks write.
@@ -119,6 +126,8 @@ pub struct NodeReport {
     pub missed_ticks: u64,
     /// Datagrams outside channels that were not what they should be.
     pub asides_refused: u64,
+    /// What has died, and when: component and reason.
+    pub died: Option<(Time, u16, String)>,
     /// Robots that failed: component and what went wrong.
     pub failed_robots: Vec<(u16, String)>,
     /// How the robots that have a loop of their own kept their time, by component.
@@ -180,6 +189,8 @@ impl Node {
             asides_refused: 0,
             signals: plan.signals.clone(),
             end: plan.duration_ns,
+            died: None,
+            halted: false,
         };
         node.add_emitters(plan)?;
         node.add_ports(plan, sessions, python)?;
@@ -343,7 +354,7 @@ impl Node {
     }
 
     fn is_alive(&self, component: u16) -> bool {
-        self.life[component as usize] % 2 == 0
+        self.life[component as usize].is_multiple_of(2)
     }
 
     /// Kills a component, whose samples are lost, or restarts it: then its hooks, playout and robot begin anew.
@@ -362,6 +373,32 @@ impl Node {
         let robots = self.robots.iter_mut().filter(|r| r.component == component);
         robots.for_each(|r| r.restart(&mut *self.python));
         self.latest[component as usize].iter_mut().for_each(Latest::clear);
+        if self.halted {
+            self.halt();
+        }
+    }
+
+    /// What a component works with has died: supervisors hold, and its driver ends the run.
+    fn die<O: Outside>(&mut self, now: Time, component: u16, why: String, out: &mut O) {
+        if self.died.is_none() {
+            out.record(Record { point: component, node: self.id, ..Record::new(now, Kind::Died) });
+            self.died = Some((now, component, why));
+            self.halt();
+        }
+    }
+
+    /// Whether something has died without which the run cannot go on.
+    pub fn has_died(&self) -> bool {
+        self.died.is_some()
+    }
+
+    /// Lets supervisors hold, whatever comes; whether there are any.
+    pub fn halt(&mut self) -> bool {
+        self.halted = true;
+        let visits = self.flows.iter_mut().flat_map(|f| f.visits.iter_mut().flatten());
+        let hooks = visits.flat_map(|v| &mut v.steps).filter_map(|s| s.hook.as_mut());
+        let watching = hooks.filter(|h| h.told().is_some()).map(|h| h.notice(Notice::Halt));
+        watching.count() > 0
     }
 
     /// Puts the clock of a node forward, or back by a negative step, if it is this one.
@@ -396,6 +433,7 @@ impl Node {
             endpoints: self.ports.iter().map(|p| (p.channel, p.endpoint.stats(), p.strays)).collect(),
             missed_ticks: self.missed_ticks,
             asides_refused: self.asides_refused,
+            died: self.died.take(),
             failed_robots: self
                 .robots
                 .iter()

@@ -164,6 +164,9 @@ impl Node {
         }
         self.missed_ticks += behind as u64;
         r.sensed = r.robot.step(at, &r.fused, &mut r.sense).min(r.sense.len());
+        if let Some(why) = r.robot.failure() {
+            return self.die(now, self.robots[i].component, why, out);
+        }
         self.show_sense(i, now, out);
         let r = &mut self.robots[i];
         if !r.held.is_empty() && r.robot.arrived() {

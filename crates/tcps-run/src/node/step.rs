@@ -9,7 +9,7 @@ use crate::{
 use hdrhistogram::Histogram;
 use tcps_core::{
     dist::Sampler,
-    hook::{Hook, State, Told, Verdict},
+    hook::{Former, Hook, Notice, State, Told, Verdict},
     sample::{Echo, Meta},
     time::{Time, NEVER},
 };
@@ -31,8 +31,12 @@ pub(super) struct Step {
     pub(super) last_exit: Time,
     pub(super) periodic: Option<Periodic>,
     pub(super) stats: StepStats,
-    /// State of its hook after the last call, if it has states.
-    state: Option<State>,
+    /// What a hook that has states gave out last: those behind it still go by that when it is restarted.
+    pub(super) given: Vec<f64>,
+    /// When its hook was called last, on the node's clock.
+    pub(super) called_ns: Time,
+    /// What its hook told after the last call, if it has states.
+    told: Option<Told>,
 }
 
 impl Step {
@@ -46,7 +50,10 @@ impl Step {
             Some(worker) => Shape::of_worker(plan.kind, worker),
             None => Shape::of(plan.kind),
         };
-        let hook = plan.run.as_ref().map(|run| code::hook(run, shape, python)).transpose()?;
+        let mut hook = plan.run.as_ref().map(|run| code::hook(run, shape, python)).transpose()?;
+        if let Some(hook) = &mut hook {
+            hook.notice(Notice::Period(plan.period_ns)).map_err(|e| RunError::new(format!("{name}: {e}")))?;
+        }
         let sampler = |dist: &Option<_>, what: &str| {
             dist.clone().map(|d| Sampler::new(d, seed, &format!("{name}.{what}")))
         };
@@ -63,15 +70,19 @@ impl Step {
             last_exit: 0,
             periodic: plan.period_ns.map(|period_ns| Periodic::new(period_ns, plan.on_arrival)),
             stats: StepStats::default(),
-            state: None,
+            given: Vec::new(),
+            called_ns: 0,
+            told: None,
         })
     }
 
-    /// The former state and what the hook tells, if the last call has changed its state.
+    /// The former state and what the hook tells, if this is the first call or has changed its state.
     pub(super) fn turned(&mut self) -> Option<(State, Told)> {
         let told = self.hook.as_ref()?.told()?;
-        let former = self.state.replace(told.state)?;
-        (former != told.state).then_some((former, told))
+        match self.told.replace(told) {
+            Some(former) if former.state == told.state => None,
+            former => Some((former.map_or(told.state, |f| f.state), told)),
+        }
     }
 
     /// Its component has been restarted: its code begins anew. Costs, delays and numbers of outputs go on.
@@ -81,15 +92,22 @@ impl Step {
         match run.map(|run| code::hook(run, self.shape, python)) {
             None => {}
             Some(Ok(fresh)) => self.hook = Some(fresh),
-            Some(Err(e)) => {
-                self.stats.failures += 1;
-                self.stats.error.get_or_insert(format!("cannot be restarted: {e}"));
+            Some(Err(e)) => self.stats.complain(format!("cannot be restarted: {e}")),
+        }
+        let period_ns = self.periodic.as_ref().map(|p| p.period_ns);
+        if let Some(hook) = &mut self.hook {
+            let former = self.told.map(|told| Former { now_ns: self.called_ns, values: &self.given, told });
+            let taken = hook.notice(Notice::Period(period_ns));
+            let taken = taken.and_then(|()| former.map_or(Ok(()), |f| hook.notice(Notice::Resumed(f))));
+            if let Err(e) = taken {
+                self.stats.complain(format!("cannot be restarted: {e}"));
             }
         }
         if let Some(p) = &mut self.periodic {
             *p = Periodic {
                 index: p.index,
                 waiting: p.waiting.take(),
+                newest: p.newest,
                 ..Periodic::new(p.period_ns, p.on_arrival)
             };
         }
@@ -165,10 +183,15 @@ impl StepStats {
     pub(super) fn note(&mut self, used_ns: Time, verdict: &Verdict) {
         self.calls += 1;
         let _ = self.cost_ns.record(used_ns.max(0) as u64);
-        if let Verdict::Failed(text) = verdict {
-            self.failures += 1;
-            self.error.get_or_insert_with(|| text.clone());
+        if let Verdict::Failed(text) | Verdict::Dead(text) = verdict {
+            self.complain(text.clone());
         }
+    }
+
+    /// Counts a failure; the first one is told.
+    pub(super) fn complain(&mut self, text: String) {
+        self.failures += 1;
+        self.error.get_or_insert(text);
     }
 }
 

@@ -46,6 +46,10 @@ pub(super) trait Doors: Send {
     fn stamps(&self) -> &'static str;
     /// Datagrams that the kernel dropped on the way in, and packets that are for nobody.
     fn troubles(&self) -> (u64, u64);
+    /// Packets whose port cannot be read.
+    fn unread(&self) -> u64 {
+        0
+    }
     /// Clients that are known.
     fn clients(&self) -> usize;
 }
@@ -286,6 +290,7 @@ impl Passage {
             gaps_over_1ms: self.gaps,
             socket_drops,
             strangers,
+            unread: self.doors.unread(),
             clock_steps: self.clock.steps(),
             waiting: format!("{:?}", self.settings.waiting).to_lowercase(),
             privileges,

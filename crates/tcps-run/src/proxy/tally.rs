@@ -1,6 +1,6 @@
 //! What a door counts in each direction: since the start, and in the last second for the live table.
 
-use crate::{node::histogram, real::rate::Rate, report::Spread};
+use crate::{node::histogram, real::rate::Rates, report::Spread};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ pub struct Row {
     /// Rate of payload behind the first packet, over the span from the first to the last, as the network let them out;
     /// none over less than a second.
     pub set_rate_bps: Option<f64>,
-    /// The same as they were handed to the kernel.
+    /// The same as they were handed to the kernel: less what it refused, over a time as much longer as lateness grew.
     pub delivered_rate_bps: Option<f64>,
     /// Rate of what went out in the last second.
     pub rate_pps: f64,
@@ -88,8 +88,7 @@ pub(super) struct Count {
     set: Histogram<u64>,
     delivered: Histogram<u64>,
     error: Histogram<u64>,
-    set_rate: Rate,
-    delivered_rate: Rate,
+    rates: Rates,
     window: Window,
     last: Window,
     /// Of the last window, found once: the loop shows it many times.
@@ -122,8 +121,7 @@ impl Count {
             set: histogram(),
             delivered: histogram(),
             error: histogram(),
-            set_rate: Rate::default(),
-            delivered_rate: Rate::default(),
+            rates: Rates::default(),
             window,
             last,
             recent: Spread::default(),
@@ -146,7 +144,8 @@ impl Count {
     /// The kernel would not take a packet that the network let out.
     pub fn unsent(&mut self, d: Delivery) {
         self.row.unsent += 1;
-        self.set_rate.note(d.arrived + d.set_ns, d.bytes as u32);
+        self.rates.let_out(d.arrived + d.set_ns, d.bytes as u32);
+        self.rates.refused(d.bytes as u32);
     }
 
     /// A connection was closed at once.
@@ -160,8 +159,8 @@ impl Count {
         self.row.delivered_bytes += d.bytes as u64;
         self.window.packets += 1;
         self.window.bytes += d.bytes as u64;
-        self.set_rate.note(d.arrived + d.set_ns, d.bytes as u32);
-        self.delivered_rate.note(d.arrived + d.delivered_ns, d.bytes as u32);
+        self.rates.let_out(d.arrived + d.set_ns, d.bytes as u32);
+        self.rates.handed_on(d.arrived + d.set_ns, d.delivered_ns - d.set_ns, d.bytes as u32);
         let _ = self.set.record(d.set_ns.max(0) as u64);
         let _ = self.delivered.record(d.delivered_ns.max(0) as u64);
         let _ = self.error.record((d.delivered_ns - d.set_ns).max(0) as u64);
@@ -191,8 +190,8 @@ impl Count {
             set_delay_ns: of(&self.set),
             delivered_delay_ns: of(&self.delivered),
             error_ns: of(&self.error),
-            set_rate_bps: self.set_rate.bps(),
-            delivered_rate_bps: self.delivered_rate.bps(),
+            set_rate_bps: self.rates.set_bps(),
+            delivered_rate_bps: self.rates.delivered_bps(),
             rate_pps: self.last.packets as f64 / seconds,
             rate_bps: self.last.bytes as f64 * 8.0 / seconds,
             recent_delay_ns: self.recent.clone(),

@@ -21,12 +21,13 @@ const LINK_BYTES: u32 = 26;
 pub(super) struct TunDoors {
     devices: [File; 2],
     strangers: u64,
+    unread: u64,
 }
 
 impl TunDoors {
     /// Between two devices.
     pub fn new(devices: [File; 2]) -> Self {
-        Self { devices, strangers: 0 }
+        Self { devices, strangers: 0, unread: 0 }
     }
 }
 
@@ -46,6 +47,7 @@ impl Doors for TunDoors {
             self.strangers += 1;
             return Taken::Stranger;
         };
+        self.unread += u64::from(packet.hides_port());
         let (dscp, wire_bytes) = (packet.dscp(), len as u32 + LINK_BYTES);
         Taken::Packet(Entered { door: 0, from: place as u16, client: 0, arrived, len, dscp, wire_bytes })
     }
@@ -66,6 +68,10 @@ impl Doors for TunDoors {
 
     fn troubles(&self) -> (u64, u64) {
         (0, self.strangers)
+    }
+
+    fn unread(&self) -> u64 {
+        self.unread
     }
 
     fn clients(&self) -> usize {

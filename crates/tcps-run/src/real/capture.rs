@@ -68,7 +68,8 @@ impl Capture {
         self.packets += 1;
         if self.part.len() >= PART || time_ns - self.handed_ns > LONGEST {
             self.hand_over();
-            self.handed_ns = time_ns;
+            // Stamps of what was received lie before those of what was sent; time does not go back.
+            self.handed_ns = self.handed_ns.max(time_ns);
         }
     }
 
@@ -87,9 +88,9 @@ impl Capture {
         drop(to_writer);
         match writer.join() {
             Ok(Ok(())) if left_out == 0 => None,
-            Ok(Ok(())) => {
-                Some(format!("the disk was too slow for the capture: {left_out} packets are left out"))
-            }
+            Ok(Ok(())) => Some(format!(
+                "the capture was not written as fast as packets came: {left_out} of them are left out"
+            )),
             Ok(Err(e)) => {
                 Some(format!("the capture could not be written: {e}; {left_out} packets are left out"))
             }

@@ -1,21 +1,28 @@
 //! A wait-free ring of rows in a shared file: what a node has published survives its death.
 //!
 //! ```text
-//!  0        64       128      192           192 + 32 * capacity
-//!  | head   | tail   | lost   | row | row | … |
+//!  0           64       128      192           192 + 32 * capacity
+//!  | head beat | tail   | lost   | row | row | … |
 //! ```
-//! One producer (a loop) moves `head`, one consumer (the orchestrator) moves `tail`.
+//! One producer (a loop) moves `head`, one consumer (the orchestrator) moves `tail`. The loop says at each turn when that was
+//! (`beat`, CLOCK_MONOTONIC): one that is stopped is silent.
 
+use super::clock::monotonic_ns;
 use crate::error::RunError;
 use memmap2::MmapMut;
+use nix::fcntl::posix_fallocate;
 use std::{
-    fs::OpenOptions,
+    fs::{File, OpenOptions},
     path::Path,
     sync::atomic::{AtomicU64, Ordering},
 };
-use tcps_core::record::{Record, RECORD_BYTES};
+use tcps_core::{
+    record::{Record, RECORD_BYTES},
+    time::Time,
+};
 
 const HEAD: usize = 0;
+const BEAT: usize = 8;
 const TAIL: usize = 64;
 const LOST: usize = 128;
 const ROWS: usize = 192;
@@ -34,7 +41,7 @@ impl Shared {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(create).truncate(create).open(path).map_err(fail)?;
         if let Some(rows) = capacity {
-            file.set_len(ROWS as u64 + rows * RECORD_BYTES as u64).map_err(fail)?;
+            allocate(&file, path, ROWS as u64 + rows * RECORD_BYTES as u64)?;
         }
         // SAFETY: the file belongs to this run; only a producer and a consumer of this module map it.
         let map = unsafe { MmapMut::map_mut(&file) }.map_err(fail)?;
@@ -46,13 +53,21 @@ impl Shared {
     }
 
     fn counter(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: `at` is one of three constants inside the mapping, which is page-aligned; atomics allow sharing.
+        // SAFETY: `at` is one of four constants inside the mapping, which is page-aligned; atomics allow sharing.
         unsafe { &*(self.map.as_ptr().add(at) as *const AtomicU64) }
     }
 
     fn slot(&self, n: u64) -> usize {
         ROWS + (n % self.capacity) as usize * RECORD_BYTES
     }
+}
+
+/// Takes the memory now: where it is short, the first touch of a page would end the process by a bus error.
+fn allocate(file: &File, path: &Path, bytes: u64) -> Result<(), RunError> {
+    posix_fallocate(file, 0, bytes as i64).map_err(|e| {
+        let remedy = "make room there (df -h /dev/shm; docker run --shm-size=256m), or record less: measure.records = \"samples\"";
+        RunError::new(format!("{}: no room for {bytes} bytes of rows ({}); {remedy}", path.display(), e.desc()))
+    })
 }
 
 /// The side that writes.
@@ -84,6 +99,11 @@ impl Producer {
         self.shared.counter(HEAD).store(self.head, Ordering::Release);
     }
 
+    /// Says that the loop runs.
+    pub fn beat(&self) {
+        self.shared.counter(BEAT).store(monotonic_ns() as u64, Ordering::Relaxed);
+    }
+
     /// Rows lost so far.
     pub fn lost(&self) -> u64 {
         self.shared.counter(LOST).load(Ordering::Relaxed)
@@ -103,7 +123,14 @@ impl Consumer {
         Ok(Self { shared: Shared::open(path, None)?, tail: 0 })
     }
 
-    /// Appends all published rows to `out`.
+    /// Opens a ring of which so many rows have been taken by a consumer that is gone.
+    pub fn resume(path: &Path, taken: u64) -> Result<Self, RunError> {
+        let shared = Shared::open(path, None)?;
+        let head = shared.counter(HEAD).load(Ordering::Acquire);
+        Ok(Self { tail: taken.clamp(head.saturating_sub(shared.capacity), head), shared })
+    }
+
+    /// Appends all published rows to `out`; they are the producer's to overwrite after `taken`.
     pub fn drain(&mut self, out: &mut Vec<u8>) -> u64 {
         let head = self.shared.counter(HEAD).load(Ordering::Acquire);
         let n = head.saturating_sub(self.tail).min(self.shared.capacity);
@@ -112,8 +139,20 @@ impl Consumer {
             out.extend_from_slice(&self.shared.map[at..at + RECORD_BYTES]);
         }
         self.tail += n;
-        self.shared.counter(TAIL).store(self.tail, Ordering::Release);
         n
+    }
+
+    /// Lets go of what was drained: a consumer that dies before has taken nothing.
+    pub fn taken(&mut self) {
+        self.shared.counter(TAIL).store(self.tail, Ordering::Release);
+    }
+
+    /// Time since the loop ran last; 0 before its first turn.
+    pub fn silence_ns(&self) -> Time {
+        match self.shared.counter(BEAT).load(Ordering::Relaxed) as Time {
+            0 => 0,
+            beat => (monotonic_ns() - beat).max(0),
+        }
     }
 
     /// Rows lost so far.
@@ -146,6 +185,7 @@ mod tests {
         let mut bytes = Vec::new();
         while !writer.is_finished() {
             consumer.drain(&mut bytes);
+            consumer.taken();
         }
         consumer.drain(&mut bytes);
         let lost = writer.join().unwrap();
@@ -166,9 +206,56 @@ mod tests {
         let mut consumer = Consumer::open(&path).unwrap();
         let mut bytes = Vec::new();
         assert_eq!((consumer.drain(&mut bytes), consumer.lost()), (8, 2));
+        consumer.taken();
         producer.push(&Record::new(10, Kind::Sent));
         assert_eq!(consumer.drain(&mut bytes), 1);
         std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn who_comes_after_a_dead_consumer_takes_up_where_its_file_ends() {
+        let path = file("resumed");
+        let mut producer = Producer::create(&path, 8).unwrap();
+        (0..6).for_each(|i| producer.push(&Record::new(i, Kind::Sent)));
+        let mut bytes = Vec::new();
+        Consumer::open(&path).unwrap().drain(&mut bytes); // dies before it lets go of them
+        (6..10).for_each(|i| producer.push(&Record::new(i, Kind::Sent)));
+        bytes.truncate(4 * RECORD_BYTES); // and before all were in its file
+        let mut heir = Consumer::resume(&path, 4).unwrap();
+        assert_eq!((heir.drain(&mut bytes), heir.lost()), (4, 2));
+        let times: Vec<i64> = bytes
+            .chunks_exact(RECORD_BYTES)
+            .map(|b| Record::from_bytes(b.try_into().unwrap()).unwrap().time_ns)
+            .collect();
+        assert_eq!(times, [0, 1, 2, 3, 4, 5, 6, 7]);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_loop_that_does_not_run_is_silent() {
+        let path = file("beat");
+        let producer = Producer::create(&path, 8).unwrap();
+        let consumer = Consumer::open(&path).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert_eq!(consumer.silence_ns(), 0, "it has not begun");
+        producer.beat();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert!(consumer.silence_ns() >= 5_000_000);
+        let silent = consumer.silence_ns();
+        producer.beat();
+        assert!(consumer.silence_ns() < silent);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_ring_without_room_is_refused_before_it_is_used() {
+        let path = Path::new("/dev/shm").join(format!("tcps-ring-room-{}", std::process::id()));
+        if std::fs::write(&path, b"").is_err() {
+            return eprintln!("skipped: /dev/shm cannot be written here");
+        }
+        let e = Producer::create(&path, 1 << 50).unwrap_err();
+        std::fs::remove_file(&path).unwrap();
+        assert!(e.0.contains("no room for") && e.0.contains("--shm-size"), "{e}");
     }
 
     #[test]

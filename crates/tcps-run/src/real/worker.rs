@@ -34,6 +34,8 @@ pub struct Crew {
     workers: Vec<Worker>,
     /// A byte for every outcome, and the end that bytes come from, so that it never reads as closed; `None` without workers.
     bell: Option<(UnixStream, UnixStream)>,
+    /// What became of tasks whose worker has ended.
+    lost: Vec<Outcome>,
 }
 
 /// A worker as its loop sees it.
@@ -63,7 +65,7 @@ impl Crew {
             workers.push(Worker { tasks, outcomes, thread });
         }
         let bell = (!workers.is_empty()).then_some((woken, wakes));
-        Ok(Self { workers, bell })
+        Ok(Self { workers, bell, lost: Vec::new() })
     }
 
     /// What becomes readable when there are outcomes; `None` without workers.
@@ -71,14 +73,23 @@ impl Crew {
         self.bell.as_ref().map(|(woken, _)| woken.as_raw_fd())
     }
 
-    /// Gives a task to a worker; gives it back if its queue is full.
+    /// Gives a task to a worker; gives it back if its queue is full. One whose worker has ended comes back as its death.
     pub fn give(&mut self, worker: u16, task: Task) -> Result<(), Task> {
-        match self.workers.get(usize::from(worker)) {
-            Some(w) => w.tasks.try_send(task).map_err(|e| match e {
-                TrySendError::Full(task) | TrySendError::Disconnected(task) => task,
-            }),
-            None => Err(task),
+        let Some(w) = self.workers.get(usize::from(worker)) else { return Err(task) };
+        match w.tasks.try_send(task) {
+            Ok(()) => {}
+            Err(TrySendError::Full(task)) => return Err(task),
+            Err(TrySendError::Disconnected(task)) => self.mourn(task),
         }
+        Ok(())
+    }
+
+    fn mourn(&mut self, task: Task) {
+        let Task { job, bytes, cost_ns, .. } = task;
+        let verdict = Verdict::Dead("the worker thread of the stage ended".into());
+        self.lost.push(Outcome { job, verdict, values: Vec::new(), bytes, used_ns: 0, cost_ns });
+        // A full socket wakes the loop as well.
+        self.bell.iter_mut().for_each(|(_, wakes)| _ = wakes.write(&[1]));
     }
 
     /// Puts what has been done since the last call into `found`.
@@ -87,6 +98,7 @@ impl Crew {
         if let Some((woken, _)) = &mut self.bell {
             while woken.read(&mut bytes).is_ok_and(|n| n == bytes.len()) {}
         }
+        found.append(&mut self.lost);
         for w in &self.workers {
             found.extend(w.outcomes.try_iter());
         }
@@ -219,6 +231,19 @@ mod tests {
         assert_eq!(found[0].verdict, Verdict::Failed("it panicked".into()));
         assert_eq!((&found[1].verdict, found[1].cost_ns), (&Verdict::Emit, Some(1)));
         crew.end();
+    }
+
+    #[test]
+    fn a_worker_that_has_ended_is_told_with_the_next_task() {
+        let (mut crew, _gate) = crew(2);
+        let (tasks, given) = sync_channel(1);
+        crew.workers[0].tasks = tasks;
+        drop(given);
+        crew.give(0, task(7)).unwrap();
+        let mut found = Vec::new();
+        crew.collect(&mut found);
+        assert_eq!((found.len(), found[0].job), (1, 7));
+        assert!(matches!(&found[0].verdict, Verdict::Dead(why) if why.contains("worker thread")));
     }
 
     #[test]

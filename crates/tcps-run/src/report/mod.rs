@@ -84,6 +84,14 @@ impl Report {
             self.stages.push(stage);
             self.errors.extend(failed);
         }
+        if let Some((at, c, text)) = told.died {
+            self.interrupted = true;
+            self.errors.push(format!(
+                "{} lost what it works with at {:.3} s, and the run was ended: {text}",
+                component(c),
+                at as f64 / 1e9
+            ));
+        }
         for (c, text) in told.failed_robots {
             self.errors.push(format!("robot {}: {text}", component(c)));
         }

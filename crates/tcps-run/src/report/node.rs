@@ -45,6 +45,8 @@ pub struct RealSelf {
     pub interpreter_wait_ns: Option<Spread>,
     /// Datagrams from senders that are not peers.
     pub strangers: u64,
+    /// Packets whose port cannot be read: behind extension headers, in a VLAN, in a fragment after the first.
+    pub unread: u64,
     /// Datagrams that the kernel would not take.
     pub unsent: u64,
     /// Steps of the wall clock.

@@ -13,6 +13,8 @@ pub struct RobotSelf {
     missed_ticks: u64,
     late_ns: RobotLate,
     gaps_over_1ms: u64,
+    /// Times its watchdog found that commands had ceased.
+    watchdog: u64,
 }
 
 /// How late a robot's loop woke up, in nanoseconds.
@@ -33,6 +35,7 @@ impl RobotSelf {
             missed_ticks: pace.missed_ticks,
             late_ns: RobotLate { p50: pace.p50_ns, p99: pace.p99_ns, max: pace.max_ns },
             gaps_over_1ms: pace.gaps_over_1ms,
+            watchdog: pace.watchdog,
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     cpu::Cpu,
     error::RunError,
     network_rows,
-    node::Node,
+    node::{Node, HALT_NS},
     plan::{Action, Plan},
     report::{self, Report},
 };
@@ -77,6 +77,8 @@ struct Driver<'p> {
     errors: Vec<String>,
     steps: u64,
     now: Time,
+    /// When the run ends because something has died.
+    last: Time,
 }
 
 impl<'p> Driver<'p> {
@@ -97,8 +99,18 @@ impl<'p> Driver<'p> {
         let world = World::new(plan, network, options.records, options.pcapng)?;
         let wakes = vec![0; nodes.len()];
         let probe_at = if plan.queue_probe_ns.is_some() { 0 } else { NEVER };
-        let mut driver =
-            Self { plan, world, nodes, wakes, events, probe_at, errors: Vec::new(), steps: 0, now: 0 };
+        let mut driver = Self {
+            plan,
+            world,
+            nodes,
+            wakes,
+            events,
+            probe_at,
+            errors: Vec::new(),
+            steps: 0,
+            now: 0,
+            last: NEVER,
+        };
         (0..driver.nodes.len()).for_each(|id| driver.set_timer(id));
         Ok(driver)
     }
@@ -113,10 +125,10 @@ impl<'p> Driver<'p> {
         let end = self.plan.duration_ns;
         let mut told = Instant::now();
         while self.step(end) {
-            if self.world.cannot_write() {
+            if self.world.cannot_write() || self.ends_early() {
                 return true;
             }
-            if self.steps % STEPS_PER_LOOK == 0 && told.elapsed() >= PROGRESS_EVERY {
+            if self.steps.is_multiple_of(STEPS_PER_LOOK) && told.elapsed() >= PROGRESS_EVERY {
                 told = Instant::now();
                 if progress.as_mut().is_some_and(|p| !p(self.now)) {
                     return true;
@@ -124,6 +136,14 @@ impl<'p> Driver<'p> {
             }
         }
         false
+    }
+
+    /// Whether something has died at a node, and supervisors have had time to hold.
+    fn ends_early(&mut self) -> bool {
+        if self.last == NEVER && self.nodes.iter().any(Node::has_died) {
+            self.last = self.now + HALT_NS;
+        }
+        self.now >= self.last
     }
 
     /// The next moment at which something happens; false when that is at or after the end.

@@ -133,7 +133,7 @@ impl Outbound {
     }
 
     fn remember(&mut self, meta: &Meta, sample: &[u8], distance: usize) {
-        if sample.is_empty() || sample.len() % 4 != 0 || sample.len() > MOST_BYTES {
+        if sample.is_empty() || !sample.len().is_multiple_of(4) || sample.len() > MOST_BYTES {
             return self.coarse.clear();
         }
         let full = self.coarse.len() == distance;

@@ -129,7 +129,7 @@ impl KeyRule {
                 true
             }
         };
-        after_pause || meta.index % self.every == 0
+        after_pause || meta.index.is_multiple_of(self.every)
     }
 }
 

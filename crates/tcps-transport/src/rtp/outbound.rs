@@ -122,7 +122,7 @@ impl Outbound {
         let thinned;
         // [PROTOCOLS 5]
         let sample = match settings.motion_every {
-            Some(n) if meta.index % n != 0 && sample.len() > MOTION_BYTES => {
+            Some(n) if !meta.index.is_multiple_of(n) && sample.len() > MOTION_BYTES => {
                 thinned = [&[0; MOTION_BYTES], &sample[MOTION_BYTES..]].concat();
                 &thinned[..]
             }

@@ -1,17 +1,32 @@
-//! TCP: the samples of a channel in one connection, both ways, by a real implementation (smoltcp).
+//! TCP: the samples of a channel in one connection, both ways.
 //!
 //! ```text
 //! sample ──► frame ──► queue (bounded) ──► stack ──► IP packets
 //! IP packet ──► stack ──► bytes in order ──► frames ──► samples
 //! ```
 //! Side A asks for the connection at time 0; samples wait until it stands. A lost segment holds up everything
-//! behind it, in all flows of the channel. The stack's limits stand in docs/streams.md: no selective
-//! acknowledgement at the sender, and no retransmission time-out under 1 s.
+//! behind it, in all flows of the channel. The stack behaves as that of Linux; docs/streams.md says how far.
 
+mod acknowledged;
+mod acks;
+mod arrival;
+mod buffer;
+mod congestion;
+mod leaving;
+mod losses;
+mod rack;
+mod receiver;
+mod recovery;
+mod rto;
+mod scoreboard;
+mod sender;
+mod sequence;
+mod settings;
 mod stack;
-mod wire;
+mod timers;
 
-pub use stack::{Congestion, Settings, Stack, LINK_BYTES};
+pub use settings::{Congestion, Settings};
+pub use stack::{Stack, LINK_BYTES};
 
 use crate::{
     backlog::Backlog,
@@ -160,6 +175,7 @@ fn settings(params: &Params<'_>) -> Result<Settings, TransportError> {
         send_buffer_bytes: buffer("send_buffer_bytes")?,
         receive_buffer_bytes: buffer("receive_buffer_bytes")?,
         mtu_bytes: params.integer("mtu_bytes", 300..=65_507)?.unwrap_or(1_200) as usize,
+        ecn: false,
     })
 }
 

@@ -41,10 +41,10 @@ fn force(newtons: f32) -> Vec<u8> {
 fn tick(pair: &mut Pair<Boxed, Boxed>, i: u32, newtons: f32) {
     pair.run_until(Time::from(i) * MS);
     let now = pair.client.clock.read(pair.time);
-    if i % 20 == 0 {
+    if i.is_multiple_of(20) {
         pair.send(meta(AUDIO, i / 20, now), &[1; 160]);
     }
-    if i % 40 == 0 {
+    if i.is_multiple_of(40) {
         pair.send(meta(VIDEO, i / 40, now), &[2; 2000]);
     }
     pair.send(meta(HAPTIC, i, now), &force(newtons));

@@ -11,5 +11,6 @@ mod quic;
 mod rtp;
 mod session;
 mod tcp;
+mod tcp_recovery;
 mod telehaptic;
 mod udp;

@@ -43,7 +43,7 @@ fn samples_of_every_size_arrive_as_they_were_from_before_the_connection_stands()
     assert_eq!(pair.client.endpoint.stats().retransmits, 0);
 }
 
-// [PROTOCOLS 1.2]
+// [PROTOCOLS 1.2] [RFC 9293 §3.7.1]
 #[test]
 fn accounts_are_charged_the_ip_packet_and_the_link_header() {
     let mut pair = tcp_pair(1, json!({"mtu_bytes": 600}), way(MS, 0.0));
@@ -52,9 +52,9 @@ fn accounts_are_charged_the_ip_packet_and_the_link_header() {
     pair.send(meta(1, 1, 0), &[0; 1000]);
     pair.run_until(SECOND);
     let charged: Vec<_> = pair.client.transmitted.iter().map(|t| (t.wire_bytes, t.flow, t.index)).collect();
-    let segment = |bytes: u32| 20 + 20 + bytes + 26;
+    let segment = |bytes: u32| 20 + 20 + 12 + bytes + 26;
     assert_eq!(charged[2], (segment(24 + 64), 1, 0), "behind SYN and ACK");
-    assert_eq!(charged[3..5], [(segment(560), 1, 1), (segment(24 + 1000 - 560), 1, 1)]);
+    assert_eq!(charged[3..5], [(segment(548), 1, 1), (segment(24 + 1000 - 548), 1, 1)], "with time stamps");
 }
 
 // [PROTOCOLS 6.1]

@@ -47,10 +47,10 @@ fn content(flow: u16, index: u32, length: usize) -> Vec<u8> {
 /// Sends millisecond `i` of a session with the published streams.
 fn tick(pair: &mut Pair<Boxed, Boxed>, i: u32, echo: Option<Echo>) {
     let now = pair.client.clock.read(pair.time);
-    if i % 20 == 0 {
+    if i.is_multiple_of(20) {
         pair.send(meta(AUDIO, i / 20, now), &content(AUDIO, i / 20, 160));
     }
-    if i % 40 == 0 {
+    if i.is_multiple_of(40) {
         pair.send(meta(VIDEO, i / 40, now), &content(VIDEO, i / 40, 2000));
     }
     pair.send(Meta { echo, ..meta(HAPTIC, i, now) }, &content(HAPTIC, i, 12));

@@ -170,7 +170,7 @@ impl Block {
             7 => 32,
             _ => return Ok(None),
         };
-        if b.len() < least || (kind == 5 && b.len() % 12 != 0) {
+        if b.len() < least || (kind == 5 && !b.len().is_multiple_of(12)) {
             return Err(Error::Truncated);
         }
         let (thinning, span) = (specific & 0x0f, Span::parse(b));

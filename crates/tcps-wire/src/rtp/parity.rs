@@ -77,7 +77,7 @@ mod tests {
     fn packet(sequence: u16, payload: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         let repr = Repr {
-            marker: sequence % 2 == 0,
+            marker: sequence.is_multiple_of(2),
             payload_type: 96,
             sequence,
             timestamp: u32::from(sequence) * 8,

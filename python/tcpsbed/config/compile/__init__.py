@@ -14,6 +14,7 @@ from tcpsbed.config.compile.chain import derive
 from tcpsbed.config.compile.channels import Channels
 from tcpsbed.config.compile.events import events
 from tcpsbed.config.compile.network import Network
+from tcpsbed.config.compile.phases import phase_ns
 from tcpsbed.config.compile.playout import playout
 from tcpsbed.config.compile.probes import probes, sync
 from tcpsbed.config.compile.robots import robot
@@ -139,13 +140,14 @@ def _flows(book: Book, channels: Channels) -> list[dict[str, Any]]:
     for way in book.ways:
         flow = way.model
         source = sources.source(way)
+        period_ns = round(1e9 / flow.rate_hz)
         plans.append(
             {
                 "name": way.name,
                 "session": way.session,
                 "direction": flow.direction,
-                "period_ns": round(1e9 / flow.rate_hz),
-                "start_ns": flow.start_ns,
+                "period_ns": period_ns,
+                "start_ns": flow.start_ns + phase_ns(book.scenario, f"flow {way.name}", period_ns),
                 "stop_ns": flow.stop_ns,
                 "dscp": flow.dscp,
                 "priority": flow.priority,

@@ -8,13 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tcpsbed import inputs
 from tcpsbed.config.compile.files import existing
 from tcpsbed.config.model.flow import Flow
 from tcpsbed.config.model.place import Component
 from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import ConfigError, DataError
 
 MEASURED = "a file written by tcpsbed calibrate"
 _MOST_NS = 10**15
@@ -83,6 +84,7 @@ class Book:
         self.sessions = self._sessions()
         self.nodes = list(dict.fromkeys([*scenario.nodes, *(c.node for c in scenario.components.values())]))
         self.instances = self._instances()
+        self._around: dict[int, dict[str, Instance]] = {}
         self.ways = self._ways()
 
     def _sessions(self) -> list[str]:
@@ -117,9 +119,12 @@ class Book:
                 out.append(Way(len(out), id, self._name(session, id), session, model))
         return out
 
-    def of_session(self, session: int) -> list[Instance]:
-        """The components of a session and those that it shares with others."""
-        return [c for c in self.instances if c.session == session or c.shared]
+    def of_session(self, session: int) -> dict[str, Instance]:
+        """The components of a session and those that it shares with others, by id."""
+        if session not in self._around:
+            around = {c.id: c for c in self.instances if c.session == session or c.shared}
+            self._around[session] = around
+        return self._around[session]
 
     def find(self, name: str, names: list[str], key: Key, what: str) -> int:
         """The number of a name, or the error that it is not one of `names`."""
@@ -153,11 +158,11 @@ class Book:
             return {"stages": {}, "nodes": {}}
         path = existing(self.scenario, ("calibration",), self.scenario.calibration)
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = json.loads(inputs.text(path, "a calibration", inputs.DATA_BYTES))
             stages, nodes = content["stages"], content.get("nodes", {})
             for entry in [*stages.values(), *(kind for kinds in nodes.values() for kind in kinds.values())]:
                 entry["quantiles_ns"]
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (DataError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             error: ConfigError = self.scenario.error(
                 ("calibration",), f"found {path.name}, which has no stages", MEASURED
             )

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
 
 from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
-from tcpsbed.config.units import DIMENSIONS, Dimension, parameters
+from tcpsbed.config.units import DIMENSIONS, Dimension, dimension_of, parameters
 from tcpsbed.errors import ConfigError
-from tcpsbed.robots import ROBOTS
+from tcpsbed.robots import MEMORY, OUTPUTS, ROBOTS
 
+T = TypeVar("T")
+_UNITS = ("_ns", "_us", "_ms", "_s", "_hz", "_bps", "_bytes", "_mm", "_m")
+_UNKNOWN = re.compile(r"unknown (?:field|variant) `(?P<name>[^`]*)`, expected (?:one of )?(?P<names>`.*`)")
+"""What the native module says of a key or a name that it does not know."""
 _ALLOWED = {
-    "transport": "parameters that the transport has (docs/scenario.md)",
-    "hook": "code that can be loaded with these params (docs/hooks.md)",
-    "playout": "parameters that the policy has (docs/playout.md)",
-    "robot": "a robot that can be made with these params (docs/scenario.md)",
+    "transport": "parameters that the transport has (tcpsbed docs scenario)",
+    "hook": "code that can be loaded with these params (tcpsbed docs hooks)",
+    "playout": "parameters that the policy has (tcpsbed docs playout)",
+    "robot": "a robot that can be made with these params (tcpsbed docs scenario)",
 }
 
 
@@ -55,19 +62,32 @@ def rehearse(scenario: Scenario, key: Key, what: str, name: str, given: dict[str
         from tcpsbed import _tcps
     except ImportError:
         return
-    params = json.dumps(parameters(given))
+    if what == "transport":
+        if refusal := _refusal_of_transport(name, json.dumps(parameters(given))):
+            raise _refused(scenario, key, what, given, refusal)
+        return
+    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
+        params = json.dumps(aside(parameters(given), folder))
+        try:
+            if what == "hook":
+                _tcps.check_hook(name, params, kind=stage)
+            else:
+                checks = {"robot": _tcps.check_robot, "playout": _tcps.check_playout}
+                checks[what](name, params)
+        except ValueError as error:
+            raise _refused(scenario, key, what, given, str(error)) from None
+
+
+@cache
+def _refusal_of_transport(name: str, params: str) -> str:
+    """Why a transport refuses its parameters, which name no file; empty if it does not. Many channels have the same."""
+    from tcpsbed import _tcps
+
     try:
-        if what == "hook":
-            _tcps.check_hook(name, params, kind=stage)
-        else:
-            checks = {
-                "transport": _tcps.check_transport,
-                "robot": _tcps.check_robot,
-                "playout": _tcps.check_playout,
-            }
-            checks[what](name, params)
+        _tcps.check_transport(name, params)
     except ValueError as error:
-        raise _refused(scenario, key, what, given, str(error)) from None
+        return str(error)
+    return ""
 
 
 def rehearse_plan(scenario: Scenario, plan: dict[str, Any]) -> None:
@@ -82,10 +102,47 @@ def rehearse_plan(scenario: Scenario, plan: dict[str, Any]) -> None:
     flows = [
         flow | {"start_ns": max(flow["start_ns"], 1)} if _shown(flow) else flow for flow in plan["flows"]
     ]
-    try:
-        _tcps.run_virtual(json.dumps(plan | {"duration_ns": 1, "events": [], "flows": flows}))
-    except ValueError as error:
-        raise scenario.error((), f"cannot be run: {error}", "what docs/scenario.md says") from None
+    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
+        tried = aside(plan | {"duration_ns": 1, "events": [], "flows": flows}, folder)
+        try:
+            _tcps.run_virtual(json.dumps(tried))
+        except ValueError as error:
+            raise scenario.error((), f"cannot be run: {error}", "what tcpsbed docs scenario says") from None
+
+
+def aside(plan: T, folder: str) -> T:
+    """A plan, or parameters, whose files that code writes, or shares in memory, are in a folder: a check touches none.
+
+    A file in a folder that is not there stays as it is: the check is to say so.
+    """
+    written = enumerate(sorted(_written(plan)))
+    moved = {file: f"{folder}/{number}{Path(file).suffix}" for number, file in written}
+    replaced: T = _replaced(plan, moved, folder)
+    return replaced
+
+
+def _written(value: Any, key: str = "") -> set[str]:
+    """The files of the parameters that name what is written."""
+    if isinstance(value, dict):
+        return set().union(*(_written(item, name) for name, item in value.items()))
+    if isinstance(value, list):
+        return set() if _numbers(value) else set().union(*(_written(item, key) for item in value))
+    is_file = key in OUTPUTS and isinstance(value, str) and ":" not in value and set(value) & set("./")
+    return {value} if is_file and Path(value).parent.is_dir() else set()
+
+
+def _replaced(value: Any, moved: dict[str, str], folder: str) -> Any:
+    if isinstance(value, dict):
+        return {name: _replaced(item, moved, folder) for name, item in value.items()}
+    if isinstance(value, list):
+        return value if _numbers(value) else [_replaced(item, moved, folder) for item in value]
+    if isinstance(value, str) and value.startswith(MEMORY):
+        return f"{folder}/{value.removeprefix(MEMORY)}"
+    return moved.get(value, value) if isinstance(value, str) else value
+
+
+def _numbers(values: list[Any]) -> bool:
+    return bool(values) and isinstance(values[0], int | float)
 
 
 def _shown(flow: dict[str, Any]) -> bool:
@@ -99,8 +156,15 @@ def _refused(scenario: Scenario, key: Key, what: str, given: dict[str, Any], tex
         if dimension is not None:
             found = f"found {value} for {name}, a number without a unit"
             return scenario.error(key, found, dimension.allowed())
+        dimension = dimension_of(value)
+        if dimension is not None and name.endswith(_UNITS) and f"{name}_{dimension.suffix}" in text:
+            found = f'found "{value}" for {name}, whose unit is in its name'
+            return scenario.error(key, found, f"a number, such as {name} = {value.split()[0]}")
     units = "|".join(dimension.suffix for dimension in DIMENSIONS if dimension.suffix)
     said = re.sub(rf"\b([a-z]\w*?)_(?:{units})\b", r"\1", " ".join(text.split()))
+    if unknown := _UNKNOWN.search(said):
+        names = re.findall(r"`(\w+)`", unknown["names"])
+        return scenario.error(key, f'found "{unknown["name"]}"', close_match(unknown["name"], names))
     found, _, allowed = said.partition("; allowed: ")
     return scenario.error(key, found, allowed or _ALLOWED[what])
 

@@ -41,7 +41,9 @@ _ORDER: dict[str, list[_Slot]] = {
 def derive(book: Book, way: Way) -> list[Instance]:
     """The components on the way of a flow: those of its session that are there, in the usual order, or as it says."""
     around = book.of_session(way.session)
-    path = _explicit(book, way, around) if way.model.path is not None else _usual(book, way, around)
+    path = (
+        _usual(book, way, list(around.values())) if way.model.path is None else _explicit(book, way, around)
+    )
     if len(path) < 2:
         found = f"found {counted(len(path), 'component')} on its way"
         kinds = ", ".join(kind for slot in _ORDER[way.model.direction] for kind in slot)
@@ -49,12 +51,14 @@ def derive(book: Book, way: Way) -> list[Instance]:
     return path
 
 
-def _explicit(book: Book, way: Way, around: list[Instance]) -> list[Instance]:
-    ids = [instance.id for instance in around]
+def _explicit(book: Book, way: Way, around: dict[str, Instance]) -> list[Instance]:
     path = way.model.path or []
     if len(set(path)) < len(path):
         raise book.scenario.error((*way.key, "path"), "found a component twice", "each component once")
-    return [around[book.find(id, ids, (*way.key, "path"), "a component")] for id in path]
+    for id in path:
+        if id not in around:
+            book.find(id, list(around), (*way.key, "path"), "a component")
+    return [around[id] for id in path]
 
 
 def _usual(book: Book, way: Way, around: list[Instance]) -> list[Instance]:

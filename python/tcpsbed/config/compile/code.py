@@ -15,23 +15,29 @@ import ctypes
 import importlib
 import importlib.util
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
+from tcpsbed import inputs
 from tcpsbed.config.compile import builtins
 from tcpsbed.config.compile.book import Book
+from tcpsbed.config.compile.files import existing
 from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
 from tcpsbed.config.units import parameters
 from tcpsbed.devices import DEVICES
 from tcpsbed.devices import FILES as DEVICE_FILES
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.hooks import kept_alive, told
 from tcpsbed.robots import ROBOTS
 
 _LIBRARY = re.compile(r".*\.(so(\.\d+)*|dylib|dll)")
 _FORMS = '"./lib.so:function" or "module:name"'
-_SUPERVISOR = "supervisor"
+_PARSING = threading.Lock()
+"""One source at a time: CPython 3.11 counts the depth of all threads' syntax trees together (CPython issue 106905)."""
+SUPERVISOR = "supervisor"
 """The hook whose parameters may name further code: its emergency agent."""
 _LEARNED = "tcpsbed.control.learned:Learned"
 """The hook that runs a learned model."""
@@ -54,7 +60,7 @@ def code(
     scenario = book.scenario
     if text.endswith(".onnx"):
         text, params = _learned(scenario, key, text, params)
-    if kind == "hook" and text == _SUPERVISOR and "agent" in params:
+    if kind == "hook" and text == SUPERVISOR and "agent" in params:
         params = params | {"agent": _agent(book, (*key[:-1], "params", "agent"), params["agent"])}
     place, colon, symbol = text.rpartition(":")
     if not colon and kind == "robot" and text in ROBOTS:
@@ -94,20 +100,12 @@ def _agent(book: Book, key: Key, agent: Any) -> dict[str, Any]:
 
 def _learned(scenario: Scenario, key: Key, text: str, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The hook that runs a learned model, with the model's file among its parameters."""
-    path = (scenario.folder / text).resolve()
-    if not path.is_file():
-        raise scenario.error(
-            key, f'found "{text}", but there is no such file', f"a model, looked for at {path}"
-        )
+    path = existing(scenario, key, text)
     return _LEARNED, params | {"model": str(path)}
 
 
 def _library(scenario: Scenario, key: Key, place: str, symbol: str) -> dict[str, Any]:
-    path = (scenario.folder / place).resolve()
-    if not path.is_file():
-        raise scenario.error(
-            key, f'found "{place}", but there is no such file', f"a shared library, looked for at {path}"
-        )
+    path = existing(scenario, key, place)
     try:
         library = ctypes.CDLL(str(path))
     except OSError as error:
@@ -122,10 +120,7 @@ def _library(scenario: Scenario, key: Key, place: str, symbol: str) -> dict[str,
 def _python(scenario: Scenario, key: Key, place: str, symbol: str) -> dict[str, Any]:
     beside = _beside(scenario.folder, place)
     if place.endswith(".py") and beside is None:
-        path = (scenario.folder / place).resolve()
-        raise scenario.error(
-            key, f'found "{place}", but there is no such file', f"a Python file, looked for at {path}"
-        )
+        existing(scenario, key, place)
     source = beside or _installed(scenario, key, place)
     names = _names(source) if source else []
     if symbol not in names and not _imports(scenario, key, place, beside, symbol):
@@ -159,8 +154,10 @@ def _installed(scenario: Scenario, key: Key, module: str) -> Path | None:
 def _names(source: Path) -> list[str]:
     """The names that a source defines at its top level."""
     try:
-        body = ast.parse(source.read_text(encoding="utf-8")).body
-    except (SyntaxError, OSError, ValueError):
+        text = inputs.text(source, "a Python file")
+        with _PARSING:
+            body = ast.parse(text).body
+    except (SyntaxError, DataError, ValueError, RecursionError):
         return []
     names: list[str] = []
     for node in body:
@@ -176,13 +173,14 @@ def _names(source: Path) -> list[str]:
 def _imports(scenario: Scenario, key: Key, place: str, beside: Path | None, symbol: str) -> bool:
     """Whether the module has the name once it is imported (it may make it up, or be compiled)."""
     try:
-        if beside is None:
-            module = importlib.import_module(place)
-        else:
-            spec = importlib.util.spec_from_file_location("tcpsbed_hook", beside)
-            assert spec is not None and spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
+        with kept_alive():
+            if beside is None:
+                module = importlib.import_module(place)
+            else:
+                spec = importlib.util.spec_from_file_location("tcpsbed_hook", beside)
+                assert spec is not None and spec.loader is not None
+                module = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # the user's code may fail in any way
         raise _failed(scenario, key, place, error) from None
     return hasattr(module, symbol)
@@ -191,6 +189,6 @@ def _imports(scenario: Scenario, key: Key, place: str, beside: Path | None, symb
 def _failed(scenario: Scenario, key: Key, place: str, error: BaseException) -> ConfigError:
     return scenario.error(
         key,
-        f'found "{place}", which fails ({type(error).__name__}: {error})',
+        f'found "{place}", which fails ({told(error)})',
         "a module that can be imported",
     )

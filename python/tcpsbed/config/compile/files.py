@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from tcpsbed import inputs
 from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
@@ -18,11 +20,11 @@ _T = TypeVar("_T")
 def existing(scenario: Scenario, key: Key, name: str) -> Path:
     """The absolute path of a file named in the scenario, or the error that there is none."""
     path, is_file = looked_up(scenario, name)
-    if not is_file:
+    if not is_file and not os.path.lexists(path):
         raise scenario.error(
             key, f'found "{name}", but there is no such file', f"a file, looked for at {path}"
         )
-    return path
+    return read(scenario, key, lambda: inputs.regular(path, "a file with data"))
 
 
 def looked_up(scenario: Scenario, name: str) -> tuple[Path, bool]:
@@ -79,9 +81,11 @@ def column(scenario: Scenario, key: Key, path: Path, which: str | int) -> tuple[
 
 def _rows(scenario: Scenario, key: Key, path: Path) -> list[list[str]]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        raise scenario.error(key, f"found {path.name}, which is no text", "a csv file of numbers") from None
+        text = inputs.text(path, "a csv file of numbers", inputs.DATA_BYTES).removeprefix("\ufeff")
+    except DataError as error:
+        raise scenario.error(
+            key, f"found {path.name}, which {error.found}", "a csv file of numbers"
+        ) from None
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     delimiter = "\t" if lines and "\t" in lines[0] else ("," if lines and "," in lines[0] else " ")
     try:

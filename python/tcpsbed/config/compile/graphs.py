@@ -2,7 +2,7 @@
 
 `usnet24` is the 24-node, 43-link USNET that the optical-network literature uses as a backbone of the United States; the
 edges agree with those in SDON_simulator (data/raw/us_network.txt). `usnet9` is its north-western corner, S0 to S8, of the
-published experiments. [PROTOCOLS 6.5]
+published experiments. [Polachan 2022]
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tcpsbed import inputs
 from tcpsbed.config.compile.files import looked_up
 from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.model.table import close_match
+from tcpsbed.errors import DataError
 
 # fmt: off
 _USNET24 = [
@@ -77,7 +79,9 @@ def graph(scenario: Scenario) -> Graph:
 
 def _graphml(scenario: Scenario, path: Path) -> Graph:
     try:
-        root = ET.parse(path).getroot()
+        root = ET.fromstring(inputs.content(path, "a GraphML file", inputs.DOCUMENT_BYTES))
+    except DataError as error:
+        raise scenario.error(_KEY, f"found {path.name}, which {error.found}", error.allowed or "") from None
     except (ET.ParseError, OSError, ValueError, LookupError) as error:
         raise scenario.error(
             _KEY, f"found {path.name}, which is no XML ({error})", "a GraphML file"
@@ -95,6 +99,9 @@ def _graphml(scenario: Scenario, path: Path) -> Graph:
         raise scenario.error(
             _KEY, f"found {path.name}, which has no nodes", "a GraphML file with nodes and edges"
         )
+    if hidden := inputs.unprintable(list(names.values())):
+        found = f"found a node of {path.name} with the invisible character U+{ord(hidden[1]):04X}"
+        raise scenario.error(_KEY, found, "labels that can be seen")
     if len(set(names.values())) < len(names):
         names = {id: id for id in names}
     ends = [

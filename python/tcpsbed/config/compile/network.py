@@ -34,6 +34,7 @@ class Network:
         self.book = book
         self.graph = graph(book.scenario)
         self.vertices = self._vertices()
+        self._numbers = {name: number for number, name in enumerate(self.vertices)}
         self.links: list[dict[str, Any]] = []
         self.named: dict[str, list[int]] = {}
         for node, model in book.scenario.nodes.items():
@@ -51,7 +52,10 @@ class Network:
 
     def vertex(self, name: str, key: Key) -> int:
         """The number of a node or router."""
-        return self.book.find(name, self.vertices, key, "a node or a router (topology.routers)")
+        known = self._numbers.get(name)
+        if known is None:
+            return self.book.find(name, self.vertices, key, "a node or a router (topology.routers)")
+        return known
 
     def find(self, name: str, key: Key) -> list[int]:
         """The numbers of the links that a name stands for."""

@@ -1,4 +1,4 @@
-"""Echo commands and clock synchronisation. [PROTOCOLS 6.1]"""
+"""Echo commands and clock synchronisation. [Polachan 2022]"""
 
 from __future__ import annotations
 

@@ -2,39 +2,53 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
 
 from tcpsbed.config.compile.network import Network
 from tcpsbed.config.origin import Key
 
 Need = tuple[int, int, Key]
 """A vertex that must reach another, and the key that says so."""
+Onward = dict[int, list[int]]
+"""Where the links of a vertex lead."""
 
 
 def check(network: Network, needs: Iterable[Need]) -> None:
     """Raises the error of the first route that does not exist; without links there are none to check."""
     if not network.links:
         return
-    reached: dict[int, set[int]] = {}
+    onward: Onward = defaultdict(list)
+    for link in network.links:
+        onward[link["from"]].append(link["to"])
+    joined = _joined(onward)
     for start, end, key in needs:
-        if start not in reached:
-            reached[start] = _reach(network.links, start)
-        if end not in reached[start]:
+        if start == end or joined.get(start, start) == joined.get(end, end):
+            continue
+        reached = _reach(onward, start)
+        if end not in reached:
             a, b = network.vertices[start], network.vertices[end]
-            ends = ", ".join(sorted(network.vertices[v] for v in reached[start] - {start})) or "nothing"
+            ends = ", ".join(sorted(network.vertices[v] for v in reached - {start})) or "nothing"
             raise network.book.scenario.error(
                 key, f'found no route from "{a}" to "{b}"', f"links that join them ({a} reaches {ends})"
             )
 
 
-def _reach(links: list[dict[str, Any]], start: int) -> set[int]:
-    reached, waiting = {start}, deque([start])
+def _joined(onward: Onward) -> dict[int, int]:
+    """The least vertex of the part of the network that a vertex can reach and be reached from over pairs of links."""
+    pairs = {(a, b) for a, ends in onward.items() for b in ends}
+    both = {a: [b for b in ends if (b, a) in pairs] for a, ends in onward.items()}
+    part: dict[int, int] = {}
+    for start in sorted(both):
+        if start not in part:
+            part |= dict.fromkeys(_reach(both, start), start)
+    return part
+
+
+def _reach(onward: Onward, start: int) -> set[int]:
+    reached, waiting = {start}, [start]
     while waiting:
-        here = waiting.popleft()
-        for link in links:
-            if link["from"] == here and link["to"] not in reached:
-                reached.add(link["to"])
-                waiting.append(link["to"])
+        new = [end for end in onward.get(waiting.pop(), ()) if end not in reached]
+        reached.update(new)
+        waiting += new
     return reached

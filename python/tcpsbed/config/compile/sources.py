@@ -145,7 +145,10 @@ class Sources:
         return {"kind": "sizes", "bytes": sizes.tolist()}
 
     def _check(self, way: Way, kind: str, name: str) -> None:
-        if not name.startswith("builtin:"):
+        from tcpsbed.datasets.formats import is_data_set
+
+        data_set = kind == "recording" and is_data_set(self.book.scenario.folder / name)
+        if not name.startswith("builtin:") and not data_set:
             existing(self.book.scenario, (*way.key, "source", kind), name)
 
     def _input(self, way: Way, ending: str) -> Path:

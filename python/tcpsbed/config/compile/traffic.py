@@ -1,4 +1,4 @@
-"""Background traffic: which pairs, and what model. [PROTOCOLS 2.10]"""
+"""Background traffic: which pairs, and what model. [Gokhale 2017 §6]"""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from tcpsbed.config.compile.book import Book
 from tcpsbed.config.compile.files import existing, read
 from tcpsbed.config.compile.network import Network
+from tcpsbed.config.compile.phases import phase_ns
 from tcpsbed.config.compile.users import Connected, users
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.model.traffic import Cbr, Poisson, Replay, Traffic, Vary, Vbr, Video
@@ -46,9 +47,18 @@ def traffic(book: Book, network: Network) -> tuple[list[dict[str, Any]], list[_R
         for suffix, a, b in pairs:
             for number, (offset_ns, model) in enumerate(models, 1):
                 one = f"{name}.{suffix}" + (f".{number}" if len(models) > 1 else "")
-                start = {"name": one, "from": a, "to": b, "start_ns": entry.start_ns + offset_ns}
+                begin_ns = entry.start_ns + offset_ns
+                begin_ns += phase_ns(book.scenario, f"traffic {one}", _period_ns(entry))
+                start = {"name": one, "from": a, "to": b, "start_ns": begin_ns}
                 plans.append(start | base | {"model": model})
     return plans, recordings
+
+
+def _period_ns(entry: Cbr | Poisson | Vbr | Replay | Video) -> float:
+    """Mean time between packets or frames of traffic that is periodic; 0 of all other."""
+    if isinstance(entry, Cbr | Vbr):
+        return 8e9 * entry.packet_bytes / entry.rate_bps
+    return 1e9 / entry.frame_rate_hz if isinstance(entry, Video) else 0.0
 
 
 def _pairs(book: Book, network: Network, entry: Traffic, key: Key) -> list[_Pair]:

@@ -36,7 +36,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "audio": {"direction": "backward", "rate": "50 Hz", "sample": "160 B"},
     "video": {"direction": "backward", "rate": "25 Hz", "sample": "2000 B"},
 }
-"""What flows of these names are like unless they say otherwise. [PROTOCOLS 2.1]"""
+"""What flows of these names are like unless they say otherwise. [Gokhale 2017 §4]"""
 
 
 class Generated(Table):
@@ -75,10 +75,25 @@ class Recording(Table):
     """The column of time of a csv file."""
     time_unit: str | None = None
     """The unit of the time of a csv file; absent: seconds."""
+    episode: Annotated[StrictInt, Field(ge=0)] | None = None
+    """Which episode of a data set of LeRobot."""
+    texture: Annotated[StrictInt, Field(ge=1, le=12)] | None = None
+    """Which texture of VibTac-12."""
 
     def spec(self) -> dict[str, Any]:
         """What the reader of recordings takes."""
-        return _given(self, ("recording", "format", "columns", "scale", "rate_hz", "time", "time_unit"))
+        keys = (
+            "recording",
+            "format",
+            "columns",
+            "scale",
+            "rate_hz",
+            "time",
+            "time_unit",
+            "episode",
+            "texture",
+        )
+        return _given(self, keys)
 
 
 class Replayed(Table):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt
 
 from tcpsbed.config.model.table import Names, Table
-from tcpsbed.config.units import Duration, Offset, Period, PositiveRate, Share
+from tcpsbed.config.units import Duration, Offset, Period, PeriodOrNone, PositiveRate, Share
 
 
 class Event(Table):
@@ -53,7 +53,7 @@ class Echo(Table):
     """The flow whose samples carry the commands; absent: kinematic, else the first forward flow."""
     points: Names = Field(["all"])
     """Points such as "srv.entry", "srv.exit", "arm.held", or "all" on the flow's way."""
-    period_ns: Duration = Field(10_000_000, alias="period")
+    period_ns: PeriodOrNone = Field(10_000_000, alias="period")
     """The time between commands; "0 ms": every sample."""
     start_ns: Duration = Field(0, alias="start")
     """The first command."""

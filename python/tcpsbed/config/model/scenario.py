@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, StrictInt
 
@@ -66,6 +67,8 @@ class Scenario(Table):
     """How long it runs."""
     seed: Annotated[StrictInt, Field(ge=0, lt=2**63)] = 1
     """Seed of every random stream."""
+    phases: Literal["aligned", "random"] = "aligned"
+    """Whether flows and periodic background traffic begin at their `start`, or each at a random moment of its period."""
     warmup_ns: Duration = Field(0, alias="warmup")
     """Span at the beginning that statistics leave out."""
     base: str | None = None
@@ -115,6 +118,35 @@ class Scenario(Table):
         """The tables and values of the file with includes and overrides applied, as TOML has them."""
         return self._origin.document
 
+    @property
+    def files(self) -> list[Path]:
+        """The files that it was read from, and those that are there of what it names: recordings, code, models."""
+        read = {self._origin.file, *(Path(file) for file, _ in self._origin.places.values())}
+        named = {self.folder / name for text in _texts(self.document) for name in _names(text)}
+        return [file for file in sorted(read | named) if _is_file(file)]
+
     def error(self, key: Key, found: str, allowed: str) -> ConfigError:
         """The error of a key of this scenario."""
         return self._origin.error(key, found, allowed)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
+    elif isinstance(value, str):
+        yield value
+
+
+def _names(text: str) -> set[str]:
+    """Files that a text may name: alone, before a class (`./hold.py:Hold`, `hold:Hold`), after a kind (`operator:a.csv`)."""
+    first, _, rest = text.partition(":")
+    last = text.rpartition(":")[0]
+    return {text, first, last, rest, f"{last.replace('.', '/')}.py"} - {"", ".py"}
+
+
+def _is_file(file: Path) -> bool:
+    try:
+        return file.is_file()
+    except (OSError, ValueError):  # a text too long for a name, or with a zero in it
+        return False

@@ -22,7 +22,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from tcpsbed.config.units import refuse, shown
 
-_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_-]*$"
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}"
 
 
 def close_match(word: str, known: list[str]) -> str:
@@ -33,8 +33,10 @@ def close_match(word: str, known: list[str]) -> str:
 
 
 def _name(value: str) -> str:
-    if not re.match(_NAME, value):
-        raise refuse(f'found the name "{value}"', 'letters, digits, "_" and "-"')
+    if not re.fullmatch(_NAME, value):
+        raise refuse(
+            f"found the name {shown(value)}", 'up to 100 letters, digits, "_" and "-", such as "edge-1"'
+        )
     return value
 
 

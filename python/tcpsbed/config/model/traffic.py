@@ -1,4 +1,4 @@
-"""Background traffic by name (PROTOCOLS 2.10)."""
+"""Background traffic by name [Gokhale 2017 §6]."""
 
 from __future__ import annotations
 

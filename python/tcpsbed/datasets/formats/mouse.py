@@ -37,7 +37,9 @@ def read(path: Path) -> Track:
     table = np.array(rows).reshape(-1, 4)
     # Client clocks may step back; no later event may seem older than one before it.
     times_s = np.maximum.accumulate(table[:, 0]) if len(table) else table[:, 0]
-    return Track(path, list(NAMES), times_s, table[:, 1:], held={2})
+    # Clocks of browsers are coarse: of several events at one time the newest counts.
+    newest = np.diff(times_s, append=np.inf) > 0
+    return Track(path, list(NAMES), times_s[newest], table[newest, 1:], held={2})
 
 
 def _event(path: Path, line: int, fields: list[str], held: float) -> tuple[float, float, float, float]:

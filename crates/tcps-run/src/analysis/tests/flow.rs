@@ -1,7 +1,7 @@
 //! Numbers of a flow.
 
 use super::*;
-use crate::analysis::flow::Drops;
+use crate::analysis::flow::{Drops, FlowReport};
 use tcps_core::record::DropReason;
 
 #[test]
@@ -188,6 +188,42 @@ fn an_edge_predictor_splits_the_way_into_two_legs_with_losses_of_their_own() {
     let means: Vec<f64> = f.path.segments.iter().map(|s| s.mean_ns.unwrap()).collect();
     assert_eq!(means, [1e6, 5e6, 3e6]);
     assert_eq!(means.iter().sum::<f64>(), f.delay_ns.as_ref().unwrap().mean);
+}
+
+/// 1000 samples, one every 10 ms; srv gives one a millisecond, of which the first of ten is made of a new one.
+fn repeating(delay: Time) -> FlowReport {
+    let mut plan = plan(10 * SECOND, json!({}));
+    plan.flows[0].period_ns = 10 * MS;
+    let step = json!({"kind": "predict", "period_ns": MS, "run": {"kind": "builtin", "name": "supervisor"}});
+    plan.flows[0].path[1].steps.push(serde_json::from_value(step).unwrap());
+    let mut tape = Tape::default();
+    for i in 0..1000u32 {
+        let at = i as Time * 10 * MS;
+        tape.row(at, Kind::Sent, i, at).point = exit(0);
+        tape.row(at + delay, Kind::Enter, i, delay).point = entry(1);
+        for k in 0..10u32 {
+            let (index, age) = (i * 10 + k, delay + k as Time * MS);
+            let row = tape.row(at + age, Kind::Renumbered, index, i as i64);
+            (row.point, row.detail) = (1, u8::from(k == 0));
+            tape.row(at + age, Kind::Exit, index, age).point = exit(1);
+            tape.row(at + age, Kind::Delivered, index, age).point = entry(2);
+        }
+    }
+    tape.analyse(&plan, &Options::default()).flows.swap_remove(0)
+}
+
+// [Kaul 2012 §II]
+#[test]
+fn what_a_periodic_stage_repeats_has_an_age_and_no_latency() {
+    let f = repeating(MS);
+    assert_eq!((f.sent, f.delivered, f.repeated, f.lost), (1000, 1000, 9000, 0));
+    let delay = f.delay_ns.unwrap();
+    assert_eq!((delay.min, delay.mean, delay.max), (1e6, 1e6, 1e6), "nothing but the way");
+    assert_eq!(f.jitter.step_ns.max, 0.0);
+    assert_eq!((f.path.joined, f.path.segments.iter().map(|s| s.mean_ns.unwrap()).sum::<f64>()), (1000, 1e6));
+    let age = f.age_ns.unwrap();
+    assert!((age.mean - 6e6).abs() < 1e4 && age.max >= 11e6, "{age:?}");
+    assert_eq!(f.interarrival_ns.unwrap().mean, 1e6, "packets come once a period all the same");
 }
 
 #[test]

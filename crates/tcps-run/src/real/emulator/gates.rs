@@ -135,7 +135,7 @@ impl Ports for Gates {
 
     fn troubles(&self) -> Troubles {
         let dropped = self.gates.iter().map(|g| u64::from(g.socket.drops())).sum();
-        Troubles { dropped, unsent: self.unsent, strangers: self.strangers }
+        Troubles { dropped, unsent: self.unsent, strangers: self.strangers, unread: 0 }
     }
 }
 

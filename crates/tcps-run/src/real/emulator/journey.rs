@@ -1,6 +1,6 @@
 //! Set against delivered, for one ordered pair of nodes: what the network said, and what was done.
 
-use crate::{node::histogram, real::rate::Rate, report::Emulated};
+use crate::{node::histogram, real::rate::Rates, report::Emulated};
 use hdrhistogram::Histogram;
 use tcps_core::time::Time;
 
@@ -9,8 +9,7 @@ pub(super) struct Journey {
     set: Histogram<u64>,
     delivered: Histogram<u64>,
     error: Histogram<u64>,
-    set_rate: Rate,
-    delivered_rate: Rate,
+    rates: Rates,
     lost: u64,
     /// Packets that the network delivered and the kernel would not take.
     unsent: u64,
@@ -22,8 +21,7 @@ impl Journey {
             set: histogram(),
             delivered: histogram(),
             error: histogram(),
-            set_rate: Rate::default(),
-            delivered_rate: Rate::default(),
+            rates: Rates::default(),
             lost: 0,
             unsent: 0,
         }
@@ -36,13 +34,16 @@ impl Journey {
 
     /// The network says that a packet of `bytes` on the wire leaves at `at`, `set` after it came in.
     pub(super) fn leaves(&mut self, at: Time, bytes: u32) {
-        self.set_rate.note(at, bytes);
+        self.rates.let_out(at, bytes);
     }
 
     /// It has left at `sent`, or the kernel would not take it.
     pub(super) fn left(&mut self, set: Time, arrived: Time, sent: Option<Time>, bytes: u32) {
-        let Some(sent) = sent else { return self.unsent += 1 };
-        self.delivered_rate.note(sent, bytes);
+        let Some(sent) = sent else {
+            self.rates.refused(bytes);
+            return self.unsent += 1;
+        };
+        self.rates.handed_on(arrived + set, sent - arrived - set, bytes);
         let _ = self.set.record(set.max(0) as u64);
         let _ = self.delivered.record((sent - arrived).max(0) as u64);
         let _ = self.error.record((sent - arrived - set).max(0) as u64);
@@ -56,7 +57,7 @@ impl Journey {
     /// Its line in the report; `stamps` says what tells when packets entered.
     pub(super) fn report(&self, stamps: &'static str, from: &str, to: &str) -> Emulated {
         let delays = (&self.set, &self.delivered, &self.error);
-        let rates = (self.set_rate.bps(), self.delivered_rate.bps());
+        let rates = (self.rates.set_bps(), self.rates.delivered_bps());
         Emulated::new(stamps, format!("{from} -> {to}"), delays, rates, self.decided(), self.lost)
     }
 }

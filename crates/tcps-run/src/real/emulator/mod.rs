@@ -26,6 +26,7 @@ use beyond::Beyond;
 use gates::Gates;
 pub use relay::Relay;
 use std::{
+    cell::Cell,
     collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
     os::fd::RawFd,
@@ -95,6 +96,8 @@ struct Troubles {
     unsent: u64,
     /// Packets that are for no node.
     strangers: u64,
+    /// Packets whose port cannot be read, so that no rule is theirs.
+    unread: u64,
 }
 
 /// The emulator, before nodes have told where they listen.
@@ -180,7 +183,11 @@ impl Emulator {
 
 /// Where nodes listen, as whole IP packets tell it: channel per (node, whether by TCP, port).
 #[derive(Default)]
-struct Heard(BTreeMap<(u16, bool, u16), u16>);
+struct Heard {
+    channels: BTreeMap<(u16, bool, u16), u16>,
+    /// Packets whose port could not be read.
+    unread: Cell<u64>,
+}
 
 impl Heard {
     /// From the addresses at which nodes listen, per (node, channel).
@@ -189,7 +196,12 @@ impl Heard {
         let by_tcp = |channel: u16| transport(channel) == Some(kernel_tcp::NAME);
         let listens =
             |(&(node, channel), a): (&(u16, u16), &SocketAddr)| ((node, by_tcp(channel), a.port()), channel);
-        Self(listeners.iter().map(listens).collect())
+        Self { channels: listeners.iter().map(listens).collect(), unread: Cell::new(0) }
+    }
+
+    /// Counts a packet whose port cannot be read.
+    fn count_unread(&self) {
+        self.unread.set(self.unread.get() + 1);
     }
 
     /// Flow, sample, accounted size and code point of an IP packet from one node to another that takes `wire_bytes` on
@@ -202,9 +214,12 @@ impl Heard {
         bytes: &[u8],
         wire_bytes: u32,
     ) -> (u16, u32, u32, u8) {
+        if packet.hides_port() {
+            self.count_unread();
+        }
         let udp = packet.udp();
         let port = udp.as_ref().map(|u| (false, u.port)).or_else(|| Some((true, packet.tcp_port()?)));
-        let channel = port.and_then(|(tcp, port)| self.0.get(&(to, tcp, port)).copied());
+        let channel = port.and_then(|(tcp, port)| self.channels.get(&(to, tcp, port)).copied());
         let payload = udp.map_or(&[][..], |u| &bytes[u.payload]);
         let (class, index, wire_bytes) = account(plan, channel, from, payload, wire_bytes);
         (class, index, wire_bytes, packet.dscp())

@@ -121,6 +121,7 @@ impl Relay {
             && self.clock.now() < plan.duration_ns + DRAIN_NS
             && self.network.failure().is_none()
         {
+            self.ring.beat();
             let due = self.network.poll_timeout().unwrap_or(NEVER).min(events.next()).min(self.probe_at);
             waiter.wait(due.saturating_add(self.start));
             // What came until now is read before the network moves on to now.
@@ -314,6 +315,7 @@ impl Relay {
                 socket_drops: troubles.dropped,
                 unsent: troubles.unsent,
                 strangers: troubles.strangers,
+                unread: troubles.unread,
                 clock_steps: self.clock.steps(),
                 waiting: format!("{:?}", plan.real.waiting).to_lowercase(),
                 privileges,

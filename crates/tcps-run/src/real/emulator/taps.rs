@@ -107,6 +107,11 @@ impl Ports for Taps {
     }
 
     fn troubles(&self) -> Troubles {
-        Troubles { dropped: 0, unsent: self.unsent, strangers: self.strangers }
+        Troubles {
+            dropped: 0,
+            unsent: self.unsent,
+            strangers: self.strangers,
+            unread: self.heard.unread.get(),
+        }
     }
 }

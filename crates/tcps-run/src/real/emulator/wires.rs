@@ -27,6 +27,8 @@ use tcps_wire::ip;
 
 /// Ethernet's header in front of IP.
 const HEADER_BYTES: usize = 14;
+/// EtherTypes of VLAN tags, which stand where IP is looked for. [IEEE 802.1Q]
+const TAGS: [[u8; 2]; 3] = [[0x81, 0x00], [0x88, 0xa8], [0x91, 0x00]];
 /// What a link carries beside the bytes of a frame: preamble, check sequence and gap. [PROTOCOLS 1.2]
 const AROUND_BYTES: u32 = 12;
 
@@ -107,6 +109,9 @@ impl Wires {
         let (link, exit) = self.devices[port].leads?;
         let (len, wire_bytes) = (frame.len(), frame.len() as u32 + AROUND_BYTES);
         let content = frame.get(HEADER_BYTES..)?;
+        if TAGS.contains(&[frame[HEADER_BYTES - 2], frame[HEADER_BYTES - 1]]) {
+            self.heard.count_unread();
+        }
         let (class, index, wire_bytes, dscp) =
             self.inside(plan, content, wire_bytes).unwrap_or((ASIDE_CLASS, 0, wire_bytes, 0));
         let (from, to) = (2 * link, 2 * link + 1);
@@ -157,7 +162,12 @@ impl Ports for Wires {
     }
 
     fn troubles(&self) -> Troubles {
-        Troubles { dropped: 0, unsent: self.unsent, strangers: self.strangers }
+        Troubles {
+            dropped: 0,
+            unsent: self.unsent,
+            strangers: self.strangers,
+            unread: self.heard.unread.get(),
+        }
     }
 }
 

@@ -95,6 +95,7 @@ impl Account {
             ring_overflows: world.ring.lost(),
             socket_drops: world.sockets.iter().map(|s| s.drops() as u64).sum(),
             strangers: self.strangers,
+            unread: 0,
             unsent: world.unsent,
             clock_steps: world.clock.steps(),
             stamp_to_loop_ns: Spread::of(&self.stamp_to_loop),

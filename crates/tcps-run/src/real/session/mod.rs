@@ -18,7 +18,7 @@ use super::{
 use crate::{
     code::PythonCode,
     error::RunError,
-    node::Node,
+    node::{Node, HALT_NS},
     plan::{Isolation, Plan},
     report::Report,
 };
@@ -32,7 +32,7 @@ use std::{
 };
 use tcps_core::{
     record::NONE,
-    time::{Time, MS},
+    time::{Time, MS, NEVER},
 };
 use tcps_transport::Side;
 
@@ -168,7 +168,9 @@ impl SessionLoop {
         account.privileges = privileges(plan.real.realtime);
         let processor = thread_cpu_ns();
         let end = plan.duration_ns + DRAIN_NS;
+        let mut last = NEVER;
         loop {
+            world.ring.beat();
             let due = node.poll_timeout().min(events.next()).min(world.lines.due());
             detach.detached(&mut || doors.waiter.wait(due.saturating_add(start)));
             let mut idle = true;
@@ -200,8 +202,11 @@ impl SessionLoop {
                 node.handle_timeout(now, &mut world);
             }
             world.tend_streams(now);
+            if last == NEVER && (stop.load(Ordering::Relaxed) || node.has_died()) {
+                last = if node.halt() { now + HALT_NS } else { now };
+            }
             // A loop that stood still at the end finds in its sockets what came meanwhile.
-            if stop.load(Ordering::Relaxed) || (now >= end && (idle || now >= end + LAST_NS)) {
+            if now >= last || (now >= end && (idle || now >= end + LAST_NS)) {
                 break;
             }
         }

@@ -40,7 +40,7 @@ impl Contact {
 
     /// Whether a sample is a vector with as many values as the kept one.
     pub(super) fn is_comparable(&self, sample: &[u8]) -> bool {
-        sample.len() % 4 == 0 && self.last.len() * 4 == sample.len()
+        sample.len().is_multiple_of(4) && self.last.len() * 4 == sample.len()
     }
 
     /// Keeps a sample to compare with.

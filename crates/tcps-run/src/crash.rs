@@ -1,0 +1,170 @@
+//! Code of the user's that kills the process, or never gives it back: its name is told before the end.
+//!
+//! ```text
+//! named(name, call) ──► SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT within ──► one sentence, then what the signal does
+//!                  └──► third Ctrl-C while it does not return ──────────► one sentence, then the end
+//! ```
+
+use std::{
+    cell::Cell,
+    ffi::{c_char, c_int, c_void, CStr},
+    fs::File,
+    io::Read,
+    ptr,
+    sync::{
+        atomic::{AtomicPtr, Ordering},
+        Once, OnceLock,
+    },
+    thread,
+};
+
+const SIGNALS: [(c_int, &CStr); 5] = [
+    (libc::SIGSEGV, c"SIGSEGV (memory that is not its own)"),
+    (libc::SIGBUS, c"SIGBUS (memory that is not there)"),
+    (libc::SIGFPE, c"SIGFPE (a division that has no result)"),
+    (libc::SIGILL, c"SIGILL (an instruction that this processor lacks)"),
+    (libc::SIGABRT, c"SIGABRT (it gave up itself)"),
+];
+const REMEDY: &CStr = c". Run it under a debugger: gdb --args python -m tcpsbed run ...\n";
+/// Exit status after Ctrl-C, as shells have it.
+const INTERRUPTED: c_int = 130;
+/// Ctrl-C that ends the process whatever runs in it.
+const LAST: usize = 3;
+const STACK_BYTES: usize = 1 << 16;
+
+thread_local! {
+    static CURRENT: Cell<*const c_char> = const { Cell::new(ptr::null()) };
+}
+/// What was called last and has not returned yet, in any thread.
+static LATEST: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
+static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
+
+/// Calls code that may end the process, under its name.
+pub fn named<T>(name: &CStr, call: impl FnOnce() -> T) -> T {
+    let _outer = Outer(CURRENT.replace(name.as_ptr()));
+    LATEST.store(name.as_ptr().cast_mut(), Ordering::Relaxed);
+    call()
+}
+
+/// The name around a call, which is back when the call has ended, also by a panic.
+struct Outer(*const c_char);
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        LATEST.store(self.0.cast_mut(), Ordering::Relaxed);
+        CURRENT.set(self.0);
+    }
+}
+
+/// Prepares this process, and this thread, for code that may end it.
+pub fn watch() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = SIGNALS.map(|(signal, _)| {
+            // SAFETY: both structures are plain data; the handler calls nothing but write, sigaction and raise.
+            unsafe {
+                let mut old: libc::sigaction = std::mem::zeroed();
+                let mut new: libc::sigaction = std::mem::zeroed();
+                new.sa_sigaction = tell as *const () as usize;
+                new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+                libc::sigaction(signal, &new, &mut old);
+                old
+            }
+        });
+        let _ = BEFORE.set(before);
+    });
+    stack();
+}
+
+/// Gives this thread a stack for handlers, if it has none: that of a recursion without end is used up.
+fn stack() {
+    // SAFETY: the memory is never freed, so that the kernel may use it as long as the thread lives.
+    unsafe {
+        let mut found: libc::stack_t = std::mem::zeroed();
+        if libc::sigaltstack(ptr::null(), &mut found) == 0 && found.ss_flags & libc::SS_DISABLE != 0 {
+            let room = Box::leak(vec![0u8; STACK_BYTES].into_boxed_slice());
+            let own = libc::stack_t { ss_sp: room.as_mut_ptr().cast(), ss_flags: 0, ss_size: STACK_BYTES };
+            libc::sigaltstack(&own, ptr::null_mut());
+        }
+    }
+}
+
+fn say(text: &CStr) {
+    // SAFETY: the text is whole; there is nothing to be done about an error here.
+    unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.count_bytes()) };
+}
+
+extern "C" fn tell(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
+    let place = SIGNALS.iter().position(|(known, _)| *known == signal).unwrap_or(0);
+    let name = CURRENT.get();
+    if !name.is_null() {
+        say(c"\ntcpsbed: ");
+        // SAFETY: `named` was given a text that lives until its call ends, and forgets it then.
+        say(unsafe { CStr::from_ptr(name) });
+        say(c" died of ");
+        say(SIGNALS[place].1);
+        say(REMEDY);
+    }
+    // SAFETY: what was there before, or the default, takes over: on return the same instruction fails again.
+    unsafe {
+        let default: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, BEFORE.get().map_or(&default, |b| &b[place]), ptr::null_mut());
+        if (*info).si_code <= 0 {
+            libc::raise(signal);
+        }
+    }
+}
+
+/// Ends the process, and its children, when the third Ctrl-C or request to end is written to `signals`.
+///
+/// A thread of its own reads there, which needs no interpreter: code that holds it cannot keep the process.
+pub fn end_at_third(mut signals: File) {
+    let wanted = [libc::SIGINT as u8, libc::SIGTERM as u8];
+    thread::spawn(move || {
+        let (mut count, mut one) = (0, [0u8]);
+        while matches!(signals.read(&mut one), Ok(1)) {
+            count += usize::from(wanted.contains(&one[0]));
+            if count == LAST {
+                end();
+            }
+        }
+    });
+}
+
+fn end() -> ! {
+    let name = LATEST.load(Ordering::Relaxed);
+    say(c"\ntcpsbed: stopped at once: ");
+    // SAFETY: names live as long as the code that they name, which has not ended.
+    say(if name.is_null() { c"what ran" } else { unsafe { CStr::from_ptr(name) } });
+    say(c" did not return. What was written until then is in the folder of the run\n");
+    for child in children() {
+        // SAFETY: a process that this one started and has not waited for yet.
+        unsafe { libc::kill(child, libc::SIGKILL) };
+    }
+    // SAFETY: ends the process without its destructors, which may wait for the code that does not return.
+    unsafe { libc::_exit(INTERRUPTED) }
+}
+
+fn children() -> Vec<i32> {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let listed = tasks.flatten().filter_map(|t| std::fs::read_to_string(t.path().join("children")).ok());
+    listed
+        .flat_map(|ids| ids.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_forgotten_when_its_call_panics() {
+        let outer = c"outer".to_owned();
+        named(&outer, || {
+            let panicked = std::panic::catch_unwind(|| named(c"inner", || panic!("as it must")));
+            assert!(panicked.is_err());
+            assert_eq!(CURRENT.get(), outer.as_ptr());
+        });
+        assert!(CURRENT.get().is_null());
+    }
+}

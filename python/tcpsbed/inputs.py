@@ -1,0 +1,147 @@
+"""Files of the user's, read within bounds: regular ones, of a size that was looked at first, in TOML that is not too deep.
+
+A device, a FIFO or a terminal never ends, and a small text can nest deeper than what reads it: all of it is refused
+before anything is built from it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from tcpsbed.errors import DataError
+
+DOCUMENT_BYTES = 4 << 20
+"""Largest text that people write: a scenario, a profile, a study."""
+DATA_BYTES = 1 << 30
+"""Largest recording, capture or model, also after it is unpacked."""
+DEEPEST = 32
+"""Most tables and lists in each other, and most parts of a key."""
+
+Key = tuple[str | int, ...]
+
+_CONTROL = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
+# Control characters (C0, C1), marks that turn the direction of writing, halves of surrogate pairs.
+_HIDDEN = re.compile(rf"[\x00-\x08\x0b-\x1f{_CONTROL}]")
+_HIDDEN_IN_NAMES = re.compile(rf"[\x00-\x1f{_CONTROL}]")
+_PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
+# A key of too many parts, or else a text, a comment, a word that is passed over: keys within them are none.
+_DEEP_KEY = re.compile(
+    rf"({_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST},}}+)"
+    r'|"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*+"|\'[^\'\n]*+\'|#[^\n]*+|[A-Za-z0-9_-]++',
+    re.DOTALL,
+)
+
+
+def regular(file: Path, allowed: str, most_bytes: int = DATA_BYTES) -> Path:
+    """The file, if it is a regular one of at most so many bytes.
+
+    Raises
+    ------
+    DataError
+        It is absent, a folder, a device, a FIFO, a circle of links, or too large.
+    """
+    try:
+        found = file.stat()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        reason = "no such file" if isinstance(error, FileNotFoundError) else reason
+        raise DataError(f"cannot be read ({reason})", file=file, allowed=allowed) from None
+    if not stat.S_ISREG(found.st_mode):
+        what = "a folder" if stat.S_ISDIR(found.st_mode) else "a device, a FIFO or a socket"
+        raise DataError(f"cannot be read (it is {what})", file=file, allowed=f"{allowed}, a regular file")
+    if found.st_size > most_bytes:
+        raise DataError(
+            f"cannot be read ({_size(found.st_size)})",
+            file=file,
+            allowed=f"{allowed}, at most {_size(most_bytes)}",
+        )
+    return file
+
+
+def content(file: Path, allowed: str, most_bytes: int = DATA_BYTES) -> bytes:
+    """The bytes of a regular file.
+
+    Raises
+    ------
+    DataError
+        As `regular`, or it cannot be opened.
+    """
+    try:
+        with regular(file, allowed, most_bytes).open("rb") as opened:
+            return opened.read(min(most_bytes, os.fstat(opened.fileno()).st_size + 1))
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", file=file, allowed=allowed) from None
+
+
+def text(file: Path, allowed: str, most_bytes: int = DOCUMENT_BYTES) -> str:
+    """The text of a regular file.
+
+    Raises
+    ------
+    DataError
+        As `content`, or it is not UTF-8.
+    """
+    try:
+        return content(file, allowed, most_bytes).decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise DataError("cannot be read (not UTF-8)", file=file, allowed=allowed) from None
+
+
+def toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML text of bounded depth.
+
+    Raises
+    ------
+    ValueError
+        It is no TOML (`tomllib.TOMLDecodeError` with its line), or deeper than `DEEPEST`.
+    """
+    for found in _DEEP_KEY.finditer(text):
+        if found[1]:
+            line = text.count("\n", 0, found.start()) + 1
+            raise ValueError(f"a key of more than {DEEPEST} parts on line {line}")
+    tables = tomllib.loads(text)
+    _shallow(tables)
+    return tables
+
+
+def _shallow(tables: dict[str, Any]) -> None:
+    level: list[Any] = [tables]
+    for _ in range(DEEPEST + 1):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return
+    raise ValueError(f"tables and lists more than {DEEPEST} deep")
+
+
+def unprintable(tables: Any) -> tuple[Key, str] | None:
+    """The first key or value that holds letters no terminal, table or page may be given, and the letter.
+
+    Line breaks and tabs are allowed in values.
+    """
+    level: list[tuple[Key, Any]] = [((), tables)]
+    while level:
+        here, value = level.pop()
+        if isinstance(value, str) and (found := _HIDDEN.search(value)):
+            return here, found[0]
+        inner = (
+            value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        )
+        for key, one in inner:
+            if isinstance(key, str) and (found := _HIDDEN_IN_NAMES.search(key)):
+                return (*here, key), found[0]
+            level.append(((*here, key), one))
+    return None
+
+
+def _size(count: int) -> str:
+    return f"{count / (1 << 20):.4g} MiB"

@@ -1,0 +1,117 @@
+"""A run whose process died: its rows are merged, and it becomes a result that says that it is incomplete."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tcpsbed import _tcps, documents, results
+from tcpsbed.clocks import VIRTUAL
+from tcpsbed.errors import DataError
+from tcpsbed.results import folder as folders
+from tcpsbed.results import lock, marker
+from tcpsbed.results.marker import PARTS
+from tcpsbed.worlds import memory
+
+ROW_BYTES = 32
+WROTE = ("records.bin", "packets.pcapng", "result.json", "summary.json", "series.json", "samples.parquet")
+"""Names of what is made here."""
+TOLD = ("links", "traffic", "endpoints", "stages", "nodes", "robots", "emulator", "clocks", "boards")
+"""What processes tell at the end of a run, and did not."""
+WHY = "the process that ran it died: this is what was recorded until then, without what nodes and links tell at the end"
+
+
+def recovered(folder: Path) -> Path:
+    """Makes a result of an unfinished run (`results.is_unfinished`); its folder.
+
+    Raises
+    ------
+    ConfigError, DataError
+        If the run is still being recorded, or there is nothing to recover.
+    """
+    if not (folder / "plan.json").is_file():
+        return _left_beside(folder)
+    place, found = folder.resolve(), marker.read(folder)
+    target = place if found is None else folders.destination(place, found)
+    with lock.held(folders.lock_of(target), target):
+        recover(place)
+        if found is not None and found.state == marker.WRITING:
+            marker.remove(place / marker.AGAIN)
+            found.listing(place).write(place)
+        else:
+            marker.add(place, *(name for name in WROTE if (place / name).is_file()))
+        return folder if target == place else folders.rename_recovered(place, target)
+
+
+def _left_beside(folder: Path) -> Path:
+    """The only unfinished run beside a folder that holds none."""
+    left = [run for run in folders.leftovers(folder.resolve()) if (run / "plan.json").is_file()]
+    if len(left) == 1:
+        return recovered(left[0])
+    if left:
+        named = ", ".join(map(str, left))
+        raise DataError(f"{len(left)} unfinished runs lie beside it", file=folder, allowed=f"one of {named}")
+    return folder
+
+
+def recover(run: Path) -> None:
+    """Makes records, result and summary of what a dead process left in the folder of a run."""
+    from tcpsbed import session
+
+    with memory.rescued(run):
+        parts, captures = (sorted(found for name in names for found in run.glob(name)) for names in PARTS)
+        if not parts and (run / "result.json").is_file() and (run / "summary.json").is_file():
+            return  # it died after that, with the next one of several
+        rows, sha256 = _rows(run, parts)
+        if rows == 0:
+            raise DataError("holds no rows", file=run, allowed="a run that recorded something before it died")
+        begun = [capture for capture in captures if capture.stat().st_size]
+        if begun and not (run / "packets.pcapng").exists():
+            with results.whole(run / "packets.pcapng") as part:
+                _tcps.merge_captures(begun, part)
+        results.write_whole(run / "result.json", json.dumps(_result(run, rows, sha256)))
+        session.analyse(run, samples=True)
+        for part in [*parts, *captures] if marker.read(run) is not None else []:
+            part.unlink()
+
+
+def _rows(run: Path, parts: list[Path]) -> tuple[int, str]:
+    """Merges the rows of all loops, if that was not done before the kill; how many there are, and their hash."""
+    if not parts or (run / memory.RECORDS).exists():
+        return _whole_rows(run / memory.RECORDS)
+    with results.whole(run / memory.RECORDS) as part:
+        rows, sha256 = _tcps.merge(parts, part)
+    return rows, sha256
+
+
+def _whole_rows(records: Path) -> tuple[int, str]:
+    """Cuts what a kill tore off the end of a file of rows; how many there are, and their hash."""
+    import hashlib
+
+    if not records.is_file():
+        return 0, ""
+    rows = records.stat().st_size // ROW_BYTES
+    with records.open("r+b") as file:
+        file.truncate(rows * ROW_BYTES)
+        file.seek(0)
+        return rows, hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _result(run: Path, rows: int, sha256: str) -> dict[str, Any]:
+    """What the run would have told about itself, as far as it is known; or what it did tell."""
+    if (run / "result.json").is_file():
+        return documents.read(run / "result.json") | {"records": rows, "records_sha256": sha256}
+    found = marker.read(run)
+    world = found.world if found is not None and found.world else VIRTUAL
+    plan = documents.read(run / "plan.json")
+    return {key: [] for key in TOLD} | {
+        "simulate_s": plan["duration_ns"] / 1e9,
+        "total_s": None,
+        "events": 0,
+        "records": rows,
+        "records_sha256": sha256,
+        "interrupted": True,
+        "errors": [WHY],
+        "world": world,
+    }

@@ -1,0 +1,200 @@
+"""Single files that a command writes: whole or not at all, and never over a file that tcpsbed did not write.
+
+A file that we wrote bears our mark, an extended attribute with its size and the moment of its last change: once somebody
+edits or copies it, it is theirs. One that grows bears the process that writes it, and is ours as long as that lives. Where a
+file system keeps no such attribute, a file that is there is not ours.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tcpsbed.errors import ConfigError
+from tcpsbed.results import marker
+
+MARK = "user.tcpsbed"
+_GROWING = "growing"
+_ASKED: dict[Path, tuple[int, ...] | None] = {}
+"""What files were when it was asked whether they may be written; of these only what has not changed since may go."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""A disk that takes no more."""
+
+
+def may_write(
+    file: Path,
+    *,
+    force: bool = False,
+    remedy: str = "another name, or --force to write over it",
+    reads: Iterable[Path | str] = (),
+) -> None:
+    """Raises `ConfigError` if a file may not be written; called before the work that fills it.
+
+    Parameters
+    ----------
+    file
+        What the user named. A device or a pipe is written to as it is.
+    force
+        Whether a file that tcpsbed did not write may go.
+    remedy
+        What to do about one that may not.
+    reads
+        Files, and folders of runs, that the command reads: none of them may go, whatever `force` says.
+    """
+    refuse_link(file)
+    _refuse_read(file, reads)
+    may_replace(file, force=force, remedy=remedy)
+
+
+def refuse_link(file: Path) -> None:
+    """Raises `ConfigError` for a link to a file: what it leads to would be replaced. Devices behind links may be written."""
+    if file.is_symlink() and (file.is_file() or not file.exists()):
+        allowed = "the file itself, or another name"
+        raise ConfigError(f"is a link to {file.readlink()}", file=file, allowed=allowed)
+
+
+def _refuse_read(file: Path, reads: Iterable[Path | str]) -> None:
+    """Raises `ConfigError` for a file that is read by this command, or that is part of a result."""
+    if not file.is_file():
+        return
+    for one in map(Path, reads):
+        if one.is_file() and one.samefile(file):
+            raise ConfigError("is read by this command", file=file, allowed="another name")
+        if one.is_dir() and file.resolve().is_relative_to(one.resolve()):
+            found = f"is a file of {one}, which this command reads"
+            raise ConfigError(found, file=file, allowed="a new name, or a file elsewhere")
+    at = file.resolve()
+    for folder in at.parents:
+        made = marker.read(folder)
+        name = str(at.relative_to(folder))
+        if made is not None and (name in made.files or made.owns(folder, name)):
+            raise ConfigError(f"is a file of the {made.kind} in {folder}", file=file, allowed="another name")
+
+
+def may_replace(file: Path, *, force: bool, remedy: str = "--force to write over it") -> None:
+    """Raises `ConfigError` if there is no place for a file, or one that tcpsbed did not write without `force`."""
+    refuse_link(file)
+    if file.is_dir():
+        raise ConfigError("is a folder", file=file, allowed="a file")
+    if file.parent.exists() and not file.parent.is_dir():
+        raise ConfigError("is below a file", file=file, allowed="a file in a folder")
+    if file.is_file() and not force and not _is_ours(file):
+        found = "exists already, and tcpsbed did not write it, or it was changed since"
+        raise ConfigError(found, file=file, allowed=remedy)
+    _ASKED[file.resolve()] = _state(file)
+
+
+def _state(file: Path) -> tuple[int, ...] | None:
+    with suppress(OSError):
+        found = file.stat()
+        return found.st_ino, found.st_size, found.st_mtime_ns
+    return None
+
+
+@contextmanager
+def whole(file: Path) -> Iterator[Path]:
+    """A path beside a file to write to; it takes the file's place when it is whole, and bears our mark then.
+
+    Raises
+    ------
+    ConfigError
+        If a file that is not ours came there meanwhile, or since `may_write`: both are kept.
+    """
+    refuse_link(file)
+    if file.exists() and not file.is_file():
+        with named(file):
+            yield file
+        return
+    at = file.resolve()
+    at.parent.mkdir(parents=True, exist_ok=True)
+    before = _ASKED.get(at, _state(at))
+    part = at.with_name(f".{at.name}.{os.getpid()}.part{at.suffix}")
+    try:
+        with named(file):
+            yield part
+        mark(part)
+        if _state(at) not in (None, before) and not _is_ours(at):
+            kept = part.replace(at.with_name(f"{at.stem}.{os.getpid()}{at.suffix}"))
+            found = "came, or was changed, while what is to stand there was made"
+            raise ConfigError(found, file=file, allowed=f"another name; what was made is in {kept}")
+        part.replace(at)
+    finally:
+        _ASKED.pop(at, None)
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def named(place: Path) -> Iterator[None]:
+    """Gives the error of a full disk the name of what did not fit."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL or error.filename:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(place)) from None
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Writes a text: a kill leaves the old file, the new one, or none, never half of it."""
+    with whole(file) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def streamed(files: Iterable[Path]) -> Iterator[None]:
+    """Holds files that a run writes bit by bit, such as a sound: none of the user's, and ours afterwards.
+
+    Raises
+    ------
+    ConfigError
+        If one is there that tcpsbed did not write.
+    """
+    named = sorted(files)
+    for file in named:
+        may_write(file, remedy="move it away, or name another file in the scenario")
+    for file in named:
+        with suppress(OSError):
+            file.touch()
+            os.setxattr(file, MARK, f"{_GROWING} {os.getpid()} {_began(os.getpid())}".encode())
+    try:
+        yield
+    finally:
+        for file in named:
+            if file.is_file() and file.stat().st_size == 0:
+                file.unlink()
+            else:
+                mark(file)
+
+
+def mark(file: Path) -> None:
+    """Marks a file as ours, once it is on the disk; not a device or a pipe."""
+    if not file.is_file():
+        return
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    found = file.stat()
+    with suppress(OSError):
+        os.setxattr(file, MARK, f"{found.st_size} {found.st_mtime_ns}".encode())
+
+
+def _began(pid: int) -> str:
+    """When a process began, by the kernel's clock, so that another one of its number is none; "" if it is gone."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
+    return ""
+
+
+def _is_ours(file: Path) -> bool:
+    found = file.stat()
+    with suppress(OSError, ValueError):
+        said, *rest = os.getxattr(file, MARK).decode().split()
+        if said == _GROWING:
+            return len(rest) == 2 and _began(int(rest[0])) == rest[1] != ""
+        return [said, *rest] == [str(found.st_size), str(found.st_mtime_ns)]
+    return found.st_size == 0

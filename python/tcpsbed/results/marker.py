@@ -1,0 +1,196 @@
+"""The marker of a results folder: what kind of result it holds, and which of its files tcpsbed wrote.
+
+In a finished result a file is ours while it is in the list with the size and the moment that it had when it was written; one
+that somebody changed since is theirs. While a result is written, a file is ours if it has a name that we give.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from tcpsbed.errors import ConfigError
+
+NAME = ".tcpsbed"
+AGAIN = f"{NAME}-again"
+"""A folder in one that is being written, with what is to take the place of what is there."""
+VERSION = 1
+RUN = "run"
+"""The kind of result that a run leaves; `runs/latest` names the newest of them."""
+WRITING, WHOLE, FORMER, GROWING = "writing", "whole", "former", "growing"
+"""A folder that is being written, one that is finished, one in whose place a newer one comes, one that gains files from
+command to command."""
+SLACK_NS = 2_000_000_000
+"""Coarsest moment of a change that file systems keep (FAT)."""
+_PART = re.compile(r"(^|/)\.[^/]+\.\d+\.part(\.[^/.]*)?$")
+"""What a kill leaves of a file that was being written whole (`files.whole`)."""
+PARTS = (("node[0-9]*.[0-9]*.ring.rows", "emulator.rows"), ("node[0-9]*.[0-9]*.pcapng",))
+"""Rows and packets of the loops of a run on the machine's clock, until they are merged."""
+_SWEEP = (
+    *("sweep.json", "sweep.parquet", "sweep.html", "sweep.part"),
+    *("cells/", "cells/*.json", "cells/*.part", "failed/", "failed/*.txt", "work/", "work/**"),
+)
+LAYOUT: dict[str, tuple[str, ...]] = {
+    "run": (
+        *("scenario.toml", "plan.json", "result.json", "summary.json", "series.json", "doctor.json"),
+        *("records.bin", "packets.pcapng", "samples.parquet", "report.html", "reserve.part"),
+        *(name for part in PARTS for name in part),
+        *("inputs/", "inputs/*.f64", "inputs/*.frames", "seeds/", *(f"seeds/{name}" for name in _SWEEP)),
+    ),
+    "step": ("scenario.toml", "step.json"),
+    "reproduction": ("index.html", "rows.json", "*.png"),
+    "sweep": _SWEEP,
+    "study": ("study.json", "ratings.jsonl", "ratings.csv", "results.json", "subject-*/**"),
+}
+"""Names that we give to the files of a result, by its kind."""
+GROWS = ("sweep", "study")
+REMEDY = "a folder that is new, empty, or holds only what tcpsbed wrote: name another --out, or move that file away"
+
+
+@dataclass(frozen=True)
+class Marker:
+    """What `.tcpsbed` says."""
+
+    kind: str
+    state: str = WRITING
+    id: str = field(default_factory=lambda: os.urandom(8).hex())
+    target: str = ""
+    """The folder that it becomes, or became."""
+    world: str = ""
+    """Where a run takes place."""
+    memory: str = ""
+    """The folder in shared memory where a run keeps rows that are not in its folder yet."""
+    files: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Files of ours: size, and when they were changed last, in ns."""
+    version: int = VERSION
+
+    def write(self, folder: Path) -> None:
+        """Puts it into a folder in one step."""
+        part = folder / f"{NAME}.part"
+        part.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        part.replace(folder / NAME)
+
+    def owns(self, folder: Path, name: str) -> bool:
+        """Whether a file in the folder is ours, by its name relative to it."""
+        if _PART.search(name):
+            return True
+        if self.state in (WRITING, GROWING):
+            return any(_matches(name, pattern) for pattern in LAYOUT[self.kind])
+        if name.endswith("/"):  # empty: of a kill, or as it was made
+            return any(listed.startswith(name) for listed in self.files)
+        if name not in self.files:
+            return False
+        found, (size, mtime_ns) = (folder / name).lstat(), self.files[name]
+        return found.st_size == size and abs(found.st_mtime_ns - mtime_ns) <= SLACK_NS
+
+    def listing(self, folder: Path) -> Marker:
+        """The marker of a folder that was being written with all files of ours in it, whole."""
+        return replace(self, state=WHOLE, files=_stated(folder, self.ours(folder)))
+
+    def ours(self, folder: Path) -> list[str]:
+        """What is ours in a folder."""
+        return [name for name in files(folder) if self.owns(folder, name)]
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """Whether a name is one of a pattern, part by part; `**` at the end stands for everything below."""
+    parts, wanted = name.split("/"), pattern.split("/")
+    if wanted[-1] == "**" and len(parts) >= len(wanted):
+        parts, wanted = parts[: len(wanted) - 1], wanted[:-1]
+    return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
+
+
+def _stated(folder: Path, names: Iterable[str]) -> dict[str, tuple[int, int]]:
+    found = {name: (folder / name).lstat() for name in names}
+    return {name: (of.st_size, of.st_mtime_ns) for name, of in found.items()}
+
+
+def read(folder: Path) -> Marker | None:
+    """The marker of a folder; `None` if it has none that can be understood."""
+    try:
+        content: dict[str, Any] = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        found = Marker(**{key.name: content[key.name] for key in fields(Marker) if key.name in content})
+        if found.version != VERSION or (found.state in (WRITING, GROWING) and found.kind not in LAYOUT):
+            return None
+        return replace(found, files={name: (size, at) for name, (size, at) in found.files.items()})
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def files(folder: Path) -> Iterator[str]:
+    """Names of everything below a folder that is no folder, and of empty folders (`NAME/`); not those of the marker."""
+    for place, folders, names in os.walk(folder):
+        if not (folders or names) and Path(place) != folder:
+            yield f"{Path(place).relative_to(folder)}/"
+        folders[:] = [name for name in folders if not name.startswith(f"{NAME}-")]
+        links = [name for name in folders if (Path(place) / name).is_symlink()]
+        for name in [*names, *links]:
+            found = str((Path(place) / name).relative_to(folder))
+            if not found.startswith(NAME):
+                yield found
+
+
+def foreign(folder: Path) -> str | None:
+    """A file in a folder that tcpsbed did not write, or that was changed since; `None` if there is none."""
+    marker = read(folder)
+    return next(
+        (name for name in sorted(files(folder)) if marker is None or not marker.owns(folder, name)), None
+    )
+
+
+def refuse_foreign(folder: Path, kind: str) -> None:
+    """Raises `ConfigError` if a folder holds what tcpsbed did not write, or a result of another kind."""
+    if (name := foreign(folder)) is not None:
+        marker = read(folder)
+        changed = marker is not None and name in marker.files
+        what = "which was changed since tcpsbed wrote it" if changed else "which is no result of tcpsbed"
+        raise ConfigError(f"holds {name}, {what}", file=folder, key="--out", allowed=REMEDY)
+    marker = read(folder)
+    if marker is not None and marker.kind != kind and (kind in GROWS or marker.state == GROWING):
+        raise ConfigError(
+            f"holds a {marker.kind}, not a {kind}", file=folder, key="--out", allowed="another --out"
+        )
+
+
+def note(folder: Path, **said: str) -> None:
+    """Says in the marker of a folder that is being written in which `world`, and with which `memory`, a run takes place."""
+    found = read(folder)
+    if found is not None:
+        replace(found, **said).write(folder)  # type: ignore[arg-type]
+
+
+def add(folder: Path, *names: str) -> None:
+    """Puts files that we wrote into the list of a finished result: later, or again."""
+    marker = read(folder)
+    if marker is not None and marker.state in (WHOLE, FORMER):
+        replace(marker, files=marker.files | _stated(folder, names)).write(folder)
+
+
+def clear(folder: Path, marker: Marker) -> None:
+    """Removes what is ours from a folder, and the folders below it that are empty then."""
+    ours = marker.ours(folder)
+    for name in ours:
+        if not name.endswith("/"):
+            (folder / name).unlink(missing_ok=True)
+    above = {parent for name in ours for parent in (name.rstrip("/"), *map(str, Path(name).parents))}
+    for name in sorted(above - {"."}, reverse=True):
+        with suppress(OSError):
+            (folder / name).rmdir()
+
+
+def remove(folder: Path) -> None:
+    """Removes what is ours from a folder, and the folder; where something else is in it, it is the user's from then on."""
+    if (marker := read(folder)) is not None:
+        remove(folder / AGAIN)
+        clear(folder, marker)
+        (folder / NAME).unlink()
+    (folder / f"{NAME}.part").unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()

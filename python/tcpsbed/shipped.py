@@ -1,0 +1,130 @@
+"""Scenarios, examples and pages that come with the package, and copies of them for the user to change."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from textwrap import shorten
+
+from tcpsbed.errors import ConfigError
+
+DATA = Path(__file__).resolve().parent / "data"
+SCENARIOS, EXAMPLES, DOCS = DATA / "scenarios", DATA / "examples", DATA / "docs"
+"""In the source tree links to its folders of these names; in an installed package folders."""
+PLACES = (SCENARIOS, EXAMPLES, EXAMPLES / "hooks")
+
+WIDTH = 120
+"""Most letters of what a file is said to show."""
+NAMED = re.compile(r'"((?:[\w.-]+/)*)([\w-]+\.(?:toml|csv|py))(?::\w+)?"')
+"""A file that a scenario names: its folder, and itself."""
+
+
+def listed() -> dict[str, Path]:
+    """Scenarios by name, then programs in Python by name with `.py`."""
+    found = {file.stem: file for place in PLACES for file in sorted(place.glob("*.toml"))}
+    return found | {file.name: file for file in sorted(EXAMPLES.glob("*.py"))}
+
+
+def find(name: str) -> Path:
+    """The file of a scenario or example.
+
+    Raises
+    ------
+    ConfigError
+        If there is none of this name.
+    """
+    files = listed()
+    if name not in files:
+        raise ConfigError(f'found "{name}"', key="NAME", allowed=", ".join(files))
+    return files[name].resolve()
+
+
+def remedy(file: Path) -> str:
+    """How to get a scenario that is not there, if one of its name ships; else empty."""
+    return f"tcpsbed init --from {file.stem}" if file.suffix == ".toml" and file.stem in listed() else ""
+
+
+def summary(file: Path) -> str:
+    """What a file shows: the first sentence of the comment or docstring that it begins with."""
+    head = re.match(r'"""[^"]*|(?:#.*\n)+', file.read_text(encoding="utf-8"))
+    assert head is not None, f"{file} begins with a comment"
+    text = re.sub(r"\s*\[[A-Z][^\]]* \d{4}\b[^\]]*\]|^(#|\"\"\") ?", "", head.group(), flags=re.M).split(
+        "\n\n"
+    )[0]
+    first = re.split(r"[.:](?=\s+[A-Z]|$)", " ".join(text.split()), maxsplit=1)[0]
+    return shorten(first, WIDTH, placeholder=" …")
+
+
+def command(file: Path) -> str:
+    """What to start a scenario or example with: what its head says, else `tcpsbed run`."""
+    if file.suffix == ".py":
+        return "python"
+    said = re.search(
+        r"^#.*`?tcpsbed (console|study|step|latency|bilateral)\b", file.read_text(encoding="utf-8"), re.M
+    )
+    return f"tcpsbed {said[1]}" if said else "tcpsbed run"
+
+
+def copies(name: str, to: Path) -> dict[Path, str]:
+    """What a copy of a scenario or example consists of: the files to write and their texts.
+
+    Parameters
+    ----------
+    name
+        As `listed` has it.
+    to
+        The file that is to hold it; the files that it names lie beside that one, whatever folders they came from.
+    """
+    written: dict[Path, str] = {}
+    waiting = [(find(name), to)]
+    while waiting:
+        file, place = waiting.pop()
+        if place in written:
+            continue
+        text = file.read_text(encoding="utf-8")
+        for folder, other in NAMED.findall(text):
+            if (file.parent / folder / other).is_file():
+                text = text.replace(f'"{folder}{other}', f'"{folder if folder == "./" else ""}{other}')
+                waiting.append((file.parent / folder / other, to.parent / other))
+        written[place] = text
+    return written
+
+
+def write(name: str, to: Path) -> list[Path]:
+    """Writes a copy of a scenario or example and of the files that it names; the files, the copy itself first.
+
+    A file that is there already with the same text is kept.
+
+    Raises
+    ------
+    ConfigError
+        If there is none of this name, or a file with another text is there; nothing is written then.
+    """
+    files = copies(name, to)
+    for file, text in files.items():
+        if file.exists() and (file == to or file.read_bytes() != text.encode()):
+            raise ConfigError("exists already", file=file, allowed="another name; nothing was written")
+    for file, text in files.items():
+        if not file.exists():
+            with file.open("x", encoding="utf-8") as out:
+                out.write(text)
+    return list(files)
+
+
+def page(name: str) -> str:
+    """The text of a page of the documentation.
+
+    Raises
+    ------
+    ConfigError
+        If there is none of this name.
+    """
+    if name not in pages():
+        raise ConfigError(f'found "{name}"', key="PAGE", allowed=", ".join(pages()))
+    return (DOCS / f"{name}.md").read_text(encoding="utf-8")
+
+
+def pages() -> dict[str, str]:
+    """Pages of the documentation by name, with their titles."""
+    files = sorted(DOCS.glob("*.md"))
+    return {file.stem: file.read_text(encoding="utf-8").split("\n", 1)[0].lstrip("# ") for file in files}

@@ -1,0 +1,191 @@
+"""Processes of a run that stand still or die under it: the follower goes to the safe side, and the run says why."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tcpsbed import config
+from tcpsbed.analysis import signals
+from tcpsbed.analysis.records import KINDS, open_records
+from tcpsbed.errors import TcpsbedError
+from tcpsbed.worlds import folder, local, real
+from tcpsbed.worlds.process import Process
+
+pytestmark = [pytest.mark.realtime, pytest.mark.beside]
+SLIDER = """
+class Slider:
+    own_process = True
+
+    def __init__(self):
+        self.at = 0.3
+
+    def step(self, t_ns, command, sense):
+        goal = command[0] if len(command) else self.at
+        self.at += max(-0.002, min(0.002, goal - self.at))
+        sense[0], sense[1] = 0.0, self.at
+        return 2
+"""
+SCENARIO = """
+name = "faults"
+duration = "{duration} s"
+[components]
+tactile-operator = "ms"
+ms-com = "ms"
+ss-com = "ss"
+[components.tactile-teleoperator]
+node = "ss"
+robot = {{ run = "./slider.py:Slider", senses = 2 }}
+[flows.kinematic]
+source = {{ recording = "motion.csv", columns = ["x"], repeat = "loop" }}
+codec = "f64"
+[flows.haptic]
+source = "robot"
+sample = "16 B"
+codec = "f64"
+[hooks.safety]
+kind = "predict"
+run = "supervisor"
+at = "ss-com"
+flow = "kinematic"
+period = "1 ms"
+params = {{ hold_ms = 100, stop_ms = 500, speed = 1, tell = true, measured = [1], workspace = [[-1, 1]] }}
+[measure]
+signals = ["ss-com.exit"]
+pcapng = "on"
+"""
+STEP = 1e-3 + 1e-9
+
+
+class Fault:
+    """Runs the scenario and does something to its processes 1.5 s after its beginning."""
+
+    def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch, duration_s: float) -> None:
+        self.out, self.nodes = place / "out", []
+        (place / "slider.py").write_text(SLIDER)
+        motion = [f"{s:.3f},{0.5 + 0.1 * np.sin(2 * np.pi * s):.6f}" for s in np.arange(0, 1, 1e-3)]
+        (place / "motion.csv").write_text("\n".join(["time,x", *motion]))
+        self.file = place / "faults.toml"
+        self.file.write_text(SCENARIO.format(duration=duration_s))
+        nodes: list[Process] = self.nodes
+
+        class Seen(Process):
+            def __init__(self, *given: Any) -> None:
+                super().__init__(*given)
+                nodes.append(self)
+
+        monkeypatch.setattr(local, "Process", Seen)
+
+    def follower(self) -> int:
+        """The process of the follower's node."""
+        return self.nodes[1].child.pid
+
+    def robot(self) -> int:
+        """The process of the robot."""
+        pid = self.follower()
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            if children := (task / "children").read_text().split():
+                return int(children[0])
+        raise AssertionError("no process of a robot")
+
+    def run(self, act: Callable[[], None]) -> dict[str, Any]:
+        """The result of the run, also where it ends with an error."""
+        begun = False
+
+        def progress(share: float) -> bool:
+            nonlocal begun
+            if share > 0 and not begun:
+                begun = True
+                threading.Timer(1.5, act).start()
+            return True
+
+        try:
+            folder.run(config.load(self.file), world="real", out=self.out, progress=progress)
+        except TcpsbedError as error:
+            print(error)
+        return json.loads((self.out / "result.json").read_text())
+
+    def states(self) -> list[str]:
+        """The states that the supervisor went through."""
+        rows = open_records(self.out / "records.bin")
+        names = ["normal", "degraded", "hold", "safe stop", "recovering"]
+        return [names[row["detail"]] for row in rows[rows["kind"] == 1 + KINDS.index("state")]]
+
+    def steps(self) -> np.ndarray:
+        """How far the follower was sent in each period."""
+        return np.abs(np.diff(signals.read(self.out, "ss-com.exit", "kinematic").values[:, 0]))
+
+
+def test_a_node_that_was_stopped_for_a_while_judges_the_gap_before_it_acts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = Fault(tmp_path, monkeypatch, 6)
+
+    def stall() -> None:
+        os.kill(fault.follower(), signal.SIGSTOP)
+        time.sleep(2.5)
+        os.kill(fault.follower(), signal.SIGCONT)
+
+    result = fault.run(stall)
+    rows = open_records(fault.out / "records.bin")
+    stops = rows[(rows["kind"] == 1 + KINDS.index("state")) & (rows["detail"] == 3)]
+    assert len(stops) == 1 and stops["value"][0] > 2.4e9, "the age at the stop is that of the gap"
+    states = fault.states()
+    assert states[states.index("safe stop") + 1] == "recovering", states
+    assert fault.steps().max() <= STEP
+    assert not any("disk" in said or "capture" in said for said in result["errors"]), result["errors"]
+    assert result["robots"][0]["watchdog"] >= 1, "the robot did not wait for its node"
+
+
+def test_a_node_that_was_stopped_for_good_is_noticed_while_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = Fault(tmp_path, monkeypatch, 60)
+    begun = time.monotonic()
+    result = fault.run(lambda: os.kill(fault.follower(), signal.SIGSTOP))
+    assert time.monotonic() - begun < 40, "and not 20 s after its end"
+    assert any("node ss: has not run for" in said for said in result["errors"]), result["errors"]
+    assert result["interrupted"] and real.STOPPED_S == 5.0
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [(signal.SIGKILL, "process of the robot ended"), (signal.SIGSTOP, "was stopped (SIGSTOP)")],
+)
+def test_a_robot_that_dies_or_is_stopped_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: signal.Signals, said: str
+) -> None:
+    fault, at = Fault(tmp_path, monkeypatch, 60), []
+
+    def kill() -> None:
+        at.append(time.monotonic())
+        os.kill(fault.robot(), what)
+
+    result = fault.run(kill)
+    assert time.monotonic() - at[0] < 20
+    assert result["interrupted"] and any(said in error for error in result["errors"]), result["errors"]
+    assert any("tactile-teleoperator lost what it works with" in error for error in result["errors"])
+    rows = open_records(fault.out / "records.bin")
+    died, states = (rows[rows["kind"] == 1 + KINDS.index(kind)] for kind in ("died", "state"))
+    assert len(died) == 1 and states["detail"][-1] == 2, "it holds"
+    assert states["time"][-1] - died["time"][0] < 20e6, "at the next tick"
+    assert fault.steps().max() <= STEP
+
+
+def test_a_node_that_dies_ends_the_run_and_the_other_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = Fault(tmp_path, monkeypatch, 60)
+    result = fault.run(lambda: fault.nodes[0].child.kill())
+    assert any("node ms died" in said for said in result["errors"]), result["errors"]
+    assert fault.states()[-1] == "hold"
+    assert fault.steps().max() <= STEP

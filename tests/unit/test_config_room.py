@@ -1,0 +1,69 @@
+"""`tcpsbed check` warns of samples that no queue has room for; the engine is the judge of what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import tcpsbed
+from tcpsbed import config
+from tcpsbed.cli.app import app
+from tcpsbed.config.compile import room
+
+TEXT = """
+duration = "2 s"
+[components]
+tactile-operator = "a"
+tactile-teleoperator = "b"
+[flows.video]
+direction = "forward"
+rate = "5 Hz"
+sample = "{size} B"
+[topology]
+routers = ["n"]
+[links.first]
+from = "a"
+to = "n"
+{first}
+[links.l1]
+from = "n"
+to = "b"
+rate = "10 Mbit/s"
+queue = "{queue}"
+"""
+
+
+def tried(folder: Path, size: int, queue: str, first: str = "") -> tuple[list[str], float]:
+    """The warnings of a scenario, and the share of its samples that a run loses."""
+    file = folder / "one.toml"
+    file.write_text(TEXT.format(size=size, queue=queue, first=first))
+    said = room.warnings(config.check(config.load(file)))
+    return said, tcpsbed.run(file, out=folder / "run").summary["flows"]["video"]["loss"]
+
+
+@pytest.mark.parametrize("size", [1177, 20_000, 105_256])
+def test_the_queue_that_is_named_is_the_smallest_that_loses_nothing(tmp_path: Path, size: int) -> None:
+    said, loss = tried(tmp_path, size, "600 B")
+    named = said[0].split('queue = "')[1].split(" B")[0]
+    assert loss == 1 and f"samples of {size} B never" in said[0] and "the queue holds 600 B" in said[0]
+    assert tried(tmp_path, size, f"{int(named) - 1} B")[1] == 1
+    assert tried(tmp_path, size, f"{named} B") == ([], 0)
+
+
+def test_packets_count_and_a_link_before_it_that_is_as_slow_makes_room(tmp_path: Path) -> None:
+    said, loss = tried(tmp_path, 20_000, "16 packets")
+    assert loss == 1 and 'links.l1.queue = "17 packets"' in said[0]
+    assert tried(tmp_path, 20_000, "17 packets") == ([], 0)
+    assert tried(tmp_path, 20_000, "2000 B", 'rate = "10 Mbit/s"') == ([], 0)
+    said, loss = tried(tmp_path, 20_000, "5 packets", 'rate = "20 Mbit/s"')
+    assert said and loss == 1
+
+
+def test_check_warns_of_the_quickstart(scenarios: Path) -> None:
+    done = CliRunner().invoke(app, ["check", str(scenarios / "quickstart.toml")])
+    assert done.exit_code == 0 and "right." in done.stdout
+    assert "warning: flows.video: samples of up to 105256 B (1 of the 125" in done.stderr
+    plan = config.check(config.load(scenarios / "quickstart.toml", ['links.l1.queue="120 kB"']))
+    assert room.warnings(plan) == []

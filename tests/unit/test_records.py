@@ -1,0 +1,50 @@
+"""Rows with names: one table of kinds, reasons and places, that of the native module."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tcpsbed import _tcps
+from tcpsbed.analysis.records import FIELDS, KINDS, Names
+
+PLAN = {
+    "components": [{"name": "operator"}, {"name": "board"}],
+    "nodes": [{"name": "n"}],
+    "flows": [{"name": "haptic"}],
+    "network": {"links": [{"name": "l0"}, {"name": "l1"}]},
+    "channels": [{"name": "session"}],
+}
+WRITTEN = {
+    1: "sent", 2: "delivered", 3: "dropped", 4: "enter", 5: "exit", 6: "echo", 7: "echo_forward", 8: "echo_return",
+    9: "stage", 10: "queue", 11: "event", 12: "sync", 13: "verified", 14: "gap", 15: "superseded", 16: "transmit",
+    17: "receive", 18: "late", 19: "duplicate", 20: "merging", 21: "signal", 22: "renumbered", 23: "echo_superseded",
+    24: "suppressed", 33: "played", 34: "overdue", 35: "skipped", 36: "starved", 38: "state", 40: "connection",
+    43: "told", 44: "allowed",
+}  # fmt: skip
+"""Numbers and names in files that were written: neither is ever given again."""
+
+
+def place(kind: str, point: int, detail: int = 0) -> str:
+    rows = np.zeros(1, dtype=np.dtype(FIELDS))
+    rows["kind"], rows["point"], rows["detail"] = 1 + KINDS.index(kind), point, detail
+    names = Names.of(PLAN)
+    return names.places[names.place_codes(rows)[0]]
+
+
+def test_numbers_and_names_in_files_stay() -> None:
+    assert {number: name for number, name, _ in _tcps.record_names()[0]}.items() >= WRITTEN.items()
+
+
+@pytest.mark.parametrize(("reason", "where"), [(r, w) for _, r, w in _tcps.record_names()[1]])
+def test_a_drop_is_named_where_it_happened(reason: str, where: str) -> None:
+    """A serial line or a board loses as a component does: its number is no link's."""
+    number = next(n for n, name, _ in _tcps.record_names()[1] if name == reason)
+    assert place("dropped", 1, number) == {"components": "board", "links": "l1"}[where]
+    assert (where == "components") == (reason in {"dead", "malformed", "hook", "overload", "line"})
+
+
+def test_each_kind_of_row_has_its_place() -> None:
+    found = [place(kind, 1) for kind in ("sent", "queue", "stage", "sync", "transmit", "event")]
+    assert found == ["operator.exit", "l1", "board", "", "", ""]
+    assert [place(kind, 0) for kind in ("sync", "transmit")] == ["n", "session"]

@@ -1,0 +1,169 @@
+"""Code of the user's that raises, crashes or never returns: where it did is told, and Ctrl-C ends it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import tcpsbed
+
+SCENARIO = """
+duration = "2 s"
+[components]
+tactile-operator = "a"
+tactile-teleoperator = "b"
+[flows.kinematic]
+rate = "1 kHz"
+sample = "24 B"
+[links.l]
+from = "a"
+to = "b"
+"""
+HOOK = '[hooks.kinematics]\nrun = "{}"\nat = "tactile-operator"\n'
+
+
+def written(folder: Path, code: str, what: str = HOOK, name: str = "./mine.py:Mine") -> Path:
+    (folder / "mine.py").write_text(code)
+    (folder / "mine.toml").write_text(SCENARIO + what.format(name))
+    return folder / "mine.toml"
+
+
+RAISES = "class Mine:\n    def __call__(self, t_ns, index, x, other, y):\n        return helper()\n\n\n"
+RAISES += 'def helper():\n    raise ValueError("boom")\n'
+
+
+def test_a_hook_that_raises_is_told_with_file_and_line_and_how_often(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = tcpsbed.run(written(tmp_path, RAISES), out=tmp_path / "out")
+    said = json.dumps(run.summary)
+    assert "ValueError: boom, at mine.py:7 in helper, called at mine.py:3 in __call__" in said
+    assert [stage["failures"] for stage in run.summary["stages"] if stage["kind"] == "kinematics"] == [2000]
+
+
+def test_a_transport_that_raises_is_told_with_file_and_line_and_how_often(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = "class Mine:\n    def __init__(self, channel):\n        pass\n\n"
+    code += "    def on_input(self, now_ns, kind, data, out):\n"
+    code += '        raise ValueError("boom")\n'
+    channel = '[channels.c]\nflows = ["kinematic"]\ntransport = "{}"\n'
+    run = tcpsbed.run(written(tmp_path, code, channel), out=tmp_path / "out")
+    assert any(
+        "ValueError: boom, at mine.py:6 in on_input, " in error and error.endswith(" times")
+        for error in run.summary["errors"]
+    ), run.summary["errors"]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
+@pytest.mark.parametrize(
+    ("body", "sign"),
+    [
+        ("*(volatile int *)8 = 1; return 0;", "SIGSEGV"),
+        ("abort();", "SIGABRT"),
+        ("return deep(1);", "SIGSEGV"),
+    ],
+)
+def test_a_c_hook_that_crashes_is_named_with_its_signal(tmp_path, body, sign):
+    source = "#include <stdlib.h>\nstatic int deep(int n) "
+    source += "{ volatile char a[4096]; a[0] = n; return deep(n + a[0]) + a[0]; }\n"
+    source += "int mine(void *s, const void *i, void *o) { (void)deep; " + body + " }\n"
+    (tmp_path / "mine.c").write_text(source)
+    subprocess.run(["cc", "-O0", "-shared", "-fPIC", "-o", "libmine.so", "mine.c"], cwd=tmp_path, check=True)
+    written(tmp_path, "", name="./libmine.so:mine")
+    done = subprocess.run(
+        [sys.executable, "-m", "tcpsbed", "run", "mine.toml", "--out", "out"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == -getattr(signal, sign), done.stderr
+    assert f"tcpsbed: hook mine of {tmp_path / 'libmine.so'} died of {sign}" in done.stderr
+
+
+ENDLESS = {
+    "catches everything": "while True:\n            try:\n                time.sleep(0.01)\n"
+    "            except BaseException:\n                pass",
+    "spins": "while True:\n            pass",
+}
+
+
+@pytest.mark.parametrize(("kind", "needed"), [("catches everything", 3), ("spins", 2)])
+@pytest.mark.parametrize("world", ["virtual", "real"])
+def test_a_hook_that_never_returns_ends_at_the_third_ctrl_c(tmp_path, kind, needed, world):
+    code = "import time\nfrom pathlib import Path\n\n\nclass Mine:\n    def __call__(self, t_ns, index, x, other, y):\n"
+    code += f'        Path("{tmp_path}/called").touch()\n        {ENDLESS[kind]}\n'
+    written(tmp_path, code)
+    run = subprocess.Popen(
+        [sys.executable, "-m", "tcpsbed", "run", "mine.toml", "--out", "out", "--world", world, "--quiet"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        until = time.monotonic() + 60
+        while not (tmp_path / "called").exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        for _ in range(3):
+            time.sleep(1.0)
+            if run.poll() is None:
+                run.send_signal(signal.SIGINT)
+        _, said = run.communicate(timeout=15)
+    finally:
+        run.kill()
+    assert run.returncode == 130, said
+    assert "Traceback" not in said
+    assert said.count("the run ends when the code that runs now returns") == (world == "virtual"), said
+    if needed == 3 and world == "virtual":
+        assert "hook " in said and "mine.py:Mine did not return" in said
+
+
+EXITS = (
+    "import os\n\n\nclass Mine:\n    def __call__(self, t_ns, index, x, other, y):\n        {}os._exit(0)\n"
+)
+
+
+def _run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    whole = [sys.executable, "-m", "tcpsbed", *command]
+    return subprocess.run(whole, cwd=folder, capture_output=True, text=True, timeout=60)
+
+
+def test_a_hook_that_ends_the_process_is_told_as_one_that_raises(tmp_path):
+    written(tmp_path, EXITS.format(""))
+    done = _run(tmp_path, "run", "mine.toml", "-q", "--out", "out")
+    summary = json.loads((tmp_path / "out/summary.json").read_text())
+    assert [stage["failures"] for stage in summary["stages"] if stage["kind"] == "kinematics"] == [2000]
+    assert "os._exit(0) would end the whole run: raise an error instead" in done.stderr
+    assert done.returncode == 1
+
+
+def test_a_module_that_ends_the_process_is_told(tmp_path):
+    written(tmp_path, "import os\n\nMine = globals()['os']\nos._exit(0)\n")
+    done = _run(tmp_path, "run", "mine.toml", "-q", "--out", "out")
+    assert done.returncode == 2 and "os._exit(0) would end the whole run" in done.stderr
+
+
+def test_a_process_that_a_hook_forks_ends_by_exit(tmp_path):
+    code = "pid = os.fork()\n        if pid:\n            os.waitpid(pid, 0)\n            return 0\n        "
+    written(tmp_path, EXITS.format(code))
+    done = _run(tmp_path, "run", "mine.toml", "-q", "--out", "out", "--duration", "10 ms")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_control_characters_of_an_error_are_escaped(tmp_path):
+    written(tmp_path, RAISES.replace('"boom"', '"\\x1b[2Jboom\\nnext\\r"'))
+    done = _run(tmp_path, "run", "mine.toml", "-q", "--out", "out")
+    assert r"ValueError: \x1b[2Jboom\nnext\r" in done.stderr and "\x1b" not in done.stderr
+
+
+def test_a_cell_that_dies_without_a_word_says_so(tmp_path):
+    died = "import os, signal\n\n\nclass Mine:\n    def __call__(self, t_ns, index, x, other, y):\n"
+    written(tmp_path, died + "        os.kill(os.getpid(), signal.SIGKILL)\n")
+    done = _run(tmp_path, "sweep", "mine.toml", "--over", "seed=1,2", "--seeds", "1", "-q", "--out", "out")
+    assert "its process ended with exit status -9 and no word" in done.stderr, done.stderr

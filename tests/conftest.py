@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["again"]
 ROOT = Path(__file__).resolve().parent.parent
 BUDGET_S = {"unit": 240, "paper": 300, "realtime": 150, "interop": 150}
 SPENT_S: dict[str, float] = defaultdict(float)

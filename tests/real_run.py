@@ -9,26 +9,21 @@ import signal
 import struct
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-import pytest
 
 from tcpsbed.analysis.records import open_records
 
 HEAD, FIRST_ROW, ROW = 0, 192, 32
 """Layout of a ring (crates/tcps-run/src/real/ring.rs)."""
 SENT, DELIVERED = 1, 2
-T = TypeVar("T")
 START_S = 90.0
 """Longest time until all nodes of a run are under way on a loaded machine."""
-TRIES = 3
-"""Measurements that a loaded machine may spoil before a test of figures gives up."""
 
 CHAIN = """
 name = "chain"
@@ -186,56 +181,6 @@ def gone(pids: list[int], seconds: float = 30.0) -> bool:
             return False
         time.sleep(0.02)
     return True
-
-
-class Witness:
-    """A bare loop beside a run that sleeps a millisecond at a time: how late it wakes up tells of the machine."""
-
-    LATE_S, SHARE = 0.001, 0.01
-
-    def __init__(self) -> None:
-        self.late_s: list[float] = []
-        self._over = threading.Event()
-        self._loop = threading.Thread(target=self._watch, daemon=True)
-
-    def _watch(self) -> None:
-        while not self._over.is_set():
-            begun = time.monotonic()
-            time.sleep(0.001)
-            self.late_s.append(time.monotonic() - begun - 0.001)
-
-    def __enter__(self) -> Witness:
-        self._loop.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._loop.join()
-
-    def saw_load(self) -> bool:
-        """Whether one wake-up in a hundred was late by over a millisecond."""
-        return sum(late_s > self.LATE_S for late_s in self.late_s) > self.SHARE * len(self.late_s)
-
-
-def settled(folder: Path, measure: Callable[[Path], T], judge: Callable[[T], None]) -> T:
-    """Judges the figures of a measurement. What must hold on any machine belongs into `measure`.
-
-    Where `judge` fails and a bare loop beside the measurement was late as well, it is made again; a machine that is
-    never quiet can say nothing about medians, and the test is skipped.
-    """
-    for number in range(TRIES):
-        place = folder / f"try{number}"
-        place.mkdir()
-        with Witness() as witness:
-            measured = measure(place)
-        try:
-            judge(measured)
-        except AssertionError:
-            if not witness.saw_load():
-                raise
-        else:
-            return measured
-    pytest.skip(f"the machine was too loaded to measure on, {TRIES} times")
 
 
 def whole(folder: Path, text: str, *, ok: bool = True) -> tuple[dict[str, Any], str]:

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from real_run import TRIES
+from again import TRIES
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 from tcp_against_kernel import BOUNDS, CONTROLS, QUEUES, STALL_MS, Case, Found, longest_stall_ms, run

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from real_run import settled
 
 import tcpsbed
 from tcpsbed import config, session
@@ -152,18 +151,11 @@ def test_wifi_carries_samples(tmp_path):
 def test_real_time_through_ns3_agrees_with_virtual_time(scenarios, tmp_path):
     keys = ['duration="4 s"', 'measure.pcapng="off"']
     ours = tcpsbed.run(scenarios / "dumbbell-udp.toml", out=tmp_path / "virtual", set=keys).summary
-
-    def measure(place):
-        told = tcpsbed.run(scenarios / "dumbbell-udp.toml", world="ns3", out=place, set=keys).summary
-        return told
-
-    def judge(told):
-        mine, found = (run["flows"]["kinematic"]["delay_ms"]["p50"] for run in (ours, told))
-        assert told["errors"] == []
-        assert any(node["name"] == "ns-3" for node in told["nodes"])
-        assert abs(found - mine) < 0.5
-
-    settled(tmp_path, measure, judge)
+    told = tcpsbed.run(scenarios / "dumbbell-udp.toml", world="ns3", out=tmp_path / "real", set=keys).summary
+    mine, found = (run["flows"]["kinematic"]["delay_ms"]["p50"] for run in (ours, told))
+    assert told["errors"] == []
+    assert any(node["name"] == "ns-3" for node in told["nodes"])
+    assert abs(found - mine) < 0.5
 
 
 BOXED = """
@@ -187,19 +179,12 @@ delay = "10 ms"
 def test_devices_of_nodes_in_namespaces_are_joined_by_ns3(tmp_path, world, monkeypatch):
     # Containers without an engine are namespaces; those of an engine are tested where there is an image.
     monkeypatch.setattr("tcpsbed.worlds.containers.engine", lambda: None)
-
-    def measure(place):
-        told = tcpsbed.run(BOXED, world=world, out=place).summary
-        assert {row["stamps"] for row in told["emulator"]} == {"after the read"}, "by device, not by gate"
-        assert any(node["name"] == "ns-3" for node in told["nodes"])
-        return told
-
-    def judge(told):
-        flow = told["flows"]["kinematic"]
-        assert told["errors"] == [] and flow["lost"] == 0
-        assert flow["delivered"] > 500 and 10 < flow["delay_ms"]["p50"] < 12
-
-    settled(tmp_path, measure, judge)
+    told = tcpsbed.run(BOXED, world=world, out=tmp_path / "run").summary
+    assert {row["stamps"] for row in told["emulator"]} == {"after the read"}, "by device, not by gate"
+    assert any(node["name"] == "ns-3" for node in told["nodes"])
+    flow = told["flows"]["kinematic"]
+    assert told["errors"] == [] and flow["lost"] == 0
+    assert flow["delivered"] > 500 and 10 < flow["delay_ms"]["p50"] < 12
 
 
 THROUGH_A_ROUTER = BOXED.replace(
@@ -229,29 +214,22 @@ queues = "100 ms"
 @pytest.mark.parametrize("network", ["ns3-tap", "ns3-tapbridge"])
 def test_ns3_holds_the_devices_of_nodes_itself(tmp_path, network):
     """Links, loss, queues and background traffic are ns-3's; whole IP packets enter and leave it."""
-
-    def measure(place):
-        told = tcpsbed.run(THROUGH_A_ROUTER, world=f"namespaces+{network}", out=place).summary
-        assert told["emulator"] == [], "no packet passes the emulator"
-        assert any(node["name"] == "ns-3" for node in told["nodes"])
-        return told
-
-    def judge(told):
-        flow = told["flows"]["kinematic"]
-        assert told["errors"] == []
-        assert 0.05 < flow["loss"] < 0.16
-        # 78 B at 1 Mbit/s are 0.6 ms, and a packet of others may be under way.
-        assert 10.5 < flow["delay_ms"]["p50"] < 13
-        lossy, slow = (
-            next(row for row in told["network"] if row["name"] == f"{n}.forward") for n in ("l1", "l2")
-        )
-        # Of the last second what did not come may be under way still, for all that the flow's record says.
-        assert lossy["drops"]["loss"] == flow["sent"] - flow["delivered"]
-        # What is on the wire is as long as through gates: 24 B, 54 B of headers and link.
-        assert lossy["bytes"] / lossy["packets"] == pytest.approx(24 + 24 + 54, abs=1)
-        assert slow["bytes"] > 300 * 500, "the traffic is there as well"
-
-    settled(tmp_path, measure, judge)
+    told = tcpsbed.run(THROUGH_A_ROUTER, world=f"namespaces+{network}", out=tmp_path / "run").summary
+    assert told["emulator"] == [], "no packet passes the emulator"
+    assert any(node["name"] == "ns-3" for node in told["nodes"])
+    flow = told["flows"]["kinematic"]
+    assert told["errors"] == []
+    assert 0.05 < flow["loss"] < 0.16
+    # 78 B at 1 Mbit/s are 0.6 ms, and a packet of others may be under way.
+    assert 10.5 < flow["delay_ms"]["p50"] < 13
+    lossy, slow = (
+        next(row for row in told["network"] if row["name"] == f"{n}.forward") for n in ("l1", "l2")
+    )
+    # Of the last second what did not come may be under way still, for all that the flow's record says.
+    assert lossy["drops"]["loss"] == flow["sent"] - flow["delivered"]
+    # What is on the wire is as long as through gates: 24 B, 54 B of headers and link.
+    assert lossy["bytes"] / lossy["packets"] == pytest.approx(24 + 24 + 54, abs=1)
+    assert slow["bytes"] > 300 * 500, "the traffic is there as well"
 
 
 def told_of_devices(folder: Path, what: str) -> dict:
@@ -298,19 +276,14 @@ def test_strangers_are_sent_away_and_late_devices_are_taken(tmp_path):
 @pytest.mark.realtime
 @pytest.mark.needs("root", "tun")
 def test_lte_of_ns3_carries_packets_of_devices(scenarios, tmp_path):
-    def measure(place):
-        keys = ['duration="3 s"', 'measure.pcapng="off"']
-        return tcpsbed.run(
-            scenarios / "lte-pingpong.toml", world="namespaces+ns3-tap", out=place, set=keys
-        ).summary
-
-    def judge(told):
-        (point,) = told["echo"]["kinematic"]["points"]
-        assert told["errors"] == [] and point["lost"] == 0
-        assert 12 < told["flows"]["kinematic"]["delay_ms"]["p50"] < 15
-        assert 3 < point["return_ms"]["p50"] < 6
-
-    settled(tmp_path, measure, judge)
+    keys = ['duration="3 s"', 'measure.pcapng="off"']
+    told = tcpsbed.run(
+        scenarios / "lte-pingpong.toml", world="namespaces+ns3-tap", out=tmp_path / "run", set=keys
+    ).summary
+    (point,) = told["echo"]["kinematic"]["points"]
+    assert told["errors"] == [] and point["lost"] == 0
+    assert 12 < told["flows"]["kinematic"]["delay_ms"]["p50"] < 15
+    assert 3 < point["return_ms"]["p50"] < 6
 
 
 @pytest.mark.realtime

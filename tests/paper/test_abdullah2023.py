@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from real_run import settled
 
 from tcpsbed.errors import WorldError
 from tcpsbed.reproduce import abdullah2023, lte, recordings
@@ -99,20 +98,13 @@ def test_the_dependence_on_the_rate_is_drawn_and_what_takes_the_clock_is_left_ou
 @pytest.mark.slow
 @pytest.mark.realtime
 @pytest.mark.needs("ns3")
-def test_a_packet_on_the_clock_takes_as_long_as_in_ns3s_own_time(tmp_path: Path) -> None:
-    alone = Study("abdullah2023", None)
-
-    def measure(place: Path) -> Delays:
-        keys = ["flows.kinematic.stop='25 ms'", "duration='5 s'"]
-        return alone.run("lte-ns3", keys, stop_and_wait, world="ns3")
-
-    def judge(d: Delays) -> None:
-        assert d.lost == 0 and d.in_order and len(d.trip) > 150
-        assert np.median(d.trip) == pytest.approx(16.95, abs=1.5)
-        assert 0 < np.median(d.turn) < 0.3
-        assert d.trip == pytest.approx(d.up + d.turn + d.down)
-
-    settled(tmp_path, measure, judge)
+def test_a_packet_on_the_clock_takes_as_long_as_in_ns3s_own_time() -> None:
+    keys = ["flows.kinematic.stop='25 ms'", "duration='5 s'"]
+    d: Delays = Study("abdullah2023", None).run("lte-ns3", keys, stop_and_wait, world="ns3")
+    assert d.lost == 0 and d.in_order and len(d.trip) > 150
+    assert np.median(d.trip) == pytest.approx(16.95, abs=1.5)
+    assert 0 < np.median(d.turn) < 0.3
+    assert d.trip == pytest.approx(d.up + d.turn + d.down)
 
 
 def test_a_trip_without_a_packet_back_is_a_message() -> None:

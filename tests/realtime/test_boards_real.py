@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from real_run import settled, shown, whole
+from real_run import shown, whole
 
 from tcpsbed.worlds import firmware
 
@@ -76,29 +76,20 @@ def between(folder: Path, what: str) -> str:
 # [PROTOCOLS 6.1]
 @pytest.mark.needs("make", "cc")
 def test_uart_and_board_are_bars_of_their_own(tmp_path):
-    def measure(place):
-        found, _ = whole(place, scenario())
-        (board,) = found["boards"]
-        assert board["component"] == "ss-embsys" and board["gone"] is None
-        assert not any(board["damaged"].values()) and not any(board["damaged_there"].values())
-        assert set(found["flows"]["kinematic"]["drops"]) <= {"ss-embsys line"}
-        names = [part["name"] for part in found["path"]["kinematic"]]
-        assert names[-3:] == ["ss-com -> ss-embsys", "ss-embsys", "ss-embsys -> tactile-teleoperator"]
-        assert {p["point"] for p in found["echo"]["kinematic"]["points"]} >= {
-            "ss-embsys.entry",
-            "ss-embsys.exit",
-        }
-        assert "ss-embsys" in shown(place / "out")
-        return {part["name"]: part["latency_ms"] for part in found["path"]["kinematic"]}, board
-
-    def judge(measured):
-        parts, board = measured
-        assert DOWN_MS <= parts["ss-com -> ss-embsys"]["p50"] + 0.05 < DOWN_MS + 0.5
-        assert UP_MS <= parts["ss-embsys -> tactile-teleoperator"]["p50"] + 0.05 < UP_MS + 0.8
-        assert 0 <= parts["ss-embsys"]["p50"] < 0.2
-        assert board["lost"] <= 0.01 * board["sent"]
-
-    settled(tmp_path, measure, judge)
+    found, _ = whole(tmp_path, scenario())
+    (board,) = found["boards"]
+    assert board["component"] == "ss-embsys" and board["gone"] is None
+    assert not any(board["damaged"].values()) and not any(board["damaged_there"].values())
+    assert set(found["flows"]["kinematic"]["drops"]) <= {"ss-embsys line"}
+    points = {point["point"] for point in found["echo"]["kinematic"]["points"]}
+    assert points >= {"ss-embsys.entry", "ss-embsys.exit"}
+    assert "ss-embsys" in shown(tmp_path / "out")
+    parts = {part["name"]: part["latency_ms"] for part in found["path"]["kinematic"]}
+    assert list(parts)[-3:] == ["ss-com -> ss-embsys", "ss-embsys", "ss-embsys -> tactile-teleoperator"]
+    assert DOWN_MS <= parts["ss-com -> ss-embsys"]["p50"] + 0.05 < DOWN_MS + 0.5
+    assert UP_MS <= parts["ss-embsys -> tactile-teleoperator"]["p50"] + 0.05 < UP_MS + 0.8
+    assert 0 <= parts["ss-embsys"]["p50"] < 0.2
+    assert board["lost"] <= 0.01 * board["sent"]
 
 
 @pytest.mark.needs("make", "cc")
@@ -173,18 +164,11 @@ def test_a_port_that_is_not_there_is_named(tmp_path):
 
 @pytest.mark.needs("make", "arm-none-eabi-gcc", "qemu-system-arm")
 def test_the_same_on_a_cortex_m_in_qemu(tmp_path):
-    def measure(place):
-        found, _ = whole(place, scenario('firmware = "qemu"', "").replace("500 Hz", "100 Hz"))
-        (board,) = found["boards"]
-        assert board["gone"] is None and board["answered"] > 0
-        assert not any(board["damaged_there"].values())
-        parts = {part["name"]: part["latency_ms"] for part in found["path"]["kinematic"]}
-        assert parts["ss-com -> ss-embsys"]["p50"] > DOWN_MS - 0.05
-        return parts, board
-
-    def judge(measured):
-        parts, board = measured
-        assert board["answered"] > 0.9 * board["sent"] > 270
-        assert 0 <= parts["ss-embsys"]["p50"] < 1
-
-    settled(tmp_path, measure, judge)
+    found, _ = whole(tmp_path, scenario('firmware = "qemu"', "").replace("500 Hz", "100 Hz"))
+    (board,) = found["boards"]
+    assert board["gone"] is None
+    assert not any(board["damaged_there"].values())
+    assert board["answered"] > 0.9 * board["sent"] > 270
+    parts = {part["name"]: part["latency_ms"] for part in found["path"]["kinematic"]}
+    assert parts["ss-com -> ss-embsys"]["p50"] > DOWN_MS - 0.05
+    assert 0 <= parts["ss-embsys"]["p50"] < 1

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from real_run import Witness, summary
+from real_run import summary
 
 from tcpsbed.analysis import signals
 from tcpsbed.cli.failures import INTERRUPTED
@@ -131,7 +131,7 @@ def test_a_browser_that_goes_away_leaves_the_arm_at_rest_and_one_that_comes_move
 def test_an_operator_at_the_browser(served: Any) -> None:
     api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
     process, address, out = served
-    with Witness() as witness, api.sync_playwright() as playwright:
+    with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1000, "height": 600}, bypass_csp=True)
         page.goto(address)
@@ -155,9 +155,9 @@ def test_an_operator_at_the_browser(served: Any) -> None:
     assert later[1] > 20, "coalesced events count one by one"
     assert 0.0 < took[0] <= took[1], "the page shows how long the hand takes"
     print(f"load {os.getloadavg()[0]:.1f}; from event to the run: p50 {took[0]:.2f} ms, p95 {took[1]:.2f} ms")
-    assert 0.0 < np.median(glass) < (2000.0 if witness.saw_load() else 100.0)
+    assert 0.0 < np.median(glass) < 100.0
     ended(process)
-    moved(out, busy=witness.saw_load())
+    moved(out)
 
 
 def lets_go(page: Any) -> None:
@@ -231,7 +231,7 @@ def push(page: Any) -> None:
         page.wait_for_timeout(15)
 
 
-def moved(out: Path, *, busy: bool) -> None:
+def moved(out: Path) -> None:
     """The hand reached the robot's board soon, and the robot went into the wall."""
     commands = signals.read(out, "ss-embsys.entry", "kinematic")
     when_s = commands.values[:, 5]
@@ -242,8 +242,8 @@ def moved(out: Path, *, busy: bool) -> None:
     )
     assert len(fresh) > 40
     assert np.ptp(commands.values[:, 1]) > 0.1, "from side to side"
-    # The bar is p95 under 10 ms on a quiet machine; the median stands for it, on a busy one it is bounded all the same.
-    assert -1.0 < np.median(late_ms) < (200.0 if busy else 10.0)
+    # The bar is p95 under 10 ms on a quiet machine; the median stands for it.
+    assert -1.0 < np.median(late_ms) < 10.0
 
 
 FAILING = """

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from real_run import chain, settled, summary, whole
+from real_run import chain, summary, whole
 
 import tcpsbed
 
@@ -78,26 +78,18 @@ echo = {{ points = ["srv.entry", "srv.exit"], period = "20 ms" }}
 """
     text = chain("3 s", more=block).replace("[flows.kinematic]", '[flows.kinematic]\nrate = "50 Hz"')
     text = text.replace("[flows.haptic]\n", '[flows.haptic]\nrate = "50 Hz"\n')
-
-    def measure(place: Path) -> dict[str, Any]:
-        found, _ = whole(place, text)
-        echo = found["echo"]["kinematic"]
-        assert 0 < echo["commands"] <= 150
-        assert sum(point["lost"] for point in echo["points"]) == 0
-        return found
-
-    def judge(found: dict[str, Any]) -> None:
-        # Medians: one moment at which the machine did something else moves the mean of a few dozen echoes.
-        own_ms = next(s["cpu_ns"]["p50"] for s in found["stages"] if s["kind"] == "work") / 1e6
-        off_ms = component(found)["p50"] - own_ms
-        bar_ms = max(0.01 * own_ms, 0.02)
-        with capsys.disabled():
-            off_us, bar_us = off_ms * 1e3, bar_ms * 1e3
-            print(
-                f"\nblock of {block_ms} ms: {own_ms:.4f} ms itself, found {off_us:+.1f} us (bar {bar_us:.0f} us)"
-            )
-        assert own_ms == pytest.approx(block_ms, rel=0.05)
-        assert abs(off_ms) < FACTOR * bar_ms
-        assert found["echo"]["kinematic"]["commands"] == pytest.approx(100, abs=5)
-
-    settled(tmp_path, measure, judge)
+    found, _ = whole(tmp_path, text)
+    echo = found["echo"]["kinematic"]
+    assert sum(point["lost"] for point in echo["points"]) == 0
+    # Medians: one moment at which the machine did something else moves the mean of a few dozen echoes.
+    own_ms = next(s["cpu_ns"]["p50"] for s in found["stages"] if s["kind"] == "work") / 1e6
+    off_ms = component(found)["p50"] - own_ms
+    bar_ms = max(0.01 * own_ms, 0.02)
+    with capsys.disabled():
+        off_us, bar_us = off_ms * 1e3, bar_ms * 1e3
+        print(
+            f"\nblock of {block_ms} ms: {own_ms:.4f} ms itself, found {off_us:+.1f} us (bar {bar_us:.0f} us)"
+        )
+    assert own_ms == pytest.approx(block_ms, rel=0.05)
+    assert abs(off_ms) < FACTOR * bar_ms
+    assert echo["commands"] == pytest.approx(100, abs=5)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from real_run import settled, whole
+from real_run import whole
 
 SCENARIO = """
 name = "eyes"
@@ -44,24 +44,15 @@ def stage(summary: dict[str, Any], kind: str) -> dict[str, Any]:
 def test_pictures_come_whole_and_soon(tmp_path: Path, codec: str) -> None:
     """From glass to glass is what the stages take, and not much more; motion and force lose nothing beside it."""
     pytest.importorskip({"jpeg": "simplejpeg", "h264": "av"}.get(codec, "numpy"))
-
-    def run(place: Path) -> dict[str, Any]:
-        found, _ = whole(place, eyes(codec, more="compare = 10"))
-        assert found["media"]["video"]["unread"] == 0
-        return found
-
-    def judge(found: dict[str, Any]) -> None:
-        video = found["media"]["video"]
-        work_ms = (
-            sum(stage(found, kind)["cpu_ns"]["p50"] for kind in ("capture", "code", "decode", "show")) / 1e6
-        )
-        assert video["shown"] > 0.8 * 30 * 3
-        assert 0.8 * work_ms < video["glass_to_glass_ms"]["p50"] < work_ms + 25.0
-        assert video["psnr_db"] is None if codec == "raw" else video["psnr_db"] > 30.0
-        for flow in ("kinematic", "haptic"):
-            assert found["flows"][flow]["delivered"] > 0.98 * found["flows"][flow]["sent"]
-
-    settled(tmp_path, run, judge)
+    found, _ = whole(tmp_path, eyes(codec, more="compare = 10"))
+    video = found["media"]["video"]
+    assert video["unread"] == 0
+    work_ms = sum(stage(found, kind)["cpu_ns"]["p50"] for kind in ("capture", "code", "decode", "show")) / 1e6
+    assert video["shown"] > 0.8 * 30 * 3
+    assert 0.8 * work_ms < video["glass_to_glass_ms"]["p50"] < work_ms + 25.0
+    assert video["psnr_db"] is None if codec == "raw" else video["psnr_db"] > 30.0
+    for flow in ("kinematic", "haptic"):
+        assert found["flows"][flow]["delivered"] > 0.98 * found["flows"][flow]["sent"]
 
 
 def test_a_slow_display_drops_pictures_and_holds_nobody_up(tmp_path: Path) -> None:

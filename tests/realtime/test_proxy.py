@@ -16,7 +16,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from real_run import settled
 from watch import blocks, until
 
 from tcpsbed.proxy import Proxy, load, verdict
@@ -68,23 +67,18 @@ def profile(**settings: str) -> object:
     return load("direct", settings_of(settings))
 
 
-def test_what_is_set_is_delivered_both_ways(tmp_path):
-    def measure(_place: Path) -> dict:
-        with echo() as port, Proxy(profile(delay="10 ms"), doors(port)) as running:
-            with client(running.ports[0]) as talk:
-                for _ in range(200):
-                    talk.send(b"hand")
-                    assert talk.recv(100) == b"hand"
-            return running.close()
-
-    def judge(outcome: dict) -> None:
-        assert [row["way"] for row in outcome["doors"]] == ["near -> far", "far -> near"]
-        for row in outcome["doors"]:
-            assert (row["packets"], row["delivered"], row["lost"]) == (200, 200, 0)
-            assert row["set_delay_ns"]["p50"] == pytest.approx(10e6, rel=0.002)
-            assert row["delivered_delay_ns"]["p50"] == pytest.approx(10e6, abs=0.5e6)
-
-    settled(tmp_path, measure, judge)
+def test_what_is_set_is_delivered_both_ways():
+    with echo() as port, Proxy(profile(delay="10 ms"), doors(port)) as running:
+        with client(running.ports[0]) as talk:
+            for _ in range(200):
+                talk.send(b"hand")
+                assert talk.recv(100) == b"hand"
+        outcome = running.close()
+    assert [row["way"] for row in outcome["doors"]] == ["near -> far", "far -> near"]
+    for row in outcome["doors"]:
+        assert (row["packets"], row["delivered"], row["lost"]) == (200, 200, 0)
+        assert row["set_delay_ns"]["p50"] == pytest.approx(10e6, rel=0.002)
+        assert row["delivered_delay_ns"]["p50"] == pytest.approx(10e6, abs=0.5e6)
 
 
 def test_losses_are_those_of_the_model_and_the_same_again():

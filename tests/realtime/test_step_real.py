@@ -8,11 +8,9 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from real_run import settled
 
 from tcpsbed import config
 from tcpsbed.control import experiment, table
-from tcpsbed.control.experiment import Experiment
 from tcpsbed.control.verdict import Limits
 
 pytestmark = pytest.mark.realtime
@@ -22,26 +20,17 @@ RISE_MS, OVERSHOOT = 3.0, 6.0
 """Twice what benches/step_real.py allows for the means of fifty runs."""
 
 
-def pair(_: Path) -> tuple[Experiment, Experiment]:
-    scenario = config.load(SCENARIO, ['duration="600 ms"', "hooks.pi.params.ki_per_ms=0.146"])
-    found = [
-        experiment.run(scenario, runs=RUNS, world=world, phases=True)[0] for world in ("virtual", "real")
-    ]
-    for one in found:
-        assert all(math.isfinite(r.rise_ms) for r in one.responses)
-    return found[0], found[1]
-
-
-def judge(found: tuple[Experiment, Experiment]) -> None:
+def test_both_worlds_answer_the_step_alike_and_disturbed_runs_are_told() -> None:
     """[PROTOCOLS 6.2] Means over the same tick phases in both worlds."""
-    virtual, real = found
+    scenario = config.load(SCENARIO, ['duration="600 ms"', "hooks.pi.params.ki_per_ms=0.146"])
+    virtual, real = (
+        experiment.run(scenario, runs=RUNS, world=world, phases=True)[0] for world in ("virtual", "real")
+    )
+    for one in (virtual, real):
+        assert all(math.isfinite(r.rise_ms) for r in one.responses)
     for figure, bar in (("rise_ms", RISE_MS), ("overshoot", OVERSHOOT)):
         means = [fmean(getattr(r, figure) for r in one.responses) for one in (virtual, real)]
         assert means[1] == pytest.approx(means[0], abs=bar), (figure, table.disturbed([("", real)]))
-
-
-def test_both_worlds_answer_the_step_alike_and_disturbed_runs_are_told(tmp_path: Path) -> None:
-    virtual, real = settled(tmp_path, pair, judge)
     assert len(virtual.undisturbed) == RUNS and table.disturbed([("", virtual)]) == ""
     hit = RUNS - len(real.undisturbed)
     said = table.text([("", real)], Limits())

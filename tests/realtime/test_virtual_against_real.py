@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from real_run import chain, settled, summary, whole
+from real_run import chain, summary, whole
 
 import tcpsbed
 
@@ -68,18 +68,9 @@ def medians(found: dict[str, Any], flow: str) -> dict[str, float]:
 
 
 def test_with_slack_both_worlds_tell_the_same(tmp_path: Path) -> None:
-    def measure(place: Path) -> Pair:
-        virtual, real = both(place, chain("3 s", more=FAR))
-        assert all(flow["lost"] == 0 for found in (virtual, real) for flow in found["flows"].values())
-        assert all(path["set_loss"] == path["delivered_loss"] == 0 for path in real["emulator"])
-        return virtual, real
-
-    settled(tmp_path, measure, same_figures)
-
-
-def same_figures(pair: Pair) -> None:
-    """Delays of flows, places and the emulator are alike."""
-    virtual, real = pair
+    virtual, real = both(tmp_path, chain("3 s", more=FAR))
+    assert all(flow["lost"] == 0 for found in (virtual, real) for flow in found["flows"].values())
+    assert all(path["set_loss"] == path["delivered_loss"] == 0 for path in real["emulator"])
     for name, flow in virtual["flows"].items():
         other = real["flows"][name]
         assert flow["delay_ms"]["p50"] == pytest.approx(20.0, abs=0.001)
@@ -96,11 +87,9 @@ def same_figures(pair: Pair) -> None:
 
 
 def test_a_narrow_link_with_cross_traffic_behaves_alike(tmp_path: Path) -> None:
-    def judge(pair: Pair) -> None:
-        samples_wait_alike(*pair)
-        links_carry_alike(*pair)
-
-    settled(tmp_path, lambda place: both(place, chain("3 s", more=NARROW)), judge)
+    virtual, real = both(tmp_path, chain("3 s", more=NARROW))
+    samples_wait_alike(virtual, real)
+    links_carry_alike(virtual, real)
 
 
 def samples_wait_alike(virtual: dict[str, Any], real: dict[str, Any]) -> None:

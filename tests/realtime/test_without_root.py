@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from real_run import chain, settled
+from real_run import chain
 
 from tcpsbed.worlds import ns3_program
 
@@ -115,20 +115,14 @@ def test_virtual_time_works(somebody, tmp_path):
 
 
 def test_sockets_and_the_emulator_work(somebody, tmp_path):
-    def measure(place: Path) -> dict:
-        told = somebody.runs("real", place, chain("2 s", more=NETWORK))
-        assert {row["stamps"] for row in told["emulator"]} == {"kernel"}, "gates of UDP on loopback"
-        rights = [right for node in told["nodes"] for right in node.get("privileges", [])]
-        asked = [right for right in rights if right.startswith("SCHED_FIFO: ")]
-        assert asked and not any(right.endswith(": yes") for right in asked), rights
-        return told
-
-    def judge(told: dict) -> None:
-        flow = told["flows"]["kinematic"]
-        assert told["errors"] == []
-        assert flow["delivered"] > 1000 and 4.9 < flow["delay_ms"]["p50"] < 7
-
-    settled(tmp_path, measure, judge)
+    told = somebody.runs("real", tmp_path, chain("2 s", more=NETWORK))
+    assert {row["stamps"] for row in told["emulator"]} == {"kernel"}, "gates of UDP on loopback"
+    rights = [right for node in told["nodes"] for right in node.get("privileges", [])]
+    asked = [right for right in rights if right.startswith("SCHED_FIFO: ")]
+    assert asked and not any(right.endswith(": yes") for right in asked), rights
+    flow = told["flows"]["kinematic"]
+    assert told["errors"] == []
+    assert flow["delivered"] > 1000 and 4.9 < flow["delay_ms"]["p50"] < 7
 
 
 @pytest.mark.needs("ns3")
@@ -138,21 +132,12 @@ def test_ns3_behind_gates_works(somebody, tmp_path):
     cache = somebody.home / ".cache" / "tcpsbed" / "ns3"
     shutil.copytree(program.parent, cache / program.parent.name)
     os.chown(cache, NOBODY, NOBODY)
-
-    def measure(place: Path) -> dict:
-        told = somebody.runs("ns3", place, chain("2 s", more=NETWORK))
-        assert any(node["name"] == "ns-3" for node in told["nodes"])
-        assert [kept.name for kept in cache.iterdir()] == [program.parent.name], (
-            "nothing was compiled for him"
-        )
-        return told
-
-    def judge(told: dict) -> None:
-        flow = told["flows"]["kinematic"]
-        assert told["errors"] == [], "among them that ns-3 could not keep up"
-        assert flow["delivered"] > 1000 and 4.9 < flow["delay_ms"]["p50"] < 8
-
-    settled(tmp_path, measure, judge)
+    told = somebody.runs("ns3", tmp_path, chain("2 s", more=NETWORK))
+    assert any(node["name"] == "ns-3" for node in told["nodes"])
+    assert [kept.name for kept in cache.iterdir()] == [program.parent.name], "nothing was compiled for him"
+    flow = told["flows"]["kinematic"]
+    assert told["errors"] == [], "among them that ns-3 could not keep up"
+    assert flow["delivered"] > 1000 and 4.9 < flow["delay_ms"]["p50"] < 8
 
 
 def test_the_proxy_works_between_two_programs(somebody):

@@ -333,6 +333,16 @@ def test_a_folder_of_a_sweep_is_no_folder_for_a_run(tmp_path: Path) -> None:
         assert (out / "sweep.json").read_text() == "{}"
 
 
+def test_what_a_kill_left_of_a_file_goes_when_a_folder_grows_again(tmp_path: Path) -> None:
+    with results.growing(tmp_path / "s", "sweep") as out:
+        (out / "cells").mkdir()
+        (out / "cells/one.json").write_text("{}")
+    for left in ("cells/.two.json.77.part.json", ".sweep.parquet.77.part.parquet"):
+        (tmp_path / "s" / left).write_text("{")
+    with results.growing(tmp_path / "s", "sweep") as out:
+        assert set(listed(out)) == {".tcpsbed", "cells/one.json"}
+
+
 def test_files_added_to_a_result_are_ours_and_others_stay(tmp_path: Path) -> None:
     written(tmp_path / "a", "one")
     with results.tended(tmp_path / "a", writes=["samples.csv"]):

@@ -246,9 +246,14 @@ def test_a_cell_that_cannot_be_loaded_fails_alone(tmp_path: Path) -> None:
     assert len(list((tmp_path / "out/cells").glob("*.json"))) == 1
 
 
+def _cells(folder: Path) -> dict[Path, int]:
+    """When each finished cell was written."""
+    return {file: file.stat().st_mtime_ns for file in folder.glob("[!.]*.json")}
+
+
 def _wait_for_cells(folder: Path, number: int) -> None:
     until = time.monotonic() + 60
-    while len(list(folder.glob("*.json"))) < number:
+    while len(_cells(folder)) < number:
         assert time.monotonic() < until, "no cell was finished"
         time.sleep(0.05)
 
@@ -275,11 +280,13 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, sign: int, status:
     _, said = first.communicate(timeout=120)
     assert first.returncode == status
     assert sign == signal.SIGKILL or "finished cells are in out; the same command goes on from there" in said
-    kept = {file: file.stat().st_mtime_ns for file in (tmp_path / "out/cells").glob("*.json")}
+    kept = _cells(tmp_path / "out/cells")
     assert 2 <= len(kept) < 9
+    (tmp_path / "out/cells/.cell.json.77.part.json").write_text("{")
     assert tcpsbed(tmp_path, *arguments).returncode == 0
-    after = {file: file.stat().st_mtime_ns for file in (tmp_path / "out/cells").glob("*.json")}
+    after = _cells(tmp_path / "out/cells")
     assert len(after) == 9 and kept.items() <= after.items()
+    assert set((tmp_path / "out/cells").iterdir()) == set(after), "nothing is left of the kill"
 
 
 def test_a_sweep_of_which_no_cell_can_be_loaded_is_refused_once(tmp_path: Path) -> None:

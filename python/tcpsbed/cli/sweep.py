@@ -110,7 +110,7 @@ def sweep(
         try:
             failures = run_cells(lambda told: survey.run(width, told), "sweep", quiet=quiet)
         except KeyboardInterrupt:
-            kept = len(list((survey.out / "cells").glob("*.json")))
+            kept = len(list((survey.out / "cells").glob("[!.]*.json")))
             raise KeyboardInterrupt(
                 f"stopped; {kept} finished cells are in {survey.out}; the same command goes on from there"
             ) from None

@@ -131,6 +131,7 @@ def growing(out: Path | str, kind: str, *, inputs: Iterable[Path] = ()) -> Itera
             target.mkdir(exist_ok=True)
             if marker.read(target) is None:
                 Marker(kind, GROWING).write(target)
+            marker.sweep_parts(target)
             yield target
             if next(marker.files(target), None) is None:
                 marker.remove(target)

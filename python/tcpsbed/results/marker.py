@@ -137,6 +137,12 @@ def files(folder: Path) -> Iterator[str]:
                 yield found
 
 
+def sweep_parts(folder: Path) -> None:
+    """Removes what a kill left of files that were being written whole; only for who holds the lock of the folder."""
+    for name in [name for name in files(folder) if _PART.search(name)]:
+        (folder / name).unlink(missing_ok=True)
+
+
 def foreign(folder: Path) -> str | None:
     """A file in a folder that tcpsbed did not write, or that was changed since; `None` if there is none."""
     marker = read(folder)

@@ -1,0 +1,115 @@
+"""Judges tests on the machine's clock, and with programs of others, fairly: what fails beside load is made again.
+
+Beside each of them that is not `beside` a bare loop runs. Where such a test fails and the loop was late, or a run says that
+this machine cannot simulate its network, it is made again, with whatever its module had measured; a machine that is never
+quiet can say nothing, and the test is skipped. What fails without load fails at once.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+TRIES = 3
+OVERLOADED = re.compile(r"behind the clock at [\d.]+ s|this machine cannot simulate")
+"""A run's own words, also where the middle of them is left out."""
+LOOP = """
+import select, time
+late, woken, longest_s = 0, 0, 0.0
+while True:
+    begun = time.monotonic()
+    if select.select([0], [], [], 0.001)[0]:
+        break
+    over_s = time.monotonic() - begun - 0.001
+    woken, late, longest_s = woken + 1, late + (over_s > 0.001), max(longest_s, over_s)
+if late > 0.01 * woken or longest_s > 0.02:
+    print(f"a bare loop beside it was late {late} of {woken} times, by up to {longest_s * 1e3:.0f} ms")
+"""
+"""Sleeps a millisecond at a time until its input ends; a process of its own, which waits for no lock of an interpreter."""
+
+
+class Witness:
+    """A bare loop beside a test: how late it wakes up tells of the machine."""
+
+    load = ""
+    """What it saw, once it is through: "" where the machine was quiet."""
+
+    def __enter__(self) -> Witness:
+        self.process = subprocess.Popen(
+            [sys.executable, "-IS", "-c", LOOP],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.load = self.process.communicate()[0].strip()
+
+
+_TRY = pytest.StashKey[int]()
+_LOAD = pytest.StashKey[str]()
+_TOLD = pytest.StashKey[list[str]]()
+
+
+def _module(item: pytest.Function) -> pytest.Module | None:
+    """The module of a test that takes what was made for the whole module, perhaps beside load."""
+    taken = item._fixtureinfo.name2fixturedefs.values()
+    return item.getparent(pytest.Module) if any(found[-1].scope == "module" for found in taken) else None
+
+
+def _why(failed: pytest.TestReport, load: str) -> str:
+    """Why a failure says nothing; "" if it does: also one that ran out of its time, which would again."""
+    if "from pytest-timeout" in failed.longreprtext:
+        return ""
+    if found := OVERLOADED.search(failed.longreprtext):
+        load = load or f"it said: {found[0]}"
+    crash: Any = getattr(failed.longrepr, "reprcrash", None)
+    what = str(crash.message).strip().splitlines()[:1] if crash else []
+    return load and f"{load} ({' '.join(what) or 'it failed'})"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Makes a test, and again as long as it fails beside load; only the last time is reported."""
+    marks = {mark.name for mark in item.iter_markers()}
+    if not isinstance(item, pytest.Function) or not marks & {"realtime", "interop"} or "beside" in marks:
+        return None
+    number = item.stash.get(_TRY, 1)
+    if number == 1:
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    with Witness() as witness:
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+    load, module = witness.load, _module(item)
+    if module is not None:
+        load = module.stash[_LOAD] = load or module.stash.get(_LOAD, "")
+    failed = next((report for report in reports if report.failed and report.when != "teardown"), None)
+    if failed is not None and (why := _why(failed, load)):
+        told = item.config.stash.setdefault(_TOLD, [])
+        if number < TRIES:
+            told.append(f"[again] {item.nodeid}: {why}")
+            item.stash[_TRY] = number + 1
+            if module is not None:
+                module.stash[_LOAD] = ""
+                item.session._setupstate.teardown_exact(item.session)  # type: ignore[arg-type]
+            # Through all hooks, so that the time limit of a test begins anew.
+            return bool(item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem))
+        told.append(f"[again] {item.nodeid}: given up: {why}")
+        reason = f"Skipped: the machine was too loaded to measure on, {TRIES} times"
+        failed.outcome, failed.longrepr = "skipped", (str(item.path), item.location[1], reason)
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tells what was made again, and why."""
+    for line in terminalreporter.config.stash.get(_TOLD, []):
+        terminalreporter.write_line(line)

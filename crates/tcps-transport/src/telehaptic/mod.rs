@@ -25,9 +25,9 @@ mod receiver;
 mod reporter;
 
 use crate::{
+    channel::{ChannelContext, Side},
     outbox::Outbox,
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
     udp::STACK_BYTES,
 };
 use asides::{is_aside, Aside, Asides};

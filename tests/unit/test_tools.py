@@ -83,6 +83,11 @@ def test_every_path_to_another_module_of_a_crate_is_seen(arrows, text, found):
     assert [name for name, _ in arrows.used(text, ["tcp", "sender"])] == found
 
 
+def test_no_rule_allows_a_circle(arrows):
+    for rules in (arrows.CRATES, *arrows.MODULES.values(), arrows.PACKAGES):
+        assert not [room for room in rules if room in arrows.reach(rules, room)]
+
+
 def test_a_transport_that_imports_the_registry_is_named(arrows):
     found = arrows.violations({"udp": {"registry": "udp.rs:14"}}, arrows.MODULES["tcps-transport"])
     assert found == [

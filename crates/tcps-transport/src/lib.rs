@@ -17,6 +17,7 @@ mod backlog;
 mod channel;
 pub mod clockfit;
 pub mod clocksync;
+mod congestion;
 mod fec;
 mod framing;
 mod inbox;

@@ -11,7 +11,6 @@ mod acknowledged;
 mod acks;
 mod arrival;
 mod buffer;
-mod congestion;
 mod leaving;
 mod losses;
 mod rack;

@@ -95,6 +95,14 @@ def test_a_transport_that_imports_the_registry_is_named(arrows):
     ]
 
 
+@pytest.mark.parametrize(
+    ("room", "target"),
+    [("node", "report"), ("report", "node"), ("analysis", "node"), ("node", "analysis"), ("carrier", "real")],
+)
+def test_who_counts_and_who_reports_never_see_each_other(arrows, room, target):
+    assert len(arrows.violations({room: {target: "somewhere"}}, arrows.MODULES["tcps-run"])) == 1
+
+
 def test_a_stale_drawing_changes_when_it_is_drawn_again(arrows):
     text = "<!-- arrows:crates -->\nold\n<!-- /arrows -->\n"
     assert arrows.drawn(text, {"crates": "new"}) == "<!-- arrows:crates -->\nnew\n<!-- /arrows -->\n"

@@ -1,7 +1,8 @@
 """Who may import whom, checked; and ARCHITECTURE.md drawn from what is imported.
 
 Rust: the dependencies in each crate's Cargo.toml (also those of its tests) and every ``tcps_…::`` path
-in its sources. Python: every import of ``tcpsbed.…``, also those inside functions. ``--write`` draws the
+in its sources; between the modules at the top of a crate, every path from ``crate`` or ``super`` outside
+tests. Python: every import of ``tcpsbed.…``, also those inside functions. ``--write`` draws the
 parts of ARCHITECTURE.md between ``<!-- arrows:NAME -->`` and ``<!-- /arrows -->`` again; without it a
 stale drawing fails.
 """
@@ -28,6 +29,61 @@ CRATES = {
     "tcps-control": ["tcps-core"],
     "tcps-run": ["tcps-transport", "tcps-net", "tcps-control"],
     "tcps-py": ["tcps-run"],
+}
+# The same between the modules at the top of a crate; `lib.rs` stands on all of them.
+MODULES = {
+    "tcps-transport": {
+        "channel": [],
+        "clockfit": [],
+        "meter": [],
+        "missing": [],
+        "outbox": [],
+        "params": [],
+        "reassembly": [],
+        "window": [],
+        "congestion": ["params"],
+        "playout": ["params"],
+        "udp": ["channel", "outbox", "params", "reassembly", "window"],
+        "clocksync": ["clockfit", "udp"],
+        "framing": ["udp"],
+        "inbox": ["udp"],
+        "backlog": ["framing"],
+        "numbered": ["inbox"],
+        "kernel_tcp": ["framing"],
+        "fec": ["udp"],
+        "tcp": ["backlog", "congestion"],
+        "quic": ["backlog"],
+        "rtp": ["congestion", "udp", "meter", "missing"],
+        "telehaptic": ["rtp"],
+        "after": ["fec", "numbered", "telehaptic"],
+        "registry": ["after", "kernel_tcp", "quic", "tcp"],
+    },
+    "tcps-run": {
+        "crash": [],
+        "error": [],
+        "outside": [],
+        "plan": ["error"],
+        "addresses": ["plan"],
+        "analysis": ["plan"],
+        "background": ["plan"],
+        "batch": ["error"],
+        "boundary": ["plan"],
+        "cpu": ["plan"],
+        "library": ["crash", "plan"],
+        "network_rows": ["plan"],
+        "pcapng": ["plan"],
+        "recorder": ["error"],
+        "replay": [],
+        "report": ["plan"],
+        "sample_codec": ["plan"],
+        "source": ["plan"],
+        "code": ["library"],
+        "carrier": ["addresses", "background", "report"],
+        "node": ["code", "outside", "sample_codec", "source"],
+        "real": ["carrier", "network_rows", "node", "pcapng"],
+        "virtual_time": ["boundary", "carrier", "cpu", "network_rows", "node", "pcapng", "recorder"],
+        "proxy": ["real"],
+    },
 }
 PACKAGES = {
     "errors": [],
@@ -100,6 +156,50 @@ def rust_arrows() -> Arrows:
                     name = name.replace("_", "-")
                     if name != crate:
                         arrows[crate].setdefault(name, place(source, number))
+    return arrows
+
+
+def used(text: str, module: list[str]) -> list[tuple[str, int]]:
+    """Dotted paths in its crate that a Rust module names outside its tests, each with its line."""
+    code = re.sub(r"//.*|\bpub\s*\([^)]*\)", "", text.partition("#[cfg(test)]\nmod tests {")[0])
+    found: list[tuple[str, int]] = []
+    for match in re.finditer(r"(?<!\$)\b(crate|(?:super::)*super)::(?:(\w+)|\{)", code):
+        ups = match[1].count("super")
+        names = [match[2]] if match[2] else listed(code[match.end() :])
+        base = module[: len(module) - ups] if ups else []
+        line = code.count("\n", 0, match.start()) + 1
+        found += [(".".join([*base, name]), line) for name in names]
+    return found
+
+
+def listed(text: str) -> list[str]:
+    """First names of the paths up to the brace that closes."""
+    depth, names = 0, [""]
+    for token in re.findall(r"\w+|[{},]", text):
+        depth += (token == "{") - (token == "}")
+        if depth < 0:
+            break
+        if token == "," and not depth:
+            names.append("")
+        elif not names[-1]:
+            names[-1] = token
+    return [name for name in names if name]
+
+
+def module_arrows(crate: str) -> Arrows:
+    """Module at the top of a crate -> module it uses -> one place where it does."""
+    base = ROOT / "crates" / crate / "src"
+    arrows: Arrows = defaultdict(dict)
+    for path in sorted(base.glob("**/*.rs")):
+        inside = [part for part in path.relative_to(base).with_suffix("").parts if part != "mod"]
+        if inside == ["lib"] or "tests" in inside:
+            continue
+        arrows[inside[0]].update({})
+        for name, line in used(path.read_text(encoding="utf-8"), inside):
+            target = name.split(".")[0]
+            target = target if target in MODULES[crate] else "lib"
+            if target != inside[0]:
+                arrows[inside[0]].setdefault(target, place(path, line))
     return arrows
 
 
@@ -194,7 +294,7 @@ def contents(rooms: list[Path], pattern: str) -> str:
     return "\n".join(lines)
 
 
-def drawings(rust: Arrows, python: Arrows) -> dict[str, str]:
+def drawings(rust: Arrows, modules: dict[str, Arrows], python: Arrows) -> dict[str, str]:
     """Texts between the markers, by name."""
     base = ROOT / "python" / "tcpsbed"
     packages = [
@@ -202,6 +302,7 @@ def drawings(rust: Arrows, python: Arrows) -> dict[str, str]:
     ]
     return {
         "crates": mermaid(rust),
+        **{crate: mermaid(arrows) for crate, arrows in modules.items()},
         "packages": mermaid(python),
         "crate-contents": contents([ROOT / "crates" / name for name in CRATES], "src/**/*.rs"),
         "package-contents": contents(packages, "**/*.py"),
@@ -222,9 +323,11 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="draw ARCHITECTURE.md again")
     write = parser.parse_args().write
     rust, python = rust_arrows(), python_arrows()
+    modules = {crate: module_arrows(crate) for crate in MODULES}
     found = violations(rust, CRATES) + violations(python, PACKAGES)
+    found += [line for crate, arrows in modules.items() for line in violations(arrows, MODULES[crate])]
     text = DRAWING.read_text(encoding="utf-8")
-    new = drawn(text, drawings(rust, python))
+    new = drawn(text, drawings(rust, modules, python))
     if write:
         DRAWING.write_text(new, encoding="utf-8")
     elif new != text:

@@ -67,6 +67,42 @@ def test_every_way_of_importing_is_seen(arrows, line, found):
     assert names == ([found] if found else [])
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("use crate::registry::Side;", ["registry"]),
+        ("use crate::{\n    channel::{Side, ChannelFlow},\n    udp,\n};", ["channel", "udp"]),
+        ("fn f(x: &crate::Side) {}", ["Side"]),
+        ("use super::congestion::Window;", ["tcp.congestion"]),
+        ("use super::super::udp::tag;", ["udp"]),
+        ("pub(in crate::tcp) fn f() {} // crate::udp", []),
+        ("#[cfg(test)]\nmod tests {\n    use crate::registry::endpoint;\n}\n", []),
+    ],
+)
+def test_every_path_to_another_module_of_a_crate_is_seen(arrows, text, found):
+    assert [name for name, _ in arrows.used(text, ["tcp", "sender"])] == found
+
+
+def test_no_rule_allows_a_circle(arrows):
+    for rules in (arrows.CRATES, *arrows.MODULES.values(), arrows.PACKAGES):
+        assert not [room for room in rules if room in arrows.reach(rules, room)]
+
+
+def test_a_transport_that_imports_the_registry_is_named(arrows):
+    found = arrows.violations({"udp": {"registry": "udp.rs:14"}}, arrows.MODULES["tcps-transport"])
+    assert found == [
+        "udp.rs:14: udp imports registry; it may import channel, outbox, params, reassembly, window"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("room", "target"),
+    [("node", "report"), ("report", "node"), ("analysis", "node"), ("node", "analysis"), ("carrier", "real")],
+)
+def test_who_counts_and_who_reports_never_see_each_other(arrows, room, target):
+    assert len(arrows.violations({room: {target: "somewhere"}}, arrows.MODULES["tcps-run"])) == 1
+
+
 def test_a_stale_drawing_changes_when_it_is_drawn_again(arrows):
     text = "<!-- arrows:crates -->\nold\n<!-- /arrows -->\n"
     assert arrows.drawn(text, {"crates": "new"}) == "<!-- arrows:crates -->\nnew\n<!-- /arrows -->\n"

@@ -3,6 +3,7 @@
 //! ```text
 //! time    i64 nanoseconds, node clocks          record  32-byte rows, the one truth a run leaves
 //! sample  what a flow carries, echo commands    hook    user code in the path of a sample
+//! report  counts and costs that a run reports beside its rows
 //! endpoint  the sans-IO transport contract      robot   what answers at the far side
 //! dist    costs and delays as distributions     seed    one random stream per named object
 //! model   loss, delay, queue, predictor: the traits that rooms implement; rate: the rate controller
@@ -17,6 +18,7 @@ pub mod hook;
 pub mod model;
 pub mod rate;
 pub mod record;
+pub mod report;
 pub mod robot;
 pub mod sample;
 pub mod seed;

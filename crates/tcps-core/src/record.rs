@@ -8,6 +8,7 @@
 //! kind and is measured with the clocks of the nodes.
 
 use crate::time::Time;
+use serde::Deserialize;
 
 /// Length of a row in bytes.
 pub const RECORD_BYTES: usize = 32;
@@ -48,8 +49,8 @@ impl Place {
 /// A numbered list with the name that reports and exports use, and the place that `point` stands for. Numbers and names are
 /// in files that were written: they are never given again.
 macro_rules! numbered {
-    ($(#[doc = $about:literal])* $list:ident { $($(#[doc = $doc:literal])* $item:ident = $number:literal, $name:literal at $place:ident;)* }) => {
-        $(#[doc = $about])*
+    ($(#[$about:meta])* $list:ident { $($(#[doc = $doc:literal])* $item:ident = $number:literal, $name:literal at $place:ident;)* }) => {
+        $(#[$about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum $list {
@@ -179,6 +180,34 @@ numbered! {
         Corrupt = 10, "corrupt" at Link;
         /// The serial line to a board, or the board itself, lost it.
         Line = 11, "line" at Component;
+    }
+}
+
+numbered! {
+    /// What a stage does; the `detail` of its rows.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    StepKind {
+        /// Bytes to values.
+        Decode = 0, "decode" at Component;
+        /// Devices to poses.
+        Kinematics = 1, "kinematics" at Component;
+        /// Poses to joints.
+        InverseKinematics = 2, "inverse_kinematics" at Component;
+        /// Estimates at its own period.
+        Predict = 3, "predict" at Component;
+        /// Robot to feeling.
+        Sense = 4, "sense" at Component;
+        /// Feeling to hand.
+        Feedback = 5, "feedback" at Component;
+        /// Values to bytes.
+        Code = 6, "code" at Component;
+        /// Only costs.
+        Work = 7, "work" at Component;
+        /// A tick to a picture or a piece of sound.
+        Capture = 8, "capture" at Component;
+        /// A picture or a piece of sound to the operator, and what was measured on it.
+        Show = 9, "show" at Component;
     }
 }
 

@@ -3,9 +3,9 @@
 use crate::hooks::PythonHooks;
 use hdrhistogram::Histogram;
 use pyo3::prelude::*;
+use tcps_core::report::histogram;
 use tcps_run::{
     code::{NoPython, PythonCode},
-    node::histogram,
     plan::Need,
     real::{
         clock::monotonic_ns,

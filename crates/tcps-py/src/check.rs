@@ -4,9 +4,10 @@ use crate::hooks::PythonHooks;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::Value;
 use std::fmt::Display;
+use tcps_core::record::StepKind;
 use tcps_run::{
     code::{self, Shape},
-    plan::{CodePlan, StepKind},
+    plan::CodePlan,
 };
 use tcps_transport::{playout, ChannelContext, Side};
 

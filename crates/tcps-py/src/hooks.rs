@@ -17,6 +17,7 @@ use std::{
 use tcps_core::{
     endpoint::Endpoint,
     hook::{Hook, HookIn, HookOut, Verdict},
+    record::StepKind,
     robot::{Pace, Robot},
     time::Time,
 };
@@ -24,7 +25,7 @@ use tcps_run::{
     code::{PythonCode, Shape},
     crash,
     error::RunError,
-    plan::{CodePlan, StepKind},
+    plan::CodePlan,
 };
 use tcps_transport::{ChannelContext, Side};
 

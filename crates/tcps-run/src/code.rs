@@ -3,10 +3,10 @@
 use crate::{
     error::RunError,
     library,
-    plan::{CodeKind, CodePlan, StepKind, WorkerPlan},
+    plan::{CodeKind, CodePlan, WorkerPlan},
 };
 use serde_json::Value;
-use tcps_core::{endpoint::Endpoint, hook::Hook, robot::Robot};
+use tcps_core::{endpoint::Endpoint, hook::Hook, record::StepKind, robot::Robot};
 use tcps_transport::{ChannelContext, Side};
 
 /// The hook whose parameters may name further code.

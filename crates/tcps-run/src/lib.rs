@@ -5,6 +5,7 @@
 //!                                      └─► real           sockets, kernel stamps, the machine's clock
 //! ```
 
+mod addresses;
 pub mod analysis;
 pub mod background;
 pub mod batch;

@@ -18,7 +18,7 @@
 //! RTTmin / 2.
 
 use std::collections::VecDeque;
-use tcps_core::time::Time;
+use tcps_core::{report::ClockEstimate, time::Time};
 
 /// Exchanges in the window (64 s at 8 a second).
 pub const WINDOW: usize = 512;
@@ -59,22 +59,6 @@ impl Exchange {
     pub fn round_trip_ns(&self) -> i64 {
         (self.t4_ns - self.t1_ns) - (self.t3_ns - self.t2_ns)
     }
-}
-
-/// What is known of a clock.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ClockEstimate {
-    /// The local moment that it is for: the arrival of the last response.
-    pub at_ns: Time,
-    /// How far the reference is ahead of the local clock.
-    pub offset_ns: i64,
-    /// How fast the offset grows, in parts per billion of local time; a clock that runs fast has a negative
-    /// one.
-    pub drift_ppb: f64,
-    /// The true offset is within ± this, however unequal the ways are.
-    pub bound_ns: i64,
-    /// Exchanges in the window.
-    pub exchanges: u32,
 }
 
 /// A window of exchanges and the line through them.

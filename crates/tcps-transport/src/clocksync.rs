@@ -9,13 +9,14 @@
 //! rest.
 
 use crate::{
-    clockfit::{ClockEstimate, ClockFit, Exchange},
+    clockfit::{ClockFit, Exchange},
     outbox::Outbox,
     udp::STACK_BYTES,
 };
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output, Transmit},
     record::{Kind, Record, NONE},
+    report::ClockEstimate,
     time::Time,
 };
 use tcps_wire::{

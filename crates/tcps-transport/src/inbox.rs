@@ -1,8 +1,8 @@
 //! Samples that arrive on a channel, whole or in parts, each once.
 
 use crate::{
+    channel::{ChannelContext, Side},
     reassembly::{Outcome, Reassembly, PATIENCE_NS},
-    registry::{ChannelContext, Side},
     udp::{tag, MAX_SAMPLE_BYTES},
     window::Window,
 };

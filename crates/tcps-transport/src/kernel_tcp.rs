@@ -8,10 +8,10 @@
 //! carries datagrams: whole frames, in their order, none left out while the connection stands. [DECISIONS 17]
 
 use crate::{
+    channel::{ChannelContext, Side},
     framing::{frame, parse, whole_frame},
     outbox::Outbox,
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
     udp::MAX_SAMPLE_BYTES,
 };
 use serde_json::Value;

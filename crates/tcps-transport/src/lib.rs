@@ -9,12 +9,15 @@
 //!             kernel_tcp: frames only; its socket is the driver's
 //!             clocksync ──► clockfit: exchanges of stamps ──► offset, drift and their bound
 //! ```
-//! A new transport is one new file and one line in `registry`.
+//! A new transport is one new file and one line in `registry`, which stands above all of them; what they need to know of
+//! their channel is in `channel`, below them.
 
 mod after;
 mod backlog;
+mod channel;
 pub mod clockfit;
 pub mod clocksync;
+mod congestion;
 mod fec;
 mod framing;
 mod inbox;
@@ -35,7 +38,8 @@ pub mod udp;
 mod window;
 
 pub use backlog::Backlog;
+pub use channel::{ChannelContext, ChannelFlow, Side};
 pub use framing::Frames;
 pub use outbox::Outbox;
 pub use params::TransportError;
-pub use registry::{endpoint, is_telehaptic, names, ChannelContext, ChannelFlow, Side};
+pub use registry::{endpoint, is_telehaptic, names};

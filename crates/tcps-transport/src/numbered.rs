@@ -6,10 +6,10 @@
 //! ```
 
 use crate::{
+    channel::{ChannelContext, Side},
     inbox::{Inbox, Taken},
     outbox::Outbox,
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
     udp::{deliver, repeated, MAX_SAMPLE_BYTES, STACK_BYTES},
 };
 use tcps_core::{

@@ -2,6 +2,7 @@
 
 use crate::{
     after,
+    channel::{ChannelContext, Side},
     fec::{Parity, Repeat},
     kernel_tcp::{self, KernelTcp},
     params::{Params, TransportError},
@@ -12,71 +13,7 @@ use crate::{
     udp::Udp,
 };
 use serde_json::Value;
-use tcps_core::{
-    endpoint::Endpoint,
-    time::{Time, MS},
-};
-
-/// An end of a channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// The one that the plan calls `a`.
-    A,
-    /// The one that the plan calls `b`.
-    B,
-}
-
-impl Side {
-    /// The end at the other side.
-    pub fn other(self) -> Self {
-        match self {
-            Side::A => Side::B,
-            Side::B => Side::A,
-        }
-    }
-}
-
-/// A flow on a channel.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChannelFlow {
-    /// Its number in the plan.
-    pub flow: u16,
-    /// The side that its samples are sent to.
-    pub to: Side,
-    /// Its name without the session: `kinematic`, `haptic`, `audio`, `video` or the user's own.
-    pub name: String,
-    /// Time between its samples.
-    pub period_ns: Time,
-}
-
-/// What an endpoint knows of its channel.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ChannelContext {
-    /// The channel's name, which also names its random streams.
-    pub name: String,
-    /// Seed of the run.
-    pub seed: u64,
-    /// The flows on it, both directions.
-    pub flows: Vec<ChannelFlow>,
-}
-
-impl ChannelContext {
-    /// A channel with flows of 1 kHz, for tests and benchmarks.
-    pub fn of(flows: &[(u16, Side, &str)]) -> Self {
-        let flow = |&(flow, to, name): &(u16, Side, &str)| ChannelFlow {
-            flow,
-            to,
-            name: name.into(),
-            period_ns: MS,
-        };
-        Self { name: "channel".into(), seed: 1, flows: flows.iter().map(flow).collect() }
-    }
-
-    /// The flows whose samples arrive at `side`.
-    pub fn arriving_at(&self, side: Side) -> impl Iterator<Item = u16> + '_ {
-        self.flows.iter().filter(move |f| f.to == side).map(|f| f.flow)
-    }
-}
+use tcps_core::endpoint::Endpoint;
 
 type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
 

@@ -8,10 +8,10 @@
 //! once.
 
 use crate::{
+    channel::{ChannelContext, Side},
     outbox::Outbox,
     params::{Params, TransportError},
     reassembly::{Outcome, Reassembly, PATIENCE_NS},
-    registry::{ChannelContext, Side},
     window::Window,
 };
 use tcps_core::{

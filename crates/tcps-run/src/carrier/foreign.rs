@@ -14,7 +14,7 @@ use super::{
     routes::routes,
     told::{ForeignSelf, Line},
 };
-use crate::{error::RunError, plan::Plan, real::frames};
+use crate::{addresses, error::RunError, plan::Plan};
 use serde_json::json;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -77,8 +77,8 @@ impl Foreign {
         network["by_clock"] = json!(self.by_clock);
         network["most_lag_ns"] = json!(self.most_lag_ns);
         if plan.real.frames {
-            network["attach"]["nodes"] = frames::ends(plan);
-            network["attach"]["gateway"] = json!(frames::gateway());
+            network["attach"]["nodes"] = addresses::ends(plan);
+            network["attach"]["gateway"] = json!(addresses::gateway());
         }
         self.program.tell(&json!({ "network": network }));
         self.program.flush();

@@ -8,12 +8,12 @@ use super::{
 };
 use crate::{
     outside::{Outside, Started, Work},
-    plan::{Level, StepKind},
+    plan::Level,
 };
 use std::cmp::Reverse;
 use tcps_core::{
     hook::{HookIn, HookOut, Verdict},
-    record::{DropReason, Kind, Record},
+    record::{DropReason, Kind, Record, StepKind},
     time::{Time, MS},
 };
 

@@ -12,11 +12,11 @@ use super::{
 };
 use crate::{
     outside::{Outcome, Outside, Task},
-    plan::{Level, StepKind, WorkerPlan},
+    plan::{Level, WorkerPlan},
 };
 use tcps_core::{
     hook::{Hook, Verdict},
-    record::{DropReason, Kind, Record},
+    record::{DropReason, Kind, Record, StepKind},
     time::Time,
 };
 

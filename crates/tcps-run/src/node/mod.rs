@@ -26,14 +26,12 @@ mod step;
 mod sync;
 
 pub use board::{BoardAt, Model as BoardModel, Timetable, LOST_NS, MOST_RIDING};
-pub use step::{histogram, StepStats};
 
 use crate::{
     code::{self, PythonCode},
     error::RunError,
     outside::Outside,
-    plan::{Level, Plan, StepKind},
-    report::BoardLine,
+    plan::{Level, Plan},
 };
 use emitter::Emitter;
 use flow::FlowAt;
@@ -49,13 +47,13 @@ use std::{
 };
 use sync::Sync;
 use tcps_core::{
-    endpoint::{Endpoint, EndpointStats, Input},
+    endpoint::{Endpoint, Input},
     hook::Notice,
     record::{Kind, Record, NONE},
-    robot::Pace,
+    report::NodeReport,
     time::{NodeClock, Time, MS, NEVER},
 };
-use tcps_transport::{clockfit::ClockEstimate, kernel_tcp, ChannelContext, Side};
+use tcps_transport::{kernel_tcp, ChannelContext, Side};
 use tcps_wire::Format;
 
 /// How long a run goes on once something has died or it is to be stopped, so that supervisors hold.
@@ -114,30 +112,6 @@ struct Scratch {
     values: Vec<f64>,
     bytes: Vec<u8>,
     other: Vec<f64>,
-}
-
-/// What a node tells about itself at the end.
-pub struct NodeReport {
-    /// Calls and costs of stages: component, flow, kind, name, statistics.
-    pub stages: Vec<(u16, u16, StepKind, String, StepStats)>,
-    /// Counters of endpoints by channel, with stray samples.
-    pub endpoints: Vec<(u16, EndpointStats, u64)>,
-    /// Ticks that passed while the loop was away.
-    pub missed_ticks: u64,
-    /// Datagrams outside channels that were not what they should be.
-    pub asides_refused: u64,
-    /// What has died, and when: component and reason.
-    pub died: Option<(Time, u16, String)>,
-    /// Robots that failed: component and what went wrong.
-    pub failed_robots: Vec<(u16, String)>,
-    /// How the robots that have a loop of their own kept their time, by component.
-    pub paces: Vec<(u16, Pace)>,
-    /// Endpoints whose code failed: channel and what went wrong.
-    pub failed_endpoints: Vec<(u16, String)>,
-    /// Estimate of the clock relative to the reference node.
-    pub clock: Option<ClockEstimate>,
-    /// Boards: component and counts.
-    pub boards: Vec<(u16, BoardLine)>,
 }
 
 impl Node {

@@ -4,12 +4,13 @@ use super::job::Job;
 use crate::{
     code::{self, Shape},
     error::RunError,
-    plan::{CodePlan, StepKind, StepPlan, WorkerPlan},
+    plan::{CodePlan, StepPlan, WorkerPlan},
 };
-use hdrhistogram::Histogram;
 use tcps_core::{
     dist::Sampler,
-    hook::{Former, Hook, Notice, State, Told, Verdict},
+    hook::{Former, Hook, Notice, State, Told},
+    record::StepKind,
+    report::StepStats,
     sample::{Echo, Meta},
     time::{Time, NEVER},
 };
@@ -160,51 +161,4 @@ impl Periodic {
         self.newest = (meta.index, meta.origin_ns);
         meta.echo.and_then(|echo| self.echo.replace(echo))
     }
-}
-
-/// Calls of a step.
-pub struct StepStats {
-    /// Times it ran.
-    pub calls: u64,
-    /// Times it failed.
-    pub failures: u64,
-    /// Times it gave out values of which one is no number.
-    pub not_finite: u64,
-    /// Times it took longer than its cost.
-    pub overruns: u64,
-    /// The first failure in words.
-    pub error: Option<String>,
-    /// Core time per call.
-    pub cost_ns: Histogram<u64>,
-}
-
-impl StepStats {
-    /// Notes a call that took `used_ns` of processor time.
-    pub(super) fn note(&mut self, used_ns: Time, verdict: &Verdict) {
-        self.calls += 1;
-        let _ = self.cost_ns.record(used_ns.max(0) as u64);
-        if let Verdict::Failed(text) | Verdict::Dead(text) = verdict {
-            self.complain(text.clone());
-        }
-    }
-
-    /// Counts a failure; the first one is told.
-    pub(super) fn complain(&mut self, text: String) {
-        self.failures += 1;
-        self.error.get_or_insert(text);
-    }
-}
-
-impl Default for StepStats {
-    fn default() -> Self {
-        Self { calls: 0, failures: 0, not_finite: 0, overruns: 0, error: None, cost_ns: histogram() }
-    }
-}
-
-/// A histogram of nanoseconds with three digits up to a minute.
-pub fn histogram() -> Histogram<u64> {
-    let mut h =
-        Histogram::new_with_bounds(1, 60_000_000_000, 3).unwrap_or_else(|_| unreachable!("constant bounds"));
-    h.auto(true);
-    h
 }

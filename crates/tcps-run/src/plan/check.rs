@@ -1,7 +1,8 @@
 //! Refuses plans whose numbers name nothing, and what cannot mean anything.
 
-use super::{Action, ChannelPlan, CodeKind, Codec, FlowPlan, Plan, SinkPlan, StepKind, StepPlan, VisitPlan};
+use super::{Action, ChannelPlan, CodeKind, Codec, FlowPlan, Plan, SinkPlan, StepPlan, VisitPlan};
 use crate::error::RunError;
+use tcps_core::record::StepKind;
 use tcps_transport::kernel_tcp;
 
 /// Echo points of components have 15 bits.

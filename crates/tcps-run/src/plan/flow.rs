@@ -3,7 +3,7 @@
 use super::CodePlan;
 use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::{dist::Dist, time::Time};
+use tcps_core::{dist::Dist, record::StepKind, time::Time};
 
 /// A stream of samples in one direction.
 #[derive(Debug, Clone, Deserialize)]
@@ -191,30 +191,4 @@ pub struct WorkerPlan {
     pub queue: u16,
     /// Most bytes of a sample that it is given or gives out.
     pub most_bytes: u32,
-}
-
-/// Kinds of stages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepKind {
-    /// Bytes to values.
-    Decode,
-    /// Devices to poses.
-    Kinematics,
-    /// Poses to joints.
-    InverseKinematics,
-    /// Estimates at its own period.
-    Predict,
-    /// Robot to feeling.
-    Sense,
-    /// Feeling to hand.
-    Feedback,
-    /// Values to bytes.
-    Code,
-    /// Only costs.
-    Work,
-    /// A tick to a picture or a piece of sound.
-    Capture,
-    /// A picture or a piece of sound to the operator, and what was measured on it.
-    Show,
 }

@@ -18,9 +18,7 @@ mod place;
 mod real;
 
 pub use code::{CodeKind, CodePlan};
-pub use flow::{
-    Codec, Direction, FlowPlan, Repeat, SinkPlan, SourcePlan, StepKind, StepPlan, VisitPlan, WorkerPlan,
-};
+pub use flow::{Codec, Direction, FlowPlan, Repeat, SinkPlan, SourcePlan, StepPlan, VisitPlan, WorkerPlan};
 pub use loops::Need;
 pub use network::{Action, ChannelPlan, EventPlan, ProbePlan, SyncPlan};
 pub use place::{

@@ -9,7 +9,6 @@ use super::{
 };
 use crate::{
     error::RunError,
-    node::histogram,
     real::{
         clock::{monotonic_ns, RunClock},
         session::GAP_NS,
@@ -21,7 +20,10 @@ use crate::{
 use hdrhistogram::Histogram;
 use serde_json::Value;
 use std::{os::fd::RawFd, sync::Arc};
-use tcps_core::time::{Time, MS};
+use tcps_core::{
+    report::histogram,
+    time::{Time, MS},
+};
 use tcps_net::{spec::NetworkSpec, NetEvent, Packet};
 use tcps_wire::pcapng::Seen;
 

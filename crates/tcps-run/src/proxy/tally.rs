@@ -1,11 +1,12 @@
 //! What a door counts in each direction: since the start, and in the last second for the live table.
 
-use crate::{node::histogram, real::rate::Rates, report::Spread};
+use crate::{real::rate::Rates, report::Spread};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tcps_core::{
     record::DropReason,
+    report::histogram,
     time::{Time, SECOND},
 };
 

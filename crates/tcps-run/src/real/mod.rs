@@ -12,7 +12,6 @@ pub mod clock;
 pub mod control;
 pub mod emulator;
 mod events;
-pub(crate) mod frames;
 mod handover;
 pub mod line;
 pub mod merge;

@@ -6,10 +6,11 @@
 //! The namespace has no name and the device is not persistent: both are gone when node and emulator are, however
 //! they end.
 
-use super::{frames, handover};
+use super::handover;
 use crate::{
+    addresses::{address, hardware},
     error::RunError,
-    plan::{Isolation, Plan, RealPlan},
+    plan::Plan,
 };
 use std::{
     ffi::CString,
@@ -28,43 +29,10 @@ use std::{
 /// Name of the device in every node's namespace.
 const DEVICE: &str = "tcps0";
 const CLONE_DEVICE: &str = "/dev/net/tun";
+/// An entry that stays.
+const ATF_COM_PERM: libc::c_int = 0x02 | 0x04;
 /// Longest time until an IPv6 address can be used.
 const USABLE: Duration = Duration::from_secs(2);
-
-/// The address of the emulator's gate of a node.
-pub fn gate_address(real: &RealPlan, node: u16) -> IpAddr {
-    real.gates.unwrap_or_else(|| by_rule(real, node))
-}
-
-/// The address of a node's sockets.
-pub fn address(real: &RealPlan, node: u16) -> IpAddr {
-    real.addresses.get(usize::from(node)).copied().unwrap_or_else(|| by_rule(real, node))
-}
-
-fn by_rule(real: &RealPlan, node: u16) -> IpAddr {
-    let [high, low] = (node + 1).to_be_bytes();
-    match (real.network, real.ipv6) {
-        (Isolation::Gates, false) => Ipv4Addr::LOCALHOST.into(),
-        (Isolation::Gates, true) => Ipv6Addr::LOCALHOST.into(),
-        (Isolation::Namespaces, false) => Ipv4Addr::new(10, 77, high, low).into(),
-        (Isolation::Namespaces, true) => Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, node + 1).into(),
-    }
-}
-
-/// The node with an address in a namespace.
-pub fn node_at(address: IpAddr) -> Option<u16> {
-    let number = match address {
-        IpAddr::V4(a) => match a.octets() {
-            [10, 77, high, low] => u16::from_be_bytes([high, low]),
-            _ => return None,
-        },
-        IpAddr::V6(a) => match a.segments() {
-            [0xfd77, 0, 0, 0, 0, 0, 0, number] => number,
-            _ => return None,
-        },
-    };
-    number.checked_sub(1)
-}
 
 /// Moves this thread, and those it starts from now on, into a network namespace of its own, and hands the other end
 /// of its device to the emulator, or the program behind it, that listens at `taps`.
@@ -76,11 +44,39 @@ pub fn enter(plan: &Plan, node: u16, taps: &Path) -> Result<(), RunError> {
     })?;
     if real.frames {
         let others = (0..plan.nodes.len() as u16).filter(|n| *n != node).map(|n| address(real, n));
-        frames::introduce(DEVICE, node, others)
+        introduce(DEVICE, node, others)
             .map_err(|e| refused("address for the TAP device", "CAP_NET_ADMIN", &e))?;
     }
     handover::send(taps, node, device.as_raw_fd())
         .map_err(|e| RunError::new(format!("the device of the node cannot be handed over: {e}")))
+}
+
+/// Gives a device of this thread's namespace the hardware address of its node, and tells the kernel that all others are
+/// behind the gateway.
+fn introduce(device: &str, node: u16, others: impl Iterator<Item = IpAddr>) -> io::Result<()> {
+    let control = UdpSocket::bind(("0.0.0.0", 0))?;
+    let mut request = request_for(device);
+    request.ifr_ifru.ifru_hwaddr = ethernet(hardware(Some(node)));
+    ioctl(control.as_raw_fd(), libc::SIOCSIFHWADDR, &mut request)?;
+    for other in others {
+        // SAFETY: all-zero bytes are valid for this plain C structure.
+        let mut entry: libc::arpreq = unsafe { zeroed() };
+        let IpAddr::V4(ip) = other else { return Err(io::Error::from(io::ErrorKind::Unsupported)) };
+        entry.arp_pa.sa_family = libc::AF_INET as u16;
+        // Two bytes of port come before the address.
+        entry.arp_pa.sa_data[2..6].iter_mut().zip(ip.octets()).for_each(|(to, from)| *to = from as _);
+        entry.arp_ha = ethernet(hardware(None));
+        entry.arp_flags = ATF_COM_PERM;
+        entry.arp_dev.iter_mut().zip(device.bytes()).for_each(|(to, from)| *to = from as _);
+        ioctl(control.as_raw_fd(), libc::SIOCSARP, &mut entry)?;
+    }
+    Ok(())
+}
+
+fn ethernet(hardware: [u8; 6]) -> libc::sockaddr {
+    let mut address = libc::sockaddr { sa_family: libc::ARPHRD_ETHER, sa_data: [0; 14] };
+    address.sa_data.iter_mut().zip(hardware).for_each(|(to, from)| *to = from as _);
+    address
 }
 
 /// Moves this thread, and those that it starts from now on, into a network namespace of its own; the other end of its
@@ -209,35 +205,17 @@ fn request() -> libc::ifreq {
     request_for(DEVICE)
 }
 
-pub(super) fn request_for(name: &str) -> libc::ifreq {
+fn request_for(name: &str) -> libc::ifreq {
     // SAFETY: all-zero bytes are valid for this plain C structure.
     let mut request: libc::ifreq = unsafe { zeroed() };
     request.ifr_name.iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from as libc::c_char);
     request
 }
 
-pub(super) fn ioctl<T>(fd: RawFd, what: libc::Ioctl, request: &mut T) -> io::Result<()> {
+fn ioctl<T>(fd: RawFd, what: libc::Ioctl, request: &mut T) -> io::Result<()> {
     // SAFETY: each caller hands over the structure that the kernel expects for `what`; it outlives the call.
     match unsafe { libc::ioctl(fd, what, std::ptr::from_mut(request)) } {
         0.. => Ok(()),
         _ => Err(io::Error::last_os_error()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_leads_back_to_its_node() {
-        for ipv6 in [false, true] {
-            let real = RealPlan { network: Isolation::Namespaces, ipv6, ..RealPlan::default() };
-            for node in [0, 1, 254, 255, 256, 40_000] {
-                assert_eq!(node_at(address(&real, node)), Some(node));
-            }
-        }
-        for stranger in ["10.77.0.0", "10.78.0.1", "fd77::", "fd77::1:1", "ff02::2", "127.0.0.1"] {
-            assert_eq!(node_at(stranger.parse().unwrap()), None, "{stranger}");
-        }
     }
 }

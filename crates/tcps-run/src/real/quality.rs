@@ -5,10 +5,13 @@ use super::{
     socket::Socket,
     wait::{privileges, Waiter},
 };
-use crate::{node::histogram, plan::Waiting, report::Spread};
+use crate::{plan::Waiting, report::Spread};
 use serde::Serialize;
 use std::{net::Ipv4Addr, os::fd::RawFd};
-use tcps_core::time::{Time, MS};
+use tcps_core::{
+    report::histogram,
+    time::{Time, MS},
+};
 
 /// Time between two wake-ups, as of a loop at 1 kHz.
 const PERIOD: Time = MS;

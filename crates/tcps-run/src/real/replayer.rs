@@ -11,12 +11,11 @@
 
 use super::{
     clock::RunClock,
-    namespace,
     session::DRAIN_NS,
     socket::{Socket, MAX_DATAGRAM},
     wait::Waiter,
 };
-use crate::{error::RunError, plan::Plan, report::Report};
+use crate::{addresses, error::RunError, plan::Plan, report::Report};
 use serde::Deserialize;
 use std::{
     collections::BTreeMap,
@@ -100,7 +99,7 @@ impl Replayer {
 
     /// What begins or ends at a node of the plan, by a socket of this thread's network namespace.
     pub fn here(plan: &Plan, node: u16) -> Result<Self, RunError> {
-        let at = |node: u16| SocketAddr::new(namespace::address(&plan.real, node), PORT);
+        let at = |node: u16| SocketAddr::new(addresses::address(&plan.real, node), PORT);
         let entry = |spec: &TrafficSpec| {
             let mut entry = Entry::new(plan, spec, 0, at(spec.to));
             if spec.from == node {

@@ -1,10 +1,8 @@
 //! What nodes estimated of their clocks, and how wrong they were.
 
-use super::Report;
 use crate::plan::Plan;
 use serde::Serialize;
-use tcps_core::time::Time;
-use tcps_transport::clockfit::ClockEstimate;
+use tcps_core::{report::ClockEstimate, time::Time};
 
 /// The estimate of a node's clock against the reference.
 #[derive(Debug, Clone, Serialize)]
@@ -38,12 +36,12 @@ impl Clock {
 
 /// Compares clock estimates with the clocks that the plan gives the nodes (both worlds put them in themselves), as they
 /// are at the end.
-pub fn true_clock_errors(plan: &Plan, report: &mut Report) {
+pub fn true_clock_errors(plan: &Plan, clocks: &mut [Clock]) {
     let find = |name: &str| {
         let node = plan.nodes.iter().position(|n| n.name == name)?;
         Some(plan.clock_at(node as u16, plan.duration_ns))
     };
-    for c in &mut report.clocks {
+    for c in clocks {
         if let (Some(node), Some(reference)) = (find(&c.node), find(&c.reference)) {
             let t = c.at_ns - node.error(c.at_ns);
             let truth = reference.read(t) - node.read(t);

@@ -9,7 +9,7 @@ mod robot;
 mod spread;
 mod stage;
 
-pub use board::{Board, BoardLine, Damage, DamageThere, Gone};
+pub use board::Board;
 pub use clock::{true_clock_errors, Clock};
 pub use endpoint::{Connections, Endpoint};
 pub use network::{Emulated, Link, Traffic};
@@ -18,9 +18,12 @@ pub use robot::RobotSelf;
 pub use spread::{quantiles, Spread};
 pub use stage::Stage;
 
-use crate::{node::NodeReport, plan::Plan};
+use crate::plan::Plan;
 use serde::Serialize;
-use tcps_core::time::Time;
+use tcps_core::{
+    report::{BoardLine, Gone, NodeReport},
+    time::Time,
+};
 use tcps_net::{LinkStats, Network, TrafficStats};
 
 /// The result of a run.

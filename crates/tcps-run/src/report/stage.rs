@@ -1,11 +1,9 @@
 //! Calls of stages and what they cost.
 
 use super::{quantiles, Spread};
-use crate::{
-    node::StepStats,
-    plan::{Plan, StepKind},
-};
+use crate::plan::Plan;
 use serde::Serialize;
+use tcps_core::{record::StepKind, report::StepStats};
 
 /// A stage's calls.
 #[derive(Debug, Clone, Serialize)]
@@ -44,7 +42,7 @@ impl Stage {
         let stage = Self {
             component: component.clone(),
             flow: flow.clone(),
-            kind: kind_name(kind),
+            kind: kind.name(),
             name,
             calls: stats.calls,
             failures: stats.failures,
@@ -54,20 +52,5 @@ impl Stage {
             quantiles_ns: quantiles(&stats.cost_ns),
         };
         (stage, wrong)
-    }
-}
-
-fn kind_name(kind: StepKind) -> &'static str {
-    match kind {
-        StepKind::Decode => "decode",
-        StepKind::Kinematics => "kinematics",
-        StepKind::InverseKinematics => "inverse_kinematics",
-        StepKind::Predict => "predict",
-        StepKind::Sense => "sense",
-        StepKind::Feedback => "feedback",
-        StepKind::Code => "code",
-        StepKind::Work => "work",
-        StepKind::Capture => "capture",
-        StepKind::Show => "show",
     }
 }

@@ -323,7 +323,7 @@ impl<'p> Driver<'p> {
             report.node(self.plan, id as u16, node);
             report.virtual_node(id, busy[id]);
         }
-        report::true_clock_errors(self.plan, &mut report);
+        report::true_clock_errors(self.plan, &mut report.clocks);
         Ok(report)
     }
 }

@@ -7,11 +7,11 @@
 //! at once, and only the header tells it from `udp`. Nothing is sent again.
 
 use crate::{
+    channel::{ChannelContext, Side},
     inbox::{Inbox, Taken},
     numbered::{emit_content, parts},
     outbox::Outbox,
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
     udp::{deliver, repeated, MAX_SAMPLE_BYTES, STACK_BYTES},
 };
 use std::collections::VecDeque;

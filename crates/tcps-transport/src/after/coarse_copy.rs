@@ -9,10 +9,10 @@
 //! without a copy.
 
 use crate::{
+    channel::{ChannelContext, ChannelFlow, Side},
     inbox::Taken,
     numbered::{Heard, Numbered},
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
 };
 use std::collections::VecDeque;
 use tcps_core::{
@@ -54,7 +54,7 @@ impl CoarseCopy {
         ctx: &ChannelContext,
     ) -> Result<Self, TransportError> {
         params.allow(&["mtu_bytes", "overhead_bytes", "distance"])?;
-        let outbound = |f: &crate::ChannelFlow| Outbound { flow: f.flow, ..Outbound::default() };
+        let outbound = |f: &ChannelFlow| Outbound { flow: f.flow, ..Outbound::default() };
         Ok(Self {
             stream: Numbered::from_params(params, side, ctx, MOST_EXTRA)?,
             distance: params.integer("distance", 1..=32)?.unwrap_or(2) as usize,

@@ -10,9 +10,9 @@
 
 use super::keys::{Keyed, AGAIN};
 use crate::{
+    channel::{ChannelContext, Side},
     numbered::Heard,
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
 };
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output},

@@ -7,9 +7,9 @@
 //! ```
 
 use crate::{
+    channel::{ChannelContext, Side},
     numbered::{Heard, Numbered},
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
 };
 use tcps_core::{
     endpoint::{EndpointStats, Transmit},

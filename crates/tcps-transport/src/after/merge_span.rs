@@ -8,8 +8,8 @@
 
 use super::bundling::{Bundler, PART_BYTES};
 use crate::{
+    channel::{ChannelContext, Side},
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
     udp::MAX_SAMPLE_BYTES,
 };
 use tcps_core::{

@@ -9,9 +9,9 @@
 //! is, both go the same way. What goes out is the format of `udp`; nothing is learnt of the ways.
 
 use crate::{
+    channel::{ChannelContext, Side},
     fec::inner,
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
     udp::Udp,
 };
 use tcps_core::{

@@ -7,10 +7,10 @@
 //! What is asked for comes 1.5 to 2 round trips after it was first sent; a sample that comes late is delivered late.
 
 use crate::{
+    channel::{ChannelContext, Side},
     missing::Missing,
     numbered::{Heard, Numbered},
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
 };
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output, Transmit},

@@ -11,9 +11,9 @@
 
 use super::keys::{is_key, Keyed};
 use crate::{
+    channel::{ChannelContext, Side},
     numbered::Heard,
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
 };
 use std::collections::BTreeMap;
 use tcps_core::{

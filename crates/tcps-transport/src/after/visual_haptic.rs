@@ -10,9 +10,9 @@
 
 use super::bundling::{Bundler, MTU_BYTES, PART_BYTES};
 use crate::{
+    channel::{ChannelContext, ChannelFlow, Side},
     meter::Meter,
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
     telehaptic::multiplexer::{Medium, Multiplexer, Order, MOST_FRAME_BYTES},
 };
 use tcps_core::{
@@ -61,7 +61,7 @@ impl VisualHaptic {
         ctx: &ChannelContext,
     ) -> Result<Self, TransportError> {
         params.allow(&["overhead_bytes", "capacity_bps"])?;
-        let medium = |f: &crate::ChannelFlow| match f.name.as_str() {
+        let medium = |f: &ChannelFlow| match f.name.as_str() {
             "audio" => Some((f.flow, Medium::Audio)),
             "video" => Some((f.flow, Medium::Video)),
             _ => None,

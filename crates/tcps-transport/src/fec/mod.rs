@@ -15,8 +15,8 @@ pub(crate) use parity::Parity;
 pub(crate) use repeat::Repeat;
 
 use crate::{
+    channel::{ChannelContext, Side},
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
     udp::Udp,
 };
 use serde_json::{Map, Value};

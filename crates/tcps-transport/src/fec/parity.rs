@@ -11,9 +11,9 @@ use super::{
     inner,
 };
 use crate::{
+    channel::{ChannelContext, Side},
     outbox::Outbox,
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
     udp::{Udp, STACK_BYTES},
 };
 use tcps_core::{

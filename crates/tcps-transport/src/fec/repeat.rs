@@ -8,8 +8,8 @@
 
 use super::inner;
 use crate::{
+    channel::{ChannelContext, Side},
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
     udp::Udp,
 };
 use std::{cmp::Reverse, collections::BinaryHeap};

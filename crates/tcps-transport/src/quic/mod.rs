@@ -14,10 +14,10 @@ mod setup;
 mod tls;
 
 use crate::{
+    channel::{ChannelContext, Side},
     framing::Reader,
     outbox::Outbox,
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
     udp::{Udp, STACK_BYTES},
 };
 use bytes::{Bytes, BytesMut};

@@ -6,8 +6,8 @@ use super::{
     tls,
 };
 use crate::{
+    channel::{ChannelContext, Side},
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
 };
 use quinn_proto::{
     congestion::{CubicConfig, NewRenoConfig},

@@ -10,8 +10,8 @@
 
 use super::ledger::{Ledger, Left, News};
 use crate::{
+    congestion::{Extreme as Least, GccRate},
     meter::Meter,
-    telehaptic::{GccRate, Least},
 };
 use tcps_core::{
     endpoint::Told,

@@ -1,6 +1,6 @@
 //! What the payload of a flow is called: payload type, clock and framing, by the flow's name.
 
-use crate::registry::ChannelFlow;
+use crate::channel::ChannelFlow;
 
 /// How packets make samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -28,10 +28,10 @@ mod timing;
 mod waiting;
 
 use crate::{
+    channel::{ChannelContext, Side},
     outbox::Outbox,
     params::{Params, TransportError},
     reassembly::PATIENCE_NS,
-    registry::{ChannelContext, Side},
     udp::{MAX_SAMPLE_BYTES, STACK_BYTES},
 };
 use congestion::Congestion;

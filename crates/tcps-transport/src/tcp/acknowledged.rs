@@ -5,13 +5,13 @@
 //! ```
 
 use super::{
-    congestion,
     losses::Losses,
     recovery::Phase,
     scoreboard::{News, Sent},
     sender::Sender,
     timers::Timer,
 };
+use crate::congestion::window;
 use tcps_core::time::Time;
 
 /// An acknowledgement, its numbers as positions.
@@ -146,7 +146,7 @@ impl Sender {
         }
         if news.delivered > 0 {
             let (acked, sent_to) = (self.acked, self.sent_to);
-            let told = congestion::Ack { now, rtt_ns: newest.or(echoed), acked, sent_to };
+            let told = window::Ack { now, rtt_ns: newest.or(echoed), acked, sent_to };
             if self.control.as_mut().is_some_and(|c| c.acknowledged(&told, &self.window)) {
                 self.window.threshold = self.window.segments;
             }

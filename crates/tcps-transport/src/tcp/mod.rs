@@ -11,7 +11,6 @@ mod acknowledged;
 mod acks;
 mod arrival;
 mod buffer;
-mod congestion;
 mod leaving;
 mod losses;
 mod rack;
@@ -30,10 +29,10 @@ pub use stack::{Stack, LINK_BYTES};
 
 use crate::{
     backlog::Backlog,
+    channel::{ChannelContext, ChannelFlow, Side},
     framing::Reader,
     outbox::Outbox,
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
 };
 use tcps_core::{
     endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
@@ -79,7 +78,7 @@ impl Tcp {
         ])?;
         let seed = Stream::new(ctx.seed, &format!("channels.{}.tcp.{side:?}", ctx.name)).bits();
         let queue_bytes = params.integer("queue_bytes", 1_000..=100_000_000)?.unwrap_or(262_144);
-        let leaving = |f: &&crate::ChannelFlow| f.to != side;
+        let leaving = |f: &&ChannelFlow| f.to != side;
         Ok(Self {
             side,
             stack: Stack::new(&settings(params)?, side, seed),

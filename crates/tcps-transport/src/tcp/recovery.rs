@@ -8,7 +8,7 @@
 //! In Recovery and Reduced the window falls in proportion to what arrives (RFC 6937). A reduction is taken back when
 //! nothing was lost after all: each repeat arrived twice, or an acknowledgement answers a first copy (RFC 3522).
 
-use super::congestion::{Control, Window};
+use crate::congestion::window::{Control, Window};
 use tcps_core::time::{Time, MS};
 
 /// What is done about losses.
@@ -234,8 +234,8 @@ impl Recovery {
 
 #[cfg(test)]
 mod tests {
-    use super::super::congestion::Reno;
     use super::*;
+    use crate::congestion::window::Reno;
 
     // [RFC 6937 §3]
     #[test]

@@ -2,20 +2,20 @@
 //!
 //! ```text
 //! write ──► Buffer ──► next: lost first, then new ──► segments
-//!                        ▲ congestion window (congestion), the peer's window
+//!                        ▲ congestion window (`congestion::window`), the peer's window
 //! acknowledgement ──► Scoreboard, Rack, Recovery, RoundTrips (acknowledged.rs)
 //! timer: time-out, probe of the tail, reordering, closed window (timers.rs)
 //! ```
 
 use super::{
     buffer::Buffer,
-    congestion::{Control, Window, INITIAL},
     rack::{Path, Rack},
     recovery::{Phase, Recovery, Reduction},
     rto::RoundTrips,
     scoreboard::Scoreboard,
     timers::Timer,
 };
+use crate::congestion::window::{Control, Window, INITIAL};
 use tcps_core::time::Time;
 
 /// A window of no more bytes is filled by one segment (TCP_MSS_DEFAULT).

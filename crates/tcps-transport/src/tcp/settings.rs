@@ -1,6 +1,6 @@
 //! What a connection's side is to keep to, and what both sides have agreed on.
 
-use super::congestion::{Control, Cubic, Reno};
+use crate::congestion::window::{Control, Cubic, Reno};
 use tcps_core::time::{Time, MS, SECOND};
 use tcps_wire::tcp::{Options, HEADER_BYTES};
 

@@ -18,7 +18,7 @@ use super::{
     settings::{Agreed, Settings, Stamps},
     timers::Expiry,
 };
-use crate::registry::Side;
+use crate::channel::Side;
 use tcps_core::{
     seed::Stream,
     time::{Time, SECOND},

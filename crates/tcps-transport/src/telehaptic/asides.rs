@@ -8,7 +8,7 @@
 
 use super::{
     arrivals::{self, Arrivals, Ledger},
-    control::Member,
+    members::Member,
     prober::Prober,
     receiver::Arrival,
     reporter::Reporter,

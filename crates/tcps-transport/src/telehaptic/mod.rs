@@ -14,9 +14,9 @@
 
 mod arrivals;
 mod asides;
-mod control;
 mod feedback;
 mod frames;
+mod members;
 pub(crate) mod multiplexer;
 mod options;
 mod packetizer;
@@ -25,9 +25,9 @@ mod receiver;
 mod reporter;
 
 use crate::{
+    channel::{ChannelContext, Side},
     outbox::Outbox,
     params::{Params, TransportError},
-    registry::{ChannelContext, Side},
     udp::STACK_BYTES,
 };
 use asides::{is_aside, Aside, Asides};
@@ -45,7 +45,7 @@ use tcps_core::{
 };
 use tcps_wire::{telehaptic, Error};
 
-pub(crate) use control::{extreme::Extreme as Least, gcc_rate::GccRate, MEMBERS};
+pub(crate) use members::MEMBERS;
 
 /// The flows that leave or arrive here, by what they hold.
 #[derive(Debug, Clone, Copy)]
@@ -113,7 +113,7 @@ impl Telehaptic {
         params: &Params<'_>,
         side: Side,
         ctx: &ChannelContext,
-        member: &control::Member,
+        member: &members::Member,
     ) -> Result<Self, TransportError> {
         let other = if side == Side::A { Side::B } else { Side::A };
         let leaving = Roles::of(member.name, ctx, other)?;

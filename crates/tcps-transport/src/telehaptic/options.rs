@@ -1,14 +1,13 @@
 //! Parameters that every telehaptic transport has.
 
-use super::{control::Member, multiplexer::Order};
+use super::{members::Member, multiplexer::Order};
 use crate::{
+    congestion::MEDIA_BYTES,
     params::{Params, TransportError},
     udp::STACK_BYTES,
 };
 use tcps_wire::telehaptic;
 
-/// Bytes of sound and picture in a fragment. [PROTOCOLS 2.1]
-pub(super) const MEDIA_BYTES: usize = 58;
 /// Payload of a datagram that no path cuts.
 const MTU_BYTES: u32 = 1200;
 /// Room that sound and picture leave for a haptic sample.

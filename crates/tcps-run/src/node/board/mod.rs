@@ -17,12 +17,12 @@ use super::{
 use crate::{
     outside::{News, Outside, Ride},
     plan::{BoardPlan, Codec, Direction, Plan, SafeOutput, SinkPlan},
-    report::BoardLine,
     sample_codec,
 };
 use tcps_core::{
     hook::State,
     record::{DropReason, Kind, Record},
+    report::BoardLine,
     sample::{entry, exit},
     time::{Time, MS},
 };

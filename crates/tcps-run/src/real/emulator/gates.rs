@@ -6,12 +6,12 @@
 
 use super::{account, Entered, GateAddress, Listeners, Ports, Taken, Troubles};
 use crate::{
+    addresses,
     error::RunError,
     plan::{Plan, OVERHEAD_BYTES},
     real::{
         asides::Asides,
         clock::RunClock,
-        namespace,
         socket::{Received, Socket},
     },
 };
@@ -45,7 +45,7 @@ enum Way {
 impl Gates {
     /// Binds the gates of a plan.
     pub fn bind(plan: &Plan) -> Result<Self, RunError> {
-        let ip = |node: u16| namespace::gate_address(&plan.real, node);
+        let ip = |node: u16| addresses::gate_address(&plan.real, node);
         let mut gates = Vec::new();
         for (c, channel) in plan.channels.iter().zip(0..) {
             for (from, to) in [(c.a, c.b), (c.b, c.a)] {

@@ -1,8 +1,8 @@
 //! Set against delivered, for one ordered pair of nodes: what the network said, and what was done.
 
-use crate::{node::histogram, real::rate::Rates, report::Emulated};
+use crate::{real::rate::Rates, report::Emulated};
 use hdrhistogram::Histogram;
-use tcps_core::time::Time;
+use tcps_core::{report::histogram, time::Time};
 
 /// Packets from one node to another.
 pub(super) struct Journey {

@@ -4,7 +4,6 @@ use super::{journey::Journey, Entered, Ports, Taken};
 use crate::{
     carrier::Carrier,
     network_rows,
-    node::histogram,
     plan::{Action, Plan},
     real::{
         clock::{monotonic_ns, thread_cpu_ns, RunClock},
@@ -23,6 +22,7 @@ use std::{
 };
 use tcps_core::{
     record::{Kind, Record},
+    report::histogram,
     time::{Time, NEVER},
 };
 use tcps_net::{LinkChange, NetEvent, Packet};

@@ -6,9 +6,10 @@
 
 use super::{Entered, Heard, Ports, Taken, Troubles};
 use crate::{
+    addresses,
     error::RunError,
     plan::Plan,
-    real::{clock::RunClock, handover, namespace},
+    real::{clock::RunClock, handover},
 };
 use std::{
     collections::BTreeMap,
@@ -71,7 +72,7 @@ impl Taps {
     /// Where a packet goes and what it is; nothing if it is for no other node.
     fn look(&self, plan: &Plan, from: u16, bytes: &[u8], arrived: i64) -> Option<Entered> {
         let packet = ip::Packet::new_checked(bytes).ok()?;
-        let to = namespace::node_at(packet.destination())?;
+        let to = addresses::node_at(packet.destination())?;
         if usize::from(to) >= self.devices.len() || to == from {
             return None;
         }

@@ -9,10 +9,9 @@ use super::board_clock::BoardClock;
 use crate::{
     node::LOST_NS,
     outside::{News, Ride},
-    report::Damage,
 };
 use std::collections::VecDeque;
-use tcps_core::time::Time;
+use tcps_core::{report::Damage, time::Time};
 use tcps_wire::board::{self, Counts, Read, Reader, Repr};
 
 /// A sample whose answer is waited for.

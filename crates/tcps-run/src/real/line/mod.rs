@@ -18,14 +18,16 @@ use crate::{
     error::RunError,
     node::{BoardAt, Timetable, MOST_RIDING},
     outside::{News, Ride},
-    report::{BoardLine, Damage, DamageThere, Gone},
 };
 pub use dialogue::{Dialogue, Told};
 use firmware::Firmware;
 use pace::Pace;
 use port::Port;
 use std::{io, os::fd::RawFd};
-use tcps_core::time::{Time, NEVER};
+use tcps_core::{
+    report::{BoardLine, Damage, DamageThere, Gone},
+    time::{Time, NEVER},
+};
 use tcps_wire::board::Counts;
 
 /// Bytes that a line may be behind before it is taken for dead.

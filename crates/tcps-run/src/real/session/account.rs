@@ -2,7 +2,7 @@
 
 use super::{Outer, GAP_NS};
 use crate::{
-    node::{histogram, Node},
+    node::Node,
     plan::Plan,
     real::{capture::Capture, ring::Producer, wait::Detach},
     report::{quantiles, true_clock_errors, Boundary, RealSelf, Report, Spread},
@@ -10,6 +10,7 @@ use crate::{
 use hdrhistogram::Histogram;
 use tcps_core::{
     record::{Kind, Record},
+    report::histogram,
     time::Time,
 };
 
@@ -78,7 +79,7 @@ impl Account {
         }
         report.node(plan, id, told);
         world.streams.iter().for_each(|s| report.connections(plan, s.channel(), s.account()));
-        true_clock_errors(plan, &mut report);
+        true_clock_errors(plan, &mut report.clocks);
         if let Some(n) = report.nodes.last_mut() {
             n.busy_s = cpu_ns as f64 / 1e9;
             n.real = Some(self.of_loop(plan, &world, detach));

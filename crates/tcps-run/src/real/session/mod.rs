@@ -8,7 +8,6 @@ use super::{
     clock::thread_cpu_ns,
     events::Events,
     line::Lines,
-    namespace,
     ring::Producer,
     socket::{Socket, MAX_DATAGRAM},
     stream::Stream,
@@ -16,6 +15,7 @@ use super::{
     worker::Crew,
 };
 use crate::{
+    addresses,
     code::PythonCode,
     error::RunError,
     node::{Node, HALT_NS},
@@ -217,7 +217,7 @@ impl SessionLoop {
 impl Sockets {
     /// A socket for each channel of some sessions that ends at node `id`, and one for everything else.
     fn bind(plan: &Plan, id: u16, sessions: &[u16]) -> Result<Self, RunError> {
-        let ip = namespace::address(&plan.real, id);
+        let ip = addresses::address(&plan.real, id);
         let mut sockets = Self { all: Vec::new(), channels: Vec::new(), streams: Vec::new() };
         for (c, channel) in plan.channels.iter().enumerate() {
             if !(sessions.contains(&channel.session) && (channel.a == id || channel.b == id)) {

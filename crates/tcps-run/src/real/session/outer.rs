@@ -2,7 +2,7 @@
 
 use super::{Account, Addresses, Opened, Sockets};
 use crate::{
-    node::{histogram, Node},
+    node::Node,
     outside::{News, Outcome, Outside, Ride, Started, Task, Work},
     pcapng::Datagram,
     plan::Plan,
@@ -22,6 +22,7 @@ use std::{collections::BTreeMap, net::SocketAddr};
 use tcps_core::{
     endpoint::Transmit,
     record::{Record, NONE},
+    report::histogram,
     time::{Time, NEVER},
 };
 use tcps_wire::pcapng::Seen;

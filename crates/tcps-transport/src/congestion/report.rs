@@ -38,7 +38,7 @@ impl RateController for ByReport {
 }
 
 /// `rtcp-report`.
-pub(super) fn by_report(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
+pub(crate) fn by_report(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
     let k_max = params.integer("k_max", 1..=u32::from(MOST_FRAGMENTS))?.unwrap_or(4) as u8;
     Ok(Box::new(ByReport { k: 1, k_max, previous_ns: None }))
 }

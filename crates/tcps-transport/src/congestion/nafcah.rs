@@ -43,7 +43,7 @@ impl RateController for Nafcah {
 }
 
 /// `nafcah`.
-pub(super) fn nafcah(
+pub(crate) fn nafcah(
     params: &Params<'_>,
     period_ns: Time,
 ) -> Result<Box<dyn RateController>, TransportError> {

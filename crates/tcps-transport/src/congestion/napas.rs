@@ -38,7 +38,7 @@ impl RateController for Napas {
 }
 
 /// `napas`.
-pub(super) fn napas(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
+pub(crate) fn napas(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
     let hold_ns = params.span_ns("hold_ns", 0..=SECOND)?.unwrap_or(4 * MS);
     Ok(Box::new(Napas { merging: dpm::step(params, period_ns)?, hold_ns }))
 }

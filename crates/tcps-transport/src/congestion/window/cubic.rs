@@ -28,7 +28,7 @@ const SETTLING_NS: Time = SECOND;
 
 /// CUBIC's congestion avoidance.
 #[derive(Debug, Default)]
-pub(in super::super) struct Cubic {
+pub(crate) struct Cubic {
     /// Window before the last reduction.
     last_max: u32,
     epoch: Option<Epoch>,

@@ -96,7 +96,7 @@ impl RateController for Etp {
 }
 
 /// `etp`.
-pub(super) fn etp(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
+pub(crate) fn etp(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
     let rule = Rule {
         period_ns,
         least_ns: MS,

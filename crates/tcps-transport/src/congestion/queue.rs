@@ -288,7 +288,7 @@ impl RateController for Queue {
 }
 
 /// `dpm-q`.
-pub(super) fn by_queue(
+pub(crate) fn by_queue(
     params: &Params<'_>,
     period_ns: Time,
 ) -> Result<Box<dyn RateController>, TransportError> {

@@ -41,7 +41,7 @@ impl RateController for Gcc {
 }
 
 /// `gcc`.
-pub(super) fn gcc(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
+pub(crate) fn gcc(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
     let k_max = params.integer("k_max", 1..=u32::from(MOST_FRAGMENTS))?.unwrap_or(4) as u8;
     let deltas = params.integer("deltas", 1..=1000)?.unwrap_or(60);
     let target_ns = params.span_ns("target_ns", MS..=SECOND)?;

@@ -1,36 +1,9 @@
-//! Rate controllers: one file each, one line each in [`MEMBERS`].
+//! The telehaptic transports: a rate controller of `congestion` each, one line each in [`MEMBERS`].
 
-mod arrival_filter;
-mod contact;
-mod dpm;
-mod etp;
-pub(crate) mod extreme;
-mod fixed;
-#[cfg(test)]
-mod fluid;
-mod gcc;
-pub(crate) mod gcc_rate;
-mod guard;
-mod loss;
-mod nafcah;
-mod napas;
-mod others;
-mod perception;
-mod queue;
-mod rates;
-mod report;
-mod scream;
-mod scream_queue;
-mod shares;
-mod tally;
-mod trend;
-
-use super::{multiplexer::Order, options::MEDIA_BYTES};
-use crate::params::{Params, TransportError};
-use tcps_core::{rate::RateController, time::Time};
-
-/// A controller for samples of this period.
-type Make = fn(&Params<'_>, Time) -> Result<Box<dyn RateController>, TransportError>;
+use super::multiplexer::Order;
+use crate::congestion::{
+    dpm, etp, fixed, gcc, loss, nafcah, napas, perception, queue, report, scream, shares, Make,
+};
 
 /// A telehaptic transport: a controller under a name.
 pub(crate) struct Member {

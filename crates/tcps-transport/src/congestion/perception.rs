@@ -66,7 +66,7 @@ impl RateController for Perception {
 }
 
 /// `pahcp`.
-pub(super) fn pahcp(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
+pub(crate) fn pahcp(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
     Ok(Box::new(perception(params)?))
 }
 

@@ -212,7 +212,7 @@ impl RateController for Scream {
 }
 
 /// `scream`.
-pub(super) fn scream(
+pub(crate) fn scream(
     params: &Params<'_>,
     period_ns: Time,
 ) -> Result<Box<dyn RateController>, TransportError> {

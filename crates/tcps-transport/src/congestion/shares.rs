@@ -72,7 +72,7 @@ impl RateController for Shares {
 }
 
 /// `admux`.
-pub(super) fn admux(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
+pub(crate) fn admux(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
     Ok(Box::new(shares(params)?))
 }
 

@@ -6,7 +6,7 @@ use tcps_core::time::Time;
 /// Reno's congestion avoidance; its recovery is the sender's.
 // [RFC 5681 §3.1]
 #[derive(Debug, Default)]
-pub(in super::super) struct Reno;
+pub(crate) struct Reno;
 
 impl Control for Reno {
     fn reduced(&mut self, window: u32) -> u32 {

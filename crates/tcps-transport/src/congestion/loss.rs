@@ -49,7 +49,7 @@ impl RateController for LossTriggered {
 }
 
 /// `loss-triggered`.
-pub(super) fn loss_triggered(
+pub(crate) fn loss_triggered(
     params: &Params<'_>,
     _: Time,
 ) -> Result<Box<dyn RateController>, TransportError> {

@@ -199,12 +199,12 @@ fn hold_ns(params: &Params<'_>) -> Result<Option<Time>, TransportError> {
 }
 
 /// `dpm`, the published rule.
-pub(super) fn step(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
+pub(crate) fn step(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
     Ok(Box::new(Dpm::new(rule(params, period_ns, PUBLISHED)?, None)))
 }
 
 /// `dpm-multistep`: one fragment more at each congestion.
-pub(super) fn multistep(
+pub(crate) fn multistep(
     params: &Params<'_>,
     period_ns: Time,
 ) -> Result<Box<dyn RateController>, TransportError> {
@@ -213,7 +213,7 @@ pub(super) fn multistep(
 }
 
 /// `dpm-holdup`: a steady state just above the k that was congested is held for a while.
-pub(super) fn holdup(
+pub(crate) fn holdup(
     params: &Params<'_>,
     period_ns: Time,
 ) -> Result<Box<dyn RateController>, TransportError> {
@@ -224,7 +224,7 @@ pub(super) fn holdup(
 
 /// `dpm-g`: steady and congested are also judged by the queue that delays imply.
 // [PROTOCOLS 2.8]
-pub(super) fn guarded(
+pub(crate) fn guarded(
     params: &Params<'_>,
     period_ns: Time,
 ) -> Result<Box<dyn RateController>, TransportError> {

@@ -31,18 +31,18 @@ impl RateController for Timetable {
 }
 
 /// `no-merge`.
-pub(super) fn no_merge(_: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
+pub(crate) fn no_merge(_: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
     Ok(Box::new(Fixed(1)))
 }
 
 /// `fixed-k`, `k` fragments a packet.
-pub(super) fn fixed(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
+pub(crate) fn fixed(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
     let k = params.integer("k", 1..=u32::from(MOST_FRAGMENTS))?.unwrap_or(4);
     Ok(Box::new(Fixed(k as u8)))
 }
 
 /// `timetable-k`: `k[i]` fragments a packet from `at[i]` on, 1 before.
-pub(super) fn timetable(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
+pub(crate) fn timetable(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
     let at = params.integers("at_ms", 0..=i64::MAX / MS)?;
     let k = params.integers("k", 1..=i64::from(MOST_FRAGMENTS))?;
     if at.len() != k.len() || at.is_empty() || !at.is_sorted() {

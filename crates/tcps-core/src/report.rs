@@ -1,0 +1,154 @@
+//! What a run reports beside its rows: counts and costs by number, before the names of a plan are put to them.
+//!
+//! Who counts (nodes, lines to boards, clocks) and who writes reports both import this, and neither the other.
+
+use crate::{endpoint::EndpointStats, hook::Verdict, record::StepKind, robot::Pace, time::Time};
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// What a node tells about itself at the end.
+pub struct NodeReport {
+    /// Calls and costs of stages: component, flow, kind, name, statistics.
+    pub stages: Vec<(u16, u16, StepKind, String, StepStats)>,
+    /// Counters of endpoints by channel, with stray samples.
+    pub endpoints: Vec<(u16, EndpointStats, u64)>,
+    /// Ticks that passed while the loop was away.
+    pub missed_ticks: u64,
+    /// Datagrams outside channels that were not what they should be.
+    pub asides_refused: u64,
+    /// What has died, and when: component and reason.
+    pub died: Option<(Time, u16, String)>,
+    /// Robots that failed: component and what went wrong.
+    pub failed_robots: Vec<(u16, String)>,
+    /// How the robots that have a loop of their own kept their time, by component.
+    pub paces: Vec<(u16, Pace)>,
+    /// Endpoints whose code failed: channel and what went wrong.
+    pub failed_endpoints: Vec<(u16, String)>,
+    /// Estimate of the clock relative to the reference node.
+    pub clock: Option<ClockEstimate>,
+    /// Boards: component and counts.
+    pub boards: Vec<(u16, BoardLine)>,
+}
+
+/// What is known of a clock.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClockEstimate {
+    /// The local moment that it is for: the arrival of the last response.
+    pub at_ns: Time,
+    /// How far the reference is ahead of the local clock.
+    pub offset_ns: i64,
+    /// How fast the offset grows, in parts per billion of local time; a clock that runs fast has a negative
+    /// one.
+    pub drift_ppb: f64,
+    /// The true offset is within ± this, however unequal the ways are.
+    pub bound_ns: i64,
+    /// Exchanges in the window.
+    pub exchanges: u32,
+}
+
+/// Calls of a step.
+pub struct StepStats {
+    /// Times it ran.
+    pub calls: u64,
+    /// Times it failed.
+    pub failures: u64,
+    /// Times it gave out values of which one is no number.
+    pub not_finite: u64,
+    /// Times it took longer than its cost.
+    pub overruns: u64,
+    /// The first failure in words.
+    pub error: Option<String>,
+    /// Core time per call.
+    pub cost_ns: Histogram<u64>,
+}
+
+impl StepStats {
+    /// Notes a call that took `used_ns` of processor time.
+    pub fn note(&mut self, used_ns: Time, verdict: &Verdict) {
+        self.calls += 1;
+        let _ = self.cost_ns.record(used_ns.max(0) as u64);
+        if let Verdict::Failed(text) | Verdict::Dead(text) = verdict {
+            self.complain(text.clone());
+        }
+    }
+
+    /// Counts a failure; the first one is told.
+    pub fn complain(&mut self, text: String) {
+        self.failures += 1;
+        self.error.get_or_insert(text);
+    }
+}
+
+impl Default for StepStats {
+    fn default() -> Self {
+        Self { calls: 0, failures: 0, not_finite: 0, overruns: 0, error: None, cost_ns: histogram() }
+    }
+}
+
+/// What was counted on the line of a board. What only a real line can tell is absent of a modelled one, on which nothing is
+/// damaged and whose moments are exact.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct BoardLine {
+    /// Samples that the line has taken.
+    pub sent: u64,
+    /// Samples that the board has given back.
+    pub answered: u64,
+    /// Samples that the line or the board has lost.
+    pub lost: u64,
+    /// Times that its watchdog went to the safe output.
+    pub safe: u64,
+    /// Answers to no sample that was waited for: they came too late.
+    pub late: Option<u64>,
+    /// What came from the board and was no frame, or not one for us.
+    pub damaged: Option<Damage>,
+    /// The same of what came to the board, as it told at the end; absent if it did not.
+    pub damaged_there: Option<DamageThere>,
+    /// Values that were no numbers, as the board told or as its model counted; absent if it did not tell.
+    pub refused_values: Option<u32>,
+    /// How wrong its stamps can be.
+    pub clock_bound_ns: Option<Time>,
+    /// Why and when it went away.
+    pub gone: Option<Gone>,
+}
+
+/// What a reader of frames counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    /// Frames whose checksum was wrong.
+    pub no_crc: u32,
+    /// Torn frames.
+    pub no_cobs: u32,
+    /// Stretches that are longer than any frame.
+    pub too_long: u32,
+    /// Whole frames that mean nothing here.
+    pub unknown: u32,
+    /// Frames that were numbered and never came.
+    pub missing: u32,
+}
+
+/// What a board counts of its line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct DamageThere {
+    /// What its reader of frames counts.
+    #[serde(flatten)]
+    pub frames: Damage,
+    /// Bytes for which its port had no room.
+    pub overflown: u32,
+}
+
+/// A board that went away.
+#[derive(Debug, Clone, Serialize)]
+pub struct Gone {
+    /// When, seconds of run time.
+    pub at_s: f64,
+    /// Why.
+    pub why: String,
+}
+
+/// A histogram of nanoseconds with three digits up to a minute.
+pub fn histogram() -> Histogram<u64> {
+    let mut h =
+        Histogram::new_with_bounds(1, 60_000_000_000, 3).unwrap_or_else(|_| unreachable!("constant bounds"));
+    h.auto(true);
+    h
+}

@@ -50,9 +50,9 @@ def told(error: BaseException) -> str:
 def kept_alive() -> Iterator[None]:
     """Within it `os._exit` raises in this process: code of the user's cannot end the run without a word.
 
-    Processes that are forked meanwhile end by it as ever.
+    Processes that are forked meanwhile end by it as ever. The working folder is then as before, and so is the umask.
     """
-    end, own = os._exit, os.getpid()
+    end, own, folder = os._exit, os.getpid(), os.open(".", os.O_PATH)
 
     def refused(status: int) -> NoReturn:
         if os.getpid() != own:
@@ -61,9 +61,26 @@ def kept_alive() -> Iterator[None]:
 
     os._exit = refused
     try:
-        yield
+        with _shielded("code of the scenario"):
+            yield
     finally:
         os._exit = end
+        os.fchdir(folder)
+        os.close(folder)
+
+
+@contextmanager
+def _shielded(code: str) -> Iterator[None]:
+    """Within it code of the user's runs: a process that it forks ends here, and the umask is then as before."""
+    own, mask = os.getpid(), os.umask(0o077)
+    os.umask(mask)
+    try:
+        yield
+    finally:
+        if os.getpid() != own:
+            os.write(2, f"tcpsbed: a process that {code} forked came back, and ends here\n".encode())
+            os._exit(1)
+        os.umask(mask)
 
 
 def _is_between(file: Path) -> bool:
@@ -85,7 +102,8 @@ def find(module: str, name: str) -> Any:
         If the module cannot be imported or has no such name.
     """
     try:
-        loaded = _from_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
+        with _shielded(module):
+            loaded = _from_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
     except (Exception, SystemExit) as error:
         raise HookError(f"hook {module}:{name}: the module cannot be imported: {told(error)}") from error
     try:
@@ -220,7 +238,8 @@ def _from_file(path: Path) -> ModuleType:
 def _instance(code: Any, module: str, name: str, params: str, *before: Any) -> Any:
     given = json.loads(params) or {}
     try:
-        return code(*before, **given)
+        with _shielded(f"{module}:{name}"):
+            return code(*before, **given)
     except TcpsbedError:
         raise
     except Exception as error:

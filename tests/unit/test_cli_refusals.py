@@ -42,6 +42,19 @@ REFUSED = {
         for command, *words in (("tune", "tune", "--rtt", "10 ms"), ("step", "step", "{step}"))
         for option, value in (("--overshoot", "nan"), ("--overshoot", "inf"), ("--undershoot", "-1"))
     },
+    **{
+        f"{words[0]} with {option} {value}": (
+            [*words, option, value],
+            f'{option}: found "1000000 s"; allowed: at most {most}',
+        )
+        for option, value, most, *words in (
+            ("--rtt", "1000000 s", "1200 ms", "step", "{step}", "--out", "never"),
+            ("--rtt", "0 ms..1000000 s", "1200 ms", "map", "{step}"),
+            ("--jitter", "1000000 s", "1200 ms", "map", "{step}"),
+            ("--period", "1000000 s", "1200 ms", "map", "{step}"),
+            ("--rtt", "1000000 s", "10000 ms", "tune"),
+        )
+    },
     "a negative rise time": (["step", "{step}", "--rise", "-1"], "--rise: found -1; allowed: a number"),
     "a rise time of a map that is no number": (
         ["map", "{step}", "--rise", "nan", "--reliability", "90 %"],

@@ -146,6 +146,18 @@ def test_no_wav_makes_anything_but_frames_or_a_message(tmp_path, content, cut, h
             assert offsets[0] == 0 and offsets[-1] == len(data) and offsets == sorted(offsets)
 
 
+def test_a_wav_whose_header_says_more_than_there_is_is_refused(tmp_path):
+    path = a_wav(tmp_path / "x.wav")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-100])
+    with pytest.raises(
+        DataError, match="3100 B of sound, and a header that says 3200 B; allowed: a whole file"
+    ):
+        opened(path)
+    path.write_bytes(whole[:40] + b"\xff" * 4 + whole[44:])
+    assert len(opened(path)[0]) == 3200, "written into a pipe"
+
+
 def test_a_recording_of_a_texture_in_floats():
     content, offsets = opened(recorded("haptic/vibtac12/Texture8.wav"), 50.0, start=1.0, stop=2.0)
     assert len(offsets) == 51 and offsets[1] == 1280 and len(content) == offsets[-1] == 64_000

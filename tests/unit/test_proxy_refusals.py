@@ -39,6 +39,10 @@ PROXY = {
     ),
 }
 NETNS = {
+    "a far command that is none": (["--far", ""], '--far: found ""; allowed: a command'),
+    "a far command of an empty name": (["--far", "''"], "--far: found \"''\"; allowed: a command"),
+    "a port without a name": (["--reach", ""], '--reach: found ""; allowed: a port'),
+    "a profile without a name": (["--profile", ""], '--profile: found no profile ""'),
     "a far command that ends in a quotation": (["--far", "sh -c '"], "--far: found"),
     "an unknown kind": (["--reach", "7100/sctp"], PORT),
     "a port beyond all": (["--reach", "70000"], "1 to 65535"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -68,6 +69,42 @@ def test_the_former_result_is_whole_while_the_next_is_written(tmp_path: Path) ->
     with results.writing(tmp_path / "a", "run") as place:
         (place.path / "summary.json").write_text("half of tw")
         assert listed(tmp_path / "a")["summary.json"] == "one"
+
+
+def test_a_result_that_finds_no_room_at_its_end_is_named_and_can_be_recovered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path / "a", "one")
+    write = marker.Marker.write
+
+    def full(self: marker.Marker, place: Path) -> None:
+        if self.state == marker.WHOLE:
+            raise OSError(errno.ENOSPC, "full")
+        write(self, place)
+
+    monkeypatch.setattr(marker.Marker, "write", full)
+    with pytest.raises(OSError, match=f"'{tmp_path / 'a'}'"):
+        written(tmp_path / "a", "two")
+    assert listed(tmp_path / "a")["summary.json"] == "one"
+    assert "recover it with: tcpsbed report" in capsys.readouterr().err
+
+
+def test_a_place_of_another_user_is_refused_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path / "a", "one")
+
+    def denied(*_: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied", "the lock")
+
+    with monkeypatch.context() as as_another:  # root may write everywhere
+        as_another.setattr(os, "open", denied)
+        with refused(tmp_path, rf"^{tmp_path}/a: cannot be written \(Permission denied\); allowed: a folder"):
+            folder.tended(tmp_path / "a", writes=[]).__enter__()
+        as_another.setattr(os, "access", lambda *_: False)
+        for name in ("b", "b/c"):
+            with refused(tmp_path, f"^{tmp_path}: --out: cannot be written; allowed: a folder of your own"):
+                written(tmp_path / name, "two")
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])

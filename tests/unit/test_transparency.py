@@ -55,11 +55,16 @@ def test_the_command_prints_and_draws(tmp_path: Path) -> None:
 def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(DataError, match="allowed: mmt, pd"):
         transparency.measure([Setting("magic", 0)])
+    with pytest.raises(DataError, match="found 1001 ms; allowed: 0 to 1000 ms"):
+        transparency.measure([Setting("pd", 1001)])
     for arguments, said in (
         (["--schemes", "magic"], "allowed: mmt, pd"),
         (["--loss", "100%"], "below 100 %"),
         (["--rtt", "soon"], "--rtt"),
         (["--rtt", "1.4 ms"], "whole milliseconds"),
+        (["--rtt", "1000000 s"], "at most 1000 ms"),
+        (["--bursts", "inf", "--loss", "10%"], "a number of 1 or more"),
+        (["--seed", "99999999999999999999"], "18446744073709551615"),
         (["--schemes", ","], "no scheme"),
     ):
         done = CliRunner().invoke(app, ["bilateral", *arguments])

@@ -156,6 +156,75 @@ def test_a_process_that_a_hook_forks_ends_by_exit(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+FORKS = "import os\n\n\nclass Mine:\n    def __call__(self, t_ns, index, x, other, y):\n"
+FORKS += "        if index in (3, 70):\n            os.fork()\n        return 0\n"
+
+
+@pytest.mark.parametrize("world", ["virtual", "real"])
+def test_a_process_that_a_hook_forks_and_gives_back_ends_and_the_run_goes_on(tmp_path, world):
+    written(tmp_path, FORKS)
+    done = _run(tmp_path, "run", "mine.toml", "--out", "out", "--duration", "0.2 s", "--world", world)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("mine.py:Mine forked came back from the call, and ends here") == 2
+    assert done.stdout.count("report: ") == 1 and (tmp_path / "out/report.html").exists()
+    sent = json.loads((tmp_path / "out/summary.json").read_text())["flows"]["kinematic"]["sent"]
+    assert sent == 200 if world == "virtual" else sent > 100, "a fork takes more than a period"
+
+
+def test_a_process_that_a_module_forks_when_it_is_loaded_ends(tmp_path):
+    written(tmp_path, f"import os\nos.fork()\n{RAISES.replace('raise', 'return 0  # ')}")
+    done = _run(tmp_path, "run", "mine.toml", "--out", "out", "--duration", "10 ms")
+    assert done.returncode == 0 and done.stdout.count("report: ") == 1, done.stderr
+    assert "forked came back, and ends here" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
+def test_a_c_hook_that_exits_is_named_and_is_no_success(tmp_path):
+    source = "#include <stdlib.h>\nint mine(void *s, const void *i, void *o) { exit(0); }\n"
+    (tmp_path / "mine.c").write_text(source)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "libmine.so", "mine.c"], cwd=tmp_path, check=True)
+    written(tmp_path, "", name="./libmine.so:mine")
+    done = _run(tmp_path, "run", "mine.toml", "--out", "out")
+    assert done.returncode == 1, done.stderr
+    assert f"tcpsbed: hook mine of {tmp_path / 'libmine.so'} ended the process with exit()" in done.stderr
+
+
+def test_a_standard_output_that_a_hook_closes_is_told(tmp_path):
+    code = "import sys\n\n\nclass Mine:\n    def __call__(self, t_ns, index, x, other, y):\n"
+    written(tmp_path, code + "        sys.stdout.close()\n        return 0\n")
+    done = _run(tmp_path, "run", "mine.toml", "--out", "out", "--duration", "10 ms")
+    assert done.returncode == 2 and (tmp_path / "out/summary.json").exists()
+    assert done.stderr.startswith("tcpsbed: standard output: was closed by code of the scenario"), done.stderr
+
+
+STAYS = "import multiprocessing, threading, time\n\n\nclass Mine:\n    def __init__(self):\n"
+STAYS += "        threading.Thread(target=time.sleep, args=(60,), name='mine').start()\n"
+STAYS += "        multiprocessing.Process(target=time.sleep, args=(60,), name='ours').start()\n\n"
+STAYS += "    def __call__(self, t_ns, index, x, other, y):\n        return 0\n"
+
+
+def test_threads_and_processes_of_a_hook_do_not_keep_the_command_for_ever(tmp_path):
+    written(tmp_path, STAYS)
+    begun = time.monotonic()
+    done = _run(tmp_path, "run", "mine.toml", "--out", "out", "--duration", "10 ms")
+    assert done.returncode == 0 and time.monotonic() - begun < 40
+    assert "tcpsbed: thread mine, process ours: still there 5 s after the end" in done.stderr
+    assert "report: out/report.html" in done.stdout and (tmp_path / "out/summary.json").exists()
+
+
+@pytest.mark.parametrize("world", ["virtual", "real"])
+@pytest.mark.parametrize("call", [0, 1], ids=["made", "called"])
+def test_a_umask_that_a_hook_sets_hides_no_result(tmp_path, world, call):
+    code = "import os\n\n\nclass Mine:\n    def __init__(self):\n        {}\n\n"
+    code += "    def __call__(self, t_ns, index, x, other, y):\n        {}\n        return 0\n"
+    hidden = "os.umask(0o777), os.chdir('/')"
+    written(tmp_path, code.format(*((hidden, "pass") if call == 0 else ("pass", hidden))))
+    done = _run(tmp_path, "run", "mine.toml", "-q", "--duration", "10 ms", "--world", world)
+    assert done.returncode == 0, done.stderr
+    files = [file for file in (tmp_path / "runs/latest").iterdir() if file.is_file()]
+    assert len(files) > 8 and all(file.stat().st_mode & 0o400 for file in files)
+
+
 def test_control_characters_of_an_error_are_escaped(tmp_path):
     written(tmp_path, RAISES.replace('"boom"', '"\\x1b[2Jboom\\nnext\\r"'))
     done = _run(tmp_path, "run", "mine.toml", "-q", "--out", "out")

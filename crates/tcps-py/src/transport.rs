@@ -126,6 +126,7 @@ pub fn load(
     side: Side,
     channel: &ChannelContext,
 ) -> PyResult<Box<dyn Endpoint>> {
+    crash::watch();
     let flows: Vec<_> =
         channel.flows.iter().map(|f| (f.flow, f.to == side, f.name.as_str(), f.period_ns)).collect();
     let side = if side == Side::A { "a" } else { "b" };

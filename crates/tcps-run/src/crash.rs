@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! named(name, call) ──► SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT within ──► one sentence, then what the signal does
+//!                  ├──► exit() within ───────────────────────────────────► one sentence, then the end
+//!                  ├──► a process that it forked comes back from it ──────► one sentence, then the end of that process
 //!                  └──► third Ctrl-C while it does not return ──────────► one sentence, then the end
 //! ```
 
@@ -12,7 +14,7 @@ use std::{
     io::Read,
     ptr,
     sync::{
-        atomic::{AtomicPtr, Ordering},
+        atomic::{AtomicPtr, AtomicU32, Ordering},
         Once, OnceLock,
     },
     thread,
@@ -26,10 +28,15 @@ const SIGNALS: [(c_int, &CStr); 5] = [
     (libc::SIGABRT, c"SIGABRT (it gave up itself)"),
 ];
 const REMEDY: &CStr = c". Run it under a debugger: gdb --args python -m tcpsbed run ...\n";
+/// Exit status of a run that code ended, and of a process that code forked and gave back.
+const ENDED: c_int = 1;
 /// Exit status after Ctrl-C, as shells have it.
 const INTERRUPTED: c_int = 130;
 /// Ctrl-C that ends the process whatever runs in it.
 const LAST: usize = 3;
+const FORKED: &CStr =
+    c" forked came back from the call, and ends here: end it in that code, as with os._exit(0); the run goes on\n";
+const EXITED: &CStr = c" ended the process with exit(): return another value than 0 instead\n";
 const STACK_BYTES: usize = 1 << 16;
 
 thread_local! {
@@ -37,13 +44,44 @@ thread_local! {
 }
 /// What was called last and has not returned yet, in any thread.
 static LATEST: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
+/// How many forks there are between the first process and this one.
+static FORKS: AtomicU32 = AtomicU32::new(0);
 static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
 
-/// Calls code that may end the process, under its name.
+/// Calls code that may end the process, or make a second one of it, under its name.
 pub fn named<T>(name: &CStr, call: impl FnOnce() -> T) -> T {
     let _outer = Outer(CURRENT.replace(name.as_ptr()));
     LATEST.store(name.as_ptr().cast_mut(), Ordering::Relaxed);
-    call()
+    let forks = FORKS.load(Ordering::Relaxed);
+    let answer = call();
+    if FORKS.load(Ordering::Relaxed) != forks {
+        end_of_fork(name);
+    }
+    answer
+}
+
+/// Ends a process that code forked and did not end: the run goes on in the one that called the code, and only there.
+#[cold]
+fn end_of_fork(name: &CStr) -> ! {
+    tell_all(&[c"\ntcpsbed: a process that ", name, FORKED]);
+    // SAFETY: ends the process without its destructors, which are the business of the one that it was forked from.
+    unsafe { libc::_exit(ENDED) }
+}
+
+extern "C" fn forked() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Code calls `exit`: without a word a run in virtual time would seem to have succeeded.
+extern "C" fn exiting() {
+    let name = CURRENT.get();
+    if name.is_null() {
+        return;
+    }
+    // SAFETY: `named` was given a text that lives until its call ends, and forgets it then.
+    tell_all(&[c"\ntcpsbed: ", unsafe { CStr::from_ptr(name) }, EXITED]);
+    // SAFETY: other destructors may wait for the call that does not return.
+    unsafe { libc::_exit(ENDED) }
 }
 
 /// The name around a call, which is back when the call has ended, also by a panic.
@@ -72,6 +110,11 @@ pub fn watch() {
             }
         });
         let _ = BEFORE.set(before);
+        // SAFETY: the handlers call nothing but write and _exit. Without memory for them they are not there.
+        unsafe {
+            libc::pthread_atfork(None, None, Some(forked));
+            libc::atexit(exiting);
+        }
     });
     stack();
 }
@@ -92,6 +135,15 @@ fn stack() {
 fn say(text: &CStr) {
     // SAFETY: the text is whole; there is nothing to be done about an error here.
     unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.count_bytes()) };
+}
+
+/// Several parts as one line, which no other process writes into.
+fn tell_all(parts: &[&CStr; 3]) {
+    let part =
+        |text: &CStr| libc::iovec { iov_base: text.as_ptr().cast_mut().cast(), iov_len: text.count_bytes() };
+    let whole = parts.map(part);
+    // SAFETY: as in `say`.
+    unsafe { libc::writev(libc::STDERR_FILENO, whole.as_ptr(), whole.len() as c_int) };
 }
 
 extern "C" fn tell(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import sys
-
 import typer
 
 from tcpsbed.cli import (
@@ -14,6 +11,7 @@ from tcpsbed.cli import (
     console,
     data,
     doctor,
+    ends,
     image,
     latency,
     netns,
@@ -30,6 +28,7 @@ from tcpsbed.cli import (
     tune,
     xlsx,
 )
+from tcpsbed.cli.failures import guarded
 from tcpsbed.interrupts import as_interrupts
 
 EPILOG = """\b
@@ -95,9 +94,11 @@ for module in (
 
 
 def main() -> None:
-    """Runs the command line; a terminal that cannot show a character shows a question mark."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    """Runs the command line."""
+    ends.open_outputs()
     as_interrupts()
-    app(prog_name="tcpsbed")
+    try:
+        guarded(app)(prog_name="tcpsbed")  # help and refusals are written outside of commands
+    except SystemExit as end:
+        ends.ended(end.code if isinstance(end.code, int) else 0)
+        raise

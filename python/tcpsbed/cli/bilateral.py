@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Force, Quiet
+from tcpsbed.cli.options import MOST_SEED, Force, Quiet
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
@@ -52,7 +53,7 @@ def bilateral(
     deadband: Annotated[
         float, typer.Option("--deadband", min=0, max=0.9, help="Messages go on a change by this share.")
     ] = 0.0,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the losses.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=MOST_SEED, help="Seed of the losses.")] = 1,
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="FILE", help="Draw it.", show_default=False)
     ] = None,
@@ -77,6 +78,8 @@ def bilateral(
         for name in values.parts(schemes)
         for text in values.parts(rtt)
     ]
+    if not math.isfinite(bursts):
+        raise ConfigError(f"found {bursts:g}", key="--bursts", allowed="a number of 1 or more, such as 5")
     if not settings:
         raise ConfigError("found no scheme or no round trip", key="--schemes, --rtt", allowed=SCHEMES)
     bar = Progress("bilateral", quiet=quiet or as_json)
@@ -100,9 +103,9 @@ def bilateral(
 
 
 def _whole_ms(text: str) -> int:
-    from tcpsbed.control import values
+    from tcpsbed.control import transparency, values
 
-    ns = values.duration_ns(text, "--rtt")
+    ns = values.duration_ns(text, "--rtt", transparency.MOST_RTT_MS * 1_000_000)
     if ns % 1_000_000:
         raise ConfigError(
             f'found "{text}"', key="--rtt", allowed="whole milliseconds: both sides tick at 1 kHz"

@@ -80,7 +80,7 @@ def profile_of(name: str | None, overrides: list[str]) -> Profile:
         raise ConfigError(
             "found nothing", key="--profile", allowed="a profile, or --delay, --loss, --rate, --set"
         )
-    return load(name or STRAIGHT, overrides)
+    return load(STRAIGHT if name is None else name, overrides)
 
 
 class Running(Protocol):

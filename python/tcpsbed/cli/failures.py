@@ -20,6 +20,7 @@ DISTURBED = 3
 """Exit status where numbers are there and prove nothing: a host was lost, a run disturbed (docs/exit-status.md)."""
 WRONG_INPUT = 2
 """Exit status after bad input: the message says what to change."""
+OUTPUT = "standard output"
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
 
@@ -36,16 +37,28 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
         except KeyboardInterrupt as stop:
             fail(str(stop) or "stopped", INTERRUPTED)
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _to_nowhere()
             sys.exit(0)
         except UnicodeError as error:
             fail(f"found a name or a file that is no UTF-8 text ({error})", WRONG_INPUT)
+        except ValueError:
+            if sys.stdout is None or not sys.stdout.closed:
+                raise
+            fail(f"{OUTPUT}: was closed by code of the scenario; what was to be printed is lost", WRONG_INPUT)
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
             remedy = "; allowed: free space there, or a place elsewhere" if error.errno in FULL else ""
+            if error.filename == OUTPUT:
+                _to_nowhere()
+                remedy = "; allowed: one that is open and takes what is written, or --quiet"
             fail(f"{place}{error.strerror or error}{remedy}", WRONG_INPUT)
 
     return run
+
+
+def _to_nowhere() -> None:
+    """What is still to be written to standard output goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def fail(message: str, status: int) -> NoReturn:

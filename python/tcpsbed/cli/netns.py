@@ -35,6 +35,9 @@ ends.
 """
 
 
+COMMANDS = 'a command as a shell reads it, such as "iperf3 -s -1"'
+
+
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     settings = {"allow_interspersed_args": False}
@@ -90,10 +93,15 @@ def netns(
     overrides = emulated.overrides_of(sets, delay, loss, rate)
     chosen = emulated.profile_of(profile, overrides)
     reaching = [namespaces.reach(text) for text in reach or ()]
-    beyond = _words(far or "")
+    beyond = [] if far is None else _words(far)
+    if not command[0]:
+        raise ConfigError('found ""', key="COMMAND", allowed=COMMANDS)
     margin = verdict.Margin(p99_ms=margin_ms)
     with ExitStack() as stack:
-        told = None if json is None else stack.enter_context(json.open("w", encoding="utf-8"))
+        told = None
+        if json is not None:
+            stack.enter_context(results.named(json))
+            told = stack.enter_context(json.open("w", encoding="utf-8"))
         with Screen(live and sys.stderr.isatty(), lambda _: "") as screen:
             say = screen.above if screen.live is not None else None
             with namespaces.Behind(
@@ -113,11 +121,12 @@ def netns(
 
 def _words(command: str) -> list[str]:
     try:
-        return shlex.split(command)
+        words, wrong = shlex.split(command), ""
     except ValueError as error:
-        raise ConfigError(
-            f'found "{command}" ({error})', key="--far", allowed="a command as a shell reads it"
-        ) from None
+        words, wrong = [], f" ({error})"
+    if not any(words[:1]):
+        raise ConfigError(f'found "{command}"{wrong}', key="--far", allowed=COMMANDS)
+    return words
 
 
 def _watched(session: Session, behind: Behind, screen: Screen) -> Ended:

@@ -32,6 +32,9 @@ Sets = Annotated[
         show_default=False,
     ),
 ]
+MOST_SEED = 2**64 - 1
+MOST_RUNS = 1_000_000
+"""Most runs of a setting: all of them are kept in memory."""
 Seed = Annotated[
     int | None, typer.Option("--seed", min=0, help="Replace the scenario's seed.", show_default=False)
 ]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import File, Force, Quiet, Seed, Sets, overrides
+from tcpsbed.cli.options import MOST_RUNS, File, Force, Quiet, Seed, Sets, overrides
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
@@ -36,7 +37,7 @@ computed from its difference equations, without packets: 10^9 ticks take seconds
 Trips = Annotated[str, typer.Option("--rtt", metavar="LOW..HIGH", help="Round trips.")]
 Losses = Annotated[str, typer.Option("--loss", metavar="LOW..HIGH", help="Losses each way.")]
 Cells = Annotated[str, typer.Option("--cells", metavar="NxM", help="Round trips times losses.")]
-Runs = Annotated[int, typer.Option("--runs", min=1, help="Runs in each cell.")]
+Runs = Annotated[int, typer.Option("--runs", min=1, max=MOST_RUNS, help="Runs in each cell.")]
 Bursts = Annotated[float, typer.Option("--bursts", min=1, help="Mean length of a loss, in packets.")]
 Jitter = Annotated[
     str | None,
@@ -123,7 +124,8 @@ def stability_map(
     share = values.share(reliability, "--reliability") if reliability else None
     scenario = config.load(file, overrides(sets, seed))
     loop = _loop(scenario, which)
-    grid = _grid(loop, (rtt, loss, cells), (gain, period, jitter), bursts, aligned=aligned)
+    most_ns = scenario.duration_ns  # what takes longer than a run shows no answer in it
+    grid = _grid(loop, (rtt, loss, cells), (gain, period, jitter), bursts, most_ns, aligned=aligned)
     limits = values.limits(math.inf if rise is None else rise, overshoot)
     bench = Bench(
         loop.step,
@@ -146,6 +148,7 @@ def _grid(
     spans: tuple[str, str, str],
     other: tuple[str | None, str | None, str | None],
     bursts: float,
+    most_ns: int,
     *,
     aligned: bool,
 ) -> Grid:
@@ -154,15 +157,16 @@ def _grid(
 
     (rtt, loss, cells), (gain, period, jitter) = spans, other
     columns, rows = _size(cells)
+    reader = partial(values.duration_ns, most_ns=most_ns)
     kp, ki = values.gains(gain, "--gain") if gain else _known_gains(loop)
     return stability.Grid(
-        [ns / 1e6 for ns in values.span(rtt, columns, values.duration_ns, "--rtt")],
+        [ns / 1e6 for ns in values.span(rtt, columns, reader, "--rtt")],
         values.span(loss, rows, values.share, "--loss"),
-        values.positive_ns(period, "--period") / 1e6 if period else loop.period_ms,
+        values.positive_ns(period, "--period", most_ns) / 1e6 if period else loop.period_ms,
         kp,
         ki,
         bursts,
-        values.duration_ns(jitter, "--jitter") / 1e6 if jitter else 0.0,
+        reader(jitter, "--jitter") / 1e6 if jitter else 0.0,
         phases=not aligned,
     )
 

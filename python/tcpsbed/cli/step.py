@@ -170,7 +170,9 @@ def _settings(
     axes: list[list[tuple[str, list[str]]]] = []
     if rtt is not None or loss is not None:
         name = _link(scenario, link)
-        axes.append([(f"RTT {text}", [f"links.{name}.delay={_half(text)}"]) for text in values.parts(rtt)])
+        axes.append(
+            [(f"RTT {text}", [f"links.{name}.delay={_half(scenario, text)}"]) for text in values.parts(rtt)]
+        )
         axes.append([(f"loss {text}", [f"links.{name}.loss={_share(text)}"]) for text in values.parts(loss)])
     if gain is not None:
         hooks = controllers(scenario.hooks)
@@ -191,11 +193,11 @@ def _link(scenario: Scenario, wanted: str | None) -> str:
     raise ConfigError(found, key="--link", allowed=", ".join(names) or "a scenario with a link")
 
 
-def _half(text: str) -> str:
-    """Half a round trip, for each direction."""
+def _half(scenario: Scenario, text: str) -> str:
+    """Half a round trip, for each direction; one that is longer than the run would show no answer."""
     from tcpsbed.control import values
 
-    return json.dumps(f"{values.duration_ns(text, '--rtt') // 2} ns")
+    return json.dumps(f"{values.duration_ns(text, '--rtt', scenario.duration_ns) // 2} ns")
 
 
 def _share(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tcpsbed.cli.failures import FAILED, guarded
-from tcpsbed.cli.options import Force, Quiet
+from tcpsbed.cli.options import MOST_RUNS, MOST_SEED, Force, Quiet
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
@@ -33,6 +33,10 @@ The gains give the shortest mean rise time, or the steepest growth of the oversh
 of the network visible), among those for which 95 % of runs keep the limits; of several steps the one that serves it best.
 The rise-time index is log10(1 ms / rise time).
 """
+
+
+MOST_RTT_NS = 10_000_000_000
+"""Longest round trip: runs last many of them, and thousands are tried."""
 
 
 class Goal(StrEnum):
@@ -58,8 +62,12 @@ def tune(
     goal: Annotated[Goal, typer.Option("--for", help="What the gains are to serve.")] = Goal.rise,
     overshoot: Annotated[float, typer.Option("--overshoot", help="Highest good overshoot, %.")] = 5.0,
     undershoot: Annotated[float, typer.Option("--undershoot", help="Highest good undershoot, %.")] = 5.0,
-    runs: Annotated[int, typer.Option("--runs", min=1, help="Runs of each pair of gains.")] = 200,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of every random number.")] = 1,
+    runs: Annotated[
+        int, typer.Option("--runs", min=1, max=MOST_RUNS, help="Runs of each pair of gains.")
+    ] = 200,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, max=MOST_SEED, help="Seed of every random number.")
+    ] = 1,
     nyquist: Annotated[
         Path | None,
         typer.Option("--nyquist", metavar="FILE", help="Draw the Nyquist curve.", show_default=False),
@@ -79,7 +87,10 @@ def tune(
 
         drawable(nyquist, force=force)
     share = values.share(loss, "--loss")
-    rtt_ms, period_ms = values.duration_ns(rtt, "--rtt") / 1e6, values.positive_ns(period, "--period") / 1e6
+    rtt_ms, period_ms = (
+        values.duration_ns(rtt, "--rtt", MOST_RTT_NS) / 1e6,
+        values.positive_ns(period, "--period") / 1e6,
+    )
     network = tuning.Network(rtt_ms, period_ms, bursty(share, bursts))
     steps, limits = _steps(c), values.limits(math.inf, overshoot, undershoot)
     bar = Progress("tuning", quiet=quiet or as_json)

@@ -30,6 +30,8 @@ WALL_M, DEEP_M, FREE_M = 0.02, 0.015, 1.0
 """Where the wall begins; how far beyond it the hand wants to be; and where the wall is when there is none."""
 APPROACH_S, SETTLE_S, MEASURE_S = 1.0, 4.0, 4.0
 """The hand goes there, comes to rest, and is measured over whole periods of every frequency."""
+MOST_RTT_MS = 1000
+"""Longest round trip: several of them pass while the device comes to rest, or nothing would be felt."""
 STIFFNESS_N_M = 500.0
 REST_M_S = 0.02
 """A device that moves slower than this while the hand stays is at rest."""
@@ -102,9 +104,12 @@ def measure(settings: Iterable[Setting], progress: Callable[[float], object] | N
     Raises
     ------
     DataError
-        If a scheme, or a parameter of it, is not known.
+        If a scheme, or a parameter of it, is not known, or a round trip is too long.
     """
     listed = list(settings)
+    for setting in listed:
+        if setting.rtt_ms > MOST_RTT_MS:
+            raise DataError(f"found {setting.rtt_ms} ms", key="--rtt", allowed=f"0 to {MOST_RTT_MS} ms")
     found = []
     for number, setting in enumerate(listed):
         found.append(_measured(setting))

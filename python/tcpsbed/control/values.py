@@ -20,20 +20,26 @@ def parts(text: str | None) -> list[str]:
     return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
-def duration_ns(text: str, key: str) -> int:
-    """A span of time, in nanoseconds.
+def duration_ns(text: str, key: str, most_ns: int | None = None) -> int:
+    """A span of time up to the longest that makes sense, in nanoseconds.
 
     Examples
     --------
     >>> duration_ns("0.5 ms", "--rtt")
     500000
     """
-    return _read(units.duration_ns, text, key)
+    return _at_most(_read(units.duration_ns, text, key), text, key, most_ns)
 
 
-def positive_ns(text: str, key: str) -> int:
-    """A span of time above 0, in nanoseconds."""
-    return _read(units.positive_duration_ns, text, key)
+def positive_ns(text: str, key: str, most_ns: int | None = None) -> int:
+    """A span of time above 0 up to the longest that makes sense, in nanoseconds."""
+    return _at_most(_read(units.positive_duration_ns, text, key), text, key, most_ns)
+
+
+def _at_most(ns: int, text: str, key: str, most_ns: int | None) -> int:
+    if most_ns is not None and ns > most_ns:
+        raise ConfigError(f'found "{text}"', key=key, allowed=f"at most {most_ns / 1e6:g} ms")
+    return ns
 
 
 def frequency_hz(text: str, key: str) -> float:

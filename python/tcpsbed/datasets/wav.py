@@ -3,7 +3,7 @@
 ```text
 RIFF 4, length 4, WAVE 4, then chunks: name 4, length 4, content, padded to even
 "fmt "   format 2, channels 2, sampling rate 4, bytes a second 4, bytes a sample of all channels 2, bits 2
-"data"   samples
+"data"   samples; length 2^32 - 1: as far as the file goes, which a program wrote that could not know
 ```
 The formats read are those with a constant number of bytes a sample: PCM 1, float 3, A-law 6, mu-law 7, and
 the extensible form of these.
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tcpsbed.errors import DataError
 
+UNKNOWN = 0xFFFFFFFF
 CONSTANT = (1, 3, 6, 7, 0xFFFE)
 
 
@@ -32,23 +33,28 @@ class Sound(NamedTuple):
 
 
 def read(path: Path) -> Sound:
-    """Return the sound in a wav file; one that was cut off is read to its last whole sample.
+    """Return the sound in a wav file.
 
     Raises
     ------
     DataError
-        Not a wav file, compressed sound, or no sound.
+        Not a wav file, compressed sound, no sound, or less than its header says.
     """
     content = path.read_bytes()
     if content[:4] != b"RIFF" or content[8:12] != b"WAVE":
         raise DataError("no RIFF/WAVE at its beginning", file=path, allowed="a wav file")
     sampling_hz = block = kind = 0
-    for at, name, chunk in _chunks(content):
+    for at, name, length, chunk in _chunks(content):
         if name == b"fmt " and len(chunk) >= 16:
             kind, _, sampling_hz, _, block, _ = struct.unpack_from("<HHIIHH", chunk)
             if kind not in CONSTANT or block == 0 or sampling_hz == 0:
                 found = f"format {kind}, {block} bytes a sample, {sampling_hz} Hz at byte {at}"
                 raise DataError(found, file=path, allowed="uncompressed sound")
+        elif name == b"data" and length != UNKNOWN and length > len(chunk):
+            found = f"{len(chunk)} B of sound, and a header that says {length} B"
+            raise DataError(
+                found, file=path, allowed="a whole file: copy it again, or ffmpeg -i it whole.wav"
+            )
         elif name == b"data" and block and len(chunk) >= block:
             return Sound(sampling_hz, block, chunk[: len(chunk) // block * block], kind)
     raise DataError("no format or no samples", file=path, allowed="a wav file with sound")
@@ -73,9 +79,9 @@ def mono(sound: Sound, path: Path) -> NDArray[np.float64]:
     return values
 
 
-def _chunks(content: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+def _chunks(content: bytes) -> Iterator[tuple[int, bytes, int, bytes]]:
     at = 12
     while at + 8 <= len(content):
         length = struct.unpack_from("<I", content, at + 4)[0]
-        yield at, content[at : at + 4], content[at + 8 : at + 8 + length]
+        yield at, content[at : at + 4], length, content[at + 8 : at + 8 + length]
         at += 8 + length + length % 2

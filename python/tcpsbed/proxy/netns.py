@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from tcpsbed.errors import WorldError
+from tcpsbed.errors import ConfigError, WorldError
 from tcpsbed.proxy import door
 from tcpsbed.proxy.door import Door
 from tcpsbed.proxy.profile import Profile
@@ -44,6 +44,8 @@ class Ended:
 def reach(text: str) -> Door:
     """A port of the far side that leads out: `7100/udp` to the same port of this computer, or `80=robot:8080/tcp`."""
     port, _, kind = text.partition("/")
+    if not port:
+        raise ConfigError(f'found "{text}"', key="--reach", allowed='a port, such as "7100/udp"')
     if "=" not in text:
         text = f"{port}={door.LOOPBACK}:{port}" + (f"/{kind}" if kind else "")
     return door.parse(text, listen=FAR_IP)

@@ -12,7 +12,7 @@ told.
 
 from __future__ import annotations
 
-from tcpsbed.results.files import mark, may_write, streamed, whole, write_whole
+from tcpsbed.results.files import mark, may_write, named, streamed, whole, write_whole
 from tcpsbed.results.folder import (
     Place,
     discard,
@@ -37,6 +37,7 @@ __all__ = [
     "is_unfinished",
     "mark",
     "may_write",
+    "named",
     "streamed",
     "tend_all",
     "tended",

@@ -214,6 +214,9 @@ def _refuse(target: Path, kind: str) -> None:
 def _parents(target: Path) -> list[Path]:
     """Makes the folders above; those that were made, the deepest first."""
     missing = [parent for parent in target.parents if not parent.exists()]
+    above = target.parents[len(missing)]
+    if not target.exists() and not os.access(above, os.W_OK | os.X_OK):
+        raise ConfigError("cannot be written", file=above, key="--out", allowed="a folder of your own")
     target.parent.mkdir(parents=True, exist_ok=True)
     return missing
 
@@ -264,7 +267,13 @@ def _finish(place: Place) -> None:
     if any(marker.files(place.target)):
         for name in marker.files(place.path):
             _to_disk(place.path / name)
-    made.listing(place.path).write(place.path)
+    try:
+        with files.named(place.shown):
+            made.listing(place.path).write(place.path)
+    except OSError:
+        if made.kind == marker.RUN:
+            print(f"tcpsbed: {_unfinished(place.path)}", file=sys.stderr)
+        raise
     exchange.install(place.path, place.target)
     if made.kind == marker.RUN and place.target.parent == names.RUNS.resolve():
         names.link_latest(place.target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tcpsbed.errors import ConfigError
+
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 @contextmanager
@@ -18,7 +21,7 @@ def held(file: Path, what: Path) -> Iterator[None]:
     Raises
     ------
     ConfigError
-        If another process holds it: with its number.
+        If another process holds it: with its number; or if there can be none.
     """
     descriptor = _taken(file, what)
     try:
@@ -47,7 +50,15 @@ def is_held(file: Path) -> bool:
 
 def _taken(file: Path, what: Path) -> int:
     while True:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            if error.errno not in _REFUSED:
+                raise
+            found = f"cannot be written ({error.strerror})"
+            raise ConfigError(
+                found, file=what, allowed="a folder of your own, such as a copy of it"
+            ) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

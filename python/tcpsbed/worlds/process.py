@@ -18,6 +18,8 @@ from tcpsbed.worlds import memory
 
 NODE = (sys.executable, "-m", "tcpsbed", "node")
 """What a node runs on this computer, in this environment."""
+FORKED = "forked came back"
+"""In what a second process of a node says when it ends (`crates/tcps-run/src/crash.rs`)."""
 
 
 class Talk(ABC):
@@ -118,7 +120,10 @@ class Process(Talk):
 
     def _overhear(self) -> None:
         assert self.child.stderr is not None
-        self.words.extend(self.child.stderr)
+        for line in self.child.stderr:
+            self.words.append(line)
+            if FORKED in line:  # of a node that goes on: nobody would ever read it
+                sys.stderr.write(line)
 
     def tell(self, **message: Any) -> None:
         """Sends a line; a node that is dead is noticed by its silence."""

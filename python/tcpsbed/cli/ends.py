@@ -1,0 +1,87 @@
+"""The ends of a command's process: what it writes to, and what may keep it."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+from tcpsbed.cli.failures import OUTPUT, guarded
+from tcpsbed.errors import printable
+from tcpsbed.interrupts import ENDING
+
+THREADS_S = 5.0
+"""Time for threads and processes of the user's code to end by themselves after the command."""
+
+
+class _Output(io.FileIO):
+    """Standard output, which names itself where it takes nothing."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise OSError(error.errno, os.strerror(error.errno or 0), OUTPUT) from None
+
+
+def open_outputs() -> None:
+    """Holds the three usual descriptors, so that no file takes the place of one that is closed, and names what fails.
+
+    A terminal that cannot show a character shows a question mark.
+    """
+    for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            # It gets the lowest number that is free; to one for reading nothing can be written.
+            os.open(os.devnull, flags)
+            os.set_inheritable(number, True)
+    before: Any = sys.stdout
+    if before is None or isinstance(before, io.TextIOWrapper):
+        lines = before is not None and (before.line_buffering or before.write_through)
+        encoding = "utf-8" if before is None else before.encoding
+        raw = io.BufferedWriter(_Output(1, "w", closefd=False))
+        sys.stdout = io.TextIOWrapper(raw, encoding, "replace", line_buffering=lines)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - until the end
+    elif isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(errors="replace")
+
+
+def ended(status: int) -> None:
+    """Writes what is still to be written, and sees that the process ends whatever code of the user's has started."""
+    if sys.stdout is not None and not sys.stdout.closed:
+        guarded(sys.stdout.flush)()
+    if _threads() or _processes():
+        for number in ENDING:
+            signal.signal(number, signal.SIG_DFL)
+        # Idle threads of executors end when the interpreter asks them to: the wait is beside it, not before.
+        threading.Thread(target=_end, args=(status,), daemon=True).start()
+
+
+def _threads() -> list[str]:
+    ours = (threading.main_thread(), threading.current_thread())
+    return [f"thread {one.name}" for one in threading.enumerate() if not one.daemon and one not in ours]
+
+
+def _processes() -> list[Any]:
+    made = sys.modules.get("multiprocessing.process")
+    return [one for one in made.active_children() if not one.daemon] if made else []
+
+
+def _end(status: int) -> None:
+    time.sleep(THREADS_S)
+    children = _processes()
+    left = _threads() + [f"process {one.name}" for one in children]
+    if left:
+        said = f"{', '.join(left)}: still there {THREADS_S:g} s after the end, and ended with it; allowed: daemon = True"
+        print(f"tcpsbed: {printable(said)}", file=sys.stderr, flush=True)
+        for one in children:
+            with suppress(OSError):
+                one.kill()
+        os._exit(status)

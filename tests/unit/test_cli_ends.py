@@ -1,0 +1,52 @@
+"""Outputs that take nothing: one line that names what it was, status 2, and the result is kept."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command import environment, scenario
+
+
+def shell(folder: Path, line: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs a line of a shell in which `tcpsbed` is the command; its own standard output is that of the line."""
+    whole = f'tcpsbed() {{ "{sys.executable}" -m tcpsbed "$@"; }}; {line}'
+    command, env = ["bash", "-c", whole], env or environment(folder)
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("to", "said"), [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")]
+)
+@pytest.mark.parametrize("words", ["run short.toml --out out", "show out", "docs", "run --help"])
+def test_a_standard_output_that_takes_nothing_is_named(
+    tmp_path: Path, words: str, to: str, said: str
+) -> None:
+    scenario(tmp_path)
+    assert shell(tmp_path, "tcpsbed run short.toml --out out -q").returncode == 0
+    done = shell(tmp_path, f"tcpsbed {words} {to}")
+    allowed = "allowed: one that is open and takes what is written, or --quiet"
+    assert done.stderr == f"tcpsbed: standard output: {said}; {allowed}\n"
+    assert done.returncode == 2 and (tmp_path / "out/summary.json").exists()
+
+
+def test_a_command_that_says_nothing_needs_no_outputs(tmp_path: Path) -> None:
+    scenario(tmp_path)
+    done = shell(tmp_path, "tcpsbed run short.toml --out out -q <&- >&- 2>&-")
+    assert done.returncode == 0 and (tmp_path / "out/summary.json").exists()
+
+
+def test_what_a_reader_does_not_want_is_no_failure(tmp_path: Path) -> None:
+    done = shell(tmp_path, "tcpsbed docs scenario | head -1; exit ${PIPESTATUS[0]}")
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.count("\n") == 1
+
+
+def test_events_of_netns_that_find_no_room_name_their_file(tmp_path: Path) -> None:
+    done = shell(tmp_path, "tcpsbed netns --delay '1 ms' --json /dev/full -- true", {**os.environ})
+    if "namespace" in done.stderr:
+        pytest.skip("no network namespaces here")
+    assert done.stderr.startswith("tcpsbed: /dev/full: No space left on device; allowed: free space there")
+    assert done.returncode == 2

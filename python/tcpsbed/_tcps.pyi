@@ -22,8 +22,17 @@ def end_at_third(signals: int) -> None: ...
 def run_node() -> int:
     """Serves one run as a node process, with JSON lines on standard input and output. Returns the exit status."""
 
-def record_names() -> tuple[list[tuple[int, str, str]], list[tuple[int, str, str]]]:
-    """Kinds of rows and reasons of a drop: number, name, and the list of the plan that a row's `point` counts in."""
+RECORD_BYTES: int
+"""Length of a row."""
+HELD: int
+"""Added to a component's number: its hold-until-done point."""
+
+def record_names() -> tuple[
+    list[tuple[int, str, str]], list[tuple[int, str, str]], list[tuple[int, str, str]]
+]:
+    """Kinds of rows, reasons of a drop and kinds of stages: number, name, and the list of the plan that a row's `point`
+    counts in.
+    """
 
 def analyse(
     records_path: str | PathLike[str], plan_json: str, warmup_ns: int = 0, grace_ns: int = 1_000_000_000

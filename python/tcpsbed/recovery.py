@@ -14,7 +14,6 @@ from tcpsbed.results import lock, marker
 from tcpsbed.results.marker import PARTS
 from tcpsbed.worlds import memory
 
-ROW_BYTES = 32
 WROTE = ("records.bin", "packets.pcapng", "result.json", "summary.json", "series.json", "samples.parquet")
 """Names of what is made here."""
 TOLD = ("links", "traffic", "endpoints", "stages", "nodes", "robots", "emulator", "clocks", "boards")
@@ -91,9 +90,9 @@ def _whole_rows(records: Path) -> tuple[int, str]:
 
     if not records.is_file():
         return 0, ""
-    rows = records.stat().st_size // ROW_BYTES
+    rows = records.stat().st_size // _tcps.RECORD_BYTES
     with records.open("r+b") as file:
-        file.truncate(rows * ROW_BYTES)
+        file.truncate(rows * _tcps.RECORD_BYTES)
         file.seek(0)
         return rows, hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -20,7 +23,15 @@ WRITTEN = {
     9: "stage", 10: "queue", 11: "event", 12: "sync", 13: "verified", 14: "gap", 15: "superseded", 16: "transmit",
     17: "receive", 18: "late", 19: "duplicate", 20: "merging", 21: "signal", 22: "renumbered", 23: "echo_superseded",
     24: "suppressed", 33: "played", 34: "overdue", 35: "skipped", 36: "starved", 38: "state", 40: "connection",
-    43: "told", 44: "allowed",
+    43: "told", 44: "allowed", 45: "died",
+}  # fmt: skip
+WRITTEN_REASONS = {
+    1: "full", 2: "managed", 3: "loss", 4: "outage", 5: "no route", 6: "dead", 7: "malformed", 8: "hook",
+    9: "overload", 10: "corrupt", 11: "line",
+}  # fmt: skip
+WRITTEN_STEPS = {
+    0: "decode", 1: "kinematics", 2: "inverse_kinematics", 3: "predict", 4: "sense", 5: "feedback", 6: "code",
+    7: "work", 8: "capture", 9: "show",
 }  # fmt: skip
 """Numbers and names in files that were written: neither is ever given again."""
 
@@ -32,8 +43,31 @@ def place(kind: str, point: int, detail: int = 0) -> str:
     return names.places[names.place_codes(rows)[0]]
 
 
+def numbered(which: int) -> dict[int, str]:
+    return {number: name for number, name, _ in _tcps.record_names()[which]}
+
+
 def test_numbers_and_names_in_files_stay() -> None:
-    assert {number: name for number, name, _ in _tcps.record_names()[0]}.items() >= WRITTEN.items()
+    assert numbered(0).items() >= WRITTEN.items()
+    assert numbered(1).items() >= WRITTEN_REASONS.items()
+    assert numbered(2).items() >= WRITTEN_STEPS.items()
+
+
+def test_the_documentation_names_every_kind_and_reason(root: Path) -> None:
+    text = (root / "docs" / "summary.md").read_text(encoding="utf-8")
+    rows = {line.split("|")[1].strip(): line for line in text.splitlines() if line.startswith("| `")}
+    kinds = re.sub(r"\(level [^)]*\)", "", rows["`kind`"].split("|")[2])
+    assert re.findall(r"`(\w+)`", kinds) == list(numbered(0).values())
+    reasons = re.search(r"reason of a drop \(([^)]*)\)", rows["`detail`"])
+    assert reasons and reasons[1] == ", ".join(f"{number} {name}" for number, name in numbered(1).items())
+    explained = re.sub(r"\([^)]*\)", "", rows["`drops`"].partition("Reasons: ")[2])
+    assert re.findall(r"`([\w ]+)`", explained) == list(numbered(1).values())
+
+
+def test_ns3_numbers_reasons_alike(root: Path) -> None:
+    text = (root / "ns3" / "src" / "outbox.h").read_text(encoding="utf-8")
+    found = {int(number): name for name, number in re.findall(r"k(\w+) = (\d+),", text)}
+    assert found == {n: numbered(1)[n].title().replace(" ", "") for n in found} and len(found) == 3
 
 
 @pytest.mark.parametrize(("reason", "where"), [(r, w) for _, r, w in _tcps.record_names()[1]])

@@ -9,22 +9,10 @@ use crate::{
     link::{Mode, Served},
     network::Network,
     packet::Parcel,
+    spec::LinkChange,
     topology::Routes,
 };
 use tcps_core::time::Time;
-
-/// What changes on a link; absent keys stay as they are.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct LinkChange {
-    /// New rate. Packets that have started keep their times; those that wait see the new rate.
-    pub rate_bps: Option<f64>,
-    /// New propagation, for packets that have not started.
-    pub delay_ns: Option<Time>,
-    /// New independent loss.
-    pub loss: Option<f64>,
-    /// Down: packets that would start are lost. Or up again.
-    pub up: Option<bool>,
-}
 
 impl Network {
     /// Changes a link from `now` on. An error names the key; then nothing has changed.

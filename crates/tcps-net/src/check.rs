@@ -1,13 +1,12 @@
 //! What a specification may say. Everything else in this crate relies on it.
 
 use crate::{
-    change::LinkChange,
     error::NetError,
     packet::TRAFFIC_BASE,
     queue::Flows,
     spec::{
-        AccessSpec, Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, NrSpec, RadioSpec, SlotSpec,
-        TrafficModel, TrafficSpec, UsersSpec, VbrModel,
+        AccessSpec, Discipline, JitterSpec, LinkChange, LinkSpec, LossSpec, NetworkSpec, NrSpec, RadioSpec,
+        SlotSpec, TrafficModel, TrafficSpec, UsersSpec, VbrModel,
     },
 };
 use std::{collections::BTreeSet, fmt::Display};

@@ -1,13 +1,15 @@
 //! A unidirectional link: a queue, a line with a rate, and what may happen on the line.
 
 use crate::{
+    access::Access,
     ahead::Ahead,
     line::{Departure, Line},
+    opportunity::Opportunities,
     packet::Parcel,
     queue::{self, Flows, Limit, QueueDiscipline, Refused},
     spec::{Discipline, LinkSpec},
     stats::{LinkStats, QueueState},
-    turns::{self, Turns},
+    turns::Turns,
     windows::Windows,
 };
 use tcps_core::{
@@ -174,7 +176,7 @@ impl Served {
             queue: queue::build(spec, flows, seed),
             line: Line::new(spec, seed),
             medium: None,
-            turns: turns::build(spec),
+            turns: turns(spec),
             slots: spec.slots.as_ref().map(|s| Windows::new(s.cycle_ns, &s.open)),
             transit: None,
         }
@@ -264,4 +266,13 @@ impl Served {
         let bytes = self.queue.bytes() + self.transit.as_ref().map_or(0, |t| u64::from(t.1));
         self.turns.as_ref().map_or(0, |o| o.after((bytes.saturating_sub(1) / u64::from(o.bytes())) as usize))
     }
+}
+
+/// The turns of a link, if it has no constant rate.
+fn turns(spec: &LinkSpec) -> Option<Box<dyn Turns>> {
+    if let Some(moments) = spec.opportunities_ns.as_deref() {
+        return Some(Box::new(Opportunities::new(moments)));
+    }
+    let nr = spec.radio.as_ref()?.nr()?;
+    Some(Box::new(Access::new(nr, spec.rate_bps)))
 }

@@ -1,6 +1,6 @@
 //! What a network is made of, in SI units, as the scenario compiler hands it over.
 
-pub use crate::traffic::{law::Law, pages::PagesSpec, recording::Recording};
+pub use crate::{law::Law, pages::PagesSpec, recording::Recording};
 use serde::Deserialize;
 use tcps_core::{dist::Dist, time::Time};
 
@@ -420,4 +420,17 @@ pub enum VbrModel {
     },
     /// The size of packets at a constant spacing.
     Size,
+}
+
+/// What changes on a link; absent keys stay as they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LinkChange {
+    /// New rate. Packets that have started keep their times; those that wait see the new rate.
+    pub rate_bps: Option<f64>,
+    /// New propagation, for packets that have not started.
+    pub delay_ns: Option<Time>,
+    /// New independent loss.
+    pub loss: Option<f64>,
+    /// Down: packets that would start are lost. Or up again.
+    pub up: Option<bool>,
 }

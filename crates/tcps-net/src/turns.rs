@@ -1,6 +1,5 @@
 //! When bytes may leave a line that has no constant rate: a recorded trace, or the slots of a radio link.
 
-use crate::{access::Access, opportunity::Opportunities, spec::LinkSpec};
 use tcps_core::time::Time;
 
 /// Moments at which some bytes may leave each, and the place in them.
@@ -19,13 +18,4 @@ pub trait Turns: Send {
     fn mean_ns(&self, bytes: u32) -> Time;
     /// Bytes of a turn.
     fn bytes(&self) -> u32;
-}
-
-/// The turns of a link, if it has no constant rate.
-pub fn build(spec: &LinkSpec) -> Option<Box<dyn Turns>> {
-    if let Some(moments) = spec.opportunities_ns.as_deref() {
-        return Some(Box::new(Opportunities::new(moments)));
-    }
-    let nr = spec.radio.as_ref()?.nr()?;
-    Some(Box::new(Access::new(nr, spec.rate_bps)))
 }

@@ -10,7 +10,7 @@ use std::{
     io::{BufReader, Read, Write},
     path::{Path, PathBuf},
 };
-use tcps_core::record::{DropReason, Kind, Record, RECORD_BYTES};
+use tcps_core::record::{DropReason, Kind, Record, StepKind, RECORD_BYTES};
 use tcps_run::{
     analysis,
     real::{
@@ -23,12 +23,13 @@ use tcps_run::{
 
 type Named = (u8, &'static str, &'static str);
 
-/// Kinds of rows and reasons of a drop: number, name, and the list that a row's `point` counts in.
+/// Kinds of rows, reasons of a drop and kinds of stages: number, name, and the list that a row's `point` counts in.
 #[pyfunction]
-pub fn record_names() -> (Vec<Named>, Vec<Named>) {
+pub fn record_names() -> (Vec<Named>, Vec<Named>, Vec<Named>) {
     (
         Kind::ALL.map(|kind| (kind as u8, kind.name(), kind.place().name())).to_vec(),
         DropReason::ALL.map(|reason| (reason as u8, reason.name(), reason.place().name())).to_vec(),
+        StepKind::ALL.map(|kind| (kind as u8, kind.name(), kind.place().name())).to_vec(),
     )
 }
 

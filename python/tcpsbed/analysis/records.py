@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-ROW_BYTES = 32
+ROW_BYTES = _tcps.RECORD_BYTES
 _FIRST_ROWS = 1000
 """Rows that are looked at to tell whether a file holds records."""
 FIELDS = [
@@ -29,14 +29,15 @@ FIELDS = [
     ("detail", "u1"),
 ]
 """Layout of a row (crates/tcps-core/src/record.rs)."""
-_KINDS, _REASONS = _tcps.record_names()
+_KINDS, _REASONS, _STEPS = _tcps.record_names()
 _BY_NUMBER = {number: name for number, name, _ in _KINDS}
 KINDS = tuple(_BY_NUMBER.get(number, f"kind {number}") for number in range(1, max(_BY_NUMBER) + 1))
 """Names of kinds; a row's `kind` is 1 more than the place in this list. Numbers that are not given have no name."""
-HELD = 0x8000
-"""Added to a component's number: its hold-until-done point."""
+STEP_KINDS = {number: name for number, name, _ in _STEPS}
+"""Names of kinds of stages by the `detail` of their rows."""
+HELD = _tcps.HELD
 _NUMBERS = 1 << 16
-_LISTS = ("points", "links", "components", "nodes", "channels")
+_LISTS = tuple(dict.fromkeys(place for _, _, place in [*_KINDS, *_REASONS] if place))
 """Lists of a plan that a row's `point` counts in."""
 
 

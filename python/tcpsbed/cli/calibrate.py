@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tcpsbed import results
-from tcpsbed.analysis.records import KINDS, open_records, plan_of
+from tcpsbed.analysis.records import KINDS, STEP_KINDS, open_records, plan_of
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Duration, File, Force, Quiet, Seed, Sets, overrides
 from tcpsbed.errors import WorldError
@@ -135,7 +135,7 @@ def stages_of(folder: Path) -> dict[str, Any]:
     stages = rows[rows["kind"] == STAGE]
     for component, kind in sorted(set(zip(stages["point"].tolist(), stages["detail"].tolist(), strict=True))):
         spans = stages["value"][(stages["point"] == component) & (stages["detail"] == kind)]
-        found[f"{names[component]}.{STAGE_KINDS[kind]}"] = _quantiles(spans)
+        found[f"{names[component]}.{STEP_KINDS[kind]}"] = _quantiles(spans)
     delayed = _delayed(plan)
     for component, name in enumerate(names):
         spans = beside_stages(rows, component)
@@ -150,12 +150,6 @@ def _delayed(plan: Mapping[str, Any]) -> set[int]:
     return {
         visit["component"] for visit in visits if any(step.get("delay") for step in visit.get("steps", ()))
     }
-
-
-STAGE_KINDS = (
-    "decode", "kinematics", "inverse_kinematics", "predict", "sense", "feedback", "code", "work", "capture", "show"
-)  # fmt: skip
-"""Kinds of stages by their number in rows (`tcps-run`, `StepKind`)."""
 
 
 def _quantiles(spans_ns: np.ndarray) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 //! Video as the sizes of its frames: each is sent at its moment, cut into packets one right behind the other.
 
-use super::{recording::Recording, Arrivals};
+use super::Arrivals;
+use crate::recording::Recording;
 use tcps_core::time::Time;
 
 /// A trace of frames and the place in it.

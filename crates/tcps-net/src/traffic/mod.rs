@@ -2,10 +2,7 @@
 
 pub mod cbr;
 pub mod frames;
-pub mod law;
-pub mod pages;
 pub mod poisson;
-pub mod recording;
 pub mod replay;
 pub mod vbr;
 

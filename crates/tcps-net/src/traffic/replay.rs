@@ -1,6 +1,7 @@
 //! A recorded capture: its packets at their moments, once or in a loop.
 
-use super::{recording::Recording, Arrivals};
+use super::Arrivals;
+use crate::recording::Recording;
 use tcps_core::time::Time;
 
 /// A recording and the place in it.

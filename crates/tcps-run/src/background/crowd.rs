@@ -8,8 +8,8 @@ use super::{
 use tcps_core::{seed::Stream, time::Time};
 use tcps_net::{
     packet::TRAFFIC_BASE,
+    pages::Pages,
     spec::{TrafficSpec, UsersSpec},
-    traffic::pages::Pages,
     Network, Packet,
 };
 use tcps_transport::TransportError;

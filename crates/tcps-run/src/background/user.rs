@@ -12,8 +12,8 @@ use tcps_core::{
     time::{Time, SECOND},
 };
 use tcps_net::{
+    pages::{Pages, Transfer},
     spec::UsersSpec,
-    traffic::pages::{Pages, Transfer},
 };
 use tcps_transport::TransportError;
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from tcpsbed._tcps import HELD
 from tcpsbed.config.compile import builtins, media, moments
 from tcpsbed.config.compile.boards import board
 from tcpsbed.config.compile.book import Book, Instance
@@ -187,7 +188,7 @@ def _needs(book: Book, plan: dict[str, Any]) -> list[Need]:
         nodes = [instance.node for instance in way.path]
         needs += [(a, b, way.key) for a, b in pairwise(nodes) if a != b]
     for probe in plan["probes"]:
-        owners = {(point & 0x7FFF) if point & 0x8000 else point // 2 for point in probe["points"]}
+        owners = {(point & ~HELD) if point & HELD else point // 2 for point in probe["points"]}
         needs += [(book.instances[c].node, probe["reply_to"], ("measure", "echo")) for c in sorted(owners)]
     for entry in plan["network"]["traffic"]:
         at = ("traffic", entry["name"].split(".")[0], "on")

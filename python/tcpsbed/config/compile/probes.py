@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tcpsbed._tcps import HELD
 from tcpsbed.config.compile.book import Book, Way
 from tcpsbed.config.model.measure import Echo
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
-
-HELD = 0x8000
-"""Added to a component's number: its hold-until-done point (`tcps_core::sample::HELD`)."""
 
 
 def probes(book: Book, flows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tcpsbed._tcps import HELD
 from tcpsbed.config.compile.book import Book
-from tcpsbed.config.compile.probes import HELD
 from tcpsbed.config.compile.sources import codec
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key

@@ -5,7 +5,7 @@
 //! ```
 //! Only how many bytes and how long; the connections are made by the driver (DECISIONS 3).
 
-use super::law::Law;
+use crate::law::Law;
 use serde::Deserialize;
 use tcps_core::{seed::Stream, time::Time};
 

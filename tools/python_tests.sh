@@ -7,6 +7,7 @@
 #   tools/python_tests.sh ARGS    pytest with these arguments
 set -uo pipefail
 cd "$(dirname "$0")/.."
+unset PYTHONDONTWRITEBYTECODE # tests start hundreds of short commands, which would compile all that they import each time
 pytest=(.venv/bin/python -m pytest --durations=15 --durations-min=4)
 clock='realtime or interop'
 

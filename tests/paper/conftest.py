@@ -1,4 +1,8 @@
-"""What tests of a work share: its study, run once, short, and the rows by key. A module names its work as `WORK`."""
+"""What tests of a work share: its study, run once, short, and the rows by key. A module names its work as `WORK`.
+
+Where that takes more than ten seconds it also says `LONG = True`: what needs the study is slow then, and a part of it is
+tried alone beside.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,17 @@ import pytest
 
 from tcpsbed.reproduce.study import Row, Study
 from tcpsbed.reproduce.works import find
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what needs a long study."""
+    for item in items:
+        if (
+            isinstance(item, pytest.Function)
+            and getattr(item.module, "LONG", False)
+            and "study" in item.fixturenames
+        ):
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="module")

@@ -75,7 +75,10 @@ def assert_readable(run: Started) -> None:
     assert "stopped at" in page and "</html>" in page
 
 
-@pytest.mark.parametrize("victim", NODES)
+@pytest.mark.parametrize(
+    "victim",
+    [pytest.param(node, marks=() if node in ("node1", "emulator") else pytest.mark.slow) for node in NODES],
+)
 def test_a_killed_node_loses_nothing_that_it_had_recorded(tmp_path: Path, victim: str) -> None:
     with started(tmp_path, TEXT, len(NODES)) as run:
         until(run, 1.2)

@@ -98,7 +98,9 @@ def test_every_kind_of_predictor_delivers_what_the_built_in_one_does(place: Path
     assert len(values) > 290 and len(set(values)) > 250, "samples differ from one another"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=() if kind in ("C", "class") else pytest.mark.slow) for kind in KINDS]
+)
 def test_every_kind_of_predictor_works_on_sockets(place: Path, kind: str) -> None:
     need(kind)
     simulated(place, scenario(place, duration="3 s"))

@@ -562,7 +562,10 @@ def test_the_latest_run_is_one_that_came_to_an_end(tmp_path: Path) -> None:
     assert names(tmp_path / "runs") == sorted(["latest", str(latest)])
 
 
-@pytest.mark.parametrize("number", ["SIGHUP", "SIGTERM", "SIGQUIT", "SIGINT"])
+@pytest.mark.parametrize(
+    "number",
+    ["SIGHUP", "SIGINT", *(pytest.param(name, marks=pytest.mark.slow) for name in ("SIGTERM", "SIGQUIT"))],
+)
 def test_a_sweep_ends_with_what_asks_for_its_end_and_can_go_on(tmp_path: Path, number: str) -> None:
     file = scenario(tmp_path, 'name = "short"\nduration = "10 s"\ntakes_s = 5.0\n')
     going = start(tmp_path, "sweep", str(file), "--over", "delay_ms=1,2", "--seeds", "2", "--out", "s")

@@ -94,8 +94,15 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize(("kind", "needed"), [("catches everything", 3), ("spins", 2)])
-@pytest.mark.parametrize("world", ["virtual", "real"])
+@pytest.mark.parametrize(
+    ("world", "kind", "needed"),
+    [
+        ("virtual", "catches everything", 3),
+        ("real", "spins", 2),
+        pytest.param("virtual", "spins", 2, marks=pytest.mark.slow),
+        pytest.param("real", "catches everything", 3, marks=pytest.mark.slow),
+    ],
+)
 def test_a_hook_that_never_returns_ends_at_the_third_ctrl_c(tmp_path, kind, needed, world):
     code = "import time\nfrom pathlib import Path\n\n\nclass Mine:\n    def __call__(self, t_ns, index, x, other, y):\n"
     code += f'        Path("{tmp_path}/called").touch()\n        {ENDLESS[kind]}\n'

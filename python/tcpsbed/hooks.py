@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
@@ -34,6 +35,8 @@ _HOST = ("tcpsbed.robots.host", "Hosted")
 
 
 _SHOWN_FRAMES = 3
+_ENDINGS = ("_exit", "execv", "execve")
+"""Functions of `os` after which nothing of this program runs any more; the other kinds of exec call these."""
 _OURS = Path(__file__).resolve().parent
 
 
@@ -48,23 +51,26 @@ def told(error: BaseException) -> str:
 
 @contextmanager
 def kept_alive() -> Iterator[None]:
-    """Within it `os._exit` raises in this process: code of the user's cannot end the run without a word.
+    """Within it `_ENDINGS` raise in this process: code of the user's cannot end the run without a word.
 
-    Processes that are forked meanwhile end by it as ever. The working folder is then as before, and so is the umask.
+    Processes that are forked meanwhile end by them as ever. The working folder is then as before, and so is the umask.
     """
-    end, own, folder = os._exit, os.getpid(), os.open(".", os.O_PATH)
+    own, folder = os.getpid(), os.open(".", os.O_PATH)
+    before = {name: getattr(os, name) for name in _ENDINGS}
 
-    def refused(status: int) -> NoReturn:
+    def refused(name: str, first: Any, *more: Any) -> NoReturn:
         if os.getpid() != own:
-            end(status)
-        raise RuntimeError(f"os._exit({status}) would end the whole run: raise an error instead")
+            before[name](first, *more)
+        raise RuntimeError(f"os.{name}({first!r}) would end the whole run: raise an error instead")
 
-    os._exit = refused
+    for name in _ENDINGS:
+        setattr(os, name, partial(refused, name))
     try:
         with _shielded("code of the scenario"):
             yield
     finally:
-        os._exit = end
+        for name, end in before.items():
+            setattr(os, name, end)
         os.fchdir(folder)
         os.close(folder)
 

@@ -150,6 +150,14 @@ def test_a_hook_that_ends_the_process_is_told_as_one_that_raises(tmp_path):
     assert done.returncode == 1
 
 
+@pytest.mark.parametrize("call", ["os.execv('/bin/true', ['true'])", "os.execlp('true', 'true')"])
+def test_a_hook_that_puts_another_program_in_the_place_of_the_run_is_told(tmp_path, call):
+    written(tmp_path, EXITS.replace("os._exit(0)", call).format(""))
+    done = _run(tmp_path, "run", "mine.toml", "-q", "--out", "out", "--duration", "10 ms")
+    assert done.returncode == 1 and (tmp_path / "out/summary.json").exists()
+    assert "would end the whole run: raise an error instead" in done.stderr
+
+
 def test_a_module_that_ends_the_process_is_told(tmp_path):
     written(tmp_path, "import os\n\nMine = globals()['os']\nos._exit(0)\n")
     done = _run(tmp_path, "run", "mine.toml", "-q", "--out", "out")
@@ -183,6 +191,19 @@ def test_a_process_that_a_module_forks_when_it_is_loaded_ends(tmp_path):
     done = _run(tmp_path, "run", "mine.toml", "--out", "out", "--duration", "10 ms")
     assert done.returncode == 0 and done.stdout.count("report: ") == 1, done.stderr
     assert "forked came back, and ends here" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
+@pytest.mark.parametrize(("child", "said"), [("exit(0);", ""), ("return 0;", "forked came back")])
+def test_a_process_that_a_c_hook_forks_is_none_of_the_run(tmp_path, child, said):
+    source = "#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\nint mine(void *s, const void *i, void *o) "
+    source += f"{{ if (!fork()) {child} wait(0); return 1; }}\n"
+    (tmp_path / "mine.c").write_text(source)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "libmine.so", "mine.c"], cwd=tmp_path, check=True)
+    written(tmp_path, "", name="./libmine.so:mine")
+    done = _run(tmp_path, "run", "mine.toml", "--out", "out", "--duration", "3 ms")
+    assert done.returncode == 0 and done.stdout.count("report: ") == 1
+    assert said in done.stderr and bool(done.stderr) == bool(said)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")

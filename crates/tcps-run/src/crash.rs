@@ -68,8 +68,10 @@ fn end_of_fork(name: &CStr) -> ! {
     unsafe { libc::_exit(ENDED) }
 }
 
+/// In the new process, which may crash and exit without a word: it is none of the run's.
 extern "C" fn forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
+    CURRENT.set(ptr::null());
 }
 
 /// Code calls `exit`: without a word a run in virtual time would seem to have succeeded.

@@ -3,7 +3,8 @@
 #
 #   tools/python_tests.sh quick   what takes seconds and bears a busy machine: units, short papers, and, of the tests on the
 #                                 machine's clock or with programs of others, those marked `beside`; three runs side by side
-#   tools/python_tests.sh rest    what takes long (`slow`), then, alone, what the machine's clock or programs of others judge
+#   tools/python_tests.sh rest    what takes long (`slow`), then, alone, what the machine's clock or programs of others judge,
+#                                 again where the machine was busy (tests/again.py)
 #   tools/python_tests.sh ARGS    pytest with these arguments
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -23,8 +24,8 @@ trap 'for one in "${running[@]}"; do kill "${one%%:*}" 2>/dev/null; done; rm -rf
 case "${1:-}" in
 quick)
   beside clock "($clock) and beside and not slow" tests
-  beside papers "not ($clock) and not slow" tests/paper
-  "${pytest[@]}" tests/unit -m "not ($clock) and not slow"
+  beside first "not ($clock) and not slow" tests/paper tests/unit/test_[a-m]*.py
+  "${pytest[@]}" tests/unit --ignore-glob='*/test_[a-m]*.py' -m "not ($clock) and not slow"
   failed=$?
   for one in "${running[@]}"; do
     wait "${one%%:*}" || failed=1

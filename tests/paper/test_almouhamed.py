@@ -8,7 +8,7 @@ import pytest
 from tcpsbed.reproduce.almouhamed import crossing, during
 from tcpsbed.reproduce.study import Row, Study
 
-WORK = "almouhamed"
+WORK, LONG = "almouhamed", True
 
 
 # [PROTOCOLS 7]

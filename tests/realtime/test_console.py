@@ -101,6 +101,7 @@ def test_who_lacks_the_token_or_comes_from_elsewhere_is_turned_away(served: Any)
     ended(process)
 
 
+@pytest.mark.slow
 @pytest.mark.beside
 def test_a_browser_that_goes_away_leaves_the_arm_at_rest_and_one_that_comes_moves_it(served: Any) -> None:
     from websockets.sync.client import connect

@@ -170,7 +170,7 @@ def test_a_killed_virtual_run_leaves_the_former_one_and_something_readable_or_no
         assert named(tmp_path) == ["out"]
 
 
-@pytest.mark.parametrize("number", ["SIGHUP", "SIGQUIT"])
+@pytest.mark.parametrize("number", ["SIGHUP", pytest.param("SIGQUIT", marks=SLOW)])
 def test_a_closed_terminal_ends_a_run_as_ctrl_c_does(tmp_path: Path, number: str) -> None:
     with started(tmp_path, TEXT, NODES) as run:
         time.sleep(0.5)

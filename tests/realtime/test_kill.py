@@ -94,7 +94,13 @@ def test_a_killed_node_loses_nothing_that_it_had_recorded(tmp_path: Path, victim
     assert any(f"node {NODES[victim]} died" in error for error in summary(run.out)["errors"])
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize(
+    "stop",
+    [
+        pytest.param(signal.SIGINT, id="Ctrl-C"),
+        pytest.param(signal.SIGTERM, id="SIGTERM", marks=pytest.mark.slow),
+    ],
+)
 def test_a_request_to_stop_keeps_what_was_recorded(tmp_path: Path, stop: signal.Signals) -> None:
     with started(tmp_path, TEXT, len(NODES)) as run:
         until(run, 1.2)

@@ -39,7 +39,7 @@ def simulator():
         pytest.skip("needs mujoco")
 
 
-@pytest.mark.parametrize("name", ["pick-and-place", "glove"])
+@pytest.mark.parametrize("name", ["pick-and-place", pytest.param("glove", marks=pytest.mark.slow)])
 def test_the_object_is_carried_to_the_tray_and_both_wings_feel_it(scenarios, tmp_path, simulator, name):
     run = ran(scenarios, tmp_path, name)
     t, sense = sensed(run)

@@ -73,6 +73,30 @@ def test_what_a_run_would_refuse_is_refused_with_its_key(file: Path, override: s
     assert text.count("Error: ") <= 1, "an error is named once"
 
 
+HOLD = 'hooks.predict={run="supervisor", at="ss-com", flow="kinematic", period="1 ms", params={start=[0], %s}}'
+LINEAR = 'hooks.predict={run="linear", at="tactile-operator", params={%s}}'
+PARAMETERS = {
+    HOLD % 'speed="fast"': 'found speed = "fast"; allowed: speed = a number, such as speed = 0.5',
+    HOLD % 'measured=["a"]': 'measured = ["a"]; allowed: measured = a list of whole numbers from 0, such as measured = [3]',
+    HOLD % "tell=1": "found tell = 1; allowed: tell = true or false, such as tell = true",
+    HOLD % "action=3": 'found action = 3; allowed: action = text in quotes, such as action = "x"',
+    HOLD % 'action="agent"': "belong together; allowed: action as tcpsbed docs hooks says",
+    LINEAR % "over=0": "over = 0; allowed: 1 to 1000",
+    f'{ROBOT}={{run="wall_mass", params={{mass_kg=-1}}}}': "mass_kg = -1; allowed: above 0",
+    f'{ROBOT}={{run="arm", params={{start_rad=[9]}}}}': "found start_rad = [9]; allowed: start_rad = a list of 3",
+    f'{ROBOT}={{run="arm", params={{start_rad=[9, 9, 9]}}}}': "start_rad; allowed: within the limits [[",
+}
+
+
+@pytest.mark.parametrize("override", PARAMETERS)
+def test_a_parameter_that_is_wrong_is_refused_with_what_is_allowed_for_it(file: Path, override: str) -> None:
+    file.write_text(PAIR.replace('tactile-operator = "a"', 'tactile-operator = "a"\nss-com = "b"'))
+    with pytest.raises(ConfigError) as refused:
+        check(load(file, [override]))
+    assert PARAMETERS[override] in str(refused.value)
+    assert "can be loaded" not in str(refused.value)
+
+
 def test_what_a_run_takes_is_right(file: Path) -> None:
     check(load(file, ['flows.kinematic.transport={kind="udp", mtu="576 B"}']))
     check(

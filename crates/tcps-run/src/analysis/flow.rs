@@ -11,6 +11,7 @@ use super::series::Series;
 use super::shown::{Shown, ShownReport};
 use super::snr;
 use super::tally::{Distribution, Tally};
+use super::window::REPEATED;
 use super::Options;
 use crate::plan::{FlowPlan, Plan};
 use serde::Serialize;
@@ -265,9 +266,14 @@ impl Flow {
     /// A periodic stage gave a sample of its own number; `detail` says whether there is anything new in it.
     fn renumbered(&mut self, row: &Record, around: Around) {
         let Around { flow, options, series } = around;
-        let behind = self.legs.iter_mut().skip(1).find(|leg| leg.owner() == row.point);
-        if let Some(leg) = behind.filter(|_| row.detail == 0) {
+        let Some(behind) = self.legs.iter().skip(1).position(|leg| leg.owner() == row.point) else { return };
+        let [before, leg, ..] = &mut self.legs[behind..] else { return };
+        let source = Record { index: row.value as u32, ..*row };
+        let source = (row.detail != 0).then(|| before.used(&source, flow, options, series));
+        if source.is_none_or(|source| source.is_some_and(|slot| slot.is(REPEATED))) {
             leg.repeat(row, flow, options, series);
+        } else {
+            leg.made(row, source.flatten(), flow, options, series);
         }
     }
 

@@ -2,12 +2,12 @@
 //!
 //! A flow has one leg, unless a stage works at a period of its own (an edge predictor): it takes samples of one
 //! numbering and gives samples of another, so that one leg ends at its component's entry and another starts at the
-//! exit. A sample can be lost on either.
+//! exit. A sample can be lost on either. What comes of a sample counts if that was sent after the warm-up.
 
 use super::names;
 use super::path::Join;
 use super::series::Series;
-use super::window::{Slot, Window, COUNTED, DELIVERED, REPEATED, SENT, SUPERSEDED};
+use super::window::{Slot, Window, COUNTED, DELIVERED, MADE, REPEATED, SENT, SUPERSEDED, USED};
 use super::Options;
 use crate::plan::{FlowPlan, VisitPlan};
 use tcps_core::{
@@ -33,8 +33,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn judge(&mut self, slot: &Slot, flow: usize, series: &mut Series) {
-        let missing = slot.missing();
+    fn judge(&mut self, slot: &Slot, done: u8, flow: usize, series: &mut Series) {
+        let missing = slot.missing(done);
         if missing {
             let bin = series.bin_of(slot.sent_ns);
             series.flows[flow][bin].lost += 1;
@@ -73,6 +73,8 @@ pub struct Leg {
     pub start: PointId,
     /// Where it ends.
     pub end: PointId,
+    /// The mark of a sample that came through: `DELIVERED`, or `USED` where rows say which the next leg was made of.
+    done: u8,
 }
 
 impl Leg {
@@ -103,7 +105,7 @@ impl Leg {
         let after = last.filter(|v| !v.steps.is_empty()).map(|v| exit(v.component));
         let all = points.iter().copied().chain(after).collect();
         let join = Join::new(all, points.len(), first, window.size());
-        Self { join, window, counts: Counts::default(), start, end }
+        Self { join, window, counts: Counts::default(), start, end, done: DELIVERED }
     }
 
     /// The sample's slot; samples that leave the window are judged.
@@ -115,8 +117,8 @@ impl Leg {
         options: &Options,
         series: &mut Series,
     ) -> Option<&mut Slot> {
-        let counts = &mut self.counts;
-        let slot = self.window.touch(row.index, |old| counts.judge(old, flow, series))?;
+        let (counts, done) = (&mut self.counts, self.done);
+        let slot = self.window.touch(row.index, |old| counts.judge(old, done, flow, series))?;
         if slot.marks == 0 && row.time_ns >= options.warmup_ns {
             slot.marks = COUNTED;
         }
@@ -134,11 +136,13 @@ impl Leg {
         series: &mut Series,
     ) {
         let Some(slot) = self.slot(row, flow, options, series) else { return };
-        if slot.is(SENT) {
+        if slot.is(SENT) && !slot.is(MADE) {
             return;
         }
-        slot.sent_ns = row.time_ns;
-        slot.marks |= SENT;
+        if !slot.is(MADE) {
+            slot.sent_ns = row.time_ns;
+        }
+        slot.marks = (slot.marks | SENT) & !MADE;
         let (counted, arrived) = (slot.is(COUNTED), slot.is(DELIVERED));
         self.counts.sent += u64::from(counted);
         match age_ns {
@@ -178,6 +182,34 @@ impl Leg {
         Arrival::First(counted)
     }
 
+    /// The stage that ends the leg has made another sample of this one; what is known of it, if it is in the window.
+    pub fn used(
+        &mut self,
+        row: &Record,
+        flow: usize,
+        options: &Options,
+        series: &mut Series,
+    ) -> Option<Slot> {
+        self.done = USED;
+        let slot = self.window.reaches(row.index).then(|| self.slot(row, flow, options, series)).flatten()?;
+        slot.marks |= USED;
+        Some(*slot)
+    }
+
+    /// The stage that starts the leg gives a sample made of `source`, and counts as that does.
+    pub fn made(
+        &mut self,
+        row: &Record,
+        source: Option<Slot>,
+        flow: usize,
+        options: &Options,
+        series: &mut Series,
+    ) {
+        let Some(slot) = self.slot(row, flow, options, series) else { return };
+        slot.sent_ns = source.filter(|s| s.is(SENT)).map_or(row.time_ns, |s| s.sent_ns);
+        slot.marks = SENT | MADE | (source.unwrap_or(*slot).marks & COUNTED);
+    }
+
     /// The stage that starts the leg gives a sample that is made of none but those before: it has an age and no latency.
     pub fn repeat(&mut self, row: &Record, flow: usize, options: &Options, series: &mut Series) {
         if let Some(slot) = self.slot(row, flow, options, series) {
@@ -192,7 +224,7 @@ impl Leg {
         else {
             return false;
         };
-        let first = !slot.is(SUPERSEDED) && slot.is(COUNTED);
+        let first = slot.marks & (SUPERSEDED | REPEATED | COUNTED) == COUNTED;
         slot.marks |= SUPERSEDED;
         first
     }
@@ -208,8 +240,8 @@ impl Leg {
     pub fn finish(&mut self, flow: usize, last_judged_ns: Time, series: &mut Series) {
         for slot in self.window.remaining() {
             if slot.sent_ns <= last_judged_ns {
-                self.counts.judge(slot, flow, series);
-            } else if slot.is(COUNTED) && slot.missing() {
+                self.counts.judge(slot, self.done, flow, series);
+            } else if slot.is(COUNTED) && slot.missing(self.done) {
                 self.counts.in_flight += 1;
             }
         }

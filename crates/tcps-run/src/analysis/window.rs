@@ -20,6 +20,10 @@ pub const SUPERSEDED: u8 = 4;
 pub const COUNTED: u8 = 8;
 /// A periodic stage made it of no new sample.
 pub const REPEATED: u8 = 16;
+/// A periodic stage made another of it.
+pub const USED: u8 = 32;
+/// A periodic stage made it, and it has not left the stage's component yet.
+pub const MADE: u8 = 64;
 
 /// Time that a window covers at the flow's nominal rate.
 const SPAN_NS: Time = 32 * SECOND;
@@ -46,9 +50,9 @@ impl Slot {
         self.marks & mark != 0
     }
 
-    /// Sent with something new, and neither delivered nor replaced.
-    pub fn missing(&self) -> bool {
-        self.marks & (SENT | DELIVERED | SUPERSEDED | REPEATED) == SENT
+    /// Sent with something new, and neither replaced nor what `done` says: delivered, or used where its leg ends.
+    pub fn missing(&self, done: u8) -> bool {
+        self.marks & (SENT | SUPERSEDED | REPEATED | done) == SENT
     }
 }
 

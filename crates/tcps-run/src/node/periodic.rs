@@ -61,10 +61,15 @@ impl Node {
         let verdict = self.call_hook(now, &mut job, present);
         job.meta.index = own;
         let cost = self.account(started, &job, &verdict, out);
-        if verdict != Verdict::Emit {
-            return self.recycle(job);
-        }
         let now = out.now(now);
+        if verdict != Verdict::Emit {
+            job.meta.index = source;
+            return match verdict {
+                _ if !present => self.recycle(job),
+                Verdict::Failed(_) | Verdict::Dead(_) => self.end(now, job, DropReason::Hook, out),
+                _ => self.suppress(now, job, out),
+            };
+        }
         self.renumbered(now, component, source, present, &mut job, out);
         if let (Some(job), _) = self.occupy(started, job, cost, out) {
             self.todo.push_back(job);

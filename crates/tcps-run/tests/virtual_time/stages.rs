@@ -7,6 +7,10 @@ use tcps_core::{
     record::{DropReason, Kind, Record},
     sample::HELD,
 };
+use tcps_run::{
+    analysis::{analyse, Options},
+    plan::Plan,
+};
 
 fn predictor(period_ns: i64) -> Value {
     json!([{"kind": "predict", "run": {"kind": "builtin", "name": "zoh", "symbol": ""}, "period_ns": period_ns}])
@@ -49,6 +53,34 @@ fn a_row_says_which_sample_each_output_of_a_periodic_stage_was_made_of() {
     let fresh = numbered.iter().filter(|r| r.detail == 1).count();
     let repeated = numbered.windows(2).filter(|w| w[0].value == w[1].value).count();
     assert!(repeated > 20 && fresh + repeated == numbered.len(), "{fresh} {repeated}");
+}
+
+#[test]
+fn every_sample_has_one_fate_whatever_the_warm_up() {
+    // The last one waits for a measured position, so that it gives out nothing.
+    let waiting =
+        json!({"kind": "builtin", "name": "supervisor", "params": {"measured": [0, 1, 2, 3, 4, 5]}});
+    let zoh = json!({"kind": "builtin", "name": "zoh"});
+    let kinds = [(MS, false, &zoh), (2 * MS, false, &zoh), (700_000, false, &zoh), (MS, true, &zoh)];
+    for (period_ns, on_arrival, run) in kinds.into_iter().chain([(MS, false, &waiting)]) {
+        let mut plan = predicted(period_ns);
+        plan["flows"][0]["path"][1]["steps"][0]["on_arrival"] = json!(on_arrival);
+        plan["flows"][0]["path"][1]["steps"][0]["run"] = run.clone();
+        for link in [0, 2] {
+            plan["network"]["links"][link]["loss"] = json!({"kind": "random", "p": 0.1});
+        }
+        let (_, rows) = simulate(&plan, "fates");
+        let bytes: Vec<u8> = rows.iter().flat_map(Record::to_bytes).collect();
+        let plan: Plan = serde_json::from_value(plan).expect("a plan");
+        for warmup_ns in (0..1100).step_by(7).map(|i| i * MS + i * 1001) {
+            let options = Options { warmup_ns, grace_ns: 200 * MS, ..Options::default() };
+            let f = &analyse(&bytes[..], &plan, &options).expect("an analysis").flows[0];
+            let sent = of(&rows, Kind::Sent).iter().filter(|r| r.time_ns >= warmup_ns).count();
+            assert_eq!(f.sent, sent as u64);
+            let fates = [f.delivered, f.lost, f.superseded, f.suppressed, f.in_flight];
+            assert_eq!(f.sent, fates.iter().sum::<u64>(), "{period_ns} {on_arrival} {warmup_ns}: {fates:?}");
+        }
+    }
 }
 
 #[test]

@@ -162,7 +162,7 @@ def _flows(book: Book, channels: Channels) -> list[dict[str, Any]]:
                 "path": [
                     {
                         "component": here.number,
-                        "steps": stages.steps(way, place),
+                        "steps": stages.steps(way, place, source),
                         "channel": channels.between(way, here.node, there.node),
                     }
                     for place, (here, there) in enumerate(

@@ -20,12 +20,32 @@ T = TypeVar("T")
 _UNITS = ("_ns", "_us", "_ms", "_s", "_hz", "_bps", "_bytes", "_mm", "_m")
 _UNKNOWN = re.compile(r"unknown (?:field|variant) `(?P<name>[^`]*)`, expected (?:one of )?(?P<names>`.*`)")
 """What the native module says of a key or a name that it does not know."""
+_RANGE = re.compile(
+    r"(?P<found>.*?): (?:(?:it|they) must be )?(?P<allowed>(?:above|below|at most|at least|within|finite|\d).*)"
+    r"|(?P<said>.*): beyond (?P<limits>the limits .*)"
+)
+"""What it says of a number out of its range."""
+_EXPECTED = re.compile(r"invalid (?P<of>type|value|length)\b.*, expected (?P<kind>.+?)(?: at line \d+ .*)?$")
+"""What it says of a value of another kind."""
+_KINDS = (
+    (r"f(32|64)", "a number", "numbers", "0.5"),
+    (r"(u\d+|usize|a nonzero u\d+)", "a whole number from 0", "whole numbers from 0", "3"),
+    (r"(i\d+|isize)", "a whole number", "whole numbers", "-3"),
+    (r"a boolean", "true or false", "true or false", "true"),
+    (r"a (borrowed )?string|string or map", "text in quotes", "texts in quotes", '"x"'),
+    (r"a(n array| tuple) of (length|size) (\d+)", r"a list of \3", r"lists of \3", ""),
+    (r"a sequence", "a list", "lists", "[0.5]"),
+    (r"a map|struct .*", "a table", "tables", "{ }"),
+)
+"""Kinds of values as it names them, how a scenario's author would name one and several, and an example."""
 _ALLOWED = {
     "transport": "parameters that the transport has (tcpsbed docs scenario)",
     "hook": "code that can be loaded with these params (tcpsbed docs hooks)",
     "playout": "parameters that the policy has (tcpsbed docs playout)",
     "robot": "a robot that can be made with these params (tcpsbed docs scenario)",
 }
+_PAGES = {"transport": "transports", "hook": "hooks", "playout": "playout", "robot": "robots"}
+"""Pages that say what parameters there are."""
 
 
 def known() -> dict[str, list[str]]:
@@ -62,20 +82,27 @@ def rehearse(scenario: Scenario, key: Key, what: str, name: str, given: dict[str
         from tcpsbed import _tcps
     except ImportError:
         return
-    if what == "transport":
-        if refusal := _refusal_of_transport(name, json.dumps(parameters(given))):
-            raise _refused(scenario, key, what, given, refusal)
-        return
-    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        params = json.dumps(aside(parameters(given), folder))
-        try:
-            if what == "hook":
-                _tcps.check_hook(name, params, kind=stage)
-            else:
-                checks = {"robot": _tcps.check_robot, "playout": _tcps.check_playout}
-                checks[what](name, params)
-        except ValueError as error:
-            raise _refused(scenario, key, what, given, str(error)) from None
+
+    def refusal(given: dict[str, Any]) -> str:
+        """Why it refuses these parameters; empty if it does not."""
+        if what == "transport":
+            return _refusal_of_transport(name, json.dumps(parameters(given)))
+        with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
+            params = json.dumps(aside(parameters(given), folder))
+            try:
+                if what == "hook":
+                    _tcps.check_hook(name, params, kind=stage)
+                else:
+                    checks = {"robot": _tcps.check_robot, "playout": _tcps.check_playout}
+                    checks[what](name, params)
+            except ValueError as error:
+                return str(error)
+        return ""
+
+    if text := refusal(given):
+        own = {} if ":" in name else given
+        culprits = (one for one in own if refusal({k: v for k, v in given.items() if k != one}) != text)
+        raise _refused(scenario, key, what, given, text, next(culprits, None))
 
 
 @cache
@@ -150,7 +177,10 @@ def _shown(flow: dict[str, Any]) -> bool:
     return any(step["kind"] == "show" for visit in flow["path"] for step in visit["steps"])
 
 
-def _refused(scenario: Scenario, key: Key, what: str, given: dict[str, Any], text: str) -> ConfigError:
+def _refused(
+    scenario: Scenario, key: Key, what: str, given: dict[str, Any], text: str, culprit: str | None
+) -> ConfigError:
+    """The error of parameters: `culprit` is the one without which it would be another, or none."""
     for name, value in given.items():
         dimension = _bare(name, value, text)
         if dimension is not None:
@@ -166,7 +196,24 @@ def _refused(scenario: Scenario, key: Key, what: str, given: dict[str, Any], tex
         names = re.findall(r"`(\w+)`", unknown["names"])
         return scenario.error(key, f'found "{unknown["name"]}"', close_match(unknown["name"], names))
     found, _, allowed = said.partition("; allowed: ")
+    if not allowed and (ranged := _RANGE.fullmatch(found)):
+        found, allowed = ranged["found"] or ranged["said"], ranged["allowed"] or f"within {ranged['limits']}"
+    if not allowed and culprit is not None:
+        kind = _EXPECTED.search(found.rpartition("': ")[2])
+        found = f"found {culprit} = {json.dumps(given[culprit])}" if kind else found
+        allowed = _kind(culprit, given[culprit], kind) if kind else f"{culprit} as tcpsbed docs {_PAGES[what]} says"
     return scenario.error(key, found, allowed or _ALLOWED[what])
+
+
+def _kind(name: str, value: Any, expected: re.Match[str]) -> str:
+    """What is allowed for a parameter whose value, or one in whose list, is of another kind."""
+    for pattern, one, many, example in _KINDS:
+        if found := re.fullmatch(pattern, expected["kind"]):
+            listed = isinstance(value, list) and expected["of"] != "length"
+            example = f"[{example}]" if listed else example
+            word = f"a list of {many}" if listed else one
+            return f"{name} = {found.expand(word)}" + f", such as {name} = {example}" * (example not in ("", "[]"))
+    return f"{name} = {expected['kind']}"
 
 
 def _bare(name: str, value: Any, text: str) -> Dimension | None:

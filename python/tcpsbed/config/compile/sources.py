@@ -23,6 +23,14 @@ def codec(flow: Flow) -> str:
     return "raw" if generated and (flow.sample_bytes or 0) % 4 else "f32"
 
 
+def values_of(way: Way, source: dict[str, Any]) -> int | None:
+    """How many values a sample of a source holds; `None` where it holds none, or that is not known before a run."""
+    if source["kind"] == "values":
+        return int(source["columns"])
+    unit = _BYTES.get(codec(way.model))
+    return source["bytes"] // unit if source["kind"] == "generated" and unit else None
+
+
 class Sources:
     """Compiles sources and sinks; each recording is read once."""
 

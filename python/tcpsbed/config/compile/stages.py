@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcpsbed.config.compile import boards, media
+from tcpsbed.config.compile import boards, media, supervisors
 from tcpsbed.config.compile.book import Book, Instance, Way
 from tcpsbed.config.compile.chain import on_path
-from tcpsbed.config.compile.code import SUPERVISOR, code
+from tcpsbed.config.compile.code import code
 from tcpsbed.config.compile.sources import codec
 from tcpsbed.config.compile.spans import dist
 from tcpsbed.config.model.code import Hook
 from tcpsbed.config.model.flow import Replayed
 from tcpsbed.config.origin import Key
-from tcpsbed.config.units import parameters
 
 _ORDER = (
     "capture", "decode", "kinematics", "inverse_kinematics", "predict", "sense", "feedback", "work", "code", "show"
@@ -38,8 +37,6 @@ _USUAL_PLACES = {
     "work": ["srv"],
 }
 _BYTES = ("code", "decode", "work")
-_HOLD_MS = 50.0
-"""That of a supervisor where it is not said."""
 
 Step = dict[str, Any]
 
@@ -55,15 +52,16 @@ class Stages:
         self._code: dict[str, dict[str, Any]] = {}
         self._check_names()
 
-    def steps(self, way: Way, place: int) -> list[Step]:
+    def steps(self, way: Way, place: int, source: dict[str, Any]) -> list[Step]:
         """The steps at a place on a flow's way, in order; what an operator replays has been through those at it."""
         steps = media.steps(self.book, way, place)
         for name, hook in self.book.scenario.hooks.items():
             if way.id in self._flows(hook) and place in self._places(hook, way):
                 self._used.add(name)
-                self._check_supervisor(name, hook, way)
+                supervisors.check(self.book, name, hook, way, place)
                 if not (place == 0 and isinstance(way.model.source, Replayed)):
                     steps.append(self._hook(name, hook) | self._other(name, hook, way, place))
+                    supervisors.check_values(self.book, name, hook, way, place, source)
                     if hook.run == media.MARK:
                         marks = str(hook.params.get("name"))
                         self.marked.setdefault(marks, set()).add(way.path[place].node)
@@ -111,29 +109,6 @@ class Stages:
                 raise self.book.scenario.error(
                     ("hooks", name, "answers"), "found a stage that answers on arrival", "with a period"
                 )
-
-    def _check_supervisor(self, name: str, hook: Hook, way: Way) -> None:
-        """A supervisor needs a period, no longer than its threshold, and before a robot it must know where that begins."""
-        if hook.run != SUPERVISOR:
-            return
-        if hook.period_ns is None:
-            raise self.book.scenario.error(
-                ("hooks", name, "period"), "found nothing", 'the time between its ticks, such as "1 ms"'
-            )
-        hold_ms = parameters(hook.params).get("hold_ms", _HOLD_MS)
-        if isinstance(hold_ms, int | float) and hook.period_ns > hold_ms * 1e6:
-            raise self.book.scenario.error(
-                ("hooks", name, "period"),
-                f"found {hook.period_ns / 1e6:g} ms, longer than hold_ms = {hold_ms:g}",
-                "a period of at most hold_ms, such as a tenth of it",
-            )
-        if way.path[-1].model.robot is not None and not {"measured", "start"} & set(hook.params):
-            raise self.book.scenario.error(
-                ("hooks", name, "params"),
-                "found nothing that says where the robot is when the supervisor begins",
-                "measured = [0, 1] (which of the values that come back are its position) or start = [0.1, 0.2] "
-                "(where it is at the beginning), a number for each value of a command",
-            )
 
     def _flows(self, hook: Hook) -> list[str]:
         """The ids of the flows that a hook handles."""

@@ -2,7 +2,8 @@
 
 Beside each of them that is not `beside` a bare loop runs. Where such a test fails and the loop was late, or a run says that
 this machine cannot simulate its network, it is made again, with whatever its module had measured; a machine that is never
-quiet can say nothing, and the test is skipped. What fails without load fails at once.
+quiet can say nothing, and the test is skipped. What fails without load fails at once; what fails in the same words each time
+fails too.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class Witness:
         self.load = self.process.communicate()[0].strip()
 
 
-_TRY = pytest.StashKey[int]()
+_WORDS = pytest.StashKey[list[str]]()
+"""What the tries before failed with."""
 _LOAD = pytest.StashKey[str]()
 _TOLD = pytest.StashKey[list[str]]()
 
@@ -64,15 +66,19 @@ def _module(item: pytest.Function) -> pytest.Module | None:
     return item.getparent(pytest.Module) if any(found[-1].scope == "module" for found in taken) else None
 
 
+def _words(failed: pytest.TestReport) -> str:
+    """What it failed with."""
+    crash: Any = getattr(failed.longrepr, "reprcrash", None)
+    return str(crash.message).strip() if crash else "it failed"
+
+
 def _why(failed: pytest.TestReport, load: str) -> str:
     """Why a failure says nothing; "" if it does: also one that ran out of its time, which would again."""
     if "from pytest-timeout" in failed.longreprtext:
         return ""
     if found := OVERLOADED.search(failed.longreprtext):
         load = load or f"it said: {found[0]}"
-    crash: Any = getattr(failed.longrepr, "reprcrash", None)
-    what = str(crash.message).strip().splitlines()[:1] if crash else []
-    return load and f"{load} ({' '.join(what) or 'it failed'})"
+    return load and f"{load} ({_words(failed).splitlines()[0]})"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -81,8 +87,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     marks = {mark.name for mark in item.iter_markers()}
     if not isinstance(item, pytest.Function) or not marks & {"realtime", "interop"} or "beside" in marks:
         return None
-    number = item.stash.get(_TRY, 1)
-    if number == 1:
+    before = item.stash.setdefault(_WORDS, [])
+    if not before:
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     with Witness() as witness:
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
@@ -92,17 +98,18 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     failed = next((report for report in reports if report.failed and report.when != "teardown"), None)
     if failed is not None and (why := _why(failed, load)):
         told = item.config.stash.setdefault(_TOLD, [])
-        if number < TRIES:
+        before.append(_words(failed))
+        if len(before) < TRIES:
             told.append(f"[again] {item.nodeid}: {why}")
-            item.stash[_TRY] = number + 1
             if module is not None:
                 module.stash[_LOAD] = ""
                 item.session._setupstate.teardown_exact(item.session)  # type: ignore[arg-type]
             # Through all hooks, so that the time limit of a test begins anew.
             return bool(item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem))
         told.append(f"[again] {item.nodeid}: given up: {why}")
-        reason = f"Skipped: the machine was too loaded to measure on, {TRIES} times"
-        failed.outcome, failed.longrepr = "skipped", (str(item.path), item.location[1], reason)
+        if len(set(before)) > 1 or OVERLOADED.search(failed.longreprtext):
+            reason = f"Skipped: the machine was too loaded to measure on, {TRIES} times"
+            failed.outcome, failed.longrepr = "skipped", (str(item.path), item.location[1], reason)
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)

@@ -38,6 +38,10 @@ def lack(what: str) -> str | None:
         return None if os.geteuid() == 0 else "needs root"
     if what == "tun":
         return None if os.access("/dev/net/tun", os.R_OK | os.W_OK) else "needs /dev/net/tun (module tun)"
+    if what == "tun:others":
+        there = Path("/dev/net/tun")
+        free = there.exists() and there.stat().st_mode & 0o006 == 0o006
+        return None if free else "needs /dev/net/tun (module tun) that everybody may use"
     if what == "ipv6":
         return None if Path("/proc/net/if_inet6").exists() else "needs IPv6"
     if what == "netns":

@@ -171,7 +171,7 @@ def test_the_proxy_works_between_two_programs(somebody):
             child.communicate()
 
 
-@pytest.mark.needs("netns", "tun")
+@pytest.mark.needs("netns", "tun:others")
 def test_in_a_user_namespace_nodes_have_namespaces_of_their_own(somebody, tmp_path):
     """Root there is nobody here; the emulator holds the nodes' devices."""
     root_there = ("unshare", "--user", "--map-root-user", "--")
@@ -193,7 +193,7 @@ def test_worlds_that_need_root_say_so(somebody, world):
     assert "sudo tcpsbed" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.needs("tun")
+@pytest.mark.needs("tun:others")
 def test_a_command_behind_a_network_runs_where_users_have_namespaces_and_else_says_what_it_needs(somebody):
     own = [*somebody.prefix, *DROP, "unshare", "--user", "--net", "true"]
     has = subprocess.run(own, cwd=somebody.home, capture_output=True).returncode == 0

@@ -41,6 +41,11 @@ def test_busy(tmp_path, request, needed):
     assert times[request.node.name] == needed
 
 
+@pytest.mark.realtime
+def test_busy_with_the_same_words():
+    assert not "so"
+
+
 @pytest.mark.interop
 def test_quiet():
     assert times["test_quiet"] == 2
@@ -104,6 +109,7 @@ def test_only_what_fails_beside_load_is_made_again(tmp_path: Path) -> None:
     found, told = made(tmp_path)
     assert found == {
         **{f"test_busy[{needed}]": "PASSED" for needed in (1, 2, 3)},
+        "test_busy_with_the_same_words": "FAILED",
         "test_quiet": "FAILED",
         "test_own_words": "PASSED",
         "test_busy_beside": "FAILED",
@@ -119,6 +125,7 @@ def test_only_what_fails_beside_load_is_made_again(tmp_path: Path) -> None:
     assert sorted(names) == sorted(
         [
             *("test_busy[2]", "test_busy[3]", "test_busy[3]", *["test_busy[4]"] * 3),
+            *["test_busy_with_the_same_words"] * 3,
             *("test_own_words", "test_what_was_measured", "test_busy_for_long"),
         ]
     ), lines
@@ -128,9 +135,8 @@ def test_only_what_fails_beside_load_is_made_again(tmp_path: Path) -> None:
 
 def test_a_stop_at_the_first_failure_waits_for_the_last_try(tmp_path: Path) -> None:
     found, told = made(tmp_path, "-x")
-    assert found == {**{f"test_busy[{needed}]": "PASSED" for needed in (1, 2, 3)}, "test_quiet": "FAILED"}, (
-        told
-    )
+    passed = {f"test_busy[{needed}]": "PASSED" for needed in (1, 2, 3)}
+    assert found == {**passed, "test_busy_with_the_same_words": "FAILED"}, told
 
 
 def test_the_loop_tells_when_it_stood_still() -> None:

@@ -73,11 +73,14 @@ def test_what_a_run_would_refuse_is_refused_with_its_key(file: Path, override: s
     assert text.count("Error: ") <= 1, "an error is named once"
 
 
-HOLD = 'hooks.predict={run="supervisor", at="ss-com", flow="kinematic", period="1 ms", params={start=[0], %s}}'
+HOLD = (
+    'hooks.predict={run="supervisor", at="ss-com", flow="kinematic", period="1 ms", params={start=[0], %s}}'
+)
 LINEAR = 'hooks.predict={run="linear", at="tactile-operator", params={%s}}'
 PARAMETERS = {
     HOLD % 'speed="fast"': 'found speed = "fast"; allowed: speed = a number, such as speed = 0.5',
-    HOLD % 'measured=["a"]': 'measured = ["a"]; allowed: measured = a list of whole numbers from 0, such as measured = [3]',
+    HOLD
+    % 'measured=["a"]': 'measured = ["a"]; allowed: measured = a list of whole numbers from 0, such as measured = [3]',
     HOLD % "tell=1": "found tell = 1; allowed: tell = true or false, such as tell = true",
     HOLD % "action=3": 'found action = 3; allowed: action = text in quotes, such as action = "x"',
     HOLD % 'action="agent"': "belong together; allowed: action as tcpsbed docs hooks says",

@@ -221,9 +221,7 @@ sink = "count"
 kind = "predict"
 run = "supervisor"
 """
-PLACES = (
-    r'allowed: flow = "kinematic" with at = "ss-com"; flow = "haptic" with at = "ms-com"$'
-)
+PLACES = r'allowed: flow = "kinematic" with at = "ss-com"; flow = "haptic" with at = "ms-com"$'
 
 
 @pytest.mark.parametrize(
@@ -255,7 +253,10 @@ def test_a_supervisor_that_guards_no_robot_is_refused_with_component_and_flow(
             "measured = [0, 1, 2, 3, 4, 5], workspace = [[-1, 1], [-1, 1]]",
             "found workspace for 2 values, .*allowed: workspace with 6 entries, or with one for all",
         ),
-        ('start = [0, 0, 0, 0, 0, 0], engage = "clutch", clutch = 5', "holds 6, one of them the clutch; .*5 entries"),
+        (
+            'start = [0, 0, 0, 0, 0, 0], engage = "clutch", clutch = 5',
+            "holds 6, one of them the clutch; .*5 entries",
+        ),
     ],
 )
 def test_lists_that_do_not_fit_the_sample_are_refused_with_both(

@@ -337,7 +337,9 @@ def interrupted_after(folder: Path) -> list[str]:
         return []
     newest = max(begun, key=lambda left: begun[left])
     shown = Path(os.path.relpath(newest))
-    told = _unfinished(shown) if _holds(newest, *KILLED) else f"{shown} holds nothing to recover; run it again"
+    told = (
+        _unfinished(shown) if _holds(newest, *KILLED) else f"{shown} holds nothing to recover; run it again"
+    )
     return [f"the newest run did not end: {told}"]
 
 

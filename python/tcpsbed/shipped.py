@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from pathlib import Path
 from textwrap import shorten
 
@@ -112,16 +113,40 @@ def write(name: str, to: Path) -> list[Path]:
 
 
 def page(name: str) -> str:
-    """The text of a page of the documentation.
+    """The text of a page of the documentation: by its name, with `.md` or without, or by a word in one of its headings,
+    else in its code spans, as names of hooks and robots are.
 
     Raises
     ------
     ConfigError
         If there is none of this name.
     """
-    if name not in pages():
-        raise ConfigError(f'found "{name}"', key="PAGE", allowed=", ".join(pages()))
-    return (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    known, wanted = pages(), name.removesuffix(".md").removeprefix("docs/")
+    found = wanted if wanted in known else _about(wanted)
+    if found is None:
+        near = get_close_matches(wanted, known, 1)
+        allowed = ", ".join(known) + "".join(f" (did you mean {one}?)" for one in near)
+        raise ConfigError(f'found "{name}"', key="PAGE", allowed=allowed)
+    return _text(found)
+
+
+def _text(page: str) -> str:
+    return (DOCS / f"{page}.md").read_text(encoding="utf-8")
+
+
+def _about(word: str) -> str | None:
+    """The page that names a word in a heading, in a line `run = "…"`, or most often in code spans; `None` if none does."""
+    quoted = re.escape(word)
+    for pattern in (
+        rf"^#.*\b{quoted}\b",
+        rf"^(?:run|robot) = \"{quoted}\"|robot = \"{quoted}\"|^\| `{quoted}`",
+        rf"`{quoted}`",
+    ):
+        counts = {name: len(re.findall(pattern, _text(name), re.M | re.I)) for name in pages()}
+        best = max(counts, key=lambda name: counts[name])
+        if counts[best]:
+            return best
+    return None
 
 
 def pages() -> dict[str, str]:

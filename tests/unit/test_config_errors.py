@@ -100,7 +100,8 @@ CASES = {
     ),
     "wrong TOML": (
         FLOW + "rate = 1 kHz\n",
-        "bad.toml:5: found wrong TOML (Expected newline or end of document after a statement); "
+        "bad.toml:5: found wrong TOML (Expected newline or end of document after a statement) "
+        "at column 10 of: rate = 1 kHz; "
         'allowed: TOML, with text in quotes: key = "15 ms"',
     ),
     "flow without a way": (

@@ -15,7 +15,8 @@ import pytest
 
 import tcpsbed
 from tcpsbed import recovery, results
-from tcpsbed.errors import ConfigError, WorldError
+from tcpsbed.cli import runs
+from tcpsbed.errors import ConfigError, DataError, WorldError
 from tcpsbed.results import folder as folders
 from tcpsbed.results import marker
 from tcpsbed.worlds import memory
@@ -258,3 +259,22 @@ def test_a_result_of_a_run_has_no_name_that_is_not_listed(finished: Path) -> Non
     assert json.loads((finished / ".tcpsbed").read_text())["state"] == "whole" and os.access(
         finished, os.W_OK
     )
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_latest_says_that_the_newest_run_did_not_end(
+    dead: Path, before: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(dead.parent)
+    if before:
+        tcpsbed.run(SCENARIO, out="older")
+        Path("latest").symlink_to("older")
+        os.utime(dead, ns=(2 * 10**18, 2 * 10**18))
+        runs.opened(Path("latest"))
+        said = capsys.readouterr().err
+    else:
+        with pytest.raises(DataError) as refused:
+            runs.opened(Path("latest"))
+        said = str(refused.value)
+    assert "the newest run did not end: a.unfinished-1 holds an interrupted run" in said
+    assert "tcpsbed report a.unfinished-1" in said

@@ -348,3 +348,32 @@ def with_ctrl_c(record: Callable[..., Path]) -> Callable[..., Path]:
         return record(*given, **more)
 
     return asked
+
+
+def test_a_work_that_is_stopped_keeps_its_rows_and_says_that_it_is_not_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tcpsbed.reproduce import dpm_q, study
+
+    def stopped(made: study.Study) -> None:
+        made.cannot(next(iter(made.expected)), "for a test")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dpm_q, "reproduce", stopped)
+    said = CliRunner().invoke(app, ["reproduce", "dpm-q", "--out", str(tmp_path)])
+    assert said.exit_code == 130 and "stopped; 1 row done until then" in said.stderr
+    found = json.loads((tmp_path / "dpm-q/rows.json").read_text())
+    assert found["full"] is False and len(found["rows"]) == 1
+    assert len(found["expected_sha256"]) == 64 and "cores" in found["machine"] and "commit" in found
+    before = (tmp_path / "dpm-q/rows.json").read_bytes()
+    again = CliRunner().invoke(app, ["reproduce", "dpm-q", "--out", str(tmp_path)])
+    assert again.exit_code == 130 and "is as it was" in again.stderr
+    assert (tmp_path / "dpm-q/rows.json").read_bytes() == before
+
+
+def test_a_case_is_told_by_its_name_with_its_seconds() -> None:
+    from tcpsbed.reproduce.study import Study
+
+    told: list[str] = []
+    Study("dpm-q", None, tell=told.append).each([("udp", 0.5, None)], lambda case: case)
+    assert re.fullmatch(r"dpm-q: udp 0.5 took 0.0 s; 1 of 1, 0 s of about 0 s", told[0])

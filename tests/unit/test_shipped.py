@@ -88,3 +88,22 @@ def test_no_message_names_a_file_of_the_tree_and_every_page_it_names_is_there() 
     assert len(named) > 8 and named <= set(shipped.pages())
     started = {name for _, text in messages for name in re.findall(r"init --from ([a-z][\w-]*)", text)}
     assert started and started <= set(shipped.listed())
+
+
+@pytest.mark.parametrize(
+    ("word", "title"),
+    [
+        ("safety.md", "When the network fails"),
+        ("docs/hooks.md", "Hooks"),
+        ("supervisor", "When the network fails"),
+        ("zoh", "Hooks"),
+        ("conveyor", "A conveyor belt"),
+    ],
+)
+def test_a_page_is_found_by_its_file_or_by_what_it_is_about(word: str, title: str) -> None:
+    assert shipped.page(word).startswith(f"# {title}")
+
+
+def test_a_page_that_is_not_there_is_refused_with_the_nearest() -> None:
+    with pytest.raises(ConfigError, match=r"found \"scenaro\"; allowed: .*did you mean scenario"):
+        shipped.page("scenaro")

@@ -12,6 +12,7 @@ import typer
 
 from tcpsbed.cli.failures import FAILED, WRONG_INPUT, fail, guarded
 from tcpsbed.cli.options import Quiet
+from tcpsbed.errors import counted
 
 HELP = """Run the experiments of a published work and compare.
 
@@ -64,10 +65,14 @@ def reproduce(
             study = work.reproduce(
                 place.path, full=not short, tell=_teller(quiet or as_json), clock=not every
             )
+            if study.stopped and (not study.rows or (place.target.is_dir() and any(place.target.iterdir()))):
+                raise KeyboardInterrupt(f"stopped; {out / work.name} is as it was")
             path = place.told(page.write(study, work.reference, place.path))
         rows[work.name] = [row.to_json() for row in study.rows]
         verdicts += [row.verdict for row in study.rows]
         failed |= any(row.within is False for row in study.rows)
+        if study.stopped:
+            raise KeyboardInterrupt(f"stopped; {counted(len(study.rows), 'row')} done until then: {path}")
         if not (as_json or quiet):
             typer.echo(f"{work.name}: {work.reference}\n\n{page.text(study)}\nfigures: {path}")
     if every and not (as_json or quiet):

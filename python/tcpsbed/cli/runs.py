@@ -67,7 +67,8 @@ def register(app: typer.Typer) -> None:
 def opened(folder: Path) -> RunFolder:
     """The run in a folder; says on standard error which interrupted runs beside it can be recovered."""
     found = open_folder(folder)
-    for line in results.interrupted(folder):
+    newer = [] if folder.name != "latest" else results.interrupted_after(folder.resolve())
+    for line in [*results.interrupted(folder), *newer]:
         print(f"tcpsbed: {line}", file=sys.stderr)
     return found
 

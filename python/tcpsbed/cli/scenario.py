@@ -40,6 +40,8 @@ DOCS = """Print a page of the documentation.
 Examples:
   tcpsbed docs                  which pages there are
   tcpsbed docs scenario         every key of a scenario file
+
+A page is found by its name, by that of its file (safety.md), or by the name of a hook or a robot that it is about.
 """
 SCHEMA = """Print the JSON Schema of scenario files.
 

@@ -14,6 +14,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from pydantic import ValidationError
@@ -133,7 +134,7 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
         return inputs.toml(text)
     except tomllib.TOMLDecodeError as error:
         message = str(error)
-        place = re.search(r"\(at line (\d+), column \d+\)", message)
+        place = re.search(r"\(at line (\d+), column (\d+)\)", message)
         line = int(place[1]) if place else len(text.splitlines())
         message = re.sub(r"\s*\(at .*\)$", "", message)
         if message.startswith(("Cannot declare", "Cannot overwrite", "Cannot mutate")):
@@ -141,7 +142,7 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
         else:
             key, found, allowed = (
                 None,
-                f"found wrong TOML ({message})",
+                f"found wrong TOML ({message}){_shown(text, line, place)}",
                 'TOML, with text in quotes: key = "15 ms"',
             )
         raise ConfigError(found, file=file, line=line, key=key, allowed=allowed) from None
@@ -151,6 +152,14 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
             file=file,
             allowed=f"numbers of 64 bits, tables and lists at most {inputs.DEEPEST} deep, such as links.wan.delay",
         ) from None
+
+
+def _shown(text: str, line: int, place: re.Match[str] | None) -> str:
+    """The column of a mistake, and its line."""
+    lines = text.splitlines()
+    written = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+    column = f" at column {place[2]}" if place else " at the end"
+    return f"{column} of: {shorten(written, 80)}" if written else column
 
 
 def _key_at(text: str, line: int) -> str | None:

@@ -75,7 +75,10 @@ def open_folder(path: Path | str) -> RunFolder:
     """
     folder = RunFolder(Path(path))
     if not folder.path.is_dir():
-        remedy = "; ".join(results.interrupted(folder.path)) or "the folder that `tcpsbed run` named"
+        found = results.interrupted(folder.path)
+        if folder.path.name == "latest":
+            found += results.interrupted_after(folder.path.resolve())
+        remedy = "; ".join(found) or "the folder that `tcpsbed run` named"
         raise DataError("no such folder", file=folder.path, allowed=remedy)
     if not (folder.path / "summary.json").is_file():
         allowed = "the folder of a finished run"

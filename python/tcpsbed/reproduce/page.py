@@ -90,6 +90,8 @@ def text(study: Study) -> str:
 
 def short(study: Study) -> str:
     """What to say of a study that was shortened for time, and how to run it whole; empty if it is whole."""
+    if study.stopped:
+        return f"STOPPED: only the rows that were done are here.\nWhole: tcpsbed reproduce {study.work}\n\n"
     if study.full:
         return ""
     return (

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import math
 import os
 import platform
 import re
 import shutil
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tcpsbed import palette, shipped
 from tcpsbed.clocks import SIMULATED, VIRTUAL
 from tcpsbed.errors import DataError, WorldError
-from tcpsbed.reproduce.expected import Expected, load
+from tcpsbed.reproduce.expected import FOLDER, Expected, load
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,6 +68,31 @@ def _quantities(value: Any, key: str) -> Iterator[tuple[tuple[float, str], str]]
             yield from _quantities(inner, key)
     elif isinstance(value, str) and (found := QUANTITY.fullmatch(value)) and float(found[1]) > 0.0:
         yield (float(found[1]), found[2]), key
+
+
+def named(case: object) -> str:
+    """A case in words: its values, without what Python writes around them."""
+    if is_dataclass(case) and not isinstance(case, type):
+        case = astuple(case)
+    if isinstance(case, tuple | list):
+        return " ".join(filter(None, map(named, case)))
+    if isinstance(case, float):
+        return f"{case:g}"
+    return "" if case is None else str(getattr(case, "__name__", case))
+
+
+def commit() -> str:
+    """The commit of the source tree that runs; empty for an installed package."""
+    root = FOLDER.resolve().parents[3]
+    if not (root / ".git").exists():
+        return ""
+    try:
+        said = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return ""
+    return said.stdout.strip()
 
 
 VERDICTS = {
@@ -180,6 +208,8 @@ class Study:
     tell: Callable[[str], None] = lambda _: None
     world: str = VIRTUAL
     clock: bool = True
+    stopped: bool = False
+    """Whether it was stopped (Ctrl-C) before all its rows were there."""
     rows: list[Row] = field(default_factory=list)
     figures: list[tuple[str, str]] = field(default_factory=list)
     inputs: dict[tuple[float, str], str] = field(default_factory=dict)
@@ -238,13 +268,16 @@ class Study:
         """What came out, with what it came out of: `tools/scoreboard.py` draws the scoreboard from it."""
         from tcpsbed import __version__
 
-        machine = f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores, {platform.system()}"
+        cores = len(os.sched_getaffinity(0))
+        machine = f"{platform.machine()}, {cores} cores, {platform.system()} {platform.release()}"
         return {
             "work": self.work,
             "version": __version__,
+            "commit": commit(),
+            "expected_sha256": hashlib.sha256((FOLDER / f"{self.work}.toml").read_bytes()).hexdigest(),
             "date": time.strftime("%Y-%m-%d"),
             "machine": machine,
-            "full": self.full,
+            "full": self.full and not self.stopped,
             "rows": [row.to_json() for row in self.rows],
         }
 
@@ -294,14 +327,26 @@ class Study:
         """Runs a function on every case, on all cores at once in simulated time; results by case."""
         listed = list(cases)
 
+        begun, done = time.monotonic(), itertools.count(1)
+
         def one(case: Case) -> T:
+            since = time.monotonic()
             result = run(case)
-            self.tell(f"{self.work}: {case}")
+            now, number = time.monotonic(), next(done)
+            total_s = (now - begun) * len(listed) / number
+            self.tell(
+                f"{self.work}: {named(case)} took {now - since:.1f} s; {number} of {len(listed)}, "
+                f"{now - begun:.0f} s of about {total_s:.0f} s"
+            )
             return result
 
         width = len(os.sched_getaffinity(0)) if self.world in SIMULATED else 1
         with ThreadPoolExecutor(width) as pool:
-            return dict(zip(listed, pool.map(one, listed), strict=True))
+            try:
+                return dict(zip(listed, pool.map(one, listed), strict=True))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
 
     def figure(self, name: str, title: str, draw: Callable[[Figure], None], where: str | None = None) -> None:
         """Draws a figure of runs `where` they were (absent: the study's world); without a folder nothing is drawn."""

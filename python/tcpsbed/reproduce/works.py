@@ -44,14 +44,19 @@ class Work:
     ) -> Study:
         """Runs all its experiments; figures go to `out`, where it is looked first whether they can be drawn.
 
-        Without `clock`, what takes minutes of the machine's clock is left out with a reason.
+        Without `clock`, what takes minutes of the machine's clock is left out with a reason. A study that was stopped
+        (Ctrl-C) has the rows that were done, and says so.
         """
         from tcpsbed.reproduce.study import Study, drawing
 
         if out is not None:
             drawing()
         study = Study(self.name, out, full, tell, self.world, clock)
-        import_module(self.module).reproduce(study)
+        try:
+            import_module(self.module).reproduce(study)
+        except KeyboardInterrupt:
+            study.stopped = True
+            return study
         study.add_what_needs_hardware()
         return study
 

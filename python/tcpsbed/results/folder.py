@@ -331,6 +331,28 @@ def interrupted(folder: Path) -> list[str]:
     return [_unfinished(near if near.is_dir() else left) for near, left in shown]
 
 
+def interrupted_after(folder: Path) -> list[str]:
+    """A line for the newest run beside a folder that began after that was whole, or at all, and did not end."""
+    whole = folder / marker.NAME
+    since_ns = whole.stat().st_mtime_ns if whole.is_file() else 0
+    begun: dict[Path, int] = {}
+    for left in folder.parent.glob(f"*{UNFINISHED}*"):
+        made = marker.read(left)
+        if made is None or made.state != WRITING:
+            continue
+        target = destination(left, made).resolve()
+        if target != folder and not lock.is_held(lock_of(target)) and left.stat().st_mtime_ns > since_ns:
+            begun[left] = left.stat().st_mtime_ns
+    if not begun:
+        return []
+    newest = max(begun, key=lambda left: begun[left])
+    shown = Path(os.path.relpath(newest))
+    told = (
+        _unfinished(shown) if _holds(newest, *KILLED) else f"{shown} holds nothing to recover; run it again"
+    )
+    return [f"the newest run did not end: {told}"]
+
+
 def _left(target: Path) -> list[tuple[Path, Marker | None]]:
     """What exchanges with this folder left, former ones last; with no marker: of a kill before it was there, or after."""
     beside = target.parent.glob(f"{_plain(target.name)}{UNFINISHED}*") if target.parent.is_dir() else []

@@ -201,7 +201,9 @@ def _refused(
     if not allowed and culprit is not None:
         kind = _EXPECTED.search(found.rpartition("': ")[2])
         found = f"found {culprit} = {json.dumps(given[culprit])}" if kind else found
-        allowed = _kind(culprit, given[culprit], kind) if kind else f"{culprit} as tcpsbed docs {_PAGES[what]} says"
+        allowed = (
+            _kind(culprit, given[culprit], kind) if kind else f"{culprit} as tcpsbed docs {_PAGES[what]} says"
+        )
     return scenario.error(key, found, allowed or _ALLOWED[what])
 
 
@@ -212,7 +214,9 @@ def _kind(name: str, value: Any, expected: re.Match[str]) -> str:
             listed = isinstance(value, list) and expected["of"] != "length"
             example = f"[{example}]" if listed else example
             word = f"a list of {many}" if listed else one
-            return f"{name} = {found.expand(word)}" + f", such as {name} = {example}" * (example not in ("", "[]"))
+            return f"{name} = {found.expand(word)}" + f", such as {name} = {example}" * (
+                example not in ("", "[]")
+            )
     return f"{name} = {expected['kind']}"
 
 

@@ -67,7 +67,11 @@ def check_values(book: Book, name: str, hook: Hook, way: Way, place: int, source
         if not isinstance(given, list) or len(given) == axes or (key == "workspace" and len(given) == 1):
             continue
         size = way.model.sample_bytes
-        sample = f'flows.{way.id}.sample = "{size} B"' if source["kind"] == "generated" else f"flows.{way.id}.source"
+        sample = (
+            f'flows.{way.id}.sample = "{size} B"'
+            if source["kind"] == "generated"
+            else f"flows.{way.id}.source"
+        )
         clutch = ", one of them the clutch" * ("clutch" in hook.params)
         raise book.scenario.error(
             ("hooks", name, "params"),

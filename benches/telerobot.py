@@ -1,6 +1,6 @@
 """A telerobot at work in real time: task, ticks and commands beside stereo pictures and sound, coded and raw.
 
-Beside it stands what Al-Mouhamed et al. reached over the network of a campus. [PROTOCOLS 7]
+Beside it stands what Al-Mouhamed et al. reached over the network of a campus. [Al-Mouhamed]
 """
 
 from __future__ import annotations

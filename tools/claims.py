@@ -1,12 +1,12 @@
 """Every claim of the code and the test that proves it.
 
-A comment that cites a source in the form ``[RFC 8289 §5]``, ``[PROTOCOLS 2.10]`` or ``[Polachan 2022]``
-claims that the code beside it does what the source says. This prints the table claim -> code -> test,
+A comment that cites a source in the form ``[RFC 8289 §5]``, ``[Polachan 2022]``, ``[Gokhale 2017: header]`` or
+``[model: wire size]`` claims that the code beside it does what the source says. This prints the table claim -> code -> test,
 and fails where a claim in the code is cited by no test. A test may cite the claim itself or a part of it
 (``[RFC 8289]`` is proved by a test of ``[RFC 8289 §5.3]``), never something wider.
 
-Numbers of ``PROTOCOLS`` and ``DECISIONS`` mean nothing by themselves: each that any file cites, in whatever form, must
-have its line in ``docs/protocols.md``.
+What stands behind a colon means nothing by itself: each topic that any file cites must have its line in
+``docs/protocols.md``.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-AUTHOR = r"[A-Z][\w'’-]+(?:(?: and|,) [A-Z][\w'’-]+| et al\.)* \d{4}[a-z]?"
-SECTION = r"(?: §\s?[\w.]+| (?:eq|fig|table|sec)\. ?[\w.]+)?"
-CLAIM = re.compile(rf"\[((?:RFC \d{{3,5}}|{AUTHOR}){SECTION}|PROTOCOLS [\dA-Z][\w.]*)\]")
+AUTHOR = r"(?:Al )?[A-Z][\w'’-]+(?:(?: and|,) [A-Z][\w'’-]+| et al\.)* \d{4}[a-z]?"
+WORK = rf"RFC \d{{3,5}}|{AUTHOR}|Al-Mouhamed|draft-[\w-]+|arXiv:[\d.]+|IEEE 1918[\w.-]*|ITU-R BT\.\d+"
+SECTION = r"(?: §\s?[\w.]+| (?:eq|fig|table|sec)\. ?[\w.]+)"
+TOPIC = r": [\w' -]+"
+CLAIM = re.compile(rf"\[((?:{WORK})(?:{SECTION}|{TOPIC})?|model{TOPIC})\]")
+CITED = re.compile(rf"\[((?:{AUTHOR}|model|design){TOPIC})\]")
 TEST_MODULE = re.compile(r"^\s*#\[cfg\((?:all\()?test\b")
 
-NUMBER = re.compile(r"\b(PROTOCOLS|DECISIONS) (A?\d+(?:\.\d+)?)")
 EXPLAINED = Path("docs/protocols.md")
 
 Place = tuple[Path, int]
@@ -90,7 +92,7 @@ def collect(root: Path) -> tuple[dict[str, list[Place]], dict[str, list[Place]]]
 
 def proves(test: str, claim: str) -> bool:
     """Whether a test of `test` is a test of `claim`."""
-    parts = (".", " §", " eq", " fig", " table", " sec")
+    parts = (".", ":", " §", " eq", " fig", " table", " sec")
     return test == claim or any(test.startswith(claim + part) for part in parts)
 
 
@@ -109,26 +111,23 @@ def table(code: dict[str, list[Place]], tests: dict[str, list[Place]]) -> list[R
 
 
 def explained(root: Path) -> set[str]:
-    """The numbers that docs/protocols.md has a line for, such as `PROTOCOLS 2.10`."""
-    page, found, heading = root / EXPLAINED, set(), ""
-    for line in page.read_text(encoding="utf-8").splitlines() if page.is_file() else ():
-        heading = line.removeprefix("## ") if line.startswith("## ") else heading
-        if row := re.match(r"\| (A?\d+(?:\.\d+)?) \|", line):
-            found.add(f"{heading} {row[1]}")
-    return found
+    """The topics that docs/protocols.md has a line for, such as `Gokhale 2017: header`."""
+    page = root / EXPLAINED
+    text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    return set(re.findall(r"^\| ([^|]+: [^|]+?) \|", text, re.MULTILINE))
 
 
 def unexplained(root: Path) -> list[tuple[str, Place]]:
-    """Numbers without a line in docs/protocols.md, with the first place that cites each."""
+    """Topics without a line in docs/protocols.md, with the first place that cites each."""
     known, found = explained(root), {}
-    for folder in ("crates", "python", "tests", "benches", "tools", "scenarios", "examples", "docs"):
+    for folder in ("crates", "python", "tests", "benches", "tools", "scenarios", "examples"):
         for path in sorted(root.glob(f"{folder}/**/*")):
             if path.suffix not in (".rs", ".py", ".toml", ".md", ".json", ".c", ".cc", ".sh"):
                 continue
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-                for match in NUMBER.finditer(line):
-                    if match[0] not in known:
-                        found.setdefault(match[0], (path.relative_to(root), number))
+                for match in CITED.finditer(line):
+                    if match[1] not in known:
+                        found.setdefault(match[1], (path.relative_to(root), number))
     return sorted(found.items(), key=lambda item: natural(item[0]))
 
 
@@ -138,7 +137,7 @@ def show(places: list[Place]) -> str:
 
 
 def main() -> int:
-    """Print the table; exit 1 where a claim has no test, or a number no line that explains it."""
+    """Print the table; exit 1 where a claim has no test, or a topic no line that explains it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quiet", action="store_true", help="print only claims without a test")
     quiet = parser.parse_args().quiet

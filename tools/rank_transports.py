@@ -4,8 +4,8 @@
 
 The scenarios are `scenarios/ranking-*.toml`. Each seed has losses and jitter of its own, another stretch of the recorded
 force, and other traffic that begins at another moment. Delays are those of the haptic flow, one way; late is above 30 ms
-[PROTOCOLS 1.8]; SNR is that of what a zero-order hold displays [PROTOCOLS 1.7]; the rate is that of the way back with
-all headers.
+[Gokhale 2017: QoS limits]; SNR is that of what a zero-order hold displays [Gokhale 2017: SNR]; the rate is that of the way
+back with all headers.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def test_lte_goes_up_slowly_and_down_fast(scenarios, tmp_path):
         scenarios / "lte-pingpong.toml", world="ns3-virtual", out=tmp_path / "run", set=SHORT
     ).summary
     (point,) = told["echo"]["kinematic"]["points"]
-    # [PROTOCOLS 5] published: 17.85 ms round trip, 13.22 up and 4.59 down with the hops around the air.
+    # [Abdullah 2023] published: 17.85 ms round trip, 13.22 up and 4.59 down with the hops around the air.
     assert point["lost"] == 0
     assert point["round_trip_ms"]["mean"] == pytest.approx(16.95, abs=0.7)
     assert told["flows"]["kinematic"]["delay_ms"]["mean"] == pytest.approx(12.96, abs=0.3)

@@ -19,13 +19,13 @@ WORK = "abdullah2023"
 OVER_NS3 = ("ns3-", "clock-", "boxes-")
 
 
-# [PROTOCOLS 5] [Abdullah 2023]
+# [Abdullah 2023]
 def test_delays_up_down_and_both_are_the_published_ones(rows: dict[str, Row]) -> None:
     assert all(rows[f"{way}-{what}"].within for way in ("up", "down", "trip") for what in ("mean", "min"))
     assert rows["duration"].within and rows["loss"].within
 
 
-# [PROTOCOLS 5]
+# [Abdullah 2023]
 def test_what_is_not_within_says_why(study: Study) -> None:
     assert {row.key for row in study.rows} == set(study.expected)
     assert all(row.expected.explained for row in study.rows if row.within is False)
@@ -34,7 +34,7 @@ def test_what_is_not_within_says_why(study: Study) -> None:
     assert {f"figure{number}" for number in range(5, 13)} <= {name.split("-")[0] for name, _ in study.figures}
 
 
-# [PROTOCOLS 5] [Abdullah 2023]
+# [Abdullah 2023]
 def test_what_was_set_counts_as_input_and_what_ns3_gives_as_outcome(rows: dict[str, Row]) -> None:
     set_by_us = {"up-mean", "up-min", "down-mean", "down-min", "trip-mean", "trip-min", "duration", "loss"}
     assert {rows[key].verdict for key in set_by_us} == {"input"}
@@ -42,7 +42,7 @@ def test_what_was_set_counts_as_input_and_what_ns3_gives_as_outcome(rows: dict[s
     assert {key for key, basis in over_ns3.items() if basis != "outcome"} == {"ns3-trip"}
 
 
-# [PROTOCOLS 5] [Abdullah 2023]
+# [Abdullah 2023]
 def test_packets_carry_zeros_between_motions(rows: dict[str, Row]) -> None:
     if rows["figure4-zeros"].ours is None:
         pytest.skip(rows["figure4-zeros"].reason)
@@ -75,7 +75,7 @@ def test_what_stands_in_for_containers_is_no_container(monkeypatch: pytest.Monke
     assert all(row.ours is None and "namespaces" in row.reason for row in alone.rows)
 
 
-# [PROTOCOLS 5] [Abdullah 2023]
+# [Abdullah 2023]
 @pytest.mark.needs("ns3")
 def test_the_lte_of_ns3_takes_as_long_on_the_air(rows: dict[str, Row]) -> None:
     assert all(rows[f"ns3-{what}"].within for what in ("up", "down", "loss", "trip", "trip-mean", "duration"))
@@ -83,7 +83,7 @@ def test_the_lte_of_ns3_takes_as_long_on_the_air(rows: dict[str, Row]) -> None:
     assert (rows["ns3-stream"].ours or 0.0) < 0.5 * (rows["ns3-up"].ours or 0.0)
 
 
-# [PROTOCOLS 5] [Abdullah 2023]
+# [Abdullah 2023]
 @pytest.mark.needs("ns3")
 def test_the_dependence_on_the_rate_is_drawn_and_what_takes_the_clock_is_left_out_visibly(
     study: Study,
@@ -94,7 +94,7 @@ def test_the_dependence_on_the_rate_is_drawn_and_what_takes_the_clock_is_left_ou
     assert all(row.ours is None and ("clock" in row.reason or "needs" in row.reason) for row in by_clock)
 
 
-# [PROTOCOLS 5] [Abdullah 2023]
+# [Abdullah 2023]
 @pytest.mark.slow
 @pytest.mark.realtime
 @pytest.mark.needs("ns3")

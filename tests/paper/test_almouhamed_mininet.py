@@ -10,7 +10,7 @@ from tcpsbed.reproduce.works import find
 from tcpsbed.worlds import registry
 
 
-# [PROTOCOLS 7]
+# [Al-Mouhamed]
 @pytest.mark.needs("root", "tun", "mininet")
 @pytest.mark.slow
 @pytest.mark.realtime

@@ -21,7 +21,7 @@ def alone() -> Study:
     return Study(WORK, None, full=False)
 
 
-# [PROTOCOLS 2.1] [Gokhale 2017 §4]
+# [Gokhale 2017: streams] [Gokhale 2017 §4]
 def test_rates_of_every_k_are_exact(alone: Study) -> None:
     gokhale2017.rates(alone)
     rows = {row.key: row for row in alone.rows}
@@ -29,7 +29,7 @@ def test_rates_of_every_k_are_exact(alone: Study) -> None:
     assert [rows[key].within for key in keys] == [True] * 8
 
 
-# [PROTOCOLS 2.6] [PROTOCOLS 2.10]
+# [Gokhale 2017: triggers] [Gokhale 2017: dumbbell]
 def test_one_reading_of_the_rule_keeps_the_limit_beside_a_vbr_that_varies(rows: dict[str, Row]) -> None:
     """And it was chosen because it does: no evidence. With 5 kbit/s more on the average it fails as the others do."""
     assert rows["reading-ends"].within and rows["reading-ends"].verdict == "fitted"
@@ -39,7 +39,7 @@ def test_one_reading_of_the_rule_keeps_the_limit_beside_a_vbr_that_varies(rows: 
     assert max(default) - min(default) < 3.0, "the reading that is named is the default"
 
 
-# [PROTOCOLS 2.10] [Gokhale 2017 §6]
+# [Gokhale 2017: dumbbell] [Gokhale 2017 §6]
 def test_beside_a_background_that_does_not_vary_the_largest_delay_is_the_published_one(alone: Study) -> None:
     gokhale2017.fluid(alone)
     rows = {row.key: row for row in alone.rows}
@@ -47,7 +47,7 @@ def test_beside_a_background_that_does_not_vary_the_largest_delay_is_the_publish
     assert rows["peak-haptic-profile"].ours == pytest.approx(29.54, abs=0.3)
 
 
-# [PROTOCOLS 13.3]
+# [model: acceptance tests]
 def test_the_acceptance_list_holds_but_for_what_is_known(rows: dict[str, Row]) -> None:
     assert rows["loss-400"].ours == rows["loss-400-guarded"].ours == 0.0 < (rows["loss-410"].ours or 0.0)
     assert rows["no-merge-4"].ours == 0.0 < (rows["no-merge-8"].ours or 0.0)
@@ -63,7 +63,7 @@ def test_equations_8_and_9_are_judged_by_what_was_measured(rows: dict[str, Row])
     assert -10.0 < (rows["eq8"].ours or 0.0) < -1.0 and -10.0 < (rows["eq9"].ours or 0.0) < -1.0
 
 
-# [PROTOCOLS 2.11] [PROTOCOLS 13.3] [Gokhale 2017 eq. 7]
+# [Gokhale 2017: bounds] [model: acceptance tests] [Gokhale 2017 eq. 7]
 def test_in_a_fluid_the_corrected_bound_holds_but_where_the_rise_is_too_slow(rows: dict[str, Row]) -> None:
     assert [total for total in TOTALS if not rows[f"bound-fluid-{total}"].within] == [770]
     assert (rows["bound-700"].ours or 0.0) > (rows["bound-fluid-700"].ours or 99.0) + 5.0, (
@@ -71,19 +71,19 @@ def test_in_a_fluid_the_corrected_bound_holds_but_where_the_rise_is_too_slow(row
     )
 
 
-# [PROTOCOLS 3.2]
+# [Gokhale 2017: reports]
 def test_reports_every_half_second_come_too_late(rows: dict[str, Row]) -> None:
     assert 1.0 < (rows["rtcp-reaction"].ours or 0.0) < 1.1
     assert (rows["rtcp-peak"].ours or 0.0) > 90.0
 
 
-# [PROTOCOLS 1.7] [PROTOCOLS 3.3] [PROTOCOLS 3.4] [Hinterseer 2008] [Cizmeci 2014]
+# [Gokhale 2017: SNR] [Hinterseer 2008: Weber sampler] [Cizmeci 2014] [Hinterseer 2008] [Cizmeci 2014]
 def test_merging_keeps_more_of_a_force_than_adaptive_sampling(rows: dict[str, Row]) -> None:
     assert (rows["snr-weber"].ours or 0.0) > 3.0, "a deadband of 12 % alone costs 18 dB"
     assert rows["visual-haptic-loss"].ours == 0.0, "a capacity that is known is kept"
 
 
-# [PROTOCOLS 3.5]
+# [Kokkonis 2015]
 def test_nafcah_violates_the_limit_and_the_guarded_rule_does_not(rows: dict[str, Row]) -> None:
     assert all(rows[key].within for key in ("nafcah", "nafcah-guarded", "nafcah-fixed"))
     assert (rows["nafcah"].ours or 0.0) > 2.0 * (rows["nafcah-dpm"].ours or 99.0)
@@ -97,7 +97,7 @@ def test_a_generated_contact_is_one() -> None:
     assert 0.4 < touched.mean() < 0.6 and 1.0 < force.max() < 5.0
 
 
-# [PROTOCOLS 2.12]
+# [Gokhale 2017: opinions]
 def test_pottery_is_felt_and_seen_by_merging_only(rows: dict[str, Row]) -> None:
     assert all(row.within for key, row in rows.items() if key.startswith("pottery-"))
     assert (rows["pottery-no-merge-pictures"].ours or 0.0) > 30.0
@@ -120,7 +120,7 @@ def test_rows_are_json_and_figures_are_files(study: Study) -> None:
     assert all((study.out / f"{name}.png").stat().st_size > 10_000 for name, _ in study.figures)
 
 
-# [PROTOCOLS 2.11]
+# [Gokhale 2017: bounds]
 @pytest.mark.parametrize(
     ("cross", "printed", "corrected"),
     [(460, 17.47, 21.32), (560, 20.14, 23.99), (672, 23.22, 27.07), (700, 17.88, 20.73), (800, 19.43, 21.28)],
@@ -131,7 +131,7 @@ def test_the_bounds_are_those_of_the_equations(cross: int, printed: float, corre
     assert bounds.printed_ms(300.0) == 15.0
 
 
-# [PROTOCOLS 2.11]
+# [Gokhale 2017: bounds]
 @pytest.mark.parametrize("cross", [690.0, 710.0, 735.0])
 def test_the_bound_holds_if_half_a_millisecond_of_queue_is_not_steady(alone: Study, cross: float) -> None:
     def peak(steady_below: str) -> float:

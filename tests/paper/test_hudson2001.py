@@ -11,7 +11,7 @@ from tcpsbed.reproduce.study import Row, Study
 WORK, LONG = "hudson2001", True
 
 
-# [PROTOCOLS 4.6] [PROTOCOLS 13.3] [Hudson 2001]
+# [Hudson 2001: results] [model: acceptance tests] [Hudson 2001]
 def test_copies_bring_loss_down_and_cost_bandwidth(rows: dict[str, Row]) -> None:
     assert all(rows[key].within for key in ("loss-udp", "loss-fec-1", "loss-fec-3", "rate-udp", "rate-fec-1"))
     conditional = (rows["loss-fec-1"].ours or 0.0) / (rows["loss-udp"].ours or 1.0)
@@ -20,7 +20,7 @@ def test_copies_bring_loss_down_and_cost_bandwidth(rows: dict[str, Row]) -> None
     )
 
 
-# [PROTOCOLS 4.6] [PROTOCOLS 13.3] [Hudson 2001]
+# [Hudson 2001: results] [model: acceptance tests] [Hudson 2001]
 def test_gaps_are_losses_and_drops_and_monitoring_ends_the_drops(rows: dict[str, Row]) -> None:
     assert rows["gap-none"].within and rows["drop-none"].within
     ours = {key: rows[key].ours or 0.0 for key in ("drop-none", "drop-qm30", "gap-none", "gap-qm30")}
@@ -40,7 +40,7 @@ def test_what_is_set_does_not_count_as_reproduced(rows: dict[str, Row]) -> None:
     assert rows["latency-udp"].verdict == rows["gap-none"].verdict == "fitted"
 
 
-# [PROTOCOLS 4.6]
+# [Hudson 2001: results]
 def test_beside_users_of_the_web_tcp_pays_with_latency_and_a_copy_saves_messages(
     rows: dict[str, Row],
 ) -> None:
@@ -53,7 +53,7 @@ def test_beside_users_of_the_web_tcp_pays_with_latency_and_a_copy_saves_messages
     )
 
 
-# [PROTOCOLS 4.5]
+# [Hudson 2001: surfaces]
 def test_a_measured_surface_is_felt_like_the_generated_one(rows: dict[str, Row]) -> None:
     if not relief.MAP.exists():
         pytest.skip(f"needs {relief.MAP}")
@@ -64,7 +64,7 @@ def test_a_measured_surface_is_felt_like_the_generated_one(rows: dict[str, Row])
     assert surface.rms(got, true) < 1e-9, "patches lose nothing of a slope"
 
 
-# [PROTOCOLS 4.5] [Hudson 2001]
+# [Hudson 2001: surfaces] [Hudson 2001]
 def test_the_warped_plane_keeps_shapes_under_delay_and_not_under_jitter() -> None:
     alone = Study(WORK, None, full=False)
     hudson2001.surfaces(alone)

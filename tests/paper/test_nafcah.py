@@ -1,4 +1,4 @@
-"""NAFCAH beside DPM in the forward direction at R_cbr = 780 kbit/s, as Gokhale 2017 compares them. [PROTOCOLS 2.10]
+"""NAFCAH beside DPM in the forward direction at R_cbr = 780 kbit/s, as Gokhale 2017 compares them. [Gokhale 2017: dumbbell]
 
 The paper says that NAFCAH violates the limit of 30 ms there and DPM does not; it prints no numbers. The independent
 reference check has 19.0 ms for fixed k = 4, and 30.7 ms for DPM-G where the traffic has noise, which this profile has not.
@@ -41,7 +41,7 @@ def forward(transport: str, *more: str) -> dict[str, Any]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-# [PROTOCOLS 3.5] [PROTOCOLS 2.10] [Kokkonis 2015]
+# [Kokkonis 2015] [Gokhale 2017: dumbbell] [Kokkonis 2015]
 def test_nafcah_violates_the_limit_and_guarded_dpm_does_not() -> None:
     nafcah, guarded = forward("'nafcah'"), forward("'dpm-g'")
     assert nafcah["delay_ms"]["max"] > LIMIT_MS
@@ -49,7 +49,7 @@ def test_nafcah_violates_the_limit_and_guarded_dpm_does_not() -> None:
     assert nafcah["delay_ms"]["mean"] > guarded["delay_ms"]["mean"] + 10.0
 
 
-# [PROTOCOLS 2.10]
+# [Gokhale 2017: dumbbell]
 def test_four_fragments_a_packet_keep_19_ms() -> None:
     fixed = forward("{ kind = 'fixed-k', k = 4 }", "traffic.vbr.vary='constant'")
     # The value is printed with one decimal; a packet of 50 B, by which phases of sources may differ, takes 0.27 ms.

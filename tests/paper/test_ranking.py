@@ -88,7 +88,7 @@ DIFFERENCES: list[tuple[str, str, str, Callable[[Any, Any], bool]]] = [
 ]
 
 
-# [PROTOCOLS 3.12] [PROTOCOLS 3.13]
+# [model: approximations]
 @pytest.mark.parametrize(
     ("name", "scenario", "other", "differs"), DIFFERENCES, ids=[d[0] for d in DIFFERENCES]
 )
@@ -99,13 +99,13 @@ def test_a_transport_differs_from_no_merging(
     assert differs(own, none), (own, none)
 
 
-# [PROTOCOLS 12.4]
+# [RFC 8298]
 def test_the_published_target_of_scream_is_ten_times_too_large(one: Callable[[str, str], Any]) -> None:
     published, short = (one("busy", f"scream, {target} ms") for target in (100, 10))
     assert published.late > 0.5 and short.late < 0.3 * published.late
 
 
-# [PROTOCOLS 3.12] several paths
+# [model: several paths] several paths
 def test_two_ways_lose_less_than_one_and_a_split_loads_each_by_half(tool: ModuleType) -> None:
     one, both, split = (tool.two_ways(way, 6.0) for way in tool.WAYS)
     assert one.lost > 0.02
@@ -114,7 +114,7 @@ def test_two_ways_lose_less_than_one_and_a_split_loads_each_by_half(tool: Module
     assert abs(split.lost - one.lost) < 0.02
 
 
-# [PROTOCOLS 1.8]
+# [Gokhale 2017: QoS limits]
 def test_merging_keeps_the_limit_where_no_merging_does_not(one: Callable[[str, str], Any]) -> None:
     merged, plain = (one("congested", name) for name in ("fixed-k, k = 4", "no-merge"))
     assert merged.late == 0.0 and plain.late > 0.5

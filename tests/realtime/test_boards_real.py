@@ -73,7 +73,7 @@ def between(folder: Path, what: str) -> str:
     return f'firmware = "{program}"'
 
 
-# [PROTOCOLS 6.1]
+# [Polachan 2022: echoes]
 @pytest.mark.needs("make", "cc")
 def test_uart_and_board_are_bars_of_their_own(tmp_path):
     found, _ = whole(tmp_path, scenario())

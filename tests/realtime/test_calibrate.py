@@ -46,7 +46,7 @@ def calibrated(folder: Path) -> Pair:
     return summary(folder / "real"), summary(folder / "virtual")
 
 
-# [DECISIONS 10]
+# [design: costs]
 def test_sockets_and_wake_ups_take_as_long_in_virtual_time_as_measured(tmp_path: Path) -> None:
     real, virtual = calibrated(tmp_path)
     for name, flow in virtual["flows"].items():

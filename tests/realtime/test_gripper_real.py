@@ -18,7 +18,7 @@ INTERVAL_MS, SHARE = 3.0, 11 / 12
 
 
 def test_a_hold_before_a_lossy_last_mile_restores_the_rhythm(tmp_path: Path) -> None:
-    """[PROTOCOLS 6.3] [Polachan 2022] No toggle is lost; copies come with 2^-n; the rhythm is kept but for lateness."""
+    """[Polachan 2022: edge] No toggle is lost; copies come with 2^-n; the rhythm is kept but for lateness."""
     run = tcpsbed.run(SCENARIO, world="real", out=tmp_path / "out", set=[f'duration="{SECONDS} s"'])
     held, late = edge.on_the_clock(run)
     assert len(held.given_ms) >= 10 * (SECONDS - 2)

@@ -1,6 +1,6 @@
 """The latency method finds a block of known length in srv: exactly in virtual time, closely on sockets.
 
-[PROTOCOLS 6.5, table II and figure 13 of Polachan 2022]
+[Polachan 2022: settings, table II and figure 13 of Polachan 2022]
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def held(folder: Path) -> NDArray[np.float64]:
     return shares
 
 
-# [PROTOCOLS 2.8]
+# [model: DPM-G]
 def test_k_is_as_often_the_same_and_medians_are_alike(tmp_path: Path) -> None:
     real, _ = whole(tmp_path, SCENARIO)
     virtual = tcpsbed.run(tmp_path / "scenario.toml", world="virtual", out=tmp_path / "virtual").summary

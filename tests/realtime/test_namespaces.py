@@ -117,7 +117,7 @@ def test_sizes_on_the_wire_are_those_of_the_packets(version, tmp_path):
     changes = [mode("namespaces"), ip(version)]
     told = tcpsbed.run(file, world="real", out=tmp_path / "run", set=changes).summary
     link = next(row for row in told["network"] if row["name"] == "l1.forward")
-    # [PROTOCOLS 1.2] 24 B of sample, 24 B of transport, 8 B of UDP, 20 or 40 B of IP, 26 B of link.
+    # [model: wire size] 24 B of sample, 24 B of transport, 8 B of UDP, 20 or 40 B of IP, 26 B of link.
     assert link["bytes"] == link["packets"] * (24 + 24 + 8 + {4: 20, 6: 40}[version] + 26)
     assert told["flows"]["kinematic"]["lost"] == 0
 

@@ -21,7 +21,7 @@ RISE_MS, OVERSHOOT = 3.0, 6.0
 
 
 def test_both_worlds_answer_the_step_alike_and_disturbed_runs_are_told() -> None:
-    """[PROTOCOLS 6.2] Means over the same tick phases in both worlds."""
+    """[Polachan 2022: steps] Means over the same tick phases in both worlds."""
     scenario = config.load(SCENARIO, ['duration="600 ms"', "hooks.pi.params.ki_per_ms=0.146"])
     virtual, real = (
         experiment.run(scenario, runs=RUNS, world=world, phases=True)[0] for world in ("virtual", "real")

@@ -10,7 +10,7 @@ from tcpsbed.analysis import Run
 SCENARIO = Path(__file__).resolve().parents[2] / "scenarios" / "two-ways.toml"
 
 
-# [PROTOCOLS 3.12] several paths
+# [model: several paths] several paths
 def test_both_links_carry_every_datagram_and_few_samples_are_lost_on_both(tmp_path: Path) -> None:
     loaded = config.load(SCENARIO, ['duration="4 s"'])
     session.execute(loaded, world="real", out=tmp_path / "run", samples=False)

@@ -36,7 +36,7 @@ def test_an_interval_of_five_seeds() -> None:
     assert stats.interval([3.0]).half is None and stats.interval([]).n == 0
 
 
-# [PROTOCOLS 6.1] [Polachan 2022]
+# [Polachan 2022: echoes] [Polachan 2022]
 def test_the_rule_stops_when_the_half_width_is_5_percent_of_the_mean() -> None:
     """Deviation half of the mean: 1.96 * 0.5 / sqrt(n) = 0.05 at n = 384."""
     values = np.random.default_rng(1).normal(10, 5, 2000).tolist()

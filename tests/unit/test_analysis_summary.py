@@ -40,13 +40,13 @@ def test_counts_and_delays_of_the_flow(summary: dict[str, Any]) -> None:
     # Records end at 4.990 s: the 3991 samples sent up to 3.990 s are judged, the last 9 are in their grace time.
     assert flow["loss"] == pytest.approx(40 / 3991)
     assert (flow["delay_ms"]["min"], flow["delay_ms"]["mean"], flow["delay_ms"]["max"]) == (5.5, 5.5, 5.5)
-    # [PROTOCOLS 1.5]
+    # [Gokhale 2017: jitters]
     assert flow["jitter_ms"]["step"] == {"mean": 0.0, "max": 0.0}
     assert flow["interarrival_ms"]["max"] == 2.0
     assert flow["rate_bps"] == pytest.approx(3960 * 24 * 8 / 4.99)
 
 
-# [PROTOCOLS 6.1]
+# [Polachan 2022: echoes]
 def test_the_means_along_the_path_add_up_to_the_delay(summary: dict[str, Any]) -> None:
     path = summary["path"]["kinematic"]
     assert [(part["what"], part["name"], part["latency_ms"]["mean"]) for part in path] == [
@@ -57,7 +57,7 @@ def test_the_means_along_the_path_add_up_to_the_delay(summary: dict[str, Any]) -
     assert sum(part["share"] for part in path) == pytest.approx(1)
 
 
-# [PROTOCOLS 6.1]
+# [Polachan 2022: echoes]
 def test_echoes_halve_the_link_and_not_the_component(summary: dict[str, Any]) -> None:
     echo = summary["echo"]["kinematic"]
     (component,), (link,) = echo["components"], echo["links"]
@@ -86,7 +86,7 @@ def test_a_gap_is_a_disturbance_with_its_place(folder: Path, summary: dict[str, 
     assert len(series["t_s"]) <= 400
 
 
-# [DECISIONS 13]
+# [design: hooks]
 def test_what_disturbs_a_real_run_is_told(tmp_path: Path) -> None:
     late = {"p50": 60_000, "p99": 400_000}
     told = result() | {
@@ -128,7 +128,7 @@ def test_the_stages_of_a_component_add_up_to_a_share_of_a_core(tmp_path: Path) -
     assert component["core_share"] == pytest.approx(0.05 / found["ran_s"])
 
 
-# [DECISIONS 13]
+# [design: hooks]
 def test_a_periodic_hook_is_measured_by_its_own_period() -> None:
     made = plan()
     step = made["flows"][0]["path"][1]["steps"][0]
@@ -198,7 +198,7 @@ def test_settings_of_5g_lena_have_no_effect_in_other_worlds_and_are_untried_in_i
     assert facts.scenario_info(plan(), world="ns3-virtual")["untried"] == []
 
 
-# [DECISIONS 8]
+# [design: same on every machine]
 def test_the_promise_depends_on_whose_code_ran() -> None:
     made = plan()
     assert "on any machine" in facts.scenario_info(made, world="virtual")["promise"]

@@ -24,13 +24,13 @@ def energies(scenarios, folder, scheme: str, delay: str) -> tuple[np.ndarray, np
 @pytest.mark.parametrize("delay", ["0 ms", "10 ms", "25 ms", "50 ms", "100 ms"])
 @pytest.mark.parametrize("scheme", ["wave", "tdpa"])
 def test_passive_schemes_give_back_at_most_a_millijoule_too_much(scenarios, tmp_path, scheme, delay):
-    """[PROTOCOLS 8.6] RTT 0 to 200 ms, 10 % lost in bursts, wall of 500 N/m: at least -1 mJ at every tick."""
+    """[model: wall tests] RTT 0 to 200 ms, 10 % lost in bursts, wall of 500 N/m: at least -1 mJ at every tick."""
     energy, contact = energies(scenarios, tmp_path, scheme, delay)
     assert energy.min() >= -1e-3
     assert contact.max() > 0.3, "the wall was met"
 
 
 def test_position_forward_gives_back_what_it_was_never_given(scenarios, tmp_path):
-    """[PROTOCOLS 8.1] [PROTOCOLS 8.6] At an RTT of 100 ms."""
+    """[model: position-force] [model: wall tests] At an RTT of 100 ms."""
     energy, _ = energies(scenarios, tmp_path, "pd", "50 ms")
     assert energy.min() < -0.05

@@ -51,7 +51,7 @@ class Wild:
 """
 
 
-# [PROTOCOLS 6.1]
+# [Polachan 2022: echoes]
 def test_line_and_board_are_parts_of_their_own_and_add_up(tmp_path):
     run = simulated(tmp_path, SCENARIO)
     sample, answer = (24 + 8) * BYTE_MS, (24 + 18) * BYTE_MS

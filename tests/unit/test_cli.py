@@ -182,7 +182,7 @@ def test_check_init_and_schema(tmp_path: Path) -> None:
 
 
 def test_latency_goes_on_until_every_mean_is_known(tmp_path: Path) -> None:
-    """The sample's half-width is wide/√n of the mean: 0.5/√n ≤ 5 % needs n ≥ 100. [PROTOCOLS 6.1]"""
+    """The sample's half-width is wide/√n of the mean: 0.5/√n ≤ 5 % needs n ≥ 100. [Polachan 2022: echoes]"""
     done = tcpsbed(tmp_path, "latency", str(scenario(tmp_path)), "--out", "here")
     assert done.returncode == 0, done.stderr
     assert (
@@ -238,7 +238,7 @@ def known(*points: tuple[int, float, float | None]) -> dict[str, object]:
 
 
 def test_the_rule_asks_for_t_s_over_root_n() -> None:
-    """[Polachan 2022] [PROTOCOLS 6.1] t·s/√n ≤ 0.05·mean, n ≥ 30: twice too wide needs four times the echoes."""
+    """[Polachan 2022] [Polachan 2022: echoes] t·s/√n ≤ 0.05·mean, n ≥ 30: twice too wide needs four times the echoes."""
     rule = Confidence(0.05, 30, 20_000)
     assert judged(rule, known((30, 10.0, 0.5), (40, 10.0, 0.1))) == (True, 40)
     assert judged(rule, known((29, 10.0, 0.1)))[0] is False
@@ -301,7 +301,7 @@ def test_the_live_view_draws_the_plans_flows(tmp_path: Path) -> None:
 
 
 def test_calibration_keeps_stages_and_what_is_left_beside_them(tmp_path: Path) -> None:
-    """[DECISIONS 10] 700 µs in srv, 200 of them in its inverse kinematics: 500 µs are work."""
+    """[design: costs] 700 µs in srv, 200 of them in its inverse kinematics: 500 µs are work."""
     plan = {
         "components": [{"name": "op"}, {"name": "srv"}],
         "nodes": [],

@@ -149,7 +149,7 @@ def test_code_is_a_builtin_a_library_or_python(plan, tmp_path):
 
 
 def test_costs_are_constants_distributions_traces_or_calibrated(plan, tmp_path):
-    """DECISIONS 10; a calibrated cost stands in where none is given."""
+    """[design: costs]; a calibrated cost stands in where none is given."""
     (tmp_path / "delays.csv").write_text("when,cost_us\n0,1.5\n1,2\n")
     (tmp_path / "measured.json").write_text(
         json.dumps(
@@ -168,7 +168,7 @@ def test_costs_are_constants_distributions_traces_or_calibrated(plan, tmp_path):
 
 
 def test_measured_wake_ups_sends_and_receives_are_those_of_the_node(plan, tmp_path):
-    """DECISIONS 10: socket and wake-up costs are the nodes'."""
+    """[design: costs]: socket and wake-up costs are the nodes'."""
     nodes = {"home": {"wakeup": {"quantiles_ns": [5, 9]}, "receive": {"quantiles_ns": [1, 2]}}, "gone": {}}
     (tmp_path / "measured.json").write_text(json.dumps({"stages": {}, "nodes": nodes}))
     text = 'calibration = "measured.json"\n[components]\ntactile-operator = "home"\ntactile-teleoperator = "field"\n'

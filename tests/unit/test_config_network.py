@@ -23,7 +23,7 @@ def plan(tmp_path):
     return partial(compiled, tmp_path)
 
 
-# [PROTOCOLS 2.10] The dumbbell: 1.5 Mbit/s and 5 ms on three hops, 15000 B, 86 B and 137 B on the wire.
+# [Gokhale 2017: dumbbell] The dumbbell: 1.5 Mbit/s and 5 ms on three hops, 15000 B, 86 B and 137 B on the wire.
 def test_the_dumbbell_has_the_published_numbers(tmp_path):
     plan = compile_plan(load(ROOT / "scenarios" / "dumbbell-udp.toml"), tmp_path)
     bottleneck = links(plan)["l1.forward"]
@@ -166,7 +166,7 @@ def test_windows_that_cannot_work_are_refused(plan, text):
         plan(PAIR + f'[links.l1]\nfrom = "a"\nto = "b"\n{text}\n')
 
 
-# [PROTOCOLS 6.5] usnet9: nine switches, the edges of the published experiment; usnet24: 24 nodes and 43 links.
+# [Polachan 2022: settings] usnet9: nine switches, the edges of the published experiment; usnet24: 24 nodes and 43 links.
 def test_the_graphs_that_ship_are_the_published_ones():
     nine = [
         (0, 1),
@@ -234,7 +234,7 @@ def test_traffic_flows_on_links_pairs_and_everywhere(plan):
 
 
 def test_traffic_models_are_those_of_the_protocols(plan):
-    """[PROTOCOLS 2.10] VBR about its mean: 400 kbit/s in [320, 480]."""
+    """[Gokhale 2017: dumbbell] VBR about its mean: 400 kbit/s in [320, 480]."""
     text = LINE + '[traffic.vbr]\non = "l2"\nrate = "400 kbit/s"\npacket = "50 B"\n'
     found = {
         vary: plan(text, f"traffic.vbr.vary={vary}")["network"]["traffic"][0]["model"]

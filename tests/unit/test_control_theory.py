@@ -26,7 +26,7 @@ loops = st.builds(
 
 @given(loops)
 def test_margins_agree_with_the_roots_of_the_closed_loop(loop):
-    """[PROTOCOLS 6.2] A gain margin below 1 is a root outside the unit circle; at the margin the root is on it."""
+    """[Polachan 2022: steps] A gain margin below 1 is a root outside the unit circle; at the margin the root is on it."""
     found = margins(loop)
     if abs(found.gain - 1) > 1e-3:
         assert found.stable == (largest_root(loop) < 1)
@@ -39,7 +39,7 @@ def test_margins_agree_with_the_roots_of_the_closed_loop(loop):
 
 @given(loops)
 def test_the_delay_margin_is_the_last_delay_that_is_borne(loop):
-    """[PROTOCOLS 6.2] In whole ticks: stable just within the margin, unstable just beyond."""
+    """[Polachan 2022: steps] In whole ticks: stable just within the margin, unstable just beyond."""
     found = margins(loop)
     if not 0 < found.delay_ms < 500:
         return
@@ -51,7 +51,7 @@ def test_the_delay_margin_is_the_last_delay_that_is_borne(loop):
 
 
 def test_integral_action_alone_is_unstable_beyond_half_pi():
-    """[PROTOCOLS 6.2] g = Ki theta / 2 > pi / 2, for a period much shorter than the delay."""
+    """[Polachan 2022: steps] g = Ki theta / 2 > pi / 2, for a period much shorter than the delay."""
     for g, stable in ((1.55, True), (1.59, False)):
         assert margins(LoopModel(0, 2 * g / 1000, 1, 1000)).stable == stable
 
@@ -77,7 +77,7 @@ def test_runs_diverge_where_theory_says():
 
 
 def test_drops_act_as_delay():
-    """[PROTOCOLS 6.2] p / (1 - p) T per direction: with as much delay in their place the overshoot is about the same."""
+    """[Polachan 2022: steps] p / (1 - p) T per direction: with as much delay instead the overshoot is about the same."""
     assert delay_of_drops_ms(0.5, 1) == 2 and math.isinf(delay_of_drops_ms(1, 1))
     lossy, slow = Bench(runs=4000).run(
         [
@@ -102,7 +102,7 @@ def test_another_step_with_gains_in_proportion_answers_the_same(c):
 
 
 def test_tuned_gains_keep_their_limits_and_no_neighbour_is_faster():
-    """[PROTOCOLS 11.1] Overshoot and undershoot at most 5 % in 95 % of runs, Kp / c at most 0.4, shortest rise time."""
+    """[model: rise-time index] Overshoot, undershoot at most 5 % in 95 % of runs, Kp / c at most 0.4, shortest rise time."""
     network = tuning.Network(10.0, loss={"kind": "random", "p": 0.1})
     best = tuning.tune(network, runs=100)
     assert best is not None and 0 <= best.kp <= 0.8
@@ -116,7 +116,7 @@ def test_tuned_gains_keep_their_limits_and_no_neighbour_is_faster():
 
 
 def test_the_rise_time_index_falls_with_the_network():
-    """[PROTOCOLS 11.1] log10(1 ms / t*): 0 for a rise in 1 ms, -1 for ten times as long."""
+    """[model: rise-time index] log10(1 ms / t*): 0 for a rise in 1 ms, -1 for ten times as long."""
     assert tuning.index(1) == 0 and tuning.index(10) == -1
     found = [tuning.tune(tuning.Network(rtt), runs=20) for rtt in (2.0, 20.0)]
     assert found[0] and found[1] and found[0].index > found[1].index + 0.5
@@ -136,7 +136,7 @@ def test_no_gains_for_a_network_that_loses_everything():
 
 
 def test_offsets_part_delay_from_error():
-    """[PROTOCOLS 11.2] [Sakoe and Chiba 1978] A delayed signal is late and right; a scaled one is wrong and in time."""
+    """[arXiv:2107.05343] [Sakoe and Chiba 1978] A delayed signal is late and right; a scaled one is wrong and in time."""
     signal = [0.0] * 40 + [math.sin(i / 15) for i in range(200)] + [0.0] * 40
     late = offsets(signal, [0.0] * 12 + signal[:-12], 1.0)
     assert late.time_ms == pytest.approx(12, abs=0.5) and late.value < 0.01
@@ -148,7 +148,7 @@ def test_offsets_part_delay_from_error():
 
 
 def test_every_step_rises_alike_and_the_largest_shows_the_network_most():
-    """[PROTOCOLS 6.2] Gains in proportion to c answer the same in percent of the step; h itself grows by 1 - 1/c of that."""
+    """[Polachan 2022: steps] Gains in proportion to c answer the same in percent of the step; h grows by 1 - 1/c of that."""
     network, limits = tuning.Network(10.0), Limits(overshoot=20.0, undershoot=20.0)
     for kp, ki in ((0.1, 0.05), (0.05, 0.0325)):
         means = [

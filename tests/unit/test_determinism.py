@@ -1,6 +1,6 @@
 """The same scenario and seed leave the same rows, whatever runs them and whatever else is recorded.
 
-[DECISIONS 6], [DECISIONS 7], [DECISIONS 8]
+[design: records], [design: random streams], [design: same on every machine]
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def test_unit_and_size_make_no_difference(network: Network) -> None:
     assert np.allclose(network.guess(1000 * windows + 7), 1000 * network.guess(windows) + 7)
 
 
-# [PROTOCOLS 10]
+# [model: predictors]
 def test_on_a_signal_that_it_was_not_trained_on_it_beats_the_filter(model: Path) -> None:
     scores = prediction.compare(hand(9), [5, 12, 20, 50], ["kalman_velocity", "zoh", str(model)])
     rms = {(s.predictor, s.horizon_ms): s.rms for s in scores}
@@ -73,8 +73,8 @@ def test_on_a_signal_that_it_was_not_trained_on_it_beats_the_filter(model: Path)
 
 @pytest.mark.slow
 def test_trained_on_two_recordings_it_beats_the_filter_on_a_third(tmp_path: Path) -> None:
-    """[PROTOCOLS 10] A haptic device and a surgeon's hands teach it; the hand that ships, on which the filter's own defaults
-    were chosen, it has never seen: RMS at 20 ms.
+    """[model: predictors] A haptic device and a surgeon's hands teach it; the hand that ships, on which the filter's
+    defaults were chosen, it has never seen: RMS at 20 ms.
     """
     device = {"recording": str(recorded("haptic/kinesthetic_1khz/sDB.txt")), "columns": COLUMNS.split(",")}
     surgeon = prediction.recorded(

@@ -17,7 +17,7 @@ def found(scenarios):
     return experiment.run(scenario, runs=3, phases=True)
 
 
-# [PROTOCOLS 6.2] [Polachan 2022]
+# [Polachan 2022: steps] [Polachan 2022]
 def test_each_modality_closes_a_loop_of_its_own(found) -> None:
     rise = {one.loop.name: [r.rise_ms for r in one.responses] for one in found}
     assert list(rise) == ["press", "speaker", "lamp"]

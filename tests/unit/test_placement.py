@@ -67,7 +67,7 @@ def test_the_edge_its_host_and_the_hop_before_it_are_found(line: Path) -> None:
 
 
 def test_a_hold_before_the_lossy_mile_beats_one_behind_it(line: Path) -> None:
-    """[PROTOCOLS 6.3] Ten copies a sample against half of the packets: young data for ten times the packets."""
+    """[Polachan 2022: edge] Ten copies a sample against half of the packets: young data for ten times the packets."""
     found = placement.compare(line)
     without, host, before = found.places
     assert [one.node for one in found.places] == [None, "field", "cell"]
@@ -80,7 +80,7 @@ def test_a_hold_before_the_lossy_mile_beats_one_behind_it(line: Path) -> None:
 
 
 def test_the_way_by_echo_points_holds_what_the_edge_takes(line: Path) -> None:
-    """[PROTOCOLS 6.1] The cost of 0.2 ms is charged where the hook runs, and is part of the way to the next component."""
+    """[Polachan 2022: echoes] The cost of 0.2 ms is charged where the hook runs, and is part of the way to the next one."""
     found = placement.compare(line)
     without, host, before = found.places
     assert without.own_ms == 0

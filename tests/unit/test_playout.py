@@ -36,7 +36,7 @@ def run(folder: Path, playout: str) -> tcpsbed.Run:
     return tcpsbed.run(file, world="virtual", out=folder / "out")
 
 
-# [PROTOCOLS 11.4] [Ramjee 1994]
+# [model: playout] [Ramjee 1994]
 def test_what_was_shown_and_when_is_in_summary_report_and_rows(tmp_path: Path) -> None:
     done = run(tmp_path, '{ kind = "fixed", delay = "8 ms" }')
     shown = done.flows["haptic"]["playout"]
@@ -52,7 +52,7 @@ def test_what_was_shown_and_when_is_in_summary_report_and_rows(tmp_path: Path) -
     assert "Playout" in html.render(folder)
 
 
-# [PROTOCOLS 11.4] [Ramjee 1994]
+# [model: playout] [Ramjee 1994]
 def test_inside_a_run_a_policy_does_what_it_does_on_its_recording(tmp_path: Path) -> None:
     inside = run(tmp_path, '{ kind = "hold", display = "burst" }')
     outside = playout(inside, "haptic", {"kind": "hold", "display": "burst"})

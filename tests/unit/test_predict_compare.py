@@ -24,7 +24,7 @@ def scores(found: prediction.Recorded, *predictors: str) -> dict[tuple[str, floa
 
 
 def test_on_a_hand_that_moves_a_model_of_it_is_better_than_a_hold():
-    """[PROTOCOLS 10] RMS at 20 ms: the operator's model, the Kalman filter and the line beat the zero-order hold by far."""
+    """[model: predictors] RMS at 20 ms: operator's model, Kalman filter and line beat the zero-order hold by far."""
     found = scores(prediction.wrist())
     assert set(found) == {(name, ms) for name in _tcps.builtins()["predictors"] for ms in HORIZONS}
     for name in ("operator", "kalman_velocity", "linear"):
@@ -35,7 +35,7 @@ def test_on_a_hand_that_moves_a_model_of_it_is_better_than_a_hold():
 
 
 def test_a_hold_is_wrong_by_what_the_signal_moves():
-    """[PROTOCOLS 10] Against numpy: x(t + h) - x(t) over the samples after the first half second."""
+    """[model: predictors] Against numpy: x(t + h) - x(t) over the samples after the first half second."""
     values = np.sin(np.arange(4000) / 100.0)[:, None] * [1.0, 2.0]
     found = scores(prediction.Recorded("sine", values, 1.0), "zoh")
     for ms in HORIZONS:

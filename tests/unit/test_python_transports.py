@@ -1,6 +1,6 @@
 """Transports in Python: one call an event, what they are given, what they may ask for, and what becomes of their errors.
 
-[DECISIONS 14]
+[design: endpoints in Python]
 """
 
 from __future__ import annotations

@@ -25,14 +25,14 @@ def passed(name: str, **flows: dict) -> list[bool]:
 
 
 def test_published_limits_at_their_edges():
-    """[PROTOCOLS 1.8] 30/10, 150/30 and 400/30 ms; 10 % of haptic loss."""
+    """[Gokhale 2017: QoS limits] 30/10, 150/30 and 400/30 ms; 10 % of haptic loss."""
     assert passed("telehaptics", haptic=flow(30, 10, 0.1)) == [True] * 3
     assert passed("telehaptics", haptic=flow(30.1, 10.1, 0.11)) == [False] * 3
     assert passed("telehaptics", audio=flow(150, 30), video=flow(400.5, 30)) == [True, True, False, True]
 
 
 def test_classes_of_services_differ_by_their_delay():
-    """[PROTOCOLS 11.6] Highly dynamic up to 10 ms, medium dynamic up to 100 ms, 3GPP 5 ms at 99.9 %."""
+    """[IEEE 1918.1] Highly dynamic up to 10 ms, medium dynamic up to 100 ms, 3GPP 5 ms at 99.9 %."""
     found = {
         name: passed(name, haptic=flow(50))[0]
         for name in ("ieee1918-high", "ieee1918-medium", "3gpp-tactile")
@@ -45,7 +45,7 @@ def test_classes_of_services_differ_by_their_delay():
     [(100, 145, True), (100, 146, False), (225, 100, True), (226, 100, False)],
 )
 def test_sound_may_be_a_little_early_or_more_late(sound, picture, fine):
-    """[PROTOCOLS 11.5] Positive is sound advanced: +45 / -125 ms."""
+    """[ITU-R BT.1359] Positive is sound advanced: +45 / -125 ms."""
     assert passed("lip-sync", audio=flow(sound), video=flow(picture)) == [fine]
 
 
@@ -181,12 +181,12 @@ def test_a_test_of_step_responses_alone_is_no_profile_of_a_run(scenarios):
     ],
 )
 def test_force_sound_and_picture_belong_together(force, sound, picture, fine):
-    """[PROTOCOLS 11.5] [PROTOCOLS 11.6] Sound up to 50 ms after force or 25 before, picture up to 15 after or 50 before."""
+    """[ITU-R BT.1359] [IEEE 1918.1] Sound up to 50 ms after force or 25 before, picture up to 15 after or 50 before."""
     assert passed("inter-media", haptic=flow(force), audio=flow(sound), video=flow(picture)) == fine
 
 
 def test_slices_and_service_rows_have_a_budget_and_an_error_rate():
-    """[PROTOCOLS 11.6] 5QI 82 and 87, TS 22.261 and TR 22.847: at their limits, and beyond."""
+    """[IEEE 1918.1] 5QI 82 and 87, TS 22.261 and TR 22.847: at their limits, and beyond."""
     at = {
         "slice-automation": (10, 0.0001),
         "slice-interactive": (5, 0.001),

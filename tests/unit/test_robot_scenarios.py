@@ -101,7 +101,7 @@ def test_the_wheel_steers_the_belt(scenarios, tmp_path, simulator):
 
 @pytest.mark.slow
 def test_pottery_by_dpm_and_without_merging(scenarios, tmp_path):
-    """[PROTOCOLS 2.12] The headers of 1000 packets a second do not fit beside 9 Mbit/s; those of merged ones do."""
+    """[Gokhale 2017: opinions] The headers of 1000 packets a second do not fit beside 9 Mbit/s; those of merged ones do."""
     flows = {}
     for kind in ("dpm", "no-merge"):
         setting = f'channels.telehaptic.transport.kind="{kind}"'
@@ -116,7 +116,7 @@ def test_pottery_by_dpm_and_without_merging(scenarios, tmp_path):
 
 
 def test_the_microscope_answers_and_its_plane_is_felt_at_1_khz(scenarios, tmp_path):
-    """[PROTOCOLS 4.1] 30 answers of 56 B a second; the force is computed where the hand is."""
+    """[Hudson 2001: streams] 30 answers of 56 B a second; the force is computed where the hand is."""
     run = ran(scenarios, tmp_path, "microscope")
     response = run.flows["response"]
     assert response["sent"] == pytest.approx(300, abs=2) and response["delay_ms"]["p50"] > 30

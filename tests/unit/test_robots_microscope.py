@@ -36,7 +36,7 @@ class Bench:
 
 
 def test_a_scan_measures_at_its_rate_along_its_lines():
-    """[PROTOCOLS 4.1] [Hudson 2001] 300 measurements a second at constant speed."""
+    """[Hudson 2001: streams] [Hudson 2001] 300 measurements a second at constant speed."""
     bench = Bench(noise_nm=0.0)
     places = [bench.run(1, 1, SCAN, 100, 200, 90, 10)[:4] for _ in range(1000)]
     numbers = np.array(places)[:, 3]
@@ -49,7 +49,7 @@ def test_a_scan_measures_at_its_rate_along_its_lines():
 
 
 def test_a_point_is_answered_with_all_channels():
-    """[PROTOCOLS 4.1] A command of 7 values of 4 B, an answer of 14."""
+    """[Hudson 2001: streams] A command of 7 values of 4 B, an answer of 14."""
     bench = Bench(noise_nm=0.0)
     answer = bench.run(100, 7, POINT, 500, 600, 0, 0, 0)[4:18]
     sample = Sample.generated(10.0)
@@ -68,7 +68,7 @@ def test_a_request_waits_for_the_tip_to_get_there():
 
 
 def test_a_new_request_replaces_a_waiting_one_of_its_kind():
-    """[PROTOCOLS 4.4] Ten requests of two kinds in 10 ms: one is at work, and of each kind the newest is served."""
+    """[Hudson 2001: updateable] Ten requests of two kinds in 10 ms: one is at work, of each kind the newest is served."""
     bench = Bench(settle_s=0.05)
     served = set()
     for number in range(1, 11):
@@ -81,7 +81,7 @@ def test_a_new_request_replaces_a_waiting_one_of_its_kind():
 
 
 def test_a_patch_is_answered_when_it_is_whole():
-    """[PROTOCOLS 4.5] Nine heights around the point, and never some of one patch and some of another."""
+    """[Hudson 2001: surfaces] Nine heights around the point, and never some of one patch and some of another."""
     bench = Bench(noise_nm=0.0, settle_s=0.01, settle_sd_s=0.0)
     sample = Sample.generated(10.0)
     for number, x in ((1, 500.0), (2, 900.0)):
@@ -97,7 +97,7 @@ def test_a_patch_is_answered_when_it_is_whole():
 
 
 def test_a_path_is_followed_without_the_network():
-    """[PROTOCOLS 4.1] 40 points in one command are all measured and archived."""
+    """[Hudson 2001: streams] 40 points in one command are all measured and archived."""
     bench = Bench(settle_s=0.001, settle_sd_s=0.0)
     path = np.column_stack((np.linspace(100, 900, 40), np.full(40, 300.0)))
     seen = {tuple(bench.run(1, 3, PATH, *path.ravel())[6:8]) for _ in range(200)}
@@ -170,7 +170,7 @@ def felt(feel: Feel, t_ms: float, hand, measured=None) -> np.ndarray | None:
 
 
 def test_the_plane_goes_through_the_last_two_points():
-    """[PROTOCOLS 4.5] Points 10 nm high at 0 and 20 nm high at 100: 15 nm in the middle, sloping by 0.1."""
+    """[Hudson 2001: surfaces] Points 10 nm high at 0 and 20 nm high at 100: 15 nm in the middle, sloping by 0.1."""
     feel = Feel(damping_nn_s_nm=0.0)
     assert felt(feel, 0, (0, 0, 0), (0, 0, 10)) is None, "one point is no plane"
     felt(feel, 50, (0, 0, 100), (100, 0, 20))
@@ -181,7 +181,7 @@ def test_the_plane_goes_through_the_last_two_points():
 
 
 def test_a_hand_inside_a_new_plane_is_let_out_over_one_update():
-    """[PROTOCOLS 4.5]"""
+    """[Hudson 2001: surfaces]"""
     feel = Feel(damping_nn_s_nm=0.0)
     for t, height in ((0, 0.0), (50, 0.0)):
         felt(feel, t, (0, 0, 5), (t, 0, height))
@@ -192,7 +192,7 @@ def test_a_hand_inside_a_new_plane_is_let_out_over_one_update():
 
 
 def test_a_warped_plane_is_felt_where_the_hand_is():
-    """[PROTOCOLS 4.5] The newest height is under the hand, however far it has gone since."""
+    """[Hudson 2001: surfaces] The newest height is under the hand, however far it has gone since."""
     for model, height in (("plane", 40.0), ("warped", 20.0)):
         feel = Feel(model=model, damping_nn_s_nm=0.0, stiffness_nn_nm=0.1)
         felt(feel, 0, (200, 0, 99), (0, 0, 10))
@@ -211,7 +211,7 @@ def test_what_is_no_number_is_not_felt():
 
 @given(st.floats(-45, 45), st.floats(-45, 45))
 def test_a_patch_is_the_surface_between_its_nine_points(dx, dy):
-    """[PROTOCOLS 4.5] Bilinear: exact on a twisted plane, level beyond its rim."""
+    """[Hudson 2001: surfaces] Bilinear: exact on a twisted plane, level beyond its rim."""
     feel = Feel(model="patch", spacing_nm=30.0, damping_nn_s_nm=0.0, most_nn=1e9)
 
     def height(x: float, y: float) -> float:

@@ -64,7 +64,7 @@ class Bench:
 
 
 def test_a_centimetre_forth_and_back_takes_the_published_time():
-    """[Polachan 2022], [PROTOCOLS 6.1] Echoes held until the arm has arrived: 110 ms for 1 cm forth and back."""
+    """[Polachan 2022], [Polachan 2022: echoes] Echoes held until the arm has arrived: 110 ms for 1 cm forth and back."""
     bench = Bench(made("mujoco-arm"))
     bench.run(500, START)
     tip = bench.run(1, START)[5:8]

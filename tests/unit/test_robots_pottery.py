@@ -25,7 +25,7 @@ def shaped(pottery: Pottery, place, ms: int, since: int = 0) -> np.ndarray:
 @given(st.lists(PLACES, min_size=1, max_size=8))
 @pytest.mark.slow
 def test_the_volume_stays_wherever_the_hand_goes(places):
-    """[PROTOCOLS 2.12]"""
+    """[Gokhale 2017: opinions]"""
     pottery = Pottery()
     before = pottery.volume_m3
     for i, place in enumerate(places):
@@ -36,7 +36,7 @@ def test_the_volume_stays_wherever_the_hand_goes(places):
 
 @pytest.mark.slow
 def test_a_tool_held_in_the_clay_makes_a_waist():
-    """[PROTOCOLS 2.12]"""
+    """[Gokhale 2017: opinions]"""
     pottery = Pottery()
     at_once = shaped(pottery, (0.05, 0.0, 0.1), 300)
     assert at_once[0] > 0.5 and at_once[6] == 1.0, "pushed outwards"
@@ -48,7 +48,7 @@ def test_a_tool_held_in_the_clay_makes_a_waist():
 
 
 def test_filing_sounds_only_in_contact():
-    """[PROTOCOLS 2.12]"""
+    """[Gokhale 2017: opinions]"""
     pottery, filing, sound = Pottery(), Filing(), np.zeros(256, np.uint8)
     free = shaped(pottery, (0.1, 0.0, 0.1), 300)
     assert free[6] == 0.0 and filing(0, 0, free, np.zeros(0), sound) == 0

@@ -14,7 +14,7 @@ from tcpsbed.errors import DataError
 
 
 def test_the_engine_is_the_scenario_without_packets(scenarios):
-    """[PROTOCOLS 6.2] Without loss all five figures of the engine are those of the scenario's run, for several delays."""
+    """[Polachan 2022: steps] Without loss all five figures of the engine are those of the run, for several delays."""
     for there, back, ki in ((1, 1, 0.3), (5, 5, 0.0909), (7, 12, 0.08), (30, 30, 0.03)):
         sets = [
             f'links.line.forward={{delay="{there} ms"}}',

@@ -154,7 +154,7 @@ def test_a_stage_that_answers_on_arrival_only_fills_gaps(outage: Path, tmp_path:
 
 
 def test_of_samples_that_overtake_each_other_the_newest_is_used(outage: Path, tmp_path: Path) -> None:
-    """[PROTOCOLS 6.3] At each tick of a periodic stage: the largest number of those that have come since the one before."""
+    """[Polachan 2022: edge] At each tick of a periodic stage: the largest of those that have come since the one before."""
     text = outage.read_text()
     begin, end = text.index("run = "), text.index("[links.line]")
     hold = 'run = "zoh"\nat = "ss-ei"\nflow = "kinematic"\nperiod = "20 ms"\n'

@@ -38,7 +38,7 @@ def solved(there: int, back: int, period: int, kp: float, ki: float, c: float, t
     c=st.floats(1.1, 8),
 )
 def test_virtual_time_solves_the_difference_equations(scenarios, there, back, period, kp, ki, c):
-    """[PROTOCOLS 6.2] Without loss the loop of components, hooks, endpoints and links is the recursion, to 1e-9, also
+    """[Polachan 2022: steps] Without loss the loop of components, hooks, endpoints and links is the recursion, to 1e-9, also
     where it is unstable (then relative to what it has grown to).
     """
     sets = [
@@ -95,7 +95,7 @@ def test_values_at_points_are_recorded_as_they_are(scenarios, tmp_path: Path):
 
 
 def test_asking_for_values_changes_no_other_row(scenarios, tmp_path: Path):
-    """[DECISIONS 7] Turning signals on changes no event and no draw."""
+    """[design: random streams] Turning signals on changes no event and no draw."""
     lossy = ["links.line.loss=20 %"]
     points = ["controller.exit", "ss-com.entry", "tactile-teleoperator.sense"]
     runs = [
@@ -121,7 +121,7 @@ def test_a_scenario_without_a_step_is_refused(scenarios):
 
 
 def test_what_the_controller_sees_is_late_by_the_way_back(scenarios):
-    """[PROTOCOLS 11.2] 5 ms late and right without loss; off where 60 % of the values are lost."""
+    """[arXiv:2107.05343] 5 ms late and right without loss; off where 60 % of the values are lost."""
     found = [
         experiment.run(config.load(scenarios / "step.toml", [f"links.line.loss={p} %"]), runs=1, warped=True)
         for p in (0, 60)

@@ -15,7 +15,7 @@ def response(*h: float, c: float = 2.0) -> Response:
 
 
 def test_every_figure_of_a_curve_drawn_by_hand():
-    """[PROTOCOLS 6.2] Rise from t0 to 90 % of the step; over- and undershoot in percent of the step."""
+    """[Polachan 2022: steps] Rise from t0 to 90 % of the step; over- and undershoot in percent of the step."""
     found = response(0.5, 0.5, 0.7, 0.94, 0.95, 1.1, 1.05, 0.96, 0.99, 1.01, *[1.0] * 90)
     assert found.rise_ms == 4
     assert found.overshoot == pytest.approx(20)
@@ -25,13 +25,13 @@ def test_every_figure_of_a_curve_drawn_by_hand():
 
 
 def test_the_size_of_the_step_counts():
-    """[PROTOCOLS 6.2] With c = 4 the step is 0.75 high: 90 % of it is 0.925, and 0.15 above 1 is 20 % of it."""
+    """[Polachan 2022: steps] With c = 4 the step is 0.75 high: 90 % of it is 0.925, and 0.15 above 1 is 20 % of it."""
     found = response(0.25, 0.92, 0.925, 1.15, 1.0, *[1.0] * 50, c=4)
     assert (found.rise_ms, found.overshoot) == (2, pytest.approx(20))
 
 
 def test_a_response_that_never_arrives_is_bad_and_has_no_rise_time():
-    """[PROTOCOLS 6.2] An undefined rise time counts as bad, whatever the limits."""
+    """[Polachan 2022: steps] An undefined rise time counts as bad, whatever the limits."""
     found = response(*np.linspace(0.5, 0.94, 200))
     assert math.isnan(found.rise_ms) and math.isnan(found.settling_ms)
     assert found.error < -10 and found.undershoot == 0
@@ -48,7 +48,7 @@ def test_a_run_that_ends_before_the_step_has_no_figures():
 
 
 def test_limits_are_kept_or_not():
-    """[PROTOCOLS 6.2] Good if the rise time and the overshoot are at most what is asked for."""
+    """[Polachan 2022: steps] Good if the rise time and the overshoot are at most what is asked for."""
     limits = Limits(rise_ms=40, overshoot=20, undershoot=5)
     assert limits.good(Response(40, 20, 5, 100, 0))
     for bad in (Response(41, 20, 5, 100, 0), Response(40, 20.1, 5, 100, 0), Response(40, 20, 6, 100, 0)):

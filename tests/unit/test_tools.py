@@ -125,29 +125,29 @@ def test_a_claim_without_a_test_is_found_and_one_with_a_test_is_not(claims, tmp_
         "crates/x/src/lib.rs",
         "// [RFC 8289 §5]\nfn a() {}\n// [Polachan 2022]\n#[cfg(test)]\nmod tests {\n  // [RFC 8289 §5.3]\n}\n",
     )
-    write(tmp_path, "python/p/a.py", '"""Text. [PROTOCOLS 2.10]"""\n')
-    write(tmp_path, "tests/paper/test_a.py", "# [PROTOCOLS 2.10]\n")
+    write(tmp_path, "python/p/a.py", '"""Text. [Gokhale 2017: dumbbell]"""\n')
+    write(tmp_path, "tests/paper/test_a.py", "# [Gokhale 2017: dumbbell]\n")
     rows = claims.table(*claims.collect(tmp_path))
     assert {claim: bool(tests) for claim, _, tests in rows} == {
-        "PROTOCOLS 2.10": True,
+        "Gokhale 2017: dumbbell": True,
         "Polachan 2022": False,
         "RFC 8289 §5": True,
     }
 
 
-def test_a_number_that_the_page_does_not_explain_is_found(claims, tmp_path):
-    page = "## PROTOCOLS\n| 2.1 | rates | x |\n| A27 | queue | x |\n\n## DECISIONS\n| 5 | echoes |\n"
+def test_a_topic_that_the_page_does_not_explain_is_found(claims, tmp_path):
+    page = "| cited as | x |\n|---|---|\n| Gokhale 2017: streams | x |\n| model: FIFO link | x |\n| design: hooks | x |\n"
     write(tmp_path, "docs/protocols.md", page)
     write(
         tmp_path,
         "crates/x/src/lib.rs",
-        "// (PROTOCOLS 2.1) [PROTOCOLS A27] [DECISIONS 5]\n// [PROTOCOLS 2.10]\n",
+        "// [Gokhale 2017: streams] [model: FIFO link] [design: hooks]\n// [Gokhale 2017: header]\n",
     )
-    write(tmp_path, "scenarios/a.toml", "# PROTOCOLS 5\n")
+    write(tmp_path, "scenarios/a.toml", "# [model: wire size] [Gokhale 2017: streams]\n")
     found = claims.unexplained(tmp_path)
     assert [(name, str(path), line) for name, (path, line) in found] == [
-        ("PROTOCOLS 2.10", "crates/x/src/lib.rs", 2),
-        ("PROTOCOLS 5", "scenarios/a.toml", 1),
+        ("Gokhale 2017: header", "crates/x/src/lib.rs", 2),
+        ("model: wire size", "scenarios/a.toml", 1),
     ]
 
 
@@ -155,7 +155,8 @@ def test_a_wider_test_proves_no_part(claims):
     assert claims.proves("RFC 8289 §5.3", "RFC 8289")
     assert claims.proves("RFC 8289 §5.3", "RFC 8289 §5")
     assert not claims.proves("RFC 8289", "RFC 8289 §5.3")
-    assert not claims.proves("PROTOCOLS 2.10", "PROTOCOLS 2.1")
+    assert claims.proves("Gokhale 2017: header", "Gokhale 2017")
+    assert not claims.proves("Gokhale 2017: header", "Gokhale 2017: head")
 
 
 @pytest.mark.parametrize("text", ["[T; 3]", "[Kind; 19]", "[1, 2]", "[RFC]", "a[2022]"])

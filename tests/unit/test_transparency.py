@@ -16,7 +16,7 @@ from tcpsbed.errors import DataError
 ONE_HZ = FREQUENCIES_HZ.index(1.0)
 
 
-# [PROTOCOLS 8.1] [PROTOCOLS 8.6]
+# [model: position-force] [model: wall tests]
 def test_without_delay_the_wall_is_felt_as_it_is_and_free_space_is_free() -> None:
     """Position forward feels the coupling and the wall in series, half of it; waves in free space their own impedance."""
     [pd, wave] = transparency.measure([Setting("pd", 0), Setting("wave", 0)])
@@ -25,7 +25,7 @@ def test_without_delay_the_wall_is_felt_as_it_is_and_free_space_is_free() -> Non
     assert wave.stable and wave.wall[ONE_HZ] > 5 * wave.free[ONE_HZ]
 
 
-# [PROTOCOLS 8.2] [PROTOCOLS 8.3] [PROTOCOLS 8.5]
+# [Niemeyer 1991] [Ryu 2004] [Xu 2014]
 def test_delay_costs_z_width_and_takes_the_rest_from_what_is_not_passive() -> None:
     found = transparency.measure(Setting(scheme, rtt) for scheme in ("pd", "wave", "mmt") for rtt in (0, 100))
     pd, wave, mmt = found[:2], found[2:4], found[4:]
@@ -35,7 +35,7 @@ def test_delay_costs_z_width_and_takes_the_rest_from_what_is_not_passive() -> No
     assert mmt[1].width[ONE_HZ] == pytest.approx(mmt[0].width[ONE_HZ], rel=0.2), "models do not mind delay"
 
 
-# [PROTOCOLS 9.1]
+# [Hinterseer 2008: deadband]
 def test_a_deadband_saves_messages() -> None:
     [all_, some] = transparency.measure([Setting("tdpa", 50), Setting("tdpa", 50, deadband=0.1)])
     assert all_.messages == 1 and some.messages < 0.6 and some.least_mj > -1

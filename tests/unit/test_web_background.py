@@ -29,7 +29,7 @@ TIP = 'direction = "backward"\nrate = "30 Hz"\nsample = "40 B"\ncodec = "raw"\n'
 TRANSPORTS = ("udp", '{ kind = "quic", mode = "datagram" }', '{ kind = "tcp", congestion = "reno" }')
 
 
-# [PROTOCOLS 4.6] Latency and jitter of TCP are above those of UDP under loss; TCP loses nothing, UDP something.
+# [Hudson 2001: results] Latency and jitter of TCP are above those of UDP under loss; TCP loses nothing, UDP something.
 def test_tcp_pays_for_what_it_does_not_lose_with_latency(tmp_path):
     flows = (
         f"[flows.tip{i}]\n{TIP}transport = {t}\n".replace("= udp", '= "udp"')

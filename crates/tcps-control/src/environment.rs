@@ -62,7 +62,7 @@ impl Environment {
     }
 
     /// Learns from what the follower feels where it is. Values that cannot be are left out.
-    // [PROTOCOLS 8.5] recursive least squares with forgetting 0.99
+    // [Xu 2014] recursive least squares with forgetting 0.99
     pub fn learn(&mut self, at: Motion, force: f64) {
         if ![at.x, at.v, force].iter().all(|value| value.abs() <= MOST) {
             return;
@@ -127,7 +127,7 @@ mod tests {
         environment
     }
 
-    /// [PROTOCOLS 8.5] A spring of 500 N/m with a damper of 2 N s/m is learned on either side, and free space is free.
+    /// [Xu 2014] A spring of 500 N/m with a damper of 2 N s/m is learned on either side, and free space is free.
     #[test]
     fn a_spring_is_learned_on_either_side() {
         for side in [1.0, -1.0] {

@@ -39,7 +39,7 @@ fn speed(seen: &[Seen], from: f64, to: f64) -> f64 {
     part.iter().map(|s| s.leader.v.abs()).fold(0.0, f64::max)
 }
 
-/// [PROTOCOLS 8.2] [PROTOCOLS 8.3] [PROTOCOLS 8.6] With 10 % of messages lost in bursts the energy that entered through
+/// [Niemeyer 1991] [Ryu 2004] [model: wall tests] With 10 % of messages lost in bursts the energy that entered through
 /// both ports together is at least -1 mJ at every tick, over all round trips, for either way of moving.
 #[test]
 fn waves_and_passivity_control_give_back_no_more_than_they_were_given() {
@@ -56,7 +56,7 @@ fn waves_and_passivity_control_give_back_no_more_than_they_were_given() {
     }
 }
 
-/// [PROTOCOLS 8.3] Over 200 ms a slave in free space follows, and a swing at the wall is felt as less than the wall, because the
+/// [Ryu 2004] Over 200 ms a slave in free space follows, and a swing at the wall is felt as less than the wall, because the
 /// damped device pays for the motion; without that the slave stands, and the hand with it.
 #[test]
 fn a_damped_device_keeps_passivity_control_moving_over_a_long_way() {
@@ -84,7 +84,7 @@ fn a_damped_device_keeps_passivity_control_moving_over_a_long_way() {
     assert!(moves(5.0) > 2.0 * moves(0.0), "{} m, {} m", moves(5.0), moves(0.0));
 }
 
-/// [PROTOCOLS 8.1] [PROTOCOLS 8.6] Position forward and force back is at rest on the wall without delay. At 100 ms it
+/// [model: position-force] [model: wall tests] Position forward and force back is at rest on the wall without delay. At 100 ms it
 /// swings ever more and gives back energy that nobody put in.
 #[test]
 fn position_forward_is_unstable_at_100_ms() {
@@ -96,7 +96,7 @@ fn position_forward_is_unstable_at_100_ms() {
     assert!(least_energy(&wild) < -0.1, "{}", least_energy(&wild));
 }
 
-/// [PROTOCOLS 8.6] Where position forward swings, the other schemes come to rest on the wall.
+/// [model: wall tests] Where position forward swings, the other schemes come to rest on the wall.
 #[test]
 fn what_is_passive_comes_to_rest() {
     for scheme in ["wave", "tdpa", "mmt"] {
@@ -108,7 +108,7 @@ fn what_is_passive_comes_to_rest() {
     }
 }
 
-/// [PROTOCOLS 8.1] Position against position feels the wall through both springs, and is felt in free space, too.
+/// [model: position-force] Position against position feels the wall through both springs, and is felt in free space, too.
 #[test]
 fn position_against_position_holds_the_hand() {
     let end = *seen(&Setup::new("position", 0), press).last().unwrap();
@@ -116,7 +116,7 @@ fn position_against_position_holds_the_hand() {
     assert!((end.force_n - 200.0 * (end.leader.x - end.slave.x)).abs() < 0.01, "{end:?}");
 }
 
-/// [PROTOCOLS 8.2] Without delay a wave is a stiff rod: the slave follows and the force is the same at both ends.
+/// [Niemeyer 1991] Without delay a wave is a stiff rod: the slave follows and the force is the same at both ends.
 #[test]
 fn waves_without_delay_or_loss_are_transparent() {
     let end = *seen(&Setup::new("wave", 0), press).last().unwrap();
@@ -124,7 +124,7 @@ fn waves_without_delay_or_loss_are_transparent() {
     assert!(end.contact_n > 1.0);
 }
 
-/// [PROTOCOLS 8.2] Lost waves let the slave drift; a slow wave out of the credit takes it back.
+/// [Niemeyer 1991] Lost waves let the slave drift; a slow wave out of the credit takes it back.
 #[test]
 fn drift_of_lost_waves_is_taken_back() {
     let still = |s: f64| Motion { x: 0.01 * (s / 0.2).min(1.0), v: if s < 0.2 { 0.05 } else { 0.0 } };
@@ -138,7 +138,7 @@ fn drift_of_lost_waves_is_taken_back() {
     assert!(left > 5e-4 && corrected < 0.3 * left, "{left} m, {corrected} m");
 }
 
-/// [PROTOCOLS 8.5] The model that the follower learns is the wall, whatever the delay; the force grows by at most 0.05 N
+/// [Xu 2014] The model that the follower learns is the wall, whatever the delay; the force grows by at most 0.05 N
 /// in a millisecond.
 #[test]
 fn the_model_is_the_wall() {
@@ -282,7 +282,7 @@ fn broken_input_to_hook_and_robot_does_no_harm() {
     assert!(tcps_control::robot("follower", &json!({"scheme": "magic"})).is_err());
 }
 
-/// [PROTOCOLS 8.3] [PROTOCOLS 9.1] With a deadband of 10 % and bursts of loss fewer messages go, and the energy bound holds:
+/// [Ryu 2004] [Hinterseer 2008: deadband] With a deadband of 10 % and bursts of loss fewer messages go, and the energy bound holds:
 /// energies travel with the messages that go.
 #[test]
 fn a_deadband_saves_messages_and_keeps_the_bound() {

@@ -37,7 +37,7 @@ fn tick(hook: &mut dyn Hook, ms: i64, comes: bool) -> Vec<f64> {
     call(hook, given).y
 }
 
-/// [PROTOCOLS 10] After two contacts the model is known: through an outage of 0.7 s the force is that of the wall where the
+/// [model: predictors] After two contacts the model is known: through an outage of 0.7 s the force is that of the wall where the
 /// operator is, marked as predicted; going over and back changes it by at most 0.05 N in a millisecond beside the wall's own.
 #[test]
 fn the_force_of_the_model_is_shown_while_nothing_comes() {

@@ -23,7 +23,7 @@ fn tick(hook: &mut dyn Hook, now_ns: Time) -> (Verdict, Vec<f64>) {
     (answer.verdict, answer.y)
 }
 
-/// [PROTOCOLS 10] Nothing before the first sample, then the last one for ever.
+/// [model: predictors] Nothing before the first sample, then the last one for ever.
 #[test]
 fn zoh_holds_the_last_sample() {
     let mut zoh = make("zoh", Value::Null);
@@ -33,7 +33,7 @@ fn zoh_holds_the_last_sample() {
     assert_eq!(values(zoh.as_mut(), 901 * MS, &[3.0]), [3.0]);
 }
 
-/// [PROTOCOLS 6.3] A gripper that toggles every 100 ms is commanded over a link that loses half of all packets. With a
+/// [Polachan 2022: edge] A gripper that toggles every 100 ms is commanded over a link that loses half of all packets. With a
 /// zero-order hold repeating at 1 kHz before the link no toggle is lost, and it takes 2 packets on average.
 #[test]
 fn zoh_before_a_lossy_link_restores_the_toggling() {
@@ -62,7 +62,7 @@ fn unblended() -> Value {
     json!({"blend_ms": 0, "most_ms": 1e4})
 }
 
-/// [PROTOCOLS 10] A correction is blended in over 3 ms: nothing jumps when a sample comes after a gap.
+/// [model: predictors] A correction is blended in over 3 ms: nothing jumps when a sample comes after a gap.
 #[test]
 fn a_correction_is_blended_in() {
     let mut linear = make("linear", Value::Null);
@@ -80,7 +80,7 @@ fn a_correction_is_blended_in() {
     }
 }
 
-/// [PROTOCOLS 10] Ahead of the arrival by a given time, by the age on true clocks, and never beyond the longest horizon.
+/// [model: predictors] Ahead of the arrival by a given time, by the age on true clocks, and never beyond the longest horizon.
 #[test]
 fn a_predictor_answers_for_the_moment_that_was_asked_for() {
     let out = |params: Value| {
@@ -101,7 +101,7 @@ fn a_predictor_answers_for_the_moment_that_was_asked_for() {
     assert!(hook("linear", &json!({"to": "then"})).is_err());
 }
 
-/// [PROTOCOLS 10] A ramp is continued for 50 ms; then the slope decays with 30 ms, so that it ends 80 ms ahead.
+/// [model: predictors] A ramp is continued for 50 ms; then the slope decays with 30 ms, so that it ends 80 ms ahead.
 #[test]
 fn linear_continues_a_ramp_and_lets_it_fade() {
     let mut linear = make("linear", unblended());
@@ -118,7 +118,7 @@ fn linear_continues_a_ramp_and_lets_it_fade() {
     assert_eq!(ahead(33)[1], 5.0);
 }
 
-/// [PROTOCOLS 10] The slope is taken over 5 samples: one outlier in between has no weight.
+/// [model: predictors] The slope is taken over 5 samples: one outlier in between has no weight.
 #[test]
 fn linear_takes_its_slope_from_two_samples_five_apart() {
     let mut linear = make("linear", unblended());
@@ -348,7 +348,7 @@ fn parameters_out_of_range_are_refused_with_their_name() {
     }
 }
 
-/// [PROTOCOLS 6.2] The controller of the step experiment against its difference equation, with the time between samples
+/// [Polachan 2022: steps] The controller of the step experiment against its difference equation, with the time between samples
 /// that it finds and with its integral bounded.
 #[test]
 fn pi_is_the_difference_equation_and_winds_up_no_further_than_its_bound() {

@@ -37,7 +37,7 @@ fn a_constant_stays_what_it_is() {
     }
 }
 
-/// [PROTOCOLS 10] Zero-order hold: x(t + h) = x(t).
+/// [model: predictors] Zero-order hold: x(t + h) = x(t).
 #[test]
 fn zoh_holds() {
     let mut zoh = make("zoh", Value::Null);
@@ -45,7 +45,7 @@ fn zoh_holds() {
     assert_eq!(guess(zoh.as_ref(), 900 * MS), 0.01);
 }
 
-/// [PROTOCOLS 10] First order goes on for 50 ms and then fades to 80 ms ahead.
+/// [model: predictors] First order goes on for 50 ms and then fades to 80 ms ahead.
 #[test]
 fn linear_goes_on_and_fades() {
     let mut linear = make("linear", Value::Null);
@@ -54,7 +54,7 @@ fn linear_goes_on_and_fades() {
     assert!((guess(linear.as_ref(), 10_000 * MS) - 2.0 * 0.09).abs() < 1e-9);
 }
 
-/// [PROTOCOLS 10] A sine obeys a recursion of second order, which least squares find: 50 ms ahead it is still right.
+/// [model: predictors] A sine obeys a recursion of second order, which least squares find: 50 ms ahead it is still right.
 #[test]
 fn ar_learns_a_sine() {
     let sine = |s: f64| libm::sin(2.0 * std::f64::consts::PI * 5.0 * s);
@@ -69,7 +69,7 @@ fn ar_learns_a_sine() {
     assert!((between - (ends[0] + ends[1]) / 2.0).abs() < 1e-12);
 }
 
-/// [PROTOCOLS 10] A missing sample is bridged by the guess and teaches nothing: with half of all samples missing a sine
+/// [model: predictors] A missing sample is bridged by the guess and teaches nothing: with half of all samples missing a sine
 /// that has been learned is still followed.
 #[test]
 fn ar_bridges_gaps_with_its_own_guess() {
@@ -89,7 +89,7 @@ fn ar_bridges_gaps_with_its_own_guess() {
     }
 }
 
-/// [PROTOCOLS 10] Whatever it has learned, an autoregression stays bounded: a burst that grows is not continued for ever.
+/// [model: predictors] Whatever it has learned, an autoregression stays bounded: a burst that grows is not continued for ever.
 #[test]
 fn ar_does_not_run_away() {
     let mut ar = make("ar", json!({"order": 3}));
@@ -99,7 +99,7 @@ fn ar_does_not_run_away() {
     assert!(y.abs() < 100.0 * last, "{y}");
 }
 
-/// [PROTOCOLS 10] Without process noise the filter of constant velocity is a line fitted by least squares, which is
+/// [model: predictors] Without process noise the filter of constant velocity is a line fitted by least squares, which is
 /// computed here the other way, over all samples at once.
 #[test]
 fn kalman_without_process_noise_is_a_least_squares_line() {
@@ -120,7 +120,7 @@ fn kalman_without_process_noise_is_a_least_squares_line() {
     assert!((y - line).abs() < 1e-5, "{y}, {line}");
 }
 
-/// [PROTOCOLS 10] Constant velocity continues a ramp, constant acceleration a parabola, at any spacing of samples.
+/// [model: predictors] Constant velocity continues a ramp, constant acceleration a parabola, at any spacing of samples.
 #[test]
 fn kalman_continues_what_its_model_says() {
     type Case = (&'static str, fn(f64) -> f64);
@@ -138,7 +138,7 @@ fn kalman_continues_what_its_model_says() {
     }
 }
 
-/// [PROTOCOLS 10] The operator's model against its differential equations in steps of 1 us: what is guessed ahead of a
+/// [model: predictors] The operator's model against its differential equations in steps of 1 us: what is guessed ahead of a
 /// hand that was pushed solves them.
 #[test]
 fn the_operator_comes_to_rest_as_its_equations_say() {

@@ -41,7 +41,7 @@ fn uniform_takes_every_nth_sample() {
     assert_eq!(went("uniform", json!({"every": 3}), all), [0, 3, 6, 9]);
 }
 
-/// [PROTOCOLS 3.3] A sample goes when it differs by 12 % of the last one that went, as a vector.
+/// [Hinterseer 2008: Weber sampler] A sample goes when it differs by 12 % of the last one that went, as a vector.
 #[test]
 fn weber_compares_with_the_last_sample_that_went() {
     let signal: Vec<[f64; 2]> = vec![
@@ -54,7 +54,7 @@ fn weber_compares_with_the_last_sample_that_went() {
     assert_eq!(went("weber", Value::Null, signal.iter().map(|x| &x[..])), [0, 2, 4]);
 }
 
-/// [PROTOCOLS 3.3] A signal that grows by 1 % a sample goes every 12th time (1.01^12 = 1.127).
+/// [Hinterseer 2008: Weber sampler] A signal that grows by 1 % a sample goes every 12th time (1.01^12 = 1.127).
 #[test]
 fn weber_reduces_a_geometric_ramp_by_its_logarithm() {
     let signal: Vec<[f64; 1]> = (0..1200).map(|i| [1.01f64.powi(i)]).collect();
@@ -71,7 +71,7 @@ fn a_signal_that_rests_at_zero_is_sent_once() {
     }
 }
 
-/// [PROTOCOLS 9.1] A ramp that the receiver's predictor continues is not sent, except every 100 ms as a sign of life.
+/// [Hinterseer 2008: deadband] A ramp that the receiver's predictor continues is not sent, except every 100 ms as a sign of life.
 #[test]
 fn the_deadband_sends_what_the_predictor_does_not_know() {
     let signal: Vec<[f64; 1]> = (0..1000).map(|i| [1.0 + i as f64]).collect();
@@ -84,7 +84,7 @@ fn the_deadband_sends_what_the_predictor_does_not_know() {
     assert_eq!(alive, (0..10).map(|i| i * 100).collect::<Vec<_>>());
 }
 
-/// [PROTOCOLS 9.1] 10 % of the prediction, and 0.01 where it is small.
+/// [Hinterseer 2008: deadband] 10 % of the prediction, and 0.01 where it is small.
 #[test]
 fn the_deadband_is_a_share_with_a_floor() {
     for (from, to, expected) in
@@ -96,7 +96,7 @@ fn the_deadband_is_a_share_with_a_floor() {
     }
 }
 
-/// [PROTOCOLS 9.2] Levels stand at floor (1 + δ)^n, both signs.
+/// [model: level crossing] Levels stand at floor (1 + δ)^n, both signs.
 #[test]
 fn level_crossing_sends_at_a_geometric_grid() {
     let signal: Vec<[f64; 1]> = [0.5, 0.9, 1.05, 1.09, 1.11, 1.2, 1.22, -1.22, -0.5].map(|x| [x]).to_vec();
@@ -104,7 +104,7 @@ fn level_crossing_sends_at_a_geometric_grid() {
     assert_eq!(went("level_crossing", params, signal.iter().map(|x| &x[..])), [0, 2, 4, 6, 7, 8]);
 }
 
-/// [PROTOCOLS 9.4] δ = 5, 8, 12, 20 % for 1, 2, 3, 4 samples to a packet.
+/// [Gokhale 2016] δ = 5, 8, 12, 20 % for 1, 2, 3, 4 samples to a packet.
 #[test]
 fn the_network_deadband_widens_with_the_samples_in_a_packet() {
     let passes = |merging, change: f64| {
@@ -119,7 +119,7 @@ fn the_network_deadband_widens_with_the_samples_in_a_packet() {
     }
 }
 
-/// [PROTOCOLS 9.1] DECISIONS 5: an echo command is never lost to a sampler; nor is a sample that cannot be judged.
+/// [Hinterseer 2008: deadband] [design: echo commands]: an echo command is never lost to a sampler; nor is a sample that cannot be judged.
 #[test]
 fn a_tagged_sample_always_goes_and_so_does_one_that_cannot_be_judged() {
     for name in SAMPLERS {
@@ -153,7 +153,7 @@ fn parameters_out_of_range_are_refused() {
 }
 
 proptest! {
-    /// [PROTOCOLS 9.1] A receiver with the same predictor stays within the deadband of the signal while nothing is lost.
+    /// [Hinterseer 2008: deadband] A receiver with the same predictor stays within the deadband of the signal while nothing is lost.
     #[test]
     fn both_ends_of_the_deadband_predict_the_same(
         steps in proptest::collection::vec(-0.3..0.3f64, 1..300), linear: bool,

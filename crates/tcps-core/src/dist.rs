@@ -37,7 +37,7 @@ pub enum Dist {
         #[serde(default)]
         shift_ns: i64,
     },
-    /// Gumbel (largest extreme value), cut at zero; the shape of blocked transfers (PROTOCOLS 7).
+    /// Gumbel (largest extreme value), cut at zero; the shape of blocked transfers (Al-Mouhamed).
     Gumbel {
         /// Location.
         mode_ns: f64,

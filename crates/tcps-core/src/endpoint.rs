@@ -50,7 +50,7 @@ pub enum Output {
 /// A datagram to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transmit {
-    /// Size that links and queues account for (PROTOCOLS 1.2); it may differ from the bytes that are really sent.
+    /// Size that links and queues account for (model: wire size); it may differ from the bytes that are really sent.
     pub wire_bytes: u32,
     /// The flow that it is sent for.
     pub flow: u16,

@@ -17,7 +17,7 @@ pub trait DelayModel: Send {
 }
 
 /// Guesses a signal between and beyond its samples. Sender and receiver of a deadband codec run the same one.
-// [PROTOCOLS 10]
+// [model: predictors]
 pub trait Predictor: Send {
     /// A sample of the moment `at`, or none where one was expected.
     fn update(&mut self, at: Time, sample: Option<&[f64]>);

@@ -21,7 +21,7 @@ pub enum Feedback {
 }
 
 /// The delay of one of the sender's packets.
-// [PROTOCOLS 2.5]
+// [Gokhale 2017: notification]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DelayNotice {
     /// Arrival minus generation of the packet's earliest sample, each on its own node's clock, in nanoseconds.
@@ -43,7 +43,7 @@ pub struct DelayNotice {
 }
 
 /// Means over a reporting interval.
-// [PROTOCOLS 3.2]
+// [Gokhale 2017: reports]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Report {
     /// Mean one-way delay in nanoseconds.

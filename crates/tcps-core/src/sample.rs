@@ -22,7 +22,7 @@ pub fn exit(component: ComponentId) -> PointId {
 }
 
 /// An echo command: the sample it rides on is handled like any other, and the component that owns `target`
-/// also answers at once (Polachan 2022; PROTOCOLS 6.1).
+/// also answers at once (Polachan 2022; Polachan 2022: echoes).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Echo {
     /// The point that answers.

@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn serialisation_of_the_backward_packet_is_the_published_0_7307_ms() {
-        // PROTOCOLS 2.1, Gokhale 2017 table: 137 B at 1.5 Mbit/s.
+        // [Gokhale 2017: streams], Gokhale 2017 table: 137 B at 1.5 Mbit/s.
         assert_eq!(serialisation_ns(137, 1.5e6), 730_667);
         assert_eq!(serialisation_ns(137, f64::INFINITY), 0);
     }

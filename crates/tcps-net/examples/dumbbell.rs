@@ -4,7 +4,7 @@
 //! op --5 ms--> n1 ==1.5 Mbit/s, 5 ms, 15000 B==> n2 --5 ms--> top      forward; the same backward
 //!               ^ CBR, VBR: 50 B every ms each
 //! ```
-// [PROTOCOLS 2.10]
+// [Gokhale 2017: dumbbell]
 
 use std::time::Instant;
 use tcps_core::time::{Time, MS, SECOND};

@@ -1,4 +1,4 @@
-//! Links whose times are known ahead: first in, first out, at a constant rate. [PROTOCOLS 1.3]
+//! Links whose times are known ahead: first in, first out, at a constant rate. [model: FIFO link]
 //!
 //! ```text
 //! start(n) = max(arrival(n), end(n - 1))      end(n) = start(n) + 8 bytes(n) / rate
@@ -23,7 +23,7 @@ impl Ahead {
     }
 
     /// The start of a packet that arrives at `now`, or `None` if it does not fit. Departures come before arrivals
-    /// of the same moment; a packet that finds the line free never counts against the limit. [PROTOCOLS 1.3]
+    /// of the same moment; a packet that finds the line free never counts against the limit. [model: FIFO link]
     #[inline]
     pub fn admit(&mut self, now: Time, busy_until: Time, bytes: u32) -> Option<Time> {
         if busy_until <= now {

@@ -22,7 +22,7 @@ pub struct Packet {
     pub dst: u16,
     /// Differentiated services code point.
     pub dscp: u8,
-    /// Size on the wire, headers of all layers included (PROTOCOLS 1.2).
+    /// Size on the wire, headers of all layers included (model: wire size).
     pub wire_bytes: u32,
     /// Moment at which it was sent.
     pub sent_ns: Time,

@@ -3,7 +3,7 @@
 //! ```text
 //!  think │ request ─► main object │ parse │ request ─► object │ request ─► object │ think │ ...
 //! ```
-//! Only how many bytes and how long; the connections are made by the driver (DECISIONS 3).
+//! Only how many bytes and how long; the connections are made by the driver (design: models).
 
 use crate::law::Law;
 use serde::Deserialize;

@@ -164,7 +164,7 @@ pub struct SlotSpec {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
-    /// Most bytes that may wait (the packet in service does not count, PROTOCOLS A27); absent: no limit.
+    /// Most bytes that may wait (the packet in service does not count, model: FIFO link); absent: no limit.
     #[serde(default)]
     pub limit_bytes: Option<u64>,
     /// Most packets that may wait; absent: no limit.
@@ -405,7 +405,7 @@ pub enum CongestionSpec {
     None,
 }
 
-/// What varies in VBR traffic (PROTOCOLS 2.10, `vbr_model`).
+/// What varies in VBR traffic (Gokhale 2017: dumbbell, `vbr_model`).
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum VbrModel {

@@ -127,7 +127,7 @@ fn vbr_rate_kbps(vary: tcps_net::spec::VbrModel) -> f64 {
 }
 
 /// The VBR models of the dumbbell: the mean is 400 kbit/s, and for a rate drawn per packet the harmonic mean.
-/// [PROTOCOLS 2.10]
+/// [Gokhale 2017: dumbbell]
 #[test]
 fn vbr_models_have_their_mean_rates() {
     use tcps_net::spec::VbrModel::*;

@@ -18,7 +18,7 @@ fn limited(limit_bytes: Option<u64>, limit_packets: Option<u64>) -> Network {
 }
 
 /// A packet that would make the waiting bytes exceed the limit is dropped whole; one that just fills it is taken; the
-/// one in service does not count. [PROTOCOLS 1.3] [PROTOCOLS A27]
+/// one in service does not count. [model: FIFO link]
 #[test]
 fn the_limit_is_exact_to_the_byte() {
     let mut net = limited(Some(2000), None);
@@ -105,7 +105,7 @@ fn slope(delays: &[(f64, f64)], from_ms: f64, to_ms: f64) -> f64 {
 }
 
 /// Queue slope (load - 1500) / 1500 at R_cbr 400: k = 1 +0.264, k = 3 +0.0258, k = 4 -0.004 (10 ms need 2.5 s).
-/// [PROTOCOLS 2.10]
+/// [Gokhale 2017: dumbbell]
 #[test]
 fn drain_slopes_are_the_published_ones() {
     let growth = slope(&dumbbell(1, 0, SECOND), 20.0, 240.0);
@@ -119,7 +119,7 @@ fn drain_slopes_are_the_published_ones() {
 }
 
 /// The empty dumbbell: 15 ms of propagation and the serialisation of 137 bytes; the buffer adds at most 80 ms and
-/// the packet in service. [PROTOCOLS 2.10]
+/// the packet in service. [Gokhale 2017: dumbbell]
 #[test]
 fn the_first_and_the_worst_delay_of_the_dumbbell() {
     let delays = dumbbell(1, 0, 2 * SECOND);

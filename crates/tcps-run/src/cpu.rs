@@ -5,7 +5,7 @@
 //!             ▲         │ quantum over, or pre-empted by a higher priority
 //!             └─────────┘
 //! ```
-//! Competition, not typed-in numbers, makes a copy of a stereo frame take 24, 33 or 60 ms (PROTOCOLS 7).
+//! Competition, not typed-in numbers, makes a copy of a stereo frame take 24, 33 or 60 ms (Al-Mouhamed).
 
 use crate::plan::Scheduling;
 use std::collections::VecDeque;

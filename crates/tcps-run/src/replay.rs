@@ -27,7 +27,7 @@ pub struct Replay {
 }
 
 /// Replays rows of `columns` values, `period_ns` apart; horizons are whole periods.
-// [PROTOCOLS 10] compared by RMS error at horizons and by the largest jump when a sample replaces a guess
+// [model: predictors] compared by RMS error at horizons and by the largest jump when a sample replaces a guess
 pub fn replay(
     predictor: &mut dyn Predictor,
     rows: &[f64],
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    /// [PROTOCOLS 10] Holding a ramp of 1 a second is wrong by the horizon at every sample; continuing it is not.
+    /// [model: predictors] Holding a ramp of 1 a second is wrong by the horizon at every sample; continuing it is not.
     #[test]
     fn a_ramp_held_is_wrong_by_the_horizon() {
         let rows: Vec<f64> = (0..2_000).flat_map(|n| [n as f64 * 1e-3, 5.0]).collect();

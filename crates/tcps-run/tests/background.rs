@@ -67,7 +67,7 @@ fn utilisation(report: &Value, seconds: i64) -> f64 {
     report["links"][0]["busy_s"].as_f64().unwrap() / seconds as f64
 }
 
-// [PROTOCOLS 4.6]
+// [Hudson 2001: results]
 #[test]
 fn users_drive_a_link_to_the_wanted_utilisation_whoever_else_uses_it() {
     for wanted in [0.5, 0.9, 0.98] {
@@ -166,7 +166,7 @@ fn narrow(mut plan: Value) -> Value {
     plan
 }
 
-// [PROTOCOLS 1.2]
+// [model: wire size]
 #[test]
 fn a_transfer_over_quic_fills_a_line_and_shares_it_with_a_constant_rate() {
     let cbr = json!({"name": "cbr", "from": 0, "to": 1,

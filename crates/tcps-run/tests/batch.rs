@@ -34,7 +34,7 @@ fn solved(there: usize, back: usize, ki: f64) -> (f64, f64) {
     (rise, 200.0 * (h[200..].iter().copied().fold(1.0, f64::max) - 1.0))
 }
 
-/// [PROTOCOLS 6.2] Without loss both ways of the engine are the difference equations.
+/// [Polachan 2022: steps] Without loss both ways of the engine are the difference equations.
 #[test]
 fn without_loss_both_ways_solve_the_difference_equations() {
     for (there, back, ki) in [(1, 1, 0.568), (2, 3, 0.276), (5, 5, 0.146), (10, 10, 0.0758), (25, 25, 0.05)] {
@@ -49,7 +49,7 @@ fn without_loss_both_ways_solve_the_difference_equations() {
     }
 }
 
-/// [PROTOCOLS 6.2] All five figures agree between the way of 8 runs side by side and the way of single runs.
+/// [Polachan 2022: steps] All five figures agree between the way of 8 runs side by side and the way of single runs.
 #[test]
 fn both_ways_see_the_same_figures() {
     for (answers, phases) in [("ticks", false), ("commands", false), ("ticks", true)] {
@@ -75,7 +75,7 @@ fn both_ways_see_the_same_figures() {
     }
 }
 
-/// [PROTOCOLS 6.2] Integral action alone: overshoot by g = Ki theta / 2, and unstable beyond pi / 2. The continuous loop
+/// [Polachan 2022: steps] Integral action alone: overshoot by g = Ki theta / 2, and unstable beyond pi / 2. The continuous loop
 /// is approached with 400 ticks in the delay.
 #[test]
 fn integral_action_overshoots_as_theory_says() {

@@ -49,13 +49,13 @@ impl Exchange {
     }
 
     /// How far the reference is ahead, if both ways took equally long.
-    // [PROTOCOLS 12.8]
+    // [RFC 5357]
     pub fn offset_ns(&self) -> i64 {
         ((self.t2_ns - self.t1_ns) + (self.t3_ns - self.t4_ns)).div_euclid(2)
     }
 
     /// Time on the way, there and back, without the time at the reference.
-    // [PROTOCOLS 12.8]
+    // [RFC 5357]
     pub fn round_trip_ns(&self) -> i64 {
         (self.t4_ns - self.t1_ns) - (self.t3_ns - self.t2_ns)
     }
@@ -282,7 +282,7 @@ fn mean(points: &[(i64, i64)]) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    // [PROTOCOLS 12.8]
+    // [RFC 5357]
     #[test]
     fn four_stamps_give_offset_and_round_trip() {
         let e = Exchange::new(100, 1_130, 1_150, 160).unwrap();

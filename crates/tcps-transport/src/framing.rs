@@ -27,7 +27,7 @@ fn trailer_bytes(has_echo: bool) -> usize {
 }
 
 /// Appends a sample of at most `MAX_SAMPLE_BYTES` to the stream.
-// [PROTOCOLS 6.1]
+// [Polachan 2022: echoes]
 pub(crate) fn frame(meta: &Meta, sample: &[u8], mut put: impl FnMut(&[u8])) {
     let repr = Repr {
         flow: meta.flow,
@@ -147,7 +147,7 @@ mod tests {
     }
 
     proptest! {
-        // [PROTOCOLS 6.1]
+        // [Polachan 2022: echoes]
         #[test]
         fn samples_come_out_whole_however_the_stream_is_cut(
             sizes in proptest::collection::vec(0usize..300, 1..20),

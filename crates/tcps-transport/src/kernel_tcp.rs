@@ -5,7 +5,7 @@
 //!                                └─► socket ══ kernel ══ socket ─┘      (tcps-run, real/stream.rs)
 //! ```
 //! A kernel's TCP has a clock and timers of its own, so it cannot be an endpoint. It carries this one as a network
-//! carries datagrams: whole frames, in their order, none left out while the connection stands. [DECISIONS 17]
+//! carries datagrams: whole frames, in their order, none left out while the connection stands. [design: kernel's TCP]
 
 use crate::{
     channel::{ChannelContext, Side},
@@ -25,7 +25,7 @@ use tcps_wire::header::HEADER_BYTES;
 /// Its name.
 pub const NAME: &str = "kernel-tcp";
 /// Accounted bytes of all headers of a sample that is alone in its segment: its own, those of TCP with time stamps, of
-/// IPv4 and of the link. What the kernel really makes of it is its own affair. [PROTOCOLS 1.2]
+/// IPv4 and of the link. What the kernel really makes of it is its own affair. [model: wire size]
 pub const OVERHEAD_BYTES: u32 = HEADER_BYTES as u32 + 32 + 20 + 26;
 /// Longest name that the kernel gives a congestion control (TCP_CA_NAME_MAX, with its end).
 const NAME_BYTES: usize = 15;
@@ -159,7 +159,7 @@ mod tests {
         }
     }
 
-    // [PROTOCOLS 6.1], [PROTOCOLS 1.2]
+    // [Polachan 2022: echoes], [model: wire size]
     #[test]
     fn a_sample_goes_and_comes_with_its_echo_command() {
         let echo = Some(Echo { target: 7, sequence: 3, reply_to: 2, injected_ns: -5 });

@@ -65,7 +65,7 @@ impl Missing {
     }
 
     /// The numbers to ask for now, at most `room` of them, in ascending order; those asked for often enough are forgotten.
-    // [PROTOCOLS 3.12] retransmission on request
+    // [RFC 4588] retransmission on request
     pub(crate) fn due(&mut self, now: Time, room: usize) -> Vec<u16> {
         let again_ns = now + self.round_trip_ns.max(LEAST_WAIT_NS);
         let tries = self.tries;
@@ -88,7 +88,7 @@ impl Missing {
 mod tests {
     use super::*;
 
-    // [PROTOCOLS 3.12]
+    // [RFC 4588]
     #[test]
     fn a_gap_is_asked_for_after_reordering_and_again_after_a_round_trip_and_then_no_more() {
         let mut missing = Missing::new(MS, 2);

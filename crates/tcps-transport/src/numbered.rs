@@ -101,7 +101,7 @@ impl Numbered {
             Repr::Data { class, sequence }.emit(&mut self.scratch);
             self.scratch.extend_from_slice(extra);
             emit_part(&part, meta, sample, &mut self.scratch);
-            // [PROTOCOLS 1.2]
+            // [model: wire size]
             let wire_bytes = match self.overhead_bytes {
                 Some(overhead_bytes) => (part.payload_bytes() + extra.len()) as u32 + overhead_bytes,
                 None => self.scratch.len() as u32 + STACK_BYTES,

@@ -105,7 +105,7 @@ impl Udp {
     fn transmit(&mut self, repr: &Repr, sample: &[u8], echo: Option<Echo>) {
         let payload = &sample[repr.offset()..repr.offset() + repr.payload_bytes()];
         let trailer = if echo.is_some() { echo::trailer_bytes(1) } else { 0 };
-        // [PROTOCOLS 1.2]
+        // [model: wire size]
         let wire_bytes = match self.overhead_bytes {
             Some(overhead_bytes) => payload.len() as u32 + overhead_bytes,
             None => (HEADER_BYTES + payload.len() + trailer) as u32 + STACK_BYTES,
@@ -163,7 +163,7 @@ impl Udp {
 }
 
 /// The one command that a datagram with one sample may carry.
-// [PROTOCOLS 6.1]
+// [Polachan 2022: echoes]
 pub(crate) fn tag(trailer: &[u8]) -> Result<Echo, Error> {
     let packet = echo::Packet::new_checked(trailer)?;
     let tag = echo::Repr::parse(&packet, 0)?;

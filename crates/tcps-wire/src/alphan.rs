@@ -64,7 +64,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
 }
 
 /// The content of a header.
-// [PROTOCOLS 3.7]
+// [Al Osman 2007]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr {
     /// Which part of which sample.
@@ -163,7 +163,7 @@ mod tests {
         }
     }
 
-    // [PROTOCOLS 3.7]
+    // [Al Osman 2007]
     #[test]
     fn the_golden_datagram_is_read_and_written() {
         let repr = Repr { part: part(0, 1, 2), priority: 3 };

@@ -15,7 +15,7 @@
 //! +-------------------------------+ 36
 //! ```
 //! Request (mode 1) and response (mode 2) have one size, so that links hold both equally long. T1 and T4 are
-//! on the client's clock, T2 and T3 on the reference's (PROTOCOLS 12.8).
+//! on the client's clock, T2 and T3 on the reference's (RFC 5357).
 
 use crate::{
     bytes::{i64_at, u32_at, u8_at},
@@ -74,7 +74,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
 }
 
 /// The content of a clock datagram.
-// [PROTOCOLS 12.8]
+// [RFC 5357]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repr {
     /// From the client.
@@ -137,7 +137,7 @@ mod tests {
         0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, // T3 = -1
     ];
 
-    // [PROTOCOLS 12.8]
+    // [RFC 5357]
     #[test]
     fn the_golden_response_is_read_and_written() {
         let repr = Repr::Response { sequence: 7, t1_ns: 100, t2_ns: 256, t3_ns: -1 };

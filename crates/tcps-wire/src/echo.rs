@@ -13,7 +13,7 @@
 //! +-------------------------------+
 //! ```
 //! `sample` tells which sample of a merged datagram carries the command, `target` the echo point that answers
-//! and the reply token the number of the node that waits (PROTOCOLS 6.1).
+//! and the reply token the number of the node that waits (Polachan 2022: echoes).
 
 use crate::{
     bytes::{i64_at, u16_at, u32_at, u8_at},
@@ -60,7 +60,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
 }
 
 /// An echo command on a sample of a datagram.
-// [PROTOCOLS 6.1]
+// [Polachan 2022: echoes]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr {
     /// Which sample of the datagram carries it, from 0.
@@ -120,7 +120,7 @@ mod tests {
         Repr { sample: 3, echo }
     }
 
-    // [PROTOCOLS 6.1]
+    // [Polachan 2022: echoes]
     #[test]
     fn the_golden_trailer_is_read_and_written() {
         let packet = Packet::new_checked(&GOLDEN).unwrap();

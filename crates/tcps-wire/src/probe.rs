@@ -55,7 +55,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
 }
 
 /// The content of a probe.
-// [PROTOCOLS 3.5]
+// [Kokkonis 2015]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr {
     /// Whether it is an answer.
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    // [PROTOCOLS 3.5]
+    // [Kokkonis 2015]
     #[test]
     fn the_golden_probe_is_8_bytes_and_62_on_the_wire() {
         let golden = [0xc0, 0, 0x12, 0x34, 0x00, 0x01, 0x86, 0xa0];

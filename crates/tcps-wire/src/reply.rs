@@ -73,7 +73,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
 }
 
 /// The content of a reply.
-// [PROTOCOLS 6.1]
+// [Polachan 2022: echoes]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr(pub EchoReply);
 
@@ -117,7 +117,7 @@ mod tests {
         Repr(EchoReply { point: 10, flow: 2, sequence: 256, injected_ns, reached_ns })
     }
 
-    // [PROTOCOLS 6.1]
+    // [Polachan 2022: echoes]
     #[test]
     fn the_golden_reply_is_read_and_written() {
         assert_eq!(Repr::parse(&Packet::new_checked(&GOLDEN).unwrap()), golden());

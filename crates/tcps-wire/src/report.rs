@@ -62,7 +62,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
 }
 
 /// The content of a report.
-// [PROTOCOLS 3.2]
+// [Gokhale 2017: reports]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Repr(pub Report);
 
@@ -94,7 +94,7 @@ impl Repr {
 mod tests {
     use super::*;
 
-    // [PROTOCOLS 3.2]
+    // [Gokhale 2017: reports]
     #[test]
     fn a_report_of_52_bytes_is_106_on_the_wire_and_read_back() {
         let report = Repr(Report { mean_delay_ns: 29_541 * US, loss: 0.25, jitter_ns: 12 * US });

@@ -193,7 +193,7 @@ fn other_ports_are_taken_by_form_and_malformed_ones_on_ours_are_shown_as_such() 
     assert!(lines[6].starts_with("tcpsbed|malformed: "), "{}", lines[6]);
 }
 
-// [PROTOCOLS 2.4]
+// [Gokhale 2017: header]
 #[test]
 fn every_field_of_telehaptic_packets_and_reports_is_decoded() {
     let packets = [(v4(47_000), telehaptic_datagram()), (v4(47_000), report_datagram())];

@@ -191,7 +191,7 @@ def _flows(analysis: Found) -> Iterator[str]:
             yield f"flow {flow['name']}: {late} came so late as to be counted as lost before"
 
 
-# [DECISIONS 13]
+# [design: hooks]
 def _hooks(info: Found, result: Found) -> Iterator[str]:
     for stage in result.get("stages", ()):
         place = stage["component"], stage["flow"], stage["kind"]

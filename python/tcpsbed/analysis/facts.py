@@ -14,7 +14,7 @@ PROMISES = {
     " (Python or library code ran in it)",
     "none": "real time: a repetition gives similar, not equal, records",
 }
-"""Promises of DECISIONS 8."""
+"""Promises of [design: same on every machine]."""
 LENA_UNTRIED = (
     "5G-LENA: its links were compiled against declarations of its interface, and never tried against a real 5G-LENA "
     "(tcpsbed docs ns3)"
@@ -144,7 +144,7 @@ def _ignored_on_sockets(plan: Mapping[str, Any], world: str) -> Iterator[str]:
             yield f"flows.{flow['name']}.blocking_send = true: a send call returns when the kernel has the packet"
 
 
-# [DECISIONS 8]
+# [design: same on every machine]
 def _promise(plan: Mapping[str, Any], world: str) -> str:
     if world not in SIMULATED:
         return "none"

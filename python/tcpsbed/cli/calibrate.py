@@ -1,4 +1,4 @@
-"""`tcpsbed calibrate`: what stages, sockets and wake-ups cost in a real run, for virtual runs. [DECISIONS 10]"""
+"""`tcpsbed calibrate`: what stages, sockets and wake-ups cost in a real run, for virtual runs. [design: costs]"""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Profile:
     seed: int
 
     def left_out_of_streams(self) -> list[str]:
-        """Settings that a TCP port cannot have: a connection that ends here gets delay and rate only. [DECISIONS 17]"""
+        """Settings that a TCP port cannot have: what ends here has delay and rate only. [design: kernel's TCP]"""
         keys = set().union(*(link.keys() for link in self.network["links"]))
         left = sorted(keys - {"name", "from", "to", "rate_bps", "delay_ns", "medium"})
         return [*left, *(["traffic"] if self.network["traffic"] else [])]

@@ -4,7 +4,7 @@
 //! (m_device + m_arm) x'' = k (x_h - x) + b (x_h' - x') - F_l
 //! ```
 //! Defaults are in the lower range of the human arm (Tsuji et al. 1995: 1 to 2 kg, 5 to 40 N s/m, 100 to 600 N/m at the
-//! hand; a wrist or finger has less), with the device of PROTOCOLS 8.6.
+//! hand; a wrist or finger has less), with the device of [model: wall tests].
 
 use serde::Deserialize;
 

@@ -91,7 +91,7 @@ pub fn run(setup: &Setup, ticks: usize, wanted: impl Fn(f64) -> Motion) -> Resul
     Ok(seen)
 }
 
-/// Longest time without a message, in ticks, and the least difference that is worth one. [PROTOCOLS 9.1]
+/// Longest time without a message, in ticks, and the least difference that is worth one. [Hinterseer 2008: deadband]
 const KEEP_ALIVE: usize = 100;
 const FLOOR: f64 = 1e-5;
 
@@ -126,7 +126,7 @@ impl Line {
     }
 
     /// Whether the message goes; what goes may be lost.
-    // [PROTOCOLS 9.1] [PROTOCOLS 8.3] with a deadband, energies travel with the messages that go
+    // [Hinterseer 2008: deadband] [Ryu 2004] with a deadband, energies travel with the messages that go
     fn send(&mut self, now: usize, message: [f64; VALUES]) -> bool {
         let [_, value, ..] = message;
         let same = |(at, last): (usize, f64)| {

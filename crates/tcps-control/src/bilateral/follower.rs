@@ -28,7 +28,7 @@ impl FollowerSide {
     }
 
     /// A tick of `t` seconds after the one before, with the newest values that came: the message.
-    // [PROTOCOLS 8.3] energy observer, P = v F
+    // [Ryu 2004] energy observer, P = v F
     pub fn tick(&mut self, t: f64, newest: &[f64]) -> [f64; VALUES] {
         self.slave.advance(t, self.force_n);
         let received = self.mailbox.open(newest);

@@ -29,7 +29,7 @@ impl LeaderSide {
     }
 
     /// A tick of `t` seconds after the one before, with the newest values that came back: the message.
-    // [PROTOCOLS 8.3] energy observer, P = v F
+    // [Ryu 2004] energy observer, P = v F
     pub fn tick(&mut self, t: f64, wanted: Motion, newest: &[f64]) -> [f64; VALUES] {
         self.arm.advance(t, wanted, self.force_n);
         let (force, content) = self.scheme.tick(t, self.arm.at, self.mailbox.open(newest));

@@ -98,7 +98,7 @@ impl Leader {
     }
 }
 
-// [PROTOCOLS 8.5] the leader renders F = K depth n + B v_n; never more than 0.05 N per ms, never a surface into the hand
+// [Xu 2014] the leader renders F = K depth n + B v_n; never more than 0.05 N per ms, never a surface into the hand
 impl super::Leader for Leader {
     fn tick(&mut self, t: f64, device: Motion, received: Option<Received>) -> (f64, Content) {
         if let Some(Received { content: [stiffness, surface, damping], .. }) =
@@ -127,7 +127,7 @@ impl Follower {
         Ok(Self { params: read(params)?, local, fit: Fit::new(), sent: Model::default() })
     }
 
-    // [PROTOCOLS 8.5] update only if the stiffness changed by more than 10 % or the surface by more than the threshold
+    // [Xu 2014] update only if the stiffness changed by more than 10 % or the surface by more than the threshold
     fn news(&self, model: Model) -> bool {
         let change = (model.stiffness - self.sent.stiffness).abs();
         change > self.params.stiffness_change * self.sent.stiffness
@@ -159,7 +159,7 @@ impl Fit {
         Self { learned_m: f64::NEG_INFINITY, squares: Rls::new(FORGETTING, P0) }
     }
 
-    // [PROTOCOLS 8.5] recursive least squares with forgetting 0.99 on F = K (x - p) + B v
+    // [Xu 2014] recursive least squares with forgetting 0.99 on F = K (x - p) + B v
     fn learn(&mut self, at: Motion, force: f64) {
         if (at.x - self.learned_m).abs() < MOVED_M {
             return;

@@ -1,4 +1,4 @@
-//! Bilateral control through delay: one file a scheme, on each axis by itself (PROTOCOLS 8).
+//! Bilateral control through delay: one file a scheme, on each axis by itself (model: schemes).
 //!
 //! ```text
 //!   hand ─► device ─ v_l ─► leader ═ messages ═► follower ─ v_d, F_s ─► slave ─► wall

@@ -25,7 +25,7 @@ impl Leader {
     }
 }
 
-// [PROTOCOLS 8.1] position forward, force feedback
+// [model: position-force] position forward, force feedback
 impl super::Leader for Leader {
     fn tick(&mut self, _t: f64, device: Motion, received: Option<Received>) -> (f64, Content) {
         (received.map_or(0.0, |r| r.content[0]), [device.x, device.v, 0.0])

@@ -45,7 +45,7 @@ impl Leader {
     }
 }
 
-// [PROTOCOLS 8.1] position to position
+// [model: position-force] position to position
 impl super::Leader for Leader {
     fn tick(&mut self, _t: f64, device: Motion, received: Option<Received>) -> (f64, Content) {
         let other = |r: Received| Motion { x: r.content[0], v: r.content[1] };

@@ -35,7 +35,7 @@ pub struct SlaveParams {
     pub joint_n_s_m: f64,
 }
 
-// [PROTOCOLS 8.6] wall of 500 N/m, mass 0.1 kg
+// [model: wall tests] wall of 500 N/m, mass 0.1 kg
 impl Default for SlaveParams {
     fn default() -> Self {
         Self {

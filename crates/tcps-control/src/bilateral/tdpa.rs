@@ -66,7 +66,7 @@ impl Account {
         (self.other_j - self.out_j).max(0.0)
     }
 
-    // [PROTOCOLS 8.3] P >= 0: E_in += T P, else E_out -= T P
+    // [Ryu 2004] P >= 0: E_in += T P, else E_out -= T P
     fn book(&mut self, work: f64) {
         if work >= 0.0 {
             self.in_j += work;
@@ -88,7 +88,7 @@ impl Leader {
     }
 
     /// The force that the account allows.
-    // [PROTOCOLS 8.3] leader, impedance causality
+    // [Ryu 2004] leader, impedance causality
     fn damped(&self, t: f64, v: f64, force: f64) -> f64 {
         let out = -t * force * v;
         if out <= self.account.left() {
@@ -131,7 +131,7 @@ impl Follower {
     }
 
     /// The velocity nearest to the wanted one with which the work on the slave, T (free + Kd v) v, is within the account.
-    // [PROTOCOLS 8.3] follower, admittance causality
+    // [Ryu 2004] follower, admittance causality
     fn damped(&self, t: f64, free: f64, wanted: f64) -> f64 {
         let (left, kd) = (self.account.left() / t, self.coupling.kd);
         if (free + kd * wanted) * wanted <= left {

@@ -60,7 +60,7 @@ struct Inlet {
 
 impl Inlet {
     /// The wave of this tick: the received one, a held one or none, plus a correction, within the credit.
-    // [PROTOCOLS 8.2] hold only while the energy held is at most the energy received
+    // [Niemeyer 1991] hold only while the energy held is at most the energy received
     fn wave(&mut self, t: f64, message: Option<(f64, f64, bool)>, lost: Lost, correction: f64) -> f64 {
         let mut wanted = if lost == Lost::Hold { self.last } else { 0.0 };
         if let Some((wave, sent, true)) = message {
@@ -87,7 +87,7 @@ impl Leader {
     }
 }
 
-// [PROTOCOLS 8.2] F_l = b v_l + sqrt(2b) w_in, u_out = sqrt(2b) v_l + w_in
+// [Niemeyer 1991] F_l = b v_l + sqrt(2b) w_in, u_out = sqrt(2b) v_l + w_in
 impl super::Leader for Leader {
     fn tick(&mut self, t: f64, device: Motion, received: Option<Received>) -> (f64, Content) {
         let message = received.map(|r| (r.content[0], r.content[1], r.fresh));
@@ -115,7 +115,7 @@ impl Follower {
     }
 }
 
-// [PROTOCOLS 8.2] v_d = (sqrt(2b) u_in - F_e) / b, w_out = sqrt(2/b) F_e - u_in; position drift taken back
+// [Niemeyer 1991] v_d = (sqrt(2b) u_in - F_e) / b, w_out = sqrt(2/b) F_e - u_in; position drift taken back
 impl super::Follower for Follower {
     fn tick(&mut self, t: f64, slave: Motion, _contact: f64, received: Option<Received>) -> (Drive, Content) {
         let b = self.params.impedance_n_s_m;

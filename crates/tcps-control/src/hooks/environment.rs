@@ -213,7 +213,7 @@ impl EnvironmentHook {
     }
 }
 
-// [PROTOCOLS 10] model-based, for the haptic side: rendered where the operator is, without the delay around it
+// [model: predictors] model-based, for the haptic side: rendered where the operator is, without the delay around it
 impl Hook for EnvironmentHook {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
         let now = input.now_ns;

@@ -1,4 +1,4 @@
-//! Kinematics `leader`: the operator's side of a bilateral scheme (PROTOCOLS 8), at each sample of its flow.
+//! Kinematics `leader`: the operator's side of a bilateral scheme (model: schemes), at each sample of its flow.
 //!
 //! ```text
 //! in     where the hand wants to be (m), value `value` of the sample and the next      other    the follower's newest

@@ -1,4 +1,4 @@
-//! Kinematics `pi`: the controller of the step experiment (PROTOCOLS 6.2), at each sample of the flow that it is on.
+//! Kinematics `pi`: the controller of the step experiment (Polachan 2022: steps), at each sample of the flow that it is on.
 //!
 //! ```text
 //! e = reference - h,   I += Ki T e,   k = Kp e + I        h = value `value` of the newest sample of the other direction

@@ -130,7 +130,7 @@ impl Axis {
         self.real + self.leak * (free - self.real)
     }
 
-    // [PROTOCOLS 10] AR(p) by recursive least squares
+    // [model: predictors] AR(p) by recursive least squares
     fn learn(&mut self, x: f64, order: usize, forgetting: f64) {
         let past = self.past;
         let mut gain = [0.0; MOST];
@@ -251,7 +251,7 @@ mod tests {
         assert!(bounded(&weights(&[1.0]), 1, 1.0), "a hold");
     }
 
-    /// [PROTOCOLS 10] A leak makes an unstable fit bounded: here the root 1.1 of first order becomes 0.9625.
+    /// [model: predictors] A leak makes an unstable fit bounded: here the root 1.1 of first order becomes 0.9625.
     #[test]
     fn an_unstable_fit_leaks() {
         assert_eq!(leak(&weights(&[0.9]), 1), 1.0);

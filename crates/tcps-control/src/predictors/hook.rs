@@ -45,7 +45,7 @@ pub enum To {
     Now,
 }
 
-// [PROTOCOLS 10] blend over 3 ms
+// [model: predictors] blend over 3 ms
 impl Default for Params {
     fn default() -> Self {
         Self { to: To::Arrival, ahead_ms: 0.0, most_ms: 200.0, blend_ms: 3.0 }

@@ -107,7 +107,7 @@ impl<M: Motion<N>, const N: usize> Kalman<M, N> {
     }
 }
 
-// [PROTOCOLS 10] Kalman, constant velocity and its relatives
+// [model: predictors] Kalman, constant velocity and its relatives
 impl<M: Motion<N>, const N: usize> Predictor for Kalman<M, N> {
     /// A missing sample leaves the filter as it is, and the next one finds a longer gap.
     fn update(&mut self, at: Time, sample: Option<&[f64]>) {

@@ -22,7 +22,7 @@ impl Driven<3> for Jerked {
     }
 }
 
-// [PROTOCOLS 10] constant acceleration, analogous to constant velocity
+// [model: predictors] constant acceleration, analogous to constant velocity
 impl Motion<3> for Jerked {
     fn transition(&self, s: f64) -> Square<3> {
         [[1.0, s, s * s / 2.0], [0.0, 1.0, s], [0.0, 0.0, 1.0]]

@@ -22,7 +22,7 @@ impl Driven<2> for Drift {
     }
 }
 
-// [PROTOCOLS 10] F = [1 T; 0 1], Q = q [T³/3 T²/2; T²/2 T]
+// [model: predictors] F = [1 T; 0 1], Q = q [T³/3 T²/2; T²/2 T]
 impl Motion<2> for Drift {
     fn transition(&self, s: f64) -> Square<2> {
         [[1.0, s], [0.0, 1.0]]

@@ -73,7 +73,7 @@ impl Linear {
     }
 }
 
-// [PROTOCOLS 10] first order over m = 5 samples, held 50 ms, decaying with 30 ms
+// [model: predictors] first order over m = 5 samples, held 50 ms, decaying with 30 ms
 impl Predictor for Linear {
     fn update(&mut self, at: Time, sample: Option<&[f64]>) {
         let Some(x) = usable(self.history.back().map(|(t, _)| *t), at, sample) else { return };

@@ -1,4 +1,4 @@
-//! Predictors: a signal between and beyond its samples, one file each (PROTOCOLS 10).
+//! Predictors: a signal between and beyond its samples, one file each (model: predictors).
 //!
 //! ```text
 //! update(at, sample or none)        predict(at) -> the signal at `at`, at or after the last update

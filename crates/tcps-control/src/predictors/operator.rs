@@ -48,7 +48,7 @@ pub struct Hand {
     density: f64,
 }
 
-// [PROTOCOLS 10] model-based, for the kinematic side
+// [model: predictors] model-based, for the kinematic side
 impl Motion<3> for Hand {
     fn transition(&self, s: f64) -> Square<3> {
         let (tau, rest) = (self.tau_s, self.rest_s);

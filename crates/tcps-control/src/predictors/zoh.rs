@@ -26,7 +26,7 @@ impl Zoh {
     }
 }
 
-// [PROTOCOLS 10] zero-order hold: x(t + h) = x(t)
+// [model: predictors] zero-order hold: x(t + h) = x(t)
 impl Predictor for Zoh {
     fn update(&mut self, at: Time, sample: Option<&[f64]>) {
         if let Some(x) = usable(self.at, at, sample) {

@@ -7,7 +7,7 @@
 //! ```
 //! The servos are stiff against the wall: the force is felt, it does not move the arm. The speed is that of an AX-12
 //! without load. The lag lets the arm go 1 cm forth and back, to 1 mm each, in the published 110 ms
-//! (Polachan 2022; PROTOCOLS 6.1).
+//! (Polachan 2022; Polachan 2022: echoes).
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Robot `follower`: the slave's side of a bilateral scheme (PROTOCOLS 8), before a wall.
+//! Robot `follower`: the slave's side of a bilateral scheme (model: schemes), before a wall.
 //!
 //! ```text
 //! command  the leader's newest message of each axis

@@ -1,4 +1,4 @@
-//! Robot `step`: the far side of the step experiment (PROTOCOLS 6.2).
+//! Robot `step`: the far side of the step experiment (Polachan 2022: steps).
 //!
 //! ```text
 //! h = s(t) k,  s = 1 before t0, 1/c from then on          command  k (1 before the first)      sense  h
@@ -66,7 +66,7 @@ mod tests {
     use serde_json::json;
     use tcps_core::time::MS;
 
-    /// [PROTOCOLS 6.2] h = s(t) k, and a command that is no number is left out.
+    /// [Polachan 2022: steps] h = s(t) k, and a command that is no number is left out.
     #[test]
     fn it_answers_at_once_and_jumps_once() {
         let (mut step, mut h) = (Step::new(&json!({"c": 4, "t0_ns": 3_000_000})).unwrap(), [0.0]);

@@ -4,7 +4,7 @@
 //! m x'' = Kp (x_d - x) + Kd (x_d' - x') - F_e         F_e = k_e (x - wall) beyond the wall, else 0
 //! command  x_d (m), x_d' (m/s, 0 if absent)           sense  F_e (N), x (m), x' (m/s)
 //! ```
-//! The follower of the position-force scheme on one axis (PROTOCOLS 8.1), with the wall of PROTOCOLS 8.6.
+//! The follower of the position-force scheme on one axis (model: position-force), with the wall of [model: wall tests].
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -68,7 +68,7 @@ impl WallMass {
         self.params.stiffness_n_m * (self.x - self.params.wall_m).max(0.0)
     }
 
-    // [PROTOCOLS 8.1], [PROTOCOLS 8.6]
+    // [model: position-force], [model: wall tests]
     /// Semi-implicit Euler.
     fn advance(&mut self, dt: f64) {
         let [x_d, v_d] = self.goal;
@@ -113,7 +113,7 @@ mod tests {
         sense
     }
 
-    /// [PROTOCOLS 8.1], [PROTOCOLS 8.6] Two springs in series: 20 mm into a wall as stiff as the drive goes 10 mm deep at 5 N.
+    /// [model: position-force], [model: wall tests] Two springs in series: 20 mm into a wall as stiff as the drive goes 10 mm deep at 5 N.
     #[test]
     fn drive_and_wall_share_the_way_by_their_stiffness() {
         let [force, x, v] = settle(0.04, 2_000);

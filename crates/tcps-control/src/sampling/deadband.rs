@@ -40,7 +40,7 @@ pub struct Params {
     pub prediction: Value,
 }
 
-// [PROTOCOLS 9.1]
+// [Hinterseer 2008: deadband]
 impl Default for Params {
     fn default() -> Self {
         let predictor = "zoh".to_owned();
@@ -68,7 +68,7 @@ impl Deadband {
         Ok(Self { params, predictor, sent_ns: None, guess: Vec::new() })
     }
 
-    // [PROTOCOLS 9.1]
+    // [Hinterseer 2008: deadband]
     fn differs(&mut self, at: Time, x: &[f64]) -> bool {
         self.guess.clear();
         self.guess.resize(x.len(), 0.0);
@@ -94,7 +94,7 @@ impl Deadband {
     }
 }
 
-// [PROTOCOLS 9.1]
+// [Hinterseer 2008: deadband]
 impl Hook for Deadband {
     fn call(&mut self, input: &HookIn, _output: &mut HookOut) -> Verdict {
         if input.present == 0 {

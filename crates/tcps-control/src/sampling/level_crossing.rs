@@ -57,7 +57,7 @@ impl LevelCrossing {
     }
 }
 
-// [PROTOCOLS 9.2] geometric grid with ratio 1 + δ
+// [model: level crossing] geometric grid with ratio 1 + δ
 impl Hook for LevelCrossing {
     fn call(&mut self, input: &HookIn, _output: &mut HookOut) -> Verdict {
         if input.present == 0 {

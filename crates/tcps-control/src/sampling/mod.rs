@@ -25,7 +25,7 @@ fn verdict(goes: bool) -> Verdict {
 }
 
 /// Whether a sample must go whatever the sampler says.
-// [PROTOCOLS 9.1] A tagged sample is never suppressed; nobody could say how far one without values is off.
+// [Hinterseer 2008: deadband] A tagged sample is never suppressed; nobody could say how far one without values is off.
 fn must_go(input: &HookIn) -> bool {
     input.tagged != 0 || input.x().is_empty() || !input.x().iter().all(|v| v.is_finite())
 }

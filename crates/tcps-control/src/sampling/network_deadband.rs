@@ -21,7 +21,7 @@ pub struct Params {
     pub deltas: Vec<f64>,
 }
 
-// [PROTOCOLS 9.4]
+// [Gokhale 2016]
 impl Default for Params {
     fn default() -> Self {
         Self { deltas: vec![0.05, 0.08, 0.12, 0.20] }
@@ -47,7 +47,7 @@ impl NetworkDeadband {
     }
 }
 
-// [PROTOCOLS 9.4] δ raised with congestion, by k
+// [Gokhale 2016] δ raised with congestion, by k
 impl Hook for NetworkDeadband {
     fn call(&mut self, input: &HookIn, _output: &mut HookOut) -> Verdict {
         let k = usize::from(input.merging).clamp(1, self.deltas.len());

@@ -38,7 +38,7 @@ pub(super) struct Weber {
 
 impl Weber {
     /// Whether the sample goes; notes it if so.
-    // [PROTOCOLS 3.3]
+    // [Hinterseer 2008: Weber sampler]
     pub(super) fn goes(&mut self, input: &HookIn, delta: f64) -> bool {
         let x = input.x();
         let differs =

@@ -1,4 +1,4 @@
-//! The step experiment (PROTOCOLS 6.2): a controller at the operator holds a quantity of the far side at a reference,
+//! The step experiment (Polachan 2022: steps): a controller at the operator holds a quantity of the far side at a reference,
 //! through the network, while that quantity jumps.
 //!
 //! ```text

@@ -36,7 +36,7 @@ impl Default for Pi {
 
 impl Pi {
     /// The command after `ms` milliseconds in which the error was `error`.
-    // [PROTOCOLS 6.2] I += Ki T e; k = Kp e + I; I within [-10, 10]
+    // [Polachan 2022: steps] I += Ki T e; k = Kp e + I; I within [-10, 10]
     #[inline]
     pub fn update(&mut self, gains: &Gains, ms: f64, error: f64) -> f64 {
         self.integral = (self.integral + gains.ki_per_ms * ms * error).clamp(-gains.most, gains.most);

@@ -13,7 +13,7 @@ pub struct Plant {
 
 impl Plant {
     /// s(t): the answer to a command of 1.
-    // [PROTOCOLS 6.2] h = s(t) k, s = 1 for t < t0, 1/c for t >= t0
+    // [Polachan 2022: steps] h = s(t) k, s = 1 for t < t0, 1/c for t >= t0
     pub fn scale(&self, at: Time) -> f64 {
         if at < self.t0_ns {
             1.0

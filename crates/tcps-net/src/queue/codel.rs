@@ -8,7 +8,7 @@ use super::{fifo::Fifo, Limit, QueueDiscipline, Refused};
 use crate::packet::Parcel;
 use tcps_core::{record::DropReason, time::Time};
 
-/// Bytes on the wire of the largest Ethernet packet: 1500 and the link's header (PROTOCOLS 1.2).
+/// Bytes on the wire of the largest Ethernet packet: 1500 and the link's header (model: wire size).
 pub const MTU_WIRE_BYTES: u64 = 1526;
 
 /// The control loop of one queue.

@@ -1,4 +1,4 @@
-//! First in, first out; arrivals that do not fit are dropped. [PROTOCOLS 1.3]
+//! First in, first out; arrivals that do not fit are dropped. [model: FIFO link]
 
 use super::{fifo::Fifo, Limit, QueueDiscipline, Refused};
 use crate::packet::Parcel;

@@ -57,7 +57,7 @@ impl Limit {
     }
 
     /// Whether a packet may join those that wait. A packet that would exceed the limit is dropped whole; the one in
-    /// service does not count. [PROTOCOLS 1.3] [PROTOCOLS A27]
+    /// service does not count. [model: FIFO link]
     #[inline]
     pub fn admits(&self, waiting_packets: u64, waiting_bytes: u64, packet_bytes: u32) -> bool {
         waiting_packets < self.packets && waiting_bytes + u64::from(packet_bytes) <= self.bytes

@@ -30,7 +30,7 @@ impl Arrivals for Cbr {
 mod tests {
     use super::*;
 
-    /// The cross traffic of the dumbbell: 50 bytes at 400 kbit/s land every millisecond exactly. [PROTOCOLS 2.10]
+    /// The cross traffic of the dumbbell: 50 bytes at 400 kbit/s land every millisecond exactly. [Gokhale 2017: dumbbell]
     #[test]
     fn fifty_bytes_at_400_kbps_land_every_millisecond() {
         let mut cbr = Cbr::new(400e3, 50);

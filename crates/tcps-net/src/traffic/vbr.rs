@@ -1,4 +1,4 @@
-//! Variable bit rate, uniform between two rates. [PROTOCOLS 2.10]
+//! Variable bit rate, uniform between two rates. [Gokhale 2017: dumbbell]
 
 use super::{cbr::Cbr, moment, spacing_ns, Arrivals};
 use crate::spec::VbrModel;

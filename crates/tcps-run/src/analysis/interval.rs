@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(e.estimate(0.5).unwrap().distribution.mean, 5.0);
     }
 
-    // [PROTOCOLS 6.1]
+    // [Polachan 2022: echoes]
     #[test]
     fn batch_means_see_the_correlation_that_the_plain_interval_misses() {
         // Blocks of 100 equal values: 5000 values, but only 50 independent ones.

@@ -1,4 +1,4 @@
-//! The jitters of PROTOCOLS 1.5, each under its own name.
+//! The jitters of [Gokhale 2017: jitters], each under its own name.
 //!
 //! All but the delay variations look at packets: samples that arrive at one instant came in one packet and the
 //! first of them stands for it. `d` is the delay of that sample.
@@ -72,7 +72,7 @@ pub struct Jitter {
 
 impl Jitter {
     /// A packet arrived at `time_ns` whose first sample took `delay_ns`.
-    // [PROTOCOLS 1.5] [RFC 3550 §6.4.1]
+    // [Gokhale 2017: jitters] [RFC 3550 §6.4.1]
     #[inline]
     pub fn arrive(&mut self, time_ns: Time, delay_ns: i64) {
         let wait_ns = (-time_ns).rem_euclid(DISPLAY_TICK_NS);
@@ -101,7 +101,7 @@ impl Jitter {
 mod tests {
     use super::*;
 
-    // [PROTOCOLS 1.5] [RFC 3550 §6.4.1]
+    // [Gokhale 2017: jitters] [RFC 3550 §6.4.1]
     #[test]
     fn delays_of_5_9_5_ms_step_by_4() {
         let mut j = Jitter::default();
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(s.rfc3550_max_ns, s.rfc3550_ns);
     }
 
-    // [PROTOCOLS 1.5]
+    // [Gokhale 2017: jitters]
     #[test]
     fn the_display_rounds_up_to_its_tick() {
         // Origins on the tick, delays of 1.2 and 1.9 ms: both are shown after 2 ms. 2.1 ms: after 3 ms.
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!((s.step_ns.mean, s.step_ns.max), (0.45e6, 0.7e6));
     }
 
-    // [PROTOCOLS 2.9]
+    // [Gokhale 2017: display jitter]
     #[test]
     fn merging_four_samples_after_single_ones_is_displayed_three_ticks_late() {
         // k = 1 until sample 9, then packets of 4: the first sample of a packet waits for 3 more.

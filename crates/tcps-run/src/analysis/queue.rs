@@ -84,7 +84,7 @@ pub struct ChannelReport {
 }
 
 /// Length of the window in which packets are counted for the peak.
-// [PROTOCOLS 9.5]
+// [model: rate reduction]
 const PEAK_NS: Time = 100 * MS;
 
 /// Packets of one node on one channel within the last 100 ms.
@@ -163,7 +163,7 @@ impl Channels {
 mod tests {
     use super::*;
 
-    // [PROTOCOLS 9.5]
+    // [model: rate reduction]
     #[test]
     fn the_peak_is_of_one_node_in_any_100_ms_wherever_they_begin() {
         let mut channels = Channels::new(1);

@@ -55,7 +55,7 @@ impl Log {
 
     /// The ratio over the samples made from `warmup_ns` on. Where samples are numbered anew on the way, `resampled_ns` is
     /// the smallest delay, and what is displayed last is the newest.
-    // [PROTOCOLS 1.7]
+    // [Gokhale 2017: SNR]
     pub fn snr_db(&self, warmup_ns: Time, resampled_ns: Option<Time>) -> Option<f64> {
         let least_ns = resampled_ns.or_else(|| self.least_delay_ns())?;
         let (mut signal, mut noise, mut next, mut newest) = (0.0, 0.0, 0, None::<usize>);
@@ -116,13 +116,13 @@ mod tests {
         log
     }
 
-    // [PROTOCOLS 1.7]
+    // [Gokhale 2017: SNR]
     #[test]
     fn a_constant_delay_is_no_noise() {
         assert_eq!(log(&[Some(15); 100], |i| i as f64).snr_db(0, None), None);
     }
 
-    // [PROTOCOLS 1.7]
+    // [Gokhale 2017: SNR]
     #[test]
     fn a_hold_over_every_other_sample_of_a_ramp_is_off_by_half_of_its_steps() {
         let delays: Vec<_> = (0..1000).map(|i| (i % 2 == 0).then_some(15)).collect();
@@ -132,7 +132,7 @@ mod tests {
         assert!((got - expected).abs() < 1e-9, "{got} {expected}");
     }
 
-    // [PROTOCOLS 1.7]
+    // [Gokhale 2017: SNR]
     #[test]
     fn late_samples_are_noise_and_old_ones_are_not_displayed_after_new_ones() {
         let late: Vec<_> = (0..1000).map(|i| Some(if i < 10 { 15 } else { 18 })).collect();

@@ -83,7 +83,7 @@ impl StretchEstimate {
     ///
     /// One-way differences are taken as they are. Of round trips only a link's is halved, because its echo comes
     /// back over the same link; a component is passed by the forward leg alone.
-    // [PROTOCOLS 6.1]
+    // [Polachan 2022: echoes]
     pub fn of(stretch: Stretch, ends: (String, String), round_trip: &Estimator, one_way: &Estimator) -> Self {
         let has_one_way = one_way.n() > 0;
         let halved = !has_one_way && matches!(stretch, Stretch::Link(_, true));

@@ -134,7 +134,7 @@ impl Crowd {
             };
             (flight.user, flight.to_client, flight.connection) = (i as u16, to_client, self.users[i].number);
             let (from, dst) = if to_client { (self.from, self.to) } else { (self.to, self.from) };
-            // [PROTOCOLS 1.2]
+            // [model: wire size]
             let wire_bytes = flight.bytes.len() as u32 + self.users[i].below_bytes();
             let (class, index) = (TRAFFIC_BASE + self.traffic, self.packets);
             self.packets = self.packets.wrapping_add(1);

@@ -6,7 +6,7 @@
 //!                       └──────── crowds ◄───────┘   (TCP, QUIC by quinn-proto, at both ends)
 //! ```
 //! To a driver it looks like the network alone: packets of users stay inside. So both worlds have the same users, and
-//! the emulator needs no sockets for them (DECISIONS 12).
+//! the emulator needs no sockets for them (design: nodes).
 
 mod connection;
 mod crowd;

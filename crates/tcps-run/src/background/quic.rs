@@ -17,7 +17,7 @@ use tcps_transport::{endpoint, udp::STACK_BYTES, ChannelContext, ChannelFlow, Ou
 
 /// What requests and answers consist of: a sample's most bytes.
 const FILLER: [u8; 16_384] = [0; 16_384];
-/// UDP and IPv4, which the largest IP packet includes. [PROTOCOLS 1.2]
+/// UDP and IPv4, which the largest IP packet includes. [model: wire size]
 const IP_UDP_BYTES: u32 = 8 + 20;
 /// Silence after which the client gives a connection up, as QUIC's own idle time-out does. [RFC 9000 §10.1]
 const SILENCE_NS: Time = 10 * SECOND;
@@ -265,7 +265,7 @@ mod tests {
         (come, lengths)
     }
 
-    // [PROTOCOLS 1.2]
+    // [model: wire size]
     #[test]
     fn every_byte_comes_once_in_packets_no_larger_than_the_largest() {
         for (mtu_bytes, most) in [(1500, 1472), (1228, 1200)] {

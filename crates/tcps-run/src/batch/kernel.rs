@@ -158,7 +158,7 @@ impl Seen {
         }
     }
 
-    // [PROTOCOLS 6.2] rise time, overshoot, undershoot
+    // [Polachan 2022: steps] rise time, overshoot, undershoot
     #[inline(always)]
     fn see(&mut self, number: usize, h: &Lane, levels: &Levels, counts: bool) {
         let all = |holds: bool| if holds { u64::MAX } else { 0 };
@@ -205,7 +205,7 @@ unsafe fn wide<L: Line>(shape: &Shape, some: Block, there: L, back: L) -> [Respo
     plain(shape, some, there, back)
 }
 
-// [PROTOCOLS 6.2] e = 1 - h; I += Ki T e; k = Kp e + I; h = s(t) k
+// [Polachan 2022: steps] e = 1 - h; I += Ki T e; k = Kp e + I; h = s(t) k
 #[inline(always)]
 fn plain<L: Line>(shape: &Shape, some: Block, mut there: L, mut back: L) -> [Response; LANES] {
     let Block { mut random, start_ms } = some;

@@ -221,7 +221,7 @@ fn cell_result(spec: &Spec, runs: Vec<Response>) -> CellResult {
 
 impl Limits {
     /// Whether a run keeps them; one that never rises does not.
-    // [PROTOCOLS 6.2] good iff t_r <= T_max and overshoot <= O_max
+    // [Polachan 2022: steps] good iff t_r <= T_max and overshoot <= O_max
     fn good(&self, r: &Response) -> bool {
         let within = |value: f64, most: Option<f64>| most.is_none_or(|m| value <= m);
         r.rise_ms.is_finite()

@@ -72,7 +72,7 @@ impl Observer {
     }
 
     /// h from `ms` on; times rise, and those before the step are left out.
-    // [PROTOCOLS 6.2] rise time, overshoot, undershoot
+    // [Polachan 2022: steps] rise time, overshoot, undershoot
     pub(super) fn see(&mut self, ms: f64, h: f64) {
         let l = &self.levels;
         if ms < l.t0_ms {

@@ -1,4 +1,4 @@
-//! Stages with a worker of their own: samples go to it and come back, and the loop goes on meanwhile. [DECISIONS 1]
+//! Stages with a worker of their own: samples go to it and come back, and the loop goes on meanwhile. [design: run to completion]
 //!
 //! ```text
 //! job ──► parked ──► worker (real world)      or called in place, for its cost (virtual time)

@@ -145,7 +145,7 @@ impl Node {
     /// Makes the samples whose tick has come.
     pub(super) fn tick_emitter<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
         while self.emitters[i].next() <= now {
-            // [PROTOCOLS 7] A frame is taken when a buffer is free for it.
+            // [Al-Mouhamed] A frame is taken when a buffer is free for it.
             if self.is_dead_source(i) || self.emitters[i].is_full() {
                 self.emitters[i].tick += 1;
                 continue;

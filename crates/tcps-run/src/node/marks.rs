@@ -99,7 +99,7 @@ impl Node {
     }
 
     /// A newer sample or command took the place of one with a command that has not reached its point.
-    // [DECISIONS 5]
+    // [design: echo commands]
     pub(super) fn echo_superseded<O: Outside>(
         &mut self,
         now: Time,

@@ -117,7 +117,7 @@ impl Node {
     }
 
     /// An output goes out: with the command that waits for one, and a row that says which sample it was made of.
-    // [DECISIONS 4] [DECISIONS 5]
+    // [design: identity of samples] [design: echo commands]
     fn renumbered<O: Outside>(
         &mut self,
         now: Time,

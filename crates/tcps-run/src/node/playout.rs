@@ -65,7 +65,7 @@ pub(super) fn displays(plan: &Plan, here: impl Fn(u16) -> bool) -> Result<Vec<Di
     Ok(displays)
 }
 
-// [PROTOCOLS 11.4]
+// [model: playout]
 impl Node {
     /// Run time at which a display has something to do.
     pub(super) fn next_display(&self, display: &Display) -> Time {

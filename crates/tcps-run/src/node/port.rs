@@ -33,7 +33,7 @@ pub(super) struct Port {
 }
 
 impl Port {
-    /// Flow, sample and accounted size of a datagram, as far as its bytes tell. [PROTOCOLS 1.2]
+    /// Flow, sample and accounted size of a datagram, as far as its bytes tell. [model: wire size]
     fn account(&self, bytes: &[u8]) -> (u16, u32, u32) {
         let wire_bytes = bytes.len() as u32 + OVERHEAD_BYTES;
         let packet = header::Packet::new_checked(bytes).ok().filter(|_| self.plain);

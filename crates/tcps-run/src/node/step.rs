@@ -156,7 +156,7 @@ impl Periodic {
     }
 
     /// A sample is used. The command on it is for the first output made of it; one that still waits is superseded.
-    // [DECISIONS 5]
+    // [design: echo commands]
     pub(super) fn take_in(&mut self, meta: &Meta) -> Option<Echo> {
         self.newest = (meta.index, meta.origin_ns);
         meta.echo.and_then(|echo| self.echo.replace(echo))

@@ -183,7 +183,7 @@ pub struct StepPlan {
 }
 
 /// The worker of a stage that takes long: a camera, a codec, a display.
-// [DECISIONS 1]
+// [design: run to completion]
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerPlan {

@@ -91,13 +91,13 @@ impl Plan {
     }
 
     /// What links account for a channel's datagram with `payload` bytes of a sample: its size on the wire, unless the
-    /// channel sets another overhead. [PROTOCOLS 1.2]
+    /// channel sets another overhead. [model: wire size]
     pub fn accounted_bytes(&self, channel: u16, wire_bytes: u32, payload: usize) -> u32 {
         let overhead = self.channels[channel as usize].params.get("overhead_bytes").and_then(Value::as_u64);
         overhead.map_or(wire_bytes, |o| payload as u32 + o as u32)
     }
 
-    /// What links account for a telehaptic packet: its endpoint's own rule. [PROTOCOLS 2.4]
+    /// What links account for a telehaptic packet: its endpoint's own rule. [Gokhale 2017: header]
     pub fn accounted_telehaptic(&self, channel: u16, packet: &telehaptic::Packet<&[u8]>) -> u32 {
         let params = &self.channels[channel as usize].params;
         let strict = params.get("strict_two_subheaders").and_then(Value::as_bool).unwrap_or(false);
@@ -108,7 +108,7 @@ impl Plan {
     }
 }
 
-/// Bytes below the transport on the wire: UDP, IPv4, link. [PROTOCOLS 1.2]
+/// Bytes below the transport on the wire: UDP, IPv4, link. [model: wire size]
 pub const OVERHEAD_BYTES: u32 = 8 + 20 + 26;
 
 /// How much is recorded. Each level holds the ones before it.

@@ -5,7 +5,7 @@
 //!    (near)           └──── a tally a door ─────┘            (far)
 //! ```
 //! A door is a UDP port that hands datagrams on to a target (`udp`), the TUN devices of two network namespaces (`tun`), or
-//! a TCP port, whose connections end here and therefore get delay and rate only (`tcp`, DECISIONS 17). All doors share
+//! a TCP port, whose connections end here and therefore get delay and rate only (`tcp`, design: kernel's TCP). All doors share
 //! one network, which can be exchanged while it runs; how far set and delivered delay differ is measured for every packet.
 
 mod capture;

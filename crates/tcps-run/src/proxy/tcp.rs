@@ -1,4 +1,4 @@
-//! TCP doors: connections end here and begin again towards the target, with delay and rate between. [DECISIONS 17]
+//! TCP doors: connections end here and begin again towards the target, with delay and rate between. [design: kernel's TCP]
 //!
 //! ```text
 //!  client ══ TCP ══► reader ─► pipe (rate, delay) ─► writer ══ TCP ══► target       and the same back
@@ -28,7 +28,7 @@ use tcps_net::spec::NetworkSpec;
 
 /// Payload of a segment on Ethernet with time stamps.
 const SEGMENT: usize = 1448;
-/// Headers of a segment on the wire: TCP with time stamps, IPv4, link. [PROTOCOLS 1.2]
+/// Headers of a segment on the wire: TCP with time stamps, IPv4, link. [model: wire size]
 const HEADERS: u32 = 32 + 20 + 26;
 /// Room of a pipe beside what its delay and rate keep under way.
 const ROOM: usize = 64 << 10;

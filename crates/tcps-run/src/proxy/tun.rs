@@ -14,7 +14,7 @@ use std::{
 use tcps_core::time::Time;
 use tcps_wire::{ip, pcapng::Seen};
 
-/// Bytes of the link below IP. [PROTOCOLS 1.2]
+/// Bytes of the link below IP. [model: wire size]
 const LINK_BYTES: u32 = 26;
 
 /// The devices of the near and of the far side; the number of a place is that of its side.

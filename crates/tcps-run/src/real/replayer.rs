@@ -33,7 +33,7 @@ use tcps_net::{
 };
 
 /// Ethernet with preamble and gap, IPv4 and UDP: what a datagram's payload is less than its size on the wire.
-/// [PROTOCOLS 1.2]
+/// [model: wire size]
 const HEADER_BYTES: u32 = 26 + 20 + 8;
 /// Where every process that has one end listens.
 const PORT: u16 = 47_000;

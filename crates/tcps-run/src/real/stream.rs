@@ -5,7 +5,7 @@
 //!           ▲───── 1 s ─────┴───────┘                   ▲── a lost one ─┘
 //! ```
 //! Sockets of a channel are behind one descriptor (epoll), so that a loop waits for them as for any other. A stream of
-//! bytes has no kernel stamps: a frame has come when it was read. [DECISIONS 17]
+//! bytes has no kernel stamps: a frame has come when it was read. [design: kernel's TCP]
 
 use super::tcp_socket::{asked, bound, set_dscp, told, Told};
 use crate::{error::RunError, report::Connections};

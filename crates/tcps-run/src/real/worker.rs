@@ -1,4 +1,4 @@
-//! Workers: stages that take long (cameras, codecs, displays) in threads of their own. [DECISIONS 1]
+//! Workers: stages that take long (cameras, codecs, displays) in threads of their own. [design: run to completion]
 //!
 //! ```text
 //! loop ──► bounded queue ──► worker: the stage's hook ──► bounded queue ──► loop, woken by a byte

@@ -45,7 +45,7 @@ fn stages_that_ask_for_more_than_a_core_queue_up() {
 
 #[test]
 fn echoes_measure_points_exactly_and_are_answered_over_the_network() {
-    // [PROTOCOLS 6.1] Component latency is the difference of its points; the forward leg is measured, not halved.
+    // [Polachan 2022: echoes] Component latency is the difference of its points; the forward leg is measured, not halved.
     let mut plan = chain();
     plan["flows"][0]["path"][1]["steps"] =
         json!([{"kind": "work", "cost": {"kind": "constant", "ns": 300_000}}]);

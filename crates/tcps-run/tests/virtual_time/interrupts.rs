@@ -17,7 +17,7 @@ fn delays(period_ns: i64, interrupts: Value, name: &str) -> Vec<i64> {
     of(&rows, Kind::Delivered).iter().map(|r| r.value).collect()
 }
 
-// [PROTOCOLS 6.4]
+// [Polachan 2022: effects]
 #[test]
 fn a_lone_datagram_waits_for_the_timer_and_company_makes_it_faster() {
     let lone = delays(MS, json!({"packets": 8, "after_ns": 72 * US}), "lone");
@@ -29,7 +29,7 @@ fn a_lone_datagram_waits_for_the_timer_and_company_makes_it_faster() {
     assert!(mean < 10 * MS + 20 * US, "{mean}");
 }
 
-// [PROTOCOLS 6.4]
+// [Polachan 2022: effects]
 #[test]
 fn one_packet_an_interrupt_is_no_coalescing() {
     let each = delays(MS, json!({"packets": 1, "after_ns": 72 * US}), "each");

@@ -22,7 +22,7 @@ fn count(rows: &[Record], kind: Kind) -> usize {
 
 #[test]
 fn a_fixed_delay_shows_every_sample_at_its_moment_and_names_the_late() {
-    // [PROTOCOLS 11.4] Propagation 10 ms and up to 8 ms of jitter: 16 ms is too short for a quarter of the samples.
+    // [model: playout] Propagation 10 ms and up to 8 ms of jitter: 16 ms is too short for a quarter of the samples.
     let (_, rows, plan) = played(json!({"kind": "fixed", "delay_ns": 16 * MS}), "fixed");
     let shown = of(&rows, Kind::Played);
     assert!(shown.iter().all(|r| r.value == 16 * MS && r.point == 2 && r.node == 2));
@@ -43,7 +43,7 @@ fn a_fixed_delay_shows_every_sample_at_its_moment_and_names_the_late() {
 
 #[test]
 fn a_hold_shows_one_a_tick_and_a_burst_only_the_newest() {
-    // [PROTOCOLS 1.6] Replay loses nothing but what is overtaken; burst leaves out what came together.
+    // [Gokhale 2017: zero-order hold] Replay loses nothing but what is overtaken; burst leaves out what came together.
     let (_, replay, _) = played(json!({"kind": "hold"}), "replay");
     let at: Vec<i64> = of(&replay, Kind::Played).iter().map(|r| r.time_ns).collect();
     assert!(at.iter().all(|t| t % MS == 0) && at.windows(2).all(|w| w[0] < w[1]));
@@ -61,7 +61,7 @@ fn a_hold_shows_one_a_tick_and_a_burst_only_the_newest() {
 
 #[test]
 fn adaptive_policies_follow_the_delay_and_lose_little() {
-    // [PROTOCOLS 11.4] Delays are uniform from 10 to 18 ms: mean 14, mean deviation 2, 99th percentile 17.92.
+    // [model: playout] Delays are uniform from 10 to 18 ms: mean 14, mean deviation 2, 99th percentile 17.92.
     for (policy, least, most) in [("ramjee", 17.0, 25.0), ("moon", 17.5, 18.1)] {
         let (_, rows, _) = played(json!({"kind": policy}), policy);
         let shown = of(&rows, Kind::Played);
@@ -102,7 +102,7 @@ fn a_restarted_component_begins_with_new_playout_and_has_lost_what_waited() {
 
 #[test]
 fn a_queue_that_is_monitored_stays_short() {
-    // [PROTOCOLS 4.3] The queue keeps what the first samples met; monitoring takes the surplus out.
+    // [Hudson 2001: monitoring] The queue keeps what the first samples met; monitoring takes the surplus out.
     let elastic = |threshold: u32| {
         let policy = json!({"kind": "queue", "threshold": threshold, "length": 2, "shortest_ns": MS / 2});
         let (_, rows, _) = played(policy, &format!("queue{threshold}"));
@@ -116,7 +116,7 @@ fn a_queue_that_is_monitored_stays_short() {
 
 #[test]
 fn an_updateable_queue_gives_a_slow_device_the_newest_of_each_key() {
-    // [PROTOCOLS 4.4]
+    // [Hudson 2001: updateable]
     let (_, rows, _) = played(json!({"kind": "updateable", "period_ns": 20 * MS}), "updateable");
     let shown = of(&rows, Kind::Played);
     assert!((48..=50).contains(&shown.len()), "{}", shown.len());
@@ -126,7 +126,7 @@ fn an_updateable_queue_gives_a_slow_device_the_newest_of_each_key() {
 
 #[test]
 fn commands_on_samples_that_are_not_shown_are_superseded_and_not_lost() {
-    // [DECISIONS 5]
+    // [design: echo commands]
     let mut plan = chain();
     plan["flows"][0]["sink"] = json!({"kind": "count"});
     plan["flows"][0]["playout"] = json!({"kind": "updateable", "period_ns": 5 * MS});

@@ -10,7 +10,7 @@ use tcps_run::{
 
 #[test]
 fn what_a_sampler_keeps_back_is_suppressed_and_not_lost_and_tagged_samples_go() {
-    // [PROTOCOLS 9.1] DECISIONS 5: every echo command is answered although one sample in ten goes.
+    // [Hinterseer 2008: deadband] [design: echo commands]: every echo command is answered although one sample in ten goes.
     let mut plan = chain();
     plan["flows"][0]["sink"] = json!({"kind": "count"});
     plan["flows"][0]["path"][0]["steps"] = json!([{"kind": "code", "run": {"kind": "builtin", "name": "uniform", "symbol": "", "params": {"every": 10}}}]);
@@ -30,7 +30,7 @@ fn what_a_sampler_keeps_back_is_suppressed_and_not_lost_and_tagged_samples_go() 
 
 #[test]
 fn a_source_with_one_buffer_copies_then_sends_and_with_two_copies_while_sending() {
-    // [PROTOCOLS 7] 24 ms of copying in one component, 25.6 ms on the link in the next: period = sum, or maximum.
+    // [Al-Mouhamed] 24 ms of copying in one component, 25.6 ms on the link in the next: period = sum, or maximum.
     let period_ms = |buffers: u32| {
         let mut plan = chain();
         plan["duration_ns"] = json!(3000 * MS);
@@ -57,7 +57,7 @@ fn a_source_with_one_buffer_copies_then_sends_and_with_two_copies_while_sending(
 
 #[test]
 fn the_ratio_of_signal_to_noise_is_that_of_holding_every_tenth_sample() {
-    // [PROTOCOLS 1.7] A triangle of period 1 s and height 1, held for 10 ms: steps of 0.004, signal 1/3.
+    // [Gokhale 2017: SNR] A triangle of period 1 s and height 1, held for 10 ms: steps of 0.004, signal 1/3.
     let mut plan = chain();
     plan["signals"] = json!([0, 5]);
     plan["flows"][0]["sink"] = json!({"kind": "count"});

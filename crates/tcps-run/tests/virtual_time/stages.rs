@@ -39,7 +39,7 @@ fn a_periodic_stage_has_its_own_pace_and_ends_with_the_run() {
 
 #[test]
 fn a_row_says_which_sample_each_output_of_a_periodic_stage_was_made_of() {
-    // [DECISIONS 4] Identity through a relay: index in, index out. The origin of a sample is that of its source.
+    // [design: identity of samples] Identity through a relay: index in, index out. The origin of a sample is that of its source.
     let mut plan = predicted(2 * MS);
     plan["network"]["links"][0]["loss"] = json!({"kind": "random", "p": 0.3});
     let (_, rows) = simulate(&plan, "renumbered");
@@ -109,7 +109,7 @@ fn a_raw_flow_whose_values_nothing_codes_is_refused() {
 
 #[test]
 fn the_command_on_a_sample_goes_to_the_first_output_made_of_it() {
-    // [DECISIONS 5] A tick every 2 ms: of two samples one is superseded, and the command on it with it, not lost.
+    // [design: echo commands] A tick every 2 ms: of two samples one is superseded, and the command on it with it, not lost.
     let mut plan = predicted(2 * MS);
     plan["probes"] = json!([{"flow": 0, "points": [3, 4], "period_ns": MS, "reply_to": 0}]);
     let (_, rows) = simulate(&plan, "tags");
@@ -171,7 +171,7 @@ fn pushed(source: Value) -> Value {
 
 #[test]
 fn a_newer_command_supersedes_the_echo_that_waits_for_the_robot() {
-    // [PROTOCOLS 6.1] hold until done: the robot follows a triangle wave and is nowhere when the next command comes.
+    // [Polachan 2022: echoes] hold until done: the robot follows a triangle wave and is nowhere when the next command comes.
     let plan = pushed(json!({"kind": "generated", "bytes": 24}));
     let (_, rows) = simulate(&plan, "held");
     let (echoes, superseded) = (of(&rows, Kind::Echo), of(&rows, Kind::EchoSuperseded));

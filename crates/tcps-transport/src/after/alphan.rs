@@ -90,7 +90,7 @@ impl Alphan {
             bytes.clear();
             Repr { part, priority }.emit(&mut bytes);
             emit_content(&part, meta, sample, &mut bytes);
-            // [PROTOCOLS 1.2]
+            // [model: wire size]
             let wire_bytes = match self.overhead_bytes {
                 Some(overhead_bytes) => part.payload_bytes() as u32 + overhead_bytes,
                 None => bytes.len() as u32 + STACK_BYTES,
@@ -115,7 +115,7 @@ impl Alphan {
     }
 
     /// Lets datagrams go as far as the rate allows.
-    // [PROTOCOLS 3.7] priority queues at the sender, highest first
+    // [Al Osman 2007] priority queues at the sender, highest first
     fn serve(&mut self, now: Time) {
         while self.free_ns <= now {
             let Some(Queued { transmit, bytes, .. }) = self.queues.iter_mut().find_map(VecDeque::pop_front)

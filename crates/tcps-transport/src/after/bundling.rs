@@ -96,7 +96,7 @@ impl Bundler {
     }
 
     /// What links are charged for a datagram with `payload` bytes more in one more run.
-    // [PROTOCOLS 1.2]
+    // [model: wire size]
     pub(crate) fn charged(&self, payload: usize) -> usize {
         match self.overhead_bytes {
             Some(overhead_bytes) => self.payload + payload + overhead_bytes as usize,

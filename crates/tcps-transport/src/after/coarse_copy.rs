@@ -64,7 +64,7 @@ impl CoarseCopy {
         })
     }
 
-    // [PROTOCOLS 3.12] redundancy with a coarser copy of the sample
+    // [model: coarse copy] redundancy with a coarser copy of the sample
     fn send(&mut self, meta: &Meta, sample: &[u8]) {
         self.extra.clear();
         if let Some(flow) = self.flows.iter_mut().find(|f| f.flow == meta.flow) {

@@ -92,7 +92,7 @@ impl Irtp {
     }
 
     /// What waits of a flow is out of date.
-    // [PROTOCOLS 3.10]
+    // [Ping 2005]
     fn supersede(&mut self, now: Time, flow: u16) {
         for old in self.waiting.iter_mut().filter(|w| w.waits && w.meta.flow == flow) {
             old.waits = false;
@@ -244,7 +244,7 @@ impl Aimd {
     }
 
     /// The receiver has said how much it has had.
-    // [PROTOCOLS 3.10] +1 packet a round trip, halved on a loss event
+    // [Ping 2005] +1 packet a round trip, halved on a loss event
     fn report(&mut self, now: Time, newest: u16, had: u32, round_trip_ns: Option<Time>) {
         self.refill(now);
         let Some(round_trip) = round_trip_ns.map(|t| t.max(1) as f64) else { return };
@@ -307,7 +307,7 @@ impl Endpoint for Irtp {
 mod tests {
     use super::*;
 
-    // [PROTOCOLS 3.10]
+    // [Ping 2005]
     #[test]
     fn a_copy_does_not_count_as_an_arrival_and_a_late_one_does() {
         let mut arrivals = Arrivals::default();

@@ -75,7 +75,7 @@ impl Keyed {
     }
 
     /// Reads a datagram: keys and what acknowledges them are seen to, and what is left for the transport is given back.
-    // [PROTOCOLS 3.9]
+    // [Dodeller 2004]
     pub(crate) fn hear(&mut self, now: Time, bytes: &[u8]) -> Result<Heard, Error> {
         let heard = self.stream.hear(now, bytes, |_| 0)?;
         match heard {
@@ -119,7 +119,7 @@ struct KeyRule {
 
 impl KeyRule {
     /// Whether a sample is one.
-    // [PROTOCOLS 3.9]
+    // [Dodeller 2004]
     fn is_key(&mut self, meta: &Meta) -> bool {
         let before = self.last.iter_mut().find(|l| l.0 == meta.flow);
         let after_pause = match before {
@@ -185,7 +185,7 @@ impl Pending {
     }
 
     /// Sends again what has waited long enough, and gives up what has been sent often enough.
-    // [PROTOCOLS 3.9]
+    // [Dodeller 2004]
     fn expire(&mut self, now: Time, stream: &mut Numbered) {
         let patience_ns = self.patience_ns();
         let tries = self.tries;

@@ -51,7 +51,7 @@ impl MergeSpan {
         })
     }
 
-    // [PROTOCOLS 3.12] fixed merging over 8 ms
+    // [Fujimoto 2005] fixed merging over 8 ms
     fn send(&mut self, now: Time, meta: &Meta, sample: &[u8]) {
         if sample.len() > LONGEST_BYTES {
             return self.send_frame(meta, sample);

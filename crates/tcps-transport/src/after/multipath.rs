@@ -70,7 +70,7 @@ impl Multipath {
     }
 
     /// Chooses the way of a datagram.
-    // [PROTOCOLS 3.12] several paths: duplicate or split over two links
+    // [model: several paths] several paths: duplicate or split over two links
     fn choose(&mut self, transmit: Transmit, bytes: &[u8]) {
         match self.mode {
             Mode::Duplicate => {
@@ -147,7 +147,7 @@ mod tests {
         (ways, new, b.stats().duplicates)
     }
 
-    // [PROTOCOLS 3.12]
+    // [model: several paths]
     #[test]
     fn datagrams_go_both_ways_or_each_its_own() {
         assert_eq!(ways(json!({})), ([None, Some(3)].repeat(5), 5, 5));

@@ -72,7 +72,7 @@ impl Nack {
         Ok(())
     }
 
-    // [PROTOCOLS 3.12] retransmission on request
+    // [RFC 4588] retransmission on request
     fn ask(&mut self, now: Time) {
         loop {
             let numbers = self.missing.due(now, MOST_REQUESTED);

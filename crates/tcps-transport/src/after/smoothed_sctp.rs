@@ -82,7 +82,7 @@ impl SmoothedSctp {
     }
 
     /// A sample is complete: it waits for its moment, or that has passed.
-    // [PROTOCOLS 3.9]
+    // [Dodeller 2004]
     fn take(&mut self, now: Time, meta: Meta, is_key: bool, received_ns: Time) {
         let transit_ns = received_ns.saturating_sub(meta.origin_ns);
         let at = match self.flows.iter().position(|f| f.flow == meta.flow) {

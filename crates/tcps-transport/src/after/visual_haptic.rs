@@ -102,7 +102,7 @@ impl VisualHaptic {
     }
 
     /// A slot begins: sound and picture go alone if no sample has taken its budget.
-    // [PROTOCOLS 3.4]
+    // [Cizmeci 2014]
     fn slot(&mut self, now: Time) {
         self.urgent.add(now, 0);
         self.refill(now);
@@ -125,7 +125,7 @@ impl VisualHaptic {
         allowed.saturating_sub(self.bundler.charged(0)).min(most)
     }
 
-    // [PROTOCOLS 3.4] audio, then video, in the rest of the budget
+    // [Cizmeci 2014] audio, then video, in the rest of the budget
     fn fill_and_flush(&mut self) {
         loop {
             self.fill();

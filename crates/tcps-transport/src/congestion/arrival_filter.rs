@@ -49,7 +49,7 @@ impl Default for Filter {
 impl Filter {
     /// A packet that left at `sent_ns` came at `arrived_ns`; packets that come out of order are passed over. The group
     /// before is whole when the first packet of the next one comes.
-    // [PROTOCOLS 12.5]
+    // [draft-ietf-rmcat-gcc-02]
     pub(super) fn add(&mut self, sent_ns: Time, arrived_ns: Time) -> Option<Group> {
         let Some((began_ns, newest_ns, came_ns)) = self.open else {
             self.open = Some((sent_ns, sent_ns, arrived_ns));
@@ -71,7 +71,7 @@ impl Filter {
         Some(Group { m_ms: self.m_ms, groups: self.groups, gone_ns })
     }
 
-    // [PROTOCOLS 12.5]
+    // [draft-ietf-rmcat-gcc-02]
     fn update(&mut self, d_ms: f64, apart_ms: f64) {
         let most_ms = 3.0 * self.variance.sqrt();
         let z = (d_ms - self.m_ms).clamp(-most_ms, most_ms);
@@ -104,7 +104,7 @@ mod tests {
         newest
     }
 
-    // [PROTOCOLS 12.5]
+    // [draft-ietf-rmcat-gcc-02]
     #[test]
     fn groups_are_5_ms_of_packets_and_m_goes_to_their_growth() {
         let (mut filter, mut delay_ms) = (Filter::default(), 15.0);
@@ -121,7 +121,7 @@ mod tests {
         assert!(m_ms.abs() < 0.05, "{m_ms}");
     }
 
-    // [PROTOCOLS 12.5]
+    // [draft-ietf-rmcat-gcc-02]
     #[test]
     fn one_late_packet_counts_for_three_deviations_and_one_out_of_order_not_at_all() {
         let (mut filter, mut delay_ms) = (Filter::default(), 15.0);

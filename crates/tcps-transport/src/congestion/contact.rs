@@ -22,7 +22,7 @@ impl Contact {
     }
 
     /// Whether this sample is an event.
-    // [PROTOCOLS 3.12]
+    // [Lee 2007]
     pub(super) fn is_event(&mut self, sample: &[u8]) -> bool {
         let is_event = self.differs_by(sample, self.share);
         self.keep(sample);
@@ -58,7 +58,7 @@ fn floats(sample: &[u8]) -> impl Iterator<Item = f32> + '_ {
 mod tests {
     use super::*;
 
-    // [PROTOCOLS 3.12]
+    // [Lee 2007]
     #[test]
     fn contact_and_release_are_events_and_a_slow_change_is_not() {
         let mut c = Contact::new(0.5);

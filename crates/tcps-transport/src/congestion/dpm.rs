@@ -16,7 +16,7 @@ use tcps_core::{
 use tcps_wire::telehaptic::MOST_FRAGMENTS;
 
 /// How long notices are passed over after a change of k.
-// [PROTOCOLS 2.6]
+// [Gokhale 2017: triggers]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Settle {
     /// Until one speaks of a packet whose samples were made after the change.
@@ -69,7 +69,7 @@ impl Dpm {
     }
 
     /// Whether this notice still speaks of packets from before the last change of k.
-    // [PROTOCOLS 2.6]
+    // [Gokhale 2017: triggers]
     fn is_old(&self, now: Time, notice: &DelayNotice) -> bool {
         let Some(changed_ns) = self.changed_ns else { return false };
         match self.rule.settle {
@@ -83,7 +83,7 @@ impl Dpm {
         }
     }
 
-    // [PROTOCOLS 2.6]
+    // [Gokhale 2017: triggers]
     fn notice(&mut self, now: Time, notice: &DelayNotice) {
         if !(notice.fresh || self.rule.repeats) || self.is_old(now, notice) {
             return;
@@ -130,7 +130,7 @@ impl Dpm {
             && !self.rule.trend.is_in(&self.values)
     }
 
-    // [PROTOCOLS 2.7]
+    // [Gokhale 2017: adaptation]
     fn congested(&mut self, now: Time) {
         let k = if self.rule.by_one { (self.k + 1).min(self.rule.k_max) } else { self.rule.k_max };
         if k != self.k {
@@ -139,7 +139,7 @@ impl Dpm {
         self.set(now, k);
     }
 
-    // [PROTOCOLS 2.7]
+    // [Gokhale 2017: adaptation]
     fn steady(&mut self, now: Time) {
         if let Some(hold_ns) = self.rule.hold_ns {
             if self.k == self.before + 1 && now - *self.held_ns.get_or_insert(now) < hold_ns {
@@ -170,7 +170,7 @@ impl RateController for Dpm {
 
 /// The reading of the published rule: the one of the four with which it stays near 30 ms and loses nothing beside the published
 /// background, 400 kbit/s that are constant and 320 to 480 kbit/s that vary (Gokhale 2017, table I: 29.738 ms).
-// [PROTOCOLS 2.6]
+// [Gokhale 2017: triggers]
 const PUBLISHED: Trend = Trend::Ends;
 
 fn rule(params: &Params<'_>, period_ns: Time, trend: Trend) -> Result<Rule, TransportError> {
@@ -223,7 +223,7 @@ pub(crate) fn holdup(
 }
 
 /// `dpm-g`: steady and congested are also judged by the queue that delays imply.
-// [PROTOCOLS 2.8]
+// [model: DPM-G]
 pub(crate) fn guarded(
     params: &Params<'_>,
     period_ns: Time,
@@ -284,7 +284,7 @@ mod tests {
         }
     }
 
-    // [PROTOCOLS 2.6]
+    // [Gokhale 2017: triggers]
     #[test]
     fn eight_rises_are_congestion_and_seven_are_not() {
         let mut b = Bench::new(step, json!({}));
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(b.rising()[..8], [1, 1, 1, 1, 1, 1, 1, 4]);
     }
 
-    // [PROTOCOLS 2.7]
+    // [Gokhale 2017: adaptation]
     #[test]
     fn congestion_goes_to_the_top_at_once_or_by_one_and_steadiness_down_by_one() {
         let mut b = Bench::new(step, json!({}));
@@ -304,7 +304,7 @@ mod tests {
         assert_eq!(*b.rising().last().unwrap(), 3);
     }
 
-    // [PROTOCOLS 2.7]
+    // [Gokhale 2017: adaptation]
     #[test]
     fn hold_up_keeps_the_k_above_the_congested_one_for_half_a_second() {
         let mut b = Bench::new(holdup, json!({}));
@@ -320,7 +320,7 @@ mod tests {
         assert!(ks.iter().filter(|k| **k == 3).count() > 50, "k was 2 when congestion came: {ks:?}");
     }
 
-    // [PROTOCOLS 2.6]
+    // [Gokhale 2017: triggers]
     #[test]
     fn notices_about_packets_from_before_a_change_are_passed_over() {
         for (settle, fours) in [("generation", 7), ("round-trip", 10)] {
@@ -335,7 +335,7 @@ mod tests {
         assert!(fours < 7, "{fours}: values from before the change count");
     }
 
-    // [PROTOCOLS 2.8]
+    // [model: DPM-G]
     #[test]
     fn the_guard_keeps_k_while_a_queue_stands_and_raises_it_without_a_trend() {
         let mut b = Bench::new(guarded, json!({}));

@@ -42,7 +42,7 @@ struct Etp {
 }
 
 impl Etp {
-    // [PROTOCOLS 3.6]
+    // [Wirz 2008]
     fn notice(&mut self, now: Time, notice: &DelayNotice) {
         if !notice.fresh {
             return;
@@ -87,7 +87,7 @@ impl RateController for Etp {
     }
 
     /// Only the newest sample goes, once the gap is over (to half a period); at the least gap every sample goes.
-    // [PROTOCOLS 3.6]
+    // [Wirz 2008]
     fn admits(&mut self, now: Time, _sample: &[u8], _must: bool) -> bool {
         let early_ns = self.rule.period_ns / 2;
         let over = |sent_ns: Time| now.saturating_sub(sent_ns) >= self.gap_ns - early_ns;
@@ -146,7 +146,7 @@ mod tests {
         all
     }
 
-    // [PROTOCOLS 3.6]
+    // [Wirz 2008]
     #[test]
     fn the_gap_doubles_to_16_ms_and_shrinks_by_1_ms() {
         let mut c = etp(&Params::new("etp", &json!({})), MS).unwrap();
@@ -168,7 +168,7 @@ mod tests {
         assert!(after[..300].iter().filter(|p| **p).count() < 100);
     }
 
-    // [PROTOCOLS 3.6]
+    // [Wirz 2008]
     #[test]
     fn headers_of_packets_from_before_a_change_widen_nothing() {
         let mut c = etp(&Params::new("etp", &json!({"congested": 1.1, "clear": 1.01})), MS).unwrap();

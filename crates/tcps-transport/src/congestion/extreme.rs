@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use tcps_core::time::SECOND;
 
-    // [PROTOCOLS 2.8]
+    // [model: DPM-G]
     #[test]
     fn the_least_value_is_forgotten_after_its_span() {
         let mut least = Extreme::new(60 * SECOND, 0.0, 1.0);

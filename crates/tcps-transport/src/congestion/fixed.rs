@@ -8,7 +8,7 @@ use tcps_core::{
 use tcps_wire::telehaptic::MOST_FRAGMENTS;
 
 /// The same number of fragments in every packet.
-// [PROTOCOLS 3.1]
+// [Gokhale 2017: fixed merging]
 #[derive(Debug)]
 struct Fixed(u8);
 

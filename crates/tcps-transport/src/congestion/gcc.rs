@@ -57,7 +57,7 @@ mod tests {
         Fluid::new(gcc(&Params::new("gcc", &params), MS).unwrap())
     }
 
-    // [PROTOCOLS 12.5]
+    // [draft-ietf-rmcat-gcc-02]
     #[test]
     fn over_use_takes_85_per_cent_of_what_comes_in_and_the_draft_alone_waits_for_losses() {
         let mut f = fluid(json!({}));

@@ -39,7 +39,7 @@ const LEAST_VARIANCE_BPS: f64 = 400.0;
 const MOST_VARIANCE_BPS: f64 = 2500.0;
 
 /// What the over-use detector says.
-// [PROTOCOLS 12.5]
+// [draft-ietf-rmcat-gcc-02]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Signal {
     Over,
@@ -56,7 +56,7 @@ enum State {
 }
 
 /// Compares the estimate with a threshold that follows it.
-// [PROTOCOLS 12.5]
+// [draft-ietf-rmcat-gcc-02]
 #[derive(Debug)]
 struct Detector {
     gamma_ms: f64,
@@ -101,7 +101,7 @@ struct Window {
 }
 
 /// The rate of a sender whose packets are all told of.
-// [PROTOCOLS 12.5]
+// [draft-ietf-rmcat-gcc-02]
 #[derive(Debug)]
 pub(crate) struct GccRate {
     deltas: f64,
@@ -178,13 +178,13 @@ impl GccRate {
     }
 
     /// Nothing is told of packets that were to be told of: a window in which all were lost.
-    // [RFC 8888 §5] [PROTOCOLS 12.5]
+    // [RFC 8888 §5] [draft-ietf-rmcat-gcc-02]
     pub(crate) fn silent(&mut self) {
         self.by_loss_bps = self.allowed_bps().map(|bps| self.within(bps * SILENCE));
     }
 
     /// Rates of a window, once it is over.
-    // [PROTOCOLS 12.5]
+    // [draft-ietf-rmcat-gcc-02]
     fn count(&mut self, now: Time, arrival: &Arrival) {
         if arrival.arrived_ns.is_some() {
             self.window.bytes += f64::from(arrival.wire_bytes);
@@ -209,7 +209,7 @@ impl GccRate {
         self.by_loss_bps = self.by_loss_bps.map(|bps| self.within(factor * bps));
     }
 
-    // [PROTOCOLS 12.5]
+    // [draft-ietf-rmcat-gcc-02]
     fn turn(&mut self, signal: Signal) {
         self.state = match (signal, self.state) {
             (Signal::Over, _) => State::Decrease,
@@ -219,7 +219,7 @@ impl GccRate {
         };
     }
 
-    // [PROTOCOLS 12.5]
+    // [draft-ietf-rmcat-gcc-02]
     fn adjust(&mut self, now: Time) {
         let Some(rate_bps) = self.by_delay_bps else { return };
         let gone_s = (now.saturating_sub(self.changed_ns) as f64 / 1e9).min(1.0);
@@ -273,7 +273,7 @@ impl GccRate {
 mod tests {
     use super::*;
 
-    // [PROTOCOLS 12.5]
+    // [draft-ietf-rmcat-gcc-02]
     #[test]
     fn over_use_lasts_10_ms_and_is_not_told_while_the_estimate_falls() {
         let mut d = Detector { gamma_ms: GAMMA_MS, before_ms: 0.0, over_ns: 0 };
@@ -284,7 +284,7 @@ mod tests {
         );
     }
 
-    // [PROTOCOLS 12.5]
+    // [draft-ietf-rmcat-gcc-02]
     #[test]
     fn gamma_rises_fast_falls_slowly_and_stays_where_an_estimate_is_far_off() {
         let mut d = Detector { gamma_ms: GAMMA_MS, before_ms: 0.0, over_ns: 0 };

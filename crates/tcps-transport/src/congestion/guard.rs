@@ -16,7 +16,7 @@ use tcps_core::{
 const BASE_NS: Time = 60 * SECOND;
 
 /// When a queue counts as empty, and when as congested.
-// [PROTOCOLS 2.8]
+// [model: DPM-G]
 #[derive(Debug)]
 pub(super) struct Guard {
     steady_below_ns: f64,
@@ -67,7 +67,7 @@ impl Guard {
 mod tests {
     use super::*;
 
-    // [PROTOCOLS 2.8]
+    // [model: DPM-G]
     #[test]
     fn merging_by_itself_is_no_queue() {
         let mut guard = Guard::new(1e6, 3e6, 1_000_000, 8e9 / 1.5e6);
@@ -97,7 +97,7 @@ mod tests {
         }
     }
 
-    // [PROTOCOLS 2.8]
+    // [model: DPM-G]
     #[test]
     fn a_delay_is_judged_by_the_size_of_its_own_packet() {
         let mut guard = Guard::new(1e6, 3e6, 1_000_000, 8e9 / 1.5e6);
@@ -111,7 +111,7 @@ mod tests {
         let q = guard.queue_ns(2, &full, full.delay_ns as f64).unwrap();
         assert!(q.abs() < 2.0, "the base is that of before: {q}");
     }
-    // [PROTOCOLS 2.8]
+    // [model: DPM-G]
     #[test]
     fn a_doubtful_delay_leaves_the_base_alone() {
         let mut guard = Guard::new(1e6, 3e6, 1_000_000, 8e9 / 1.5e6);

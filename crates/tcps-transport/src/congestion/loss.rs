@@ -25,7 +25,7 @@ struct LossTriggered {
     contact: Contact,
 }
 
-// [PROTOCOLS 3.12] merging grows only after persistent loss; events have priority
+// [model: approximations] merging grows only after persistent loss; events have priority
 impl RateController for LossTriggered {
     fn feedback(&mut self, _now: Time, feedback: &Feedback) {
         let Feedback::Report(report) = feedback else { return };
@@ -74,7 +74,7 @@ mod tests {
         loss_triggered(&Params::new("loss-triggered", &json!({})), 0).unwrap()
     }
 
-    // [PROTOCOLS 3.12]
+    // [model: approximations]
     #[test]
     fn merging_grows_after_two_lossy_reports_and_shrinks_after_two_clean_ones() {
         let mut c = controller();
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(k, [1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 4, 4, 3, 3, 2]);
     }
 
-    // [PROTOCOLS 3.12]
+    // [model: approximations]
     #[test]
     fn contact_leaves_at_once() {
         let mut c = controller();

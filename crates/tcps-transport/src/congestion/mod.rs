@@ -44,5 +44,5 @@ use tcps_core::{rate::RateController, time::Time};
 /// A controller for samples of this period.
 pub(crate) type Make = fn(&Params<'_>, Time) -> Result<Box<dyn RateController>, TransportError>;
 
-/// Bytes of sound and picture in a fragment. [PROTOCOLS 2.1]
+/// Bytes of sound and picture in a fragment. [Gokhale 2017: streams]
 pub(crate) const MEDIA_BYTES: usize = 58;

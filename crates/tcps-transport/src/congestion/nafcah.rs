@@ -16,7 +16,7 @@ use tcps_core::{
 /// The controller.
 struct Nafcah(Box<dyn RateController>);
 
-// [PROTOCOLS 3.5]
+// [Kokkonis 2015]
 impl RateController for Nafcah {
     fn feedback(&mut self, now: Time, feedback: &Feedback) {
         let Feedback::RoundTrip(round_trip_ns) = *feedback else { return };
@@ -56,7 +56,7 @@ mod tests {
     use serde_json::json;
     use tcps_core::time::MS;
 
-    // [PROTOCOLS 3.5]
+    // [Kokkonis 2015]
     #[test]
     fn eight_rises_of_the_round_trip_merge_one_more_and_steadiness_one_less() {
         let mut c = nafcah(&Params::new("nafcah", &json!({})), MS).unwrap();

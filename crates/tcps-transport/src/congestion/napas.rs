@@ -18,7 +18,7 @@ struct Napas {
     hold_ns: Time,
 }
 
-// [PROTOCOLS 3.11]
+// [Gokhale 2018]
 impl RateController for Napas {
     fn feedback(&mut self, now: Time, feedback: &Feedback) {
         self.merging.feedback(now, feedback);

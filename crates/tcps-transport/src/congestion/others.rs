@@ -390,7 +390,7 @@ mod tests {
     fn the_room_for_others_is_what_own_packets_leave() {
         let others = told(&[0.0]);
         let shares = [1, 2, 3, 4].map(|k| (others.room(k) * 1500.0).round());
-        // [PROTOCOLS 2.1] 1096, 828, 738.67 and 694 of 1500 kbit/s
+        // [Gokhale 2017: streams] 1096, 828, 738.67 and 694 of 1500 kbit/s
         assert_eq!(shares, [404.0, 672.0, 761.0, 806.0]);
     }
 

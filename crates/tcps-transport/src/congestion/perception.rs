@@ -14,7 +14,7 @@ use tcps_core::{
     time::{Time, MS, SECOND},
 };
 
-// [PROTOCOLS 9.4]
+// [Gokhale 2016]
 const DELTAS: [f64; 4] = [0.05, 0.08, 0.12, 0.20];
 
 /// The controller.
@@ -30,7 +30,7 @@ struct Perception {
 }
 
 impl Perception {
-    // [PROTOCOLS 3.12] [PROTOCOLS 9.4]
+    // [model: PAHCP] [Gokhale 2016]
     fn adapt(&mut self, queue_ns: f64) {
         if queue_ns > self.congested_ns {
             self.level = (self.level + 1).min(DELTAS.len() - 1);
@@ -52,7 +52,7 @@ impl RateController for Perception {
         1
     }
 
-    // [PROTOCOLS 3.3]
+    // [Hinterseer 2008: Weber sampler]
     fn admits(&mut self, now: Time, sample: &[u8], must: bool) -> bool {
         let kept_ns = now.saturating_sub(self.sent_ns);
         let differs = !self.sent.is_comparable(sample) || self.sent.differs_by(sample, DELTAS[self.level]);
@@ -105,7 +105,7 @@ mod tests {
         (1..40).find(passes).unwrap_or(0)
     }
 
-    // [PROTOCOLS 3.12] [PROTOCOLS 9.4]
+    // [model: PAHCP] [Gokhale 2016]
     #[test]
     fn the_deadband_grows_with_a_queue_and_shrinks_without() {
         let mut c = controller();
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(got, [5, 8, 12, 20, 20, 20, 12, 8]);
     }
 
-    // [PROTOCOLS 3.3] [PROTOCOLS 9.1]
+    // [Hinterseer 2008: Weber sampler] [Hinterseer 2008: deadband]
     #[test]
     fn a_sample_goes_when_it_differs_after_100_ms_and_when_it_must() {
         let mut c = controller();

@@ -52,7 +52,7 @@ impl Rates {
     }
 
     /// Bits a second with k fragments a packet.
-    // [PROTOCOLS 2.1]
+    // [Gokhale 2017: streams]
     pub(super) fn at_bps(&self, k: u8) -> f64 {
         let bytes = self.fragment_bytes + self.overhead_bytes / f64::from(k.max(1));
         bytes * 8e9 / self.period_ns.max(1) as f64
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use tcps_core::time::MS;
 
-    // [PROTOCOLS 2.1]
+    // [Gokhale 2017: streams]
     #[test]
     fn the_published_rates_and_the_k_that_a_rate_allows() {
         let mut rates = Rates::new(MS, 4);

@@ -8,7 +8,7 @@ use tcps_core::{
 use tcps_wire::telehaptic::MOST_FRAGMENTS;
 
 /// The highest number of fragments once the mean delay has grown by a tenth, one less while it stays within that.
-// [PROTOCOLS 3.2]
+// [Gokhale 2017: reports]
 #[derive(Debug)]
 struct ByReport {
     k: u8,
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use tcps_core::{rate::Report, time::MS};
 
-    // [PROTOCOLS 3.2]
+    // [Gokhale 2017: reports]
     #[test]
     fn growth_by_a_tenth_merges_steadiness_relaxes_and_a_fall_holds() {
         let mut c = ByReport { k: 1, k_max: 4, previous_ns: None };

@@ -62,7 +62,7 @@ impl Flight {
 }
 
 /// The media rate.
-// [PROTOCOLS 12.4]
+// [RFC 8298]
 #[derive(Debug, Default)]
 struct Media {
     target_bps: Option<f64>,
@@ -141,7 +141,7 @@ impl Scream {
     }
 
     /// At most once a round trip.
-    // [PROTOCOLS 12.4]
+    // [RFC 8298]
     fn loss(&mut self, now: Time) {
         if self.cut_ns.is_some_and(|cut_ns| (now.saturating_sub(cut_ns) as f64) < self.round_trip_ns) {
             return;
@@ -152,7 +152,7 @@ impl Scream {
         self.media.lost(now, &self.rates);
     }
 
-    // [PROTOCOLS 12.4]
+    // [RFC 8298]
     fn grow(&mut self, queue_ns: f64, acked: f64) {
         if self.fast && self.queue.trend() < TREND_TH {
             if 1.5 * self.flight.bytes + acked > self.window {
@@ -243,7 +243,7 @@ mod tests {
         Fluid::new(scream(&Params::new("scream", &params), MS).unwrap())
     }
 
-    // [PROTOCOLS 12.4]
+    // [RFC 8298]
     #[test]
     fn the_published_target_lets_the_buffer_fill_and_10_ms_do_not() {
         let mut published = fluid(json!({}));
@@ -256,7 +256,7 @@ mod tests {
         assert!(short.queue_ns < 40e6 && short.lost == 0, "{}: at most four times 10 ms", short.queue_ns);
     }
 
-    // [PROTOCOLS 12.4]
+    // [RFC 8298]
     #[test]
     fn without_congestion_the_window_opens_and_nothing_is_merged() {
         let mut f = fluid(json!({"target_ns": 10 * MS}));
@@ -268,7 +268,7 @@ mod tests {
         assert!(ks[8000..].iter().all(|k| *k == 1), "it comes back");
     }
 
-    // [PROTOCOLS 12.4]
+    // [RFC 8298]
     #[test]
     fn a_loss_takes_a_fifth_of_the_window_and_a_tenth_of_the_rate_once_a_round_trip() {
         let mut c = Scream {

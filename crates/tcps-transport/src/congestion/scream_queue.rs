@@ -20,7 +20,7 @@ const LOSS_EVENTS: f64 = 0.002;
 const CALM_VARIANCE: f64 = 0.2;
 
 /// The trend of the queue.
-// [PROTOCOLS 12.4]
+// [RFC 8298]
 #[derive(Debug, Default)]
 pub(super) struct QueueDelay {
     last: f64,
@@ -78,7 +78,7 @@ impl QueueDelay {
 }
 
 /// The target of the queue, which gives way to others that fill buffers.
-// [PROTOCOLS 12.4]
+// [RFC 8298]
 #[derive(Debug)]
 pub(super) struct Target {
     least_ns: f64,
@@ -149,7 +149,7 @@ impl Target {
 mod tests {
     use super::*;
 
-    // [PROTOCOLS 12.4]
+    // [RFC 8298]
     #[test]
     fn a_growing_queue_has_a_trend_and_a_short_or_noisy_one_has_none() {
         let trend = |queue: fn(i64) -> f64| {
@@ -165,7 +165,7 @@ mod tests {
         assert!(over < 0.1 && memory > 0.3, "{over} {memory}");
     }
 
-    // [PROTOCOLS 12.4]
+    // [RFC 8298]
     #[test]
     fn the_target_gives_way_to_a_standing_queue_and_comes_back() {
         let mut t = Target::new(10e6);

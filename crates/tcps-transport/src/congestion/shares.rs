@@ -30,7 +30,7 @@ struct Shares {
 }
 
 impl Shares {
-    // [PROTOCOLS 3.12]
+    // [model: approximations]
     fn adapt(&mut self, queue_ns: f64) {
         self.share_bytes = if queue_ns > self.congested_ns {
             self.share_bytes / 2.0
@@ -59,7 +59,7 @@ impl RateController for Shares {
         true
     }
 
-    // [PROTOCOLS 3.12] bandwidth shares and priority by need, event and network state
+    // [model: approximations] bandwidth shares and priority by need, event and network state
     fn media_bytes(&mut self, now: Time) -> Option<usize> {
         if now < self.quiet_until_ns {
             return Some(0);
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    // [PROTOCOLS 3.12]
+    // [model: approximations]
     #[test]
     fn the_share_of_media_halves_with_a_queue_and_grows_by_2_bytes() {
         let mut c = shares(&Params::new("admux", &json!({}))).unwrap();
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(bytes, [5800, 2900, 1450, 725, 925], "of a hundred fragments");
     }
 
-    // [PROTOCOLS 3.12]
+    // [model: approximations]
     #[test]
     fn an_event_silences_media_for_100_ms() {
         let mut c = shares(&Params::new("admux", &json!({}))).unwrap();

@@ -4,7 +4,7 @@
 pub(super) const MOST_VALUES: usize = 16;
 
 /// A reading of the published words.
-// [PROTOCOLS 2.6]
+// [Gokhale 2017: triggers]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trend {
     /// Every value above the one before it, or every one below.
@@ -66,7 +66,7 @@ fn slopes(values: &[f64]) -> bool {
 mod tests {
     use super::*;
 
-    // [PROTOCOLS 2.6]
+    // [Gokhale 2017: triggers]
     #[test]
     fn the_readings_differ_where_one_value_breaks_the_order() {
         let rising = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];

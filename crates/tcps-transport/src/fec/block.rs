@@ -64,7 +64,7 @@ impl Block {
         Ok(())
     }
 
-    // [PROTOCOLS 4.2]
+    // [Hudson 2001: repetition]
     fn recover(&mut self, code: Code) -> Vec<Vec<u8>> {
         let Some(size) = self.size.filter(|_| !self.done) else { return Vec::new() };
         let before: Vec<bool> = self.data[..size].iter().map(Option::is_some).collect();

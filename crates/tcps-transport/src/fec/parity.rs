@@ -102,7 +102,7 @@ impl Parity {
     }
 
     /// Sends the parity of the open block and begins the next one.
-    // [PROTOCOLS 4.2]
+    // [Hudson 2001: repetition]
     fn close(&mut self) {
         let (flow, index) = self.newest;
         for row in 0..self.parity {

@@ -54,7 +54,7 @@ impl Repeat {
         self.waiting.peek().map(|Reverse(copy)| copy.0)
     }
 
-    // [PROTOCOLS 4.2]
+    // [Hudson 2001: repetition]
     fn plan(&mut self, t: &Transmit, bytes: &[u8]) {
         for j in 1..=self.copies {
             let due_ns = self.now + Time::from(j) * self.spacing_ns;

@@ -24,7 +24,7 @@ impl Device {
     }
 }
 
-// [PROTOCOLS 4.4]
+// [Hudson 2001: updateable]
 impl Playout for Device {
     fn arrive(&mut self, arrival: Arrival, acts: &mut Vec<Act>) {
         self.free_ns = self.free_ns.max(arrival.at_ns);
@@ -52,7 +52,7 @@ mod tests {
     use crate::playout::play;
     use tcps_core::time::MS;
 
-    // [PROTOCOLS 4.4]
+    // [Hudson 2001: updateable]
     #[test]
     fn the_rate_of_requests_scales_to_that_of_the_device_and_a_rare_one_has_its_turn() {
         let request = |i: u32| {

@@ -29,7 +29,7 @@ fn tick_from(at_ns: Time, period_ns: Time) -> Time {
     (at_ns.div_euclid(period_ns) + Time::from(at_ns.rem_euclid(period_ns) > 0)) * period_ns
 }
 
-// [PROTOCOLS 1.6]
+// [Gokhale 2017: zero-order hold]
 impl Playout for Hold {
     fn arrive(&mut self, arrival: Arrival, acts: &mut Vec<Act>) {
         self.next_ns.get_or_insert_with(|| tick_from(arrival.at_ns, self.period_ns));
@@ -68,7 +68,7 @@ mod tests {
     use crate::playout::play;
     use tcps_core::time::MS;
 
-    // [PROTOCOLS 1.6]
+    // [Gokhale 2017: zero-order hold]
     #[test]
     fn a_merged_packet_is_shown_one_a_tick_or_only_its_newest() {
         let together =

@@ -1,4 +1,4 @@
-//! Playout: when a receiver shows what has arrived (PROTOCOLS 11.4, 4.3, 1.6).
+//! Playout: when a receiver shows what has arrived (model: playout; Hudson 2001: monitoring; Gokhale 2017: zero-order hold).
 //!
 //! ```text
 //! arrival ──► hold       newest at each tick, or one of those that came together a tick
@@ -145,7 +145,7 @@ pub fn key(params: &Value) -> Result<Option<usize>, TransportError> {
     Ok(Params::new(PLAYOUT, params).integer("key", 0..=255)?.map(|k| k as usize))
 }
 
-// [PROTOCOLS 4.3]
+// [Hudson 2001: monitoring]
 fn bounds(p: &Params<'_>) -> Result<[Time; 2], TransportError> {
     let shortest_ns = p.span_ns("shortest_ns", MS / 10..=SECOND)?.unwrap_or(queue::SHORTEST_NS);
     let longest_ns = p.span_ns("longest_ns", MS / 10..=60 * SECOND)?.unwrap_or(queue::LONGEST_NS);
@@ -155,7 +155,7 @@ fn bounds(p: &Params<'_>) -> Result<[Time; 2], TransportError> {
     }
 }
 
-// [PROTOCOLS 4.3]
+// [Hudson 2001: monitoring]
 fn table(p: &Params<'_>) -> Result<queue::Table, TransportError> {
     let length = p.integer("length", 1..=1000)?;
     Ok(match p.integer("base", 1..=1_000_000)? {

@@ -1,6 +1,6 @@
 //! Adaptive playout by a percentile of the newest delays (Moon, Kurose, Towsley 1998).
 //!
-//! For haptics (PROTOCOLS 11.4): the 99th of the last 2 s. A delay above twice what is played begins a spike: then the
+//! For haptics (model: playout): the 99th of the last 2 s. A delay above twice what is played begins a spike: then the
 //! first delays of the spike count, until one is back below.
 
 use super::schedule::Estimator;
@@ -52,7 +52,7 @@ impl Moon {
     }
 }
 
-// [PROTOCOLS 11.4]
+// [model: playout]
 impl Estimator for Moon {
     fn observe(&mut self, at_ns: Time, delay_ns: Time) {
         self.delays.push_back((at_ns, delay_ns));
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use tcps_core::time::{MS, SECOND};
 
-    // [PROTOCOLS 11.4]
+    // [model: playout]
     #[test]
     fn the_percentile_is_that_of_the_window() {
         let mut m = Moon::new(0.99, 2 * SECOND);

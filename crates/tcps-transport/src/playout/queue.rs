@@ -41,7 +41,7 @@ pub(super) enum Table {
 }
 
 impl Table {
-    // [PROTOCOLS 4.3]
+    // [Hudson 2001: monitoring]
     fn exceeded(&self, place: usize, count: u32) -> bool {
         match *self {
             Table::Step { threshold, length } => place >= length && count > threshold,
@@ -106,7 +106,7 @@ impl Queue {
     }
 }
 
-// [PROTOCOLS 4.3]
+// [Hudson 2001: monitoring]
 impl Playout for Queue {
     fn arrive(&mut self, arrival: Arrival, acts: &mut Vec<Act>) {
         self.measure(arrival.at_ns, arrival.index);
@@ -160,7 +160,7 @@ mod tests {
         usize::MAX
     }
 
-    // [PROTOCOLS 4.3]
+    // [Hudson 2001: monitoring]
     #[test]
     fn a_place_that_was_full_too_long_drops_the_arriving_one() {
         // The queue has 2 before the third arrival: the count of place 2 exceeds 30 at the 31st after it.
@@ -173,7 +173,7 @@ mod tests {
         );
     }
 
-    // [PROTOCOLS 4.3]
+    // [Hudson 2001: monitoring]
     #[test]
     fn without_monitoring_a_new_sample_overwrites_the_one_that_waits() {
         let (mut q, mut acts) = (Queue::overwriting(USUAL), Vec::new());
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(acts.last(), Some(&Act::Gap { at_ns: 2 * SECOND }));
     }
 
-    // [PROTOCOLS 4.3]
+    // [Hudson 2001: monitoring]
     #[test]
     fn the_period_is_the_mean_time_between_arrivals() {
         let mut q = Queue::new(Table::Step { threshold: 30, length: 2 }, true, USUAL);

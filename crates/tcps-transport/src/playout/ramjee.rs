@@ -25,7 +25,7 @@ pub(super) struct Ramjee {
     n: u64,
 }
 
-// [PROTOCOLS 11.4]
+// [model: playout]
 impl Estimator for Ramjee {
     fn observe(&mut self, _: Time, delay_ns: Time) {
         let delay = delay_ns as f64;
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use tcps_core::seed::Stream;
 
-    // [PROTOCOLS 11.4]
+    // [model: playout]
     #[test]
     fn it_follows_mean_and_variation_and_spikes_at_once() {
         let (mut r, mut chance) = (Ramjee::default(), Stream::new(1, "delays"));

@@ -41,7 +41,7 @@ impl<E: Estimator> Schedule<E> {
     }
 }
 
-// [PROTOCOLS 11.4]
+// [model: playout]
 impl<E: Estimator> Playout for Schedule<E> {
     fn arrive(&mut self, a: Arrival, acts: &mut Vec<Act>) {
         self.estimator.observe(a.at_ns, a.delay_ns());
@@ -78,7 +78,7 @@ mod tests {
     use crate::playout::play;
     use tcps_core::time::{MS, SECOND};
 
-    // [PROTOCOLS 11.4]
+    // [model: playout]
     #[test]
     fn a_fixed_delay_takes_the_jitter_and_loses_the_late() {
         let arrival = |(i, delay): (u32, Time)| {

@@ -14,7 +14,7 @@ impl<K, V> Default for Updateable<K, V> {
     }
 }
 
-// [PROTOCOLS 4.4]
+// [Hudson 2001: updateable]
 impl<K: PartialEq, V> Updateable<K, V> {
     /// Appends an entry; one with the same key that still waits is taken out and returned.
     pub(super) fn push(&mut self, key: K, value: V) -> Option<V> {
@@ -44,7 +44,7 @@ impl<K: PartialEq, V> Updateable<K, V> {
 mod tests {
     use super::*;
 
-    // [PROTOCOLS 4.4]
+    // [Hudson 2001: updateable]
     #[test]
     fn a_newer_entry_of_the_same_key_takes_the_place_of_the_older_at_the_tail() {
         let mut q = Updateable::default();

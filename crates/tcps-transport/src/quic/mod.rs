@@ -294,7 +294,7 @@ impl Quic {
     }
 
     fn transmit(&mut self, packet: &[u8]) {
-        // [PROTOCOLS 1.2]
+        // [model: wire size]
         let wire_bytes = packet.len() as u32 + STACK_BYTES;
         let output = Output::Transmit(Transmit { wire_bytes, flow: self.flow, index: self.newest });
         self.outbox.push(output, |out| out.extend_from_slice(packet));

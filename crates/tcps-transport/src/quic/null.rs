@@ -6,7 +6,7 @@
 //!         ◄─────────── Initial: hello, parameters │ Handshake: parameters
 //! client  Handshake: finished ─────────────────►
 //! ```
-//! The tag finds damage; it keeps nobody from making a packet (DECISIONS 16).
+//! The tag finds damage; it keeps nobody from making a packet (design: streams).
 
 use bytes::BytesMut;
 use quinn_proto::{

@@ -86,7 +86,7 @@ impl Congestion {
 
     /// Feedback came: `row` hears of every packet of which there is news, and of a rate that has changed. False: it is
     /// refused.
-    // [RFC 8888 §3.1] [PROTOCOLS 12.3] [PROTOCOLS 12.5]
+    // [RFC 8888 §3.1] [RFC 8888] [draft-ietf-rmcat-gcc-02]
     pub(crate) fn heard(&mut self, now: Time, ccfb: &Ccfb, mut row: impl FnMut(Record)) -> bool {
         let before = self.allowed_bps();
         let Some(told) = self.ledger.told(now, ccfb) else { return false };
@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    // [RFC 8888 §3.1] [PROTOCOLS 12.3] [PROTOCOLS 12.5]
+    // [RFC 8888 §3.1] [RFC 8888] [draft-ietf-rmcat-gcc-02]
     #[test]
     fn a_sender_finds_the_rate_of_a_bottleneck_and_follows_it() {
         let mut line = Line::new();

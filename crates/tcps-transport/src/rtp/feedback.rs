@@ -67,7 +67,7 @@ impl ArrivalFeedback {
     }
 
     /// What is to be sent now, a packet a datagram.
-    // [RFC 8888 §3.1] [PROTOCOLS 12.3]
+    // [RFC 8888 §3.1] [RFC 8888]
     pub(crate) fn due(&mut self, now: Time, sender: u32) -> Vec<Ccfb> {
         let Some(next_ns) = self.next_ns.filter(|t| *t <= now) else { return Vec::new() };
         self.next_ns = Some(next_ns + self.period_ns * ((now - next_ns) / self.period_ns + 1));

@@ -34,7 +34,7 @@ pub(crate) const FLEXFEC: u8 = 127;
 const OTHERS: std::ops::Range<u8> = 99..124;
 
 /// The formats of a channel's flows, in their order: two flows share a payload type only if there are too many.
-// [RFC 3551 §6] [PROTOCOLS 5]
+// [RFC 3551 §6] [Abdullah 2023]
 pub(crate) fn formats(flows: &[ChannelFlow]) -> Vec<Format> {
     let mut others = OTHERS.cycle();
     let mut taken: Vec<u8> = Vec::new();
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use crate::{ChannelContext, Side};
 
-    // [RFC 3551 §6] [PROTOCOLS 5]
+    // [RFC 3551 §6] [Abdullah 2023]
     #[test]
     fn names_choose_types_and_clocks() {
         let ctx = ChannelContext::of(&[

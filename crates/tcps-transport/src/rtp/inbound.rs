@@ -284,7 +284,7 @@ impl Inbound {
         Ok(())
     }
 
-    // [PROTOCOLS 12.6]
+    // [RFC 8627]
     fn recover(&mut self, now: Time, received_ns: Time, to: &mut dyn Deliver) {
         let Some(ssrc) = self.source.as_ref().map(|s| s.ssrc) else { return };
         while let Some(bytes) = self.repair.recover(ssrc) {
@@ -319,7 +319,7 @@ impl Inbound {
     }
 
     /// A redundant block: the sample whole periods before that of the packet.
-    // [RFC 2198 §3] [PROTOCOLS 12.7]
+    // [RFC 2198 §3] [RFC 2198]
     fn older<T: AsRef<[u8]>>(
         &mut self,
         received_ns: Time,
@@ -436,7 +436,7 @@ impl Inbound {
 }
 
 /// Puts the last motion into a multimodal sample that carries none.
-// [PROTOCOLS 5]
+// [Abdullah 2023]
 pub(crate) fn hold_motion(motion: &mut Motion, index: u32, every: u32, sample: &mut [u8]) {
     let Some((front, rest)) = sample.split_first_chunk_mut::<MOTION_BYTES>() else { return };
     if rest.is_empty() {

@@ -218,7 +218,7 @@ mod tests {
         news.iter().map(|n| (n.left.index, n.came)).collect()
     }
 
-    // [RFC 8888 §3.1] [PROTOCOLS 12.3]
+    // [RFC 8888 §3.1] [RFC 8888]
     #[test]
     fn each_packet_is_told_of_once_with_times_of_the_receiver() {
         let mut l = ledger([65_534, 65_535, 0, 1]);

@@ -9,7 +9,7 @@
 //! ```
 //! Index and origin time of a sample ride in an RFC 8285 extension unless `identity` is off: then they come from
 //! the timestamp, the sender's reports and the flow's period. In `stop_and_wait` every packet is answered with its
-//! payload and one byte more, and the next one waits for that (PROTOCOLS 5).
+//! payload and one byte more, and the next one waits for that (Abdullah 2023).
 
 pub(crate) mod clock;
 mod congestion;
@@ -81,7 +81,7 @@ struct Out {
 }
 
 impl Out {
-    // [PROTOCOLS 1.2]
+    // [model: wire size]
     fn transmit(&mut self, flow: u16, index: u32, payload_bytes: usize, bytes: &[u8]) {
         let wire_bytes = match self.overhead_bytes {
             Some(overhead_bytes) => payload_bytes as u32 + overhead_bytes,

@@ -120,7 +120,7 @@ impl Outbound {
         send: &mut dyn FnMut(Ready<'_>),
     ) -> bool {
         let thinned;
-        // [PROTOCOLS 5]
+        // [Abdullah 2023]
         let sample = match settings.motion_every {
             Some(n) if !meta.index.is_multiple_of(n) && sample.len() > MOTION_BYTES => {
                 thinned = [&[0; MOTION_BYTES], &sample[MOTION_BYTES..]].concat();
@@ -201,7 +201,7 @@ impl Outbound {
     }
 
     /// The sample that goes again beside this one.
-    // [RFC 2198 §3] [PROTOCOLS 12.7]
+    // [RFC 2198 §3] [RFC 2198]
     fn due_again(&self, meta: &Meta, settings: &Settings) -> Option<(Meta, Vec<u8>)> {
         let Redundancy::Red { distance } = settings.redundancy else { return None };
         let old = self.older.get(self.older.len().checked_sub(distance)?)?;
@@ -252,7 +252,7 @@ impl Outbound {
     }
 
     /// One parity packet after `columns` packets, with the next number of the same stream.
-    // [RFC 5109 §8.1] [PROTOCOLS 12.6]
+    // [RFC 5109 §8.1] [RFC 8627]
     fn ulpfec(&mut self, sequence: u16, index: u32, columns: u16, send: &mut dyn FnMut(Ready<'_>)) {
         let s = &mut self.shield;
         if s.count == 0 {
@@ -281,7 +281,7 @@ impl Outbound {
     }
 
     /// Row parity after each row, column parity after the last row.
-    // [RFC 8627 §4.2.2.2] [PROTOCOLS 12.6]
+    // [RFC 8627 §4.2.2.2] [RFC 8627]
     fn flexfec(
         &mut self,
         sequence: u16,

@@ -187,7 +187,7 @@ impl Reports {
         sdes::emit(&chunks, bytes);
     }
 
-    // [RFC 3611 §4.4] [RFC 3611 §4.5] [PROTOCOLS 12.2]
+    // [RFC 3611 §4.4] [RFC 3611 §4.5] [RFC 3611]
     fn extended_report(&self, now: Time, ssrc: u32, summaries: Vec<xr::Block>, bytes: &mut Vec<u8>) {
         if !self.extended {
             return;
@@ -324,7 +324,7 @@ impl Reports {
         }
     }
 
-    // [RFC 3550 §6.4.1] [PROTOCOLS 12.1]
+    // [RFC 3550 §6.4.1] [RFC 3550]
     fn report(&mut self, at: Time, report: &Report, outbound: &[Outbound], inbound: &mut [Inbound]) {
         self.hear(at, report.ssrc);
         if let Some(info) = &report.sender {

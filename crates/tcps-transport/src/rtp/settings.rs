@@ -124,7 +124,7 @@ fn redundancy(params: &Params<'_>) -> Result<Redundancy, TransportError> {
     })
 }
 
-// [PROTOCOLS 3.12] retransmission on request
+// [RFC 4588] retransmission on request
 fn nack(params: &Params<'_>) -> Result<Option<Nack>, TransportError> {
     let reorder_ns = params.span_ns("reorder_ns", 0..=SECOND)?;
     let tries = params.integer("nack", 0..=10)?.filter(|n| *n > 0);
@@ -138,7 +138,7 @@ fn bandwidth_bps(params: &Params<'_>) -> Result<u32, TransportError> {
     Ok(params.integer("bandwidth_bps", 8_000..=4_000_000_000)?.unwrap_or(1_000_000))
 }
 
-// [RFC 8888 §3.1] [PROTOCOLS 12.5]
+// [RFC 8888 §3.1] [draft-ietf-rmcat-gcc-02]
 fn limits(params: &Params<'_>) -> Result<Option<Limits>, TransportError> {
     let most_bps = bandwidth_bps(params)?;
     let least_bps = params.integer("least_bps", 1_000..=most_bps)?;

@@ -153,7 +153,7 @@ impl Source {
     }
 
     /// A packet with `timestamp` was received at `at`.
-    // [RFC 3550 §A.8] [PROTOCOLS 12.1]
+    // [RFC 3550 §A.8] [RFC 3550]
     pub(crate) fn arrived(&mut self, at: Time, timestamp: u32) {
         self.heard_ns = at;
         self.left = false;
@@ -217,7 +217,7 @@ impl Source {
     }
 
     /// The report block about it; the next one begins a new interval.
-    // [RFC 3550 §A.3] [RFC 3550 §6.4.1] [PROTOCOLS 12.1]
+    // [RFC 3550 §A.3] [RFC 3550 §6.4.1] [RFC 3550]
     pub(crate) fn report(&mut self, now: Time) -> Block {
         let expected = self.expected().wrapping_sub(self.expected_prior);
         let received = self.received.wrapping_sub(self.received_prior);
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(s.lost(), 0);
     }
 
-    // [RFC 3550 §A.3] [RFC 3550 §6.4.1] [PROTOCOLS 12.1]
+    // [RFC 3550 §A.3] [RFC 3550 §6.4.1] [RFC 3550]
     #[test]
     fn a_report_tells_the_share_of_its_interval() {
         let mut s = source(0, true);
@@ -334,7 +334,7 @@ mod tests {
         assert!(s.jitter() > 1 << 26);
     }
 
-    // [RFC 3550 §A.8] [PROTOCOLS 12.1]
+    // [RFC 3550 §A.8] [RFC 3550]
     #[test]
     fn jitter_is_the_smoothed_difference_of_transit_times() {
         let mut s = source(0, true);

@@ -107,7 +107,7 @@ impl Timing {
     }
 
     /// The interval that the rules ask for, before it is drawn.
-    // [RFC 3550 §6.3.1] [RFC 3550 §A.7] [PROTOCOLS 12.1]
+    // [RFC 3550 §6.3.1] [RFC 3550 §A.7] [RFC 3550]
     pub(crate) fn deterministic_ns(&self, group: Group) -> Time {
         let (mut count, mut share_bps) = (group.members, self.bandwidth_bps * RTCP_SHARE);
         if (group.senders as f64) <= group.members as f64 * SENDER_SHARE {
@@ -157,7 +157,7 @@ mod tests {
         Timing::new(profile, bandwidth_bps, Stream::new(1, "timing"))
     }
 
-    // [RFC 3550 §6.3.1] [RFC 3550 §A.7] [PROTOCOLS 12.1]
+    // [RFC 3550 §6.3.1] [RFC 3550 §A.7] [RFC 3550]
     #[test]
     fn intervals_have_the_least_or_grow_with_the_group() {
         let mut t = timing(Profile::Avp { reduced: false }, 1e6);
@@ -191,7 +191,7 @@ mod tests {
         assert!(sent.iter().skip(1).all(|s| *s >= least), "{:?}", sent.iter().min());
     }
 
-    // [RFC 4585 §3.5.3] [PROTOCOLS 12.1]
+    // [RFC 4585 §3.5.3] [RFC 3550]
     #[test]
     fn avpf_reports_twice_a_second() {
         let mut t = timing(Profile::Avpf { report_ns: 500 * MS }, 1e6);

@@ -1,4 +1,4 @@
-//! Stop and wait: one packet at a time, the next when its echo is back (PROTOCOLS 5). A sample that needs several packets
+//! Stop and wait: one packet at a time, the next when its echo is back (Abdullah 2023). A sample that needs several packets
 //! has arrived when the last is answered; of one that is given up the rest is not sent.
 
 use super::{
@@ -98,7 +98,7 @@ impl Waiting {
     }
 
     /// Answers a packet with its payload and one byte more.
-    // [PROTOCOLS 5]
+    // [Abdullah 2023]
     pub(crate) fn answer(&self, packet: &Packet<&[u8]>, out: &mut Out) {
         let mut bytes = Vec::with_capacity(64);
         Repr { ssrc: self.answers, ..Repr::parse(packet) }.emit(&[], &[], &mut bytes);

@@ -153,7 +153,7 @@ impl Tcp {
         let (flow, index) = (self.flow, self.backlog.newest());
         let mut packet = Vec::new();
         while self.stack.pop(&mut packet) {
-            // [PROTOCOLS 1.2]
+            // [model: wire size]
             let wire_bytes = packet.len() as u32 + LINK_BYTES;
             let output = Output::Transmit(Transmit { wire_bytes, flow, index });
             self.outbox.push(output, |out| out.extend_from_slice(&packet));

@@ -225,7 +225,7 @@ mod tests {
         told
     }
 
-    // [RFC 8888 §3.1] [PROTOCOLS 12.3]
+    // [RFC 8888 §3.1] [RFC 8888]
     #[test]
     fn every_packet_is_told_of_once_with_its_delay_to_a_1024th_of_a_second() {
         for offset_ns in [0, 3 * SECOND, -SECOND] {

@@ -150,7 +150,7 @@ impl Asides {
     }
 
     /// A probe is sent back; an answer is a round trip.
-    // [PROTOCOLS 3.5]
+    // [Kokkonis 2015]
     fn probe(
         &mut self,
         now: Time,

@@ -35,7 +35,7 @@ impl Notifier {
     }
 
     /// What the next header says: the delay, and whether that has been told before.
-    // [PROTOCOLS 2.5]
+    // [Gokhale 2017: notification]
     pub(super) fn tell(&mut self) -> (Option<u32>, bool) {
         let repeated = self.delay_us.is_some() && !self.fresh;
         self.fresh = false;
@@ -118,7 +118,7 @@ mod tests {
         Sent { generated_ns, fragments: 2, payload_bytes: 0, wire_bytes: 0 }
     }
 
-    // [PROTOCOLS 2.5]
+    // [Gokhale 2017: notification]
     #[test]
     fn only_the_newest_delay_is_told_and_once_as_new() {
         let mut n = Notifier::default();

@@ -53,7 +53,7 @@ const DPM: Member = Member {
 /// The telehaptic transports.
 pub(crate) const MEMBERS: [Member; 18] = [
     Member { name: "no-merge", ..PLAIN },
-    // [PROTOCOLS 3.8] first come, first served; adaptive sampling is a hook (`weber`)
+    // [Gokhale 2013] first come, first served; adaptive sampling is a hook (`weber`)
     Member { name: "hoip", order: Order::FirstCome, ..PLAIN },
     Member {
         name: "loss-triggered",

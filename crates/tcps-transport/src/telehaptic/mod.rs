@@ -167,7 +167,7 @@ impl Telehaptic {
     }
 
     /// A fragment is collected; a packet leaves when there are as many as the controller asks for now.
-    // [PROTOCOLS 2.3]
+    // [Gokhale 2017: packetizer]
     fn haptic(&mut self, now: Time, meta: Meta, bytes: &[u8]) {
         let fragments = self.controller.fragments(now).clamp(1, telehaptic::MOST_FRAGMENTS);
         self.note_change(now, fragments);

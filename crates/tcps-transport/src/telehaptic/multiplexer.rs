@@ -27,7 +27,7 @@ pub(crate) enum Medium {
 pub(crate) const MEDIA: [Medium; 2] = [Medium::Audio, Medium::Video];
 
 /// Who goes first.
-// [PROTOCOLS 2.2] [PROTOCOLS 3.8]
+// [Gokhale 2017: multiplexer] [Gokhale 2013]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     /// Audio before video.
@@ -143,7 +143,7 @@ mod tests {
         out
     }
 
-    // [PROTOCOLS 2.2]
+    // [Gokhale 2017: multiplexer]
     #[test]
     fn an_audio_frame_takes_58_58_and_44_bytes_and_video_the_14_that_are_left() {
         let mut mux = Multiplexer::new(58, Order::Strict);
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(fragments(&mut mux, 4), [(58, 0), (58, 0), (44, 14), (0, 58)]);
     }
 
-    // [PROTOCOLS 2.2]
+    // [Gokhale 2017: multiplexer]
     #[test]
     fn forty_fragments_carry_two_audio_frames_and_a_video_frame_and_nothing_is_left() {
         let mut mux = Multiplexer::new(58, Order::Strict);
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(fragments(&mut mux, 1), [(0, 0)]);
     }
 
-    // [PROTOCOLS 3.8]
+    // [Gokhale 2013]
     #[test]
     fn first_come_first_served_sends_a_begun_video_frame_before_audio() {
         let mut mux = Multiplexer::new(58, Order::FirstCome);
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(fragments(&mut mux, 2), [(0, 58), (16, 42)]);
     }
 
-    // [PROTOCOLS 2.2]
+    // [Gokhale 2017: multiplexer]
     #[test]
     fn a_third_frame_that_waits_drives_out_the_oldest_that_has_not_begun() {
         let mut mux = Multiplexer::new(58, Order::Strict);

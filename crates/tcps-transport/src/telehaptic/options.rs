@@ -31,7 +31,7 @@ impl Accounting {
     }
 
     /// Size on the wire.
-    // [PROTOCOLS 1.2] [PROTOCOLS 2.1]
+    // [model: wire size] [Gokhale 2017: streams]
     pub(super) fn wire_bytes(&self, payload_bytes: usize, sub_headers: usize, echoes: usize) -> u32 {
         match self.overhead_bytes {
             Some(overhead_bytes) => payload_bytes as u32 + overhead_bytes,
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use serde_json::{json, Value};
 
-    // [PROTOCOLS 2.1]
+    // [Gokhale 2017: streams]
     #[test]
     fn sub_headers_beside_an_overhead_that_replaces_them_are_refused() {
         let read =

@@ -37,7 +37,7 @@ impl Prober {
     }
 
     /// The probe, if it is time for it.
-    // [PROTOCOLS 3.5]
+    // [Kokkonis 2015]
     pub(super) fn due(&mut self, now: Time) -> Option<Repr> {
         let (due_ns, every_ns) = (self.due_ns.filter(|d| *d <= now)?, self.every_ns?);
         self.due_ns = Some(due_ns + every_ns * ((now - due_ns) / every_ns + 1));
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use tcps_core::time::MS;
 
-    // [PROTOCOLS 3.5]
+    // [Kokkonis 2015]
     #[test]
     fn a_probe_every_10_ms_and_its_round_trip_across_a_wrap_of_the_stamp() {
         let start = (Time::from(u32::MAX) - 5_000) * US;

@@ -160,7 +160,7 @@ fn position(packet: &Packet<&[u8]>, sample: u8) -> Option<Position> {
 }
 
 /// The echo command with this number in the packet's trailer.
-// [PROTOCOLS 6.1]
+// [Polachan 2022: echoes]
 fn echo(packet: &Packet<&[u8]>, number: u8) -> Option<Echo> {
     let trailer = packet.trailer()?;
     let mut all = (0..trailer.echoes()).filter_map(|i| trailer.echo(i));

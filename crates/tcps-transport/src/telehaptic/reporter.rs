@@ -9,7 +9,7 @@ use tcps_core::{
 const INTERVAL_NS: Time = 500 * MS;
 
 /// What has arrived since the last report.
-// [PROTOCOLS 3.2]
+// [Gokhale 2017: reports]
 #[derive(Debug, Default)]
 pub(super) struct Reporter {
     due_ns: Option<Time>,
@@ -75,7 +75,7 @@ mod tests {
         Arrival { index, fragments: 2, delay_ns: delay_ms * MS, left_ns: 0 }
     }
 
-    // [PROTOCOLS 3.2]
+    // [Gokhale 2017: reports]
     #[test]
     fn a_report_every_half_second_has_mean_delay_and_loss_of_that_half_second() {
         let mut r = Reporter::default();

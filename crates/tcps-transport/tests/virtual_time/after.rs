@@ -124,7 +124,7 @@ fn samples_of_every_size_arrive_as_they_were() {
     }
 }
 
-// [PROTOCOLS 6.1]
+// [Polachan 2022: echoes]
 #[test]
 fn echo_commands_arrive_on_their_samples_once() {
     for name in ALL {

@@ -78,7 +78,7 @@ fn congestion(pair: &mut Pair<Boxed, Boxed>, slope_us: Time, end_ms: u32) -> Vec
     ks
 }
 
-// [PROTOCOLS 3.5] [PROTOCOLS 3.13]
+// [Kokkonis 2015] [model: approximations]
 #[test]
 fn nafcah_probes_100_times_a_second_and_merges_by_the_round_trip() {
     let mut p = pair("nafcah", &Value::Null, STILL);
@@ -93,7 +93,7 @@ fn nafcah_probes_100_times_a_second_and_merges_by_the_round_trip() {
     assert_eq!(p.server.endpoint.stats().malformed + p.client.endpoint.stats().malformed, 0);
 }
 
-// [PROTOCOLS 3.6] [PROTOCOLS 3.13]
+// [Wirz 2008] [model: approximations]
 #[test]
 fn etp_leaves_samples_out_under_congestion_and_loses_no_sound() {
     let mut p = pair("etp", &Value::Null, STILL);
@@ -117,7 +117,7 @@ fn etp_leaves_samples_out_under_congestion_and_loses_no_sound() {
     );
 }
 
-// [PROTOCOLS 6.1]
+// [Polachan 2022: echoes]
 #[test]
 fn a_sample_with_an_echo_command_is_never_left_out() {
     for name in ["etp", "pahcp"] {
@@ -137,7 +137,7 @@ fn a_sample_with_an_echo_command_is_never_left_out() {
     }
 }
 
-// [PROTOCOLS 3.11] [PROTOCOLS 3.13]
+// [Gokhale 2018] [model: approximations]
 #[test]
 fn napas_merges_as_dpm_but_holds_a_sparse_sample_for_4_ms_at_most() {
     let longest = |name: &str| {
@@ -166,7 +166,7 @@ fn napas_merges_as_dpm_but_holds_a_sparse_sample_for_4_ms_at_most() {
     assert!(dpm > 8 * MS, "{dpm}: four samples 3 ms apart");
 }
 
-// [PROTOCOLS 3.12] [PROTOCOLS 3.13] [PROTOCOLS 9.1]
+// [Eid 2011] [Lee 2007] [model: PAHCP] [model: approximations] [Hinterseer 2008: deadband]
 #[test]
 fn pahcp_leaves_out_what_nobody_feels_and_more_of_it_under_congestion() {
     let mut p = pair("pahcp", &Value::Null, STILL);
@@ -187,7 +187,7 @@ fn pahcp_leaves_out_what_nobody_feels_and_more_of_it_under_congestion() {
     );
 }
 
-// [PROTOCOLS 12.4] [PROTOCOLS 12.5] [RFC 8888 §3.1]
+// [RFC 8298] [draft-ietf-rmcat-gcc-02] [RFC 8888 §3.1]
 #[test]
 fn scream_and_gcc_merge_when_arrivals_tell_of_a_queue_and_stop_when_it_is_gone() {
     for (name, params, offset_ns, k) in [

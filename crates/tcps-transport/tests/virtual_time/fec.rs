@@ -38,7 +38,7 @@ fn lossy(loss: f64) -> Conditions {
     Conditions { loss, latency_ns: MS, ..Conditions::default() }
 }
 
-// [PROTOCOLS 4.2]
+// [Hudson 2001: repetition]
 #[test]
 fn n_copies_leave_the_loss_to_the_power_of_n_and_one() {
     for (copies, loss, count) in [(0, 0.1f64, 20_000), (1, 0.1, 40_000), (3, 0.3, 20_000)] {
@@ -51,7 +51,7 @@ fn n_copies_leave_the_loss_to_the_power_of_n_and_one() {
     }
 }
 
-// [PROTOCOLS 4.2]
+// [Hudson 2001: repetition]
 #[test]
 fn copies_are_spaced_and_older_messages_go_first() {
     let mut p = pair("repeat", json!({"copies": 3, "spacing_ns": 15 * MS}), Conditions::default());
@@ -65,7 +65,7 @@ fn copies_are_spaced_and_older_messages_go_first() {
     assert_eq!(p.server.endpoint.stats().duplicates, 6);
 }
 
-// [PROTOCOLS 4.2]
+// [Hudson 2001: repetition]
 #[test]
 fn parity_leaves_what_is_lost_with_too_many_others() {
     let binomial = |n: u32, k: u32, p: f64| {
@@ -86,7 +86,7 @@ fn parity_leaves_what_is_lost_with_too_many_others() {
     }
 }
 
-// [PROTOCOLS 4.2]
+// [Hudson 2001: repetition]
 #[test]
 fn a_slow_flow_gets_its_parity_when_the_window_ends() {
     let mut p = pair("parity", json!({"data": 8, "parity": 1, "window_ns": 8 * MS}), Conditions::default());

@@ -45,7 +45,7 @@ fn samples_of_every_size_arrive_as_they_were_in_every_mode_and_with_either_ciphe
     }
 }
 
-// [PROTOCOLS 1.2]
+// [model: wire size]
 #[test]
 fn accounts_are_charged_the_packet_and_the_headers_below() {
     let mut pair = quic_pair(1, Value::Null, way(MS, 0.0));
@@ -59,7 +59,7 @@ fn accounts_are_charged_the_packet_and_the_headers_below() {
     assert!((least..least + 10).contains(&bytes), "{bytes} for a sample, its frame, packet number and tag");
 }
 
-// [PROTOCOLS 6.1]
+// [Polachan 2022: echoes]
 #[test]
 fn an_echo_command_stays_on_its_sample() {
     let echo = Echo { target: 0x8007, sequence: 1, reply_to: 4, injected_ns: -3 };

@@ -90,7 +90,7 @@ fn samples_of_every_size_arrive_as_they_were_with_and_without_identity() {
     }
 }
 
-// [RFC 3550 §6.4.1] [RFC 3550 §6.2] [PROTOCOLS 12.1]
+// [RFC 3550 §6.4.1] [RFC 3550 §6.2] [RFC 3550]
 #[test]
 fn reports_tell_round_trip_loss_and_jitter() {
     let mut pair = pair(3, json!({"extended": true}), Conditions { loss: 0.1, ..latency(20 * MS) });
@@ -157,7 +157,7 @@ fn every_report_is_a_compound_with_a_name() {
     assert!((4..12).contains(&compounds), "{compounds} in 3 s");
 }
 
-// [PROTOCOLS 6.1]
+// [Polachan 2022: echoes]
 #[test]
 fn an_echo_command_rides_on_its_sample_and_copies_answer_once() {
     let echo = Some(Echo { target: 0x8007, sequence: 1, reply_to: 4, injected_ns: -3 });
@@ -175,7 +175,7 @@ fn an_echo_command_rides_on_its_sample_and_copies_answer_once() {
     }
 }
 
-// [RFC 2198 §3] [PROTOCOLS 12.7]
+// [RFC 2198 §3] [RFC 2198]
 #[test]
 fn a_lost_packet_comes_with_a_later_one() {
     for (identity, distance) in [(true, 1), (false, 1), (true, 4)] {
@@ -194,7 +194,7 @@ fn a_lost_packet_comes_with_a_later_one() {
     }
 }
 
-// [RFC 5109 §9.1] [RFC 5109 §9.2] [RFC 8627 §6.3] [PROTOCOLS 12.6]
+// [RFC 5109 §9.1] [RFC 5109 §9.2] [RFC 8627 §6.3] [RFC 8627]
 #[test]
 fn parity_brings_back_what_it_can() {
     let left = |params: Value| {
@@ -214,7 +214,7 @@ fn parity_brings_back_what_it_can() {
     assert!(missing < 12, "rows and columns: {missing}");
 }
 
-// [RFC 8888 §3.1] [PROTOCOLS 12.3]
+// [RFC 8888 §3.1] [RFC 8888]
 #[test]
 fn congestion_feedback_is_understood() {
     let mut pair = pair(7, json!({"feedback_ns": 50 * MS}), Conditions { loss: 0.1, ..latency(MS) });
@@ -290,7 +290,7 @@ fn feedback_from_hours_ahead_is_counted_and_silences_nobody() {
     assert_eq!((told.packets, told.lost), (1001, 0));
 }
 
-// [PROTOCOLS 5]
+// [Abdullah 2023]
 #[test]
 fn stop_and_wait_sends_the_next_when_the_echo_is_back() {
     let ctx = || {
@@ -317,7 +317,7 @@ fn stop_and_wait_sends_the_next_when_the_echo_is_back() {
     assert!(pair.server.delivered.iter().all(|(_, b)| b[..12] == [1; 12]), "motion of the first is held");
 }
 
-// [PROTOCOLS 5]
+// [Abdullah 2023]
 #[test]
 fn stop_and_wait_sends_one_packet_of_a_sample_at_a_time() {
     let params = json!({"mode": "stop_and_wait"});
@@ -334,7 +334,7 @@ fn stop_and_wait_sends_one_packet_of_a_sample_at_a_time() {
     assert_eq!(pair.client.records.iter().filter(|r| r.kind == Kind::Receive).count(), 3);
 }
 
-// [PROTOCOLS 5]
+// [Abdullah 2023]
 #[test]
 fn a_sample_that_is_never_answered_is_given_up_and_counted() {
     let params = json!({"mode": "stop_and_wait"});
@@ -344,7 +344,7 @@ fn a_sample_that_is_never_answered_is_given_up_and_counted() {
     assert_eq!(pair.client.endpoint.stats().unanswered, 2, "one a second");
 }
 
-// [RFC 4585 §6.2.1] [RFC 4588 §4] [PROTOCOLS 3.12]
+// [RFC 4585 §6.2.1] [RFC 4588 §4] [RFC 4588]
 #[test]
 fn what_is_missing_is_asked_for_and_comes_in_a_stream_of_its_own() {
     let lossy = Conditions { loss: 0.1, ..latency(15 * MS) };

@@ -43,7 +43,7 @@ fn samples_of_every_size_arrive_as_they_were_from_before_the_connection_stands()
     assert_eq!(pair.client.endpoint.stats().retransmits, 0);
 }
 
-// [PROTOCOLS 1.2] [RFC 9293 §3.7.1]
+// [model: wire size] [RFC 9293 §3.7.1]
 #[test]
 fn accounts_are_charged_the_ip_packet_and_the_link_header() {
     let mut pair = tcp_pair(1, json!({"mtu_bytes": 600}), way(MS, 0.0));
@@ -57,7 +57,7 @@ fn accounts_are_charged_the_ip_packet_and_the_link_header() {
     assert_eq!(charged[3..5], [(segment(548), 1, 1), (segment(24 + 1000 - 548), 1, 1)], "with time stamps");
 }
 
-// [PROTOCOLS 6.1]
+// [Polachan 2022: echoes]
 #[test]
 fn an_echo_command_stays_on_its_sample() {
     let echo = Echo { target: 0x8007, sequence: 1, reply_to: 4, injected_ns: -3 };

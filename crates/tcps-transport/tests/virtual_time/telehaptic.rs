@@ -70,7 +70,7 @@ fn arrived(pair: &Pair<Boxed, Boxed>, flow: u16) -> Vec<(u32, Vec<u8>)> {
     own.map(|(d, b)| (d.meta.index, b.clone())).collect()
 }
 
-// [PROTOCOLS 2.1] [PROTOCOLS 2.3] [PROTOCOLS 3.1]
+// [Gokhale 2017: streams] [Gokhale 2017: packetizer] [Gokhale 2017: fixed merging]
 #[test]
 fn k_fragments_make_packets_of_the_published_sizes_and_all_of_it_arrives() {
     for (k, bytes) in [(1, 137), (2, 207), (3, 277), (4, 347)] {
@@ -95,7 +95,7 @@ fn k_fragments_make_packets_of_the_published_sizes_and_all_of_it_arrives() {
     }
 }
 
-// [PROTOCOLS 1.2] [PROTOCOLS 2.4]
+// [model: wire size] [Gokhale 2017: header]
 #[test]
 fn accounts_count_one_sub_header_or_all_or_the_given_overhead() {
     let largest = |params: Value| {
@@ -108,7 +108,7 @@ fn accounts_count_one_sub_header_or_all_or_the_given_overhead() {
     assert_eq!(largest(json!({"k": 4, "overhead_bytes": 40})), Some(320));
 }
 
-// [PROTOCOLS 6.1]
+// [Polachan 2022: echoes]
 #[test]
 fn echo_commands_stay_on_their_samples_in_merged_packets_and_on_frames() {
     let echo = |sequence| Some(Echo { target: 0x8007, sequence, reply_to: 4, injected_ns: -3 });
@@ -131,7 +131,7 @@ fn echo_commands_stay_on_their_samples_in_merged_packets_and_on_frames() {
     assert_eq!(tagged, [232 + 48 + 1 + 3 * 19, 28 + 48 + 1 + 2 * 19], "tags are accounted");
 }
 
-// [PROTOCOLS 2.2]
+// [Gokhale 2017: multiplexer]
 #[test]
 fn video_that_does_not_fit_is_dropped_whole_and_told() {
     let mut p = pair("no-merge", &json!({"media_bytes": 40}), 1, Conditions::default());
@@ -145,7 +145,7 @@ fn video_that_does_not_fit_is_dropped_whole_and_told() {
     assert!(arrived(&p, VIDEO).iter().all(|(i, b)| *b == content(VIDEO, *i, 2000)));
 }
 
-// [PROTOCOLS 2.5]
+// [Gokhale 2017: notification]
 #[test]
 fn the_controller_hears_of_congestion_in_headers_of_the_way_back() {
     for (clock, settle) in [
@@ -181,7 +181,7 @@ fn the_controller_hears_of_congestion_in_headers_of_the_way_back() {
     }
 }
 
-// [PROTOCOLS 3.2]
+// [Gokhale 2017: reports]
 #[test]
 fn reports_travel_every_half_second_as_106_bytes() {
     let mut p =

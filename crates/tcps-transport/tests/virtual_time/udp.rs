@@ -46,7 +46,7 @@ fn samples_of_every_size_around_the_mtu_arrive_as_they_were() {
     assert_eq!(pair.server.endpoint.stats(), EndpointStats::default());
 }
 
-// [PROTOCOLS 1.2]
+// [model: wire size]
 #[test]
 fn accounts_are_charged_what_is_sent_with_the_headers_below_or_the_given_overhead() {
     let charged = |params: Value, size: usize| {
@@ -55,12 +55,16 @@ fn accounts_are_charged_what_is_sent_with_the_headers_below_or_the_given_overhea
         pair.client.transmitted.iter().map(|t| t.wire_bytes).collect::<Vec<_>>()
     };
     assert_eq!(charged(json!({}), 64), [64 + 24 + 8 + 20 + 26]);
-    assert_eq!(charged(json!({"overhead_bytes": 66}), 71), [137], "the backward packet of PROTOCOLS 2.1");
+    assert_eq!(
+        charged(json!({"overhead_bytes": 66}), 71),
+        [137],
+        "the backward packet of Gokhale 2017: streams"
+    );
     assert_eq!(charged(json!({}), 2353), [785 + 78, 785 + 78, 783 + 78], "three even parts");
     assert_eq!(charged(json!({"mtu_bytes": 300, "overhead_bytes": 0}), 277), [139, 138]);
 }
 
-// [PROTOCOLS 6.1]
+// [Polachan 2022: echoes]
 #[test]
 fn an_echo_command_arrives_once_on_its_sample_whole_or_in_parts() {
     let echo = Echo { target: 0x8007, sequence: 1, reply_to: 4, injected_ns: -3 };

@@ -115,7 +115,7 @@ mod tests {
     use crate::rtcp::Packets;
     use proptest::prelude::*;
 
-    // [RFC 8888 §3.1] [PROTOCOLS 12.3]
+    // [RFC 8888 §3.1] [RFC 8888]
     #[test]
     fn the_golden_feedback_is_read_and_written() {
         let golden = [

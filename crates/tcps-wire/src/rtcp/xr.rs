@@ -354,7 +354,7 @@ mod tests {
         (out, read)
     }
 
-    // [RFC 3611 §2] [RFC 3611 §3] [RFC 3611 §4.4] [RFC 3611 §4.5] [PROTOCOLS 12.2]
+    // [RFC 3611 §2] [RFC 3611 §3] [RFC 3611 §4.4] [RFC 3611 §4.5] [RFC 3611]
     #[test]
     fn reference_time_and_its_answer_are_read_and_written() {
         let golden = [

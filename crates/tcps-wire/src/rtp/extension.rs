@@ -149,7 +149,7 @@ pub fn older_of(e: &Element<'_>) -> Option<(u32, Time)> {
 }
 
 /// The element of an echo command, with the bytes in `room`.
-// [PROTOCOLS 6.1]
+// [Polachan 2022: echoes]
 #[inline]
 pub fn echo_element<'a>(echo: &Echo, room: &'a mut [u8; 16]) -> Element<'a> {
     room[..2].copy_from_slice(&echo.target.to_be_bytes());
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(read(ONE_BYTE, &[0x1f, 0xaa][..]), vec![], "longer than the extension");
     }
 
-    // [PROTOCOLS 6.1]
+    // [Polachan 2022: echoes]
     #[test]
     fn identity_and_echo_fit_their_elements() {
         let echo = Echo { target: 0x8007, sequence: 256, reply_to: 9, injected_ns: -3 };

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    // [RFC 2198 §3] [PROTOCOLS 12.7]
+    // [RFC 2198 §3] [RFC 2198]
     #[test]
     fn a_block_costs_its_bytes_and_four_more() {
         let golden = [

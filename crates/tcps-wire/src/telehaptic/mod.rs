@@ -33,7 +33,7 @@ const AUDIO: u8 = 1;
 const VIDEO: u8 = 2;
 
 /// What a sub-header says of the bytes of one medium in a packet.
-// [PROTOCOLS 2.4]
+// [Gokhale 2017: header]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubHeader {
     /// Number of the frame that the first byte belongs to, modulo 65536.
@@ -221,7 +221,7 @@ impl Repr {
 /// What links account for above the transport: header, payload, echo commands, and one sub-header however many
 /// there are, unless `strict` counts all. Positions and frames in the trailer are not counted: they are what the
 /// testbed needs to measure, not what the protocol needs to work.
-// [PROTOCOLS 2.4]
+// [Gokhale 2017: header]
 pub fn accounted_bytes(payload_bytes: usize, sub_headers: usize, echoes: usize, strict: bool) -> usize {
     let counted = if strict { sub_headers } else { sub_headers.min(1) };
     let echo_bytes = if echoes > 0 { crate::echo::trailer_bytes(echoes) } else { 0 };
@@ -279,7 +279,7 @@ mod tests {
         }
     }
 
-    // [PROTOCOLS 2.4]
+    // [Gokhale 2017: header]
     #[test]
     fn the_golden_packet_is_read_and_written_bit_by_bit() {
         let packet = Packet::new_checked(&GOLDEN).unwrap();
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(out, GOLDEN[..18]);
     }
 
-    // [PROTOCOLS 2.4]
+    // [Gokhale 2017: header]
     #[test]
     fn a_packet_without_media_has_8_bytes_of_header_and_one_with_media_13() {
         let mut out = Vec::new();

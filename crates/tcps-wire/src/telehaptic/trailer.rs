@@ -231,7 +231,7 @@ mod tests {
         1,
     ];
 
-    // [PROTOCOLS 2.4]
+    // [Gokhale 2017: header]
     #[test]
     fn the_golden_trailer_is_found_from_behind_read_and_written() {
         let packet = telehaptic::Packet::new_checked(&GOLDEN[..]).unwrap();

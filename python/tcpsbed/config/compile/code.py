@@ -1,4 +1,4 @@
-"""Code named by one string: built-in, a function of a library, or a name of a Python module (DECISIONS 13).
+"""Code named by one string: built-in, a function of a library, or a name of a Python module (design: hooks).
 
 | string | what runs |
 |---|---|

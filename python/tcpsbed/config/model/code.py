@@ -1,4 +1,4 @@
-"""Code named in a scenario: transports, robots, hooks (DECISIONS 13)."""
+"""Code named in a scenario: transports, robots, hooks (design: hooks)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spans of time for costs, delays and jitter: constant, random or measured (DECISIONS 10)."""
+"""Spans of time for costs, delays and jitter: constant, random or measured (design: costs)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ fn echo(tape: &mut Tape, sequence: u32, one_way: bool) {
     }
 }
 
-// [PROTOCOLS 6.1] [Polachan 2022]
+// [Polachan 2022: echoes] [Polachan 2022]
 #[test]
 fn differences_of_round_trips_halve_links_only_and_say_so() {
     let plan = plan(100 * SECOND, probe());
@@ -58,7 +58,7 @@ fn differences_of_round_trips_halve_links_only_and_say_so() {
     assert_eq!(e.points[2].lost, 99);
 }
 
-// [PROTOCOLS 6.1]
+// [Polachan 2022: echoes]
 #[test]
 fn one_way_stamps_are_taken_as_they_are() {
     let plan = plan(100 * SECOND, probe());
@@ -87,7 +87,7 @@ fn commands_of_the_warm_up_are_neither_answered_nor_lost() {
     assert_eq!(e.points[1].forward_ns.as_ref().unwrap().distribution.n, e.points[1].n);
 }
 
-// [DECISIONS 5]
+// [design: echo commands]
 #[test]
 fn a_superseded_command_is_not_lost() {
     let plan = plan(100 * SECOND, probe());

@@ -31,7 +31,7 @@ fn a_lossy_duplicated_reordered_stream_is_counted_exactly() {
     let a = tape.analyse(&plan, &Options::default());
     let f = &a.flows[0];
     assert_eq!((f.sent, f.delivered), (10_000, 9_900));
-    // [PROTOCOLS 1.5]: samples sent in the last second are not judged.
+    // [Gokhale 2017: jitters]: samples sent in the last second are not judged.
     assert_eq!((f.judged, f.lost, f.in_flight), (a_second_before(&a), 90, 10));
     assert_eq!((f.duplicated, f.duplicates_dropped), (101, 1));
     // [RFC 4737 §3.3]
@@ -54,7 +54,7 @@ fn a_second_before(a: &Analysis) -> u64 {
     (a.end_ns - SECOND) as u64 / MS as u64 + 1
 }
 
-// [PROTOCOLS 6.1]
+// [Polachan 2022: echoes]
 #[test]
 fn the_means_along_the_path_add_up_to_the_mean_delay() {
     let plan = plan(SECOND * 5, json!({}));
@@ -83,7 +83,7 @@ fn the_means_along_the_path_add_up_to_the_mean_delay() {
     assert_eq!(points, [("hand.exit", 4000), ("srv.entry", 4000), ("srv.exit", 3600), ("robot.entry", 3600)]);
 }
 
-// [PROTOCOLS 1.4]
+// [Gokhale 2017: delay]
 #[test]
 fn stages_of_the_first_component_are_on_the_path_and_those_of_the_last_are_not() {
     let mut plan = plan(SECOND, json!({}));
@@ -157,7 +157,7 @@ fn samples_of_one_packet_are_one_arrival_for_jitter() {
     assert_eq!(f.ipdv_ns.as_ref().unwrap().min, -1e6);
 }
 
-// [PROTOCOLS 6.3]
+// [Polachan 2022: edge]
 #[test]
 fn an_edge_predictor_splits_the_way_into_two_legs_with_losses_of_their_own() {
     // Samples come every 10 ms to srv, which gives one a millisecond; half of these are lost behind it.

@@ -165,7 +165,7 @@ impl Node {
     }
 
     /// A sample is back from its board, whose echo points answer by the board's own stamps.
-    // [PROTOCOLS 6.1]
+    // [Polachan 2022: echoes]
     fn passed_board<O: Outside>(
         &mut self,
         now: Time,

@@ -262,7 +262,7 @@ fn carried(plan: &Plan, channel: u16, from: u16) -> u16 {
     ranked.min().map_or(ASIDE_CLASS, |(_, number)| number)
 }
 
-/// Headers that are there only because the transport's own IP packets ride in UDP on sockets (DECISIONS 16).
+/// Headers that are there only because the transport's own IP packets ride in UDP on sockets (design: streams).
 fn encapsulation_bytes(plan: &Plan, channel: u16) -> u32 {
     if plan.channels[usize::from(channel)].transport == "tcp" {
         8 + 20

@@ -23,7 +23,7 @@ use std::{
 };
 use tcps_wire::ip;
 
-/// Bytes of the link below IP. [PROTOCOLS 1.2]
+/// Bytes of the link below IP. [model: wire size]
 const LINK_BYTES: u32 = 26;
 
 /// Waits for the nodes' devices.

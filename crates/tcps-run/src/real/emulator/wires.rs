@@ -29,7 +29,7 @@ use tcps_wire::ip;
 const HEADER_BYTES: usize = 14;
 /// EtherTypes of VLAN tags, which stand where IP is looked for. [IEEE 802.1Q]
 const TAGS: [[u8; 2]; 3] = [[0x81, 0x00], [0x88, 0xa8], [0x91, 0x00]];
-/// What a link carries beside the bytes of a frame: preamble, check sequence and gap. [PROTOCOLS 1.2]
+/// What a link carries beside the bytes of a frame: preamble, check sequence and gap. [model: wire size]
 const AROUND_BYTES: u32 = 12;
 
 /// Which devices links are between: per number of a link the device that it leaves and the one that it reaches.
@@ -225,7 +225,7 @@ mod tests {
         assert!(alone.network.traffic.is_empty() && alone.network.vertices.len() == 6);
     }
 
-    // [PROTOCOLS 1.2]
+    // [model: wire size]
     #[test]
     fn a_frame_enters_its_link_with_its_size_on_the_wire_and_its_code_point() {
         let wires = wires(&[Some((0, 1)), Some((1, 0))]);

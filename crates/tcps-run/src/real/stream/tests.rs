@@ -71,7 +71,7 @@ fn frame(index: u32, bytes: usize) -> Vec<u8> {
     frame
 }
 
-// [DECISIONS 17]
+// [design: kernel's TCP]
 #[test]
 fn frames_come_whole_and_in_their_order_however_large() {
     let mut pair = pair(&json!({"queue_bytes": 50_000_000}));

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// [PROTOCOLS 3.12] Retransmission on request: plain UDP loses what the network loses; here nearly everything comes,
+/// [RFC 4588] Retransmission on request: plain UDP loses what the network loses; here nearly everything comes,
 /// the lost samples between 1.5 and 2.5 round trips after they were made, at the price of the requests.
 #[test]
 fn nack_mends_losses_a_round_trip_later() {
@@ -16,7 +16,7 @@ fn nack_mends_losses_a_round_trip_later() {
     assert!(nack.bytes > plain.bytes * 105 / 100);
 }
 
-/// [PROTOCOLS 3.12] A coarser copy: a lost sample is replaced two samples later, wrong by less than 0.4 %, for 11 B and
+/// [model: coarse copy] A coarser copy: a lost sample is replaced two samples later, wrong by less than 0.4 %, for 11 B and
 /// the sequence a packet more; nothing is asked for.
 #[test]
 fn a_coarse_copy_replaces_a_lost_sample() {
@@ -36,7 +36,7 @@ fn a_coarse_copy_replaces_a_lost_sample() {
     assert_eq!(coarse.bytes, plain.bytes + 3000 * 4 + 2998 * 11);
 }
 
-/// [PROTOCOLS 3.9] Smoothed SCTP: delay is evened out to the smallest plus 20 ms, and every tenth sample survives a loss
+/// [Dodeller 2004] Smoothed SCTP: delay is evened out to the smallest plus 20 ms, and every tenth sample survives a loss
 /// that plain UDP does not mend.
 #[test]
 fn smoothed_sctp_evens_out_the_delay_and_keeps_its_keys() {
@@ -55,7 +55,7 @@ fn smoothed_sctp_evens_out_the_delay_and_keeps_its_keys() {
     assert!(smooth.lost() > 150, "the others are not sent again: {}", smooth.lost());
 }
 
-/// [PROTOCOLS 3.10] IRTP: losses halve the rate, the newest sample replaces those that wait, crucial ones come.
+/// [Ping 2005] IRTP: losses halve the rate, the newest sample replaces those that wait, crucial ones come.
 #[test]
 fn irtp_slows_down_at_losses_and_keeps_its_crucial_samples() {
     let clean = run("irtp", Value::Null, RTT);
@@ -68,7 +68,7 @@ fn irtp_slows_down_at_losses_and_keeps_its_crucial_samples() {
     assert!(crucial >= 299, "{crucial}");
 }
 
-/// [PROTOCOLS 3.10] The network's copies of datagrams, and keys that were sent again, do not hide that others were lost.
+/// [Ping 2005] The network's copies of datagrams, and keys that were sent again, do not hide that others were lost.
 #[test]
 fn irtp_sees_losses_behind_copies() {
     let copied = Conditions { loss: 0.05, duplication: 1.0, ..RTT };
@@ -76,7 +76,7 @@ fn irtp_sees_losses_behind_copies() {
     assert!(irtp.given_up() > 1000, "{}", irtp.given_up());
 }
 
-/// [PROTOCOLS 3.9] A key that is never acknowledged is given up, and counted.
+/// [Dodeller 2004] A key that is never acknowledged is given up, and counted.
 #[test]
 fn keys_that_are_given_up_are_counted() {
     for name in ["smoothed-sctp", "irtp"] {
@@ -86,7 +86,7 @@ fn keys_that_are_given_up_are_counted() {
     }
 }
 
-/// [PROTOCOLS 3.12] Loss-triggered merging: where a tenth is lost for seconds, k grows to 4 and the packets of no merging
+/// [Lee 2007] Loss-triggered merging: where a tenth is lost for seconds, k grows to 4 and the packets of no merging
 /// become fewer; contact, when it is made, leaves at once.
 #[test]
 fn loss_triggered_merging_sends_fewer_packets_where_much_is_lost() {

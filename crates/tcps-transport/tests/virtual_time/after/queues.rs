@@ -3,7 +3,7 @@
 use super::*;
 use tcps_core::record::DropReason;
 
-/// [PROTOCOLS 3.7] What a full queue drops leaves a row.
+/// [Al Osman 2007] What a full queue drops leaves a row.
 #[test]
 fn alphan_tells_what_its_queues_drop() {
     let mut pair = pair("alphan", json!({"rate_bps": 10_000}), RTT);
@@ -14,7 +14,7 @@ fn alphan_tells_what_its_queues_drop() {
     assert!(dropped.iter().map(|r| r.index).eq(1..144), "the oldest give way");
 }
 
-/// [PROTOCOLS 3.7] ALPHAN: behind a frame of 20 kB at 4 Mbit/s a haptic sample waits for one datagram at most, with
+/// [Al Osman 2007] ALPHAN: behind a frame of 20 kB at 4 Mbit/s a haptic sample waits for one datagram at most, with
 /// one queue (as with plain UDP, whose datagrams stand in line) for the whole frame.
 #[test]
 fn alphan_lets_haptic_samples_pass_a_frame() {
@@ -40,7 +40,7 @@ fn alphan_lets_haptic_samples_pass_a_frame() {
     assert_eq!((charged("alphan", 12), charged("udp", 12)), (12 + 16 + 54, 12 + 24 + 54));
 }
 
-/// [PROTOCOLS 3.12] Fixed merging: an eighth of the packets, up to 7 ms more delay, fewer bytes, and a lost packet
+/// [Fujimoto 2005] Fixed merging: an eighth of the packets, up to 7 ms more delay, fewer bytes, and a lost packet
 /// loses eight samples.
 #[test]
 fn merge_span_saves_bytes_and_costs_7_ms() {
@@ -57,7 +57,7 @@ fn merge_span_saves_bytes_and_costs_7_ms() {
     assert!(lossy.lost() > 0);
 }
 
-/// [PROTOCOLS 3.4] Visual-haptic multiplexing at 1 Mbit/s: the bytes of any 10 ms stay within the capacity and two slots,
+/// [Cizmeci 2014] Visual-haptic multiplexing at 1 Mbit/s: the bytes of any 10 ms stay within the capacity and two slots,
 /// and force leaves in the millisecond in which it is made; plain UDP puts the whole frame in front of it.
 #[test]
 fn visual_haptic_multiplexing_keeps_to_the_capacity() {
@@ -91,7 +91,7 @@ fn visual_haptic_multiplexing_keeps_to_the_capacity() {
     assert!(burst > 2000, "a whole frame at once");
 }
 
-/// [PROTOCOLS 3.4] What force leaves of the capacity is what an encoder may use: nine tenths of all of it in silence, of
+/// [Cizmeci 2014] What force leaves of the capacity is what an encoder may use: nine tenths of all of it in silence, of
 /// 368 kbit/s beside 1000 packets of 79 B a second, and of all of it again when force is silent.
 #[test]
 fn visual_haptic_multiplexing_tells_what_is_left_for_pictures() {
@@ -138,7 +138,7 @@ fn repeated_parts_leave_frames_whole() {
     assert_eq!((frames, pair.server.endpoint.stats().incomplete), (40, 0));
 }
 
-/// [PROTOCOLS 3.8] HoIP serves sound and picture in the order in which they came: behind a frame of a picture a frame of
+/// [Gokhale 2013] HoIP serves sound and picture in the order in which they came: behind a frame of a picture a frame of
 /// sound waits 34 ms longer than with strict priority.
 #[test]
 fn hoip_lets_sound_wait_behind_the_picture() {

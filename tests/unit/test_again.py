@@ -56,6 +56,11 @@ def test_own_words():
     assert times["test_own_words"] == 2, OWN_WORDS
 
 
+@pytest.mark.interop
+def test_own_words_alone():
+    assert times["test_own_words_alone"] == 4, f"{OWN_WORDS} {times}"
+
+
 @pytest.mark.realtime
 @pytest.mark.beside
 def test_busy_beside():
@@ -112,6 +117,7 @@ def test_only_what_fails_beside_load_is_made_again(tmp_path: Path) -> None:
         "test_busy_with_the_same_words": "FAILED",
         "test_quiet": "FAILED",
         "test_own_words": "PASSED",
+        "test_own_words_alone": "FAILED",
         "test_busy_beside": "FAILED",
         "test_busy_of_units": "FAILED",
         "test_busy_while_it_was_measured": "PASSED",
@@ -125,7 +131,7 @@ def test_only_what_fails_beside_load_is_made_again(tmp_path: Path) -> None:
     assert sorted(names) == sorted(
         [
             *("test_busy[2]", "test_busy[3]", "test_busy[3]", *["test_busy[4]"] * 3),
-            *["test_busy_with_the_same_words"] * 3,
+            *["test_busy_with_the_same_words", "test_own_words_alone"] * 3,
             *("test_own_words", "test_what_was_measured", "test_busy_for_long"),
         ]
     ), lines
@@ -141,7 +147,6 @@ def test_a_stop_at_the_first_failure_waits_for_the_last_try(tmp_path: Path) -> N
 
 def test_the_loop_tells_when_it_stood_still() -> None:
     with again.Witness() as witness:
-        time.sleep(0.3)
         for number in (signal.SIGSTOP, signal.SIGCONT):
             os.kill(witness.process.pid, number)
             time.sleep(0.1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,28 @@ def test_a_command_that_says_nothing_needs_no_outputs(tmp_path: Path) -> None:
 def test_what_a_reader_does_not_want_is_no_failure(tmp_path: Path) -> None:
     done = shell(tmp_path, "tcpsbed docs scenario | head -1; exit ${PIPESTATUS[0]}")
     assert (done.returncode, done.stderr) == (0, "") and done.stdout.count("\n") == 1
+
+
+def test_a_reader_who_has_gone_changes_no_status_that_says_something(tmp_path: Path) -> None:
+    code = "import time; from tcpsbed.cli import ends; ends.open_outputs(); print(1); time.sleep(0.5); ends.ended(3)"
+    done = shell(
+        tmp_path, f'PYTHONUNBUFFERED= "{sys.executable}" -c "{code}" | true; exit ${{PIPESTATUS[0]}}'
+    )
+    assert (done.returncode, done.stderr) == (3, "")
+
+
+def test_a_thread_that_stays_does_not_keep_a_command_whose_output_is_full(tmp_path: Path) -> None:
+    code = (
+        "import sys, threading, time; from tcpsbed.cli import app, ends; ends.THREADS_S = 0.2;"
+        "threading.Thread(target=time.sleep, args=(60,)).start(); sys.argv = ['tcpsbed', 'docs']; app.main()"
+    )
+    begun = time.monotonic()
+    done = shell(tmp_path, f'"{sys.executable}" -c "{code}" >/dev/full')
+    assert (
+        done.returncode == 2
+        and "still there 0.2 s after the end" in done.stderr
+        and time.monotonic() - begun < 30
+    )
 
 
 def test_events_of_netns_that_find_no_room_name_their_file(tmp_path: Path) -> None:

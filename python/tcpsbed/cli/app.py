@@ -100,5 +100,8 @@ def main() -> None:
     try:
         guarded(app)(prog_name="tcpsbed")  # help and refusals are written outside of commands
     except SystemExit as end:
-        ends.ended(end.code if isinstance(end.code, int) else 0)
+        ends.ended(end.code if isinstance(end.code, int) else int(end.code is not None))
+        raise
+    except BaseException:
+        ends.ended(1)
         raise

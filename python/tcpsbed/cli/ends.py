@@ -54,14 +54,23 @@ def open_outputs() -> None:
 
 
 def ended(status: int) -> None:
-    """Writes what is still to be written, and sees that the process ends whatever code of the user's has started."""
-    if sys.stdout is not None and not sys.stdout.closed:
-        guarded(sys.stdout.flush)()
+    """Writes what is still to be written, and sees that the process ends whatever code of the user's has started.
+
+    Raises
+    ------
+    SystemExit
+        If standard output takes nothing: with the status of that where the command's was 0.
+    """
     if _threads() or _processes():
         for number in ENDING:
             signal.signal(number, signal.SIG_DFL)
         # Idle threads of executors end when the interpreter asks them to: the wait is beside it, not before.
         threading.Thread(target=_end, args=(status,), daemon=True).start()
+    if sys.stdout is not None and not sys.stdout.closed:
+        try:
+            guarded(sys.stdout.flush)()
+        except SystemExit as end:
+            sys.exit(status or end.code)
 
 
 def _threads() -> list[str]:
@@ -69,19 +78,21 @@ def _threads() -> list[str]:
     return [f"thread {one.name}" for one in threading.enumerate() if not one.daemon and one not in ours]
 
 
-def _processes() -> list[Any]:
+def _children() -> list[Any]:
     made = sys.modules.get("multiprocessing.process")
-    return [one for one in made.active_children() if not one.daemon] if made else []
+    return made.active_children() if made else []
+
+
+def _processes() -> list[str]:
+    return [f"process {one.name}" for one in _children() if not one.daemon]
 
 
 def _end(status: int) -> None:
     time.sleep(THREADS_S)
-    children = _processes()
-    left = _threads() + [f"process {one.name}" for one in children]
-    if left:
+    if left := _threads() + _processes():
         said = f"{', '.join(left)}: still there {THREADS_S:g} s after the end, and ended with it; allowed: daemon = True"
         print(f"tcpsbed: {printable(said)}", file=sys.stderr, flush=True)
-        for one in children:
+        for one in _children():
             with suppress(OSError):
                 one.kill()
         os._exit(status)

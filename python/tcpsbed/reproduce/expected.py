@@ -35,8 +35,9 @@ UNIT = re.compile(r"\(([^();]+)[^()]*\)$")
 """The unit of an item, such as `ms` or `% of samples`."""
 COMPARISONS = ("near", "above", "below")
 """Ours within the tolerance of the published value; above it; below it."""
-REFERENCES = ("published", "theory", "aim", "own reference")
-"""Where a value comes from: the work itself; arithmetic or a bound; what we ask of our own work; a simulation of our own."""
+REFERENCES = ("published", "derived", "theory", "aim", "own reference")
+"""Where a value comes from: the work itself; what the work says in words or in parts, put into one number by us; arithmetic
+or a bound; what we ask of our own work; a simulation of our own."""
 BASES = ("outcome", "fitted", "input", "theory", "unknown")
 """How our number comes about: it came out of the testbed, with nothing set to make it so; a parameter was chosen on it; it
 is read back from the scenario; it is a calculation in which no testbed runs; the work does not say enough to tell."""

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import json
 import random
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tcpsbed.analysis import signals
 
 HOLD_MS, PERIOD_MS, SPEED = 30.0, 1.0, 2.0
+CLOCK_MS = 50.0
+"""How far the supervisor lets the clocks of both nodes differ, as it does by itself."""
 MOST_STEP_S = 3.0
 ACCELERATION, REACH = 20.0, 0.06
 TO_REST_MS = SPEED / ACCELERATION * 1e3 + 2
@@ -107,11 +111,7 @@ def judged(folder: Path) -> tuple[float, int]:
     never left its workspace, and was at rest in time after each hold. A supervisor that was dead cannot hold in time: its
     first word after the restart is in time.
     """
-    [restart_ms] = [
-        event["at_ns"] / 1e6
-        for event in json.loads((folder / "plan.json").read_text())["events"]
-        if event["name"] == "restart"
-    ]
+    [restart_ms] = [event["at_ns"] / 1e6 for event in _events(folder) if event["name"] == "restart"]
     came = signals.read(folder, "ss-com.entry", "kinematic")
     out = signals.read(folder, "ss-com.exit", "kinematic")
     t_ms, where, state = out.t_ns / 1e6, out.values[:, 0], out.values[:, 1]
@@ -124,9 +124,7 @@ def judged(folder: Path) -> tuple[float, int]:
     since_ms = np.maximum.accumulate(np.where(rests, -np.inf, t_ms))
     rested = rests[1:] & (t_ms[1:] - since_ms[1:] > TO_REST_MS)
     assert np.abs(np.diff(where))[rested].max(initial=0.0) < 1e-12, "at rest in time"
-    inside = np.abs(came.values[:, 0]) <= REACH
-    newest = np.maximum.accumulate(came.numbers[inside])
-    good_ms = came.t_ns[inside][np.diff(newest, prepend=-1) > 0] / 1e6
+    good_ms = came.t_ns[_good(folder, came, out)] / 1e6
     age = t_ms - good_ms[np.maximum(np.searchsorted(good_ms, t_ms, side="right") - 1, 0)]
     holds = np.flatnonzero((state[1:] == HOLD) & (state[:-1] != HOLD)) + 1
     count = len(holds)
@@ -134,3 +132,30 @@ def judged(folder: Path) -> tuple[float, int]:
     following = np.isin(state, (NORMAL, DEGRADED, RECOVERING))
     worst = max(age[following].max(), age[holds].max() if len(holds) else 0.0)
     return float(worst) - HOLD_MS - PERIOD_MS, count
+
+
+def _events(folder: Path) -> list[Any]:
+    return json.loads((folder / "plan.json").read_text())["events"]
+
+
+def _clock(folder: Path, node: int, t_ns: np.ndarray) -> np.ndarray:
+    """What the clock of a node shows at these moments."""
+    steps = [e for e in _events(folder) if e["action"]["kind"] == "clock" and e["action"]["node"] == node]
+    return t_ns + sum(np.where(t_ns >= e["at_ns"], e["action"]["step_ns"], 0) for e in steps)
+
+
+def _good(folder: Path, came: signals.Signal, out: signals.Signal) -> np.ndarray:
+    """Commands that a supervisor must follow: the newest of a tick, newer than those before, sound, and of an age, by the
+    clocks of both nodes, that it bears. One from a clock that is further ahead than clocks may differ is refused.
+    """
+    ticks = np.searchsorted(out.t_ns, came.t_ns)
+    numbers = came.numbers.astype(np.int64)
+    newest_of_tick = np.array([numbers[ticks == tick].max() for tick in ticks]) == numbers
+    judged_ns = out.t_ns[np.minimum(ticks, len(out.t_ns) - 1)]
+    age_ms = (_clock(folder, 1, judged_ns) - _clock(folder, 0, numbers * int(PERIOD_MS * 1e6))) / 1e6
+    params = tomllib.loads((folder / "scenario.toml").read_text())["hooks"]["safety"]["params"]
+    end_to_end_ms = params["end_to_end_ms"]
+    borne = (age_ms >= -CLOCK_MS) & (age_ms <= end_to_end_ms - CLOCK_MS)
+    sound = newest_of_tick & borne & (np.abs(came.values[:, 0]) <= REACH)
+    newest = np.maximum.accumulate(np.where(sound, numbers, -1))
+    return sound & (np.diff(newest, prepend=-1) > 0)

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
+from tcpsbed import results
 from tcpsbed.errors import ConfigError, TcpsbedError
 
 if TYPE_CHECKING:
@@ -150,7 +151,8 @@ class Session:
     def tell(self, event: str, **content: Any) -> None:
         """Writes an event."""
         if self.told is not None:
-            print(json.dumps({"event": event} | content), file=self.told, flush=True)
+            with results.named(Path(self.told.name)):
+                print(json.dumps({"event": event} | content), file=self.told, flush=True)
 
     def say(self, line: str) -> None:
         """Says something to whoever watches."""

@@ -38,7 +38,7 @@ def positive_ns(text: str, key: str, most_ns: int | None = None) -> int:
 
 def _at_most(ns: int, text: str, key: str, most_ns: int | None) -> int:
     if most_ns is not None and ns > most_ns:
-        raise ConfigError(f'found "{text}"', key=key, allowed=f"at most {most_ns / 1e6:g} ms")
+        raise ConfigError(f'found "{text}"', key=key, allowed=f'at most "{most_ns / 1e9:g} s"')
     return ns
 
 

@@ -11,7 +11,6 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from tcpsbed import results
 from tcpsbed.errors import ConfigError, TcpsbedError
 
 if TYPE_CHECKING:
@@ -151,8 +150,7 @@ class Session:
     def tell(self, event: str, **content: Any) -> None:
         """Writes an event."""
         if self.told is not None:
-            with results.named(Path(self.told.name)):
-                print(json.dumps({"event": event} | content), file=self.told, flush=True)
+            print(json.dumps({"event": event} | content), file=self.told, flush=True)
 
     def say(self, line: str) -> None:
         """Says something to whoever watches."""

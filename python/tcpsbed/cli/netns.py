@@ -98,7 +98,10 @@ def netns(
         raise ConfigError('found ""', key="COMMAND", allowed=COMMANDS)
     margin = verdict.Margin(p99_ms=margin_ms)
     with ExitStack() as stack:
-        told = None if json is None else stack.enter_context(json.open("w", encoding="utf-8"))
+        told = None
+        if json is not None:
+            stack.enter_context(results.named(json))
+            told = stack.enter_context(json.open("w", encoding="utf-8"))
         with Screen(live and sys.stderr.isatty(), lambda _: "") as screen:
             say = screen.above if screen.live is not None else None
             with namespaces.Behind(

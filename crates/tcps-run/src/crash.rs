@@ -50,14 +50,9 @@ static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
 
 /// Calls code that may end the process, or make a second one of it, under its name.
 pub fn named<T>(name: &CStr, call: impl FnOnce() -> T) -> T {
-    let _outer = Outer(CURRENT.replace(name.as_ptr()));
+    let _call = Call { name, outer: CURRENT.replace(name.as_ptr()), forks: FORKS.load(Ordering::Relaxed) };
     LATEST.store(name.as_ptr().cast_mut(), Ordering::Relaxed);
-    let forks = FORKS.load(Ordering::Relaxed);
-    let answer = call();
-    if FORKS.load(Ordering::Relaxed) != forks {
-        end_of_fork(name);
-    }
-    answer
+    call()
 }
 
 /// Ends a process that code forked and did not end: the run goes on in the one that called the code, and only there.
@@ -86,13 +81,20 @@ extern "C" fn exiting() {
     unsafe { libc::_exit(ENDED) }
 }
 
-/// The name around a call, which is back when the call has ended, also by a panic.
-struct Outer(*const c_char);
+/// A call under its name. When it has ended, also by a panic, the name around it is back, and a fork that comes back ends.
+struct Call<'a> {
+    name: &'a CStr,
+    outer: *const c_char,
+    forks: u32,
+}
 
-impl Drop for Outer {
+impl Drop for Call<'_> {
     fn drop(&mut self) {
-        LATEST.store(self.0.cast_mut(), Ordering::Relaxed);
-        CURRENT.set(self.0);
+        if FORKS.load(Ordering::Relaxed) != self.forks {
+            end_of_fork(self.name);
+        }
+        LATEST.store(self.outer.cast_mut(), Ordering::Relaxed);
+        CURRENT.set(self.outer);
     }
 }
 
@@ -220,5 +222,23 @@ mod tests {
             assert_eq!(CURRENT.get(), outer.as_ptr());
         });
         assert!(CURRENT.get().is_null());
+    }
+
+    #[test]
+    fn a_forked_process_that_panics_ends_at_the_call() {
+        watch();
+        let came_back = std::panic::catch_unwind(|| {
+            // SAFETY: the new process does nothing but unwind.
+            named(c"mine", || match unsafe { libc::fork() } {
+                0 => std::panic::resume_unwind(Box::new(())),
+                child => child,
+            })
+        });
+        // SAFETY: ends the new process, which should not be here.
+        let child = came_back.unwrap_or_else(|_| unsafe { libc::_exit(0) });
+        let mut status = 0;
+        // SAFETY: the process was started above.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!((libc::WIFEXITED(status), libc::WEXITSTATUS(status)), (true, ENDED));
     }
 }

@@ -58,7 +58,7 @@ pub fn named<T>(name: &CStr, call: impl FnOnce() -> T) -> T {
 /// Ends a process that code forked and did not end: the run goes on in the one that called the code, and only there.
 #[cold]
 fn end_of_fork(name: &CStr) -> ! {
-    tell_all(&[c"\ntcpsbed: a process that ", name, FORKED]);
+    tell_all([c"\ntcpsbed: a process that ", name, FORKED]);
     // SAFETY: ends the process without its destructors, which are the business of the one that it was forked from.
     unsafe { libc::_exit(ENDED) }
 }
@@ -76,7 +76,7 @@ extern "C" fn exiting() {
         return;
     }
     // SAFETY: `named` was given a text that lives until its call ends, and forgets it then.
-    tell_all(&[c"\ntcpsbed: ", unsafe { CStr::from_ptr(name) }, EXITED]);
+    tell_all([c"\ntcpsbed: ", unsafe { CStr::from_ptr(name) }, EXITED]);
     // SAFETY: other destructors may wait for the call that does not return.
     unsafe { libc::_exit(ENDED) }
 }
@@ -103,7 +103,7 @@ pub fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = SIGNALS.map(|(signal, _)| {
-            // SAFETY: both structures are plain data; the handler calls nothing but write, sigaction and raise.
+            // SAFETY: both structures are plain data; the handler calls nothing but writev, sigaction and raise.
             unsafe {
                 let mut old: libc::sigaction = std::mem::zeroed();
                 let mut new: libc::sigaction = std::mem::zeroed();
@@ -136,30 +136,22 @@ fn stack() {
     }
 }
 
-fn say(text: &CStr) {
-    // SAFETY: the text is whole; there is nothing to be done about an error here.
-    unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.count_bytes()) };
-}
-
 /// Several parts as one line, which no other process writes into.
-fn tell_all(parts: &[&CStr; 3]) {
+fn tell_all<const N: usize>(parts: [&CStr; N]) {
     let part =
         |text: &CStr| libc::iovec { iov_base: text.as_ptr().cast_mut().cast(), iov_len: text.count_bytes() };
     let whole = parts.map(part);
-    // SAFETY: as in `say`.
-    unsafe { libc::writev(libc::STDERR_FILENO, whole.as_ptr(), whole.len() as c_int) };
+    // SAFETY: the texts are whole; there is nothing to be done about an error here.
+    unsafe { libc::writev(libc::STDERR_FILENO, whole.as_ptr(), N as c_int) };
 }
 
 extern "C" fn tell(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
     let place = SIGNALS.iter().position(|(known, _)| *known == signal).unwrap_or(0);
     let name = CURRENT.get();
     if !name.is_null() {
-        say(c"\ntcpsbed: ");
         // SAFETY: `named` was given a text that lives until its call ends, and forgets it then.
-        say(unsafe { CStr::from_ptr(name) });
-        say(c" died of ");
-        say(SIGNALS[place].1);
-        say(REMEDY);
+        let name = unsafe { CStr::from_ptr(name) };
+        tell_all([c"\ntcpsbed: ", name, c" died of ", SIGNALS[place].1, REMEDY]);
     }
     // SAFETY: what was there before, or the default, takes over: on return the same instruction fails again.
     unsafe {
@@ -189,10 +181,10 @@ pub fn end_at_third(mut signals: File) {
 
 fn end() -> ! {
     let name = LATEST.load(Ordering::Relaxed);
-    say(c"\ntcpsbed: stopped at once: ");
     // SAFETY: names live as long as the code that they name, which has not ended.
-    say(if name.is_null() { c"what ran" } else { unsafe { CStr::from_ptr(name) } });
-    say(c" did not return. What was written until then is in the folder of the run\n");
+    let name = if name.is_null() { c"what ran" } else { unsafe { CStr::from_ptr(name) } };
+    let kept = c" did not return. What was written until then is in the folder of the run\n";
+    tell_all([c"\ntcpsbed: stopped at once: ", name, kept]);
     for child in children() {
         // SAFETY: a process that this one started and has not waited for yet.
         unsafe { libc::kill(child, libc::SIGKILL) };

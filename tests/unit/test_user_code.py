@@ -225,12 +225,18 @@ def test_a_process_that_a_c_hook_forks_is_none_of_the_run(tmp_path, child, said)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
-def test_a_c_hook_that_exits_is_named_and_is_no_success(tmp_path):
-    source = "int mine(void *s, const void *i, void *o) { exit(0); }\n"
-    built(tmp_path, source)
+@pytest.mark.parametrize(
+    "body",
+    ["ends(0);", "pthread_t own; pthread_create(&own, 0, ends, 0); pthread_join(own, 0);"],
+    ids=["itself", "in a thread of its own"],
+)
+def test_a_c_hook_that_exits_is_named_and_is_no_success(tmp_path, body):
+    source = '#include <pthread.h>\nstatic void *ends(void *p) { printf("my last words"); exit(0); }\n'
+    built(tmp_path, source + f"int mine(void *s, const void *i, void *o) {{ {body} return 0; }}\n")
     done = _run(tmp_path, "run", "mine.toml", "--out", "out")
     assert done.returncode == 1, done.stderr
-    assert f"tcpsbed: hook mine of {tmp_path / 'libmine.so'} ended the process with exit()" in done.stderr
+    assert f"tcpsbed: hook mine of {tmp_path / 'libmine.so'} ended the process with exit(): report" in done.stderr
+    assert "my last words" in done.stdout
 
 
 def test_a_standard_output_that_a_hook_closes_is_told(tmp_path):

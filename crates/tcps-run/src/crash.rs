@@ -36,13 +36,14 @@ const INTERRUPTED: c_int = 130;
 const LAST: usize = 3;
 const FORKED: &CStr =
     c" forked came back from the call, and ends here: end it in that code, as with os._exit(0); the run goes on\n";
-const EXITED: &CStr = c" ended the process with exit(): return another value than 0 instead\n";
+const EXITED: &CStr =
+    c" ended the process with exit(): report a failure by what the hook returns, or by an exception\n";
 const STACK_BYTES: usize = 1 << 16;
 
 thread_local! {
     static CURRENT: Cell<*const c_char> = const { Cell::new(ptr::null()) };
 }
-/// What was called last and has not returned yet, in any thread.
+/// What was called last and has not returned yet, in any thread; null when nothing is under way.
 static LATEST: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
 /// How many forks there are between the first process and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
@@ -67,18 +68,28 @@ fn end_of_fork(name: &CStr) -> ! {
 extern "C" fn forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
     CURRENT.set(ptr::null());
+    LATEST.store(ptr::null_mut(), Ordering::Relaxed);
 }
 
-/// Code calls `exit`: without a word a run in virtual time would seem to have succeeded.
+/// Code calls `exit`, within the call or in a thread that it started meanwhile: without a word a run in virtual time
+/// would seem to have succeeded. The first thread, outside of calls, ends the program as it should.
 extern "C" fn exiting() {
-    let name = CURRENT.get();
+    // SAFETY: both only ask.
+    let first = unsafe { libc::gettid() == libc::getpid() };
+    let name = match CURRENT.get() {
+        current if first || !current.is_null() => current,
+        _ => LATEST.load(Ordering::Relaxed),
+    };
     if name.is_null() {
         return;
     }
     // SAFETY: `named` was given a text that lives until its call ends, and forgets it then.
     tell_all([c"\ntcpsbed: ", unsafe { CStr::from_ptr(name) }, EXITED]);
-    // SAFETY: other destructors may wait for the call that does not return.
-    unsafe { libc::_exit(ENDED) }
+    // SAFETY: what the code printed is written; other destructors may wait for the call that does not return.
+    unsafe {
+        libc::fflush(ptr::null_mut());
+        libc::_exit(ENDED)
+    }
 }
 
 /// A call under its name. When it has ended, also by a panic, the name around it is back, and a fork that comes back ends.
@@ -114,7 +125,7 @@ pub fn watch() {
             }
         });
         let _ = BEFORE.set(before);
-        // SAFETY: the handlers call nothing but write and _exit. Without memory for them they are not there.
+        // SAFETY: the handlers call nothing that needs what destructors take. Without memory they are not there.
         unsafe {
             libc::pthread_atfork(None, None, Some(forked));
             libc::atexit(exiting);

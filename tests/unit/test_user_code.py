@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -33,6 +34,14 @@ def written(folder: Path, code: str, what: str = HOOK, name: str = "./mine.py:Mi
     (folder / "mine.py").write_text(code)
     (folder / "mine.toml").write_text(SCENARIO + what.format(name))
     return folder / "mine.toml"
+
+
+def built(folder: Path, source: str) -> None:
+    """A scenario whose hook is the C function `mine`."""
+    (folder / "mine.c").write_text("#include <stdio.h>\n#include <stdlib.h>\n" + source)
+    command = ["cc", "-O0", "-shared", "-fPIC", "-pthread", "-o", "libmine.so", "mine.c"]
+    subprocess.run(command, cwd=folder, check=True)
+    written(folder, "", name="./libmine.so:mine")
 
 
 RAISES = "class Mine:\n    def __call__(self, t_ns, index, x, other, y):\n        return helper()\n\n\n"
@@ -70,12 +79,10 @@ def test_a_transport_that_raises_is_told_with_file_and_line_and_how_often(tmp_pa
     ],
 )
 def test_a_c_hook_that_crashes_is_named_with_its_signal(tmp_path, body, sign):
-    source = "#include <stdlib.h>\nstatic int deep(int n) "
+    source = "static int deep(int n) "
     source += "{ volatile char a[4096]; a[0] = n; return deep(n + a[0]) + a[0]; }\n"
     source += "int mine(void *s, const void *i, void *o) { (void)deep; " + body + " }\n"
-    (tmp_path / "mine.c").write_text(source)
-    subprocess.run(["cc", "-O0", "-shared", "-fPIC", "-o", "libmine.so", "mine.c"], cwd=tmp_path, check=True)
-    written(tmp_path, "", name="./libmine.so:mine")
+    built(tmp_path, source)
     done = subprocess.run(
         [sys.executable, "-m", "tcpsbed", "run", "mine.toml", "--out", "out"],
         cwd=tmp_path,
@@ -85,6 +92,19 @@ def test_a_c_hook_that_crashes_is_named_with_its_signal(tmp_path, body, sign):
     )
     assert done.returncode == -getattr(signal, sign), done.stderr
     assert f"tcpsbed: hook mine of {tmp_path / 'libmine.so'} died of {sign}" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
+def test_what_is_said_of_a_crash_comes_in_one_piece(tmp_path):
+    built(tmp_path, "int mine(void *s, const void *i, void *o) { abort(); }\n")
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    command = [sys.executable, "-m", "tcpsbed", "run", "mine.toml", "-q", "--out", "out"]
+    with ours:
+        with theirs:
+            subprocess.run(command, cwd=tmp_path, stderr=theirs, timeout=60)
+        pieces = list(iter(lambda: ours.recv(1 << 16), b""))
+    said = [p for p in pieces if b"died of SIGABRT" in p]
+    assert said and said[0].startswith(b"\ntcpsbed: hook mine of ") and said[0].endswith(b"run ...\n"), pieces
 
 
 ENDLESS = {
@@ -196,25 +216,27 @@ def test_a_process_that_a_module_forks_when_it_is_loaded_ends(tmp_path):
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
 @pytest.mark.parametrize(("child", "said"), [("exit(0);", ""), ("return 0;", "forked came back")])
 def test_a_process_that_a_c_hook_forks_is_none_of_the_run(tmp_path, child, said):
-    source = "#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\nint mine(void *s, const void *i, void *o) "
+    source = "#include <sys/wait.h>\n#include <unistd.h>\nint mine(void *s, const void *i, void *o) "
     source += f"{{ if (!fork()) {child} wait(0); return 1; }}\n"
-    (tmp_path / "mine.c").write_text(source)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", "libmine.so", "mine.c"], cwd=tmp_path, check=True)
-    written(tmp_path, "", name="./libmine.so:mine")
+    built(tmp_path, source)
     done = _run(tmp_path, "run", "mine.toml", "--out", "out", "--duration", "3 ms")
     assert done.returncode == 0 and done.stdout.count("report: ") == 1
     assert said in done.stderr and bool(done.stderr) == bool(said)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
-def test_a_c_hook_that_exits_is_named_and_is_no_success(tmp_path):
-    source = "#include <stdlib.h>\nint mine(void *s, const void *i, void *o) { exit(0); }\n"
-    (tmp_path / "mine.c").write_text(source)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", "libmine.so", "mine.c"], cwd=tmp_path, check=True)
-    written(tmp_path, "", name="./libmine.so:mine")
+@pytest.mark.parametrize(
+    "body",
+    ["ends(0);", "pthread_t own; pthread_create(&own, 0, ends, 0); pthread_join(own, 0);"],
+    ids=["itself", "in a thread of its own"],
+)
+def test_a_c_hook_that_exits_is_named_and_is_no_success(tmp_path, body):
+    source = '#include <pthread.h>\nstatic void *ends(void *p) { printf("my last words"); exit(0); }\n'
+    built(tmp_path, source + f"int mine(void *s, const void *i, void *o) {{ {body} return 0; }}\n")
     done = _run(tmp_path, "run", "mine.toml", "--out", "out")
     assert done.returncode == 1, done.stderr
-    assert f"tcpsbed: hook mine of {tmp_path / 'libmine.so'} ended the process with exit()" in done.stderr
+    assert f"tcpsbed: hook mine of {tmp_path / 'libmine.so'} ended the process with exit(): report" in done.stderr
+    assert "my last words" in done.stdout
 
 
 def test_a_standard_output_that_a_hook_closes_is_told(tmp_path):

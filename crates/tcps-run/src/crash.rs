@@ -36,13 +36,14 @@ const INTERRUPTED: c_int = 130;
 const LAST: usize = 3;
 const FORKED: &CStr =
     c" forked came back from the call, and ends here: end it in that code, as with os._exit(0); the run goes on\n";
-const EXITED: &CStr = c" ended the process with exit(): return another value than 0 instead\n";
+const EXITED: &CStr =
+    c" ended the process with exit(): report a failure by what the hook returns, or by an exception\n";
 const STACK_BYTES: usize = 1 << 16;
 
 thread_local! {
     static CURRENT: Cell<*const c_char> = const { Cell::new(ptr::null()) };
 }
-/// What was called last and has not returned yet, in any thread.
+/// What was called last and has not returned yet, in any thread; null when nothing is under way.
 static LATEST: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
 /// How many forks there are between the first process and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
@@ -50,20 +51,15 @@ static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
 
 /// Calls code that may end the process, or make a second one of it, under its name.
 pub fn named<T>(name: &CStr, call: impl FnOnce() -> T) -> T {
-    let _outer = Outer(CURRENT.replace(name.as_ptr()));
+    let _call = Call { name, outer: CURRENT.replace(name.as_ptr()), forks: FORKS.load(Ordering::Relaxed) };
     LATEST.store(name.as_ptr().cast_mut(), Ordering::Relaxed);
-    let forks = FORKS.load(Ordering::Relaxed);
-    let answer = call();
-    if FORKS.load(Ordering::Relaxed) != forks {
-        end_of_fork(name);
-    }
-    answer
+    call()
 }
 
 /// Ends a process that code forked and did not end: the run goes on in the one that called the code, and only there.
 #[cold]
 fn end_of_fork(name: &CStr) -> ! {
-    tell_all(&[c"\ntcpsbed: a process that ", name, FORKED]);
+    tell_all([c"\ntcpsbed: a process that ", name, FORKED]);
     // SAFETY: ends the process without its destructors, which are the business of the one that it was forked from.
     unsafe { libc::_exit(ENDED) }
 }
@@ -72,27 +68,44 @@ fn end_of_fork(name: &CStr) -> ! {
 extern "C" fn forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
     CURRENT.set(ptr::null());
+    LATEST.store(ptr::null_mut(), Ordering::Relaxed);
 }
 
-/// Code calls `exit`: without a word a run in virtual time would seem to have succeeded.
+/// Code calls `exit`, within the call or in a thread that it started meanwhile: without a word a run in virtual time
+/// would seem to have succeeded. The first thread, outside of calls, ends the program as it should.
 extern "C" fn exiting() {
-    let name = CURRENT.get();
+    // SAFETY: both only ask.
+    let first = unsafe { libc::gettid() == libc::getpid() };
+    let name = match CURRENT.get() {
+        current if first || !current.is_null() => current,
+        _ => LATEST.load(Ordering::Relaxed),
+    };
     if name.is_null() {
         return;
     }
     // SAFETY: `named` was given a text that lives until its call ends, and forgets it then.
-    tell_all(&[c"\ntcpsbed: ", unsafe { CStr::from_ptr(name) }, EXITED]);
-    // SAFETY: other destructors may wait for the call that does not return.
-    unsafe { libc::_exit(ENDED) }
+    tell_all([c"\ntcpsbed: ", unsafe { CStr::from_ptr(name) }, EXITED]);
+    // SAFETY: what the code printed is written; other destructors may wait for the call that does not return.
+    unsafe {
+        libc::fflush(ptr::null_mut());
+        libc::_exit(ENDED)
+    }
 }
 
-/// The name around a call, which is back when the call has ended, also by a panic.
-struct Outer(*const c_char);
+/// A call under its name. When it has ended, also by a panic, the name around it is back, and a fork that comes back ends.
+struct Call<'a> {
+    name: &'a CStr,
+    outer: *const c_char,
+    forks: u32,
+}
 
-impl Drop for Outer {
+impl Drop for Call<'_> {
     fn drop(&mut self) {
-        LATEST.store(self.0.cast_mut(), Ordering::Relaxed);
-        CURRENT.set(self.0);
+        if FORKS.load(Ordering::Relaxed) != self.forks {
+            end_of_fork(self.name);
+        }
+        LATEST.store(self.outer.cast_mut(), Ordering::Relaxed);
+        CURRENT.set(self.outer);
     }
 }
 
@@ -101,7 +114,7 @@ pub fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = SIGNALS.map(|(signal, _)| {
-            // SAFETY: both structures are plain data; the handler calls nothing but write, sigaction and raise.
+            // SAFETY: both structures are plain data; the handler calls nothing but writev, sigaction and raise.
             unsafe {
                 let mut old: libc::sigaction = std::mem::zeroed();
                 let mut new: libc::sigaction = std::mem::zeroed();
@@ -112,7 +125,7 @@ pub fn watch() {
             }
         });
         let _ = BEFORE.set(before);
-        // SAFETY: the handlers call nothing but write and _exit. Without memory for them they are not there.
+        // SAFETY: the handlers call nothing that needs what destructors take. Without memory they are not there.
         unsafe {
             libc::pthread_atfork(None, None, Some(forked));
             libc::atexit(exiting);
@@ -134,30 +147,22 @@ fn stack() {
     }
 }
 
-fn say(text: &CStr) {
-    // SAFETY: the text is whole; there is nothing to be done about an error here.
-    unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.count_bytes()) };
-}
-
 /// Several parts as one line, which no other process writes into.
-fn tell_all(parts: &[&CStr; 3]) {
+fn tell_all<const N: usize>(parts: [&CStr; N]) {
     let part =
         |text: &CStr| libc::iovec { iov_base: text.as_ptr().cast_mut().cast(), iov_len: text.count_bytes() };
     let whole = parts.map(part);
-    // SAFETY: as in `say`.
-    unsafe { libc::writev(libc::STDERR_FILENO, whole.as_ptr(), whole.len() as c_int) };
+    // SAFETY: the texts are whole; there is nothing to be done about an error here.
+    unsafe { libc::writev(libc::STDERR_FILENO, whole.as_ptr(), N as c_int) };
 }
 
 extern "C" fn tell(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
     let place = SIGNALS.iter().position(|(known, _)| *known == signal).unwrap_or(0);
     let name = CURRENT.get();
     if !name.is_null() {
-        say(c"\ntcpsbed: ");
         // SAFETY: `named` was given a text that lives until its call ends, and forgets it then.
-        say(unsafe { CStr::from_ptr(name) });
-        say(c" died of ");
-        say(SIGNALS[place].1);
-        say(REMEDY);
+        let name = unsafe { CStr::from_ptr(name) };
+        tell_all([c"\ntcpsbed: ", name, c" died of ", SIGNALS[place].1, REMEDY]);
     }
     // SAFETY: what was there before, or the default, takes over: on return the same instruction fails again.
     unsafe {
@@ -187,10 +192,10 @@ pub fn end_at_third(mut signals: File) {
 
 fn end() -> ! {
     let name = LATEST.load(Ordering::Relaxed);
-    say(c"\ntcpsbed: stopped at once: ");
     // SAFETY: names live as long as the code that they name, which has not ended.
-    say(if name.is_null() { c"what ran" } else { unsafe { CStr::from_ptr(name) } });
-    say(c" did not return. What was written until then is in the folder of the run\n");
+    let name = if name.is_null() { c"what ran" } else { unsafe { CStr::from_ptr(name) } };
+    let kept = c" did not return. What was written until then is in the folder of the run\n";
+    tell_all([c"\ntcpsbed: stopped at once: ", name, kept]);
     for child in children() {
         // SAFETY: a process that this one started and has not waited for yet.
         unsafe { libc::kill(child, libc::SIGKILL) };
@@ -220,5 +225,23 @@ mod tests {
             assert_eq!(CURRENT.get(), outer.as_ptr());
         });
         assert!(CURRENT.get().is_null());
+    }
+
+    #[test]
+    fn a_forked_process_that_panics_ends_at_the_call() {
+        watch();
+        let came_back = std::panic::catch_unwind(|| {
+            // SAFETY: the new process does nothing but unwind.
+            named(c"mine", || match unsafe { libc::fork() } {
+                0 => std::panic::resume_unwind(Box::new(())),
+                child => child,
+            })
+        });
+        // SAFETY: ends the new process, which should not be here.
+        let child = came_back.unwrap_or_else(|_| unsafe { libc::_exit(0) });
+        let mut status = 0;
+        // SAFETY: the process was started above.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!((libc::WIFEXITED(status), libc::WEXITSTATUS(status)), (true, ENDED));
     }
 }

@@ -13,9 +13,9 @@ TEXT = init_template()
 
 
 def blocks() -> list[str]:
-    """Commented-out tables, each up to the next empty line, as TOML: what stands behind a value is a remark."""
+    """Commented-out tables, each up to the next empty line, as TOML."""
     found = re.findall(r"^# \[+[a-z]+[^\n]*(?:\n# [^\n]*)*", TEXT, re.M)
-    return [re.sub(r"^# (.*?)(?:    .*)?$", r"\1", block, flags=re.M) for block in found]
+    return [re.sub(r"^# ", "", block, flags=re.M) for block in found]
 
 
 @pytest.mark.parametrize("key", list(schema()["properties"]))
@@ -37,7 +37,7 @@ def test_a_block_works_uncommented(tmp_path: Path, block: str) -> None:
 def test_single_keys_work_uncommented(tmp_path: Path) -> None:
     """Keys of tables that are there already, in their places; files that it names are made up."""
     text = re.sub(
-        r"^# ((?:name|description|sessions|scheduling|clock|transport|loss|jitter|sync|records) = .*?)(?:    .*)?$",
+        r"^# ((?:name|description|sessions|scheduling|clock|transport|loss|jitter|sync|records) = )",
         r"\1",
         TEXT,
         flags=re.M,

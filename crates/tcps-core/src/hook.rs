@@ -265,6 +265,8 @@ pub enum Notice<'a> {
     Period(Option<i64>),
     /// Its component was restarted, and this is how far it had come.
     Resumed(Former<'a>),
+    /// A sample came that it is not given, for another came until its tick: it was not lost.
+    Superseded,
     /// Something that it works for has died, or the run is being ended.
     Halt,
 }

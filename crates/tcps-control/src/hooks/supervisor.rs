@@ -381,6 +381,7 @@ impl Hook for SupervisorHook {
                 let values = former.values.len().saturating_sub(usize::from(self.tell));
                 self.supervisor.resume(Former { values: &former.values[..values], ..former });
             }
+            Notice::Superseded => self.supervisor.superseded(),
             Notice::Halt => self.supervisor.halt(),
         }
         Ok(())

@@ -23,8 +23,10 @@ pub struct Thresholds {
 /// Keeps account of commands.
 #[derive(Debug, Clone)]
 pub struct Health {
-    /// Numbers and moments of the newest commands.
-    window: VecDeque<(u32, Time)>,
+    /// Numbers and moments of the newest commands, and how many were superseded since the one before.
+    window: VecDeque<(u32, Time, u32)>,
+    /// Commands that came since the newest one, and were superseded.
+    superseded: u32,
     /// For the newest arrivals, whether each came after a newer one.
     late: VecDeque<bool>,
     newest: Option<u32>,
@@ -53,7 +55,14 @@ impl Default for Health {
 impl Health {
     /// The newest sample is so old, and of this origin; what came before it is not known.
     pub fn since(age_ns: Time, origin_ns: Option<Time>) -> Self {
-        Self { window: VecDeque::new(), late: VecDeque::new(), newest: None, origin_ns, age_ns }
+        Self {
+            window: VecDeque::new(),
+            superseded: 0,
+            late: VecDeque::new(),
+            newest: None,
+            origin_ns,
+            age_ns,
+        }
     }
 
     /// Time goes on by `dt`.
@@ -79,7 +88,7 @@ impl Health {
             return Arrival::Old;
         }
         self.newest = Some(number);
-        self.window.push_back((number, now));
+        self.window.push_back((number, now, std::mem::take(&mut self.superseded)));
         if self.window.len() > WINDOW {
             self.window.pop_front();
         }
@@ -89,6 +98,11 @@ impl Health {
         self.origin_ns = Some(origin_ns);
         self.age_ns = 0;
         Arrival::New
+    }
+
+    /// A command came and was superseded by another before it was judged: it counts as one that came.
+    pub fn superseded(&mut self) {
+        self.superseded = self.superseded.saturating_add(1);
     }
 
     /// The clock that origins are compared by was put back: the next sample is newer than any before.
@@ -109,7 +123,8 @@ impl Health {
     /// True if commands come worse than a share of what the thresholds allow.
     pub fn poor(&self, limits: &Thresholds, share: f64) -> bool {
         let (Some(first), Some(last)) = (self.window.front(), self.window.back()) else { return false };
-        let came = (self.window.len() - 1) as f64;
+        let came =
+            self.window.iter().skip(1).map(|(.., superseded)| 1.0 + f64::from(*superseded)).sum::<f64>();
         let meant = f64::from(last.0.wrapping_sub(first.0)).max(1.0);
         let seconds = (last.1.saturating_sub(first.1)) as f64 * 1e-9;
         let late = self.late.iter().filter(|l| **l).count() as f64 / self.late.len().max(1) as f64;
@@ -133,6 +148,20 @@ mod tests {
             health.arrive(i as Time * MS, n, i as Time);
         }
         health
+    }
+
+    #[test]
+    fn what_was_superseded_within_a_tick_was_not_lost() {
+        let every_third = |superseded| {
+            let mut health = Health::default();
+            for i in 0..100 {
+                (0..superseded).for_each(|_| health.superseded());
+                health.arrive(i * 3 * MS, i as u32 * 3, i);
+            }
+            health.poor(&LIMITS, 1.0)
+        };
+        assert!(!every_third(2), "two of three commands are superseded, and none is lost");
+        assert!(every_third(1) && every_third(0), "a third, two thirds are lost");
     }
 
     #[test]

@@ -169,6 +169,11 @@ impl Supervisor {
         }
     }
 
+    /// A command came that it was not given, for a newer one came within the same tick.
+    pub fn superseded(&mut self) {
+        self.health.superseded();
+    }
+
     /// It holds from now on, whatever comes.
     pub fn halt(&mut self) {
         self.halted = true;

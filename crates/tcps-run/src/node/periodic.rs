@@ -10,7 +10,7 @@
 use super::{job::Job, Node};
 use crate::outside::Outside;
 use tcps_core::{
-    hook::Verdict,
+    hook::{Notice, Verdict},
     record::{DropReason, Kind, Record},
     sample::Meta,
     time::{Time, NEVER},
@@ -22,7 +22,8 @@ impl Node {
         self.release(&mut job);
         let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return };
         let component = visit.component;
-        let Some(p) = visit.steps[job.step as usize].periodic.as_mut() else { return };
+        let stage = &mut visit.steps[job.step as usize];
+        let Some(p) = stage.periodic.as_mut() else { return };
         let (flow, at, step) = (job.flow, job.visit, job.step);
         let answers = p.on_arrival;
         if p.next == NEVER || answers {
@@ -32,6 +33,9 @@ impl Node {
         let overtaken = before != 0 && before < u32::MAX / 2;
         let superseded = if overtaken { Some(job) } else { p.waiting.replace(job) };
         if let Some(old) = superseded {
+            if let Some(Err(why)) = stage.hook.as_mut().map(|hook| hook.notice(Notice::Superseded)) {
+                stage.stats.complain(why);
+            }
             self.superseded(now, component, &old, out);
             self.recycle(old);
         }

@@ -263,7 +263,10 @@ def test_a_c_hook_that_exits_is_named_and_is_no_success(tmp_path, body):
     built(tmp_path, source + f"int mine(void *s, const void *i, void *o) {{ {body} return 0; }}\n")
     done = _run(tmp_path, "run", "mine.toml", "--out", "out")
     assert done.returncode == 1, done.stderr
-    assert f"tcpsbed: hook mine of {tmp_path / 'libmine.so'} ended the process with exit(): report" in done.stderr
+    assert (
+        f"tcpsbed: hook mine of {tmp_path / 'libmine.so'} ended the process with exit(): report"
+        in done.stderr
+    )
     assert "my last words" in done.stdout
 
 

@@ -122,7 +122,7 @@ PACKAGES = {
     "palette": [],
     "_tcps": [],
     "results": ["errors"],
-    "hooks": ["errors"],
+    "hooks": ["_tcps", "errors"],
     "shipped": ["errors"],
     "documents": ["inputs"],
     "datasets": ["documents"],

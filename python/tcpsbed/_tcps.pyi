@@ -26,6 +26,8 @@ RECORD_BYTES: int
 """Length of a row."""
 HELD: int
 """Added to a component's number: its hold-until-done point."""
+FORKED: str
+"""In what every process says that code of the user's forked and gave back."""
 
 def record_names() -> tuple[
     list[tuple[int, str, str]], list[tuple[int, str, str]], list[tuple[int, str, str]]

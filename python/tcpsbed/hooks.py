@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from tcpsbed._tcps import FORKED
 from tcpsbed.errors import HookError, TcpsbedError, one_line
 
 VALUES = 256
@@ -84,7 +85,7 @@ def _shielded(code: str) -> Iterator[None]:
         yield
     finally:
         if os.getpid() != own:
-            os.write(2, f"tcpsbed: a process that {code} forked came back, and ends here\n".encode())
+            os.write(2, f"tcpsbed: a process that {code} {FORKED}, and ends here\n".encode())
             os._exit(1)
         os.umask(mask)
 

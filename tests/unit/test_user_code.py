@@ -95,6 +95,34 @@ def test_a_c_hook_that_crashes_is_named_with_its_signal(tmp_path, body, sign):
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
+@pytest.mark.parametrize(
+    "other",
+    [
+        "void *mine_init(const char *p) { abort(); }",
+        "void *mine_init(const char *p) { return malloc(1); }\nvoid mine_free(void *s) { abort(); }",
+    ],
+    ids=["init", "free"],
+)
+def test_a_c_hook_that_crashes_outside_of_calls_is_named(tmp_path, other):
+    built(tmp_path, f"int mine(void *s, const void *i, void *o) {{ return 1; }}\n{other}\n")
+    done = _run(tmp_path, "run", "mine.toml", "--out", "out", "--duration", "10 ms")
+    assert done.returncode == -signal.SIGABRT, done.stderr
+    assert f"tcpsbed: hook mine of {tmp_path / 'libmine.so'} died of SIGABRT" in done.stderr
+
+
+def test_a_robot_whose_arrived_raises_is_told_with_file_and_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = "class Mine:\n    def step(self, t_ns, command, sense):\n        return 0\n\n"
+    code += '    def arrived(self):\n        raise ValueError("boom")\n'
+    more = '[components.tactile-teleoperator]\nnode = "b"\nrobot = {{ run = "{}" }}\n'
+    more += '[measure]\necho = {{ points = ["tactile-teleoperator.held"], period = "20 ms" }}\n'
+    file = written(tmp_path, code, more)
+    file.write_text(file.read_text().replace('tactile-teleoperator = "b"\n', ""))
+    said = json.dumps(tcpsbed.run(file, out=tmp_path / "out").summary)
+    assert "ValueError: boom, at mine.py:6 in arrived, once" in said
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
 def test_what_is_said_of_a_crash_comes_in_one_piece(tmp_path):
     built(tmp_path, "int mine(void *s, const void *i, void *o) { abort(); }\n")
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -195,12 +223,12 @@ FORKS = "import os\n\n\nclass Mine:\n    def __call__(self, t_ns, index, x, othe
 FORKS += "        if index in (3, 70):\n            os.fork()\n        return 0\n"
 
 
-@pytest.mark.parametrize("world", ["virtual", "real"])
-def test_a_process_that_a_hook_forks_and_gives_back_ends_and_the_run_goes_on(tmp_path, world):
+@pytest.mark.parametrize(("world", "times"), [("virtual", 2), ("real", 1)])
+def test_a_process_that_a_hook_forks_and_gives_back_ends_and_the_run_goes_on(tmp_path, world, times):
     written(tmp_path, FORKS)
     done = _run(tmp_path, "run", "mine.toml", "--out", "out", "--duration", "0.2 s", "--world", world)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("mine.py:Mine forked came back from the call, and ends here") == 2
+    assert done.stderr.count("mine.py:Mine forked came back from the call, and ends here") == times
     assert done.stdout.count("report: ") == 1 and (tmp_path / "out/report.html").exists()
     sent = json.loads((tmp_path / "out/summary.json").read_text())["flows"]["kinematic"]["sent"]
     assert sent == 200 if world == "virtual" else sent > 100, "a fork takes more than a period"

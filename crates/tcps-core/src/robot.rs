@@ -29,7 +29,7 @@ pub trait Robot: Send {
     /// Advances to `now` with the newest command (empty before the first); writes what is sensed, returns how many values.
     fn step(&mut self, now: Time, command: &[f64], sense: &mut [f64]) -> usize;
     /// True once the last command has been carried out (hold-until-done echoes wait for it).
-    fn arrived(&self) -> bool {
+    fn arrived(&mut self) -> bool {
         true
     }
     /// What went wrong, if anything did.

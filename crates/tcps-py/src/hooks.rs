@@ -337,6 +337,15 @@ fn load_robot(py: Python<'_>, code: &CodePlan) -> PyResult<Box<dyn Robot>> {
     Ok(Box::new(PythonRobot { object, step, command, sense, name, failure: None, failures: 0, close }))
 }
 
+impl PythonRobot {
+    /// Counts a failure and keeps the first: nothing was written, and nothing has been carried out.
+    fn failed<T: Default>(&mut self, error: String) -> T {
+        self.failures += 1;
+        self.failure.get_or_insert(error);
+        T::default()
+    }
+}
+
 /// What the process of a robot said at its end, if it said it.
 fn pace(told: &Bound<'_, PyDict>) -> PyResult<Pace> {
     let late = item::<Bound<'_, PyDict>>(told, "late_ns")?;
@@ -377,22 +386,20 @@ impl Robot for PythonRobot {
                 sense[..n].copy_from_slice(unsafe { std::slice::from_raw_parts(self.sense.data.cast(), n) });
                 n
             }
-            Err(e) => {
-                self.failures += 1;
-                self.failure.get_or_insert(e);
-                0
-            }
+            Err(e) => self.failed(e),
         }
     }
 
-    fn arrived(&self) -> bool {
-        Python::attach(|py| {
-            self.object
-                .bind(py)
-                .call_method0(intern!(py, "arrived"))
-                .and_then(|r| r.is_truthy())
-                .unwrap_or(true)
-        })
+    fn arrived(&mut self) -> bool {
+        if interrupted() {
+            return false;
+        }
+        let name = self.name.clone();
+        let arrived = Python::attach(|py| {
+            let ask = || self.object.bind(py).call_method0(intern!(py, "arrived"))?.is_truthy();
+            crash::named(&name, ask).map_err(|e| told(py, &e))
+        });
+        arrived.unwrap_or_else(|e| self.failed(e))
     }
 
     fn failure(&self) -> Option<String> {

@@ -158,6 +158,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(records::record_names, m)?)?;
     m.add("RECORD_BYTES", tcps_core::record::RECORD_BYTES)?;
     m.add("HELD", tcps_core::sample::HELD)?;
+    m.add("FORKED", crash::FORKED.to_str()?)?;
     m.add_function(wrap_pyfunction!(end_at_third, m)?)?;
     m.add_function(wrap_pyfunction!(records::analyse, m)?)?;
     m.add_function(wrap_pyfunction!(records::merge, m)?)?;

@@ -12,6 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// First bytes of the hardware addresses of nodes and gateway: of nobody's making.
 const PREFIX: [u8; 4] = [2, b'N', 0, 0];
+
 /// The address of the emulator's gate of a node.
 pub fn gate_address(real: &RealPlan, node: u16) -> IpAddr {
     real.gates.unwrap_or_else(|| by_rule(real, node))

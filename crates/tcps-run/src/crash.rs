@@ -34,8 +34,10 @@ const ENDED: c_int = 1;
 const INTERRUPTED: c_int = 130;
 /// Ctrl-C that ends the process whatever runs in it.
 const LAST: usize = 3;
-const FORKED: &CStr =
-    c" forked came back from the call, and ends here: end it in that code, as with os._exit(0); the run goes on\n";
+/// In what every process says that code forked and gave back.
+pub const FORKED: &CStr = c"forked came back";
+const FORKED_REMEDY: &CStr =
+    c" from the call, and ends here: end it in that code, as with os._exit(0); the run goes on\n";
 const EXITED: &CStr =
     c" ended the process with exit(): report a failure by what the hook returns, or by an exception\n";
 const STACK_BYTES: usize = 1 << 16;
@@ -59,7 +61,7 @@ pub fn named<T>(name: &CStr, call: impl FnOnce() -> T) -> T {
 /// Ends a process that code forked and did not end: the run goes on in the one that called the code, and only there.
 #[cold]
 fn end_of_fork(name: &CStr) -> ! {
-    tell_all([c"\ntcpsbed: a process that ", name, FORKED]);
+    tell_all([c"\ntcpsbed: a process that ", name, c" ", FORKED, FORKED_REMEDY]);
     // SAFETY: ends the process without its destructors, which are the business of the one that it was forked from.
     unsafe { libc::_exit(ENDED) }
 }

@@ -17,8 +17,8 @@ pub struct CHook {
     free: Option<FreeFn>,
     /// What it is called where it ends the process.
     name: CString,
-    /// Keeps the code alive.
-    _library: Library,
+    /// Keeps the code alive until it is freed.
+    library: Option<Library>,
 }
 
 // SAFETY: the state belongs to this hook alone, and a hook is called by one thread at a time.
@@ -38,15 +38,25 @@ impl Hook for CHook {
 
 impl Drop for CHook {
     fn drop(&mut self) {
-        if let Some(free) = self.free {
-            // SAFETY: the state came from the library's own init function and is freed once.
-            unsafe { free(self.state) }
-        }
+        crash::named(&self.name, || {
+            if let Some(free) = self.free {
+                // SAFETY: the state came from the library's own init function and is freed once.
+                unsafe { free(self.state) }
+            }
+            self.library = None;
+        });
     }
 }
 
 /// Loads `path:symbol`, with `symbol_init` and `symbol_free` where they exist.
 pub fn hook(code: &CodePlan) -> Result<Box<dyn Hook>, RunError> {
+    let name = CString::new(format!("hook {} of {}", code.symbol, code.name))
+        .map_err(|e| RunError::new(format!("{}: {e}", code.label())))?;
+    crash::watch();
+    crash::named(&name, || load(code, name.clone()))
+}
+
+fn load(code: &CodePlan, label: CString) -> Result<Box<dyn Hook>, RunError> {
     let fail = |what: String| RunError::new(format!("{}:{}: {what}", code.name, code.symbol));
     // SAFETY: loading a library runs its initialisers; the scenario's author names it.
     let library = unsafe { Library::new(&code.name) }.map_err(|e| fail(format!("cannot be loaded: {e}")))?;
@@ -61,15 +71,12 @@ pub fn hook(code: &CodePlan) -> Result<Box<dyn Hook>, RunError> {
         let free: Option<Symbol<FreeFn>> = library.get(free.as_bytes_with_nul()).ok();
         (*call, init.map(|f| *f), free.map(|f| *f))
     };
-    crash::watch();
-    let label =
-        CString::new(format!("hook {} of {}", code.symbol, code.name)).map_err(|e| fail(e.to_string()))?;
     let params = CString::new(code.params.to_string()).map_err(|e| fail(e.to_string()))?;
     // SAFETY: as above; the library may keep nothing of `params`.
-    let state = init.map_or(std::ptr::null_mut(), |f| crash::named(&label, || unsafe { f(params.as_ptr()) }));
+    let state = init.map_or(std::ptr::null_mut(), |f| unsafe { f(params.as_ptr()) });
     if init.is_some() && state.is_null() {
         return Err(fail(format!("{}_init refused its parameters {}", code.symbol, code.params)));
     }
     let free = free.filter(|_| !state.is_null());
-    Ok(Box::new(CHook { call, state, free, name: label, _library: library }))
+    Ok(Box::new(CHook { call, state, free, name: label, library: Some(library) }))
 }

@@ -2,9 +2,9 @@
 
 use crate::{
     channel::{ChannelContext, Side},
+    had::Had,
     reassembly::{Outcome, Reassembly, PATIENCE_NS},
     udp::{tag, MAX_SAMPLE_BYTES},
-    window::Window,
 };
 use tcps_core::{sample::Meta, time::Time};
 use tcps_wire::{header::Repr, Error};
@@ -19,7 +19,7 @@ pub(crate) struct Inbox {
 #[derive(Debug)]
 struct Inbound {
     flow: u16,
-    window: Window,
+    had: Had,
     parts: Reassembly,
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Taken<'a> {
 
 impl Inbox {
     pub(crate) fn new(side: Side, ctx: &ChannelContext) -> Self {
-        let inbound = |flow| Inbound { flow, window: Window::new(), parts: Reassembly::new() };
+        let inbound = |flow| Inbound { flow, had: Had::new(), parts: Reassembly::new() };
         Self { flows: ctx.arriving_at(side).map(inbound).collect(), wake_ns: None }
     }
 
@@ -53,11 +53,11 @@ impl Inbox {
         }
         let echo = if part.has_echo { Some(tag(trailer)?) } else { None };
         let inbound = self.flows.iter_mut().find(|i| i.flow == part.flow).ok_or(Error::Unknown)?;
-        if !inbound.window.is_new(part.index, part.origin_ns) {
+        if !inbound.had.is_new(part.index, part.origin_ns) {
             return Ok(Taken::Repeated);
         }
         if part.fragments == 1 {
-            inbound.window.mark(part.index, part.origin_ns);
+            inbound.had.mark(part.index, part.origin_ns);
             let meta = Meta { flow: part.flow, index: part.index, origin_ns: part.origin_ns, echo };
             return Ok(Taken::Whole(meta, payload));
         }
@@ -66,7 +66,7 @@ impl Inbox {
             Outcome::Kept | Outcome::TooLate => Taken::Kept,
             Outcome::Repeated => Taken::Repeated,
             Outcome::Complete(meta, sample) => {
-                inbound.window.mark(part.index, part.origin_ns);
+                inbound.had.mark(part.index, part.origin_ns);
                 Taken::Whole(meta, sample)
             }
         })

@@ -20,6 +20,7 @@ pub mod clocksync;
 mod congestion;
 mod fec;
 mod framing;
+mod had;
 mod inbox;
 pub mod kernel_tcp;
 mod meter;
@@ -35,7 +36,6 @@ pub mod rtp;
 pub mod tcp;
 mod telehaptic;
 pub mod udp;
-mod window;
 
 pub use backlog::Backlog;
 pub use channel::{ChannelContext, ChannelFlow, Side};

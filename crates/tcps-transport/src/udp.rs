@@ -9,10 +9,10 @@
 
 use crate::{
     channel::{ChannelContext, Side},
+    had::Had,
     outbox::Outbox,
     params::{Params, TransportError},
     reassembly::{Outcome, Reassembly, PATIENCE_NS},
-    window::Window,
 };
 use tcps_core::{
     endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
@@ -48,7 +48,7 @@ pub struct Udp {
 #[derive(Debug)]
 struct Inbound {
     flow: u16,
-    window: Window,
+    had: Had,
     parts: Reassembly,
 }
 
@@ -69,7 +69,7 @@ impl Udp {
 
     /// One whose datagrams of at most `mtu_bytes` travel inside another transport.
     pub(crate) fn inside(mtu_bytes: usize, side: Side, ctx: &ChannelContext) -> Self {
-        let inbound = |flow| Inbound { flow, window: Window::new(), parts: Reassembly::new() };
+        let inbound = |flow| Inbound { flow, had: Had::new(), parts: Reassembly::new() };
         Self {
             overhead_bytes: None,
             mtu_bytes,
@@ -130,12 +130,12 @@ impl Udp {
         let echo = if repr.has_echo { Some(tag(packet.trailer())?) } else { None };
         let Self { inbound, outbox, stats, .. } = self;
         let inbound = inbound.iter_mut().find(|i| i.flow == repr.flow).ok_or(Error::Unknown)?;
-        if !inbound.window.is_new(repr.index, repr.origin_ns) {
+        if !inbound.had.is_new(repr.index, repr.origin_ns) {
             repeated(now, &repr, bytes.len(), outbox, stats);
             return Ok(());
         }
         if repr.fragments == 1 {
-            inbound.window.mark(repr.index, repr.origin_ns);
+            inbound.had.mark(repr.index, repr.origin_ns);
             let meta = Meta { flow: repr.flow, index: repr.index, origin_ns: repr.origin_ns, echo };
             deliver(outbox, meta, received_ns, packet.payload());
             return Ok(());
@@ -144,7 +144,7 @@ impl Udp {
             Outcome::Kept | Outcome::TooLate => {}
             Outcome::Repeated => repeated(now, &repr, bytes.len(), outbox, stats),
             Outcome::Complete(meta, sample) => {
-                inbound.window.mark(repr.index, repr.origin_ns);
+                inbound.had.mark(repr.index, repr.origin_ns);
                 deliver(outbox, meta, received_ns, sample);
             }
         }

@@ -13,13 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tcpsbed._tcps import FORKED
 from tcpsbed.errors import WorldError
 from tcpsbed.worlds import memory
 
 NODE = (sys.executable, "-m", "tcpsbed", "node")
 """What a node runs on this computer, in this environment."""
-FORKED = "forked came back"
-"""In what a second process of a node says when it ends (`crates/tcps-run/src/crash.rs`)."""
 
 
 class Talk(ABC):
@@ -121,9 +120,9 @@ class Process(Talk):
     def _overhear(self) -> None:
         assert self.child.stderr is not None
         for line in self.child.stderr:
-            self.words.append(line)
-            if FORKED in line:  # of a node that goes on: nobody would ever read it
+            if FORKED in line and line not in self.words:  # of a node that goes on: nobody would ever read it
                 sys.stderr.write(line)
+            self.words.append(line)
 
     def tell(self, **message: Any) -> None:
         """Sends a line; a node that is dead is noticed by its silence."""

@@ -165,7 +165,7 @@ impl Robot for Arm {
         n
     }
 
-    fn arrived(&self) -> bool {
+    fn arrived(&mut self) -> bool {
         norm(sub(self.tip, skeleton::tip(self.goal))) <= ARRIVED_M
     }
 }

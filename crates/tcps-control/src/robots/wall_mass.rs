@@ -94,7 +94,7 @@ impl Robot for WallMass {
         n
     }
 
-    fn arrived(&self) -> bool {
+    fn arrived(&mut self) -> bool {
         (self.goal[0] - self.x).abs() <= ARRIVED_M
     }
 }

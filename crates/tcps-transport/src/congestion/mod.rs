@@ -43,6 +43,3 @@ use tcps_core::{rate::RateController, time::Time};
 
 /// A controller for samples of this period.
 pub(crate) type Make = fn(&Params<'_>, Time) -> Result<Box<dyn RateController>, TransportError>;
-
-/// Bytes of sound and picture in a fragment. [Gokhale 2017: streams]
-pub(crate) const MEDIA_BYTES: usize = 58;

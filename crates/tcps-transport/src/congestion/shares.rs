@@ -13,6 +13,7 @@ use tcps_core::{
     rate::{Feedback, RateController},
     time::{Time, MS, SECOND},
 };
+use tcps_wire::telehaptic::MEDIA_BYTES;
 
 /// The controller.
 #[derive(Debug)]
@@ -77,8 +78,7 @@ pub(crate) fn admux(params: &Params<'_>, _: Time) -> Result<Box<dyn RateControll
 }
 
 fn shares(params: &Params<'_>) -> Result<Shares, TransportError> {
-    let most_bytes =
-        params.integer("media_bytes", 1..=1000)?.map_or(super::MEDIA_BYTES, |n| n as usize) as f64;
+    let most_bytes = params.integer("media_bytes", 1..=1000)?.map_or(MEDIA_BYTES, |n| n as usize) as f64;
     let span_ns = |key, default: Time| params.span_ns(key, 0..=60 * SECOND).map(|t| t.unwrap_or(default));
     Ok(Shares {
         most_bytes,

@@ -10,7 +10,7 @@
 
 use super::ledger::{Ledger, Left, News};
 use crate::{
-    congestion::{Extreme as Least, GccRate},
+    congestion::{Extreme, GccRate},
     meter::Meter,
 };
 use tcps_core::{
@@ -48,7 +48,7 @@ pub(crate) struct Congestion {
     ledger: Ledger,
     meters: Vec<(u16, Meter)>,
     rate: Option<(GccRate, Limits)>,
-    least: Least,
+    least: Extreme,
     told: Told,
     round_trip_ns: Time,
     /// When the first packet left since there was news of any, or since the rate was halved for want of it.
@@ -64,7 +64,7 @@ impl Congestion {
             ledger: Ledger::new(flows.iter().map(|f| f.1)),
             meters: flows.iter().map(|f| (f.0, Meter::default())).collect(),
             rate: limits.map(|l| (GccRate::new(DELTAS, l.target_ns), l)),
-            least: Least::new(BASE_NS, 0.0, 1.0),
+            least: Extreme::new(BASE_NS, 0.0, 1.0),
             told: Told::default(),
             round_trip_ns: FIRST_ROUND_TRIP_NS,
             waiting_ns: None,

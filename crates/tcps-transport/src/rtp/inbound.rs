@@ -11,10 +11,10 @@ use super::{
     source::{Source, Verdict},
 };
 use crate::{
+    had::Had,
     missing::Missing,
     reassembly::{Outcome, Reassembly},
     udp::MAX_SAMPLE_BYTES,
-    window::Window,
 };
 use tcps_core::{
     sample::{Echo, Meta},
@@ -58,7 +58,7 @@ pub(crate) struct Inbound {
     held: Option<(Time, Vec<u8>)>,
     /// A report of a source of which no packet has come: SSRC, arrival, NTP time, RTP time.
     early: Option<(u32, Time, u64, u32)>,
-    window: Window,
+    had: Had,
     parts: Reassembly,
     frames: Frames,
     repair: Repair,
@@ -78,7 +78,7 @@ impl Inbound {
             rival: None,
             held: None,
             early: None,
-            window: Window::new(),
+            had: Had::new(),
             parts: Reassembly::new(),
             frames: Frames::new(),
             repair: Repair::new(),
@@ -337,8 +337,8 @@ impl Inbound {
                 (newest.wrapping_sub(periods as u32), at - periods * self.period_ns)
             }
         };
-        if (older.is_some() || periods > 0) && self.window.is_new(index, origin_ns) {
-            self.window.mark(index, origin_ns);
+        if (older.is_some() || periods > 0) && self.had.is_new(index, origin_ns) {
+            self.had.mark(index, origin_ns);
             to.recovered();
             let meta = Meta { flow: self.flow, index, origin_ns, echo: None };
             to.deliver(meta, received_ns, block.data, &mut self.motion);
@@ -400,7 +400,7 @@ impl Inbound {
         if fragment >= fragments || payload.len() != repr.payload_bytes() || payload.is_empty() {
             return Err(Error::Contradiction);
         }
-        if !self.window.is_new(index, origin_ns) {
+        if !self.had.is_new(index, origin_ns) {
             self.had(index, payload.len(), to);
             return Ok(());
         }
@@ -408,7 +408,7 @@ impl Inbound {
             Outcome::Kept | Outcome::TooLate => {}
             Outcome::Repeated => self.had(index, payload.len(), to),
             Outcome::Complete(meta, sample) => {
-                self.window.mark(index, origin_ns);
+                self.had.mark(index, origin_ns);
                 to.deliver(meta, received_ns, sample, &mut self.motion);
             }
         }
@@ -416,10 +416,10 @@ impl Inbound {
     }
 
     fn whole(&mut self, received_ns: Time, meta: Meta, sample: &[u8], to: &mut dyn Deliver) {
-        if !self.window.is_new(meta.index, meta.origin_ns) {
+        if !self.had.is_new(meta.index, meta.origin_ns) {
             return self.had(meta.index, sample.len(), to);
         }
-        self.window.mark(meta.index, meta.origin_ns);
+        self.had.mark(meta.index, meta.origin_ns);
         to.deliver(meta, received_ns, sample, &mut self.motion);
     }
 

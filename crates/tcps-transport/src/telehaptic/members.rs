@@ -32,6 +32,13 @@ macro_rules! keys {
     };
 }
 
+/// Those, the keys of the published rule (DPM), and some more.
+macro_rules! trend_keys {
+    ($($key:literal),*) => {
+        keys!("k_max", "differences", "alpha", "tolerance", "settle", "trend", $($key),*)
+    };
+}
+
 const PLAIN: Member = Member {
     name: "",
     keys: keys!(),
@@ -43,12 +50,8 @@ const PLAIN: Member = Member {
     make: fixed::no_merge,
 };
 
-/// Keys of the published rule.
-const DPM: Member = Member {
-    keys: keys!("k_max", "differences", "alpha", "tolerance", "settle", "trend", "repeats"),
-    needs_way_back: true,
-    ..PLAIN
-};
+/// A member that goes by that rule.
+const DPM: Member = Member { keys: trend_keys!("repeats"), needs_way_back: true, ..PLAIN };
 
 /// The telehaptic transports.
 pub(crate) const MEMBERS: [Member; 18] = [
@@ -66,21 +69,10 @@ pub(crate) const MEMBERS: [Member; 18] = [
     Member { name: "timetable-k", keys: keys!("at_ms", "k"), make: fixed::timetable, ..PLAIN },
     Member { name: "dpm", make: dpm::step, ..DPM },
     Member { name: "dpm-multistep", make: dpm::multistep, ..DPM },
-    Member {
-        name: "dpm-holdup",
-        keys: keys!("k_max", "differences", "alpha", "tolerance", "settle", "trend", "repeats", "hold_ns"),
-        make: dpm::holdup,
-        ..DPM
-    },
+    Member { name: "dpm-holdup", keys: trend_keys!("repeats", "hold_ns"), make: dpm::holdup, ..DPM },
     Member {
         name: "dpm-g",
-        keys: keys!(
-            "k_max",
-            "differences",
-            "alpha",
-            "tolerance",
-            "settle",
-            "trend",
+        keys: trend_keys!(
             "repeats",
             "steady_below_ns",
             "congested_above_ns",
@@ -125,19 +117,8 @@ pub(crate) const MEMBERS: [Member; 18] = [
         make: shares::admux,
         ..PLAIN
     },
-    Member {
-        name: "nafcah",
-        keys: keys!("k_max", "differences", "alpha", "tolerance", "settle", "trend", "probe_ns"),
-        probes: true,
-        make: nafcah::nafcah,
-        ..PLAIN
-    },
-    Member {
-        name: "napas",
-        keys: keys!("k_max", "differences", "alpha", "tolerance", "settle", "trend", "repeats", "hold_ns"),
-        make: napas::napas,
-        ..DPM
-    },
+    Member { name: "nafcah", keys: trend_keys!("probe_ns"), probes: true, make: nafcah::nafcah, ..PLAIN },
+    Member { name: "napas", keys: trend_keys!("repeats", "hold_ns"), make: napas::napas, ..DPM },
     Member {
         name: "etp",
         keys: keys!("gap_ns", "congested", "clear"),

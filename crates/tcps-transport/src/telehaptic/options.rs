@@ -2,11 +2,10 @@
 
 use super::{members::Member, multiplexer::Order};
 use crate::{
-    congestion::MEDIA_BYTES,
     params::{Params, TransportError},
     udp::STACK_BYTES,
 };
-use tcps_wire::telehaptic;
+use tcps_wire::telehaptic::{self, MEDIA_BYTES};
 
 /// Payload of a datagram that no path cuts.
 const MTU_BYTES: u32 = 1200;

@@ -5,7 +5,7 @@ use super::{
     multiplexer::{Medium, MEDIA, MOST_FRAME_BYTES},
     Roles,
 };
-use crate::{outbox::Outbox, window::Window};
+use crate::{had::Had, outbox::Outbox};
 use tcps_core::{
     endpoint::{Delivery, Output},
     sample::{Echo, Meta},
@@ -36,13 +36,13 @@ pub(super) struct Arrival {
 #[derive(Debug)]
 pub(super) struct Receiver {
     roles: Roles,
-    window: Window,
+    had: Had,
     frames: [Frames; 2],
 }
 
 impl Receiver {
     pub(super) fn new(roles: Roles) -> Self {
-        Self { roles, window: Window::new(), frames: Default::default() }
+        Self { roles, had: Had::new(), frames: Default::default() }
     }
 
     /// The flow of haptic samples.
@@ -75,7 +75,7 @@ impl Receiver {
     ) -> Result<Option<Arrival>, Error> {
         self.check(packet)?;
         let mut at = position(packet, 0).ok_or(Error::Unknown)?;
-        if !self.window.is_new(at.index, at.origin_ns) {
+        if !self.had.is_new(at.index, at.origin_ns) {
             return Ok(None);
         }
         let (first, fragments) = (at, packet.fragments());
@@ -83,7 +83,7 @@ impl Receiver {
             if i > 0 {
                 at = position(packet, i).unwrap_or(at.next(i, self.roles.period_ns));
             }
-            self.window.mark(at.index, at.origin_ns);
+            self.had.mark(at.index, at.origin_ns);
             let echo = echo(packet, i);
             let meta = Meta { flow: self.roles.haptic, index: at.index, origin_ns: at.origin_ns, echo };
             deliver(outbox, meta, received_ns, packet.sample(i.into()));

@@ -26,6 +26,8 @@ pub const HEADER_BYTES: usize = 8;
 pub const SUB_HEADER_BYTES: usize = 5;
 /// Most fragments in a packet.
 pub const MOST_FRAGMENTS: u8 = 7;
+/// Bytes of sound and picture in a fragment, unless a scenario says otherwise. [Gokhale 2017: streams]
+pub const MEDIA_BYTES: usize = 58;
 /// Notification delay of a sender that has measured none yet.
 pub const NO_DELAY: u32 = 0xff_ffff;
 

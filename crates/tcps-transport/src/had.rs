@@ -8,12 +8,12 @@ const WORDS: usize = WINDOW as usize / 64;
 
 /// A window that slides over the sample numbers of a flow, which may wrap around.
 #[derive(Debug)]
-pub(crate) struct Window {
+pub(crate) struct Had {
     had: Box<[u64; WORDS]>,
     newest: Option<(u32, Time)>,
 }
 
-impl Window {
+impl Had {
     pub(crate) fn new() -> Self {
         Self { had: Box::new([0; WORDS]), newest: None }
     }
@@ -93,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn admit(window: &mut Window, index: u32) -> bool {
+    fn admit(window: &mut Had, index: u32) -> bool {
         let new = window.is_new(index, 0);
         if new {
             window.mark(index, 0);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn late_is_new_once_and_older_than_the_window_is_not() {
-        let mut window = Window::new();
+        let mut window = Had::new();
         assert!(admit(&mut window, 10_000));
         assert!(admit(&mut window, 10_000 - WINDOW + 1), "the oldest in the window");
         assert!(!admit(&mut window, 10_000 - WINDOW + 1), "again");
@@ -115,7 +115,7 @@ mod tests {
     // [RFC 1982 §3.2]
     #[test]
     fn numbers_wrap_around() {
-        let mut window = Window::new();
+        let mut window = Had::new();
         for index in [u32::MAX - 1, u32::MAX, 1, 0] {
             assert!(admit(&mut window, index), "{index}");
         }
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_source_that_counts_anew_is_believed_by_its_newer_origin_time() {
-        let mut window = Window::new();
+        let mut window = Had::new();
         for index in 0..100 {
             window.mark(index, 1_000 + index as Time);
         }
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn one_number_from_the_far_future_does_not_silence_a_flow() {
-        let mut window = Window::new();
+        let mut window = Had::new();
         window.mark(5, 5);
         window.mark(5 + (1 << 30), 6);
         assert!(window.is_new(6, 7));
@@ -149,7 +149,7 @@ mod tests {
         fn numbers_that_are_jumped_over_are_new_whoever_had_their_place(
             jumps in proptest::collection::vec(1u32..300, 1..50),
         ) {
-            let mut window = Window::new();
+            let mut window = Had::new();
             (0..WINDOW).for_each(|index| window.mark(index, 0));
             prop_assert!((0..WINDOW).all(|index| !window.is_new(index, 0)));
             let mut newest = WINDOW - 1;
@@ -164,7 +164,7 @@ mod tests {
 
         #[test]
         fn agrees_with_a_set(first: u32, steps in proptest::collection::vec(-3000i32..3000, 1..400)) {
-            let (mut window, mut set) = (Window::new(), BTreeSet::new());
+            let (mut window, mut set) = (Had::new(), BTreeSet::new());
             let (mut at, mut newest) = (0i64, i64::MIN);
             for step in steps {
                 at += step as i64;

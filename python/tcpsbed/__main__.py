@@ -24,8 +24,11 @@ def main() -> None:
         from tcpsbed import _tcps
 
         sys.exit(_tcps.run_isolated(sys.argv[2], sys.argv[3]))
-    from tcpsbed.cli.app import main as command_line
-
+    try:
+        from tcpsbed.cli.app import main as command_line
+    except KeyboardInterrupt:
+        print("tcpsbed: stopped", file=sys.stderr)
+        sys.exit(130)
     command_line()
 
 

@@ -56,7 +56,7 @@ def trusted(folder: Path | str) -> Iterator[None]:
     """
     try:
         yield
-    except (LookupError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         found = f"holds something else than tcpsbed writes ({type(error).__name__}: {error})"
         raise DataError(
             found, file=folder, allowed="a folder as tcpsbed run left it; run the scenario again"

@@ -87,7 +87,7 @@ def text(file: Path, allowed: str, most_bytes: int = DOCUMENT_BYTES) -> str:
         As `content`, or it is not UTF-8.
     """
     try:
-        return content(file, allowed, most_bytes).decode("utf-8").replace("\r\n", "\n")
+        return content(file, allowed, most_bytes).decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise DataError("cannot be read (not UTF-8)", file=file, allowed=allowed) from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -78,22 +79,29 @@ def recover(run: Path) -> None:
 def _rows(run: Path, parts: list[Path]) -> tuple[int, str]:
     """Merges the rows of all loops, if that was not done before the kill; how many there are, and their hash."""
     if not parts or (run / memory.RECORDS).exists():
-        return _whole_rows(run / memory.RECORDS)
+        return _whole_rows(run)
     with results.whole(run / memory.RECORDS) as part:
         rows, sha256 = _tcps.merge(parts, part)
     return rows, sha256
 
 
-def _whole_rows(records: Path) -> tuple[int, str]:
-    """Cuts what a kill tore off the end of a file of rows; how many there are, and their hash."""
+def _whole_rows(run: Path) -> tuple[int, str]:
+    """Cuts what a kill tore off the end of our own file of rows; how many there are, and their hash."""
     import hashlib
 
+    records, found = run / memory.RECORDS, marker.read(run)
     if not records.is_file():
         return 0, ""
-    rows = records.stat().st_size // _tcps.RECORD_BYTES
-    with records.open("r+b") as file:
-        file.truncate(rows * _tcps.RECORD_BYTES)
-        file.seek(0)
+    rows, torn = divmod(records.stat().st_size, _tcps.RECORD_BYTES)
+    if torn and (found is None or found.state != marker.WRITING or records.is_symlink()):
+        raise DataError(
+            f"found {torn} B behind {rows} rows of {_tcps.RECORD_BYTES} B, in a folder that no run was writing",
+            file=records,
+            allowed="rows as tcpsbed run left them",
+        )
+    if torn:
+        os.truncate(records, rows * _tcps.RECORD_BYTES)
+    with records.open("rb") as file:
         return rows, hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -23,6 +23,10 @@ CASES = {
         "sessions, nodes, components, flows, channels, hooks, topology, links, traffic, events, measure, real, hosts "
         "(did you mean duration?)",
     ),
+    "a number of more digits than Python writes": (
+        f"seed = 0x{'f' * 4000}\n" + FLOW,
+        f"bad.toml:1: seed: found {hex(16**4000 - 1)[:80]}…; allowed: a number below 9223372036854775808",
+    ),
     "missing unit": (
         'duration = "5"\n' + FLOW,
         f'bad.toml:1: duration: found "5", a number without a unit; allowed: {TIME}',

@@ -278,3 +278,53 @@ def test_latest_says_that_the_newest_run_did_not_end(
         said = str(refused.value)
     assert "the newest run did not end: a.unfinished-1 holds an interrupted run" in said
     assert "tcpsbed report a.unfinished-1" in said
+
+
+def test_a_marker_that_names_a_folder_of_the_user_removes_nothing(dead: Path, tmp_path: Path) -> None:
+    theirs = tmp_path / "victim"
+    theirs.mkdir()
+    (theirs / "thesis.tex").write_text("precious")
+    (theirs / ".lock").touch()
+    for named in (theirs, memory.home() / "tcpsbed-2-link"):
+        if named != theirs:
+            named.symlink_to(theirs)
+        marker.Marker("run", target=str(tmp_path / "a"), world="real", memory=str(named)).write(dead)
+        with memory.rescued(dead):
+            pass
+        assert (theirs / "thesis.tex").read_text() == "precious", named
+
+
+@pytest.mark.parametrize("state", [None, marker.WHOLE])
+def test_rows_of_a_run_that_nobody_was_writing_are_not_cut(
+    tmp_path: Path, finished: Path, state: str | None
+) -> None:
+    theirs, run = tmp_path / "thesis.bin", tmp_path / "run"
+    run.mkdir()
+    for name in ("plan.json", "scenario.toml"):
+        shutil.copy(finished / name, run)
+    theirs.write_bytes(recorded(finished) + b"my precious tail")
+    (run / "records.bin").symlink_to(theirs)
+    if state is not None:
+        marker.Marker("run", state).write(run)
+    with pytest.raises(DataError, match="found 16 B behind"):
+        recovery.recover(run)
+    assert theirs.read_bytes().endswith(b"my precious tail")
+
+
+def test_a_report_of_a_folder_without_a_marker_is_written_over_nothing(
+    tmp_path: Path, finished: Path
+) -> None:
+    copied = tmp_path / "copied"
+    shutil.copytree(finished, copied, ignore=shutil.ignore_patterns(marker.NAME))
+    (copied / "report.html").write_text("my own text")
+    with pytest.raises(ConfigError, match="report.html"), folders.tended(copied, writes=["report.html"]):
+        pass
+    assert (copied / "report.html").read_text() == "my own text"
+
+
+def test_a_marker_that_is_no_text_of_ours_is_none(tmp_path: Path) -> None:
+    (tmp_path / marker.NAME).write_text("[" * 100_000)
+    assert marker.read(tmp_path) is None
+    (tmp_path / marker.NAME).unlink()
+    os.mkfifo(tmp_path / marker.NAME)
+    assert marker.read(tmp_path) is None

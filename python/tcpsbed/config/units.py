@@ -92,7 +92,10 @@ def shown(value: Any) -> str:
         return "a table"
     if isinstance(value, list):
         return "a list" if value else "an empty list"
-    text = str(value)
+    try:
+        text = str(value)
+    except ValueError:  # a whole number of more digits than Python writes
+        text = hex(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 

@@ -163,7 +163,7 @@ def tended(folder: Path, *, writes: Iterable[str], force: bool = False) -> Itera
     found = marker.read(folder)
     for name in names:
         if found is None or not (folder / name).exists() or not found.owns(folder, name):
-            may_replace(folder / name, force=force or (found is None and name == "report.html"))
+            may_replace(folder / name, force=force)
     if found is None:
         yield
         return

@@ -114,13 +114,15 @@ def _stated(folder: Path, names: Iterable[str]) -> dict[str, tuple[int, int]]:
 
 def read(folder: Path) -> Marker | None:
     """The marker of a folder; `None` if it has none that can be understood."""
+    if not (folder / NAME).is_file():
+        return None
     try:
         content: dict[str, Any] = json.loads((folder / NAME).read_text(encoding="utf-8"))
         found = Marker(**{key.name: content[key.name] for key in fields(Marker) if key.name in content})
         if found.version != VERSION or (found.state in (WRITING, GROWING) and found.kind not in LAYOUT):
             return None
         return replace(found, files={name: (size, at) for name, (size, at) in found.files.items()})
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -79,6 +80,12 @@ def sweep() -> None:
             print(f"tcpsbed: {left}: rows of a dead run stay there: {error}", file=sys.stderr)
 
 
+def _is_ours(left: Path) -> bool:
+    """Whether a path is a folder that this user's runs have made: what a marker names may be anything."""
+    named = left.parent == home() and re.fullmatch(rf"{_NAME}\d+-\w+", left.name)
+    return bool(named) and not left.is_symlink() and left.is_dir() and left.stat().st_uid == os.getuid()
+
+
 @contextmanager
 def _taken(left: Path, *, wait: bool = False) -> Iterator[bool]:
     """Holds what a dead process left; false if the process lives, or another one holds it, or it is of no known kind."""
@@ -126,7 +133,7 @@ def rescued(run: Path) -> Iterator[None]:
     """Saves the rows that a dead process left in memory; what is there goes when the work with them is done."""
     found = marker.read(run)
     left = Path(found.memory) if found is not None and found.memory else None
-    if left is None:
+    if left is None or not _is_ours(left):
         sweep()
         yield
         return

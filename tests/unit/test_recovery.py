@@ -317,7 +317,7 @@ def test_a_report_of_a_folder_without_a_marker_is_written_over_nothing(
     copied = tmp_path / "copied"
     shutil.copytree(finished, copied, ignore=shutil.ignore_patterns(marker.NAME))
     (copied / "report.html").write_text("my own text")
-    with pytest.raises(ConfigError, match="report.html"), folders.tended(copied, writes=["report.html"]):
+    with pytest.raises(ConfigError, match=r"report\.html"), folders.tended(copied, writes=["report.html"]):
         pass
     assert (copied / "report.html").read_text() == "my own text"
 

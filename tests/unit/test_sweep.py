@@ -198,6 +198,32 @@ def test_a_changed_scenario_is_run_again(swept: tuple[Path, str], tmp_path: Path
     assert len(list((tmp_path / "out/cells").iterdir())) == 8 + 4
 
 
+def test_a_scenario_that_changes_while_a_sweep_runs_stops_it(tmp_path: Path) -> None:
+    text = 'name = "short"\nduration = "10 s"\ntakes_s = 0.6\nused = "trace.txt"\n'
+    trace = tmp_path / "trace.txt"
+    words = ("sweep", "short.toml", "--over", "delay_ms=1,2,3", "--seeds", "2", "--jobs", "1", "--out", "out")
+    for file, changed in ((scenario(tmp_path, text), text.replace("10 s", "20 s")), (trace, "2")):
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        trace.write_text("1")
+        scenario(tmp_path, text)
+        run = start(tmp_path, *words)
+        _wait_for_cells(tmp_path / "out/cells", 1)
+        kept = _cells(tmp_path / "out/cells")
+        file.write_text(changed)
+        _, said = run.communicate(timeout=60)
+        assert run.returncode == 2 and len(said.splitlines()) == 1, said
+        assert f"{file.name}: " in said and "changed while the sweep was running" in said
+        assert "start the sweep again" in said
+        assert _cells(tmp_path / "out/cells") == kept and not (tmp_path / "out/sweep.parquet").exists()
+
+
+def test_results_are_found_by_the_names_that_cells_had_at_the_start(tmp_path: Path) -> None:
+    found = Survey(scenario(tmp_path), (grid.axis("delay_ms=1,2"),), (1, 2), (), "virtual", tmp_path / "out")
+    before = [job.key for job in found.jobs()]
+    scenario(tmp_path, 'name = "short"\nduration = "20 s"\n')
+    assert [job.key for job in found.jobs()] == before
+
+
 def test_a_failing_cell_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     scenario(tmp_path)
     over = ("--over", "fault=none,world,crash,errors")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -132,6 +133,7 @@ class Survey:
 
         self.out.mkdir(parents=True, exist_ok=True)
         self._describe()
+        _drop_broken(crew.result(job.key) for job in jobs)
         tried = self.seeds[: 1 if known else 2]
         settled: set[tuple[str, ...]] = set()
         for part in (
@@ -178,11 +180,8 @@ class Survey:
     def _summaries(self, jobs: Sequence[Job]) -> dict[Job, dict[str, Any]]:
         """What came of those jobs that have a result."""
         files = {job: self.out / "cells" / f"{job.key}.json" for job in jobs}
-        return {
-            job: json.loads(file.read_text(encoding="utf-8"))["summary"]
-            for job, file in files.items()
-            if file.is_file()
-        }
+        read = {job: summary_in(file) for job, file in files.items() if file.is_file()}
+        return {job: summary for job, summary in read.items() if summary is not None}
 
     def rows_of(self, cell: Cell, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
         """One row for every flow in the summary of a cell."""
@@ -197,6 +196,24 @@ class Survey:
             place | {"flow": name} | metrics(flow) | pictured(media.get(name) or {}) | about
             for name, flow in summary.get("flows", {}).items()
         ]
+
+
+def summary_in(file: Path) -> dict[str, Any] | None:
+    """The summary that the file of a cell holds; none if it is broken, as after a crash of the machine."""
+    try:
+        summary = json.loads(file.read_text(encoding="utf-8"))["summary"]
+        whole = all(isinstance(flow, dict) for flow in summary["flows"].values())
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    return summary if whole else None
+
+
+def _drop_broken(files: Iterable[Path]) -> None:
+    """Removes and names the files of cells that hold no result, so that these are computed anew."""
+    for file in files:
+        if file.is_file() and summary_in(file) is None:
+            file.unlink()
+            print(f"tcpsbed: {file}: found no result in it; the cell is computed anew", file=sys.stderr)
 
 
 @cache

@@ -191,11 +191,57 @@ def test_a_second_call_runs_only_what_is_missing(swept: tuple[Path, str], tmp_pa
     assert status == 0 and len(after) == 12 and before.items() <= after.items()
 
 
+def test_a_cell_with_a_broken_file_is_computed_anew(swept: tuple[Path, str], tmp_path: Path) -> None:
+    shutil.copytree(swept[0], tmp_path, dirs_exist_ok=True)
+    texts = ("", "{", "{}", "[]", "null", '{"flows":{}}', '{"summary":{"flows":{"a":1}}}')
+    files = sorted((tmp_path / "out/cells").iterdir())
+    for file, text in zip(files, texts, strict=False):
+        file.write_text(text)
+    status, _, said = sweep(tmp_path)
+    assert status == 0 and "Traceback" not in said, said
+    lines = [line for line in said.splitlines() if line.endswith("the cell is computed anew")]
+    assert [sum(file.name in line for line in lines) for file in files] == [1] * 7 + [0], said
+    for file in files:
+        new, old = (
+            json.loads((folder / "out/cells" / file.name).read_text()) for folder in (tmp_path, swept[0])
+        )
+        assert new["summary"]["records_sha256"] == old["summary"]["records_sha256"]
+
+
 def test_a_changed_scenario_is_run_again(swept: tuple[Path, str], tmp_path: Path) -> None:
     shutil.copytree(swept[0], tmp_path, dirs_exist_ok=True)
     scenario(tmp_path, 'name = "short"\nduration = "20 s"\n')
     sweep(tmp_path, seeds=1)
     assert len(list((tmp_path / "out/cells").iterdir())) == 8 + 4
+
+
+def test_a_scenario_that_changes_while_a_sweep_runs_stops_it(tmp_path: Path) -> None:
+    text = 'name = "short"\nduration = "10 s"\ntakes_s = 0.6\nused = "trace.txt"\n'
+    trace = tmp_path / "trace.txt"
+    words = ("sweep", "short.toml", "--over", "delay_ms=1,2,3", "--seeds", "2", "--jobs", "1", "--out", "out")
+    for file, changed in ((scenario(tmp_path, text), text.replace("10 s", "20 s")), (trace, "2")):
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        trace.write_text("1")
+        scenario(tmp_path, text)
+        run = start(tmp_path, *words)
+        _wait_for_cells(tmp_path / "out/cells", 1)
+        kept = _cells(tmp_path / "out/cells")
+        file.write_text(changed)
+        _, said = run.communicate(timeout=60)
+        assert run.returncode == 2 and len(said.splitlines()) == 1, said
+        assert f"{file.name}: " in said and "changed while the sweep was running" in said
+        assert "start the sweep again" in said
+        assert _cells(tmp_path / "out/cells") == kept and not (tmp_path / "out/sweep.parquet").exists()
+
+
+def test_results_are_found_by_the_names_that_cells_had_at_the_start(tmp_path: Path) -> None:
+    text = '[components]\nms-com = "a"\nss-com = "b"\n[flows.kinematic]\n'
+    file = scenario(tmp_path, text)
+    found, again = (Survey(file, (), (1, 2), (), "virtual", tmp_path / "out") for _ in range(2))
+    before = [job.key for job in found.jobs()]
+    scenario(tmp_path, f'duration = "20 s"\n{text}')
+    assert [job.key for job in found.jobs()] == before
+    assert not {job.key for job in again.jobs()} & set(before)
 
 
 def test_a_failing_cell_is_told_and_the_others_go_on(tmp_path: Path) -> None:

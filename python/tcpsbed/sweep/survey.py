@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from tcpsbed import results
 from tcpsbed.clocks import SIMULATED
+from tcpsbed.errors import ConfigError, TcpsbedError
 from tcpsbed.report.numbers import finite, statistic
 from tcpsbed.sweep import grid
 from tcpsbed.sweep.grid import Axis, Cell
@@ -55,24 +57,43 @@ class Survey:
     def jobs(self) -> list[Job]:
         """All cells as jobs. A cell whose scenario cannot be loaded is one too: it fails when it is its turn."""
         build = _build()
-        found, content = [], ""
+        found = []
         for cell in grid.cells(self.axes, self.seeds):
             settings = (*self.settings, *grid.overrides(self.axes, cell))
-            if cell.seed == self.seeds[0]:
-                content = self._content(settings[:-1])
+            content = "".join(self._begun[cell.values].values())
             found.append(Job(grid.key(content, settings, self.world, build), cell, settings))
         return found
 
-    def _content(self, settings: Sequence[str]) -> str:
-        """The scenario with its includes and the files that it names, as far as they can be read."""
+    @cached_property
+    def _begun(self) -> dict[tuple[str, ...], dict[Path, str]]:
+        """What every combination of values was computed from when it was first asked: cells keep that name."""
+        return {
+            cell.values: self._content([*self.settings, *grid.overrides(self.axes, cell)[:-1]])
+            for cell in grid.cells(self.axes, self.seeds[:1])
+        }
+
+    def _content(self, settings: Sequence[str]) -> dict[Path, str]:
+        """The scenario with its includes, and hashes of the files that it names, as far as they can be read."""
         from tcpsbed import config
-        from tcpsbed.errors import TcpsbedError
 
         try:
             scenario = config.load(self.file, settings)
         except TcpsbedError as error:
-            return str(error)
-        return config.dump(scenario) + "".join(_digests(scenario.folder, scenario.document))
+            return {self.file: str(error)}
+        return dict(_digests(scenario.folder, scenario.document)) | {self.file: config.dump(scenario)}
+
+    def _refuse_changed(self, job: Job) -> None:
+        """Raises ConfigError if a cell that has just run may have read something else than its name says."""
+        begun, now = self._begun[job.cell.values], self._content(job.settings[:-1])
+        changed = [file for file in begun | now if begun.get(file) != now.get(file)]
+        if changed:
+            it = "it or a file that it includes " if self.file in changed else ""
+            kind = "sweep" if self.axes else "run"
+            raise ConfigError(
+                f"{it}changed while the {kind} was running",
+                file=self.file if it else changed[0],
+                allowed=f"files that stay as they are until the end; start the {kind} again",
+            )
 
     def run(
         self, width: int, told: Callable[[int, int, Job, str | None], None], known: str = ""
@@ -92,9 +113,14 @@ class Survey:
         -------
         dict
             Messages of the cells that failed, by key.
+
+        Raises
+        ------
+        ConfigError
+            If the scenario, or a file that it names, changes meanwhile.
         """
         jobs = self.jobs()
-        crew = Crew(self.file, self.world, self.out, width)
+        crew = Crew(self.file, self.world, self.out, width, self._refuse_changed)
         failures: dict[str, str] = {}
         done = 0
 
@@ -107,6 +133,7 @@ class Survey:
 
         self.out.mkdir(parents=True, exist_ok=True)
         self._describe()
+        _drop_broken(crew.result(job.key) for job in jobs)
         tried = self.seeds[: 1 if known else 2]
         settled: set[tuple[str, ...]] = set()
         for part in (
@@ -132,7 +159,7 @@ class Survey:
         return {
             job.cell.values
             for job in tried
-            if job.cell.values in same and not SELDOM.search(self._content(job.settings))
+            if job.cell.values in same and not SELDOM.search(self._begun[job.cell.values][self.file])
         }
 
     def _describe(self) -> None:
@@ -153,11 +180,8 @@ class Survey:
     def _summaries(self, jobs: Sequence[Job]) -> dict[Job, dict[str, Any]]:
         """What came of those jobs that have a result."""
         files = {job: self.out / "cells" / f"{job.key}.json" for job in jobs}
-        return {
-            job: json.loads(file.read_text(encoding="utf-8"))["summary"]
-            for job, file in files.items()
-            if file.is_file()
-        }
+        read = {job: summary_in(file) for job, file in files.items() if file.is_file()}
+        return {job: summary for job, summary in read.items() if summary is not None}
 
     def rows_of(self, cell: Cell, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
         """One row for every flow in the summary of a cell."""
@@ -174,6 +198,24 @@ class Survey:
         ]
 
 
+def summary_in(file: Path) -> dict[str, Any] | None:
+    """The summary that the file of a cell holds; none if it is broken, as after a crash of the machine."""
+    try:
+        summary = json.loads(file.read_text(encoding="utf-8"))["summary"]
+        whole = all(isinstance(flow, dict) for flow in summary["flows"].values())
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    return summary if whole else None
+
+
+def _drop_broken(files: Iterable[Path]) -> None:
+    """Removes and names the files of cells that hold no result, so that these are computed anew."""
+    for file in files:
+        if file.is_file() and summary_in(file) is None:
+            file.unlink()
+            print(f"tcpsbed: {file}: found no result in it; the cell is computed anew", file=sys.stderr)
+
+
 @cache
 def _build() -> str:
     """The version of tcpsbed, and a hash over its own files: one that was built or edited anew computes anew."""
@@ -185,7 +227,7 @@ def _build() -> str:
     return f"{__version__} {hashlib.sha256(''.join(hashes).encode()).hexdigest()}"
 
 
-def _digests(folder: Path, named: Any) -> Iterator[str]:
+def _digests(folder: Path, named: Any) -> Iterator[tuple[Path, str]]:
     """Hashes of the files among the texts of a scenario: code (`./hold.py:Hold`, `hold:Hold`), recordings, traces."""
     if isinstance(named, dict | list):
         for item in named.values() if isinstance(named, dict) else named:
@@ -195,7 +237,7 @@ def _digests(folder: Path, named: Any) -> Iterator[str]:
         module = place.replace(".", "/")
         for name in sorted({named, place, f"{module}.py", f"{module}/__init__.py"} - {""}):
             with suppress(OSError, ValueError):
-                yield hashlib.sha256((folder / name).read_bytes()).hexdigest()
+                yield folder / name, hashlib.sha256((folder / name).read_bytes()).hexdigest()
 
 
 def pictured(media: Mapping[str, Any]) -> dict[str, float | None]:

@@ -44,12 +44,15 @@ class Crew:
         The sweep's folder; results go to its `cells`, messages of failed cells to `failed`.
     width : int
         Processes at a time.
+    check : callable
+        Hears of each cell that has run, before its result is kept; what it raises ends the work.
     """
 
     file: Path
     world: str
     out: Path
     width: int
+    check: Callable[[Job], None]
     running: set[subprocess.Popen[str]] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
     ended: bool = False
@@ -91,6 +94,7 @@ class Crew:
             command += ["--set", setting]
         status, text, said = self._watch(command)
         results.discard(work)
+        self.check(job)
         failure = self.out / "failed" / f"{job.key}.txt"
         try:
             if status != 0 or not text.strip():

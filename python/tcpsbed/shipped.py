@@ -122,9 +122,10 @@ def page(name: str) -> str:
         If there is none of this name.
     """
     known, wanted = pages(), name.removesuffix(".md").removeprefix("docs/")
-    found = wanted if wanted in known else _about(wanted)
+    near = get_close_matches(wanted, known, 1)
+    mistyped = bool(get_close_matches(wanted, known, 1, cutoff=0.9))
+    found = wanted if wanted in known else None if mistyped else _about(wanted)
     if found is None:
-        near = get_close_matches(wanted, known, 1)
         allowed = ", ".join(known) + "".join(f" (did you mean {one}?)" for one in near)
         raise ConfigError(f'found "{name}"', key="PAGE", allowed=allowed)
     return _text(found)

@@ -126,8 +126,10 @@ def test_nodes_end_with_a_command_that_is_killed(tmp_path: Path) -> None:
         run.command.kill()
         run.command.wait(10)
         assert gone(list(run.nodes.values())), "a node outlives its command"
-    memory.sweep()
-    assert not any(ring.exists() for ring in run.rings.values()), "the next start clears up"
+    end = time.monotonic() + 10  # another command that starts just now may be clearing up
+    while any(ring.exists() for ring in run.rings.values()):
+        assert time.monotonic() < end, "the next start clears up"
+        memory.sweep()
 
 
 def test_an_error_beside_the_run_keeps_what_was_recorded(tmp_path: Path) -> None:

@@ -48,11 +48,11 @@ REFUSED = {
             f'{option}: found "1000000 s"; allowed: at most {most}',
         )
         for option, value, most, *words in (
-            ("--rtt", "1000000 s", "1200 ms", "step", "{step}", "--out", "never"),
-            ("--rtt", "0 ms..1000000 s", "1200 ms", "map", "{step}"),
-            ("--jitter", "1000000 s", "1200 ms", "map", "{step}"),
-            ("--period", "1000000 s", "1200 ms", "map", "{step}"),
-            ("--rtt", "1000000 s", "10000 ms", "tune"),
+            ("--rtt", "1000000 s", '"1.2 s"', "step", "{step}", "--out", "never"),
+            ("--rtt", "0 ms..1000000 s", '"1.2 s"', "map", "{step}"),
+            ("--jitter", "1000000 s", '"1.2 s"', "map", "{step}"),
+            ("--period", "1000000 s", '"1.2 s"', "map", "{step}"),
+            ("--rtt", "1000000 s", '"10 s"', "tune"),
         )
     },
     "a negative rise time": (["step", "{step}", "--rise", "-1"], "--rise: found -1; allowed: a number"),

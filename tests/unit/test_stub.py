@@ -17,6 +17,11 @@ def parameters(function: ast.FunctionDef) -> list[str]:
 def test_the_stub_and_the_binary_have_the_same_names(root):
     tree = ast.parse((root / "python" / "tcpsbed" / "_tcps.pyi").read_text())
     told = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    told |= {
+        node.target.id
+        for node in tree.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
     assert told == {name for name in dir(_tcps) if not name.startswith("_")}
 
 

@@ -104,7 +104,7 @@ impl Leg {
         let (start, end) = (points[0], points[points.len() - 1]);
         let after = last.filter(|v| !v.steps.is_empty()).map(|v| exit(v.component));
         let all = points.iter().copied().chain(after).collect();
-        let join = Join::new(all, points.len(), first, window.size());
+        let join = Join::new(all, points.len(), [first, last.is_some()], window.size());
         Self { join, window, counts: Counts::default(), start, end, done: DELIVERED }
     }
 
@@ -193,7 +193,11 @@ impl Leg {
         self.done = USED;
         let slot = self.window.reaches(row.index).then(|| self.slot(row, flow, options, series)).flatten()?;
         slot.marks |= USED;
-        Some(*slot)
+        let slot = *slot;
+        if slot.marks & (COUNTED | DELIVERED | REPEATED) == COUNTED | DELIVERED {
+            self.join.used(row.index);
+        }
+        Some(slot)
     }
 
     /// The stage that starts the leg gives a sample made of `source`, and counts as that does.

@@ -5,7 +5,7 @@
 //!   0                  a0                a1                      a2                     delay       (a point only)
 //! ```
 //! Differences are taken when a sample arrives, over the samples that arrived, so that the means along the path add
-//! up to the mean delay exactly. The ages of the last few thousand samples wait in a ring. The first component has a
+//! up to the mean delay exactly; before a stage with a period of its own over those that it makes its samples of. The ages of the last few thousand samples wait in a ring. The first component has a
 //! stretch of its own if it has stages; else a sample is sent at its exit. What the last component does comes after
 //! the delivery: its exit is a point, not a part of the path.
 
@@ -65,6 +65,8 @@ pub struct Join {
     points: Vec<PointId>,
     /// How many of them lead to the leg's end.
     length: usize,
+    /// A sample that has arrived counts once it is said to be used.
+    waits: bool,
     /// Position of a point by its number.
     position: Vec<u8>,
     tags: Vec<u32>,
@@ -82,18 +84,19 @@ pub struct Join {
 }
 
 impl Join {
-    /// A join for these points, of which `length` lead to the end; samples are born at the start of a `first` leg;
-    /// `samples` fit into the window.
-    pub fn new(points: Vec<PointId>, length: usize, first: bool, samples: usize) -> Self {
+    /// A join for these points, of which `length` lead to the end; samples are born at the start of a `first` leg, and
+    /// may have to be used at the end of one that is not the `last`; `samples` fit into the window.
+    pub fn new(points: Vec<PointId>, length: usize, [first, last]: [bool; 2], samples: usize) -> Self {
         let mut position = vec![NOWHERE; points.iter().max().map_or(0, |&p| p as usize + 1)];
         for (i, &p) in points.iter().enumerate().rev() {
             position[p as usize] = i as u8;
         }
         let ring = samples.min(RING);
-        let spans = if first && length == 2 { 0 } else { length.saturating_sub(1) };
+        let spans = if first && last && length == 2 { 0 } else { length.saturating_sub(1) };
         Self {
             position,
             length,
+            waits: false,
             tags: vec![0; ring],
             ages: vec![UNKNOWN; ring * points.len()],
             mask: ring - 1,
@@ -161,10 +164,25 @@ impl Join {
             return self.join([0, age_ns]);
         }
         let at = index as usize & self.mask;
-        let row = &mut self.ages[at * width..at * width + length];
         if self.tags[at] == index {
-            row[length - 1] = age_ns;
+            self.ages[at * width + length - 1] = age_ns;
         }
+        if !self.waits {
+            self.count(index);
+        }
+    }
+
+    /// A sample that arrived is used. Where that is said, those count from then on that are.
+    pub fn used(&mut self, index: u32) {
+        if std::mem::replace(&mut self.waits, true) {
+            self.count(index);
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, index: u32) {
+        let at = index as usize & self.mask;
+        let row = &self.ages[at * self.points.len()..][..self.length];
         if self.tags[at] != index || row.contains(&UNKNOWN) {
             self.unjoined += 1;
             return;
@@ -172,8 +190,7 @@ impl Join {
         for (tally, pair) in self.between.iter_mut().zip(row.windows(2)) {
             tally.add(pair[1].saturating_sub(pair[0]));
         }
-        let start_ns = row[0];
-        self.join([start_ns, age_ns]);
+        self.join([row[0], row[self.length - 1]]);
     }
 
     fn join(&mut self, ends: [i64; 2]) {

@@ -56,6 +56,23 @@ fn a_row_says_which_sample_each_output_of_a_periodic_stage_was_made_of() {
 }
 
 #[test]
+fn the_way_to_a_periodic_stage_is_that_of_the_samples_it_uses() {
+    let plan = predicted(3 * MS);
+    let (_, rows) = simulate(&plan, "used");
+    let bytes: Vec<u8> = rows.iter().flat_map(Record::to_bytes).collect();
+    let plan: Plan = serde_json::from_value(plan).expect("a plan");
+    let f = &analyse(&bytes[..], &plan, &Options::default()).expect("an analysis").flows[0];
+    assert!(f.superseded > f.delivered, "two of three samples are not used");
+    let means: Vec<f64> = f.path.segments.iter().map(|s| s.mean_ns.expect("a mean")).collect();
+    assert!(means.iter().all(|&mean| mean >= 0.0), "{means:?}");
+    let whole = f.path.delay_mean_ns.expect("a mean");
+    assert!((means.iter().sum::<f64>() - whole).abs() < 1.0, "{means:?}: {whole}");
+    let counted: Vec<u64> =
+        f.path.segments.iter().filter_map(|s| s.latency_ns.as_ref()).map(|l| l.n).collect();
+    assert!(counted.iter().all(|&n| n <= f.delivered + 3), "{counted:?} of {}", f.delivered);
+}
+
+#[test]
 fn every_sample_has_one_fate_whatever_the_warm_up() {
     // The last one waits for a measured position, so that it gives out nothing.
     let waiting =

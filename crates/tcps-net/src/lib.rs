@@ -16,6 +16,8 @@
 //!
 //! The first change of a pure or ahead link makes it a served one, with all packets where they are.
 
+#![forbid(unsafe_code)]
+
 mod access;
 mod agenda;
 mod ahead;

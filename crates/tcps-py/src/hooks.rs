@@ -21,18 +21,23 @@ use tcps_core::{
     robot::{Pace, Robot},
     time::Time,
 };
-use tcps_run::{
-    code::{PythonCode, Shape},
-    crash,
-    error::RunError,
-    plan::CodePlan,
-};
+use tcps_node::assets::{Assets, Shape};
+use tcps_plan::{CodePlan, RunError};
+use tcps_run::{assets, crash, library};
 use tcps_transport::{ChannelContext, Side};
 
 /// Makes hooks of Python code.
 pub struct PythonHooks;
 
-impl PythonCode for PythonHooks {
+impl Assets for PythonHooks {
+    fn file(&mut self, path: &str) -> Result<Vec<u8>, RunError> {
+        assets::file(path)
+    }
+
+    fn library(&mut self, code: &CodePlan) -> Result<Box<dyn Hook>, RunError> {
+        library::hook(code)
+    }
+
     fn hook(&mut self, code: &CodePlan, shape: Shape) -> Result<Box<dyn Hook>, RunError> {
         Python::attach(|py| load_hook(py, code, shape)).map_err(|e| failed(code, &e))
     }
@@ -50,7 +55,7 @@ impl PythonCode for PythonHooks {
         Python::attach(|py| transport::load(py, code, side, channel)).map_err(|e| failed(code, &e))
     }
 
-    fn again(&self) -> Box<dyn PythonCode + Send> {
+    fn again(&self) -> Box<dyn Assets + Send> {
         Box::new(PythonHooks)
     }
 }
@@ -420,7 +425,7 @@ impl Robot for PythonRobot {
 pub fn time_hook(py: Python<'_>, code_json: &str, rounds: usize) -> PyResult<Vec<f64>> {
     let fail = |e: String| PyValueError::new_err(e);
     let code: CodePlan = serde_json::from_str(code_json).map_err(|e| fail(e.to_string()))?;
-    let mut hook = tcps_run::code::hook(&code, Shape::of(StepKind::Work), &mut PythonHooks)
+    let mut hook = tcps_node::assets::hook(&code, Shape::of(StepKind::Work), &mut PythonHooks)
         .map_err(|e| fail(e.to_string()))?;
     let (x, mut y, mut bytes) = ([0.5; 6], [0.0; 256], [0u8; 64]);
     let mut figures = Vec::with_capacity(rounds);

@@ -26,10 +26,10 @@ use pyo3::{
     prelude::*,
 };
 use std::path::PathBuf;
+use tcps_plan::Plan;
 use tcps_run::{
     carrier::{self, ForeignSpec},
     crash,
-    plan::Plan,
     real::control,
     virtual_time::{self, Options},
 };

@@ -13,10 +13,8 @@ use tcps_core::{
     sample::{Echo, Meta},
     time::Time,
 };
-use tcps_run::{
-    crash,
-    plan::{CodePlan, OVERHEAD_BYTES},
-};
+use tcps_plan::{CodePlan, OVERHEAD_BYTES};
+use tcps_run::crash;
 use tcps_transport::{ChannelContext, Outbox, Side};
 use tcps_wire::echo;
 

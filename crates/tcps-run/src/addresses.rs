@@ -6,9 +6,9 @@
 //! Nobody has to ask for hardware addresses: they follow from the numbers of nodes. A program that holds the nodes' devices
 //! itself and knows Ethernet frames only (ns-3) is given them, and nodes write them down.
 
-use crate::plan::{Isolation, Plan, RealPlan};
 use serde_json::{json, Value};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use tcps_plan::{Isolation, Plan, RealPlan};
 
 /// First bytes of the hardware addresses of nodes and gateway: of nobody's making.
 const PREFIX: [u8; 4] = [2, b'N', 0, 0];

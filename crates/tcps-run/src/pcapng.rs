@@ -1,6 +1,5 @@
 //! Packets of a run as a capture that Wireshark opens: node `i` is 10.0.0.(i+1), channel `c` is UDP port 47000 + c.
 
-use crate::{error::RunError, plan::Plan};
 use std::{
     fs::File,
     io::{BufWriter, Write},
@@ -8,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use tcps_core::{record::NONE, time::Time};
+use tcps_plan::{Plan, RunError};
 use tcps_wire::pcapng::{self, Seen};
 
 /// First port of channels.

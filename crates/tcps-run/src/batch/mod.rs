@@ -13,7 +13,6 @@ mod lanes;
 mod observer;
 mod single;
 
-use crate::error::RunError;
 use serde::{Deserialize, Serialize};
 use std::sync::{
     atomic::{AtomicUsize, Ordering},
@@ -21,6 +20,7 @@ use std::sync::{
 };
 use tcps_core::dist::Dist;
 use tcps_net::spec::LossSpec;
+use tcps_plan::RunError;
 
 pub use observer::Response;
 

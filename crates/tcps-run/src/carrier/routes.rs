@@ -1,8 +1,8 @@
 //! Paths of the built-in network, for networks that other programs build.
 
-use crate::{error::RunError, plan::Plan};
 use serde_json::{json, Value};
 use tcps_net::{topology::NO_LINK, Network};
+use tcps_plan::{Plan, RunError};
 
 /// The number of the next link from every vertex towards every vertex, as the built-in network chooses it; 65535 where none
 /// leads there.

@@ -1,15 +1,13 @@
 //! Packets of a proxy as a capture: each where it came in and where it went out, on the wall clock.
 
-use crate::{
-    error::RunError,
-    real::{capture::Capture, clock::monotonic_ns},
-};
+use crate::real::{capture::Capture, clock::monotonic_ns};
 use std::{
     net::{IpAddr, SocketAddr, SocketAddrV6},
     path::Path,
     time::{SystemTime, UNIX_EPOCH},
 };
 use tcps_core::time::Time;
+use tcps_plan::RunError;
 use tcps_wire::pcapng::{self, Seen};
 
 /// A capture with one interface a side.

@@ -6,7 +6,6 @@
 //! ```
 
 use super::{change, lock, Shared};
-use crate::error::RunError;
 use serde::Deserialize;
 use serde_json::{json, Value};
 use std::{
@@ -16,6 +15,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
+use tcps_plan::RunError;
 
 /// Longest line, in bytes: networks of thousands of links.
 const LINE_BYTES: u64 = 1 << 20;

@@ -1,9 +1,10 @@
 //! Networks in layers: a new one takes what comes from now on, an old one keeps what is under way until it is empty.
 
-use crate::{background::BusyNetwork, error::RunError};
+use crate::background::BusyNetwork;
 use serde_json::Value;
 use tcps_core::time::{Time, NEVER};
 use tcps_net::{spec::NetworkSpec, LinkChange, NetEvent, Packet};
+use tcps_plan::RunError;
 
 /// A network with the number of packets that are under way in it.
 struct Layer {

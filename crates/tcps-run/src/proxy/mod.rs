@@ -21,13 +21,7 @@ mod udp;
 
 pub use tally::{Row, Snapshot};
 
-use crate::{
-    background::BusyNetwork,
-    error::RunError,
-    plan::Waiting,
-    real::clock::monotonic_ns,
-    report::{Link, RealSelf, Report},
-};
+use crate::{background::BusyNetwork, real::clock::monotonic_ns};
 use capture::Tape;
 use passage::Passage;
 use serde::{Deserialize, Serialize};
@@ -47,6 +41,10 @@ use tally::Tally;
 use tcp::TcpDoor;
 use tcps_core::time::Time;
 use tcps_net::spec::NetworkSpec;
+use tcps_plan::{
+    report::{Link, RealSelf, Report},
+    RunError, Waiting,
+};
 use tun::TunDoors;
 use udp::UdpDoors;
 

@@ -17,7 +17,7 @@ use super::{
     udp::UdpDoors,
     DoorKind, DoorPlan, Outcome, Settings, Shared,
 };
-use crate::{error::RunError, plan::Waiting, real::namespace};
+use crate::real::namespace;
 use serde::Deserialize;
 use serde_json::json;
 use std::{
@@ -36,6 +36,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tcps_net::spec::NetworkSpec;
+use tcps_plan::{RunError, Waiting};
 
 /// Address of the near side.
 pub const NEAR_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));

@@ -7,15 +7,11 @@ use super::{
     tally::{Delivery, Tally},
     tape, Outcome, Settings, Shared,
 };
-use crate::{
-    error::RunError,
-    real::{
-        clock::{monotonic_ns, RunClock},
-        session::GAP_NS,
-        socket::MAX_DATAGRAM,
-        wait::{awake, privileges, Waiter},
-    },
-    report::{RealSelf, Spread},
+use crate::real::{
+    clock::{monotonic_ns, RunClock},
+    session::GAP_NS,
+    socket::MAX_DATAGRAM,
+    wait::{awake, privileges, Waiter},
 };
 use hdrhistogram::Histogram;
 use serde_json::Value;
@@ -25,6 +21,10 @@ use tcps_core::{
     time::{Time, MS},
 };
 use tcps_net::{spec::NetworkSpec, NetEvent, Packet};
+use tcps_plan::{
+    report::{RealSelf, Spread},
+    RunError,
+};
 use tcps_wire::pcapng::Seen;
 
 /// Packets taken from a place before the others have their turn.

@@ -1,6 +1,6 @@
 //! What a door counts in each direction: since the start, and in the last second for the live table.
 
-use crate::{real::rate::Rates, report::Spread};
+use crate::real::rate::Rates;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -9,6 +9,7 @@ use tcps_core::{
     report::histogram,
     time::{Time, SECOND},
 };
+use tcps_plan::report::Spread;
 
 /// Length of the window of the live table.
 const WINDOW: Time = SECOND;

@@ -12,7 +12,7 @@ use super::{
     tally::{Count, Delivery, Row, WAYS},
     unheard, DoorPlan, FAR, NEAR,
 };
-use crate::{background::BusyNetwork, error::RunError, real::clock::monotonic_ns};
+use crate::{background::BusyNetwork, real::clock::monotonic_ns};
 use std::{
     io::{Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
@@ -25,6 +25,7 @@ use std::{
 };
 use tcps_core::time::{serialisation_ns, Time};
 use tcps_net::spec::NetworkSpec;
+use tcps_plan::RunError;
 
 /// Payload of a segment on Ethernet with time stamps.
 const SEGMENT: usize = 1448;

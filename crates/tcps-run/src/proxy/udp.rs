@@ -10,13 +10,9 @@ use super::{
     passage::{Doors, Entered, Taken},
     unheard, DoorPlan, FAR, NEAR,
 };
-use crate::{
-    error::RunError,
-    plan::OVERHEAD_BYTES,
-    real::{
-        clock::RunClock,
-        socket::{Received, Socket},
-    },
+use crate::real::{
+    clock::RunClock,
+    socket::{Received, Socket},
 };
 use std::{
     collections::BTreeMap,
@@ -24,6 +20,7 @@ use std::{
     os::fd::RawFd,
 };
 use tcps_core::time::{Time, SECOND};
+use tcps_plan::{RunError, OVERHEAD_BYTES};
 use tcps_wire::pcapng::Seen;
 
 /// A client that has been silent this long, in both directions, is forgotten. [RFC 4787 §4.3]

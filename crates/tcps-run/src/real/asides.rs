@@ -1,7 +1,7 @@
 //! Where datagrams outside channels go: a node has a socket for them in each of its loops.
 
-use crate::plan::Plan;
 use std::{collections::BTreeMap, net::SocketAddr};
+use tcps_plan::Plan;
 use tcps_wire::{reply, Format};
 
 /// The loops of every node, by session, and the addresses of their sockets.

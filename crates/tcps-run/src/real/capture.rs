@@ -7,11 +7,7 @@
 //! is killed loses its last 32 KiB, or the last tenth of a second.
 
 use super::merge::{Item, Merge};
-use crate::{
-    error::RunError,
-    pcapng::{beginning, Datagram},
-    plan::Plan,
-};
+use crate::pcapng::{beginning, Datagram};
 use std::{
     fs::File,
     io::{self, BufReader, BufWriter, Read, Write},
@@ -20,6 +16,7 @@ use std::{
     thread::JoinHandle,
 };
 use tcps_core::time::{Time, MS};
+use tcps_plan::{Plan, RunError};
 use tcps_wire::pcapng::{Block, Seen};
 
 /// Bytes that are handed to the writer at once.

@@ -7,11 +7,7 @@
 //! they end.
 
 use super::handover;
-use crate::{
-    addresses::{address, hardware},
-    error::RunError,
-    plan::Plan,
-};
+use crate::addresses::{address, hardware};
 use std::{
     ffi::CString,
     fs::{self, File, OpenOptions},
@@ -25,6 +21,7 @@ use std::{
     path::Path,
     time::{Duration, Instant},
 };
+use tcps_plan::{Plan, RunError};
 
 /// Name of the device in every node's namespace.
 const DEVICE: &str = "tcps0";

@@ -5,13 +5,13 @@ use super::{
     socket::Socket,
     wait::{privileges, Waiter},
 };
-use crate::{plan::Waiting, report::Spread};
 use serde::Serialize;
 use std::{net::Ipv4Addr, os::fd::RawFd};
 use tcps_core::{
     report::histogram,
     time::{Time, MS},
 };
+use tcps_plan::{report::Spread, Waiting};
 
 /// Time between two wake-ups, as of a loop at 1 kHz.
 const PERIOD: Time = MS;

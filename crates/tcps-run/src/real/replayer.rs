@@ -15,7 +15,7 @@ use super::{
     socket::{Socket, MAX_DATAGRAM},
     wait::Waiter,
 };
-use crate::{addresses, error::RunError, plan::Plan, report::Report};
+use crate::addresses;
 use serde::Deserialize;
 use std::{
     collections::BTreeMap,
@@ -31,6 +31,7 @@ use tcps_net::{
     traffic::{self, Arrivals},
     TrafficStats,
 };
+use tcps_plan::{report::Report, Plan, RunError};
 
 /// Ethernet with preamble and gap, IPv4 and UDP: what a datagram's payload is less than its size on the wire.
 /// [model: wire size]

@@ -8,7 +8,6 @@
 //! (`beat`, CLOCK_MONOTONIC): one that is stopped is silent.
 
 use super::clock::monotonic_ns;
-use crate::error::RunError;
 use memmap2::MmapMut;
 use nix::fcntl::posix_fallocate;
 use std::{
@@ -20,6 +19,7 @@ use tcps_core::{
     record::{Record, RECORD_BYTES},
     time::Time,
 };
+use tcps_plan::RunError;
 
 const HEAD: usize = 0;
 const BEAT: usize = 8;

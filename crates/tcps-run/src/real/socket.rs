@@ -1,6 +1,5 @@
 //! UDP sockets with kernel receive stamps and counted drops.
 
-use crate::error::RunError;
 use std::{
     io,
     mem::{size_of, zeroed},
@@ -8,6 +7,7 @@ use std::{
     os::fd::{AsRawFd, RawFd},
 };
 use tcps_core::time::{Time, SECOND};
+use tcps_plan::RunError;
 
 const RECEIVE_BUFFER: i32 = 4 << 20;
 /// Largest datagram.

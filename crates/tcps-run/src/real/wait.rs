@@ -1,7 +1,6 @@
 //! Ways of waiting for sockets or a deadline, and the privileges that make them exact.
 
 use super::clock::monotonic_ns;
-use crate::plan::Waiting;
 use hdrhistogram::Histogram;
 use libc::{pollfd, timespec, POLLHUP, POLLIN};
 use std::{
@@ -10,6 +9,7 @@ use std::{
     os::fd::RawFd,
 };
 use tcps_core::time::{Time, MS, SECOND};
+use tcps_plan::Waiting;
 
 /// The longest sleep, so that a stop request is seen.
 const LONGEST: Time = 20 * MS;

@@ -14,13 +14,8 @@ mod world;
 use crate::{
     boundary::Crossing,
     carrier::{Carrier, ForeignSpec},
-    code::PythonCode,
     cpu::Cpu,
-    error::RunError,
     network_rows,
-    node::{Node, HALT_NS},
-    plan::{Action, Plan},
-    report::{self, Report},
 };
 use std::{
     path::Path,
@@ -31,6 +26,11 @@ use tcps_core::{
     time::{Time, NEVER},
 };
 use tcps_net::{LinkChange, NetEvent};
+use tcps_node::{assets::Assets, Node, HALT_NS};
+use tcps_plan::{
+    report::{self, Report},
+    Action, Plan, RunError,
+};
 use world::{Letter, World};
 
 /// Steps between looks at the machine's clock.
@@ -49,14 +49,14 @@ pub struct Options<'a> {
 }
 
 /// Runs a plan in virtual time.
-pub fn run(plan: &Plan, python: &mut dyn PythonCode, options: Options<'_>) -> Result<Report, RunError> {
+pub fn run(plan: &Plan, python: &mut dyn Assets, options: Options<'_>) -> Result<Report, RunError> {
     run_over(plan, python, options, None)
 }
 
 /// Runs a plan in virtual time over the network that another program simulates, if one is named.
 pub fn run_over(
     plan: &Plan,
-    python: &mut dyn PythonCode,
+    python: &mut dyn Assets,
     options: Options<'_>,
     foreign: Option<&ForeignSpec>,
 ) -> Result<Report, RunError> {
@@ -84,7 +84,7 @@ struct Driver<'p> {
 impl<'p> Driver<'p> {
     fn new(
         plan: &'p Plan,
-        python: &mut dyn PythonCode,
+        python: &mut dyn Assets,
         options: &Options<'_>,
         foreign: Option<&ForeignSpec>,
     ) -> Result<Self, RunError> {

@@ -4,11 +4,8 @@ use crate::{
     boundary::Boundary,
     carrier::Carrier,
     cpu::Cpu,
-    error::RunError,
     network_rows,
-    outside::{Outside, Started, Work},
     pcapng::{Capture, Datagram},
-    plan::{Plan, OVERHEAD_BYTES},
     recorder::Recorder,
 };
 use std::{collections::VecDeque, path::Path};
@@ -18,6 +15,8 @@ use tcps_core::{
     time::Time,
 };
 use tcps_net::{Packet, ASIDE_CLASS};
+use tcps_node::outside::{Outside, Started, Work};
+use tcps_plan::{Plan, RunError, OVERHEAD_BYTES};
 
 /// A datagram on its way.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-"""Compiles a scenario into a plan: everything numbered, in SI units, for both drivers (`crates/tcps-run/src/plan.rs`)."""
+"""Compiles a scenario into a plan: everything numbered, in SI units, for both drivers (`crates/tcps-plan`)."""
 
 from __future__ import annotations
 

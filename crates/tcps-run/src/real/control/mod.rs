@@ -25,12 +25,6 @@ use super::{
     session::Files,
     wait::Detach,
 };
-use crate::{
-    code::PythonCode,
-    error::RunError,
-    plan::{Background, Need, Plan},
-    report::Report,
-};
 use loops::{guarded, Loops};
 use serde_json::{json, Value};
 use std::{
@@ -38,12 +32,14 @@ use std::{
     path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
 };
+use tcps_node::assets::Assets;
+use tcps_plan::{report::Report, Background, Need, Plan, RunError};
 use words::{say, Lines, Prepare, Start};
 
 /// Gives a thread what it needs for Python code, or what is needed without it.
 pub trait Attach: Sync {
     /// Runs `body` in the calling thread; if the loop itself needs `python`, attached to the interpreter.
-    fn attached(&self, python: Need, body: &mut dyn FnMut(&mut dyn PythonCode, &mut dyn Detach));
+    fn attached(&self, python: Need, body: &mut dyn FnMut(&mut dyn Assets, &mut dyn Detach));
 }
 
 /// Serves one run; tells whether it went well.

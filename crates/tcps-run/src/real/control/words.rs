@@ -2,8 +2,6 @@
 
 use crate::{
     carrier::ForeignSpec,
-    error::RunError,
-    plan::{Background, Plan},
     real::{
         emulator::{Listeners, WireSpec},
         replayer::Places,
@@ -19,6 +17,7 @@ use std::{
     path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
 };
+use tcps_plan::{Background, Plan, RunError};
 
 /// What is to be prepared.
 #[derive(Deserialize)]

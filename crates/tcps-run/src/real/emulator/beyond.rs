@@ -4,8 +4,9 @@
 //! It has no troubles of its own with packets that it never sees: those of the program stand in the program's own row.
 
 use super::{Ports, Taken, Troubles};
-use crate::{plan::Plan, real::clock::RunClock};
+use crate::real::clock::RunClock;
 use std::os::fd::RawFd;
+use tcps_plan::Plan;
 
 pub(super) struct Beyond;
 

@@ -7,8 +7,6 @@
 use super::{account, Entered, GateAddress, Listeners, Ports, Taken, Troubles};
 use crate::{
     addresses,
-    error::RunError,
-    plan::{Plan, OVERHEAD_BYTES},
     real::{
         asides::Asides,
         clock::RunClock,
@@ -16,6 +14,7 @@ use crate::{
     },
 };
 use std::{collections::BTreeMap, net::SocketAddr, os::fd::RawFd};
+use tcps_plan::{Plan, RunError, OVERHEAD_BYTES};
 
 /// All gates: those of channels in pairs, so that a datagram leaves through the other one of its pair; then one a node.
 pub(super) struct Gates {

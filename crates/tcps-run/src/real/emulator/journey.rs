@@ -1,8 +1,9 @@
 //! Set against delivered, for one ordered pair of nodes: what the network said, and what was done.
 
-use crate::{real::rate::Rates, report::Emulated};
+use crate::real::rate::Rates;
 use hdrhistogram::Histogram;
 use tcps_core::{report::histogram, time::Time};
+use tcps_plan::report::Emulated;
 
 /// Packets from one node to another.
 pub(super) struct Journey {

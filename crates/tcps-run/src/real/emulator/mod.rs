@@ -17,11 +17,7 @@ mod taps;
 mod wires;
 
 use super::{clock::RunClock, ring::Producer};
-use crate::{
-    carrier::{Carrier, ForeignSpec},
-    error::RunError,
-    plan::{FlowPlan, Isolation, Plan},
-};
+use crate::carrier::{Carrier, ForeignSpec};
 use beyond::Beyond;
 use gates::Gates;
 pub use relay::Relay;
@@ -35,6 +31,7 @@ use std::{
 use taps::Taps;
 use tcps_core::time::Time;
 use tcps_net::ASIDE_CLASS;
+use tcps_plan::{FlowPlan, Isolation, Plan, RunError};
 use tcps_transport::kernel_tcp;
 use tcps_wire::{header, ip, telehaptic};
 pub use wires::WireSpec;

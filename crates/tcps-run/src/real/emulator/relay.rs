@@ -4,7 +4,6 @@ use super::{journey::Journey, Entered, Ports, Taken};
 use crate::{
     carrier::Carrier,
     network_rows,
-    plan::{Action, Plan},
     real::{
         clock::{monotonic_ns, thread_cpu_ns, RunClock},
         events::Events,
@@ -13,7 +12,6 @@ use crate::{
         socket::MAX_DATAGRAM,
         wait::{awake, privileges, Waiter},
     },
-    report::{NodeSelf, RealSelf, Report, Spread},
 };
 use hdrhistogram::Histogram;
 use std::{
@@ -26,6 +24,10 @@ use tcps_core::{
     time::{Time, NEVER},
 };
 use tcps_net::{LinkChange, NetEvent, Packet};
+use tcps_plan::{
+    report::{NodeSelf, RealSelf, Report, Spread},
+    Action, Plan,
+};
 
 /// Datagrams taken from a port before the others have their turn.
 const BATCH: usize = 64;

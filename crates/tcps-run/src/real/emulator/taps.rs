@@ -7,8 +7,6 @@
 use super::{Entered, Heard, Ports, Taken, Troubles};
 use crate::{
     addresses,
-    error::RunError,
-    plan::Plan,
     real::{clock::RunClock, handover},
 };
 use std::{
@@ -21,6 +19,7 @@ use std::{
     },
     path::Path,
 };
+use tcps_plan::{Plan, RunError};
 use tcps_wire::ip;
 
 /// Bytes of the link below IP. [model: wire size]

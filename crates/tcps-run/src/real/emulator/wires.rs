@@ -9,11 +9,7 @@
 //! frame takes is the switches' business. As at other devices, a frame enters right after it was read.
 
 use super::{Entered, Heard, Ports, Taken, Troubles};
-use crate::{
-    error::RunError,
-    plan::Plan,
-    real::{clock::RunClock, namespace},
-};
+use crate::real::{clock::RunClock, namespace};
 use serde::Deserialize;
 use std::{
     collections::{btree_map::Entry, BTreeMap},
@@ -23,6 +19,7 @@ use std::{
     os::fd::{AsRawFd, RawFd},
 };
 use tcps_net::{spec::LinkSpec, ASIDE_CLASS};
+use tcps_plan::{Plan, RunError};
 use tcps_wire::ip;
 
 /// Ethernet's header in front of IP.

@@ -14,14 +14,7 @@ use super::{
     wait::{privileges, Detach, Waiter},
     worker::Crew,
 };
-use crate::{
-    addresses,
-    code::PythonCode,
-    error::RunError,
-    node::{Node, HALT_NS},
-    plan::{Isolation, Plan},
-    report::Report,
-};
+use crate::addresses;
 use account::Account;
 use outer::Outer;
 use std::{
@@ -34,6 +27,8 @@ use tcps_core::{
     record::NONE,
     time::{Time, MS, NEVER},
 };
+use tcps_node::{assets::Assets, Node, HALT_NS};
+use tcps_plan::{report::Report, Isolation, Plan, RunError};
 use tcps_transport::Side;
 
 /// How long a loop goes on after the end, so that what is on its way arrives.
@@ -110,7 +105,7 @@ impl SessionLoop {
         id: u16,
         sessions: &[u16],
         files: &Files,
-        python: &mut dyn PythonCode,
+        python: &mut dyn Assets,
     ) -> Result<Self, RunError> {
         let mut node = Node::new(plan, id, Some(sessions), python)?;
         let crew = Crew::new(node.take_workers())?;

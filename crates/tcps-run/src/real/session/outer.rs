@@ -2,10 +2,7 @@
 
 use super::{Account, Addresses, Opened, Sockets};
 use crate::{
-    node::Node,
-    outside::{News, Outcome, Outside, Ride, Started, Task, Work},
     pcapng::Datagram,
-    plan::Plan,
     real::{
         asides::Asides,
         capture::Capture,
@@ -25,6 +22,11 @@ use tcps_core::{
     report::histogram,
     time::{Time, NEVER},
 };
+use tcps_node::{
+    outside::{News, Outcome, Outside, Ride, Started, Task, Work},
+    Node,
+};
+use tcps_plan::Plan;
 use tcps_wire::pcapng::Seen;
 
 /// The world as a loop sees it.

@@ -1,8 +1,8 @@
 //! Processor time a row of the analysis: a dumbbell flow (two rows a sample) and a flow over five components (ten rows).
 
-use tcps_analysis::{analyse, Options};
 use nix::time::{clock_gettime, ClockId};
 use std::hint::black_box;
+use tcps_analysis::{analyse, Options};
 use tcps_core::record::{Kind, Record};
 
 const SAMPLES: u32 = 500_000;

@@ -189,8 +189,8 @@ proptest! {
             if goes(levels.as_mut(), i, &x, Given::default()) {
                 crossed = x;
             }
-            let off = f64::hypot(x[0] - held[0], x[1] - held[1]);
-            prop_assert!(off <= 0.12 * (f64::hypot(held[0], held[1]) + 1e-5) + 1e-12);
+            let off = libm::hypot(x[0] - held[0], x[1] - held[1]);
+            prop_assert!(off <= 0.12 * (libm::hypot(held[0], held[1]) + 1e-5) + 1e-12);
             for (value, shown) in x.iter().zip(crossed) {
                 prop_assert!((value - shown).abs() <= (0.1 * value.abs().max(shown.abs())).max(0.02));
             }

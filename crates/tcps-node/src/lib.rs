@@ -183,7 +183,15 @@ impl Node {
                 let robot = self.robots.iter().position(|r| r.component == first);
                 let probe = plan.probes.iter().find(|p| p.flow as usize == id);
                 let source = Source::open(flow, assets)?;
-                self.emitters.push(Emitter::new(id, flow, source, probe, robot, plan.duration_ns, plan.seed)?);
+                self.emitters.push(Emitter::new(
+                    id,
+                    flow,
+                    source,
+                    probe,
+                    robot,
+                    plan.duration_ns,
+                    plan.seed,
+                )?);
             }
         }
         Ok(())

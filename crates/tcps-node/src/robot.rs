@@ -162,10 +162,11 @@ impl Node {
             return;
         }
         self.missed_ticks += behind as u64;
-        r.sensed = r.robot.step(at, &r.fused, &mut r.sense).min(r.sense.len());
+        let sensed = r.robot.step(at, &r.fused, &mut r.sense).min(r.sense.len());
         if let Some(why) = r.robot.failure() {
             return self.die(now, self.robots[i].component, why, out);
         }
+        r.sensed = sensed;
         self.show_sense(i, now, out);
         let r = &mut self.robots[i];
         if !r.held.is_empty() && r.robot.arrived() {

@@ -44,7 +44,9 @@ def test_the_drops_that_cost_twenty_percent_fall_with_the_round_trip(rows: dict[
     """One controller keeps the statement of 30 % at one round trip only: it is no outcome, and the one that ran without
     reaching the overshoot is told."""
     bound = rows["figure16-bound"]
-    assert bound.expected.basis == "unknown" and bound.note.startswith("RTT 15 ms (of all: RTT 10 ms (more than): 60, ")
+    assert bound.expected.basis == "unknown" and bound.note.startswith(
+        "RTT 15 ms (of all: RTT 10 ms (more than): 60, "
+    )
     assert bound.ours is not None and bound.ours < 60.0 and bound.within is not None
 
 

@@ -119,7 +119,10 @@ def test_one_claim_at_several_settings_is_one_row(compare: str, worst: str, near
     rows = (study.worst("delay", ours), study.nearest("delay", ours, "by readings"))
     assert [row.ours for row in rows] == [ours[worst], ours[nearest]]
     told = "a: 30.1, b: 34, c: 29"
-    assert [row.note for row in rows] == [f"{worst} (of all: {told})", f"{nearest} (of all: {told}); by readings"]
+    assert [row.note for row in rows] == [
+        f"{worst} (of all: {told})",
+        f"{nearest} (of all: {told}); by readings",
+    ]
     assert study.worst("delay", ours | {"d": float("nan")}).reason == NOTHING
 
 
@@ -215,9 +218,7 @@ def test_every_basis_and_every_tolerance_says_what_it_is(work: str) -> None:
         assert entry.tolerance == 0 or entry.source, f"{work}.{key}: a tolerance of no kind"
 
 
-SAME_PAPER = [
-    (a.name, b.name) for a in works.WORKS for b in works.WORKS if b.name.startswith(f"{a.name}-")
-]
+SAME_PAPER = [(a.name, b.name) for a in works.WORKS for b in works.WORKS if b.name.startswith(f"{a.name}-")]
 """Works of one paper: one in virtual time, and one in Mininet or of other figures."""
 
 
@@ -225,7 +226,9 @@ SAME_PAPER = [
 def test_works_that_quote_the_same_item_of_a_paper_quote_it_alike(one: str, other: str) -> None:
     """The same value; where basis, tolerance or what is measured differ, `because` says why. No number has a second name."""
     first = {entry.quotes: entry for entry in expected.load(one).values()}
-    numbers = {e.published: key for key, e in first.items() if (e.reference, e.compare) == ("published", "near")}
+    numbers = {
+        e.published: key for key, e in first.items() if (e.reference, e.compare) == ("published", "near")
+    }
     for key, entry in expected.load(other).items():
         if entry.quotes not in first:
             found = numbers.get(entry.published) if entry.reference == "published" else None

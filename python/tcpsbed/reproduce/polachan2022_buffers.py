@@ -117,7 +117,9 @@ def phases(study: Study) -> str:
 
     losses = list(study.each(range(20 if study.full else 4), one).values())
     mean, least, most = interval(losses), min(losses), max(losses)
-    return f"over {mean.n} phases of flows of constant rate {least:.1f} to {most:.1f} % (mean {mean.mean:.1f})"
+    return (
+        f"over {mean.n} phases of flows of constant rate {least:.1f} to {most:.1f} % (mean {mean.mean:.1f})"
+    )
 
 
 def buffered(run: Run) -> Buffered:

@@ -41,7 +41,7 @@ def compare(study: Study) -> None:
     study.compare("reading-ends", found[CHOSEN][0])
     others = {named(cell): found[cell][0] for cell in cells if cell != CHOSEN}
     least = min(others, key=lambda name: others[name])
-    told = f"{least} B; the others up to {max(others.values()):.1f} ms (figure \"readings\")"
+    told = f'{least} B; the others up to {max(others.values()):.1f} ms (figure "readings")'
     study.compare("reading-others", others[least], told)
 
     def draw(figure: Figure) -> None:

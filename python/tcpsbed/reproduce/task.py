@@ -115,7 +115,9 @@ def compare(study: Study) -> None:
             )
             note = f"{stats.interval(own)}; {more} more than quiet"
             study.compare(
-                f"task-{name}-{key}", float(np.mean(own)), note + f"; {open_ones} closed no circle" * (open_ones > 0)
+                f"task-{name}-{key}",
+                float(np.mean(own)),
+                note + f"; {open_ones} closed no circle" * (open_ones > 0),
             )
     loaded = [trace for (name, _), trace in found.items() if name != "quiet"]
     for cause in ("snr", "delay"):

@@ -41,8 +41,7 @@ def test_one_controller_overshoots_more_with_drops_and_with_the_round_trip(rows:
 
 # [Polachan 2022]
 def test_the_drops_that_cost_twenty_percent_fall_with_the_round_trip(rows: dict[str, Row]) -> None:
-    """One controller keeps the statement of 30 % at one round trip only: it is no outcome, and the one that ran without
-    reaching the overshoot is told."""
+    """One controller keeps the statement of 30 % at one round trip only; the one that never reaches 20 % is named."""
     bound = rows["figure16-bound"]
     assert bound.expected.basis == "unknown" and bound.note.startswith(
         "RTT 15 ms (of all: RTT 10 ms (more than): 60, "

@@ -27,7 +27,7 @@ def test_one_buffer_adds_the_copy_and_two_hide_it(rows: dict[str, Row]) -> None:
 # [Al-Mouhamed]
 def test_surges_hold_up_pictures_more_than_forces(rows: dict[str, Row]) -> None:
     assert rows["surge"].within
-    assert (rows["route-a-busy-high"].ours or 0.0) > (rows["double-high"].ours or 99.0)
+    assert (rows["route-a-busy-frames"].ours or 0.0) > (rows["double-high"].ours or 99.0)
 
 
 # [Al-Mouhamed]

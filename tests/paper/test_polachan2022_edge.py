@@ -19,7 +19,7 @@ def test_no_toggle_is_lost_at_half_of_the_packets(rows: dict[str, Row]) -> None:
 
 # [Polachan 2022] the n-th copy is the first to come with 2^-n; intervals within 3 ms of 100 ms for 90 % of toggles
 def test_delays_are_geometric_and_the_rhythm_is_kept(rows: dict[str, Row]) -> None:
-    assert all(rows[f"delay-{n}"].within for n in range(1, 6)), [rows[f"delay-{n}"].ours for n in range(1, 6)]
+    assert rows["delays"].within and rows["delays"].note.count("%") == 6, rows["delays"].note
     assert rows["delay-mean"].within and rows["interval-p90"].within
 
 
@@ -41,10 +41,12 @@ def test_one_controller_overshoots_more_with_drops_and_with_the_round_trip(rows:
 
 # [Polachan 2022]
 def test_the_drops_that_cost_twenty_percent_fall_with_the_round_trip(rows: dict[str, Row]) -> None:
-    """One controller keeps the statement of 30 % at one round trip only, so that none of these is an outcome."""
-    at_10, at_15 = rows["figure16-bound-10"], rows["figure16-bound-15"]
-    assert at_10.expected.basis == at_15.expected.basis == "unknown"
-    assert at_15.ours is not None and (at_10.ours is None or at_10.ours > at_15.ours)
+    """One controller keeps the statement of 30 % at one round trip only; the one that never reaches 20 % is named."""
+    bound = rows["figure16-bound"]
+    assert bound.expected.basis == "unknown" and bound.note.startswith(
+        "RTT 15 ms (of all: RTT 10 ms (more than): 60, "
+    )
+    assert bound.ours is not None and bound.ours < 60.0 and bound.within is not None
 
 
 def test_where_values_cross_a_level() -> None:
@@ -90,5 +92,5 @@ def test_a_full_study_that_is_not_to_take_the_clock_says_so(monkeypatch: pytest.
     study = Study("polachan2022-edge", None, clock=False)
     edge.reproduce(study)
     left_out = [row for row in study.rows if row.key.endswith("-real")]
-    assert len(left_out) == 8
+    assert len(left_out) == 4
     assert all(row.ours is None and "tcpsbed reproduce polachan2022-edge" in row.reason for row in left_out)

@@ -39,10 +39,12 @@ def test_traces_of_lte_give_rows_where_they_are_there(rows: dict[str, Row]) -> N
     )
 
 
-def test_a_simulated_operator_closes_the_circle_over_every_transport(rows: dict[str, Row]) -> None:
+def test_a_simulated_operator_goes_round_where_pictures_come(rows: dict[str, Row]) -> None:
+    """Over udp hardly any does: nobody closes the circle, and the rows of it say so."""
     for name in task.CASES:
         assert 0.2 < ours(rows, f"task-{name}-error") < 6.0
-        assert 5.0 < ours(rows, f"task-{name}-time") < 19.9
+        closed = "closed no circle" not in rows[f"task-{name}-turns"].note
+        assert closed == (name != "udp") == (ours(rows, f"task-{name}-turns") > 4.0), name
         assert 0.9 < ours(rows, f"task-{name}-peak") < 5.0
 
 
@@ -50,20 +52,20 @@ def test_the_signal_gets_worse_with_the_network_and_the_task_follows_the_delay(r
     """What the load costs is large in the signal; in the task it is what a full buffer takes, not what a deadband does."""
     assert ours(rows, "task-no-merge-snr") + 6.0 < ours(rows, "task-dpm-g-snr")
     assert ours(rows, "task-no-merge-delay") > 2.0 * ours(rows, "task-dpm-g-delay")
-    assert ours(rows, "task-no-merge-time") > ours(rows, "task-dpm-g-time")
+    assert ours(rows, "task-no-merge-turns") < ours(rows, "task-dpm-g-turns")
 
 
 def test_a_deadband_has_the_worst_signal_and_not_the_worst_task(rows: dict[str, Row]) -> None:
     assert ours(rows, "task-weber-snr") < ours(rows, "task-no-merge-snr") - 1.0
-    assert ours(rows, "task-weber-time") < ours(rows, "task-no-merge-time") - 0.5
+    assert ours(rows, "task-weber-turns") > ours(rows, "task-no-merge-turns") + 0.5
     assert ours(rows, "task-weber-peak") > ours(rows, "task-dpm-g-peak") + 0.05, (
         "what a deadband costs is force"
     )
-    assert ours(rows, "task-delay-and-time") > 0.5
+    assert ours(rows, "task-delay-and-turns") < -0.5
     assert task.rank_correlation(np.array([1.0, 2.0, 4.0]), np.array([3.0, 3.5, 9.0])) == pytest.approx(1.0)
 
 
 def test_nothing_is_judged_and_figures_are_drawn(study: Study) -> None:
-    assert {row.verdict for row in study.rows} <= {"nothing published", "not reproducible"}
+    assert {row.verdict for row in study.rows} <= {"nothing published", "not reproducible here"}
     traced = {"lte"} if TRACES.exists() else set()
     assert {name for name, _ in study.figures} == {"tcp", "sharing", "asymmetric", "task", *traced}

@@ -109,6 +109,23 @@ def test_only_an_outcome_beside_a_published_value_counts_as_reproduced(
     assert f"1 {verdict}" in " ".join(page.text(study).split())
 
 
+@pytest.mark.parametrize(
+    ("compare", "worst", "nearest"), [("near", "b", "a"), ("above", "c", "b"), ("below", "b", "c")]
+)
+def test_one_claim_at_several_settings_is_one_row(compare: str, worst: str, nearest: str) -> None:
+    entry = expected.Expected("delay (ms)", 30.0, "published", 0.35, compare, "a reason", "outcome")
+    study, ours = Study("gokhale2017", None), {"a": 30.1, "b": 34.0, "c": 29.0}
+    study.expected = {"delay": entry}
+    rows = (study.worst("delay", ours), study.nearest("delay", ours, "by readings"))
+    assert [row.ours for row in rows] == [ours[worst], ours[nearest]]
+    told = "a: 30.1, b: 34, c: 29"
+    assert [row.note for row in rows] == [
+        f"{worst} (of all: {told})",
+        f"{nearest} (of all: {told}); by readings",
+    ]
+    assert study.worst("delay", ours | {"d": float("nan")}).reason == NOTHING
+
+
 def test_a_row_that_is_refuted_keeps_what_was_measured() -> None:
     entry = expected.Expected("delay (ms)", 30.0, "published", 0.35, "near", "a reason", "outcome")
     study = Study("gokhale2017", None)
@@ -201,9 +218,33 @@ def test_every_basis_and_every_tolerance_says_what_it_is(work: str) -> None:
         assert entry.tolerance == 0 or entry.source, f"{work}.{key}: a tolerance of no kind"
 
 
+SAME_PAPER = [(a.name, b.name) for a in works.WORKS for b in works.WORKS if b.name.startswith(f"{a.name}-")]
+"""Works of one paper: one in virtual time, and one in Mininet or of other figures."""
+
+
+@pytest.mark.parametrize(("one", "other"), SAME_PAPER)
+def test_works_that_quote_the_same_item_of_a_paper_quote_it_alike(one: str, other: str) -> None:
+    """The same value; where basis, tolerance or what is measured differ, `because` says why. No number has a second name."""
+    first = {entry.quotes: entry for entry in expected.load(one).values()}
+    numbers = {
+        e.published: key for key, e in first.items() if (e.reference, e.compare) == ("published", "near")
+    }
+    for key, entry in expected.load(other).items():
+        if entry.quotes not in first:
+            found = numbers.get(entry.published) if entry.reference == "published" else None
+            assert not (entry.published and found), f'{other}.{key}: a number of {one}, quotes = "{found}"?'
+            continue
+        there = first[entry.quotes]
+        assert entry.published == there.published and entry.compare == there.compare, key
+        assert entry.reference == there.reference, key
+        said = re.sub("^Mininet[,:] ", "", entry.item)
+        if (said, entry.basis, entry.tolerance) != (there.item, there.basis, there.tolerance):
+            assert entry.because, f"{other}.{key} differs from {one}.{entry.quotes}, and not said why"
+
+
 def test_a_value_says_where_it_comes_from() -> None:
     gokhale = expected.load("gokhale2017")
-    keys = ("peak-haptic", "bound-460", "phase-2-260")
+    keys = ("peak-haptic", "bound", "phase-2-260")
     assert [gokhale[key].reference for key in keys] == ["published", "theory", "own reference"]
     assert {entry.reference for entry in expected.load("dpm-q").values()} == {"aim"}
     row = Study("abdullah2023", None).compare("stream-mean", 15.0)

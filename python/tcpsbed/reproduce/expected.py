@@ -30,6 +30,7 @@ KEYS = {
     "not_reproduced",
     "set",
     "hardware",
+    "quotes",
 }
 UNIT = re.compile(r"\(([^();]+)[^()]*\)$")
 """The unit of an item, such as `ms` or `% of samples`."""
@@ -84,6 +85,9 @@ class Expected:
         Where ours is not within because our model, machine or data differ, or the work says too little: why; else empty.
     hardware
         What is needed to try it at all and was never there, such as "a robot arm"; else empty.
+    quotes
+        The item of the paper that it quotes, where another work quotes the same one under another key: that key; absent:
+        its own.
     """
 
     item: str
@@ -101,6 +105,7 @@ class Expected:
     refuted: str = ""
     not_reproduced: str = ""
     hardware: str = ""
+    quotes: str = ""
 
     @property
     def explained(self) -> str:
@@ -128,6 +133,13 @@ class Expected:
             return f"≠ {self.published:.6g}"
         low, high = (f"{self.published + sign * self.tolerance:.6g}" for sign in (-1, 1))
         return {"above": f"≤ {low}", "below": f"≥ {high}"}.get(self.compare, f"< {low} or > {high}")
+
+    def off(self, ours: float) -> float:
+        """How far a result is from the value, towards where it would not be within; 0 where nothing is published."""
+        if self.published is None:
+            return 0.0
+        more = ours - self.published
+        return {"above": -more, "below": more}.get(self.compare, abs(more))
 
     def holds(self, ours: float) -> bool | None:
         """Whether a result is within the tolerance; `None` where nothing is published."""
@@ -205,6 +217,7 @@ def _read(entry: dict[str, Any], key: str, file: Path) -> Expected:
         refuted=entry.get("refuted", ""),
         not_reproduced=entry.get("not_reproduced", ""),
         hardware=entry.get("hardware", ""),
+        quotes=entry.get("quotes", key),
     )
 
 

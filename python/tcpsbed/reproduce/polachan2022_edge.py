@@ -164,8 +164,12 @@ def clock(study: Study, held: Toggles, late: float) -> None:
 
 
 def _delays(study: Study, held: Toggles, where: str) -> None:
+    off = {}
     for n in range(1, SHARES + 1):
-        study.compare(f"delay-{n}{where}", 100 * float((held.came == n).mean()))
+        share, wanted = float((held.came == n).mean()), 0.5**n
+        errors = abs(share - wanted) * (len(held.came) / wanted / (1 - wanted)) ** 0.5
+        off[f"{n} ({100 * share:.1f} %)"] = errors
+    study.worst(f"delays{where}", off)
     study.compare(f"delay-mean{where}", float(held.came.mean()))
 
 

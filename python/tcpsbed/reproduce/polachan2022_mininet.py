@@ -83,7 +83,7 @@ def known_delays(study: Study) -> None:
             study.compare(key, found[case])
         else:
             study.cannot(key, WHOLE)
-
+    study.compare("table2-error", max(abs(error) for error in polachan2022.errors(found).values()))
     study.figure(
         "figure13",
         "Figure 13 in Mininet: errors of known delays under other traffic",
@@ -154,8 +154,7 @@ def buffers(study: Study) -> None:
     small, deep = (found[f"links.shared.queue='{size} packets'", 1, "cbr"] for size in (2, deepest))
     study.compare("figure20-deep", deep.delay / small.delay)
     study.compare("figure20-small", small.delay)
-    study.compare("figure20-drops", small.loss)
-    study.compare("figure20-drops-poisson", found[TWO, 1, "poisson"].loss)
+    polachan2022_buffers.lost(study, small, found[TWO, 1, "poisson"])
     remedied = found[remedy(deepest), 1, "cbr"]
     study.compare("figure20-remedy", remedied.delay)
     study.compare("figure20-remedy-drops", remedied.loss)

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, field, is_dataclass
 from pathlib import Path
@@ -99,11 +99,11 @@ VERDICTS = {
     "reproduced": "outcomes within a published value",
     "refuted": "not within, and cannot be as stated: by the work's own figures, or whatever we choose",
     "not reproduced": "not within a published value: our model, machine or data differ, or the work says too little",
-    "disagrees": "not within theory, an aim or a simulation of our own, with the reason",
+    "disagrees": "not within a derived value, theory, an aim or a simulation of our own, with the reason",
     "false, unexplained": "not within, and nobody knows why",
     "fitted": "a parameter was chosen on the value",
     "input": "read back from the scenario",
-    "agrees": "outcomes within theory, an aim or a simulation of our own",
+    "agrees": "outcomes within a derived value, theory, an aim or a simulation of our own",
     "theory": "calculated, no testbed ran",
     "unknown": "the work does not say enough",
     "nothing published": "ours alone",
@@ -231,6 +231,23 @@ class Study:
         if math.isnan(ours):
             value, within, why = None, False, NOTHING
         return self._add(Row(key, e, value, within, why, self._given(e, value), note))
+
+    def worst(self, key: str, ours: Mapping[str, float]) -> Row:
+        """Adds the row of one statement that was tried at several settings, by name: what came out where it fares worst."""
+        return self._of(key, max(ours, key=lambda name: self._item(key).off(ours[name])), ours)
+
+    def nearest(self, key: str, ours: Mapping[str, float], note: str = "") -> Row:
+        """Adds the row of what a work leaves open to several readings, by name: what came out by the nearest."""
+        return self._of(key, min(ours, key=lambda name: self._item(key).off(ours[name])), ours, note)
+
+    def _of(self, key: str, chosen: str, ours: Mapping[str, float], note: str = "") -> Row:
+        """The row of one of several results; its note names all of them, and then what else there is to say.
+
+        Where one of them is no number, none is.
+        """
+        told = ", ".join(f"{name}: {value:.5g}" for name, value in ours.items())
+        value = math.nan if any(map(math.isnan, ours.values())) else ours[chosen]
+        return self.compare(key, value, "; ".join(filter(None, (f"{chosen} (of all: {told})", note))))
 
     def cannot(self, key: str, reason: str) -> Row:
         """Adds the row of an item that cannot be reproduced, with the reason."""

@@ -3,7 +3,7 @@
 ```text
 scenarios/trace.toml      transports × seeds (tremor, drift of the aim, noise of the background)
    ├─ signal   SNR of the force that the hand is shown
-   └─ task     distance of the tip from the circle, time to close it, highest force on the wall
+   └─ task     distance of the tip from the circle, turns a minute, highest force on the wall
 ```
 The operator closes the loop: where he moves follows from the force and the pictures that came. He is a model
 (`crates/tcps-control/src/hooks/aim.rs`, `grip.rs`), and no person.
@@ -47,7 +47,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "dpm-g": ("channels.session.transport='dpm-g'",),
 }
 """Transports by the names of their rows."""
-COLUMNS = {"snr": "snr_db", "delay": "delay_ms", "error": "error_mm", "time": "time_s", "peak": "peak_n"}
+COLUMNS = {"snr": "snr_db", "delay": "delay_ms", "error": "error_mm", "turns": "turns", "peak": "peak_n"}
 """What is compared, by the ends of the rows' names."""
 
 
@@ -59,10 +59,10 @@ class Trace:
     """Of the force that the hand is shown."""
     error_mm: float
     """Root mean square of the tip's distance from the circle, from the first contact to the end."""
-    circles: int
-    """How many were closed before the end of the run."""
-    time_s: float
-    """Mean time of a closed one; that of the whole run where none was."""
+    closed: bool
+    """Whether the tip went round once before the end of the run; else the error is that of a part of the circle."""
+    turns: float
+    """Turns a minute, from the first contact to the end."""
     peak_n: float
     """Highest force on the wall."""
     delay_ms: float
@@ -75,15 +75,13 @@ def read(run: Run) -> Trace:
     force, tip = -sensed.values[:, 0], sensed.values[:, 4:6] - CENTER_M
     begun = int(np.argmax(force > ON_WALL_N))
     turned = np.unwrap(np.arctan2(tip[begun:, 1], tip[begun:, 0])) / (2 * np.pi)
-    circles = int(turned.max() + SHORT_OF)
-    closed = begun + int(np.argmax(turned >= circles - SHORT_OF))
     off = np.hypot(*tip[begun:].T) - RADIUS_M
     haptic = run.flows["haptic"]
     return Trace(
         snr_db=float(haptic["snr_db"]),
         error_mm=1e3 * float(np.sqrt(np.mean(off**2))),
-        circles=circles,
-        time_s=float(sensed.t_s[closed if circles else -1] - sensed.t_s[begun]) / max(circles, 1),
+        closed=bool(turned.max() >= 1 - SHORT_OF),
+        turns=60 * float(turned.max() / (sensed.t_s[-1] - sensed.t_s[begun])),
         peak_n=float(force.max()),
         delay_ms=float(haptic["delay_ms"]["mean"]),
     )
@@ -109,7 +107,7 @@ def compare(study: Study) -> None:
     found = study.each([(name, seed) for name in CASES for seed in seeds], run)
     for name in CASES:
         traces = [found[name, seed] for seed in seeds]
-        idle = sum(trace.circles == 0 for trace in traces)
+        open_ones = sum(not trace.closed for trace in traces)
         for key, field in COLUMNS.items():
             own = [getattr(trace, field) for trace in traces]
             more = stats.interval(
@@ -117,12 +115,16 @@ def compare(study: Study) -> None:
             )
             note = f"{stats.interval(own)}; {more} more than quiet"
             study.compare(
-                f"task-{name}-{key}", float(np.mean(own)), note + f"; {idle} closed no circle" * (idle > 0)
+                f"task-{name}-{key}",
+                float(np.mean(own)),
+                note + f"; {open_ones} closed no circle" * (open_ones > 0),
             )
     loaded = [trace for (name, _), trace in found.items() if name != "quiet"]
     for cause in ("snr", "delay"):
-        for effect in ("error", "time", "peak"):
-            pair = (np.array([getattr(trace, COLUMNS[key]) for trace in loaded]) for key in (cause, effect))
+        for effect in ("error", "turns", "peak"):
+            # The error of a part of the circle is not that of a circle.
+            of = [trace for trace in loaded if trace.closed or effect != "error"]
+            pair = (np.array([getattr(trace, COLUMNS[key]) for trace in of]) for key in (cause, effect))
             study.compare(f"task-{cause}-and-{effect}", rank_correlation(*pair))
     study.figure("task", "Signal and task: a circle traced on a wall", lambda figure: draw(figure, found))
 
@@ -140,7 +142,7 @@ def _ranks(x: NDArray[np.float64]) -> NDArray[np.float64]:
 def draw(figure: Figure, found: Mapping[tuple[str, int], Trace]) -> None:
     """A point a run: SNR across, what the task came to upwards."""
     panels = figure.subplots(1, 3)
-    labels = {"error_mm": "error of the shape (mm)", "time_s": "time (s)", "peak_n": "highest force (N)"}
+    labels = {"error_mm": "error of the shape (mm)", "turns": "turns a minute", "peak_n": "highest force (N)"}
     for axes, (field, label) in zip(panels, labels.items(), strict=True):
         for name in [name for name in CASES if name != "quiet"]:
             own = [trace for (case, _), trace in found.items() if case == name]

@@ -6,12 +6,12 @@ use pyo3::prelude::*;
 use tcps_core::report::histogram;
 use tcps_run::{
     code::{NoPython, PythonCode},
-    plan::Need,
-    real::{
+    os::{
         clock::monotonic_ns,
-        control::Attach,
         wait::{Detach, NothingToDetach},
     },
+    plan::Need,
+    real::control::Attach,
 };
 
 /// Attaches loops that run Python code themselves to the interpreter, and leaves the others alone.

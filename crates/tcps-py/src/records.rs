@@ -13,7 +13,7 @@ use std::{
 use tcps_core::record::{DropReason, Kind, Record, StepKind, RECORD_BYTES};
 use tcps_run::{
     analysis,
-    real::{
+    os::{
         capture,
         merge::{Item, Merge},
         ring::Consumer,

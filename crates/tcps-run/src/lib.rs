@@ -18,6 +18,7 @@ pub mod error;
 pub mod library;
 mod network_rows;
 pub mod node;
+pub mod os;
 pub mod outside;
 pub mod pcapng;
 pub mod plan;

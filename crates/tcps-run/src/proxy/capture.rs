@@ -2,7 +2,7 @@
 
 use crate::{
     error::RunError,
-    real::{capture::Capture, clock::monotonic_ns},
+    os::{capture::Capture, clock::monotonic_ns},
 };
 use std::{
     net::{IpAddr, SocketAddr, SocketAddrV6},

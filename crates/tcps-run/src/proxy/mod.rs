@@ -24,8 +24,8 @@ pub use tally::{Row, Snapshot};
 use crate::{
     background::BusyNetwork,
     error::RunError,
+    os::clock::monotonic_ns,
     plan::Waiting,
-    real::clock::monotonic_ns,
     report::{Link, RealSelf, Report},
 };
 use capture::Tape;

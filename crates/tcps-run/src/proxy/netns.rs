@@ -17,7 +17,7 @@ use super::{
     udp::UdpDoors,
     DoorKind, DoorPlan, Outcome, Settings, Shared,
 };
-use crate::{error::RunError, plan::Waiting, real::namespace};
+use crate::{error::RunError, os::namespace, plan::Waiting};
 use serde::Deserialize;
 use serde_json::json;
 use std::{

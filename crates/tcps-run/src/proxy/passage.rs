@@ -9,11 +9,10 @@ use super::{
 };
 use crate::{
     error::RunError,
-    real::{
+    os::{
         clock::{monotonic_ns, RunClock},
-        session::GAP_NS,
         socket::MAX_DATAGRAM,
-        wait::{awake, privileges, Waiter},
+        wait::{awake, privileges, Waiter, GAP_NS},
     },
     report::{RealSelf, Spread},
 };

@@ -1,7 +1,7 @@
 //! Bytes on their way through an emulated line: each part leaves at its moment; a full pipe makes the writer wait.
 
 use super::lock;
-use crate::real::clock::monotonic_ns;
+use crate::os::clock::monotonic_ns;
 use std::{
     collections::VecDeque,
     sync::{Condvar, Mutex, PoisonError},

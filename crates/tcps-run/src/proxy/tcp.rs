@@ -12,7 +12,7 @@ use super::{
     tally::{Count, Delivery, Row, WAYS},
     unheard, DoorPlan, FAR, NEAR,
 };
-use crate::{background::BusyNetwork, error::RunError, real::clock::monotonic_ns};
+use crate::{background::BusyNetwork, error::RunError, os::clock::monotonic_ns};
 use std::{
     io::{Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},

@@ -5,7 +5,7 @@ use super::{
     passage::{Doors, Entered, Taken},
     NEAR,
 };
-use crate::real::clock::RunClock;
+use crate::os::clock::RunClock;
 use std::{
     fs::File,
     io::{Read, Write},

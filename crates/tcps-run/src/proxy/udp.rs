@@ -12,11 +12,11 @@ use super::{
 };
 use crate::{
     error::RunError,
-    plan::OVERHEAD_BYTES,
-    real::{
+    os::{
         clock::RunClock,
         socket::{Received, Socket},
     },
+    plan::OVERHEAD_BYTES,
 };
 use std::{
     collections::BTreeMap,
@@ -226,7 +226,7 @@ fn towards(target: SocketAddr) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{proxy::DoorKind, real::clock::monotonic_ns};
+    use crate::{os::clock::monotonic_ns, proxy::DoorKind};
     use std::net::UdpSocket;
 
     fn door(target: SocketAddr) -> DoorPlan {

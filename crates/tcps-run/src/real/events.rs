@@ -1,8 +1,8 @@
 //! Scenario events that concern nodes, as a real loop lives through them.
 
-use super::ring::Producer;
 use crate::{
     node::Node,
+    os::ring::Producer,
     plan::{Action, Plan},
 };
 use tcps_core::{

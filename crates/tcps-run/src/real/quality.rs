@@ -1,11 +1,14 @@
 //! What this machine's clock and sockets are worth, measured: how late a loop wakes up, how old a receive stamp is.
 
-use super::{
-    clock::{monotonic_ns, RunClock},
-    socket::Socket,
-    wait::{privileges, Waiter},
+use crate::{
+    os::{
+        clock::{monotonic_ns, RunClock},
+        socket::Socket,
+        wait::{privileges, Waiter},
+    },
+    plan::Waiting,
+    report::Spread,
 };
-use crate::{plan::Waiting, report::Spread};
 use serde::Serialize;
 use std::{net::Ipv4Addr, os::fd::RawFd};
 use tcps_core::{

@@ -5,9 +5,9 @@
 //! ```
 //! So many samples wait for a worker as its plan says, and one is in its hands; the loop never waits for it. It is made before its loop asks for privileges, and has none of them.
 
-use super::clock::thread_cpu_ns;
 use crate::{
     error::RunError,
+    os::clock::thread_cpu_ns,
     outside::{Outcome, Task},
     plan::WorkerPlan,
 };
@@ -160,7 +160,7 @@ impl Bench {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{plan::Waiting, real::clock::monotonic_ns, real::wait::Waiter};
+    use crate::{os::clock::monotonic_ns, os::wait::Waiter, plan::Waiting};
     use std::sync::mpsc::{channel, Sender};
     use tcps_core::time::SECOND;
 

@@ -20,14 +20,13 @@ mod words;
 
 use super::{
     emulator::{Emulator, WireSpec},
-    namespace,
     replayer::Replayer,
     session::Files,
-    wait::Detach,
 };
 use crate::{
     code::PythonCode,
     error::RunError,
+    os::{namespace, wait::Detach},
     plan::{Background, Need, Plan},
     report::Report,
 };

@@ -4,7 +4,7 @@
 //! It has no troubles of its own with packets that it never sees: those of the program stand in the program's own row.
 
 use super::{Ports, Taken, Troubles};
-use crate::{plan::Plan, real::clock::RunClock};
+use crate::{os::clock::RunClock, plan::Plan};
 use std::os::fd::RawFd;
 
 pub(super) struct Beyond;

@@ -6,14 +6,13 @@
 
 use super::{account, Entered, GateAddress, Listeners, Ports, Taken, Troubles};
 use crate::{
-    addresses,
+    addresses::{self, asides::Asides},
     error::RunError,
-    plan::{Plan, OVERHEAD_BYTES},
-    real::{
-        asides::Asides,
+    os::{
         clock::RunClock,
         socket::{Received, Socket},
     },
+    plan::{Plan, OVERHEAD_BYTES},
 };
 use std::{collections::BTreeMap, net::SocketAddr, os::fd::RawFd};
 

@@ -16,10 +16,10 @@ mod relay;
 mod taps;
 mod wires;
 
-use super::{clock::RunClock, ring::Producer};
 use crate::{
     carrier::{Carrier, ForeignSpec},
     error::RunError,
+    os::{clock::RunClock, ring::Producer},
     plan::{FlowPlan, Isolation, Plan},
 };
 use beyond::Beyond;

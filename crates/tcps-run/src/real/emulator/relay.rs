@@ -4,15 +4,14 @@ use super::{journey::Journey, Entered, Ports, Taken};
 use crate::{
     carrier::Carrier,
     network_rows,
-    plan::{Action, Plan},
-    real::{
+    os::{
         clock::{monotonic_ns, thread_cpu_ns, RunClock},
-        events::Events,
         ring::Producer,
-        session::{DRAIN_NS, GAP_NS},
         socket::MAX_DATAGRAM,
-        wait::{awake, privileges, Waiter},
+        wait::{awake, privileges, Waiter, GAP_NS},
     },
+    plan::{Action, Plan},
+    real::{events::Events, session::DRAIN_NS},
     report::{NodeSelf, RealSelf, Report, Spread},
 };
 use hdrhistogram::Histogram;

@@ -8,8 +8,8 @@ use super::{Entered, Heard, Ports, Taken, Troubles};
 use crate::{
     addresses,
     error::RunError,
+    os::{clock::RunClock, handover},
     plan::Plan,
-    real::{clock::RunClock, handover},
 };
 use std::{
     collections::BTreeMap,

@@ -11,8 +11,8 @@
 use super::{Entered, Heard, Ports, Taken, Troubles};
 use crate::{
     error::RunError,
+    os::{clock::RunClock, namespace},
     plan::Plan,
-    real::{clock::RunClock, namespace},
 };
 use serde::Deserialize;
 use std::{

@@ -4,8 +4,8 @@ use super::{dialogue::Told, firmware::Firmware, Line};
 use crate::{
     error::RunError,
     node::BoardAt,
+    os::clock::monotonic_ns,
     plan::{BoardPlan, SafeOutput},
-    real::clock::monotonic_ns,
 };
 use std::{io, thread, time::Duration};
 use tcps_core::time::{Time, MS, SECOND};

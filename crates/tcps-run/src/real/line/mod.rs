@@ -13,10 +13,10 @@ mod greeting;
 mod pace;
 mod port;
 
-use super::clock::monotonic_ns;
 use crate::{
     error::RunError,
     node::{BoardAt, Timetable, MOST_RIDING},
+    os::clock::monotonic_ns,
     outside::{News, Ride},
 };
 pub use dialogue::{Dialogue, Told};

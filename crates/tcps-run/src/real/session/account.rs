@@ -1,10 +1,14 @@
 //! What a loop notes about itself, and its part of the run's report.
 
-use super::{Outer, GAP_NS};
+use super::Outer;
 use crate::{
     node::Node,
+    os::{
+        capture::Capture,
+        ring::Producer,
+        wait::{Detach, GAP_NS},
+    },
     plan::Plan,
-    real::{capture::Capture, ring::Producer, wait::Detach},
     report::{quantiles, true_clock_errors, Boundary, RealSelf, Report, Spread},
 };
 use hdrhistogram::Histogram;

@@ -2,20 +2,18 @@
 
 use super::{Account, Addresses, Opened, Sockets};
 use crate::{
+    addresses::asides::Asides,
     node::Node,
+    os::{
+        capture::Capture,
+        clock::{monotonic_ns, thread_cpu_ns, RunClock},
+        ring::Producer,
+        socket::{Received, Socket},
+    },
     outside::{News, Outcome, Outside, Ride, Started, Task, Work},
     pcapng::Datagram,
     plan::Plan,
-    real::{
-        asides::Asides,
-        capture::Capture,
-        clock::{monotonic_ns, thread_cpu_ns, RunClock},
-        line::Lines,
-        ring::Producer,
-        socket::{Received, Socket},
-        stream::Stream,
-        worker::Crew,
-    },
+    real::{line::Lines, stream::Stream, worker::Crew},
 };
 use hdrhistogram::Histogram;
 use std::{collections::BTreeMap, net::SocketAddr};

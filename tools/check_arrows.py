@@ -110,9 +110,10 @@ MODULES = {
         "carrier": ["addresses", "background", "report"],
         "node": ["code", "outside", "sample_codec", "source"],
         "os": ["addresses", "pcapng"],
-        "real": ["carrier", "network_rows", "node", "os"],
+        "emu": ["carrier", "os"],
+        "real": ["emu", "network_rows", "node"],
         "virtual_time": ["boundary", "carrier", "cpu", "network_rows", "node", "pcapng", "recorder"],
-        "proxy": ["real"],
+        "proxy": ["emu"],
     },
 }
 PACKAGES = {

@@ -14,6 +14,7 @@ pub mod carrier;
 pub mod code;
 pub mod cpu;
 pub mod crash;
+mod emu;
 pub mod error;
 pub mod library;
 mod network_rows;

@@ -5,8 +5,8 @@
 //! > {"op":"change","network":{…}}      < {"changed":true}   or   {"refused":"…"}
 //! ```
 
-use super::{change, lock, Shared};
-use crate::error::RunError;
+use super::{change, Shared};
+use crate::{emu::lock, error::RunError};
 use serde::Deserialize;
 use serde_json::{json, Value};
 use std::{

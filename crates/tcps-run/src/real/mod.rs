@@ -11,7 +11,6 @@ pub mod emulator;
 mod events;
 pub mod line;
 pub mod quality;
-pub(crate) mod rate;
 pub mod replayer;
 pub mod session;
 mod stream;

@@ -2,10 +2,10 @@
 
 use crate::{
     carrier::ForeignSpec,
+    emu::{Listeners, WireSpec},
     error::RunError,
     plan::{Background, Plan},
     real::{
-        emulator::{Listeners, WireSpec},
         replayer::Places,
         session::{Addresses, Files},
     },

@@ -1,4 +1,4 @@
-//! Packets of a proxy as a capture: each where it came in and where it went out, on the wall clock.
+//! Packets of an engine as a capture: each where it came in and where it went out, on the wall clock.
 
 use crate::{
     error::RunError,
@@ -13,7 +13,7 @@ use tcps_core::time::Time;
 use tcps_wire::pcapng::{self, Seen};
 
 /// A capture with one interface a side.
-pub(super) struct Tape {
+pub struct Tape {
     capture: Capture,
     /// Wall clock minus CLOCK_MONOTONIC.
     wall_ns: Time,

@@ -11,7 +11,7 @@ use tcps_core::time::Time;
 
 /// A part of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
+pub struct Part {
     /// When it came.
     pub came: Time,
     /// When it is to leave (CLOCK_MONOTONIC).
@@ -20,7 +20,7 @@ pub(super) struct Part {
 }
 
 /// The parts of one direction of a connection.
-pub(super) struct Pipe {
+pub struct Pipe {
     state: Mutex<State>,
     moved: Condvar,
 }

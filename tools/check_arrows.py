@@ -104,9 +104,11 @@ MODULES = {
         "library": ["crash"],
         "assets": ["library"],
         "carrier": ["addresses", "background"],
-        "real": ["assets", "carrier", "network_rows", "pcapng"],
+        "os": ["addresses", "pcapng"],
+        "emu": ["carrier", "os"],
+        "real": ["assets", "emu", "network_rows"],
         "virtual_time": ["boundary", "carrier", "cpu", "network_rows", "pcapng", "recorder"],
-        "proxy": ["real"],
+        "proxy": ["emu"],
     },
 }
 PACKAGES = {

@@ -8,11 +8,11 @@ use tcps_node::assets::Assets;
 use tcps_plan::Need;
 use tcps_run::{
     assets::Disk,
-    real::{
+    os::{
         clock::monotonic_ns,
-        control::Attach,
         wait::{Detach, NothingToDetach},
     },
+    real::control::Attach,
 };
 
 /// Attaches loops that run Python code themselves to the interpreter, and leaves the others alone.

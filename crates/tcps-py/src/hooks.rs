@@ -430,7 +430,7 @@ pub fn time_hook(py: Python<'_>, code_json: &str, rounds: usize) -> PyResult<Vec
     let (x, mut y, mut bytes) = ([0.5; 6], [0.0; 256], [0u8; 64]);
     let mut figures = Vec::with_capacity(rounds);
     for _ in 0..rounds {
-        let start = tcps_run::real::clock::monotonic_ns();
+        let start = tcps_run::os::clock::monotonic_ns();
         for index in 0..1000 {
             let input = HookIn::tick(i64::from(index) * 1_000_000, 0, index, 0).with_sample(&x, &[]);
             let mut output = HookOut::new(&mut y, &mut bytes);
@@ -438,7 +438,7 @@ pub fn time_hook(py: Python<'_>, code_json: &str, rounds: usize) -> PyResult<Vec
                 return Err(fail(text));
             }
         }
-        figures.push((tcps_run::real::clock::monotonic_ns() - start) as f64 / 1000.0);
+        figures.push((tcps_run::os::clock::monotonic_ns() - start) as f64 / 1000.0);
         py.check_signals()?;
     }
     Ok(figures)

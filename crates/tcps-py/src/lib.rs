@@ -124,7 +124,7 @@ fn routes(plan_json: &str) -> PyResult<String> {
 /// CLOCK_MONOTONIC in nanoseconds.
 #[pyfunction]
 fn monotonic_ns() -> i64 {
-    tcps_run::real::clock::monotonic_ns()
+    tcps_run::os::clock::monotonic_ns()
 }
 
 /// How late loops wake up here, in each way of waiting, and how old a kernel's receive stamp is: measured, as JSON.

@@ -13,7 +13,7 @@ use std::{
 use tcps_analysis as analysis;
 use tcps_core::record::{DropReason, Kind, Record, StepKind, RECORD_BYTES};
 use tcps_run::{
-    real::{
+    os::{
         capture,
         merge::{Item, Merge},
         ring::Consumer,

@@ -12,7 +12,7 @@ mod stage;
 pub use board::Board;
 pub use clock::{true_clock_errors, Clock};
 pub use endpoint::{Connections, Endpoint};
-pub use network::{Emulated, Link, Traffic};
+pub use network::{Emulated, EmulatedPath, Link, Recent, Traffic};
 pub use node::{Boundary, NodeSelf, RealSelf};
 pub use robot::RobotSelf;
 pub use spread::{quantiles, Spread};
@@ -52,7 +52,7 @@ pub struct Report {
     /// Robots with a loop of their own.
     pub robots: Vec<RobotSelf>,
     /// What the emulator did, set against delivered.
-    pub emulator: Vec<Emulated>,
+    pub emulator: Vec<EmulatedPath>,
     /// Clock estimates.
     pub clocks: Vec<Clock>,
     /// Boards and their lines.

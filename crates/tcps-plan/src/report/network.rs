@@ -1,7 +1,6 @@
 //! What the network did: its links, the background traffic on them, and how well an emulator kept to what was set.
 
 use super::Spread;
-use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tcps_core::record::DropReason;
@@ -59,48 +58,61 @@ impl From<TrafficStats> for Traffic {
     }
 }
 
-/// Set against delivered between two nodes.
-#[derive(Debug, Clone, Serialize)]
+/// Set against delivered, for packets that go one way.
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Emulated {
-    path: String,
-    packets: u64,
-    set_delay_ns: Spread,
-    delivered_delay_ns: Spread,
+    /// Packets (of TCP: segments of at most 1448 bytes) that came in.
+    pub packets: u64,
+    /// Their bytes, without headers.
+    pub bytes: u64,
+    /// Those that went out, copies included.
+    pub delivered: u64,
+    /// Bytes that went out.
+    pub delivered_bytes: u64,
+    /// Those that the network lost, as it was set to.
+    pub lost: u64,
+    /// Why.
+    pub drops: BTreeMap<&'static str, u64>,
+    /// Those that the kernel would not take.
+    pub unsent: u64,
+    /// Share of those decided that the network lost.
+    pub set_loss: f64,
+    /// Share of those decided that did not go out.
+    pub delivered_loss: f64,
+    /// Delay that the network gave.
+    pub set_delay_ns: Spread,
+    /// From the stamp of the kernel to the end of the send call.
+    pub delivered_delay_ns: Spread,
     /// Delivered later than set.
-    error_ns: Spread,
-    /// Bits on the wire between the first and the last packet, as the network let them out; none below 1 s.
-    set_rate_bps: Option<f64>,
-    /// The same as they were handed to the kernel.
-    delivered_rate_bps: Option<f64>,
-    set_loss: f64,
-    delivered_loss: f64,
-    /// What says when packets entered.
-    stamps: &'static str,
+    pub error_ns: Spread,
+    /// Rate behind the first packet, over the span from the first to the last, as the network let them out; none over less
+    /// than a second. Between nodes it is one of bytes on the wire, at a proxy of payload.
+    pub set_rate_bps: Option<f64>,
+    /// The same as they were handed to the kernel: less what it refused, over a time as much longer as lateness grew.
+    pub delivered_rate_bps: Option<f64>,
 }
 
-impl Emulated {
-    /// From histograms of (set, delivered, error), rates (set, delivered) and counts; `stamps` says what tells when
-    /// packets entered.
-    pub fn new(
-        stamps: &'static str,
-        path: String,
-        (set, delivered, error): (&Histogram<u64>, &Histogram<u64>, &Histogram<u64>),
-        (set_rate_bps, delivered_rate_bps): (Option<f64>, Option<f64>),
-        entered: u64,
-        lost: u64,
-    ) -> Self {
-        let share = |n: u64| n as f64 / entered.max(1) as f64;
-        Self {
-            path,
-            packets: entered,
-            set_delay_ns: Spread::of(set),
-            delivered_delay_ns: Spread::of(delivered),
-            error_ns: Spread::of(error),
-            set_rate_bps,
-            delivered_rate_bps,
-            set_loss: share(lost),
-            delivered_loss: share(entered - delivered.len().min(entered)),
-            stamps,
-        }
-    }
+/// What came out in the last second.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Recent {
+    /// Rate of what went out.
+    pub rate_pps: f64,
+    /// The same in bits.
+    pub rate_bps: f64,
+    /// Delivered delays.
+    pub recent_delay_ns: Spread,
+    /// Those lost.
+    pub recent_lost: u64,
+}
+
+/// Set against delivered between two nodes.
+#[derive(Debug, Clone, Serialize)]
+pub struct EmulatedPath {
+    /// From which node to which.
+    pub path: String,
+    /// What says when packets entered.
+    pub stamps: &'static str,
+    /// Counts, delays and rates.
+    #[serde(flatten)]
+    pub told: Emulated,
 }

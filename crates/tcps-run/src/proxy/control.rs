@@ -5,7 +5,8 @@
 //! > {"op":"change","network":{…}}      < {"changed":true}   or   {"refused":"…"}
 //! ```
 
-use super::{change, lock, Shared};
+use super::{change, Shared};
+use crate::emu::lock;
 use serde::Deserialize;
 use serde_json::{json, Value};
 use std::{

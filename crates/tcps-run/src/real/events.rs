@@ -1,6 +1,6 @@
 //! Scenario events that concern nodes, as a real loop lives through them.
 
-use super::ring::Producer;
+use crate::os::ring::Producer;
 use tcps_core::{
     record::{Kind, Record},
     time::{Time, NEVER},

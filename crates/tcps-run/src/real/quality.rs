@@ -1,6 +1,6 @@
 //! What this machine's clock and sockets are worth, measured: how late a loop wakes up, how old a receive stamp is.
 
-use super::{
+use crate::os::{
     clock::{monotonic_ns, RunClock},
     socket::Socket,
     wait::{privileges, Waiter},

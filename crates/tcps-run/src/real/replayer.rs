@@ -9,13 +9,15 @@
 //! When packets come and how large they are is said by the models of `tcps-net`, with the same random streams as in the
 //! built-in network.
 
-use super::{
-    clock::RunClock,
-    session::DRAIN_NS,
-    socket::{Socket, MAX_DATAGRAM},
-    wait::Waiter,
+use super::session::DRAIN_NS;
+use crate::{
+    addresses,
+    os::{
+        clock::RunClock,
+        socket::{Socket, MAX_DATAGRAM},
+        wait::Waiter,
+    },
 };
-use crate::addresses;
 use serde::Deserialize;
 use std::{
     collections::BTreeMap,
@@ -206,7 +208,7 @@ fn enter(namespace: &File) -> Result<(), RunError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::real::clock::monotonic_ns;
+    use crate::os::clock::monotonic_ns;
     use serde_json::json;
     use tcps_core::time::MS;
 

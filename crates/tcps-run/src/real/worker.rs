@@ -5,7 +5,7 @@
 //! ```
 //! So many samples wait for a worker as its plan says, and one is in its hands; the loop never waits for it. It is made before its loop asks for privileges, and has none of them.
 
-use super::clock::thread_cpu_ns;
+use crate::os::clock::thread_cpu_ns;
 use std::{
     io::{Read, Write},
     os::{
@@ -157,7 +157,7 @@ impl Bench {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{real::clock::monotonic_ns, real::wait::Waiter};
+    use crate::{os::clock::monotonic_ns, os::wait::Waiter};
     use std::sync::mpsc::{channel, Sender};
     use tcps_core::time::SECOND;
     use tcps_plan::Waiting;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::assets::Disk;
-use crate::real::{clock::monotonic_ns, wait::NothingToDetach};
+use crate::os::{clock::monotonic_ns, wait::NothingToDetach};
 use std::{io::BufReader, os::unix::net::UnixStream, sync::atomic::AtomicUsize};
 use tcps_core::time::{Time, SECOND};
 

@@ -2,8 +2,8 @@
 
 use crate::{
     carrier::ForeignSpec,
+    emu::{Listeners, WireSpec},
     real::{
-        emulator::{Listeners, WireSpec},
         replayer::Places,
         session::{Addresses, Files},
     },

@@ -1,7 +1,7 @@
 //! What is said on a line before a run and after it: whether the board is there, its clock, and its counts.
 
 use super::{dialogue::Told, firmware::Firmware, Line};
-use crate::real::clock::monotonic_ns;
+use crate::os::clock::monotonic_ns;
 use std::{io, thread, time::Duration};
 use tcps_core::time::{Time, MS, SECOND};
 use tcps_node::BoardAt;

@@ -13,7 +13,7 @@ mod greeting;
 mod pace;
 mod port;
 
-use super::clock::monotonic_ns;
+use crate::os::clock::monotonic_ns;
 pub use dialogue::{Dialogue, Told};
 use firmware::Firmware;
 use pace::Pace;

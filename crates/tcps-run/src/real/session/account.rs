@@ -1,7 +1,11 @@
 //! What a loop notes about itself, and its part of the run's report.
 
-use super::{Outer, GAP_NS};
-use crate::real::{capture::Capture, ring::Producer, wait::Detach};
+use super::Outer;
+use crate::os::{
+    capture::Capture,
+    ring::Producer,
+    wait::{Detach, GAP_NS},
+};
 use hdrhistogram::Histogram;
 use tcps_core::{
     record::{Kind, Record},

@@ -3,18 +3,17 @@
 mod account;
 mod outer;
 
-use super::{
-    capture::Capture,
-    clock::thread_cpu_ns,
-    events::Events,
-    line::Lines,
-    ring::Producer,
-    socket::{Socket, MAX_DATAGRAM},
-    stream::Stream,
-    wait::{privileges, Detach, Waiter},
-    worker::Crew,
+use super::{events::Events, line::Lines, stream::Stream, worker::Crew};
+use crate::{
+    addresses,
+    os::{
+        capture::Capture,
+        clock::thread_cpu_ns,
+        ring::Producer,
+        socket::{Socket, MAX_DATAGRAM},
+        wait::{privileges, Detach, Waiter},
+    },
 };
-use crate::addresses;
 use account::Account;
 use outer::Outer;
 use std::{
@@ -35,8 +34,6 @@ use tcps_transport::Side;
 pub const DRAIN_NS: Time = 500 * MS;
 /// How long it reads, after that, what is there already.
 const LAST_NS: Time = 500 * MS;
-/// A pause that marks the run as disturbed.
-pub(crate) const GAP_NS: Time = MS;
 /// Rows a ring holds: over a second of 64,000 rows/s.
 const RING_ROWS: u64 = 1 << 16;
 

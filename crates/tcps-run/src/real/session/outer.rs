@@ -2,17 +2,15 @@
 
 use super::{Account, Addresses, Opened, Sockets};
 use crate::{
-    pcapng::Datagram,
-    real::{
-        asides::Asides,
+    addresses::asides::Asides,
+    os::{
         capture::Capture,
         clock::{monotonic_ns, thread_cpu_ns, RunClock},
-        line::Lines,
         ring::Producer,
         socket::{Received, Socket},
-        stream::Stream,
-        worker::Crew,
     },
+    pcapng::Datagram,
+    real::{line::Lines, stream::Stream, worker::Crew},
 };
 use hdrhistogram::Histogram;
 use std::{collections::BTreeMap, net::SocketAddr};

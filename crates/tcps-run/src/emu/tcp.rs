@@ -9,15 +9,14 @@
 use super::{
     lock,
     pipe::{Part, Pipe},
-    tally::{Count, Delivery, Row, WAYS},
-    unheard, DoorPlan, FAR, NEAR,
+    unheard, Account, Delivery, DoorPlan, Row, FAR, NEAR,
 };
-use crate::{background::BusyNetwork, real::clock::monotonic_ns};
+use crate::{background::BusyNetwork, os::clock::monotonic_ns};
 use std::{
     io::{Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
         Arc, Mutex,
     },
     thread::{self, Builder, JoinHandle},
@@ -64,7 +63,7 @@ impl Line {
 
 /// Both directions.
 #[derive(Clone)]
-pub(super) struct Lines(Arc<[Mutex<Line>; 2]>);
+pub struct Lines(Arc<[Mutex<Line>; 2]>);
 
 impl Lines {
     /// Delay and rate of the way that packets take: the sum of all delays, the smallest rate.
@@ -90,7 +89,7 @@ fn lines(spec: &NetworkSpec, seed: u64) -> Result<[Line; 2], RunError> {
 }
 
 /// A port whose connections are handed on.
-pub(super) struct TcpDoor {
+pub struct TcpDoor {
     common: Arc<Common>,
     address: SocketAddr,
     accepting: JoinHandle<()>,
@@ -99,7 +98,9 @@ pub(super) struct TcpDoor {
 /// What the threads of a door share.
 struct Common {
     lines: Lines,
-    counts: [Mutex<Count>; 2],
+    name: String,
+    accounts: [Mutex<Account>; 2],
+    refused: AtomicU64,
     streams: Mutex<Vec<(TcpStream, Arc<AtomicBool>)>>,
     /// Connections that there are.
     open: AtomicUsize,
@@ -119,7 +120,9 @@ impl TcpDoor {
         let address = listener.local_addr().map_err(fail)?;
         let common = Arc::new(Common {
             lines: lines.clone(),
-            counts: WAYS.map(|way| Mutex::new(Count::new(&plan.name, way))),
+            name: plan.name.clone(),
+            accounts: [(); 2].map(|()| Mutex::new(Account::new(true))),
+            refused: AtomicU64::new(0),
             streams: Mutex::default(),
             open: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
@@ -147,12 +150,8 @@ impl TcpDoor {
     /// Counts so far and delays of the last second.
     pub fn rows(&self) -> Vec<Row> {
         let now = monotonic_ns() - self.common.begun;
-        let row = |count: &Mutex<Count>| {
-            let mut count = lock(count);
-            count.turn(now);
-            count.row(false)
-        };
-        self.common.counts.iter().map(row).collect()
+        self.common.accounts.iter().for_each(|a| lock(a).turn(now));
+        self.common.rows(false)
     }
 
     /// Ends all connections, and lets the thread that accepts wait for one that never comes: its namespace cannot be
@@ -175,7 +174,16 @@ impl TcpDoor {
         if TcpStream::connect_timeout(&reachable(self.address), CONNECT).is_ok() {
             let _ = self.accepting.join();
         }
-        self.common.counts.iter().map(|c| lock(c).row(true)).collect()
+        self.common.rows(true)
+    }
+}
+
+impl Common {
+    fn rows(&self, whole: bool) -> Vec<Row> {
+        let row = |(side, account): (u16, &Mutex<Account>)| Row::of(&self.name, side, &lock(account), whole);
+        let mut rows: Vec<Row> = (NEAR..).zip(&self.accounts).map(row).collect();
+        rows[0].refused = self.refused.load(Ordering::Relaxed);
+        rows
     }
 }
 
@@ -206,7 +214,7 @@ fn accept(listener: &TcpListener, target: SocketAddr, shared: &Arc<Common>) {
         let room = shared.open.fetch_add(1, Ordering::Relaxed) < MOST;
         if !room || Builder::new().spawn(body).is_err() {
             shared.open.fetch_sub(1, Ordering::Relaxed);
-            lock(&shared.counts[0]).refused();
+            shared.refused.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -243,17 +251,17 @@ fn serve(client: &TcpStream, target: SocketAddr, common: &Common) {
 
 /// One direction of a connection.
 fn pump(from: &TcpStream, to: &TcpStream, side: u16, common: &Common) {
-    let (line, count) = (&common.lines.0[usize::from(side)], &common.counts[usize::from(side)]);
+    let (line, account) = (&common.lines.0[usize::from(side)], &common.accounts[usize::from(side)]);
     let pipe = Pipe::new();
     thread::scope(|scope| {
         let reading = Builder::new().spawn_scoped(scope, || {
-            read(from, &pipe, line, count);
+            read(from, &pipe, line, account);
             pipe.end();
         });
         if reading.is_err() {
             return break_off(from, to);
         }
-        write(to, &pipe, count);
+        write(to, &pipe, account);
         pipe.break_off();
         let _ = to.shutdown(Shutdown::Write);
         let _ = from.shutdown(Shutdown::Read);
@@ -267,12 +275,12 @@ fn break_off(one: &TcpStream, other: &TcpStream) {
     }
 }
 
-fn read(mut from: &TcpStream, pipe: &Pipe, line: &Mutex<Line>, count: &Mutex<Count>) {
+fn read(mut from: &TcpStream, pipe: &Pipe, line: &Mutex<Line>, account: &Mutex<Account>) {
     let mut buffer = [0; 16 << 10];
     while let Ok(got @ 1..) = from.read(&mut buffer) {
         let came = monotonic_ns();
         for bytes in buffer[..got].chunks(SEGMENT) {
-            lock(count).came(bytes.len());
+            lock(account).came(bytes.len());
             let (due, room) = {
                 let mut line = lock(line);
                 (line.carry(came, bytes.len()), line.room())
@@ -284,20 +292,14 @@ fn read(mut from: &TcpStream, pipe: &Pipe, line: &Mutex<Line>, count: &Mutex<Cou
     }
 }
 
-fn write(mut to: &TcpStream, pipe: &Pipe, count: &Mutex<Count>) {
-    while let Some(part) = pipe.take() {
-        let taken = to.write_all(&part.bytes).is_ok();
-        let delivery = Delivery {
-            arrived: part.came,
-            set_ns: part.due - part.came,
-            delivered_ns: monotonic_ns() - part.came,
-            bytes: part.bytes.len(),
-        };
-        if !taken {
-            lock(count).unsent(delivery);
+fn write(mut to: &TcpStream, pipe: &Pipe, account: &Mutex<Account>) {
+    while let Some(Part { came, due, bytes }) = pipe.take() {
+        let sent = to.write_all(&bytes).is_ok().then(monotonic_ns);
+        let (bytes, rated_bytes) = (bytes.len(), bytes.len() as u32);
+        lock(account).left(Delivery { arrived: came, entered: came, set: due, sent, bytes, rated_bytes });
+        if sent.is_none() {
             return;
         }
-        lock(count).went(delivery);
     }
 }
 
@@ -319,7 +321,7 @@ mod tests {
     fn connections_beyond_the_most_are_closed_and_counted_and_the_door_still_closes() {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let (listen, target) = ("127.0.0.1:0".parse().unwrap(), server.local_addr().unwrap());
-        let plan = DoorPlan { name: "a".into(), kind: crate::proxy::DoorKind::Tcp, listen, target };
+        let plan = DoorPlan { name: "a".into(), kind: crate::emu::DoorKind::Tcp, listen, target };
         let door = TcpDoor::over(TcpDoor::listen(&plan).unwrap(), &plan, &Lines::straight()).unwrap();
         door.common.open.store(MOST, Ordering::Relaxed);
         let mut client = TcpStream::connect(door.address()).unwrap();

@@ -11,6 +11,8 @@ use std::{
 use tcps_core::time::{Time, MS, SECOND};
 use tcps_plan::Waiting;
 
+/// A pause that marks the run as disturbed.
+pub const GAP_NS: Time = MS;
 /// The longest sleep, so that a stop request is seen.
 const LONGEST: Time = 20 * MS;
 /// What scheduling class and memory lock need.

@@ -1,6 +1,6 @@
-//! Packets of a proxy as a capture: each where it came in and where it went out, on the wall clock.
+//! Packets of an engine as a capture: each where it came in and where it went out, on the wall clock.
 
-use crate::real::{capture::Capture, clock::monotonic_ns};
+use crate::os::{capture::Capture, clock::monotonic_ns};
 use std::{
     net::{IpAddr, SocketAddr, SocketAddrV6},
     path::Path,
@@ -11,7 +11,7 @@ use tcps_plan::RunError;
 use tcps_wire::pcapng::{self, Seen};
 
 /// A capture with one interface a side.
-pub(super) struct Tape {
+pub struct Tape {
     capture: Capture,
     /// Wall clock minus CLOCK_MONOTONIC.
     wall_ns: Time,

@@ -1,5 +1,6 @@
 //! UDP sockets with kernel receive stamps and counted drops.
 
+use super::clock::RunClock;
 use std::{
     io,
     mem::{size_of, zeroed},
@@ -128,6 +129,13 @@ impl Socket {
         }
         let (stamp_ns, dscp) = self.read_control(&message);
         Some(Received { len: len as usize, from: address(&name)?, stamp_ns, dscp })
+    }
+
+    /// The next datagram, and the run time at which the kernel had it: now, where it does not say.
+    pub fn receive_at(&mut self, clock: &mut RunClock, buffer: &mut [u8]) -> Option<(Received, Time)> {
+        let got = self.receive(buffer)?;
+        let now = clock.now();
+        Some((got, got.stamp_ns.map_or(now, |stamp| clock.of_stamp(stamp, now))))
     }
 
     /// Stamp and code point of what was received.

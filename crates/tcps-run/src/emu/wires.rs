@@ -6,17 +6,14 @@
 //!                   ◄──  link 1 of tcps-net ◄──
 //! ```
 //! Every link is a network of two vertices of its own: `2 n` where link `n` begins, `2 n + 1` where it ends. Which way a
-//! frame takes is the switches' business. As at other devices, a frame enters right after it was read.
+//! frame takes is the switches' business.
 
-use super::{Entered, Heard, Ports, Taken, Troubles};
-use crate::real::{clock::RunClock, namespace};
+use super::{devices::Sort, Entered, Flows};
+use crate::os::namespace;
 use serde::Deserialize;
 use std::{
     collections::{btree_map::Entry, BTreeMap},
     fs::File,
-    io::{Read, Write},
-    net::IpAddr,
-    os::fd::{AsRawFd, RawFd},
 };
 use tcps_net::{spec::LinkSpec, ASIDE_CLASS};
 use tcps_plan::{Plan, RunError};
@@ -51,120 +48,69 @@ impl WireSpec {
     }
 }
 
-/// A device, and the link that leaves it with the device that the link reaches.
-struct Device {
-    file: File,
-    leads: Option<(u16, usize)>,
+/// The link that leaves each device, with the number of the device that it reaches.
+pub type Leads = Vec<Option<(u16, usize)>>;
+
+/// Links between devices.
+pub struct Wires<'a> {
+    leads: Leads,
+    flows: Flows<'a>,
 }
 
-/// The devices of all wires; the number of a port is that of its device.
-pub(super) struct Wires {
-    devices: Vec<Device>,
-    links: Vec<u16>,
-    /// Names of the places where links begin and end.
-    names: Vec<String>,
-    heard: Heard,
-    strangers: u64,
-    unsent: u64,
-}
-
-impl Wires {
-    /// Takes hold of the devices, which stand already, in the network namespace of this process.
-    pub fn open(plan: &Plan, spec: &WireSpec) -> Result<Self, RunError> {
-        if let Some(link) = spec.0.keys().find(|l| usize::from(**l) >= plan.network.links.len()) {
+impl WireSpec {
+    /// The devices, which stand already, in the network namespace of this process; which link leaves each.
+    pub fn open(&self, plan: &Plan) -> Result<(Vec<File>, Leads), RunError> {
+        if let Some(link) = self.0.keys().find(|l| usize::from(**l) >= plan.network.links.len()) {
             return Err(RunError::new(format!("wires: found link {link}, which is not in the plan")));
         }
-        let (mut numbers, mut devices) = (BTreeMap::new(), Vec::new());
-        for name in spec.0.values().flat_map(|(from, to)| [from, to]) {
+        let (mut numbers, mut devices, mut leads) = (BTreeMap::new(), Vec::new(), Vec::new());
+        for name in self.0.values().flat_map(|(from, to)| [from, to]) {
             if let Entry::Vacant(free) = numbers.entry(name) {
-                let file = namespace::tap(name).map_err(|e| RunError::new(format!("{name}: {e}")))?;
                 free.insert(devices.len());
-                devices.push(Device { file, leads: None });
+                devices.push(namespace::tap(name).map_err(|e| RunError::new(format!("{name}: {e}")))?);
+                leads.push(None);
             }
         }
-        for (link, (from, to)) in &spec.0 {
-            devices[numbers[from]].leads = Some((*link, numbers[to]));
+        for (link, (from, to)) in &self.0 {
+            leads[numbers[from]] = Some((*link, numbers[to]));
         }
-        let place = |v: u16| plan.network.vertices.get(usize::from(v)).cloned().unwrap_or_default();
-        Ok(Self {
-            devices,
-            links: spec.0.keys().copied().collect(),
-            names: plan.network.links.iter().flat_map(|l| [place(l.from), place(l.to)]).collect(),
-            heard: Heard::default(),
-            strangers: 0,
-            unsent: 0,
-        })
+        Ok((devices, leads))
     }
 
-    /// With nodes that listen as told.
-    pub fn joined(self, heard: Heard) -> Self {
-        Self { heard, ..self }
-    }
-
-    /// What a frame is; nothing if it is none, or its device leads nowhere.
-    fn look(&self, plan: &Plan, port: usize, frame: &[u8], arrived: i64) -> Option<Entered> {
-        let (link, exit) = self.devices[port].leads?;
-        let (len, wire_bytes) = (frame.len(), frame.len() as u32 + AROUND_BYTES);
-        let content = frame.get(HEADER_BYTES..)?;
-        if TAGS.contains(&[frame[HEADER_BYTES - 2], frame[HEADER_BYTES - 1]]) {
-            self.heard.count_unread();
-        }
-        let (class, index, wire_bytes, dscp) =
-            self.inside(plan, content, wire_bytes).unwrap_or((ASIDE_CLASS, 0, wire_bytes, 0));
-        let (from, to) = (2 * link, 2 * link + 1);
-        Some(Entered { from, to, exit, arrived, len, class, index, dscp, wire_bytes })
-    }
-
-    /// Flow, sample, accounted size and code point of an IP packet.
-    fn inside(&self, plan: &Plan, content: &[u8], wire_bytes: u32) -> Option<(u16, u32, u32, u8)> {
-        let packet = ip::Packet::new_checked(content).ok()?;
-        let node = |address: IpAddr| plan.real.addresses.iter().position(|a| *a == address);
-        let (Some(from), Some(to)) = (node(packet.source()), node(packet.destination())) else {
-            return Some((ASIDE_CLASS, 0, wire_bytes, packet.dscp()));
-        };
-        Some(self.heard.account(plan, [from as u16, to as u16], &packet, content, wire_bytes))
+    /// Whether a link of the plan is between devices.
+    pub fn carries(&self, link: u16) -> bool {
+        self.0.contains_key(&link)
     }
 }
 
-impl Ports for Wires {
-    fn descriptors(&self) -> Vec<RawFd> {
-        self.devices.iter().map(|d| d.file.as_raw_fd()).collect()
+impl<'a> Wires<'a> {
+    /// With nodes that listen as told.
+    pub fn new(leads: Leads, flows: Flows<'a>) -> Self {
+        Self { leads, flows }
+    }
+}
+
+impl Sort for Wires<'_> {
+    /// Every frame is carried, also one of nobody that is known; nothing if it is none, or its device leads nowhere.
+    fn look(&mut self, device: usize, frame: &[u8]) -> Option<Entered> {
+        let (link, exit) = self.leads[device]?;
+        let content = frame.get(HEADER_BYTES..)?;
+        self.flows.unread += u64::from(TAGS.contains(&[frame[HEADER_BYTES - 2], frame[HEADER_BYTES - 1]]));
+        let wire_bytes = frame.len() as u32 + AROUND_BYTES;
+        let stranger =
+            Entered { class: ASIDE_CLASS, wire_bytes, rated_bytes: wire_bytes, ..Entered::default() };
+        let inside = ip::Packet::new_checked(content).ok().map(|packet| {
+            match (self.flows.node(packet.source()), self.flows.node(packet.destination())) {
+                (Some(from), Some(to)) => self.flows.of_packet([from, to], &packet, content, wire_bytes),
+                _ => Entered { dscp: packet.dscp(), ..stranger },
+            }
+        });
+        let (from, to, exit) = (2 * link, 2 * link + 1, exit as u32);
+        Some(Entered { from, to, exit, ..inside.unwrap_or(stranger) })
     }
 
-    fn receive(&mut self, plan: &Plan, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken {
-        let Ok(len) = self.devices[port].file.read(buffer) else { return Taken::Empty };
-        let Some(entered) = self.look(plan, port, &buffer[..len], clock.now()) else {
-            self.strangers += 1;
-            return Taken::Stranger;
-        };
-        Taken::Packet(entered)
-    }
-
-    fn deliver(&mut self, exit: usize, _to: u16, _dscp: u8, bytes: &[u8]) -> bool {
-        let sent = self.devices[exit].file.write(bytes).is_ok_and(|n| n == bytes.len());
-        self.unsent += u64::from(!sent);
-        sent
-    }
-
-    fn name<'a>(&'a self, _plan: &'a Plan, vertex: u16) -> &'a str {
-        self.names.get(usize::from(vertex)).map_or("", String::as_str)
-    }
-
-    fn carries(&self, link: u16) -> bool {
-        self.links.contains(&link)
-    }
-
-    fn stamps(&self) -> &'static str {
-        "after the read"
-    }
-
-    fn troubles(&self) -> Troubles {
-        Troubles {
-            dropped: 0,
-            unsent: self.unsent,
-            strangers: self.strangers,
-            unread: self.heard.unread.get(),
-        }
+    fn unread(&self) -> u64 {
+        self.flows.unread
     }
 }
 
@@ -192,12 +138,8 @@ mod tests {
         serde_json::from_value(json!({"0": ["l0a", "l0b"], "1": ["l0b", "l0a"]})).unwrap()
     }
 
-    /// Devices that are files, as far as they are looked at here.
-    fn wires(leads: &[Option<(u16, usize)>]) -> Wires {
-        let open = |leads: &Option<_>| Device { file: File::open("/dev/null").unwrap(), leads: *leads };
-        let devices = leads.iter().map(open).collect();
-        let (names, heard) = (vec!["a".into(), "r".into()], Heard::default());
-        Wires { devices, links: vec![0, 1], names, heard, strangers: 0, unsent: 0 }
+    fn wires<'a>(plan: &'a Plan, leads: &[Option<(u16, usize)>]) -> Wires<'a> {
+        Wires::new(leads.to_vec(), Flows::new(plan, &BTreeMap::new()))
     }
 
     fn frame(source: [u8; 4], payload: &[u8]) -> Vec<u8> {
@@ -225,14 +167,15 @@ mod tests {
     // [model: wire size]
     #[test]
     fn a_frame_enters_its_link_with_its_size_on_the_wire_and_its_code_point() {
-        let wires = wires(&[Some((0, 1)), Some((1, 0))]);
+        let plan = plan();
+        let mut wires = wires(&plan, &[Some((0, 1)), Some((1, 0))]);
         let bytes = frame([10, 66, 0, 1], b"hand");
-        let e = wires.look(&plan(), 1, &bytes, 7).unwrap();
-        assert_eq!((e.from, e.to, e.exit, e.arrived), (2, 3, 0, 7));
-        assert_eq!((e.len, e.wire_bytes, e.dscp, e.class), (46, 46 + 12, 46, ASIDE_CLASS));
+        let e = wires.look(1, &bytes).unwrap();
+        assert_eq!((e.from, e.to, e.exit), (2, 3, 0));
+        assert_eq!((e.wire_bytes, e.dscp, e.class), (46 + 12, 46, ASIDE_CLASS));
         // What is no IP, or from nobody that is known, is carried all the same.
         for other in [frame([10, 66, 0, 9], b"x"), vec![0; 14], vec![0xff; 60]] {
-            let e = wires.look(&plan(), 0, &other, 7).unwrap();
+            let e = wires.look(0, &other).unwrap();
             assert_eq!((e.class, e.wire_bytes), (ASIDE_CLASS, other.len() as u32 + 12));
         }
     }
@@ -249,29 +192,30 @@ mod tests {
                           "path": [{"component": 0, "channel": 0}, {"component": 1}]});
         plan.flows = vec![serde_json::from_value(flow).unwrap()];
         let listener = ((1, 0), "10.66.0.2:9".parse().unwrap());
-        let heard = Heard::new(&plan, &BTreeMap::from([listener]));
-        let wires = wires(&[Some((0, 1)), Some((1, 0))]).joined(heard);
+        let flows = Flows::new(&plan, &BTreeMap::from([listener]));
+        let mut wires = Wires::new(vec![Some((0, 1)), Some((1, 0))], flows);
         let udp = frame([10, 66, 0, 1], &[0; 20]);
         let mut tcp = udp.clone();
         tcp[HEADER_BYTES + 9] = 6;
-        let class = |bytes: &[u8]| wires.look(&plan, 0, bytes, 7).unwrap().class;
+        let mut class = |bytes: &[u8]| wires.look(0, bytes).unwrap().class;
         assert_eq!((class(&tcp), class(&udp)), (0, ASIDE_CLASS), "the port is one of TCP");
     }
 
     #[test]
     fn what_is_no_frame_or_has_no_way_on_is_a_stranger() {
-        let wires = wires(&[Some((0, 1)), None]);
-        assert!(wires.look(&plan(), 0, &[0; 13], 7).is_none());
-        assert!(wires.look(&plan(), 1, &frame([10, 66, 0, 1], b"x"), 7).is_none());
+        let plan = plan();
+        let mut wires = wires(&plan, &[Some((0, 1)), None]);
+        assert!(wires.look(0, &[0; 13]).is_none());
+        assert!(wires.look(1, &frame([10, 66, 0, 1], b"x")).is_none());
     }
 
     #[test]
     fn links_that_are_not_in_the_plan_are_refused() {
         let none: WireSpec = serde_json::from_value(json!({})).unwrap();
-        assert!(Wires::open(&plan(), &none).is_ok_and(|w| w.devices.is_empty()));
+        assert!(none.open(&plan()).is_ok_and(|(devices, _)| devices.is_empty()));
         let text = json!({"3": ["a", "b"]});
         let beyond: WireSpec = serde_json::from_value(text).unwrap();
-        let why = Wires::open(&plan(), &beyond).map(|_| ()).unwrap_err().to_string();
+        let why = beyond.open(&plan()).map(|_| ()).unwrap_err().to_string();
         assert_eq!(why, "wires: found link 3, which is not in the plan");
     }
 
@@ -279,6 +223,6 @@ mod tests {
     fn a_name_that_no_device_can_have_is_refused() {
         let text = json!({"0": ["a name too long for a device", "b"]});
         let long: WireSpec = serde_json::from_value(text).unwrap();
-        assert!(Wires::open(&plan(), &long).is_err());
+        assert!(long.open(&plan()).is_err());
     }
 }

@@ -4,27 +4,42 @@
 //! to tell the node they send there, and what it says itself comes to them from there; who has sent something is told
 //! by the address of the socket. A datagram enters at its kernel stamp, not when the loop wakes up.
 
-use super::{account, Entered, GateAddress, Listeners, Ports, Taken, Troubles};
+use super::{Entered, Flows, Ports, Taken, Troubles};
 use crate::{
-    addresses,
-    real::{
-        asides::Asides,
-        clock::RunClock,
-        socket::{Received, Socket},
-    },
+    addresses::{self, asides::Asides},
+    os::{clock::RunClock, socket::Socket},
 };
-use std::{collections::BTreeMap, net::SocketAddr, os::fd::RawFd};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+    os::fd::RawFd,
+};
 use tcps_plan::{Plan, RunError, OVERHEAD_BYTES};
 
+/// A gate: (node, channel, address) where a node sends what is for a channel; (node, nothing, address) that stands for a
+/// node outside channels.
+pub type GateAddress = (u16, Option<u16>, SocketAddr);
+
+/// Where nodes listen.
+#[derive(Debug, Default)]
+pub struct Listeners {
+    /// Per (node, channel).
+    pub channels: BTreeMap<(u16, u16), SocketAddr>,
+    /// Per node, for everything else, in the order of its loops.
+    pub asides: BTreeMap<u16, Vec<SocketAddr>>,
+    /// Every address from which a node sends everything else: its loops have a socket each.
+    pub aside_senders: BTreeSet<(u16, SocketAddr)>,
+}
+
 /// All gates: those of channels in pairs, so that a datagram leaves through the other one of its pair; then one a node.
-pub(super) struct Gates {
+pub struct Gates<'a> {
+    flows: Flows<'a>,
     gates: Vec<Gate>,
     /// Number of the gate of the first node.
     first_node: usize,
     /// Node behind each address that datagrams outside channels come from.
     aside_senders: BTreeMap<SocketAddr, u16>,
     asides: Asides,
-    unsent: u64,
     strangers: u64,
 }
 
@@ -41,9 +56,9 @@ enum Way {
     Node(u16),
 }
 
-impl Gates {
+impl<'a> Gates<'a> {
     /// Binds the gates of a plan.
-    pub fn bind(plan: &Plan) -> Result<Self, RunError> {
+    pub fn bind(plan: &'a Plan) -> Result<Self, RunError> {
         let ip = |node: u16| addresses::gate_address(&plan.real, node);
         let mut gates = Vec::new();
         for (c, channel) in plan.channels.iter().zip(0..) {
@@ -56,8 +71,8 @@ impl Gates {
         for node in 0..plan.nodes.len() as u16 {
             gates.push(Gate { socket: Socket::bind(ip(node))?, way: Way::Node(node) });
         }
-        let (aside_senders, asides) = (BTreeMap::new(), Asides::default());
-        Ok(Self { gates, first_node, aside_senders, asides, unsent: 0, strangers: 0 })
+        let (flows, aside_senders) = (Flows::new(plan, &BTreeMap::new()), BTreeMap::new());
+        Ok(Self { flows, gates, first_node, aside_senders, asides: Asides::default(), strangers: 0 })
     }
 
     /// Where nodes reach each other.
@@ -84,48 +99,45 @@ impl Gates {
         self
     }
 
-    /// Sender, receiver, exit and channel of what came through a gate; nothing if it is from a stranger.
-    fn look(&self, port: usize, got: &Received) -> Option<(u16, u16, usize, Option<u16>)> {
+    /// Sender, receiver, exit and channel of what an address sent to a gate; nothing if it is a stranger's.
+    fn look(&self, port: usize, sender: SocketAddr) -> Option<(u16, u16, usize, Option<u16>)> {
         match self.gates[port].way {
             Way::Channel { channel, from, to, peer } => {
-                (peer == Some(got.from)).then_some((from, to, port ^ 1, Some(channel)))
+                (peer == Some(sender)).then_some((from, to, port ^ 1, Some(channel)))
             }
             Way::Node(to) => {
-                let from = self.aside_senders.get(&got.from).copied().filter(|from| *from != to)?;
+                let from = self.aside_senders.get(&sender).copied().filter(|from| *from != to)?;
                 Some((from, to, self.first_node + usize::from(from), None))
             }
         }
     }
 }
 
-impl Ports for Gates {
+impl Ports for Gates<'_> {
     fn descriptors(&self) -> Vec<RawFd> {
         self.gates.iter().map(|g| g.socket.fd()).collect()
     }
 
-    fn receive(&mut self, plan: &Plan, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken {
-        let Some(got) = self.gates[port].socket.receive(buffer) else { return Taken::Empty };
-        let Some((from, to, exit, channel)) = self.look(port, &got) else {
+    fn receive(&mut self, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken {
+        let Some((got, arrived)) = self.gates[port].socket.receive_at(clock, buffer) else {
+            return Taken::Empty;
+        };
+        let Some((from, to, exit, channel)) = self.look(port, got.from) else {
             self.strangers += 1;
             return Taken::Stranger;
         };
-        let now = clock.now();
-        let arrived = got.stamp_ns.map_or(now, |s| clock.of_stamp(s, now));
-        let bytes = &buffer[..got.len];
-        let (class, index, wire_bytes) = account(plan, channel, from, bytes, got.len as u32 + OVERHEAD_BYTES);
-        let (len, dscp) = (got.len, got.dscp);
-        Taken::Packet(Entered { from, to, exit, arrived, len, class, index, dscp, wire_bytes })
+        let (len, dscp, exit) = (got.len, got.dscp, exit as u32);
+        let entered = self.flows.of_datagram(channel, from, &buffer[..len], len as u32 + OVERHEAD_BYTES);
+        Taken::Packet(Entered { from, to, exit, arrived, len, dscp, ..entered })
     }
 
-    fn deliver(&mut self, exit: usize, to: u16, dscp: u8, bytes: &[u8]) -> bool {
-        let g = &mut self.gates[exit];
+    fn deliver(&mut self, e: &Entered, bytes: &[u8]) -> bool {
+        let g = &mut self.gates[e.exit as usize];
         let target = match g.way {
             Way::Channel { peer, .. } => peer,
-            Way::Node(_) => self.asides.of(to, bytes),
+            Way::Node(_) => self.asides.of(e.to, bytes),
         };
-        let sent = target.is_some_and(|target| g.socket.send(bytes, target, dscp));
-        self.unsent += u64::from(!sent);
-        sent
+        target.is_some_and(|target| g.socket.send(bytes, target, e.dscp))
     }
 
     fn stamps(&self) -> &'static str {
@@ -134,7 +146,7 @@ impl Ports for Gates {
 
     fn troubles(&self) -> Troubles {
         let dropped = self.gates.iter().map(|g| u64::from(g.socket.drops())).sum();
-        Troubles { dropped, unsent: self.unsent, strangers: self.strangers, unread: 0 }
+        Troubles { dropped, strangers: self.strangers, unread: 0 }
     }
 }
 
@@ -157,7 +169,8 @@ mod tests {
 
     #[test]
     fn twenty_four_nodes_need_a_gate_each() {
-        let gates = Gates::bind(&plan(24)).unwrap();
+        let plan = plan(24);
+        let gates = Gates::bind(&plan).unwrap();
         assert_eq!(gates.gates.len(), 2 + 24);
     }
 
@@ -176,9 +189,9 @@ mod tests {
         };
         let mut gates = gates.joined(&plan, &listeners);
         let (mut clock, mut buffer) = (RunClock::new(0), [0; 64]);
-        let mut take = |gates: &mut Gates, node: usize| {
+        let mut take = |gates: &mut Gates<'_>, node: usize| {
             let port = gates.first_node + node;
-            let taken = (0..1000).find_map(|_| match gates.receive(&plan, port, &mut clock, &mut buffer) {
+            let taken = (0..1000).find_map(|_| match gates.receive(port, &mut clock, &mut buffer) {
                 Taken::Empty => {
                     std::thread::sleep(std::time::Duration::from_nanos(MS as u64));
                     None
@@ -190,7 +203,7 @@ mod tests {
         sockets[2].send_to(b"hand", gate(1)).unwrap();
         let Some((Taken::Packet(e), bytes)) = take(&mut gates, 1) else { panic!("nothing entered") };
         assert_eq!((e.from, e.to, &bytes[..e.len]), (2, 1, &b"hand"[..]));
-        assert!(gates.deliver(e.exit, e.to, 46, &bytes[..e.len]));
+        assert!(gates.deliver(&Entered { dscp: 46, ..e }, &bytes[..e.len]));
         let mut got = [0; 64];
         let (len, from) = sockets[1].recv_from(&mut got).unwrap();
         assert_eq!(

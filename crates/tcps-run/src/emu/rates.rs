@@ -13,7 +13,7 @@ const SHORTEST_NS: Time = SECOND;
 
 /// Packets set and handed on.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Rates {
+pub struct Rates {
     span: Option<(Time, Time)>,
     /// Those behind the first packet.
     bytes: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Rates {
 
 impl Rates {
     /// The network lets a packet of `bytes` out at a moment.
-    pub(crate) fn let_out(&mut self, at: Time, bytes: u32) {
+    pub fn let_out(&mut self, at: Time, bytes: u32) {
         match &mut self.span {
             None => self.span = Some((at, at)),
             Some((first, last)) => {
@@ -35,25 +35,25 @@ impl Rates {
     }
 
     /// It was handed on, so much later than the moment set.
-    pub(crate) fn handed_on(&mut self, at: Time, late_ns: Time, bytes: u32) {
+    pub fn handed_on(&mut self, at: Time, late_ns: Time, bytes: u32) {
         self.handed += u64::from(bytes);
         let begun = self.span.map_or(at, |(first, _)| first);
         self.lateness.add((at - begun) as f64 / 1e9, late_ns as f64 / 1e9);
     }
 
     /// Nobody would take it.
-    pub(crate) fn refused(&mut self, bytes: u32) {
+    pub fn refused(&mut self, bytes: u32) {
         self.refused += u64::from(bytes);
     }
 
     /// As set, in bit/s; none over less than the shortest span.
-    pub(crate) fn set_bps(&self) -> Option<f64> {
+    pub fn set_bps(&self) -> Option<f64> {
         let span_ns = self.span.map(|(first, last)| last - first).filter(|ns| *ns >= SHORTEST_NS)?;
         Some(self.bytes as f64 * 8e9 / span_ns as f64)
     }
 
     /// As handed on: the rate set, less what was refused, over a time as much longer as lateness grew all along.
-    pub(crate) fn delivered_bps(&self) -> Option<f64> {
+    pub fn delivered_bps(&self) -> Option<f64> {
         let set_bps = self.set_bps().filter(|_| self.handed > 0)?;
         let kept = self.handed as f64 / (self.handed + self.refused) as f64;
         Some(set_bps * kept / (1.0 + self.lateness.slope()))

@@ -1,7 +1,7 @@
 //! Bytes on their way through an emulated line: each part leaves at its moment; a full pipe makes the writer wait.
 
 use super::lock;
-use crate::real::clock::monotonic_ns;
+use crate::os::clock::monotonic_ns;
 use std::{
     collections::VecDeque,
     sync::{Condvar, Mutex, PoisonError},
@@ -11,7 +11,7 @@ use tcps_core::time::Time;
 
 /// A part of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
+pub struct Part {
     /// When it came.
     pub came: Time,
     /// When it is to leave (CLOCK_MONOTONIC).
@@ -20,7 +20,7 @@ pub(super) struct Part {
 }
 
 /// The parts of one direction of a connection.
-pub(super) struct Pipe {
+pub struct Pipe {
     state: Mutex<State>,
     moved: Condvar,
 }

@@ -5,15 +5,8 @@
 //!  client B ─►        "       ═ network ═► socket of B ─►   "
 //! ```
 
-use super::{
-    capture::Tape,
-    passage::{Doors, Entered, Taken},
-    unheard, DoorPlan, FAR, NEAR,
-};
-use crate::real::{
-    clock::RunClock,
-    socket::{Received, Socket},
-};
+use super::{unheard, DoorPlan, Entered, Ports, Taken, Tape, Troubles, FAR, NEAR};
+use crate::os::{clock::RunClock, socket::Socket};
 use std::{
     collections::BTreeMap,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
@@ -29,7 +22,7 @@ const IDLE_NS: Time = 300 * SECOND;
 const MOST: usize = 1000;
 
 /// All UDP doors of a proxy.
-pub(super) struct UdpDoors {
+pub struct UdpDoors {
     doors: Vec<Door>,
     clients: BTreeMap<u32, Client>,
     by_address: BTreeMap<(u16, SocketAddr), u32>,
@@ -123,20 +116,18 @@ impl UdpDoors {
         }
     }
 
-    fn stranger(&mut self) -> Taken {
-        self.strangers += 1;
-        Taken::Stranger
-    }
-
-    fn at_door(&mut self, door: usize, got: &Received, entered: Entered) -> Taken {
-        match self.client(door as u16, got.from, entered.arrived) {
-            Some(client) => Taken::Packet(Entered { door: door as u16, from: NEAR, client, ..entered }),
-            None => self.stranger(),
-        }
+    /// The door and the client of what came from an address at a port, and the side that it came from.
+    fn look(&mut self, port: usize, from: SocketAddr, now: Time) -> Option<(u16, u32, u16)> {
+        let Some(place) = port.checked_sub(self.doors.len()) else {
+            return Some((port as u16, self.client(port as u16, from, now)?, NEAR));
+        };
+        let id = self.places[place];
+        let c = self.clients.get(&id)?;
+        (self.doors[usize::from(c.door)].target == from).then_some((c.door, id, FAR))
     }
 }
 
-impl Doors for UdpDoors {
+impl Ports for UdpDoors {
     fn descriptors(&self) -> Vec<RawFd> {
         let doors = self.doors.iter().map(|d| d.socket.fd());
         doors.chain(self.places.iter().filter_map(|id| Some(self.clients.get(id)?.socket.fd()))).collect()
@@ -156,29 +147,39 @@ impl Doors for UdpDoors {
         changed
     }
 
-    fn receive(&mut self, place: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken {
-        let client = place.checked_sub(self.doors.len()).map(|p| self.places[p]);
-        let got = match client {
-            None => self.doors[place].socket.receive(buffer),
+    fn receive(&mut self, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken {
+        let socket = match port.checked_sub(self.doors.len()) {
+            None => Some(&mut self.doors[port].socket),
             // It may have been forgotten since the wait began.
-            Some(id) => self.clients.get_mut(&id).and_then(|c| c.socket.receive(buffer)),
+            Some(place) => self.clients.get_mut(&self.places[place]).map(|c| &mut c.socket),
         };
-        let Some(got) = got else { return Taken::Empty };
-        let now = clock.now();
-        let arrived = got.stamp_ns.map_or(now, |s| clock.of_stamp(s, now));
-        let wire_bytes = got.len as u32 + OVERHEAD_BYTES;
-        let entered = Entered { arrived, len: got.len, dscp: got.dscp, wire_bytes, ..Entered::default() };
-        let Some(id) = client else { return self.at_door(place, &got, entered) };
-        match self.clients.get(&id) {
-            Some(c) if self.doors[usize::from(c.door)].target == got.from => {
-                Taken::Packet(Entered { door: c.door, from: FAR, client: id, ..entered })
-            }
-            _ => self.stranger(),
-        }
+        let Some((got, arrived)) = socket.and_then(|s| s.receive_at(clock, buffer)) else {
+            return Taken::Empty;
+        };
+        let Some((door, exit, from)) = self.look(port, got.from, arrived) else {
+            self.strangers += 1;
+            return Taken::Stranger;
+        };
+        let (len, dscp, size) = (got.len, got.dscp, got.len as u32);
+        let (class, wire_bytes, rated_bytes) = (door, size + OVERHEAD_BYTES, size);
+        let to = NEAR + FAR - from;
+        Taken::Packet(Entered {
+            door,
+            from,
+            to,
+            exit,
+            arrived,
+            len,
+            class,
+            index: 0,
+            dscp,
+            wire_bytes,
+            rated_bytes,
+        })
     }
 
     fn deliver(&mut self, e: &Entered, bytes: &[u8]) -> bool {
-        let Some(client) = self.clients.get_mut(&e.client) else { return false };
+        let Some(client) = self.clients.get_mut(&e.exit) else { return false };
         let door = &mut self.doors[usize::from(e.door)];
         client.heard = e.arrived.max(client.heard);
         match e.from {
@@ -188,10 +189,10 @@ impl Doors for UdpDoors {
     }
 
     fn tape(&self, tape: &mut Tape, at: Time, e: &Entered, bytes: &[u8], seen: Seen) {
-        let Some(client) = self.clients.get(&e.client) else { return };
+        let Some(client) = self.clients.get(&e.exit) else { return };
         let door = &self.doors[usize::from(e.door)];
         let (near, far) = ((client.address, door.listen), (client.own, door.target));
-        let side = if (e.from == NEAR) == (seen == Seen::Coming) { NEAR } else { FAR };
+        let side = if seen == Seen::Coming { e.from } else { e.to };
         let ends = if side == NEAR { near } else { far };
         let ends = if e.from == NEAR { ends } else { (ends.1, ends.0) };
         tape.datagram(at, side, ends, e.dscp, bytes, seen);
@@ -201,9 +202,10 @@ impl Doors for UdpDoors {
         "kernel"
     }
 
-    fn troubles(&self) -> (u64, u64) {
+    fn troubles(&self) -> Troubles {
         let sockets = self.doors.iter().map(|d| &d.socket).chain(self.clients.values().map(|c| &c.socket));
-        (self.dropped + sockets.map(|s| u64::from(s.drops())).sum::<u64>(), self.strangers)
+        let dropped = self.dropped + sockets.map(|s| u64::from(s.drops())).sum::<u64>();
+        Troubles { dropped, strangers: self.strangers, unread: 0 }
     }
 
     fn clients(&self) -> usize {
@@ -223,7 +225,7 @@ fn towards(target: SocketAddr) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{proxy::DoorKind, real::clock::monotonic_ns};
+    use crate::{emu::DoorKind, os::clock::monotonic_ns};
     use std::net::UdpSocket;
 
     fn door(target: SocketAddr) -> DoorPlan {
@@ -238,10 +240,10 @@ mod tests {
         (socket, address)
     }
 
-    /// What comes in at a place, once it is there.
-    fn take(doors: &mut UdpDoors, place: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Entered {
+    /// What comes in at a port, once it is there.
+    fn take(doors: &mut UdpDoors, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Entered {
         for _ in 0..10_000 {
-            match doors.receive(place, clock, buffer) {
+            match doors.receive(port, clock, buffer) {
                 Taken::Packet(entered) => return entered,
                 Taken::Stranger => panic!("a stranger"),
                 Taken::Empty => std::thread::sleep(std::time::Duration::from_millis(1)),

@@ -1,94 +1,54 @@
-//! Networks in layers: a new one takes what comes from now on, an old one keeps what is under way until it is empty.
+//! Another network in the place of the present one, while packets are under way.
 
-use crate::background::BusyNetwork;
+use crate::{background::BusyNetwork, carrier::Carrier, emu::Layers};
 use serde_json::Value;
-use tcps_core::time::{Time, NEVER};
-use tcps_net::{spec::NetworkSpec, LinkChange, NetEvent, Packet};
+use tcps_core::time::Time;
+use tcps_net::{spec::NetworkSpec, LinkChange};
 use tcps_plan::RunError;
 
-/// A network with the number of packets that are under way in it.
-struct Layer {
-    number: u32,
-    network: BusyNetwork,
-    open: u64,
-}
-
-/// The present network and those before it that are not yet empty.
-pub(super) struct Layers {
-    layers: Vec<Layer>,
+/// The network of a proxy as it was last told.
+pub(super) struct Changing {
     text: Value,
     names: Vec<String>,
     seed: u64,
-    made: u32,
 }
 
-impl Layers {
-    /// With one network, for doors of these names.
-    pub fn new(spec: &NetworkSpec, text: Value, names: Vec<String>, seed: u64) -> Result<Self, RunError> {
+impl Changing {
+    /// Its first network, for doors of these names.
+    pub fn begin(
+        spec: &NetworkSpec,
+        text: Value,
+        names: Vec<String>,
+        seed: u64,
+    ) -> Result<(Self, Layers), RunError> {
         let network = BusyNetwork::of(spec, &names, seed)?;
-        Ok(Self { layers: vec![Layer { number: 0, network, open: 0 }], text, names, seed, made: 0 })
-    }
-
-    /// The number of the present network.
-    pub fn present(&self) -> u32 {
-        self.layers.last().map_or(0, |l| l.number)
-    }
-
-    /// The present network.
-    pub fn network(&self) -> &BusyNetwork {
-        // A layer is only ever dropped behind another one.
-        &self.layers[self.layers.len() - 1].network
-    }
-
-    /// When something may happen.
-    pub fn poll_timeout(&self) -> Time {
-        self.layers.iter().filter_map(|l| l.network.poll_timeout()).min().unwrap_or(NEVER)
-    }
-
-    /// A packet enters the present network.
-    pub fn send(&mut self, now: Time, from: u16, packet: Packet) {
-        if let Some(l) = self.layers.last_mut() {
-            l.open += 1;
-            l.network.send(now, from, packet);
-        }
-    }
-
-    /// Does what is due in all networks until `until`, and hands over what comes of it.
-    pub fn advance(&mut self, until: Time, mut take: impl FnMut(NetEvent)) {
-        for l in &mut self.layers {
-            while let Some(t) = l.network.poll_timeout().filter(|t| *t <= until) {
-                l.network.handle_timeout(t);
-                l.drain(&mut take);
-            }
-            // Background traffic does not ask to be called.
-            l.network.handle_timeout(until);
-            l.drain(&mut take);
-        }
-        if self.layers.len() > 1 {
-            let present = self.present();
-            self.layers.retain(|l| l.open > 0 || l.number == present);
-        }
+        Ok((Self { text, names, seed }, Layers::new(Carrier::Built(Box::new(network)))))
     }
 
     /// Another network from `now` on. Where only rates, delays and independent losses differ, the links of the present
     /// one change, and what waits in it sees the change.
-    pub fn change(&mut self, now: Time, spec: &NetworkSpec, text: Value) -> Result<(), RunError> {
-        let steps = steps(&self.text, &text);
-        let applied = steps.is_some_and(|steps| {
-            let Some(l) = self.layers.last_mut() else { return false };
-            let network = l.network.network();
-            steps.iter().all(|(link, change)| network.check_link(*link, change).is_ok())
-                && steps.iter().all(|(link, change)| l.network.change_link(now, *link, change).is_ok())
-        });
-        if !applied {
+    pub fn change(
+        &mut self,
+        layers: &mut Layers,
+        now: Time,
+        spec: &NetworkSpec,
+        text: Value,
+    ) -> Result<(), RunError> {
+        if !steps(&self.text, &text).is_some_and(|steps| applied(layers, now, &steps)) {
             let mut network = BusyNetwork::of(spec, &self.names, self.seed)?;
             join(&mut network, spec, now);
-            self.made += 1;
-            self.layers.push(Layer { number: self.made, network, open: 0 });
+            layers.push(Carrier::Built(Box::new(network)));
         }
         self.text = text;
         Ok(())
     }
+}
+
+/// Changes links of the present network, if it takes every change.
+fn applied(layers: &mut Layers, now: Time, steps: &[(u16, LinkChange)]) -> bool {
+    let Carrier::Built(network) = layers.present() else { return false };
+    steps.iter().all(|(link, change)| network.network().check_link(*link, change).is_ok())
+        && steps.iter().all(|(link, change)| network.change_link(now, *link, change).is_ok())
 }
 
 /// Takes a new network to `now`. Its background traffic begins there: what would have come before is left out.
@@ -98,18 +58,6 @@ fn join(network: &mut BusyNetwork, spec: &NetworkSpec, now: Time) {
     network.handle_timeout(now);
     let lasting = begun().filter(|(_, t)| t.stop_ns.is_none_or(|stop| now < stop));
     lasting.for_each(|(i, _)| network.set_traffic(now, i, true));
-}
-
-impl Layer {
-    fn drain(&mut self, take: &mut impl FnMut(NetEvent)) {
-        while let Some(event) = self.network.poll_event() {
-            match event {
-                NetEvent::Duplicated { .. } => self.open += 1,
-                _ => self.open = self.open.saturating_sub(1),
-            }
-            take(event);
-        }
-    }
 }
 
 /// How links change from one network to another, if nothing else differs than rates, delays and independent losses.
@@ -167,6 +115,7 @@ mod tests {
     use super::*;
     use serde_json::json;
     use tcps_core::time::MS;
+    use tcps_net::{NetEvent, Packet};
 
     fn text(delay_ms: i64, more: Value) -> Value {
         let mut link = json!({"name": "l", "from": 0, "to": 1, "delay_ns": delay_ms * MS});
@@ -174,13 +123,14 @@ mod tests {
         json!({"vertices": ["near", "far"], "links": [link]})
     }
 
-    fn layers(text: &Value) -> Layers {
+    fn begun(text: &Value) -> (Changing, Layers) {
         let spec = serde_json::from_value(text.clone()).unwrap();
-        Layers::new(&spec, text.clone(), Vec::new(), 1).unwrap()
+        Changing::begin(&spec, text.clone(), Vec::new(), 1).unwrap()
     }
 
-    fn change(layers: &mut Layers, now: Time, text: &Value) {
-        layers.change(now, &serde_json::from_value(text.clone()).unwrap(), text.clone()).unwrap();
+    fn change((changing, layers): &mut (Changing, Layers), now: Time, text: &Value) {
+        let spec = serde_json::from_value(text.clone()).unwrap();
+        changing.change(layers, now, &spec, text.clone()).unwrap();
     }
 
     fn packet(payload: u32, now: Time) -> Packet {
@@ -199,38 +149,38 @@ mod tests {
 
     #[test]
     fn packets_under_way_finish_as_they_began_and_the_old_network_goes() {
-        let mut layers = layers(&text(10, json!({})));
-        layers.send(0, 0, packet(1, 0));
+        let mut begun = begun(&text(10, json!({})));
+        begun.1.send(0, 0, packet(1, 0));
         // A queue makes it another link, not a change of this one.
-        change(&mut layers, MS, &text(2, json!({"rate_bps": 1e9, "queue": {"limit_packets": 5}})));
-        layers.send(MS, 0, packet(2, MS));
-        assert_eq!((layers.layers.len(), layers.present()), (2, 1));
-        let found = arrivals(&mut layers, 20 * MS);
+        change(&mut begun, MS, &text(2, json!({"rate_bps": 1e9, "queue": {"limit_packets": 5}})));
+        begun.1.send(MS, 0, packet(2, MS));
+        assert_eq!(begun.1.depth(), 2);
+        let found = arrivals(&mut begun.1, 20 * MS);
         assert_eq!(found, [(1, 10 * MS), (2, 3 * MS + 800)]);
-        assert_eq!(layers.layers.len(), 1);
+        assert_eq!(begun.1.depth(), 1);
     }
 
     #[test]
     fn where_only_numbers_differ_the_link_changes_and_what_waits_sees_it() {
         let slow = json!({"rate_bps": 8e5});
-        let mut layers = layers(&text(0, slow));
-        (0..3).for_each(|i| layers.send(0, 0, packet(i, 0)));
+        let mut begun = begun(&text(0, slow));
+        (0..3).for_each(|i| begun.1.send(0, 0, packet(i, 0)));
         // 100 B take 1 ms; from half a millisecond on they take 0.1 ms.
-        change(&mut layers, MS / 2, &text(0, json!({"rate_bps": 8e6})));
-        assert_eq!((layers.layers.len(), layers.present()), (1, 0));
-        assert_eq!(arrivals(&mut layers, 20 * MS), [(0, MS), (1, MS + MS / 10), (2, MS + MS / 5)]);
+        change(&mut begun, MS / 2, &text(0, json!({"rate_bps": 8e6})));
+        assert_eq!(begun.1.depth(), 1);
+        assert_eq!(arrivals(&mut begun.1, 20 * MS), [(0, MS), (1, MS + MS / 10), (2, MS + MS / 5)]);
     }
 
     #[test]
     fn background_traffic_of_a_new_network_begins_with_it() {
         let traffic = json!([{"name": "t", "from": 0, "to": 1, "model": {"kind": "cbr", "rate_bps": 8e5, "packet_bytes": 100}}]);
-        let mut layers = layers(&text(0, json!({})));
+        let mut begun = begun(&text(0, json!({})));
         let mut busy = text(0, json!({"rate_bps": 8e6}));
         busy["traffic"] = traffic;
-        change(&mut layers, 1000 * MS, &busy);
-        arrivals(&mut layers, 1010 * MS);
+        change(&mut begun, 1000 * MS, &busy);
+        arrivals(&mut begun.1, 1010 * MS);
         // 100 B every millisecond, for 10 ms.
-        let packets = layers.network().network().traffic_stats()[0].packets;
+        let packets = begun.1.accounts().1[0].packets;
         assert!((9..=11).contains(&packets), "{packets}");
     }
 
@@ -243,9 +193,9 @@ mod tests {
             let text = json!({"vertices": ["near", "far"], "links": [link("there", 0), link("back", 1)],
                               "traffic": [{"name": "t", "from": 0, "to": 1, "model": users}]});
             let spec = crate::proxy::network(&text, 1).unwrap();
-            let mut layers = Layers::new(&spec, text, Vec::new(), 1).unwrap();
+            let (_, mut layers) = Changing::begin(&spec, text, Vec::new(), 1).unwrap();
             arrivals(&mut layers, 1000 * MS);
-            let stats = layers.network().network().traffic_stats().remove(0);
+            let stats = layers.accounts().1.remove(0);
             (stats.packets, stats.bytes)
         };
         let (over_tcp, over_quic) = (counted("tcp"), counted("quic"));

@@ -6,6 +6,8 @@
 //! Nobody has to ask for hardware addresses: they follow from the numbers of nodes. A program that holds the nodes' devices
 //! itself and knows Ethernet frames only (ns-3) is given them, and nodes write them down.
 
+pub mod asides;
+
 use serde_json::{json, Value};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tcps_plan::{Isolation, Plan, RealPlan};

@@ -59,7 +59,7 @@ impl RobotAt {
             robot: code::robot(&plan.run, python)?,
             plan: plan.clone(),
             period_ns: plan.period_ns.max(1),
-            next: 0,
+            next: plan.start_ns,
             commands: Vec::new(),
             fused: Vec::new(),
             holder: None,

@@ -413,7 +413,11 @@ fn what_led_to_a_state_is_told_with_it() {
     );
     assert_eq!(
         turns(json!({}), &|ms| (ms + 100, Some(0.0), ms as u32)),
-        [(Hold, "its loop stood still"), (Recovering, "commands are good again"), (Normal, "it has come to the command")]
+        [
+            (Hold, "its loop stood still"),
+            (Recovering, "commands are good again"),
+            (Normal, "it has come to the command")
+        ]
     );
     let every_third = |ms: i64| (ms, Some(0.0), 3 * ms as u32);
     assert_eq!(turns(json!({}), &every_third)[0], (Degraded, "commands are lost"));

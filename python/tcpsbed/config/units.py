@@ -45,7 +45,7 @@ class Dimension:
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of a value of this kind."""
         units = "|".join(re.escape(unit) for unit in self.units)
-        pattern = rf"^\s*[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*({units})\s*$"
+        pattern = rf"^\s*[+-]?\d+(\.\d+)?([eE][+-]?\d+)?\s*({units})\s*$"
         return {"type": "string", "pattern": pattern, "examples": [self.example]}
 
 

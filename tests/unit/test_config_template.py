@@ -59,7 +59,9 @@ def test_the_supervisor_of_the_template_follows_the_generated_motion(
     [block] = [block for block in blocks() if "supervisor" in block]
     path = tmp_path / "with.toml"
     path.write_text(f"{TEXT}\n{block}\n".replace("speed = 10,", f"speed = {speed},"))
-    run = tcpsbed.run(path, out=tmp_path / "out", set=['duration="4 s"', "events=[]", "measure.echo.period='1 s'"])
+    run = tcpsbed.run(
+        path, out=tmp_path / "out", set=['duration="4 s"', "events=[]", "measure.echo.period='1 s'"]
+    )
     [watched] = run.summary["states"]
     assert (watched["spent_s"].get("normal", 0) > 3.6) == follows
     said = text.overview(open_folder(run.folder))

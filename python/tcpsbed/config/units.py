@@ -105,7 +105,7 @@ def plain_digits(value: Any) -> str:
     if not isinstance(value, str) or not any(letter.isdecimal() and not letter.isascii() for letter in value):
         return ""
     plain = (str(unicodedata.decimal(letter)) if letter.isdecimal() else letter for letter in value)
-    return f'the digits 0 to 9: {shown("".join(plain))}'
+    return f"the digits 0 to 9: {shown(''.join(plain))}"
 
 
 def dimension_of(value: Any) -> Dimension | None:

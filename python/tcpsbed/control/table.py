@@ -89,7 +89,11 @@ def text(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
     ]
     columns += [Column("seen late by", "ms"), Column("off by", "")]
     rows = [_row(name, experiment, limits) for name, experiment in experiments]
-    said = f"\n±: 95 % interval of the mean\ngood: {limits}\n" + _critical(experiments, limits) + disturbed(experiments)
+    said = (
+        f"\n±: 95 % interval of the mean\ngood: {limits}\n"
+        + _critical(experiments, limits)
+        + disturbed(experiments)
+    )
     return tables.table(columns, rows) + said + unstable(experiments)
 
 

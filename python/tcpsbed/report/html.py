@@ -161,7 +161,9 @@ def _banner(kind: str, title: str, lines: Any) -> str:
 def _made_by(versions: dict[str, Any]) -> str:
     """The version, and the commit if it is known."""
     version, commit = versions.get("tcpsbed", ""), versions.get("commit", "")
-    return f"{version}, commit {commit[:12]}{'-dirty' * commit.endswith('-dirty')}" if commit else str(version)
+    return (
+        f"{version}, commit {commit[:12]}{'-dirty' * commit.endswith('-dirty')}" if commit else str(version)
+    )
 
 
 def _machine(found: dict[str, Any]) -> str:

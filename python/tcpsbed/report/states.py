@@ -78,7 +78,7 @@ def held_back(summary: Mapping[str, Any]) -> list[str]:
     """A sentence for each supervisor whose limits keep the follower from its commands most of the time."""
     return [
         f"{watched['component']} ({watched['flow']}): its limits kept the follower farther than near from its commands "
-        f"{percent(watched['limited'])} of the time: they move faster than speed (recovering and degraded: slowly times that). "
+        f"{percent(watched['limited'])} of the time: they move faster than speed (recovering, degraded: slowly times that). "
         "Raise speed in the params of its hook, or move more slowly"
         for watched in summary.get("states") or ()
         if (finite(watched.get("limited")) or 0) > MOSTLY

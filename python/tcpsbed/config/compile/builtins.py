@@ -25,7 +25,9 @@ _RANGE = re.compile(
     r"|(?P<said>.*): beyond (?P<limits>the limits .*)"
 )
 """What it says of a number out of its range."""
-_EXPECTED = re.compile(r"invalid (?P<of>type|value|length): ?(?P<was>\w*).*, expected (?P<kind>.+?)(?: at line \d+ .*)?$")
+_EXPECTED = re.compile(
+    r"invalid (?P<of>type|value|length): ?(?P<was>\w*).*, expected (?P<kind>.+?)(?: at line \d+ .*)?$"
+)
 """What it says of a value of another kind."""
 _KINDS = (
     (r"f(32|64)", "a number", "numbers", "0.5"),
@@ -185,7 +187,9 @@ def _refused(
         dimension = _bare(name, value, text)
         if dimension is not None:
             found = f"found {value} for {name}, a number without a unit"
-            return scenario.error(key, found, f"{dimension.allowed()}, or {name}_{dimension.suffix} = {value}")
+            return scenario.error(
+                key, found, f"{dimension.allowed()}, or {name}_{dimension.suffix} = {value}"
+            )
         dimension = dimension_of(value)
         if dimension is not None and name.endswith(_UNITS) and f"{name}_{dimension.suffix}" in text:
             found = f'found "{value}" for {name}, whose unit is in its name'
@@ -195,7 +199,9 @@ def _refused(
     if (unknown := _UNKNOWN.search(said)) and (whole := _UNKNOWN.search(" ".join(text.split()))):
         name = whole["name"] if whole["name"] in given else unknown["name"]
         known_as = zip(*(re.findall(r"`(\w+)`", one["names"]) for one in (whole, unknown)), strict=True)
-        names = [own if own.endswith("_hz") else plain for own, plain in known_as]  # a rate has it in its name
+        names = [
+            own if own.endswith("_hz") else plain for own, plain in known_as
+        ]  # a rate has it in its name
         return scenario.error(key, f'found "{name}"', close_match(name, names))
     found, _, allowed = said.partition("; allowed: ")
     if not allowed and (ranged := _RANGE.fullmatch(found)):

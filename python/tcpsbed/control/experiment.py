@@ -151,7 +151,7 @@ def _seen(rows: NDArray[np.void], plan: Mapping[str, Any], loop: Loop, true: Cur
     return offsets(held(true.t_ms, true.h), held(found.t_ns / 1e6, found.values[:, 0]), loop.period_ms)
 
 
-def _apart(plan: Mapping[str, Any], found: Sequence[Loop], seed: int, number: int) -> Mapping[str, Any]:
+def _apart(plan: Mapping[str, Any], found: Sequence[Loop], seed: int, number: int) -> dict[str, Any]:
     """The plan of a run whose far sides tick, and send h at these ticks, a moment behind the controllers.
 
     The moment is that of the same run of a cell of `Bench`.

@@ -77,6 +77,9 @@ def time_hook(code_json: str, rounds: int) -> list[float]:
 def step_batch(spec_json: str) -> str:
     """The step experiment in every cell of a grid, on all cores; returns the cells' figures as JSON."""
 
+def step_phase(seed: int, run: int, period_ns: int) -> int:
+    """When the far side of the step experiment ticks in a run, behind the controller."""
+
 def bilateral(spec_json: str, wanted: Sequence[float]) -> list[list[float]]:
     """A bilateral scheme at 1 kHz; for each tick x, v of the device, x of the slave, force, contact, energy, messages."""
 

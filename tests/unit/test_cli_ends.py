@@ -29,7 +29,7 @@ def test_a_standard_output_that_takes_nothing_is_named(
     scenario(tmp_path)
     assert shell(tmp_path, "tcpsbed run short.toml --out out -q").returncode == 0
     done = shell(tmp_path, f"tcpsbed {words} {to}")
-    allowed = "allowed: one that is open and takes what is written, or --quiet"
+    allowed = "allowed: one that is open and takes what is written"
     assert done.stderr == f"tcpsbed: standard output: {said}; {allowed}\n"
     assert done.returncode == 2 and (tmp_path / "out/summary.json").exists()
 
@@ -38,6 +38,19 @@ def test_a_command_that_says_nothing_needs_no_outputs(tmp_path: Path) -> None:
     scenario(tmp_path)
     done = shell(tmp_path, "tcpsbed run short.toml --out out -q <&- >&- 2>&-")
     assert done.returncode == 0 and (tmp_path / "out/summary.json").exists()
+
+
+@pytest.mark.parametrize("to", ["2>/dev/full", "2>&-"])
+def test_a_standard_error_that_takes_nothing_changes_no_status(tmp_path: Path, to: str) -> None:
+    scenario(tmp_path)
+    for words, status in (("check short.toml", 0), ("check none.toml", 2), ("chek short.toml", 2)):
+        assert shell(tmp_path, f"tcpsbed {words} {to}").returncode == status, words
+
+
+def test_a_name_that_no_file_system_takes_has_a_remedy(tmp_path: Path) -> None:
+    scenario(tmp_path)
+    done = shell(tmp_path, f"tcpsbed run short.toml --out {'a' * 300}")
+    assert "File name too long; allowed: a shorter name" in done.stderr and done.returncode == 2
 
 
 def test_what_a_reader_does_not_want_is_no_failure(tmp_path: Path) -> None:

@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use tcps_core::{
     hook::State,
     record::Record,
+    report::TURNS,
     time::{Time, MS},
 };
 use tcps_plan::Plan;
-
-/// Changes of a hook that are listed at most.
-const LISTED: usize = 1_000;
 
 /// A change.
 #[derive(Debug, Serialize)]
@@ -81,7 +79,7 @@ impl States {
         }
         watched.state = to;
         watched.count += 1;
-        if watched.changes.len() < LISTED {
+        if watched.changes.len() < TURNS {
             let (t_s, age_ms) = (row.time_ns as f64 / 1e9, row.value as f64 / MS as f64);
             watched.changes.push(Change { t_s, from: from.name(), to: to.name(), age_ms });
         }

@@ -58,7 +58,7 @@ impl RobotAt {
             robot: assets::robot(&plan.run, assets)?,
             plan: plan.clone(),
             period_ns: plan.period_ns.max(1),
-            next: 0,
+            next: plan.start_ns,
             commands: Vec::new(),
             fused: Vec::new(),
             holder: None,

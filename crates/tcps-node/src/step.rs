@@ -77,10 +77,9 @@ impl Step {
     /// The former state and what the hook tells, if this is the first call or has changed its state.
     pub(super) fn turned(&mut self) -> Option<(State, Told)> {
         let told = self.hook.as_ref()?.told()?;
-        match self.told.replace(told) {
-            Some(former) if former.state == told.state => None,
-            former => Some((former.map_or(told.state, |f| f.state), told)),
-        }
+        let former = self.told.replace(told).map(|f| f.state);
+        self.stats.watch(former, &told);
+        (former != Some(told.state)).then(|| (former.unwrap_or(told.state), told))
     }
 
     /// Its component has been restarted: its code begins anew. Costs, delays and numbers of outputs go on.

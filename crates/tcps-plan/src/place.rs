@@ -143,6 +143,9 @@ pub struct RobotPlan {
     pub run: CodePlan,
     /// Time between steps.
     pub period_ns: Time,
+    /// The moment of the first step.
+    #[serde(default)]
+    pub start_ns: Time,
     /// Room for sensed values.
     pub senses: u16,
     /// Whom it obeys, where several operators command it.

@@ -174,6 +174,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::time_hook, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_batch, m)?)?;
+    m.add_function(wrap_pyfunction!(batch::step_phase, m)?)?;
     m.add_function(wrap_pyfunction!(bilateral::bilateral, m)?)?;
     m.add_function(wrap_pyfunction!(playout::playout, m)?)?;
     m.add_function(wrap_pyfunction!(predict::replay_predictor, m)?)?;

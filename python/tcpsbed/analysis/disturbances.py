@@ -181,5 +181,5 @@ def _hooks(info: Found, result: Found) -> Iterator[str]:
         if period_s and took_s > HOOK_SHARE * period_s:
             yield (
                 f"hook {stage['name'] or stage['kind']} at {stage['component']} took {took_s * 1e3:.2f} ms (p99) of the"
-                f" {period_s * 1e3:g} ms between samples of {stage['flow']}: give it a node of its own"
+                f" {period_s * 1e3:g} ms ({1 / period_s:g} Hz) between samples of {stage['flow']}: give it a node of its own"
             )

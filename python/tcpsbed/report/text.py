@@ -320,8 +320,9 @@ def watched(summary: Mapping[str, Any]) -> str:
 
 
 def supervised(summary: Mapping[str, Any]) -> str:
-    """Time in each state of hooks that watch over a flow, and the last change."""
-    return "".join(f"{line}\n" for line in states.spent(summary))
+    """Time in each state of hooks that watch over a flow, the last change, and whether limits are too narrow."""
+    warned = [f"WARNING: {line}" for line in states.held_back(summary)]
+    return "".join(f"{line}\n" for line in [*states.spent(summary), *warned])
 
 
 def nodes(summary: Mapping[str, Any]) -> str:

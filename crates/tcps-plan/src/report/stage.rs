@@ -3,7 +3,10 @@
 use super::{quantiles, Spread};
 use crate::Plan;
 use serde::Serialize;
-use tcps_core::{record::StepKind, report::StepStats};
+use tcps_core::{
+    record::StepKind,
+    report::{StepStats, Watch},
+};
 
 /// A stage's calls.
 #[derive(Debug, Clone, Serialize)]
@@ -20,6 +23,9 @@ pub struct Stage {
     overruns: u64,
     cpu_ns: Spread,
     quantiles_ns: Vec<u64>,
+    /// What it told, if it is a hook that has states.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    watch: Option<Watch>,
 }
 
 impl Stage {
@@ -50,6 +56,7 @@ impl Stage {
             overruns: stats.overruns,
             cpu_ns: Spread::of(&stats.cost_ns),
             quantiles_ns: quantiles(&stats.cost_ns),
+            watch: stats.watch,
         };
         (stage, wrong)
     }

@@ -28,7 +28,7 @@ from tcpsbed.cli import (
     tune,
     xlsx,
 )
-from tcpsbed.cli.failures import guarded
+from tcpsbed.cli.failures import FAILED, guarded, refuse_broken
 from tcpsbed.interrupts import as_interrupts
 
 EPILOG = """\b
@@ -102,6 +102,7 @@ def main() -> None:
     except SystemExit as end:
         ends.ended(end.code if isinstance(end.code, int) else int(end.code is not None))
         raise
-    except BaseException:
-        ends.ended(1)
+    except BaseException as error:
+        ends.ended(FAILED)
+        refuse_broken(error)
         raise

@@ -95,6 +95,14 @@ for module in (
 
 def main() -> None:
     """Runs the command line."""
+    try:
+        _main()
+    except Exception as error:
+        refuse_broken(error)
+        raise
+
+
+def _main() -> None:
     ends.open_outputs()
     as_interrupts()
     try:
@@ -102,7 +110,6 @@ def main() -> None:
     except SystemExit as end:
         ends.ended(end.code if isinstance(end.code, int) else int(end.code is not None))
         raise
-    except BaseException as error:
+    except BaseException:
         ends.ended(FAILED)
-        refuse_broken(error)
         raise

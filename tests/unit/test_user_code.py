@@ -363,7 +363,6 @@ DAMAGE = {
     "builtins": "import builtins; vars(builtins).clear()",
     "streams": "import sys; sys.stdin = sys.stdout = sys.stderr = None",
     "limits": "import sys, numpy; sys.setrecursionlimit(400); numpy.seterr(all='raise')",
-    "threads": "import threading; threading.current_thread = threading.Thread = None",
     "signals": "import signal; [signal.signal(n, signal.SIG_IGN) for n in (signal.SIGINT, signal.SIGTERM)]",
 }
 DAMAGED = (
@@ -381,6 +380,15 @@ def test_a_hook_that_takes_away_what_python_stands_on_changes_nothing_else(tmp_p
     assert "Traceback" not in done.stderr and done.stdout.endswith("report: out/report.html\n"), done.stderr
     failed = "mine.py:Mine at tactile-operator" in done.stderr
     assert done.returncode == int(failed) and bool(done.stderr) == failed, done.stderr
+
+
+@pytest.mark.parametrize("name", ["json.dumps", "threading.current_thread"])
+def test_what_fails_after_a_hook_has_replaced_it_is_told_in_one_message(tmp_path, name):
+    written(tmp_path, DAMAGED.format("pass", f"import json, threading; {name} = None"))
+    done = _run(tmp_path, "run", "mine.toml", "-q", "--out", "out", "--duration", "3 ms")
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
+    assert "'NoneType' object is not callable" in done.stderr and "mine.py:Mine" in done.stderr
+    assert "may have changed what the program stands on; allowed: code that leaves" in done.stderr
 
 
 @pytest.mark.parametrize("world", ["virtual", "real"])

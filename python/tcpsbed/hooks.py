@@ -122,8 +122,8 @@ def _noted() -> Callable[[], None]:
         _BUILTINS.update(names)  # before any of them is called
         gone = {name: module for name, module in modules.items() if name not in sys.modules}
         sys.modules.update({n: m for n, m in gone.items() if getattr(m, "__file__", None) not in _SEEN})
-        for known, now in ((path, sys.path), (finders, sys.meta_path)):
-            now[:0] = [one for one in known if one not in now]
+        sys.path[:0] = [one for one in path if one not in sys.path]
+        sys.meta_path[:0] = [one for one in finders if one not in sys.meta_path]
         sys.setrecursionlimit(max(deepest, sys.getrecursionlimit()))
         sys.stdin, sys.stdout, sys.stderr = streams
         np.seterr(**faults)

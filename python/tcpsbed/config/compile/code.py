@@ -118,7 +118,7 @@ def _library(scenario: Scenario, key: Key, place: str, symbol: str) -> dict[str,
     path = existing(scenario, key, place)
     wrong, exports = _tried(str(path), path.stat().st_mtime_ns, symbol)
     if wrong:
-        raise scenario.error(key, f'found "{place}", which {wrong}', "a shared library that can be loaded")
+        raise scenario.error(key, f'found "{place}", which {wrong}', "a shared library")
     if not exports:
         raise scenario.error(key, f'found "{symbol}"', f"a function that {path.name} exports")
     return {"kind": "library", "name": str(path), "symbol": symbol}

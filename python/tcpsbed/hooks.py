@@ -96,7 +96,6 @@ def _shielded(code: str) -> Iterator[None]:
     """Within it code of the user's runs: a process that it forks ends here, and the umask is then as before."""
     own, mask = os.getpid(), os.umask(0o077)
     os.umask(mask)
-    ran.add(code)
     try:
         yield
     finally:
@@ -165,6 +164,8 @@ def find(module: str, name: str) -> Any:
     HookError
         If the module cannot be imported or has no such name.
     """
+    if not module.startswith("tcpsbed."):
+        ran.add(f"{module}:{name}")
     try:
         with _shielded(module):
             loaded = from_file(Path(module)) if module.endswith(".py") else from_name(module)

@@ -63,9 +63,8 @@ def refuse_broken(error: BaseException) -> None:
     hooks = sys.modules.get("tcpsbed.hooks")
     if hooks is not None and hooks.ran and isinstance(error, Exception):
         fail(
-            f"failed with {hooks.told(error)}, after code of the scenario had run in this process ({', '.join(hooks.ran)}), "
-            "which may have changed what the program stands on; allowed: code that leaves modules, open files and limits as "
-            "they were",
+            f"failed with {hooks.told(error)}, after {', '.join(sorted(hooks.ran))} had run in this process, which may have "
+            "changed what the program stands on; allowed: code that leaves modules, open files and limits as they were",
             FAILED,
         )
 

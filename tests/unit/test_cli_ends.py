@@ -68,7 +68,7 @@ def test_a_reader_who_has_gone_changes_no_status_that_says_something(tmp_path: P
 
 def test_a_thread_that_stays_does_not_keep_a_command_whose_output_is_full(tmp_path: Path) -> None:
     code = (
-        "import sys, threading, time; from tcpsbed.cli import app, ends; ends.THREADS_S = 0.2;"
+        "import sys, threading, time; from tcpsbed.cli import app, ends; ends.GRACE_S = 0.2;"
         "threading.Thread(target=time.sleep, args=(60,)).start(); sys.argv = ['tcpsbed', 'docs']; app.main()"
     )
     begun = time.monotonic()

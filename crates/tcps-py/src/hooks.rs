@@ -118,14 +118,13 @@ fn load<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     crash::watch();
     let module = py.import("tcpsbed.hooks")?;
-    let function = module.getattr(function)?;
+    let loader = module.getattr(function)?;
     let params = code.params.to_string();
-    let loaded = match shape {
-        Some(s) => {
-            function.call1((&code.name, &code.symbol, params, s.bytes_in, s.bytes_out, s.most_bytes))?
-        }
-        None => function.call1((&code.name, &code.symbol, params))?,
-    };
+    let what = if function == "load_robot" { "robot" } else { "hook" };
+    let loaded = crash::named(&label(what, code), || match shape {
+        Some(s) => loader.call1((&code.name, &code.symbol, params, s.bytes_in, s.bytes_out, s.most_bytes)),
+        None => loader.call1((&code.name, &code.symbol, params)),
+    })?;
     Ok(loaded.cast_into::<PyDict>()?)
 }
 

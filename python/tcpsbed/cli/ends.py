@@ -14,9 +14,7 @@ from typing import Any
 from tcpsbed.cli.failures import OUTPUT, guarded
 from tcpsbed.errors import printable
 from tcpsbed.interrupts import ENDING
-
-THREADS_S = 5.0
-"""Time for threads and processes of the user's code to end by themselves after the command."""
+from tcpsbed.processes import GRACE_S
 
 
 class _Output(io.FileIO):
@@ -99,9 +97,9 @@ def _processes() -> list[str]:
 
 
 def _end(status: int) -> None:
-    time.sleep(THREADS_S)
+    time.sleep(GRACE_S)
     if left := _threads() + _processes():
-        said = f"{', '.join(left)}: still there {THREADS_S:g} s after the end, and ended with it; allowed: daemon = True"
+        said = f"{', '.join(left)}: still there {GRACE_S:g} s after the end, and ended with it; allowed: daemon = True"
         print(f"tcpsbed: {printable(said)}", file=sys.stderr, flush=True)
         for one in _children():
             with suppress(OSError):

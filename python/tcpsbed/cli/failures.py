@@ -56,9 +56,22 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
             if error.filename == OUTPUT:
                 _to_nowhere()
                 remedy = "; allowed: one that is open and takes what is written"
+            if not place:
+                refuse_broken(error)
             fail(f"{place}{error.strerror or error}{remedy}", WRONG_INPUT)
 
     return run
+
+
+def refuse_broken(error: BaseException) -> None:
+    """Ends with a message where code of the user's ran in this process before an error that is none of ours."""
+    hooks = sys.modules.get("tcpsbed.hooks")
+    if hooks is not None and hooks.ran and isinstance(error, Exception):
+        fail(
+            f"failed with {hooks.told(error)}, after {', '.join(sorted(hooks.ran))} had run in this process, which may have "
+            "changed what the program stands on; allowed: code that leaves modules, open files and limits as they were",
+            FAILED,
+        )
 
 
 def _to_nowhere() -> None:

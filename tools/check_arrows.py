@@ -89,6 +89,7 @@ MODULES = {
     },
     "tcps-run": {
         "crash": [],
+        "rounds": [],
         "error": [],
         "outside": [],
         "plan": ["error"],
@@ -108,7 +109,7 @@ MODULES = {
         "source": ["plan"],
         "code": ["library"],
         "carrier": ["addresses", "background", "report"],
-        "node": ["code", "outside", "sample_codec", "source"],
+        "node": ["code", "outside", "rounds", "sample_codec", "source"],
         "real": ["carrier", "network_rows", "node", "pcapng"],
         "virtual_time": ["boundary", "carrier", "cpu", "network_rows", "node", "pcapng", "recorder"],
         "proxy": ["real"],

@@ -17,7 +17,7 @@
 //! The first change of a pure or ahead link makes it a served one, with all packets where they are.
 
 mod access;
-mod agenda;
+pub mod agenda;
 mod ahead;
 mod change;
 mod check;

@@ -26,6 +26,7 @@ pub mod real;
 pub mod recorder;
 pub mod replay;
 pub mod report;
+mod rounds;
 pub mod sample_codec;
 pub mod source;
 pub mod virtual_time;

@@ -43,6 +43,11 @@ use tcps_core::{
 /// Events that are listed at most.
 const LISTED_EVENTS: usize = 10_000;
 
+/// Bins of all curves of flows together, at most: where there are more than 500 flows, curves are coarser.
+const MOST_BINS: usize = 200_000;
+/// Bins of a curve that there are in any case.
+const FEWEST_BINS: usize = 20;
+
 /// How to look.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -50,7 +55,7 @@ pub struct Options {
     pub warmup_ns: Time,
     /// A sample is lost if it was sent at least this long before the end and never arrived.
     pub grace_ns: Time,
-    /// Bins of the curves over time, at most.
+    /// Bins of a curve over time, at most.
     pub bins: usize,
 }
 
@@ -144,7 +149,8 @@ impl<'a> Analyser<'a> {
     /// Nothing read yet.
     pub fn new(plan: &'a Plan, options: Options) -> Self {
         let links = plan.network.links.len();
-        let series = series::Series::new(plan.duration_ns, options.bins, plan.flows.len(), links);
+        let bins = options.bins.min(MOST_BINS / plan.flows.len().max(1)).max(FEWEST_BINS);
+        let series = series::Series::new(plan.duration_ns, bins, plan.flows.len(), links);
         Self {
             flows: plan.flows.iter().map(|f| flow::Flow::new(plan, f, &options)).collect(),
             echoes: plan.probes.iter().map(|p| echo::Echoes::new(plan, p)).collect(),
@@ -196,8 +202,7 @@ impl<'a> Analyser<'a> {
         let counts = row.time_ns >= self.options.warmup_ns;
         match row.kind {
             Kind::Queue => {
-                let bin = self.series.bin(row.time_ns);
-                self.queues.take(row, counts, &mut self.series.queues, bin);
+                self.queues.take(row, counts, &mut self.series);
             }
             Kind::Event => self.event(row),
             Kind::State => self.strange += u64::from(!self.states.take(row)),

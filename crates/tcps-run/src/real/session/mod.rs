@@ -19,7 +19,7 @@ use crate::{
     code::PythonCode,
     error::RunError,
     node::{Node, HALT_NS},
-    plan::{Isolation, Plan},
+    plan::{Isolation, Places, Plan},
     report::Report,
 };
 use account::Account;
@@ -112,7 +112,7 @@ impl SessionLoop {
         files: &Files,
         python: &mut dyn PythonCode,
     ) -> Result<Self, RunError> {
-        let mut node = Node::new(plan, id, Some(sessions), python)?;
+        let mut node = Node::new(plan, &Places::new(plan), id, Some(sessions), python)?;
         let crew = Crew::new(node.take_workers())?;
         let name = |component: u16| plan.components[usize::from(component)].name.clone();
         let lines = Lines::open(node.boards(), name)?;

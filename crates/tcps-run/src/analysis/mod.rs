@@ -132,6 +132,8 @@ pub struct Analyser<'a> {
     options: Options,
     flows: Vec<flow::Flow>,
     echoes: Vec<echo::Echoes>,
+    /// By flow: its first probe.
+    probe_of: Vec<Option<usize>>,
     queues: queue::Queues,
     channels: queue::Channels,
     clocks: clock::Clocks,
@@ -154,6 +156,7 @@ impl<'a> Analyser<'a> {
         Self {
             flows: plan.flows.iter().map(|f| flow::Flow::new(plan, f, &options)).collect(),
             echoes: plan.probes.iter().map(|p| echo::Echoes::new(plan, p)).collect(),
+            probe_of: first_probes(plan),
             queues: queue::Queues::new(links),
             channels: queue::Channels::new(plan.channels.len()),
             clocks: clock::Clocks::default(),
@@ -246,7 +249,8 @@ impl<'a> Analyser<'a> {
     }
 
     fn echo(&mut self, row: &Record, counts: bool) {
-        match self.echoes.iter_mut().find(|e| e.owns(row)) {
+        let first = self.probe_of.get(usize::from(row.flow)).copied().flatten().unwrap_or(self.echoes.len());
+        match self.echoes[first..].iter_mut().find(|e| e.owns(row)) {
             Some(echoes) if counts => echoes.take(row),
             Some(echoes) => echoes.warm_up(row),
             None => self.strange += 1,
@@ -299,6 +303,15 @@ impl<'a> Analyser<'a> {
     pub fn heap_bytes(&self) -> usize {
         self.flows.iter().map(flow::Flow::heap_bytes).sum()
     }
+}
+
+/// The first probe of each flow.
+fn first_probes(plan: &Plan) -> Vec<Option<usize>> {
+    let mut first = vec![None; plan.flows.len()];
+    for (number, probe) in plan.probes.iter().enumerate() {
+        first.get_mut(usize::from(probe.flow)).into_iter().for_each(|place| _ = place.get_or_insert(number));
+    }
+    first
 }
 
 /// Every percent, and the upper tail to 99.99 %.

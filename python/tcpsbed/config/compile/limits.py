@@ -16,11 +16,13 @@ _REMEDY = "do this as shards: several scenarios with a part of the operators eac
 
 def check(book: Book) -> None:
     """Raises the error of more components, flows or nodes in all sessions than there are numbers."""
-    counts = {"components": book.instances, "flows": book.ways, "nodes": book.nodes}
-    for name, things in counts.items():
+    counts = {"components": len(book.instances), "flows": len(book.ways), "nodes": len(book.nodes)}
+    for name, count in counts.items():
         most, why = _MOST[name]
-        if len(things) > most:
+        if count > most:
             key: Key = (name,)
             raise book.scenario.error(
-                key, f"found {len(things):,}, with those of all sessions", f"at most {most:,}: {why}; {_REMEDY}"
+                key,
+                f"found {count:,}, with those of all sessions",
+                f"at most {most:,}: {why}; {_REMEDY}",
             )

@@ -52,7 +52,7 @@ def _joined(onward: Onward) -> dict[int, int]:
 def _forced(onward: Onward, start: int) -> list[int]:
     """The vertices from one on as long as a single link leads out: most nodes have one, and share what lies behind it."""
     way = [start]
-    while len(ends := onward.get(way[-1], ())) == 1 and ends[0] not in way:
+    while len(ends := onward.get(way[-1], [])) == 1 and ends[0] not in way:
         way.append(ends[0])
     return way
 

@@ -15,6 +15,9 @@ def run_virtual(
 ) -> str:
     """Runs a plan in virtual time; `progress(t_ns)` stops it with a false answer. Returns the result as JSON."""
 
+def ways(plan_json: str, pairs: list[tuple[int, int]]) -> list[list[int] | None]:
+    """The links from one vertex of a plan's network to another for each of these pairs; `None` where no way leads there."""
+
 def routes(plan_json: str) -> str:
     """The next link from every vertex of a plan's network to every vertex, as JSON; 65535 for none."""
 

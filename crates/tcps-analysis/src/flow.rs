@@ -14,15 +14,13 @@ use super::tally::{Distribution, Tally};
 use super::window::REPEATED;
 use super::Options;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use tcps_core::{
     record::{DropReason, Kind, Record},
     sample::{entry, exit, PointId},
     time::Time,
 };
 use tcps_plan::{FlowPlan, Plan};
-
-/// A point that is on no leg.
-const NO_LEG: u8 = u8::MAX;
 
 /// Packets of a flow dropped at a place for a reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -124,15 +122,18 @@ pub struct FlowReport {
 #[derive(Debug)]
 pub struct Flow {
     legs: Vec<Leg>,
-    /// Number of the leg that a point is on, by the point's number.
-    leg_of: Vec<u8>,
+    /// Points, each with the number of the leg that it is on.
+    leg_of: Vec<(PointId, usize)>,
     ipdv: Tally,
     interarrival: Tally,
     jitter: Jitter,
     order: Order,
     age: Age,
     counts: Counts,
-    drops: Vec<[u64; DropReason::ALL.len()]>,
+    /// By place.
+    drops: BTreeMap<u16, [u64; DropReason::ALL.len()]>,
+    /// What is dropped at a place beyond all that there are counts at this one.
+    beyond: u16,
     last_arrival_ns: Option<Time>,
     /// Values at source and sink, and the points where they are recorded.
     values: Option<(snr::Log, [PointId; 2])>,
@@ -168,11 +169,9 @@ pub struct Around<'a> {
 impl Flow {
     /// Nothing seen yet.
     pub fn new(plan: &Plan, flow: &FlowPlan, options: &Options) -> Self {
-        let legs = Leg::all(flow, options);
-        let points =
-            || (0u8..).zip(&legs).flat_map(|(i, leg)| leg.join.numbers().iter().map(move |&p| (i, p)));
-        let mut leg_of = vec![NO_LEG; points().map(|(_, p)| p as usize + 1).max().unwrap_or(0)];
-        points().for_each(|(i, p)| leg_of[p as usize] = i);
+        let legs = Leg::all(flow, plan.duration_ns, options);
+        let numbered = legs.iter().enumerate();
+        let leg_of = numbered.flat_map(|(i, leg)| leg.join.numbers().iter().map(move |&p| (p, i))).collect();
         Self {
             legs,
             leg_of,
@@ -182,7 +181,8 @@ impl Flow {
             order: Order::default(),
             age: Age::default(),
             counts: Counts::default(),
-            drops: vec![Default::default(); plan.network.links.len().max(plan.components.len()) + 1],
+            drops: BTreeMap::new(),
+            beyond: plan.network.links.len().max(plan.components.len()) as u16,
             last_arrival_ns: None,
             values: ends(plan, flow).map(|points| (snr::Log::default(), points)),
             merging: None,
@@ -201,10 +201,16 @@ impl Flow {
         }
     }
 
+    /// Number of the leg that a point is on.
+    #[inline]
+    fn leg_of(&self, point: PointId) -> Option<usize> {
+        self.leg_of.iter().rev().find(|on| on.0 == point).map(|on| on.1)
+    }
+
     /// An `Enter` or `Exit` row.
     #[inline]
     pub fn pass(&mut self, row: &Record, around: Around) {
-        let number = self.leg_of.get(row.point as usize).copied().unwrap_or(NO_LEG) as usize;
+        let Some(number) = self.leg_of(row.point) else { return };
         let last = self.legs.len().wrapping_sub(1);
         let Some(leg) = self.legs.get_mut(number) else { return };
         let Around { flow, options, series } = around;
@@ -339,9 +345,8 @@ impl Flow {
 
     /// The row names the component: its sample is on the leg that leads there.
     fn given_up(&mut self, row: &Record, around: Around) {
-        let entry = usize::from(row.point) * 2;
-        let number = self.leg_of.get(entry).copied().filter(|&n| n != NO_LEG).unwrap_or(0);
-        if let Some(leg) = self.legs.get_mut(number as usize) {
+        let number = row.point.checked_mul(2).and_then(|entry| self.leg_of(entry)).unwrap_or(0);
+        if let Some(leg) = self.legs.get_mut(number) {
             let counts = leg.supersede(row, around.flow, around.options, around.series);
             let count = match row.kind {
                 Kind::Suppressed => &mut self.counts.suppressed,
@@ -353,9 +358,8 @@ impl Flow {
 
     fn dropped(&mut self, row: &Record) {
         let reason = (row.detail as usize).wrapping_sub(1);
-        let last = self.drops.len() - 1;
-        if let Some(count) = self.drops[(row.point as usize).min(last)].get_mut(reason) {
-            *count += 1;
+        if reason < DropReason::ALL.len() {
+            self.drops.entry(row.point.min(self.beyond)).or_default()[reason] += 1;
         }
     }
 
@@ -439,7 +443,7 @@ impl Flow {
 
     fn drops_by_place(&self, plan: &Plan) -> Vec<Drops> {
         let mut drops: Vec<Drops> = Vec::new();
-        for (point, counts) in (0u16..).zip(&self.drops) {
+        for (&point, counts) in &self.drops {
             for (&reason, &packets) in DropReason::ALL.iter().zip(counts).filter(|(_, &n)| n > 0) {
                 drops.push(Drops { at: names::place(plan, reason, point), reason: reason.name(), packets });
             }

@@ -12,10 +12,14 @@ pub const DIGITS: u8 = 3;
 /// 2^10 cells from one power of two to the next.
 const CELL_BITS: u32 = 10;
 
-/// Counts of values; memory follows the largest value's logarithm.
+/// 2^8 cells lie together in memory, once one of them is met.
+const PAGE_BITS: u32 = 8;
+const PAGE: usize = 1 << PAGE_BITS;
+
+/// Counts of values; memory follows how far they are spread.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram {
-    counts: Vec<u32>,
+    pages: Vec<Option<Box<[u32; PAGE]>>>,
 }
 
 /// The cell of a value.
@@ -37,21 +41,25 @@ impl Histogram {
     #[inline]
     pub fn add(&mut self, value: u64) {
         let cell = cell_of(value);
-        if cell >= self.counts.len() {
-            self.grow(cell);
-        }
-        let count = &mut self.counts[cell];
+        let counts = match self.pages.get_mut(cell >> PAGE_BITS) {
+            Some(Some(page)) => page,
+            _ => self.open(cell >> PAGE_BITS),
+        };
+        let count = &mut counts[cell & (PAGE - 1)];
         *count = count.saturating_add(1);
     }
 
     #[cold]
-    fn grow(&mut self, cell: usize) {
-        self.counts.resize(((cell >> CELL_BITS) + 1) << CELL_BITS, 0);
+    fn open(&mut self, page: usize) -> &mut [u32; PAGE] {
+        self.pages.resize_with(self.pages.len().max(page + 1), || None);
+        self.pages[page].get_or_insert_with(|| Box::new([0; PAGE]))
     }
 
     /// Cells that are not empty: smallest and largest value, count.
     pub fn cells(&self) -> impl Iterator<Item = (f64, f64, u64)> + '_ {
-        self.counts.iter().enumerate().filter(|(_, &n)| n > 0).map(|(cell, &n)| {
+        let pages = self.pages.iter().enumerate().filter_map(|(page, counts)| Some((page, counts.as_ref()?)));
+        let cells = pages.flat_map(|(page, counts)| (page << PAGE_BITS..).zip(counts.iter().copied()));
+        cells.filter(|(_, n)| *n > 0).map(|(cell, n)| {
             let (low, width) = span_of(cell);
             (low as f64, (low + (width - 1)) as f64, u64::from(n))
         })
@@ -59,7 +67,8 @@ impl Histogram {
 
     /// Bytes held on the heap.
     pub fn heap_bytes(&self) -> usize {
-        self.counts.capacity() * std::mem::size_of::<u32>()
+        let pages = self.pages.iter().flatten().count() * std::mem::size_of::<[u32; PAGE]>();
+        pages + self.pages.capacity() * std::mem::size_of::<Option<Box<[u32; PAGE]>>>()
     }
 }
 

@@ -78,8 +78,8 @@ pub struct Leg {
 }
 
 impl Leg {
-    /// The legs of a flow; none if it leads nowhere.
-    pub fn all(flow: &FlowPlan, options: &Options) -> Vec<Self> {
+    /// The legs of a flow in a run of this length; none if it leads nowhere.
+    pub fn all(flow: &FlowPlan, run_ns: Time, options: &Options) -> Vec<Self> {
         let visits: Vec<&VisitPlan> = flow.path.iter().filter(|v| v.component < HELD / 2).collect();
         if visits.len() < 2 {
             return Vec::new();
@@ -89,18 +89,12 @@ impl Leg {
         let periods: Vec<Time> = std::iter::once(flow.period_ns).chain(periods).collect();
         let ends_with = |i| if i + 1 == parts.len() { visits.last() } else { None };
         let legs = parts.iter().zip(periods).enumerate();
-        legs.map(|(i, (points, period_ns))| Self::new(points, i == 0, ends_with(i), period_ns, options))
+        let window = |period_ns| Window::new(period_ns, options.grace_ns, run_ns);
+        legs.map(|(i, (points, period_ns))| Self::new(points, i == 0, ends_with(i), window(period_ns)))
             .collect()
     }
 
-    fn new(
-        points: &[PointId],
-        first: bool,
-        last: Option<&&VisitPlan>,
-        period_ns: Time,
-        options: &Options,
-    ) -> Self {
-        let window = Window::new(period_ns, options.grace_ns);
+    fn new(points: &[PointId], first: bool, last: Option<&&VisitPlan>, window: Window) -> Self {
         let (start, end) = (points[0], points[points.len() - 1]);
         let after = last.filter(|v| !v.steps.is_empty()).map(|v| exit(v.component));
         let all = points.iter().copied().chain(after).collect();

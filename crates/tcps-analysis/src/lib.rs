@@ -45,6 +45,11 @@ use tcps_plan::Plan;
 /// Events that are listed at most.
 const LISTED_EVENTS: usize = 10_000;
 
+/// Bins of all curves of flows together, at most: where there are more than 500 flows, curves are coarser.
+const MOST_BINS: usize = 200_000;
+/// Bins of a curve that there are in any case.
+const FEWEST_BINS: usize = 20;
+
 /// How to look.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -52,7 +57,7 @@ pub struct Options {
     pub warmup_ns: Time,
     /// A sample is lost if it was sent at least this long before the end and never arrived.
     pub grace_ns: Time,
-    /// Bins of the curves over time, at most.
+    /// Bins of a curve over time, at most.
     pub bins: usize,
 }
 
@@ -129,6 +134,8 @@ pub struct Analyser<'a> {
     options: Options,
     flows: Vec<flow::Flow>,
     echoes: Vec<echo::Echoes>,
+    /// By flow: its first probe.
+    probe_of: Vec<Option<usize>>,
     queues: queue::Queues,
     channels: queue::Channels,
     clocks: clock::Clocks,
@@ -146,10 +153,12 @@ impl<'a> Analyser<'a> {
     /// Nothing read yet.
     pub fn new(plan: &'a Plan, options: Options) -> Self {
         let links = plan.network.links.len();
-        let series = series::Series::new(plan.duration_ns, options.bins, plan.flows.len(), links);
+        let bins = options.bins.min(MOST_BINS / plan.flows.len().max(1)).max(FEWEST_BINS);
+        let series = series::Series::new(plan.duration_ns, bins, plan.flows.len(), links);
         Self {
             flows: plan.flows.iter().map(|f| flow::Flow::new(plan, f, &options)).collect(),
             echoes: plan.probes.iter().map(|p| echo::Echoes::new(plan, p)).collect(),
+            probe_of: first_probes(plan),
             queues: queue::Queues::new(links),
             channels: queue::Channels::new(plan.channels.len()),
             clocks: clock::Clocks::default(),
@@ -198,8 +207,7 @@ impl<'a> Analyser<'a> {
         let counts = row.time_ns >= self.options.warmup_ns;
         match row.kind {
             Kind::Queue => {
-                let bin = self.series.bin(row.time_ns);
-                self.queues.take(row, counts, &mut self.series.queues, bin);
+                self.queues.take(row, counts, &mut self.series);
             }
             Kind::Event => self.event(row),
             Kind::State => self.strange += u64::from(!self.states.take(row)),
@@ -243,7 +251,8 @@ impl<'a> Analyser<'a> {
     }
 
     fn echo(&mut self, row: &Record, counts: bool) {
-        match self.echoes.iter_mut().find(|e| e.owns(row)) {
+        let first = self.probe_of.get(usize::from(row.flow)).copied().flatten().unwrap_or(self.echoes.len());
+        match self.echoes[first..].iter_mut().find(|e| e.owns(row)) {
             Some(echoes) if counts => echoes.take(row),
             Some(echoes) => echoes.warm_up(row),
             None => self.strange += 1,
@@ -296,6 +305,15 @@ impl<'a> Analyser<'a> {
     pub fn heap_bytes(&self) -> usize {
         self.flows.iter().map(flow::Flow::heap_bytes).sum()
     }
+}
+
+/// The first probe of each flow.
+fn first_probes(plan: &Plan) -> Vec<Option<usize>> {
+    let mut first = vec![None; plan.flows.len()];
+    for (number, probe) in plan.probes.iter().enumerate() {
+        first.get_mut(usize::from(probe.flow)).into_iter().for_each(|place| _ = place.get_or_insert(number));
+    }
+    first
 }
 
 /// Every percent, and the upper tail to 99.99 %.

@@ -19,7 +19,6 @@ use tcps_plan::{FlowPlan, Plan};
 /// Samples whose ages wait at most.
 const RING: usize = 4096;
 const UNKNOWN: i64 = i64::MIN;
-const NOWHERE: u8 = u8::MAX;
 
 /// Ages at a point.
 #[derive(Debug, Clone, Serialize)]
@@ -67,8 +66,6 @@ pub struct Join {
     length: usize,
     /// A sample that has arrived counts once it is said to be used.
     waits: bool,
-    /// Position of a point by its number.
-    position: Vec<u8>,
     tags: Vec<u32>,
     ages: Vec<i64>,
     mask: usize,
@@ -87,14 +84,9 @@ impl Join {
     /// A join for these points, of which `length` lead to the end; samples are born at the start of a `first` leg, and
     /// may have to be used at the end of one that is not the `last`; `samples` fit into the window.
     pub fn new(points: Vec<PointId>, length: usize, [first, last]: [bool; 2], samples: usize) -> Self {
-        let mut position = vec![NOWHERE; points.iter().max().map_or(0, |&p| p as usize + 1)];
-        for (i, &p) in points.iter().enumerate().rev() {
-            position[p as usize] = i as u8;
-        }
         let ring = samples.min(RING);
         let spans = if first && last && length == 2 { 0 } else { length.saturating_sub(1) };
         Self {
-            position,
             length,
             waits: false,
             tags: vec![0; ring],
@@ -144,10 +136,7 @@ impl Join {
     /// A sample passed a point between; copies after the first do not count.
     #[inline]
     pub fn pass(&mut self, index: u32, point: PointId, age_ns: i64) {
-        let position = self.position.get(point as usize).copied().unwrap_or(NOWHERE) as usize;
-        if position == 0 || position >= self.points.len() {
-            return;
-        }
+        let Some(position) = self.points.iter().position(|p| *p == point).filter(|p| *p > 0) else { return };
         let cell = &mut self.row(index)[position];
         if *cell == UNKNOWN {
             *cell = age_ns;

@@ -1,10 +1,10 @@
 //! Queues as they were looked at, and packets on channels.
 
 use super::names;
-use super::series::QueueBin;
+use super::series::Series;
 use super::tally::{Distribution, Tally};
 use serde::Serialize;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use tcps_core::{
     record::{Kind, Record},
     time::{Time, MS},
@@ -44,9 +44,10 @@ impl Queues {
     }
 
     /// A `Queue` row; `counts` is false in the warm-up, which is drawn only.
-    pub fn take(&mut self, row: &Record, counts: bool, bins: &mut [Vec<QueueBin>], bin: usize) {
+    pub fn take(&mut self, row: &Record, counts: bool, series: &mut Series) {
         let Some(queue) = self.links.get_mut(row.point as usize) else { return };
-        bins[row.point as usize][bin].look(row.size, row.index, row.value);
+        let bin = series.bin(row.time_ns);
+        series.look(row.point.into(), bin, |b| b.look(row.size, row.index, row.value));
         if counts {
             queue.bytes.add(row.size.into());
             queue.packets.add(row.index.into());
@@ -88,10 +89,8 @@ pub struct ChannelReport {
 const PEAK_NS: Time = 100 * MS;
 
 /// Packets of one node on one channel within the last 100 ms.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Burst {
-    channel: u16,
-    node: u16,
     left_ns: VecDeque<Time>,
     peak: usize,
 }
@@ -110,13 +109,14 @@ impl Burst {
 #[derive(Debug)]
 pub struct Channels {
     counts: Vec<[(u64, u64); 2]>,
-    bursts: Vec<Burst>,
+    /// By channel and node.
+    bursts: BTreeMap<(u16, u16), Burst>,
 }
 
 impl Channels {
     /// So many channels.
     pub fn new(count: usize) -> Self {
-        Self { counts: vec![Default::default(); count], bursts: Vec::new() }
+        Self { counts: vec![Default::default(); count], bursts: BTreeMap::new() }
     }
 
     /// A `Transmit` or `Receive` row.
@@ -126,25 +126,15 @@ impl Channels {
             *packets += 1;
             *bytes += u64::from(row.size);
             if row.kind == Kind::Transmit {
-                self.burst(row.point, row.node).add(row.time_ns);
+                self.bursts.entry((row.point, row.node)).or_default().add(row.time_ns);
             }
         }
     }
 
-    fn burst(&mut self, channel: u16, node: u16) -> &mut Burst {
-        let known = self.bursts.iter().position(|b| b.channel == channel && b.node == node);
-        let at = known.unwrap_or_else(|| {
-            self.bursts.push(Burst { channel, node, left_ns: VecDeque::new(), peak: 0 });
-            self.bursts.len() - 1
-        });
-        &mut self.bursts[at]
-    }
-
     /// Channels whose packets were recorded.
     pub fn report(&self, plan: &Plan) -> Vec<ChannelReport> {
-        let peak = |c: usize| {
-            self.bursts.iter().filter(|b| usize::from(b.channel) == c).map(|b| b.peak).max().unwrap_or(0)
-        };
+        let of = |c: u16| self.bursts.range((c, 0)..=(c, u16::MAX));
+        let peak = |c: usize| of(c as u16).map(|(_, b)| b.peak).max().unwrap_or(0);
         let report = |c: usize, [sent, received]: &[(u64, u64); 2], name: &String| ChannelReport {
             name: name.clone(),
             sent_packets: sent.0,
@@ -180,7 +170,7 @@ mod tests {
             }
         }
         (1000..1040).for_each(|ms| send(ms, 0, Kind::Transmit));
-        let peaks: Vec<usize> = channels.bursts.iter().map(|b| b.peak).collect();
+        let peaks: Vec<usize> = channels.bursts.values().map(|b| b.peak).collect();
         // From 940 to 1039: six of those every 10 ms, five times four more, and forty.
         assert_eq!(peaks, [6 + 20 + 40, 5]);
     }

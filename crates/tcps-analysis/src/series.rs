@@ -162,8 +162,8 @@ pub struct Series {
     pub line: Timeline,
     /// By flow, then bin.
     pub flows: Vec<Vec<FlowBin>>,
-    /// By link, then bin.
-    pub queues: Vec<Vec<QueueBin>>,
+    /// By link, then bin; none of a link that was never looked at.
+    queues: Vec<Vec<QueueBin>>,
     used: usize,
 }
 
@@ -175,7 +175,7 @@ impl Series {
         Self {
             line,
             flows: vec![vec![FlowBin::default(); limit]; flows],
-            queues: vec![vec![QueueBin::default(); limit]; links],
+            queues: vec![Vec::new(); links],
             used: 0,
         }
     }
@@ -202,6 +202,15 @@ impl Series {
         self.used = self.used.div_ceil(2);
         self.flows.iter_mut().for_each(|bins| halve(bins, FlowBin::merge));
         self.queues.iter_mut().for_each(|bins| halve(bins, QueueBin::merge));
+    }
+
+    /// The queue of a link was looked at, in a bin.
+    pub fn look(&mut self, link: usize, bin: usize, look: impl Fn(&mut QueueBin)) {
+        let Some(bins) = self.queues.get_mut(link) else { return };
+        if bins.is_empty() {
+            bins.resize(self.line.limit, QueueBin::default());
+        }
+        look(&mut bins[bin]);
     }
 
     /// Packets of a flow held so many fragments from one moment to another.

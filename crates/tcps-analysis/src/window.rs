@@ -65,9 +65,9 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window for a flow with this period that holds at least twice the grace time.
-    pub fn new(period_ns: Time, grace_ns: Time) -> Self {
-        let span_ns = SPAN_NS.max(grace_ns.saturating_mul(2)).max(0) as u64;
+    /// A window for a flow with this period that holds at least twice the grace time, or the whole of a run of `run_ns`.
+    pub fn new(period_ns: Time, grace_ns: Time, run_ns: Time) -> Self {
+        let span_ns = SPAN_NS.max(grace_ns.saturating_mul(2)).min(run_ns.saturating_mul(2)).max(0) as u64;
         let size = (span_ns / period_ns.max(1) as u64).clamp(FEWEST, MOST).next_power_of_two();
         Self { slots: vec![Slot::default(); size as usize], mask: size - 1, head: 0 }
     }
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_sample_is_found_until_it_has_left() {
-        let mut w = Window::new(SECOND, SECOND);
+        let mut w = Window::new(SECOND, SECOND, Time::MAX);
         assert_eq!(w.size(), 1024);
         let mut retired = Vec::new();
         for i in 0..1500u32 {
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_leap_retires_everything_once_and_leaves_no_ghosts() {
-        let mut w = Window::new(SECOND, SECOND);
+        let mut w = Window::new(SECOND, SECOND, Time::MAX);
         let mut retired = 0;
         for i in [0, 5, 3_000_000_000u32] {
             w.touch(i, |_| retired += 1).unwrap().marks |= SENT;
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_number_far_ahead_of_all_that_started_is_out_of_reach() {
-        let mut w = Window::new(SECOND, SECOND);
+        let mut w = Window::new(SECOND, SECOND, Time::MAX);
         w.touch(99, |_| ());
         assert!(w.reaches(0) && w.reaches(100) && w.reaches(99 + 512));
         assert!(!w.reaches(100 + 512) && !w.reaches(u32::MAX));
@@ -164,8 +164,10 @@ mod tests {
 
     #[test]
     fn the_window_covers_half_a_minute_of_a_1_khz_flow_and_twice_the_grace_time() {
-        assert_eq!(Window::new(1_000_000, SECOND).size(), 32_768);
-        assert_eq!(Window::new(1_000_000, 30 * SECOND).size(), 65_536);
-        assert_eq!(Window::new(0, i64::MAX).size(), MOST as usize);
+        let size = |period_ns, grace_ns, run_ns| Window::new(period_ns, grace_ns, run_ns).size();
+        assert_eq!(size(1_000_000, SECOND, Time::MAX), 32_768);
+        assert_eq!(size(1_000_000, 30 * SECOND, Time::MAX), 65_536);
+        assert_eq!(size(0, i64::MAX, Time::MAX), MOST as usize);
+        assert_eq!(size(10_000_000, SECOND, 10 * SECOND), 2048, "a run of 1000 samples");
     }
 }

@@ -19,7 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
-mod agenda;
+pub mod agenda;
 mod ahead;
 mod change;
 mod check;

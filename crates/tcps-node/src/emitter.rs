@@ -34,7 +34,7 @@ pub(super) struct Emitter {
 
 impl Emitter {
     pub(super) fn new(
-        id: usize,
+        id: u16,
         flow: &FlowPlan,
         source: Source,
         probe: Option<&ProbePlan>,
@@ -49,7 +49,7 @@ impl Emitter {
             )));
         }
         Ok(Self {
-            flow: id as u16,
+            flow: id,
             source,
             robot,
             start_ns: flow.start_ns,
@@ -76,6 +76,11 @@ impl Emitter {
             NEVER
         }
     }
+}
+
+/// The place of a flow's source among the emitters, which are in the order of flows.
+pub(super) fn of(emitters: &[Emitter], flow: u16) -> Option<usize> {
+    emitters.binary_search_by_key(&flow, |e| e.flow).ok()
 }
 
 /// Echo commands given at a source: rounds over all points, each round in an order of its own, so that traffic in

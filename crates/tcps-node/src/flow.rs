@@ -85,7 +85,7 @@ impl FlowAt {
                 last: i == last,
                 plays_out: i == last && flow.playout.is_some(),
                 steps,
-                board: boards.iter().position(|b| b.component == v.component),
+                board: boards.binary_search_by_key(&v.component, |b| b.component).ok(),
                 channel: v.channel.unwrap_or(NONE),
                 serial,
                 busy: false,
@@ -111,6 +111,11 @@ impl FlowAt {
             frame_bytes: frame_bytes(flow),
             way: flow.path.iter().map(|v| v.component).collect(),
         })
+    }
+
+    /// Whether any stage here has code.
+    pub(super) fn has_hooks(&self) -> bool {
+        self.visits.iter().flatten().flat_map(|v| &v.steps).any(|s| s.hook.is_some())
     }
 
     /// Most bytes that a hook of the loop gives out: those of frames, where it handles them here.

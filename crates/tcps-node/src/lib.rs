@@ -14,6 +14,7 @@ pub mod assets;
 mod board;
 mod call;
 mod delegate;
+mod due;
 mod emitter;
 mod flow;
 mod job;
@@ -25,15 +26,18 @@ mod periodic;
 mod playout;
 mod port;
 mod robot;
+pub mod rounds;
 pub mod sample_codec;
 mod signals;
 mod source;
+mod sparse;
 mod step;
 mod sync;
 
 pub use board::{BoardAt, Model as BoardModel, Timetable, LOST_NS, MOST_RIDING};
 
 use assets::Assets;
+use due::Item;
 use emitter::Emitter;
 use flow::FlowAt;
 use job::Job;
@@ -42,21 +46,23 @@ use outside::Outside;
 use playout::Display;
 use port::Port;
 use robot::RobotAt;
+use rounds::Rounds;
 use serde_json::Value;
 use source::Source;
+use sparse::Sparse;
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
 };
 use sync::Sync;
 use tcps_core::{
-    endpoint::{Endpoint, Input},
+    endpoint::Endpoint,
     hook::Notice,
-    record::{Kind, Record, NONE},
+    record::{Kind, Record},
     report::NodeReport,
     time::{NodeClock, Time, MS, NEVER},
 };
-use tcps_plan::{Level, Plan, RunError};
+use tcps_plan::{Level, Places, Plan, RunError};
 use tcps_transport::{kernel_tcp, ChannelContext, Side};
 use tcps_wire::Format;
 
@@ -73,22 +79,28 @@ pub struct Node {
     /// The same without steps: what timers of endpoints go by, as those of a kernel do.
     steady: NodeClock,
     level: Level,
-    flows: Vec<FlowAt>,
+    /// Those that visit a component here.
+    flows: Sparse<FlowAt>,
+    /// How many the plan has.
+    all_flows: usize,
     emitters: Vec<Emitter>,
     robots: Vec<RobotAt>,
     boards: Vec<BoardAt>,
     ports: Vec<Port>,
-    port_of: Vec<u16>,
-    /// Periodic steps as (flow, visit, step).
+    /// Place among `ports` of each channel that ends here.
+    port_of: Sparse<u16>,
+    /// Periodic steps as (flow, visit, step), in that order.
     periodic: Vec<(u16, u16, u16)>,
     /// Flows that play out here.
     displays: Vec<Display>,
-    /// Per component, how often it died or was restarted: dead while that is odd.
-    life: Vec<u32>,
+    /// Per component here, how often it died or was restarted: dead while that is odd.
+    life: Sparse<u32>,
     /// Makes Python code again at restarts.
     assets: Box<dyn Assets + Send>,
     /// Newest values per component, where a hook may look at the other side's signal.
-    latest: Vec<Option<Latest>>,
+    latest: Sparse<Option<Latest>>,
+    /// Robots, boards, periodic steps, displays, emitters and ports, which are called in this order when they are due.
+    due: Rounds,
     sync: Sync,
     todo: VecDeque<Box<Job>>,
     parked: Vec<Option<Box<Job>>>,
@@ -101,7 +113,7 @@ pub struct Node {
     scratch: Scratch,
     missed_ticks: u64,
     asides_refused: u64,
-    /// Points whose values are recorded.
+    /// Points here whose values are recorded, in rising order.
     signals: Vec<u16>,
     /// Periodic stages fall silent here, as sources do.
     end: Time,
@@ -118,10 +130,22 @@ struct Scratch {
     other: Vec<f64>,
 }
 
+impl Scratch {
+    /// Room for the hooks of these flows; none where there are none.
+    fn new(flows: &Sparse<FlowAt>) -> Self {
+        let (values, bytes) = match flows.iter().any(FlowAt::has_hooks) {
+            true => (MAX_VALUES, flows.iter().map(FlowAt::most_bytes).fold(assets::MOST_BYTES, usize::max)),
+            false => (0, 0),
+        };
+        Self { values: vec![0.0; values], bytes: vec![0; bytes], other: Vec::new() }
+    }
+}
+
 impl Node {
     /// Node `id` of a plan, with all its sessions or only those of one loop.
     pub fn new(
         plan: &Plan,
+        places: &Places,
         id: u16,
         sessions: Option<&[u16]>,
         assets: &mut dyn Assets,
@@ -130,30 +154,35 @@ impl Node {
             let c = &plan.components[c as usize];
             c.node == id && sessions.is_none_or(|s| s.contains(&c.session))
         };
+        let at = usize::from(id);
+        let components: Vec<u16> = places.components[at].iter().copied().filter(|c| here(*c)).collect();
+        let flows_here = &places.flows[at];
         // A camera may look at a robot: that comes first.
-        let robots = robot::robots(plan, here, assets)?;
-        let boards = board::boards(plan, here);
-        let mut flows = Vec::new();
-        for flow in &plan.flows {
-            flows.push(FlowAt::new(plan, flow, here, &boards, assets)?);
+        let robots = robot::robots(plan, &components, assets)?;
+        let boards = board::boards(plan, &components, flows_here);
+        let mut flows = Sparse::from_iter([]);
+        for &flow in flows_here {
+            flows.push(flow, FlowAt::new(plan, &plan.flows[usize::from(flow)], here, &boards, assets)?);
         }
-        let room = flows.iter().map(FlowAt::most_bytes).fold(assets::MOST_BYTES, usize::max);
+        let scratch = Scratch::new(&flows);
         let mut node = Self {
             id,
             clock: plan.nodes[id as usize].clock,
             steady: plan.nodes[id as usize].clock,
             level: plan.records,
             flows,
+            all_flows: plan.flows.len(),
             emitters: Vec::new(),
             robots,
             boards,
             ports: Vec::new(),
-            port_of: vec![NONE; plan.channels.len()],
+            port_of: Sparse::from_iter([]),
             periodic: Vec::new(),
-            displays: playout::displays(plan, here)?,
-            life: vec![0; plan.components.len()],
+            displays: playout::displays(plan, flows_here, here)?,
+            life: components.iter().map(|c| (*c, 0)).collect(),
             assets: assets.again(),
-            latest: plan.components.iter().map(|_| None).collect(),
+            latest: components.iter().map(|c| (*c, None)).collect(),
+            due: Rounds::default(),
             sync: sync::sync(plan, id, sessions),
             todo: VecDeque::new(),
             parked: Vec::new(),
@@ -162,36 +191,35 @@ impl Node {
             delayed: BinaryHeap::new(),
             order: 0,
             datagram: Vec::with_capacity(2048),
-            scratch: Scratch { values: vec![0.0; MAX_VALUES], bytes: vec![0; room], other: Vec::new() },
+            scratch,
             missed_ticks: 0,
             asides_refused: 0,
-            signals: plan.signals.clone(),
+            signals: places.signals[at].clone(),
             end: plan.duration_ns,
             died: None,
             halted: false,
         };
-        node.add_emitters(plan, assets)?;
-        node.add_ports(plan, sessions, assets)?;
+        node.add_emitters(plan, places, assets)?;
+        node.add_ports(plan, places, sessions, assets)?;
         node.find_hooks();
+        node.arm_all();
         Ok(node)
     }
 
-    fn add_emitters(&mut self, plan: &Plan, assets: &mut dyn Assets) -> Result<(), RunError> {
-        for (id, flow) in plan.flows.iter().enumerate() {
-            if self.flows[id].visits.first().is_some_and(Option::is_some) {
-                let first = flow.path[0].component;
-                let robot = self.robots.iter().position(|r| r.component == first);
-                let probe = plan.probes.iter().find(|p| p.flow as usize == id);
+    fn add_emitters(
+        &mut self,
+        plan: &Plan,
+        places: &Places,
+        assets: &mut dyn Assets,
+    ) -> Result<(), RunError> {
+        for (id, at) in self.flows.numbered() {
+            if at.visits.first().is_some_and(Option::is_some) {
+                let flow = &plan.flows[usize::from(id)];
+                let robot = robot::of(&self.robots, flow.path[0].component);
+                let probe = places.probe[usize::from(id)].map(|p| &plan.probes[p]);
                 let source = Source::open(flow, assets)?;
-                self.emitters.push(Emitter::new(
-                    id,
-                    flow,
-                    source,
-                    probe,
-                    robot,
-                    plan.duration_ns,
-                    plan.seed,
-                )?);
+                let (end, seed) = (plan.duration_ns, plan.seed);
+                self.emitters.push(Emitter::new(id, flow, source, probe, robot, end, seed)?);
             }
         }
         Ok(())
@@ -200,31 +228,28 @@ impl Node {
     fn add_ports(
         &mut self,
         plan: &Plan,
+        places: &Places,
         sessions: Option<&[u16]>,
         assets: &mut dyn Assets,
     ) -> Result<(), RunError> {
-        for (id, c) in plan.channels.iter().enumerate() {
-            let (side, peer) = match (c.a == self.id, c.b == self.id) {
-                (true, _) => (Side::A, c.b),
-                (_, true) => (Side::B, c.a),
-                _ => continue,
-            };
+        for &id in &places.channels[usize::from(self.id)] {
+            let c = &plan.channels[usize::from(id)];
+            let (side, peer) = if c.a == self.id { (Side::A, c.b) } else { (Side::B, c.a) };
             if sessions.is_some_and(|s| !s.contains(&c.session)) {
                 continue;
             }
-            let context = ChannelContext {
-                name: c.name.clone(),
-                seed: plan.seed,
-                flows: port::carried(plan, id as u16),
-            };
+            let carried = &places.carried[usize::from(id)];
+            let flows = port::carried(plan, id, carried);
+            let context = ChannelContext { name: c.name.clone(), seed: plan.seed, flows };
             let endpoint = assets::endpoint(&c.transport, &c.params, side, &context, assets)
                 .map_err(|e| RunError::new(format!("channels.{}: {e}", c.name)))?;
-            let arrives = plan.flows.iter().map(|f| port::arrival(plan, f, id as u16, self.id)).collect();
-            self.port_of[id] = self.ports.len() as u16;
+            let arrival = |f: &u16| (*f, port::arrival(plan, &plan.flows[usize::from(*f)], id, self.id));
+            let arrives = carried.iter().map(arrival).collect();
+            self.port_of.push(id, self.ports.len() as u16);
             let by_kernel = c.transport == kernel_tcp::NAME;
             let given = c.params.get("overhead_bytes").and_then(Value::as_u64).map(|o| o as u32);
             self.ports.push(Port {
-                channel: id as u16,
+                channel: id,
                 peer,
                 endpoint,
                 arrives,
@@ -237,12 +262,12 @@ impl Node {
     }
 
     fn find_hooks(&mut self) {
-        for (f, flow) in self.flows.iter().enumerate() {
+        for (f, flow) in self.flows.numbered() {
             for (v, visit) in flow.visits.iter().enumerate() {
                 let Some(visit) = visit else { continue };
                 for (s, step) in visit.steps.iter().enumerate() {
                     if step.periodic.is_some() {
-                        self.periodic.push((f as u16, v as u16, s as u16));
+                        self.periodic.push((f, v as u16, s as u16));
                     }
                     if step.hook.is_some() {
                         self.latest[visit.component as usize].get_or_insert_default().keep(&step.other);
@@ -254,30 +279,12 @@ impl Node {
 
     /// When this node wants to be woken; `NEVER` if nothing is due.
     pub fn poll_timeout(&self) -> Time {
-        let mut next = self.delayed.peek().map_or(NEVER, |Reverse((t, ..))| *t);
-        for e in &self.emitters {
-            next = next.min(e.next());
-        }
-        for r in &self.robots {
-            next = next.min(r.next);
-        }
-        for b in &self.boards {
-            next = next.min(b.next());
-        }
-        for &(f, v, s) in &self.periodic {
-            let step = self.flows[f as usize].visits[v as usize].as_ref().map(|v| &v.steps[s as usize]);
-            next = next.min(step.and_then(|s| s.periodic.as_ref()).map_or(NEVER, |p| p.next));
-        }
-        for d in &self.displays {
-            next = next.min(self.next_display(d));
-        }
-        for p in &self.ports {
-            next = next.min(endpoint_time(&self.steady, p));
-        }
-        if let Sync::Client { client, .. } = &self.sync {
-            next = next.min(self.true_time(client.poll_timeout()));
-        }
-        next
+        let delayed = self.delayed.peek().map_or(NEVER, |Reverse((t, ..))| *t);
+        let exchange = match &self.sync {
+            Sync::Client { client, .. } => self.true_time(client.poll_timeout()),
+            _ => NEVER,
+        };
+        delayed.min(self.due.next()).min(exchange)
     }
 
     /// Run time at which this node's clock has reached `local`.
@@ -289,29 +296,19 @@ impl Node {
     pub fn handle_timeout<O: Outside>(&mut self, now: Time, out: &mut O) {
         self.wake_delayed(now);
         self.run(now, out);
-        // What is done takes time on sockets: rows bear the time at which they are written.
-        for i in 0..self.robots.len() {
-            self.step_robot(i, out.now(now), out);
-        }
-        for i in 0..self.boards.len() {
-            self.tick_board(i, out.now(now), out);
-        }
-        for i in 0..self.periodic.len() {
-            self.tick_periodic(i, out.now(now), out);
-        }
-        for i in 0..self.displays.len() {
-            self.tick_display(i, out.now(now), out);
-        }
-        for i in 0..self.emitters.len() {
-            self.tick_emitter(i, out.now(now), out);
-        }
-        for i in 0..self.ports.len() {
-            if endpoint_time(&self.steady, &self.ports[i]) <= now {
-                let now = out.now(now);
-                self.ports[i].endpoint.handle_input(self.steady.read(now), Input::Timeout);
-                self.pump(i, now, None, out);
-                self.run(now, out);
+        self.due.begin(now);
+        while let Some(item) = self.turn() {
+            // What is done takes time on sockets: rows bear the time at which they are written.
+            let now = out.now(now);
+            match item {
+                Item::Robot(i) => self.step_robot(i, now, out),
+                Item::Board(i) => self.tick_board(i, now, out),
+                Item::Periodic(i) => self.tick_periodic(i, now, out),
+                Item::Display(i) => self.tick_display(i, now, out),
+                Item::Emitter(i) => self.tick_emitter(i, now, out),
+                Item::Port(i) => self.tick_port(i, now, out),
             }
+            self.arm(item);
         }
         self.synchronise(out.now(now), out);
     }
@@ -346,10 +343,11 @@ impl Node {
 
     /// Kills a component, whose samples are lost, or restarts it: then its hooks, playout and robot begin anew.
     pub fn set_alive(&mut self, component: u16, alive: bool) {
-        if self.is_alive(component) == alive {
+        let Some(life) = self.life.get_mut(usize::from(component)) else { return };
+        if life.is_multiple_of(2) == alive {
             return;
         }
-        self.life[component as usize] += 1;
+        *life += 1;
         if !alive {
             return;
         }
@@ -360,6 +358,7 @@ impl Node {
         let robots = self.robots.iter_mut().filter(|r| r.component == component);
         robots.for_each(|r| r.restart(&mut *self.assets));
         self.latest[component as usize].iter_mut().for_each(Latest::clear);
+        self.arm_all();
         if self.halted {
             self.halt();
         }
@@ -392,26 +391,30 @@ impl Node {
     pub fn step_clock(&mut self, node: u16, step_ns: Time) {
         if node == self.id {
             self.clock.offset_ns = self.clock.offset_ns.saturating_add(step_ns);
+            self.arm_all();
         }
     }
 
     /// Stops or starts a flow's source; ticks in between are left out.
     pub fn set_running(&mut self, now: Time, flow: u16, running: bool) {
-        for e in self.emitters.iter_mut().filter(|e| e.flow == flow && e.running != running) {
+        let Some(i) = emitter::of(&self.emitters, flow) else { return };
+        let e = &mut self.emitters[i];
+        if e.running != running {
             e.running = running;
             let passed = (now - e.start_ns).max(0) as u64;
             e.tick = e.tick.max(passed.div_ceil(e.period_ns as u64));
+            self.arm(Item::Emitter(i));
         }
     }
 
     /// Counts and costs at the end: robots with a loop of their own end it.
     pub fn report(&mut self) -> NodeReport {
         let mut stages = Vec::new();
-        for (f, flow) in self.flows.iter_mut().enumerate() {
+        for (f, flow) in self.flows.numbered_mut() {
             for visit in flow.visits.iter_mut().flatten() {
                 for s in &mut visit.steps {
                     let stats = std::mem::take(&mut s.stats);
-                    stages.push((visit.component, f as u16, s.kind, s.name.clone(), stats));
+                    stages.push((visit.component, f, s.kind, s.name.clone(), stats));
                 }
             }
         }
@@ -449,9 +452,4 @@ impl Node {
             }
         }
     }
-}
-
-/// Run time at which an endpoint wants to be called.
-fn endpoint_time(steady: &NodeClock, port: &Port) -> Time {
-    port.endpoint.poll_timeout().map_or(NEVER, |t| steady.when(t))
 }

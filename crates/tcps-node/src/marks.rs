@@ -160,7 +160,7 @@ impl Node {
     pub(super) fn handle_reply<O: Outside>(&mut self, now: Time, received: Time, bytes: &[u8], out: &mut O) {
         if let Ok(packet) = reply::Packet::new_checked(bytes) {
             let (reply, at) = (reply::Repr::parse(&packet).0, self.clock.read(received));
-            if usize::from(reply.flow) >= self.flows.len() {
+            if usize::from(reply.flow) >= self.all_flows {
                 return self.asides_refused += 1;
             }
             let row = |kind, value| Record {

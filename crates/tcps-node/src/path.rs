@@ -2,8 +2,9 @@
 
 use super::{
     call::After,
+    emitter,
     job::{coded, decoded, Job, Stage},
-    Node,
+    robot, Node,
 };
 use crate::{outside::Outside, sample_codec};
 use std::cmp::Reverse;
@@ -231,7 +232,7 @@ impl Node {
     fn obey<O: Outside>(&mut self, now: Time, component: u16, job: &mut Job, out: &mut O) {
         let flow = &self.flows[job.flow as usize];
         decoded(flow.codec, job);
-        let Some(r) = self.robots.iter_mut().find(|r| r.component == component) else { return };
+        let Some(r) = robot::of(&self.robots, component).map(|i| &mut self.robots[i]) else { return };
         r.command(now, job.flow, flow.period_ns, flow.authority, &job.values);
         let echo = job.meta.echo.filter(|e| e.target == HELD | component);
         if let Some(old) = echo.and_then(|e| r.hold(job.flow, e)) {
@@ -305,7 +306,8 @@ impl Node {
     /// Keeps the memory of a job that is over.
     pub(super) fn recycle(&mut self, mut job: Box<Job>) {
         if std::mem::take(&mut job.buffered) {
-            if let Some(e) = self.emitters.iter_mut().find(|e| e.flow == job.flow) {
+            if let Some(i) = emitter::of(&self.emitters, job.flow) {
+                let e = &mut self.emitters[i];
                 e.buffers.0 = e.buffers.0.saturating_sub(1);
             }
         }

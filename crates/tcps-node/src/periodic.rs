@@ -7,7 +7,7 @@
 //! A stage that answers on arrival ticks when a sample comes, and by its timer only where none has come for one and a
 //! half periods: a sample that is a little late is no gap.
 
-use super::{job::Job, Node};
+use super::{due::Item, job::Job, Node};
 use crate::outside::Outside;
 use tcps_core::{
     hook::{Notice, Verdict},
@@ -39,11 +39,11 @@ impl Node {
             self.superseded(now, component, &old, out);
             self.recycle(old);
         }
+        let Ok(i) = self.periodic.binary_search(&(flow, at, step)) else { return };
         if answers {
-            if let Some(i) = self.periodic.iter().position(|p| *p == (flow, at, step)) {
-                self.tick_periodic(i, now, out);
-            }
+            self.tick_periodic(i, now, out);
         }
+        self.arm(Item::Periodic(i));
     }
 
     /// A periodic stage gives an output made of the newest sample, or of none.

@@ -8,6 +8,7 @@
 //! Policies work with this node's clock. What is shown has its age in a row, beside the delay in that of its arrival.
 
 use super::{
+    due::Item,
     job::{coded, decoded, Job},
     Node,
 };
@@ -38,17 +39,22 @@ pub(super) struct Display {
     shown: u32,
 }
 
-/// The flows of a plan that play out at a component `here`.
-pub(super) fn displays(plan: &Plan, here: impl Fn(u16) -> bool) -> Result<Vec<Display>, RunError> {
+/// Those of these flows that play out at a component `here`, in the order of flows.
+pub(super) fn displays(
+    plan: &Plan,
+    flows: &[u16],
+    here: impl Fn(u16) -> bool,
+) -> Result<Vec<Display>, RunError> {
     let mut displays = Vec::new();
-    for (id, flow) in plan.flows.iter().enumerate() {
+    for &id in flows {
+        let flow = &plan.flows[usize::from(id)];
         let last = flow.path.last().map(|v| v.component).filter(|c| here(*c));
         let (Some(component), Some(params)) = (last, &flow.playout) else { continue };
         let refused = |e| RunError::new(format!("flows.{}.playout: {e}", flow.name));
         let policy = playout::policy(params).map_err(refused)?;
         let key = playout::key(params).map_err(refused)?;
         displays.push(Display {
-            flow: id as u16,
+            flow: id,
             component,
             params: params.clone(),
             policy,
@@ -75,7 +81,7 @@ impl Node {
     pub(super) fn display_of(&self, job: &Job) -> Option<usize> {
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref()?;
         let plays_out = visit.plays_out.then_some(job.flow)?;
-        self.displays.iter().position(|d| d.flow == plays_out)
+        self.displays.binary_search_by_key(&plays_out, |d| d.flow).ok()
     }
 
     /// A sample has arrived: its policy has it from now on.
@@ -95,6 +101,7 @@ impl Node {
         display.waiting.insert(token);
         display.policy.arrive(Arrival { at_ns, origin_ns, index, key, token }, &mut display.acts);
         self.enact(i, now, out);
+        self.arm(Item::Display(i));
     }
 
     /// What is due at a display.

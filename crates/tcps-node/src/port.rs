@@ -1,7 +1,9 @@
 //! One side of a channel at its node: samples to its endpoint, datagrams from it, samples from it.
 
 use super::{
+    due::Item,
     job::{coded, Job, Stage},
+    sparse::Sparse,
     Node,
 };
 use crate::outside::Outside;
@@ -20,8 +22,8 @@ pub(super) struct Port {
     pub(super) channel: u16,
     pub(super) peer: u16,
     pub(super) endpoint: Box<dyn Endpoint>,
-    /// For each flow, the visit at which its samples arrive here, or `NONE`.
-    pub(super) arrives: Vec<u16>,
+    /// For each flow that it carries, the visit at which its samples arrive here, or `NONE`.
+    pub(super) arrives: Sparse<u16>,
     /// Samples of flows that this channel does not carry.
     pub(super) strays: u64,
     /// Whether datagrams begin with the plain header.
@@ -111,7 +113,15 @@ impl Node {
                 }
             }
         }
+        self.arm(Item::Port(port));
         taken
+    }
+
+    /// An endpoint's timer has run out.
+    pub(super) fn tick_port<O: Outside>(&mut self, port: usize, now: Time, out: &mut O) {
+        self.ports[port].endpoint.handle_input(self.steady.read(now), Input::Timeout);
+        self.pump(port, now, None, out);
+        self.run(now, out);
     }
 
     /// By how much the clock of stamps is ahead of that of timers.
@@ -154,15 +164,16 @@ pub(super) fn arrival(plan: &Plan, flow: &FlowPlan, channel: u16, node: u16) -> 
     found.map_or(NONE, |(i, _)| i as u16 + 1)
 }
 
-/// The flows that a channel carries, with the side they go to.
-pub(super) fn carried(plan: &Plan, channel: u16) -> Vec<ChannelFlow> {
+/// The flows that a channel carries, with the side they go to; their numbers are known.
+pub(super) fn carried(plan: &Plan, channel: u16, numbers: &[u16]) -> Vec<ChannelFlow> {
     let mut flows = Vec::new();
-    for (id, flow) in plan.flows.iter().enumerate() {
+    for &id in numbers {
+        let flow = &plan.flows[usize::from(id)];
         for w in flow.path.windows(2).filter(|w| w[0].channel == Some(channel)) {
             let to = plan.components[w[1].component as usize].node;
             let to = if to == plan.channels[channel as usize].a { Side::A } else { Side::B };
             let name = flow.name.rsplit('/').next().unwrap_or_default().to_string();
-            flows.push(ChannelFlow { flow: id as u16, to, name, period_ns: flow.period_ns });
+            flows.push(ChannelFlow { flow: id, to, name, period_ns: flow.period_ns });
         }
     }
     flows

@@ -178,16 +178,18 @@ impl Node {
     }
 }
 
+/// The place of a component's robot among the robots, which are in the order of components.
+pub(super) fn of(robots: &[RobotAt], component: u16) -> Option<usize> {
+    robots.binary_search_by_key(&component, |r| r.component).ok()
+}
+
 /// The robots of the components that are here.
-pub(super) fn robots(
-    plan: &Plan,
-    here: impl Fn(u16) -> bool,
-    assets: &mut dyn Assets,
-) -> Result<Vec<RobotAt>, RunError> {
+pub(super) fn robots(plan: &Plan, here: &[u16], assets: &mut dyn Assets) -> Result<Vec<RobotAt>, RunError> {
     let mut robots = Vec::new();
-    for (id, c) in plan.components.iter().enumerate() {
-        if let Some(r) = c.robot.as_ref().filter(|_| here(id as u16)) {
-            let robot = RobotAt::new(id as u16, r, assets);
+    for &id in here {
+        let c = &plan.components[usize::from(id)];
+        if let Some(r) = &c.robot {
+            let robot = RobotAt::new(id, r, assets);
             robots.push(robot.map_err(|e| RunError::new(format!("components.{}.robot: {e}", c.name)))?);
         }
     }

@@ -19,7 +19,7 @@ impl Node {
     /// Records the values of a sample at a point of its way, if the plan asks for them.
     pub(super) fn show_sample<O: Outside>(&mut self, now: Time, point: PointId, job: &mut Job, out: &mut O) {
         let codec = self.flows[job.flow as usize].codec;
-        if (codec != Codec::Raw || job.decoded) && self.signals.contains(&point) {
+        if (codec != Codec::Raw || job.decoded) && self.shows(point) {
             decoded(codec, job);
             let row = Record { index: job.meta.index, flow: job.flow, ..self.signal_row(now, point) };
             show(&row, &job.values, out);
@@ -44,9 +44,14 @@ impl Node {
     pub(super) fn show_sense<O: Outside>(&self, robot: usize, now: Time, out: &mut O) {
         let robot = &self.robots[robot];
         let point = HELD | robot.component;
-        if self.signals.contains(&point) {
+        if self.shows(point) {
             show(&self.signal_row(now, point), robot.senses(), out);
         }
+    }
+
+    /// Whether the values at a point are recorded.
+    fn shows(&self, point: PointId) -> bool {
+        self.signals.binary_search(&point).is_ok()
     }
 
     fn signal_row(&self, now: Time, point: PointId) -> Record {

@@ -3,12 +3,15 @@
 use super::{Action, ChannelPlan, CodeKind, Codec, FlowPlan, Plan, SinkPlan, StepPlan, VisitPlan};
 use crate::RunError;
 use tcps_core::record::StepKind;
+use tcps_net::ASIDE_CLASS;
 use tcps_transport::kernel_tcp;
 
-/// Echo points of components have 15 bits.
+/// Echo points of components have 15 bits, and every component has two.
 const MOST_COMPONENTS: usize = 1 << 14;
-/// Channels have UDP ports of their own in captures.
-const MOST_CHANNELS: usize = 999;
+/// Channels have UDP ports of their own in captures, from 47000 on.
+const MOST_CHANNELS: usize = 1 << 14;
+/// What is above stands for datagrams that are of no flow.
+const MOST_FLOWS: usize = ASIDE_CLASS as usize;
 
 impl Plan {
     /// Refuses numbers that name nothing, so that nothing later looks past an end.
@@ -18,8 +21,9 @@ impl Plan {
             false => Err(RunError::new(format!("plan: {what} {number}, and there are {count}"))),
         };
         let (nodes, components, channels) = (self.nodes.len(), self.components.len(), self.channels.len());
-        below("number of components", components.min(0xffff) as u16, MOST_COMPONENTS)?;
-        below("number of channels", channels.min(0xffff) as u16, MOST_CHANNELS)?;
+        at_most("components", components, MOST_COMPONENTS, "echo points are numbered with 15 bits")?;
+        at_most("channels", channels, MOST_CHANNELS, "each has a UDP port of its own in captures")?;
+        at_most("flows", self.flows.len(), MOST_FLOWS, "rows and packets number them with 15 bits")?;
         for c in &self.components {
             below(&format!("components.{}: node", c.name), c.node, nodes)?;
             below(&format!("components.{}: session", c.name), c.session, self.sessions.len())?;
@@ -134,6 +138,16 @@ impl Plan {
         let text =
             || format!("plan: flows.{}: no channel leads from {} to {}", flow.name, name(from), name(to));
         leads.then_some(()).ok_or_else(|| RunError::new(text()))
+    }
+}
+
+/// Refuses what has more of a sort than can be numbered.
+fn at_most(what: &str, found: usize, most: usize, why: &str) -> Result<(), RunError> {
+    match found <= most {
+        true => Ok(()),
+        false => Err(RunError::new(format!(
+            "plan: found {found} {what}; at most {most}, for {why}: spread them over several scenarios (shards)"
+        ))),
     }
 }
 

@@ -4,7 +4,8 @@
 //! plan ─┬─ place   nodes, components, robots       ├─ network  channels, clock synchronisation, probes, events
 //!       ├─ flow    flows, sources, sinks, stages   ├─ code     code that a scenario names
 //!       ├─ check   numbers that name nothing       ├─ loops    which sessions share a loop, and need Python
-//!       ├─ real    settings of the real driver            └─ report   what a run tells of itself
+//!       ├─ places  what is at which node            ├─ real     settings of the real driver
+//!       └─ report  what a run tells of itself
 //! ```
 //! Python reads and checks the scenario file and hands this over as JSON; both drivers and every node process read
 //! the same text, so that a scenario means the same in every world.
@@ -18,6 +19,7 @@ mod flow;
 mod loops;
 mod network;
 mod place;
+mod places;
 mod real;
 pub mod report;
 
@@ -29,6 +31,7 @@ pub use network::{Action, ChannelPlan, EventPlan, ProbePlan, SyncPlan};
 pub use place::{
     Attached, Authority, BoardPlan, ComponentPlan, Interrupts, NodePlan, RobotPlan, SafeOutput, Scheduling,
 };
+pub use places::Places;
 pub use real::{Background, Isolation, RealPlan, Waiting};
 
 use serde::Deserialize;

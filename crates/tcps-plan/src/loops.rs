@@ -28,8 +28,10 @@ impl Plan {
 
     /// Whether any node runs Python code.
     pub fn runs_python(&self) -> bool {
-        let needs = |n: u16| self.loops(n).into_iter().any(move |s| self.needs_python(n, &s) > Need::None);
-        (0..self.nodes.len() as u16).any(needs)
+        let mut steps = self.flows.iter().flat_map(|f| &f.path).flat_map(|v| &v.steps);
+        steps.any(|s| s.run.as_ref().is_some_and(is_python))
+            || self.components.iter().any(|c| c.robot.as_ref().is_some_and(|r| is_python(&r.run)))
+            || self.channels.iter().any(|c| is_python(&c.code()))
     }
 
     /// What of a loop at a node is Python code.
@@ -38,24 +40,34 @@ impl Plan {
             let c = &self.components[c as usize];
             c.node == node && sessions.contains(&c.session)
         };
-        let agent = |code: &CodePlan| code.params.get("agent")?.get("kind").map(|kind| kind == "python");
-        let python = |code: &CodePlan| code.kind == CodeKind::Python || agent(code).unwrap_or(false);
         let visits = self.flows.iter().flat_map(|f| &f.path).filter(|v| here(v.component));
-        let steps = visits.flat_map(|v| &v.steps).filter(|s| s.run.as_ref().is_some_and(python));
+        let steps = visits.flat_map(|v| &v.steps).filter(|s| s.run.as_ref().is_some_and(is_python));
         let (aside, inside): (Vec<_>, Vec<_>) = steps.partition(|s| s.worker.is_some());
         let mut robots = self.components.iter().filter(|c| c.node == node && sessions.contains(&c.session));
-        let transport = |c: &ChannelPlan| CodePlan::named(&c.transport, Value::Null);
         let mut channels =
             self.channels.iter().filter(|c| (c.a == node || c.b == node) && sessions.contains(&c.session));
-        let inside = channels.any(|c| python(&transport(c)))
+        let inside = channels.any(|c| is_python(&c.code()))
             || !inside.is_empty()
-            || robots.any(|c| c.robot.as_ref().is_some_and(|r| python(&r.run)));
+            || robots.any(|c| c.robot.as_ref().is_some_and(|r| is_python(&r.run)));
         match (inside, aside.is_empty()) {
             (true, _) => Need::Loop,
             (false, false) => Need::Workers,
             (false, true) => Need::None,
         }
     }
+}
+
+impl ChannelPlan {
+    /// The code of its endpoints, without parameters.
+    fn code(&self) -> CodePlan {
+        CodePlan::named(&self.transport, Value::Null)
+    }
+}
+
+/// Whether code, or the agent of a supervisor, is Python.
+fn is_python(code: &CodePlan) -> bool {
+    let agent = code.params.get("agent").and_then(|agent| agent.get("kind"));
+    code.kind == CodeKind::Python || agent.is_some_and(|kind| kind == "python")
 }
 
 /// What of a loop is Python code.

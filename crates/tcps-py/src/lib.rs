@@ -121,6 +121,12 @@ fn routes(plan_json: &str) -> PyResult<String> {
     Ok(table.to_string())
 }
 
+/// The links from one vertex of a plan's network to another for each of these pairs, `None` where no way leads there.
+#[pyfunction]
+fn ways(plan_json: &str, pairs: Vec<(u16, u16)>) -> PyResult<Vec<Option<Vec<u16>>>> {
+    carrier::ways(&plan_of(plan_json)?, &pairs).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
 /// CLOCK_MONOTONIC in nanoseconds.
 #[pyfunction]
 fn monotonic_ns() -> i64 {
@@ -165,6 +171,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(records::merge_captures, m)?)?;
     m.add_function(wrap_pyfunction!(monotonic_ns, m)?)?;
     m.add_function(wrap_pyfunction!(routes, m)?)?;
+    m.add_function(wrap_pyfunction!(ways, m)?)?;
     m.add_function(wrap_pyfunction!(measure_timing, m)?)?;
     m.add_function(wrap_pyfunction!(builtins, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_transport, m)?)?;

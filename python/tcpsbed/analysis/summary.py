@@ -71,7 +71,7 @@ def build(folder: Path, scenario_info: Found, result: Found, analysis: Found) ->
     """
     summary = _summary(scenario_info, result, analysis)
     _write(folder / "summary.json", summary)
-    _write(folder / "series.json", series.series(analysis))
+    results.write_whole(folder / "series.json", json.dumps(series.series(analysis), allow_nan=False) + "\n")
     return summary
 
 

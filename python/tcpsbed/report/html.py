@@ -11,6 +11,7 @@ from tcpsbed.clocks import SIMULATED
 from tcpsbed.report import echoes, flows, markup, media, places, spread, states
 from tcpsbed.report.charts import Sheet, plotted
 from tcpsbed.report.folder import RunFolder, open_folder
+from tcpsbed.report.glance import glance
 from tcpsbed.report.markup import Html, escaped
 from tcpsbed.report.numbers import count, finite, seconds
 
@@ -39,7 +40,9 @@ def write(folder: Path | str) -> Path:
 def render(run: RunFolder) -> str:
     """The page about a run as text."""
     sheet = Sheet()
+    run, left_out = glance(run)
     sections = [
+        markup.note(left_out),
         _across_seeds(run),
         flows.where_time_went(run),
         flows.per_flow(run),

@@ -11,6 +11,7 @@ mod model;
 mod timetable;
 
 use super::{
+    due::Item,
     job::{coded, Job},
     Node,
 };
@@ -66,15 +67,14 @@ fn role(plan: &Plan, flow: u16, master: bool, drives: bool) -> Role {
     }
 }
 
-/// The boards of the components that are here.
-pub(super) fn boards(plan: &Plan, here: impl Fn(u16) -> bool) -> Vec<BoardAt> {
-    let with_board = plan.components.iter().enumerate().filter(|(id, _)| here(*id as u16));
-    let found = with_board.filter_map(|(id, c)| {
+/// The boards of the components that are here, and what of these flows passes them.
+pub(super) fn boards(plan: &Plan, here: &[u16], flows: &[u16]) -> Vec<BoardAt> {
+    let found = here.iter().filter_map(|&component| {
+        let c = &plan.components[usize::from(component)];
         let board = c.board.as_ref()?;
-        let component = id as u16;
         let mut channels: Vec<(u16, Role)> = Vec::new();
         let passes = |f: &u16| plan.flows[usize::from(*f)].path.iter().any(|v| v.component == component);
-        for flow in (0..plan.flows.len() as u16).filter(passes) {
+        for flow in flows.iter().copied().filter(passes) {
             let drives = channels.iter().any(|c| c.1 == Role::Drive);
             channels.push((flow, role(plan, flow, c.kind.starts_with("ms-"), drives)));
         }
@@ -128,6 +128,7 @@ impl Node {
         let b = &mut self.boards[board];
         let taken = taken.unwrap_or_else(|| b.model.ride(now, &ride, role));
         b.counted.sent += u64::from(taken);
+        self.arm(Item::Board(board));
         if taken {
             return;
         }

@@ -14,6 +14,9 @@ pub struct Clock {
     bound_ns: i64,
     exchanges: u32,
     at_ns: Time,
+    /// Numbers of the node and the reference.
+    #[serde(skip)]
+    numbers: [u16; 2],
     /// Estimate minus truth, where the truth is known.
     true_error_ns: Option<i64>,
 }
@@ -29,6 +32,7 @@ impl Clock {
             bound_ns: e.bound_ns,
             exchanges: e.exchanges,
             at_ns: e.at_ns,
+            numbers: [node, reference],
             true_error_ns: None,
         }
     }
@@ -37,15 +41,10 @@ impl Clock {
 /// Compares clock estimates with the clocks that the plan gives the nodes (both worlds put them in themselves), as they
 /// are at the end.
 pub fn true_clock_errors(plan: &Plan, clocks: &mut [Clock]) {
-    let find = |name: &str| {
-        let node = plan.nodes.iter().position(|n| n.name == name)?;
-        Some(plan.clock_at(node as u16, plan.duration_ns))
-    };
     for c in clocks {
-        if let (Some(node), Some(reference)) = (find(&c.node), find(&c.reference)) {
-            let t = c.at_ns - node.error(c.at_ns);
-            let truth = reference.read(t) - node.read(t);
-            c.true_error_ns = Some(c.offset_ns - truth);
-        }
+        let [node, reference] = c.numbers.map(|node| plan.clock_at(node, plan.duration_ns));
+        let t = c.at_ns - node.error(c.at_ns);
+        let truth = reference.read(t) - node.read(t);
+        c.true_error_ns = Some(c.offset_ns - truth);
     }
 }

@@ -15,7 +15,7 @@ mod told;
 
 pub use foreign::Foreign;
 pub use program::ForeignSpec;
-pub use routes::routes;
+pub use routes::{routes, ways};
 pub use told::ForeignSelf;
 
 use crate::background::BusyNetwork;

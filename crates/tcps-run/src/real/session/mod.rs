@@ -27,7 +27,7 @@ use tcps_core::{
     time::{Time, MS, NEVER},
 };
 use tcps_node::{assets::Assets, Node, HALT_NS};
-use tcps_plan::{report::Report, Isolation, Plan, RunError};
+use tcps_plan::{report::Report, Isolation, Places, Plan, RunError};
 use tcps_transport::Side;
 
 /// How long a loop goes on after the end, so that what is on its way arrives.
@@ -104,7 +104,7 @@ impl SessionLoop {
         files: &Files,
         python: &mut dyn Assets,
     ) -> Result<Self, RunError> {
-        let mut node = Node::new(plan, id, Some(sessions), python)?;
+        let mut node = Node::new(plan, &Places::new(plan), id, Some(sessions), python)?;
         let crew = Crew::new(node.take_workers())?;
         let name = |component: u16| plan.components[usize::from(component)].name.clone();
         let lines = Lines::open(node.boards(), name)?;

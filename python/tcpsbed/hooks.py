@@ -31,7 +31,7 @@ import numpy as np
 from tcpsbed import inputs
 from tcpsbed._tcps import FORKED
 from tcpsbed.errors import DataError, HookError, TcpsbedError, one_line
-from tcpsbed.interrupts import ENDING
+from tcpsbed.interrupts import ENDING, as_interrupts
 
 VALUES = 256
 """Most values a hook is given or may write."""
@@ -128,10 +128,21 @@ def _noted() -> Callable[[], None]:
         np.seterr(**faults)
         locale.setlocale(locale.LC_ALL, language)
         for number, handler in handlers.items():
-            if handler is not None:
+            if handler is not None and not _is_our_handler(number):
                 signal.signal(number, handler)
 
     return put_back
+
+
+def _is_our_handler(number: int) -> bool:
+    """Whether a request to end is answered by us: also where it has come, and the next is answered otherwise."""
+    now = signal.getsignal(number)
+    closed = number == signal.SIGHUP and now is signal.SIG_IGN
+    return (
+        closed
+        or now is signal.default_int_handler
+        or getattr(now, "__module__", "") == as_interrupts.__module__
+    )
 
 
 def safely(call: Callable[..., T], *given: Any, **named: Any) -> T:

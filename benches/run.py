@@ -25,6 +25,7 @@ BENCHES = [
     "same_session",
     "lte",
     "memory",
+    "operators",
     "determinism",
     "relay",
     "rate",

@@ -1,9 +1,9 @@
-"""Who may import whom, checked; and ARCHITECTURE.md drawn from what is imported.
+"""Who may import whom, checked; and the crates in ARCHITECTURE.md drawn from what is imported.
 
 Rust: the dependencies in each crate's Cargo.toml (also those of its tests) and every ``tcps_…::`` path
 in its sources; between the modules at the top of a crate, every path from ``crate`` or ``super`` outside
 tests. Python: every import of ``tcpsbed.…``, also those inside functions. ``--write`` draws the
-parts of ARCHITECTURE.md between ``<!-- arrows:NAME -->`` and ``<!-- /arrows -->`` again; without it a
+part of ARCHITECTURE.md between ``<!-- arrows:crates -->`` and ``<!-- /arrows -->`` again; without it a
 stale drawing fails.
 """
 
@@ -27,8 +27,11 @@ CRATES = {
     "tcps-transport": ["tcps-wire"],
     "tcps-net": ["tcps-core"],
     "tcps-control": ["tcps-core"],
-    "tcps-run": ["tcps-transport", "tcps-net", "tcps-control"],
-    "tcps-py": ["tcps-run"],
+    "tcps-plan": ["tcps-transport", "tcps-net"],
+    "tcps-analysis": ["tcps-plan"],
+    "tcps-node": ["tcps-plan", "tcps-control"],
+    "tcps-run": ["tcps-node", "tcps-analysis"],
+    "tcps-py": ["tcps-run", "tcps-analysis"],
 }
 # The same between the modules at the top of a crate; `lib.rs` stands on all of them.
 MODULES = {
@@ -88,30 +91,24 @@ MODULES = {
         "serve": ["network"],
     },
     "tcps-run": {
+        "addresses": [],
+        "background": [],
+        "batch": [],
+        "boundary": [],
+        "cpu": [],
         "crash": [],
-        "error": [],
-        "outside": [],
-        "plan": ["error"],
-        "addresses": ["plan"],
-        "analysis": ["plan"],
-        "background": ["plan"],
-        "batch": ["error"],
-        "boundary": ["plan"],
-        "cpu": ["plan"],
-        "library": ["crash", "plan"],
-        "network_rows": ["plan"],
-        "pcapng": ["plan"],
-        "recorder": ["error"],
+        "network_rows": [],
+        "pcapng": [],
+        "recorder": [],
         "replay": [],
-        "report": ["plan"],
-        "sample_codec": ["plan"],
-        "source": ["plan"],
-        "code": ["library"],
-        "carrier": ["addresses", "background", "report"],
-        "node": ["code", "outside", "sample_codec", "source"],
-        "real": ["carrier", "network_rows", "node", "pcapng"],
-        "virtual_time": ["boundary", "carrier", "cpu", "network_rows", "node", "pcapng", "recorder"],
-        "proxy": ["real"],
+        "library": ["crash"],
+        "assets": ["library"],
+        "carrier": ["addresses", "background"],
+        "os": ["addresses", "pcapng"],
+        "emu": ["carrier", "os"],
+        "real": ["assets", "emu", "network_rows"],
+        "virtual_time": ["boundary", "carrier", "cpu", "network_rows", "pcapng", "recorder"],
+        "proxy": ["emu"],
     },
 }
 PACKAGES = {
@@ -120,14 +117,15 @@ PACKAGES = {
     "interrupts": ["_tcps"],
     "clocks": [],
     "palette": [],
+    "processes": [],
     "_tcps": [],
     "results": ["errors"],
-    "hooks": ["_tcps", "errors"],
+    "hooks": ["inputs", "interrupts"],
     "shipped": ["errors"],
     "documents": ["inputs"],
     "datasets": ["documents"],
     "media": ["datasets", "hooks"],
-    "robots": ["hooks", "inputs"],
+    "robots": ["hooks", "processes"],
     "devices": ["media"],
     "config": ["datasets", "robots", "devices", "results", "shipped", "_tcps"],
     "worlds": ["config", "hooks", "clocks", "_tcps"],
@@ -298,52 +296,10 @@ def mermaid(arrows: Arrows) -> str:
     return "\n".join([*lines, "```"])
 
 
-def sentence(path: Path) -> str:
-    """First sentence of a file's own documentation."""
-    text = path.read_text(encoding="utf-8")
-    if path.suffix == ".py":
-        doc = ast.get_docstring(ast.parse(text)) or ""
-    else:
-        lines = [line.strip()[3:].strip() for line in text.splitlines() if line.strip().startswith("//!")]
-        doc = "\n".join(lines)
-    first = " ".join(doc.split("\n\n")[0].split())
-    return re.split(r"(?<=\.)\s", first, maxsplit=1)[0].rstrip(":.") if first else ""
-
-
-def contents(rooms: list[Path], pattern: str) -> str:
-    """A table of rooms, their files and what those are."""
-    lines = ["| room | file | what it is |", "|---|---|---|"]
-    for room in rooms:
-        files = [room] if room.is_file() else sorted(room.glob(pattern))
-        for path in files:
-            name = path.name if room.is_file() else str(path.relative_to(room))
-            if path.name in ("lib.rs", "mod.rs", "__init__.py") and not sentence(path):
-                continue
-            lines.append(f"| `{room.name}` | `{name}` | {sentence(path).replace('|', chr(92) + '|')} |")
-    return "\n".join(lines)
-
-
-def drawings(rust: Arrows, modules: dict[str, Arrows], python: Arrows) -> dict[str, str]:
-    """Texts between the markers, by name."""
-    base = ROOT / "python" / "tcpsbed"
-    packages = [
-        path for path in sorted(base.glob("*")) if path.suffix == ".py" or (path / "__init__.py").exists()
-    ]
-    return {
-        "crates": mermaid(rust),
-        **{crate: mermaid(arrows) for crate, arrows in modules.items()},
-        "packages": mermaid(python),
-        "crate-contents": contents([ROOT / "crates" / name for name in CRATES], "src/**/*.rs"),
-        "package-contents": contents(packages, "**/*.py"),
-    }
-
-
-def drawn(text: str, parts: dict[str, str]) -> str:
-    """The document with its drawings made anew."""
-    for name, part in parts.items():
-        pattern = re.compile(rf"(<!-- arrows:{name} -->\n).*?(<!-- /arrows -->)", re.S)
-        text = pattern.sub(lambda match, part=part: f"{match[1]}{part}\n{match[2]}", text)
-    return text
+def drawn(text: str, part: str) -> str:
+    """The document with its drawing made anew."""
+    pattern = re.compile(r"(<!-- arrows:crates -->\n).*?(<!-- /arrows -->)", re.S)
+    return pattern.sub(lambda match: f"{match[1]}{part}\n{match[2]}", text)
 
 
 def main() -> int:
@@ -356,7 +312,7 @@ def main() -> int:
     found = violations(rust, CRATES) + violations(python, PACKAGES)
     found += [line for crate, arrows in modules.items() for line in violations(arrows, MODULES[crate])]
     text = DRAWING.read_text(encoding="utf-8")
-    new = drawn(text, drawings(rust, modules, python))
+    new = drawn(text, mermaid(rust))
     if write:
         DRAWING.write_text(new, encoding="utf-8")
     elif new != text:

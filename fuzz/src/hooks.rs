@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 use tcps_core::hook::{HookIn, HookOut, Verdict};
-use tcps_run::{plan::Codec, sample_codec};
+use tcps_node::sample_codec;
+use tcps_plan::Codec;
 
 /// Hooks that read values of a device, or of a sensor on a board.
 const HOOKS: [&str; 14] = [

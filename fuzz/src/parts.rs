@@ -2,7 +2,7 @@
 
 use std::io;
 use tcps_core::record::{Record, RECORD_BYTES};
-use tcps_run::real::merge::{Item, Merge};
+use tcps_run::os::merge::{Item, Merge};
 use tcps_wire::pcapng::Block;
 
 /// The first byte says how many rows the first of two parts has; the same bytes are a capture, too.

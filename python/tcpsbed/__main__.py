@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import sys
 
+if __name__ == "__main__" and not sys.flags.safe_path:
+    del sys.path[0]  # the working folder: a file random.py there is nobody's module
+
+from tcpsbed.processes import heirs_end
+
 
 def main() -> None:
     """Runs a node (`node`), a host's part of a run (`agent`), commands in namespaces (`inside`), or the command line."""
+    heirs_end()
     if sys.argv[1:2] == ["node"]:
         from tcpsbed import _tcps
 

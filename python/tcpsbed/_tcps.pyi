@@ -15,6 +15,9 @@ def run_virtual(
 ) -> str:
     """Runs a plan in virtual time; `progress(t_ns)` stops it with a false answer. Returns the result as JSON."""
 
+def ways(plan_json: str, pairs: list[tuple[int, int]]) -> list[list[int] | None]:
+    """The links from one vertex of a plan's network to another for each of these pairs; `None` where no way leads there."""
+
 def routes(plan_json: str) -> str:
     """The next link from every vertex of a plan's network to every vertex, as JSON; 65535 for none."""
 
@@ -76,6 +79,9 @@ def time_hook(code_json: str, rounds: int) -> list[float]:
 
 def step_batch(spec_json: str) -> str:
     """The step experiment in every cell of a grid, on all cores; returns the cells' figures as JSON."""
+
+def step_phase(seed: int, run: int, period_ns: int) -> int:
+    """When the far side of the step experiment ticks in a run, behind the controller."""
 
 def bilateral(spec_json: str, wanted: Sequence[float]) -> list[list[float]]:
     """A bilateral scheme at 1 kHz; for each tick x, v of the device, x of the slave, force, contact, energy, messages."""

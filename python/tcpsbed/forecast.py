@@ -126,7 +126,8 @@ def _bytes_per_second(scenario: Scenario) -> float:
 
 
 def _samples(scenario: Scenario) -> float:
-    return sum(flow.rate_hz for flow in scenario.flows.values()) * len(scenario.sessions)
+    sessions = len(scenario.sessions)
+    return sum(flow.rate_hz * (sessions if flow.session is None else 1) for flow in scenario.flows.values())
 
 
 def _per_second(scenario: Scenario) -> float:

@@ -6,12 +6,17 @@ and called by its address, without the interpreter.
 
 from __future__ import annotations
 
+import ast
+import builtins
 import importlib
 import importlib.util
 import inspect
 import json
+import locale
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,12 +24,14 @@ from functools import partial
 from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
+from tcpsbed import inputs
 from tcpsbed._tcps import FORKED
-from tcpsbed.errors import HookError, TcpsbedError, one_line
+from tcpsbed.errors import DataError, HookError, TcpsbedError, one_line
+from tcpsbed.interrupts import ENDING, as_interrupts
 
 VALUES = 256
 """Most values a hook is given or may write."""
@@ -32,6 +39,7 @@ BYTES = 1 << 16
 """Most bytes a coding hook is given or may write."""
 STATE = 64
 """Floats that a compiled hook keeps between calls."""
+T = TypeVar("T")
 _HOST = ("tcpsbed.robots.host", "Hosted")
 
 
@@ -39,6 +47,13 @@ _SHOWN_FRAMES = 3
 _ENDINGS = ("_exit", "execv", "execve")
 """Functions of `os` after which nothing of this program runs any more; the other kinds of exec call these."""
 _OURS = Path(__file__).resolve().parent
+_BUILTINS = vars(builtins)
+ran: set[str] = set()
+"""Code of the user's that has run in this process."""
+_SEEN: dict[str, int] = {}
+"""When modules that code of the user's imports were changed last, as of their loading."""
+_PARSING = threading.Lock()
+"""One source at a time: CPython 3.11 counts the depth of all threads' syntax trees together (CPython issue 106905)."""
 
 
 def told(error: BaseException) -> str:
@@ -90,6 +105,58 @@ def _shielded(code: str) -> Iterator[None]:
         os.umask(mask)
 
 
+def _noted() -> Callable[[], None]:
+    """Notes what this program stands on in Python; what is returned puts back what was taken away or replaced since."""
+    names, modules = dict(_BUILTINS), dict(sys.modules)
+    path, finders, deepest = [*sys.path], [*sys.meta_path], sys.getrecursionlimit()
+    streams, faults, language = (
+        (sys.stdin, sys.stdout, sys.stderr),
+        np.geterr(),
+        locale.setlocale(locale.LC_ALL),
+    )
+    first = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in ENDING if first}
+
+    def put_back() -> None:
+        _BUILTINS.update(names)  # before any of them is called
+        gone = {name: module for name, module in modules.items() if name not in sys.modules}
+        sys.modules.update({n: m for n, m in gone.items() if getattr(m, "__file__", None) not in _SEEN})
+        sys.path[:0] = [one for one in path if one not in sys.path]
+        sys.meta_path[:0] = [one for one in finders if one not in sys.meta_path]
+        sys.setrecursionlimit(max(deepest, sys.getrecursionlimit()))
+        sys.stdin, sys.stdout, sys.stderr = streams
+        np.seterr(**faults)
+        locale.setlocale(locale.LC_ALL, language)
+        for number, handler in handlers.items():
+            if handler is not None and not _is_our_handler(number):
+                signal.signal(number, handler)
+
+    return put_back
+
+
+def _is_our_handler(number: int) -> bool:
+    """Whether a request to end is answered by us: also where it has come, and the next is answered otherwise."""
+    now = signal.getsignal(number)
+    closed = number == signal.SIGHUP and now is signal.SIG_IGN
+    return (
+        closed
+        or now is signal.default_int_handler
+        or getattr(now, "__module__", "") == as_interrupts.__module__
+    )
+
+
+def safely(call: Callable[..., T], *given: Any, **named: Any) -> T:
+    """Calls code of the user's; what this program stands on in Python is then as before.
+
+    No context manager: those of Python itself need builtins that may be gone.
+    """
+    put_back = _noted()
+    try:
+        return call(*given, **named)
+    finally:
+        put_back()
+
+
 def _is_between(file: Path) -> bool:
     """Whether a source stands between the loops and the user's code, and says nothing about that."""
     return file.is_relative_to(_OURS) or str(file).startswith("<frozen ")
@@ -108,9 +175,11 @@ def find(module: str, name: str) -> Any:
     HookError
         If the module cannot be imported or has no such name.
     """
+    if not module.startswith("tcpsbed."):
+        ran.add(f"{module}:{name}")
     try:
         with _shielded(module):
-            loaded = _from_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
+            loaded = from_file(Path(module)) if module.endswith(".py") else from_name(module)
     except (Exception, SystemExit) as error:
         raise HookError(f"hook {module}:{name}: the module cannot be imported: {told(error)}") from error
     try:
@@ -118,6 +187,11 @@ def find(module: str, name: str) -> Any:
     except AttributeError:
         known = ", ".join(n for n in vars(loaded) if not n.startswith("_")) or "nothing"
         raise HookError(f"hook {module}:{name}: the module has no such name; it has {known}") from None
+
+
+def from_name(name: str) -> ModuleType:
+    """The module of a name."""
+    return safely(importlib.import_module, name)
 
 
 def load_hook(
@@ -223,19 +297,69 @@ def load_transport(
     return endpoint
 
 
-def _from_file(path: Path) -> ModuleType:
+def parsed(source: Path) -> ast.Module:
+    """The syntax tree of a Python file; an empty one if it cannot be read as such."""
+    try:
+        text = inputs.text(source, "a Python file")
+        with _PARSING:
+            return ast.parse(text)
+    except (SyntaxError, DataError, ValueError, RecursionError):
+        return ast.Module([], [])
+
+
+def imported(file: Path) -> set[Path]:
+    """The modules beside a Python file that it imports, and those that these import, as far as their text says it."""
+    found: set[Path] = set()
+    waiting = [file] if file.suffix == ".py" else []
+    while waiting:
+        new = _beside(waiting.pop(), file.parent) - found - {file}
+        found |= new
+        waiting += new
+    return found
+
+
+def _beside(source: Path, folder: Path) -> set[Path]:
+    """The files in a folder that the imports of a module may mean."""
+    names: set[tuple[Path, str]] = set()
+    for node in ast.walk(parsed(source)):
+        if isinstance(node, ast.Import):
+            names |= {(folder, alias.name) for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            home = source.parents[node.level - 1] if 0 < node.level <= len(source.parents) else folder
+            within = f"{node.module}." if node.module else ""
+            names |= {(home, f"{within}{alias.name}") for alias in node.names}
+    found = set()
+    for home, name in names:
+        place = home.joinpath(*name.split("."))
+        while place != home:
+            found |= {place.with_name(f"{place.name}.py"), place / "__init__.py"}
+            place = place.parent
+    return {file for file in found if file.is_file()}
+
+
+def from_file(path: Path) -> ModuleType:
+    """The module of a file, which may import others beside it; loaded anew if one of them was changed."""
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist")
-    key = f"tcpsbed_hooks_{path.resolve()}_{path.stat().st_mtime_ns}"
+    path = path.resolve()
+    changed = {str(file): file.stat().st_mtime_ns for file in (path, *sorted(imported(path)))}
+    key = f"tcpsbed_hooks_{path}_{'_'.join(map(str, changed.values()))}"
     if key in sys.modules:
         return sys.modules[key]
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) or ""
+        if _SEEN.get(file, changed.get(file)) != changed.get(file):
+            del sys.modules[name]
+    _SEEN.update(changed)
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))  # at the end: what lies there takes no other module's place
     spec = importlib.util.spec_from_file_location(key, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[key] = module
     try:
-        spec.loader.exec_module(module)
+        safely(spec.loader.exec_module, module)
     except BaseException:
         del sys.modules[key]
         raise
@@ -246,7 +370,7 @@ def _instance(code: Any, module: str, name: str, params: str, *before: Any) -> A
     given = json.loads(params) or {}
     try:
         with _shielded(f"{module}:{name}"):
-            return code(*before, **given)
+            return safely(code, *before, **given)
     except TcpsbedError:
         raise
     except Exception as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from real_run import children, gone, rings_of
 from watch import blocks, home, until
 
 from tcpsbed import config
@@ -256,6 +258,54 @@ def test_a_host_that_dies_is_named_and_everything_until_then_is_kept(lab):
     assert summary["flows"]["kinematic"]["delivered"] > 100
     assert kinds(lab.folder / "run" / "packets.pcapng").count(6) > 800, "of both hosts, until then"
     assert took_s < 30, "the others are not waited for until the end of the run"
+
+
+HERE = """
+name = "here"
+duration = "60 s"
+[components]
+ms-com = "left"
+ss-com = "right"
+[flows.kinematic]
+rate = "200 Hz"
+[hooks]
+kinematics = { at = "ss-com", run = "./mine.py:Twice" }
+[hosts.one]
+address = "localhost"
+nodes = ["left"]
+[hosts.two]
+address = "localhost"
+nodes = ["right"]
+"""
+
+
+@pytest.mark.beside
+@pytest.mark.needs("ssh")
+def test_a_node_that_was_stopped_on_a_host_is_noticed_while_the_run_goes_on(tmp_path):
+    """Its host lives, and says so; the hook came with the module that it imports."""
+    (tmp_path / "s.toml").write_text(HERE)
+    (tmp_path / "mine.py").write_text(f"import helper\n{HOOK}")
+    (tmp_path / "helper.py").write_text("")
+    command = [sys.executable, "-m", "tcpsbed", "run", "s.toml", "--world", "hosts", "--out", "out", "-q"]
+    run = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        part = "out.unfinished-*/node1.0.ring.rows"
+        until(lambda: run.poll() is not None or any(p.stat().st_size > 32 * 200 for p in tmp_path.glob(part)))
+        assert run.poll() is None, run.communicate()
+        [stopped] = [node for agent in children(run.pid) for node in children(agent) if is_of(node, "node1")]
+        os.kill(stopped, signal.SIGSTOP)
+        begun = time.monotonic()
+        _, said = run.communicate(timeout=90)
+    finally:
+        run.kill()
+    assert run.returncode == 1 and time.monotonic() - begun < 40, said
+    assert re.search(r"node right: has not run for \d", said), said
+    assert gone([stopped]), "a stopped node stays behind"
+
+
+def is_of(process: int, name: str) -> bool:
+    """Whether a process has the rings of a node."""
+    return any(ring.name.startswith(f"{name}.") for ring in rings_of(process))
 
 
 @pytest.mark.beside

@@ -120,6 +120,33 @@ def test_a_request_to_stop_keeps_what_was_recorded(tmp_path: Path, stop: signal.
     assert {node["name"] for node in found["nodes"]} == {*NODES.values()}, "every node told about itself"
 
 
+HOOK = """
+import multiprocessing, pathlib, time
+
+
+class Mine:
+    def __init__(self):
+        ours = multiprocessing.get_context("fork").Process(target=time.sleep, args=(90,))
+        ours.start()
+        pathlib.Path(__file__).with_suffix(".pid").write_text(str(ours.pid))
+
+    def __call__(self, t_ns, index, x, other, y):
+        return 0
+"""
+
+
+def test_a_process_that_code_of_a_killed_node_started_ends_after_it(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(HOOK)
+    hooks = '[hooks]\nkinematics = { at = "srv", run = "./mine.py:Mine" }\n'
+    with started(tmp_path, TEXT + hooks, len(NODES)) as run:
+        until(run, 0.3)
+        child = int((tmp_path / "mine.pid").read_text())
+        assert child in children(run.nodes["node1"])
+        os.kill(run.nodes["node1"], signal.SIGKILL)
+        killed = time.monotonic()
+        assert gone([child], 20) and time.monotonic() - killed < 8
+
+
 def test_nodes_end_with_a_command_that_is_killed(tmp_path: Path) -> None:
     with started(tmp_path, TEXT, len(NODES)) as run:
         until(run, 0.3)

@@ -110,7 +110,7 @@ def test_what_disturbs_a_real_run_is_told(tmp_path: Path) -> None:
         "0.400 ms later than set (p99",
         "lost 2.00%, set 0.00%",
         "n1 -> n0: delivered 980.0 kbit/s, set 1000.0 kbit/s (margin 1%)",
-        "took 0.60 ms (p99) of the 1 ms between samples of kinematic: give it a node of its own",
+        "took 0.60 ms (p99) of the 1 ms (1000 Hz) between samples of kinematic: give it a node of its own",
     ):
         assert part in found
     assert "n1 -> n2" not in found, "within the margin"

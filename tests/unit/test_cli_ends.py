@@ -29,7 +29,7 @@ def test_a_standard_output_that_takes_nothing_is_named(
     scenario(tmp_path)
     assert shell(tmp_path, "tcpsbed run short.toml --out out -q").returncode == 0
     done = shell(tmp_path, f"tcpsbed {words} {to}")
-    allowed = "allowed: one that is open and takes what is written, or --quiet"
+    allowed = "allowed: one that is open and takes what is written"
     assert done.stderr == f"tcpsbed: standard output: {said}; {allowed}\n"
     assert done.returncode == 2 and (tmp_path / "out/summary.json").exists()
 
@@ -38,6 +38,19 @@ def test_a_command_that_says_nothing_needs_no_outputs(tmp_path: Path) -> None:
     scenario(tmp_path)
     done = shell(tmp_path, "tcpsbed run short.toml --out out -q <&- >&- 2>&-")
     assert done.returncode == 0 and (tmp_path / "out/summary.json").exists()
+
+
+@pytest.mark.parametrize("to", ["2>/dev/full", "2>&-"])
+def test_a_standard_error_that_takes_nothing_changes_no_status(tmp_path: Path, to: str) -> None:
+    scenario(tmp_path)
+    for words, status in (("check short.toml", 0), ("check none.toml", 2), ("chek short.toml", 2)):
+        assert shell(tmp_path, f"tcpsbed {words} {to}").returncode == status, words
+
+
+def test_a_name_that_no_file_system_takes_has_a_remedy(tmp_path: Path) -> None:
+    scenario(tmp_path)
+    done = shell(tmp_path, f"tcpsbed run short.toml --out {'a' * 300}")
+    assert "File name too long; allowed: a shorter name" in done.stderr and done.returncode == 2
 
 
 def test_what_a_reader_does_not_want_is_no_failure(tmp_path: Path) -> None:
@@ -55,7 +68,7 @@ def test_a_reader_who_has_gone_changes_no_status_that_says_something(tmp_path: P
 
 def test_a_thread_that_stays_does_not_keep_a_command_whose_output_is_full(tmp_path: Path) -> None:
     code = (
-        "import sys, threading, time; from tcpsbed.cli import app, ends; ends.THREADS_S = 0.2;"
+        "import sys, threading, time; from tcpsbed.cli import app, ends; ends.GRACE_S = 0.2;"
         "threading.Thread(target=time.sleep, args=(60,)).start(); sys.argv = ['tcpsbed', 'docs']; app.main()"
     )
     begun = time.monotonic()

@@ -45,6 +45,10 @@ CASES = {
         'bad.toml:8: traffic.x: found the kind "cb"; allowed: "cbr", "poisson", "vbr", "replay", '
         '"video", "web", "transfers", "bulk" (did you mean "cbr"?)',
     ),
+    "queue without a unit": (
+        LINK + "queue = 20\n",
+        'bad.toml:8: links.l1.queue: found 20, a number without a unit; allowed: "20 packets", "20 B" or a table',
+    ),
     "queue in seconds": (
         LINK + 'queue = "15 ms"\n',
         'bad.toml:8: links.l1.queue: found "15 ms", which is a span of time; allowed: "15000 B", "20 packets" or a table',

@@ -61,9 +61,13 @@ def test_packets_count_and_a_link_before_it_that_is_as_slow_makes_room(tmp_path:
     assert said and loss == 1
 
 
-def test_check_warns_of_the_quickstart(scenarios: Path) -> None:
-    done = CliRunner().invoke(app, ["check", str(scenarios / "quickstart.toml")])
+def test_check_warns_of_a_picture_that_is_too_large_and_not_of_the_quickstart(scenarios: Path) -> None:
+    whole = ["--set", 'flows.video.source={ frames = "builtin:clip", start = "0 s" }']
+    quickstart = ["check", str(scenarios / "quickstart.toml")]
+    done = CliRunner().invoke(app, [*quickstart, *whole])
     assert done.exit_code == 0 and "right." in done.stdout
     assert "warning: flows.video: samples of up to 105256 B (1 of the 125" in done.stderr
-    plan = config.check(config.load(scenarios / "quickstart.toml", ['links.l1.queue="120 kB"']))
-    assert room.warnings(plan) == []
+    done = CliRunner().invoke(app, quickstart)
+    assert done.exit_code == 0 and done.stderr == ""
+    room_for_all = [whole[1], 'links.l1.queue="120 kB"']
+    assert room.warnings(config.check(config.load(scenarios / "quickstart.toml", room_for_all))) == []

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import tcpsbed
 from tcpsbed.config import check, init_template, load, schema
+from tcpsbed.report import text
+from tcpsbed.report.folder import open_folder
 
 TEXT = init_template()
 
@@ -46,3 +49,21 @@ def test_single_keys_work_uncommented(tmp_path: Path) -> None:
     path = tmp_path / "with.toml"
     path.write_text(text)
     check(load(path))
+
+
+@pytest.mark.parametrize(("speed", "follows"), [("10", True), ("1", False)])
+def test_the_supervisor_of_the_template_follows_the_generated_motion(
+    tmp_path: Path, speed: str, follows: bool
+) -> None:
+    """Its state is normal nearly always, and nothing warns; too slow a one is named with its remedy."""
+    [block] = [block for block in blocks() if "supervisor" in block]
+    path = tmp_path / "with.toml"
+    path.write_text(f"{TEXT}\n{block}\n".replace("speed = 10,", f"speed = {speed},"))
+    run = tcpsbed.run(
+        path, out=tmp_path / "out", set=['duration="4 s"', "events=[]", "measure.echo.period='1 s'"]
+    )
+    [watched] = run.summary["states"]
+    assert (watched["spent_s"].get("normal", 0) > 3.6) == follows
+    said = text.overview(open_folder(run.folder))
+    assert ("WARNING: ss-com (kinematic): its limits kept the follower" in said) != follows
+    assert ("Raise speed" in said) != follows

@@ -74,6 +74,22 @@ def test_what_is_no_quantity_is_refused(read, value, found):
     assert (error.value.context or {})["found"] == found
 
 
+@pytest.mark.parametrize(
+    ("read", "value", "plain"),
+    [
+        (units.duration_ns, "٣ ms", "3 ms"),
+        (units.rate_bps, "१.5 Mbit/s", "1.5 Mbit/s"),
+        (units.share, "５ %", "5 %"),
+        (units.size_bytes, "1٠0 B", "100 B"),
+    ],
+)
+def test_digits_of_other_scripts_are_refused_with_the_plain_ones(read, value, plain):
+    with pytest.raises(PydanticCustomError) as error:
+        read(value)
+    context = error.value.context or {}
+    assert context["found"] == f'found "{value}"' and context["allowed"] == f'the digits 0 to 9: "{plain}"'
+
+
 @given(st.integers(0, 10**15))
 def test_whole_nanoseconds_survive_any_unit_of_time(ns):
     """No rounding between the text and the value, up to the eleven days that the network takes."""

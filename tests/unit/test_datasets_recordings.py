@@ -209,6 +209,13 @@ def lerobot_v3(folder):
     return folder
 
 
+def test_a_file_that_is_no_parquet_is_named_once(tmp_path):
+    path = written(tmp_path / "x.parquet", "nothing of the kind")
+    with pytest.raises(DataError, match="magic bytes") as refused:
+        opened(path)
+    assert str(refused.value).count(str(path)) == 1
+
+
 def test_an_episode_of_lerobot_v3_is_found_by_its_number(tmp_path):
     folder = lerobot_v3(tmp_path)
     assert opened(folder, 10.0).tolist() == [[0, 0], [0, 1]], "the first, unless another is named"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tcpsbed import config
 from tcpsbed.analysis import disturbances
+from tcpsbed.analysis.delivered import Margin
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "real-world.md").read_text(encoding="utf-8")
 MS = 1_000_000
@@ -59,9 +60,8 @@ def test_sentences_are_those_of_the_analysis():
 
 
 def test_margins_are_those_of_the_analysis():
-    assert disturbances.EMULATOR_P50_MS == 0.05 and disturbances.EMULATOR_P99_MS == 0.3
+    assert Margin() == Margin(p50_ms=0.05, p99_ms=0.3, loss=0.005, rate=0.01)
     assert "More than 50 µs at the median or 0.3 ms at\np99" in PAGE
-    assert (disturbances.EMULATOR_RATE, disturbances.EMULATOR_LOSS) == (0.01, 0.005)
     assert "a rate that is more than 1 % off, or a loss that is more than 0.5 points off" in PAGE
     assert disturbances.HOOK_SHARE == 0.5 and disturbances.LATE_P99_MS == 1.0
 

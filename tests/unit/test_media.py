@@ -443,6 +443,10 @@ def test_recorded_speech_goes_round_and_another_rate_is_refused(tmp_path):
     assert heard.tolist() == [i % 500 for i in range(480, 640)]
     with pytest.raises(HookError, match="found 8000 Hz"):
         sound.open_microphone(str(path), 16_000, 1, 320)
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(HookError) as refused:
+        sound.open_microphone(str(path), 8000, 1, 160)
+    assert str(refused.value).count(str(path)) == 1 and "no RIFF/WAVE" in str(refused.value)
 
 
 def test_speech_is_the_same_sentence_at_another_rate():

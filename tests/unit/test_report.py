@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import sample_run
 
+from tcpsbed.analysis import machine
 from tcpsbed.cli.run import _tell
 from tcpsbed.errors import DataError
 from tcpsbed.report import bars, charts, html, markup, numbers, text
@@ -207,6 +208,17 @@ def test_a_folder_without_a_run_says_what_to_name(tmp_path: Path) -> None:
     (tmp_path / "summary.json").write_text('{"version": 2}')
     with pytest.raises(DataError, match="version: found 2"):
         open_folder(tmp_path)
+
+
+def test_the_page_names_the_commit_that_made_the_run(tmp_path: Path) -> None:
+    run = sample_run.write(tmp_path / "a")
+    summary = json.loads((run / "summary.json").read_text())
+    summary["versions"]["commit"] = f"{'0123456789' * 4}-dirty"
+    (run / "summary.json").write_text(json.dumps(summary))
+    page = html.render(open_folder(run))
+    assert "0.1.0, commit 012345678901-dirty" in page
+    said = machine.commit()
+    assert not said or re.fullmatch("[0-9a-f]{40}(-dirty)?", said)
 
 
 def test_compare_refuses_runs_of_different_versions(tmp_path: Path) -> None:

@@ -370,6 +370,53 @@ def test_a_folder_of_a_sweep_is_no_folder_for_a_run(tmp_path: Path) -> None:
         assert (out / "sweep.json").read_text() == "{}"
 
 
+def grown(place: Path, content: str) -> None:
+    """A command adds to a folder, as `sweep` does: its page anew, and a cell."""
+    with results.growing(place, "sweep") as out:
+        results.write_whole(out / "sweep.html", content)
+        results.write_whole(out / f"cells/{content}.json", content)
+
+
+@pytest.mark.parametrize("theirs", ["sweep.html", "cells/one.json"])
+def test_a_file_of_a_growing_folder_that_the_user_edited_is_the_users(tmp_path: Path, theirs: str) -> None:
+    for content in ("one", "two"):
+        grown(tmp_path / "s", content)
+    assert listed(tmp_path / "s")["sweep.html"] == "two"
+    (tmp_path / "s" / theirs).write_text("what I think of it")
+    with refused(tmp_path, f"holds {theirs}, which was changed since tcpsbed wrote it"):
+        grown(tmp_path / "s", "three")
+    (tmp_path / "s" / theirs).rename(tmp_path / "mine")
+    grown(tmp_path / "s", "three")
+    assert listed(tmp_path / "s")["sweep.html"] == "three"
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_file_of_a_growing_folder_that_the_user_edits_meanwhile_stays(tmp_path: Path, before: bool) -> None:
+    grown(tmp_path / "s", "one")
+    page = tmp_path / "s/sweep.html"
+    with (
+        pytest.raises(ConfigError, match=r"sweep\.html: came, or was changed, .* what was made is in"),
+        results.growing(tmp_path / "s", "sweep"),
+    ):
+        if not before:
+            results.write_whole(page, "two")
+        page.write_text("what I think of it")
+        results.write_whole(page, "three")
+    assert page.read_text() == "what I think of it"
+    with refused(tmp_path, "holds sweep"):
+        grown(tmp_path / "s", "four")
+
+
+def test_a_growing_folder_whose_command_was_killed_goes_on(tmp_path: Path) -> None:
+    grown(tmp_path / "s", "one")
+    with results.growing(tmp_path / "s", "sweep") as out:
+        results.write_whole(out / "sweep.html", "two")
+        killed = (out / ".tcpsbed").read_text()
+    (tmp_path / "s/.tcpsbed").write_text(killed)
+    grown(tmp_path / "s", "three")
+    assert listed(tmp_path / "s")["sweep.html"] == "three"
+
+
 def test_what_a_kill_left_of_a_file_goes_when_a_folder_grows_again(tmp_path: Path) -> None:
     with results.growing(tmp_path / "s", "sweep") as out:
         (out / "cells").mkdir()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command import scenario, tcpsbed
+from command import scenario, start, tcpsbed
 
 from tcpsbed import config
 from tcpsbed.analysis import chance
@@ -88,6 +89,19 @@ def test_a_later_run_in_the_folder_does_not_keep_the_interval(tmp_path: Path) ->
         "disturbed": [],
         "flows": {},
     }
+
+
+def test_what_changes_during_the_first_run_is_not_run_under_other_seeds(tmp_path: Path) -> None:
+    text = 'name = "short"\nduration = "10 s"\ntakes_s = 2.0\n'
+    file = scenario(tmp_path, text)
+    run = start(tmp_path, "run", str(file), "--seeds", "2", "--out", "here")
+    while not list(tmp_path.glob("here.unfinished-*")):
+        time.sleep(0.02)
+    time.sleep(0.5)
+    file.write_text(text.replace("10 s", "20 s"))
+    _, said = run.communicate(timeout=60)
+    assert run.returncode == 2 and "changed while the run was running" in said, said
+    assert summary(tmp_path / "here")["seed"] == 1
 
 
 def test_seeds_that_fail_are_counted_and_the_others_go_on(tmp_path: Path) -> None:

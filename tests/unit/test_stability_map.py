@@ -1,11 +1,14 @@
 """The stability map: what a grid is, where limits are crossed, and the engine against the scenario that it stands for."""
 
 import math
+import re
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from tcpsbed import config
+from tcpsbed.cli.app import app
 from tcpsbed.control import experiment, stability
 from tcpsbed.control.batch import Bench, Cell, bursty
 from tcpsbed.control.response import Step
@@ -28,21 +31,45 @@ def test_the_engine_is_the_scenario_without_packets(scenarios):
             assert (math.nan if mine is None else mine) == pytest.approx(value, abs=1e-9, nan_ok=True), name
 
 
+@pytest.mark.parametrize(("there", "back"), [(7.5, 7.5), (5.2, 5.3), (0.4, 3.9)])
+def test_the_engine_and_the_scenario_agree_where_both_sides_tick_at_moments_of_their_own(
+    scenarios, there: float, back: float
+) -> None:
+    """[Polachan 2022: steps] `step --phases` and `map`: all five figures of each run, between whole ticks too."""
+    ways = [f'links.line.{way}={{delay="{ms} ms"}}' for way, ms in (("forward", there), ("backward", back))]
+    scenario = config.load(scenarios / "step.toml", ways)
+    [run] = experiment.run(scenario, runs=6, phases=True)
+    bench = Bench(runs=6, duration_ms=1200, seed=scenario.seed)
+    [cell] = bench.run([Cell(1, there, back, 0.2, 0.0909, phases=True)], keep=True)
+    for response, mine in zip(run.responses, cell["runs"], strict=True):
+        assert vars(response) == pytest.approx(mine, abs=1e-6)
+    assert len({response.rise_ms for response in run.responses}) > 1
+
+
+def test_the_page_says_what_the_command_gives(scenarios) -> None:
+    """The longest round trip without loss of docs/step.md; rows of other losses do not change it."""
+    command = ["map", str(scenarios / "step.toml"), "--cells", "50x2"]
+    said = CliRunner().invoke(app, command).stdout
+    page = (scenarios.parent / "docs" / "step.md").read_text(encoding="utf-8")
+    [sentence] = re.findall(r"\*(for a mean overshoot[^*]*)\*", page)
+    assert said.startswith(sentence + "\n")
+
+
 @pytest.mark.slow
 def test_the_engine_loses_as_the_scenario_loses(scenarios):
     """Means of 300 runs with 30 % loss each way: rise time and overshoot within three of their standard errors."""
     scenario = config.load(
         scenarios / "step.toml", ["links.line.loss=30 %", "hooks.pi.params.ki_per_ms=0.13"]
     )
-    [run] = experiment.run(scenario, runs=300)
-    [cell] = Bench(runs=20_000, duration_ms=1200).run(
-        [Cell(1, 5, 5, 0.2, 0.13, loss={"kind": "random", "p": 0.3})]
-    )
-    for name in ("rise_ms", "overshoot"):
-        values = np.array([getattr(response, name) for response in run.responses])
-        assert values.mean() == pytest.approx(
-            cell[name]["mean"], abs=3 * values.std() / len(values) ** 0.5
-        ), name
+    for phases in (False, True):
+        [run] = experiment.run(scenario, runs=300, phases=phases)
+        [cell] = Bench(runs=20_000, duration_ms=1200).run(
+            [Cell(1, 5, 5, 0.2, 0.13, loss={"kind": "random", "p": 0.3}, phases=phases)]
+        )
+        for name in ("rise_ms", "overshoot"):
+            values = np.array([getattr(response, name) for response in run.responses])
+            scatter = 3 * values.std() / len(values) ** 0.5
+            assert values.mean() == pytest.approx(cell[name]["mean"], abs=scatter), (name, phases)
 
 
 def test_bursts_have_their_share_and_their_length():

@@ -84,6 +84,16 @@ def test_every_change_is_a_row_and_a_line(outage: Path, tmp_path: Path) -> None:
     names = ["normal", "degraded", "hold", "safe stop", "recovering", "normal"]
     assert listed == list(itertools.pairwise(names)) and watched["count"] == len(changes) == 5
     hold = watched["changes"][1]
+    none = "no command came"
+    causes = [
+        "commands are late",
+        none,
+        none,
+        "commands are good again",
+        "it has come to the command",
+    ]
+    assert [change["cause"] for change in watched["changes"]] == causes
+    assert watched["causes"]["hold"] == {none: 1} and watched["limited"] == 0
     assert hold["age_ms"] == pytest.approx(50, abs=1) and hold["t_s"] == pytest.approx(0.552, abs=0.002)
     assert sum(watched["spent_s"].values()) == pytest.approx(2, abs=2e-3)
     assert watched["spent_s"]["safe stop"] == pytest.approx(0.22, abs=0.1)
@@ -95,7 +105,10 @@ def test_changes_are_shown(outage: Path, tmp_path: Path) -> None:
     shown, page = text.everything(opened), html.render(opened)
     for said in ("safe stop", "recovering", "ss-ei"):
         assert said in shown and said in page
-    assert "ss-ei (kinematic)" in text.overview(opened) and "→ normal, newest good" in text.overview(opened)
+    said = "degraded because commands are late (1); hold because no command came (1); safe stop because no command came (1)"
+    assert "ss-ei (kinematic)" in text.overview(opened) and said in text.overview(opened)
+    assert "→ normal, because it has come to the command, newest good" in text.overview(opened)
+    assert "because" in page and "no command came" in page and "WARNING" not in shown
     assert "Safety and display" in page and "5 changes, the last at" in shown
 
 

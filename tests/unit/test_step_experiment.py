@@ -152,7 +152,7 @@ def test_the_command_says_where_its_results_are(
     said = CliRunner().invoke(app, command).stdout
     [folder] = Path("runs").iterdir()
     assert f"results: {folder}\n" in said and folder.name.startswith("step-step-"), "runs/latest is of runs"
-    told = CliRunner().invoke(app, [*command, "--out", "mine", "--json"]).stdout
+    told = CliRunner().invoke(app, [*command, "--loss", "0", "--out", "mine", "--json"]).stdout
     assert json.loads(told)["settings"] and Path("mine/step.json").read_text() == told
     Path("mine/notes").write_text("mine")
     refused = CliRunner().invoke(app, [*command, "--out", "mine"])

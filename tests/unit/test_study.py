@@ -157,7 +157,7 @@ def test_who_all_differ_by_the_same_has_no_t():
     pair = statistics.comparisons(ratings, ["a", "b"])[0]
     assert (pair.difference, pair.t, pair.p_holm) == (2.0, None, None)
     told = results.table(ratings, ["a", "b"], scripted=True)
-    assert "5.00 ± 0.00 (3)" in told and results.SCRIPTED in told
+    assert "5.00 (0.00; 3)" in told and results.SCRIPTED in told
 
 
 def test_csv_json_and_figure(tmp_path):

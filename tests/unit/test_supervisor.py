@@ -96,6 +96,16 @@ def scenario(
             "hold_ms = 0.5, degraded_ms = 0.5",
             r"period: found 1 ms, longer than hold_ms = 0.5; allowed: .*at most hold",
         ),
+        (
+            "hold_ms = 0",
+            "hold_ms = 0, stop_ms = 500: they must rise; allowed: degraded_ms = 20, hold_ms = 50",
+        ),
+        (
+            "least = 20",
+            r"found 20 for least, a number without a unit; allowed: a frequency .*, or least_hz = 20",
+        ),
+        ("leats_hz = 20", r'found "leats_hz"; allowed: .*least_hz, .*\(did you mean least_hz\?\)'),
+        ("speed = [1, 2]", r"found speed = \[1, 2\]; allowed: speed = a number, such as speed = 0.5"),
         ("clock_ms = 1000", "end_to_end_ms = 1000; allowed: above clock_ms = 1000"),
         ("loss = 2", "loss = 2.0; allowed: loss from 0.0 to 1.0"),
         ("ease = 9", "ease = 9.0"),

@@ -14,6 +14,7 @@ import pytest
 from command import scenario, start, tcpsbed
 
 from tcpsbed.errors import ConfigError
+from tcpsbed.results import marker
 from tcpsbed.sweep import grid, page, results, survey
 from tcpsbed.sweep.results import Group
 from tcpsbed.sweep.survey import Survey
@@ -91,6 +92,32 @@ def test_code_that_was_edited_makes_other_cells(tmp_path: Path, named: str, file
     assert before == keys()
     (tmp_path / file).write_text("class Hold:\n    edited = True\n")
     assert not set(before) & set(keys())
+
+
+def test_modules_that_code_imports_make_other_cells(tmp_path: Path) -> None:
+    """Beside it, through others, in packages; not those that nobody imports."""
+    sources = {
+        "hold.py": "import numpy as np\nfrom helper import gain\n\n\nclass Hold: ...\n",
+        "helper.py": "def gain():\n    from pkg.deep import Gain as gain\n    return gain\n",
+        "pkg/__init__.py": "",
+        "pkg/deep.py": "from . import other\n",
+        "pkg/other.py": "Gain = 1\n",
+        "unused.py": "x = 1\n",
+    }
+    for name, text in sources.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    text = '[components]\nms-com = "a"\nss-com = "b"\n[flows.kinematic]\n[hooks.hold]\nkind = "predict"\n'
+    file = scenario(tmp_path, text + 'run = "./hold.py:Hold"\nat = "ss-com"\n')
+
+    def key() -> str:
+        return Survey(file, (), (1,), (), "virtual", tmp_path / "out").jobs()[0].key
+
+    known = [key()]
+    for name in sources:
+        (tmp_path / name).write_text(sources[name] + "# edited\n")
+        known.append(key())
+    assert known[-1] == known[-2] and len(set(known)) == len(sources)
 
 
 def test_a_rebuilt_native_module_makes_other_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +219,9 @@ def test_a_second_call_runs_only_what_is_missing(swept: tuple[Path, str], tmp_pa
 
 
 def test_a_cell_with_a_broken_file_is_computed_anew(swept: tuple[Path, str], tmp_path: Path) -> None:
+    """As the file system may leave files that were written just before the power went."""
     shutil.copytree(swept[0], tmp_path, dirs_exist_ok=True)
+    marker.Marker("sweep", marker.GROWING).write(tmp_path / "out")
     texts = ("", "{", "{}", "[]", "null", '{"flows":{}}', '{"summary":{"flows":{"a":1}}}')
     files = sorted((tmp_path / "out/cells").iterdir())
     for file, text in zip(files, texts, strict=False):
@@ -201,11 +230,28 @@ def test_a_cell_with_a_broken_file_is_computed_anew(swept: tuple[Path, str], tmp
     assert status == 0 and "Traceback" not in said, said
     lines = [line for line in said.splitlines() if line.endswith("the cell is computed anew")]
     assert [sum(file.name in line for line in lines) for file in files] == [1] * 7 + [0], said
+    kept = [file.read_text() for file in (tmp_path / "out/cells").glob("*.broken")]
+    assert sorted(kept) == sorted(texts), "nothing is lost"
     for file in files:
         new, old = (
             json.loads((folder / "out/cells" / file.name).read_text()) for folder in (tmp_path, swept[0])
         )
         assert new["summary"]["records_sha256"] == old["summary"]["records_sha256"]
+
+
+def test_a_table_and_a_page_that_the_user_edited_are_not_written_over(
+    swept: tuple[Path, str], tmp_path: Path
+) -> None:
+    shutil.copytree(swept[0], tmp_path, dirs_exist_ok=True)
+    for name in ("sweep.html", "sweep.parquet", "sweep.json"):
+        before = (tmp_path / "out" / name).read_bytes()
+        (tmp_path / "out" / name).write_bytes(b"what I think of it")
+        status, _, said = sweep(tmp_path)
+        assert status == 2 and f"out: --out: holds {name}, which was changed since tcpsbed wrote it" in said
+        assert (tmp_path / "out" / name).read_bytes() == b"what I think of it"
+        (tmp_path / "out" / name).unlink()
+        assert sweep(tmp_path)[0] == 0 and (tmp_path / "out" / name).read_bytes() != b"what I think of it"
+        assert len((tmp_path / "out" / name).read_bytes()) > 0.5 * len(before)
 
 
 def test_a_changed_scenario_is_run_again(swept: tuple[Path, str], tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import tcpsbed
+from tcpsbed import config
 
 SCENARIO = """
 duration = "2 s"
@@ -108,6 +109,57 @@ def test_a_c_hook_that_crashes_outside_of_calls_is_named(tmp_path, other):
     done = _run(tmp_path, "run", "mine.toml", "--out", "out", "--duration", "10 ms")
     assert done.returncode == -signal.SIGABRT, done.stderr
     assert f"tcpsbed: hook mine of {tmp_path / 'libmine.so'} died of SIGABRT" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
+@pytest.mark.parametrize("command", [("check",), ("run", "-q", "--out", "out")], ids=["check", "run"])
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("exit(0);", "ends the program that loads it (status 0): a constructor in it exits"),
+        ('puts("+"); exit(3);', "ends the program that loads it (status 3): a constructor in it exits"),
+        ("abort();", "dies of SIGABRT when it is loaded, in a constructor"),
+        ("*(volatile int *)8 = 1;", "dies of SIGSEGV when it is loaded, in a constructor"),
+    ],
+)
+def test_a_library_that_cannot_be_loaded_alive_is_refused(tmp_path, body, said, command):
+    source = "int mine(void *s, const void *i, void *o) { return 1; }\n"
+    built(tmp_path, source + f"__attribute__((constructor)) static void begin(void) {{ {body} }}\n")
+    done = _run(tmp_path, command[0], "mine.toml", *command[1:])
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
+    assert f'hooks.kinematics.run: found "./libmine.so", which {said}' in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
+def test_a_library_whose_constructor_never_returns_is_refused(tmp_path, monkeypatch):
+    source = "int mine(void *s, const void *i, void *o) { return 1; }\n"
+    built(tmp_path, source + "__attribute__((constructor)) static void begin(void) { for (;;); }\n")
+    monkeypatch.setattr("tcpsbed.config.compile.code.LOAD_S", 0.5)
+    with pytest.raises(
+        tcpsbed.ConfigError, match=r"is not loaded after 0\.5 s: a constructor in it does not"
+    ):
+        config.check(config.load(tmp_path / "mine.toml"))
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
+def test_a_library_that_prints_when_it_is_loaded_is_none_of_these(tmp_path):
+    source = "int mine(void *s, const void *i, void *o) { return 1; }\n__attribute__((constructor)) static void b(void) "
+    built(tmp_path, source + '{ puts("here"); fputs("and here", stderr); }\n')
+    assert _run(tmp_path, "check", "mine.toml").returncode == 0
+    written(tmp_path, "", name="./libmine.so:other")
+    done = _run(tmp_path, "check", "mine.toml")
+    assert (
+        done.returncode == 2 and 'found "other"; allowed: a function that libmine.so exports' in done.stderr
+    )
+
+
+@pytest.mark.parametrize("world", ["virtual", "real"])
+def test_a_module_that_crashes_when_it_is_loaded_is_named(tmp_path, world):
+    written(tmp_path, f"import os\n{RAISES}os.abort()\n")
+    done = _run(tmp_path, "run", "mine.toml", "-q", "--out", "out", "--world", world)
+    assert done.returncode in (-signal.SIGABRT, 2)
+    assert f"hook {tmp_path}/mine.py:Mine died of SIGABRT" in done.stderr, done.stderr
 
 
 def test_a_robot_whose_arrived_raises_is_told_with_file_and_line(tmp_path, monkeypatch):
@@ -304,6 +356,49 @@ def test_a_umask_that_a_hook_sets_hides_no_result(tmp_path, world, call):
     assert done.returncode == 0, done.stderr
     files = [file for file in (tmp_path / "runs/latest").iterdir() if file.is_file()]
     assert len(files) > 8 and all(file.stat().st_mode & 0o400 for file in files)
+
+
+DAMAGE = {
+    "modules": "import sys; sys.modules.clear(); sys.path.clear(); sys.meta_path.clear()",
+    "builtins": "import builtins; vars(builtins).clear()",
+    "streams": "import sys; sys.stdin = sys.stdout = sys.stderr = None",
+    "limits": "import sys, numpy; sys.setrecursionlimit(400); numpy.seterr(all='raise')",
+    "signals": "import signal; [signal.signal(n, signal.SIG_IGN) for n in (signal.SIGINT, signal.SIGTERM)]",
+}
+DAMAGED = (
+    "class Mine:\n    def __init__(self):\n        {}\n\n    def __call__(self, t_ns, index, x, other, y):\n"
+)
+DAMAGED += "        {}\n        return 0\n"
+
+
+@pytest.mark.parametrize("call", [0, 1], ids=["made", "called"])
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_hook_that_takes_away_what_python_stands_on_changes_nothing_else(tmp_path, kind, call):
+    """In the calls after it the hook may fail by that, and is told."""
+    written(tmp_path, DAMAGED.format(*((DAMAGE[kind], "pass") if call == 0 else ("pass", DAMAGE[kind]))))
+    done = _run(tmp_path, "run", "mine.toml", "--out", "out", "--duration", "3 ms")
+    assert "Traceback" not in done.stderr and done.stdout.endswith("report: out/report.html\n"), done.stderr
+    failed = "mine.py:Mine at tactile-operator" in done.stderr
+    assert done.returncode == int(failed) and bool(done.stderr) == failed, done.stderr
+
+
+@pytest.mark.parametrize("name", ["json.dumps", "threading.current_thread"])
+def test_what_fails_after_a_hook_has_replaced_it_is_told_in_one_message(tmp_path, name):
+    written(tmp_path, DAMAGED.format("pass", f"import json, threading; {name} = None"))
+    done = _run(tmp_path, "run", "mine.toml", "-q", "--out", "out", "--duration", "3 ms")
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
+    assert "'NoneType' object is not callable" in done.stderr and "mine.py:Mine" in done.stderr
+    assert "may have changed what the program stands on; allowed: code that leaves" in done.stderr
+
+
+@pytest.mark.parametrize("world", ["virtual", "real"])
+def test_a_hook_that_closes_the_files_of_the_run_is_named(tmp_path, world):
+    closes = "import os; os.closerange(3, 1024); y[0] = 1"
+    written(tmp_path, DAMAGED.replace("return 0", "return 1").format("pass", closes))
+    done = _run(tmp_path, "run", "mine.toml", "-q", "--out", "out", "--duration", "100 ms", "--world", world)
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+    assert "Bad file descriptor" in done.stderr
+    assert ("mine.py:Mine" if world == "virtual" else "node a") in done.stderr
 
 
 def test_control_characters_of_an_error_are_escaped(tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tcpsbed import config
+from tcpsbed import config, worlds
 from tcpsbed.errors import WorldError
 from tcpsbed.worlds import registry
 
@@ -163,3 +163,12 @@ def test_a_sweep_runs_in_any_world(tmp_path: Path):
     assert [cell["world"] for cell in cells] == ["process+none"] * 2
     sent = sorted(cell["flows"]["haptic"]["sent"] for cell in cells)  # fewer where the machine stands still
     assert 0 < sent[0] <= 20 and sent[0] <= sent[1] <= 40
+
+
+def test_more_nodes_than_a_computer_bears_as_processes_are_refused(tmp_path):
+    many = "".join(f"[nodes.n{number}]\n" for number in range(499))
+    (tmp_path / "s.toml").write_text(TEXT + many)
+    with pytest.raises(
+        WorldError, match=r"nodes: found 501, each a process .* world real; allowed: at most 500"
+    ):
+        worlds.run(config.load(tmp_path / "s.toml"), world="real", out=tmp_path / "out")

@@ -12,6 +12,8 @@
 //! A hook implements [`tcps_core::hook::Hook`], a robot [`tcps_core::robot::Robot`], a predictor
 //! [`tcps_core::model::Predictor`]. Each is one file; the registry lists them. Transcendental functions come from `libm`, so that the bits are the same on every machine.
 
+#![forbid(unsafe_code)]
+
 pub mod bilateral;
 mod canvas;
 mod chain;

@@ -83,7 +83,7 @@ fn motors_need_their_time_to_spin_up() {
         assert_eq!(&out[2..], [0.0, 0.0], "too weak to start a motor");
     }
     assert!((at_40[0] - 200.0 * (1.0 - libm::exp(-1.0))).abs() < 0.01, "{at_40:?}");
-    assert!((at_40[1] / 0.505 - (at_40[0] / 200.0).powi(2)).abs() < 0.01);
+    assert!((at_40[1] / 0.505 - libm::pow(at_40[0] / 200.0, 2.0)).abs() < 0.01);
 }
 
 #[test]

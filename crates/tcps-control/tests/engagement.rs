@@ -264,7 +264,7 @@ fn a_restart_is_no_way_around_the_clutch() {
 #[test]
 fn after_a_restart_the_clutch_counts_as_open() {
     let (mut hook, asked) = led(&[5.0], false, json!({"engage": "clutch", "clutch": 1}));
-    let told = Told { state: State::Hold, age_ns: 30 * MS, origin_ns: Some(0) };
+    let told = Told { state: State::Hold, age_ns: 30 * MS, origin_ns: Some(0), cause: "", limited: false };
     hook.notice(Notice::Resumed(Former { now_ns: 30 * MS, values: &[0.1], told })).unwrap();
     (31..80).for_each(|ms| assert_eq!(tick(hook.as_mut(), ms, None), [0.1]));
     (80..200).for_each(|ms| assert_eq!(tick(hook.as_mut(), ms, Some((&[0.0, 0.0], ms))), [0.1]));
@@ -276,7 +276,7 @@ fn after_a_restart_the_clutch_counts_as_open() {
 #[test]
 fn an_agent_leads_on_after_a_restart() {
     let (mut hook, _) = led(&[5.0], false, json!({"reach": 0.05}));
-    let told = Told { state: State::Hold, age_ns: 30 * MS, origin_ns: Some(0) };
+    let told = Told { state: State::Hold, age_ns: 30 * MS, origin_ns: Some(0), cause: "", limited: false };
     hook.notice(Notice::Resumed(Former { now_ns: 30 * MS, values: &[0.1], told })).unwrap();
     let end = (31..400).map(|ms| tick(hook.as_mut(), ms, None)[0]).last().unwrap();
     assert!((end - 0.15).abs() < 1e-9, "{end}");

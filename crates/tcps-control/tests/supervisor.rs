@@ -384,6 +384,61 @@ fn state(hook: &dyn Hook) -> State {
     hook.told().unwrap().state
 }
 
+/// What led to a state is told with it, and whether limits keep the follower from its command.
+#[test]
+fn what_led_to_a_state_is_told_with_it() {
+    use State::{Degraded, Hold, Normal, Recovering, SafeStop};
+    let turns = |more: Value, schedule: &dyn Fn(i64) -> (i64, Option<f64>, u32)| {
+        let mut hook = following(more, 100);
+        let mut found = vec![(State::Normal, "")];
+        for ms in 100..800 {
+            let (at_ms, x, number) = schedule(ms);
+            tick(hook.as_mut(), at_ms * MS, x, number);
+            let told = hook.told().unwrap();
+            if told.state != found[found.len() - 1].0 {
+                found.push((told.state, told.cause));
+            }
+        }
+        found.split_off(1)
+    };
+    let none = "no command came";
+    assert_eq!(
+        turns(json!({}), &|ms| (ms, None, 0)),
+        [(Degraded, "commands are late"), (Hold, none), (SafeStop, none)]
+    );
+    let outside = "a command is outside the workspace";
+    assert_eq!(
+        turns(json!({"workspace": [[-1, 1]]}), &|ms| (ms, Some(9.0), ms as u32)),
+        [(Degraded, outside), (Hold, outside), (SafeStop, outside)]
+    );
+    assert_eq!(
+        turns(json!({}), &|ms| (ms + 100, Some(0.0), ms as u32)),
+        [
+            (Hold, "its loop stood still"),
+            (Recovering, "commands are good again"),
+            (Normal, "it has come to the command")
+        ]
+    );
+    let every_third = |ms: i64| (ms, Some(0.0), 3 * ms as u32);
+    assert_eq!(turns(json!({}), &every_third)[0], (Degraded, "commands are lost"));
+    let swapped = |ms: i64| (ms, Some(0.0), (ms ^ 1) as u32);
+    assert_eq!(turns(json!({}), &swapped)[0], (Degraded, "commands are out of order"));
+    assert_eq!(
+        turns(json!({"least_hz": 900, "loss": 1}), &|ms| (ms, (ms % 4 == 0).then_some(0.0), ms as u32))[0],
+        (Degraded, "commands come too seldom")
+    );
+    let mut hook = following(json!({"speed": 0.1}), 100);
+    tick(hook.as_mut(), 100 * MS, Some(0.005), 100);
+    assert!(!hook.told().unwrap().limited, "near");
+    tick(hook.as_mut(), 101 * MS, Some(1.0), 101);
+    assert!(hook.told().unwrap().limited);
+    hook.notice(Notice::Halt).unwrap();
+    tick(hook.as_mut(), 102 * MS, Some(1.0), 102);
+    let told = hook.told().unwrap();
+    assert_eq!((told.state, told.limited), (Hold, false));
+    assert_eq!(told.cause, "what it works for has died, or the run ends");
+}
+
 /// The follower begins where it is measured to be, and until that is known nothing is given out.
 #[test]
 fn the_first_command_is_limited_like_any_other() {
@@ -447,7 +502,7 @@ fn a_start_that_is_said_is_where_it_begins() {
 #[test]
 fn a_restart_makes_no_step() {
     let mut hook = make(json!({"tell": true, "start": [0.0]}));
-    let told = Told { state: State::Normal, age_ns: 0, origin_ns: None };
+    let told = Told { state: State::Normal, age_ns: 0, origin_ns: None, cause: "", limited: false };
     hook.notice(Notice::Resumed(Former { now_ns: 0, values: &[0.1, 0.0], told })).unwrap();
     assert_eq!(tick(hook.as_mut(), 0, Some(0.2), 0).unwrap(), (0.1, 4), "no time has passed");
     let (y, _) = tick(hook.as_mut(), MS, Some(0.2), 1).unwrap();

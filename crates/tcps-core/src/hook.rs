@@ -245,6 +245,10 @@ pub struct Told {
     pub age_ns: i64,
     /// Origin of that sample, by which a hook that is restarted knows older ones; none where it does not go by it.
     pub origin_ns: Option<i64>,
+    /// What has led to the state, in words.
+    pub cause: &'static str,
+    /// Whether limits of its own keep what it gives out away from what it is sent.
+    pub limited: bool,
 }
 
 /// The last call of a hook that has states.

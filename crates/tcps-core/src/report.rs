@@ -2,9 +2,16 @@
 //!
 //! Who counts (nodes, lines to boards, clocks) and who writes reports both import this, and neither the other.
 
-use crate::{endpoint::EndpointStats, hook::Verdict, record::StepKind, robot::Pace, time::Time};
+use crate::{
+    endpoint::EndpointStats,
+    hook::{State, Told, Verdict},
+    record::StepKind,
+    robot::Pace,
+    time::Time,
+};
 use hdrhistogram::Histogram;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What a node tells about itself at the end.
 pub struct NodeReport {
@@ -60,6 +67,22 @@ pub struct StepStats {
     pub error: Option<String>,
     /// Core time per call.
     pub cost_ns: Histogram<u64>,
+    /// What it told, if it is a hook that has states.
+    pub watch: Option<Watch>,
+}
+
+/// Changes of state that are told one by one.
+pub const TURNS: usize = 1_000;
+
+/// What a hook that has states told in all its calls.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Watch {
+    /// Calls after which its limits kept it away from what it was sent.
+    pub limited: u64,
+    /// What led to each of the first changes of state.
+    pub turns: Vec<&'static str>,
+    /// How often what led to which state.
+    pub causes: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
 }
 
 impl StepStats {
@@ -72,6 +95,19 @@ impl StepStats {
         }
     }
 
+    /// Notes what a hook told after a call, and in which state it was after the one before.
+    pub fn watch(&mut self, before: Option<State>, told: &Told) {
+        let watch = self.watch.get_or_insert_default();
+        watch.limited += u64::from(told.limited);
+        if before.is_none_or(|state| state == told.state) {
+            return;
+        }
+        if watch.turns.len() < TURNS {
+            watch.turns.push(told.cause);
+        }
+        *watch.causes.entry(told.state.name()).or_default().entry(told.cause).or_default() += 1;
+    }
+
     /// Counts a failure; the first one is told.
     pub fn complain(&mut self, text: String) {
         self.failures += 1;
@@ -81,7 +117,15 @@ impl StepStats {
 
 impl Default for StepStats {
     fn default() -> Self {
-        Self { calls: 0, failures: 0, not_finite: 0, overruns: 0, error: None, cost_ns: histogram() }
+        Self {
+            calls: 0,
+            failures: 0,
+            not_finite: 0,
+            overruns: 0,
+            error: None,
+            cost_ns: histogram(),
+            watch: None,
+        }
     }
 }
 

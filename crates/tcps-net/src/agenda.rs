@@ -6,7 +6,7 @@ const ABSENT: u32 = u32::MAX;
 
 /// Objects (numbered from 0) and the moment at which each wants to be called. Ties go to the smaller number.
 #[derive(Debug, Default)]
-pub(crate) struct Agenda {
+pub struct Agenda {
     heap: Vec<(Time, u32)>,
     place: Vec<u32>,
 }

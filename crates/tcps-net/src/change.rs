@@ -63,7 +63,7 @@ impl Network {
     fn take_back(&mut self, now: Time, changed: Option<usize>) {
         let mut flying = self.unfold(now);
         self.pipes.clear();
-        self.pipe_of.iter_mut().for_each(Vec::clear);
+        self.pipe_of.clear();
         self.agenda.clear_from(self.links.len() + self.media.len());
         if let Some(l) = changed {
             flying = self.requeue(l, now, flying);

@@ -3,7 +3,7 @@
 use crate::{
     network::{traffic_of, Network},
     packet::Parcel,
-    pipe::{Pipe, NO_PIPE},
+    pipe::Pipe,
 };
 use std::collections::VecDeque;
 use tcps_core::time::Time;
@@ -12,11 +12,9 @@ impl Network {
     /// Puts a packet that arrives at the end of link `l` at `parcel.at` into flight, past the pure links behind.
     #[inline]
     pub(crate) fn launch(&mut self, l: usize, mut parcel: Parcel) {
-        let key = usize::from(parcel.packet.dst) * 2 + usize::from(parcel.packet.is_background());
-        let id = match self.pipe_of[l].get(key) {
-            Some(&id) if id != NO_PIPE => id as usize,
-            _ => self.open_pipe(l, parcel.packet.dst, parcel.packet.is_background()),
-        };
+        let (dst, background) = (parcel.packet.dst, parcel.packet.is_background());
+        let known = self.pipe_of.get(l as u16, dst, background);
+        let id = known.unwrap_or_else(|| self.open_pipe(l as u16, dst, background));
         let pipe = &mut self.pipes[id];
         parcel.at = parcel.at.saturating_add(pipe.extra);
         let (at, head) = (parcel.at, pipe.push(parcel));
@@ -55,19 +53,14 @@ impl Network {
     }
 
     /// The pipe behind link `l` for a destination: made at its first packet, shared by destinations with one path.
-    fn open_pipe(&mut self, l: usize, dst: u16, background: bool) -> usize {
-        let (path, extra, end) = self.fold(self.links[l].to, dst);
+    fn open_pipe(&mut self, link: u16, dst: u16, background: bool) -> usize {
+        let (path, extra, end) = self.fold(self.links[usize::from(link)].to, dst);
         let quiet = background && end == dst;
-        let same = |p: &Pipe| usize::from(p.link) == l && p.path == path && p.quiet == quiet;
-        let id = self.pipes.iter().position(same).unwrap_or(self.pipes.len());
+        let id = self.pipe_of.share(link, dst, background, (&path, quiet), self.pipes.len());
         if id == self.pipes.len() {
             let (parcels, pushed) = (VecDeque::new(), (0, 0));
-            self.pipes.push(Pipe { link: l as u16, path, extra, end, quiet, parcels, pushed });
+            self.pipes.push(Pipe { link, path, extra, end, quiet, parcels, pushed });
         }
-        let table = &mut self.pipe_of[l];
-        let key = usize::from(dst) * 2 + usize::from(background);
-        table.resize(table.len().max(key + 1), NO_PIPE);
-        table[key] = id as u32;
         id
     }
 

@@ -16,8 +16,10 @@
 //!
 //! The first change of a pure or ahead link makes it a served one, with all packets where they are.
 
+#![forbid(unsafe_code)]
+
 mod access;
-mod agenda;
+pub mod agenda;
 mod ahead;
 mod change;
 mod check;

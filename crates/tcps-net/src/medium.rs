@@ -5,18 +5,12 @@ use tcps_core::time::Time;
 /// The links on a medium, and whose turn is next. Waiting links take turns, one packet each.
 #[derive(Debug, Default)]
 pub(crate) struct Medium {
-    pub name: String,
     pub links: Vec<u16>,
     pub busy_until: Time,
     turn: usize,
 }
 
 impl Medium {
-    /// A free medium.
-    pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), ..Self::default() }
-    }
-
     /// The next waiting link in turn; the turn moves behind it.
     pub fn grant(&mut self, waits: impl Fn(u16) -> bool) -> Option<u16> {
         let n = self.links.len();
@@ -32,7 +26,7 @@ mod tests {
 
     #[test]
     fn waiting_links_take_turns() {
-        let mut m = Medium { links: vec![4, 5, 6], ..Medium::new("hub") };
+        let mut m = Medium { links: vec![4, 5, 6], ..Medium::default() };
         let order: Vec<_> = (0..4).filter_map(|_| m.grant(|l| l != 5)).collect();
         assert_eq!(order, [4, 6, 4, 6]);
         assert_eq!(m.grant(|_| false), None);

@@ -7,14 +7,14 @@ use crate::{
     link::{Link, Mode},
     medium::Medium,
     packet::{NetEvent, Packet, Parcel, TRAFFIC_BASE},
-    pipe::Pipe,
+    pipe::{Pipe, PipeOf},
     queue::{Flows, Refused},
     spec::{LinkSpec, NetworkSpec},
     stats::{LinkStats, QueueState, TrafficStats},
     topology::{Routes, NO_LINK},
     traffic::Source,
 };
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use tcps_core::{
     record::DropReason,
     time::{Time, NEVER},
@@ -31,8 +31,7 @@ pub struct Network {
     pub(crate) links: Vec<Link>,
     pub(crate) media: Vec<Medium>,
     pub(crate) pipes: Vec<Pipe>,
-    /// Pipe by link, then by destination and by whether the packet is background.
-    pub(crate) pipe_of: Vec<Vec<u32>>,
+    pub(crate) pipe_of: PipeOf,
     pub(crate) routes: Routes,
     /// Links, then media, then pipes.
     pub(crate) agenda: Agenda,
@@ -53,7 +52,7 @@ impl Network {
             links: spec.links.iter().map(|l| Link::new(l, &flows, seed)).collect(),
             media: Vec::new(),
             pipes: Vec::new(),
-            pipe_of: vec![Vec::new(); spec.links.len()],
+            pipe_of: PipeOf::default(),
             routes: Routes::default(),
             agenda: Agenda::default(),
             sources: (0..spec.traffic.len()).map(|i| Source::new(spec, i, seed)).collect(),
@@ -79,11 +78,11 @@ impl Network {
     }
 
     fn share_media(&mut self, specs: &[LinkSpec]) {
+        let mut known = HashMap::new();
         for (i, spec) in specs.iter().enumerate() {
             let Some(name) = &spec.medium else { continue };
-            let known = self.media.iter().position(|m| m.name == *name);
-            let m = known.unwrap_or_else(|| {
-                self.media.push(Medium::new(name));
+            let m = *known.entry(name).or_insert_with(|| {
+                self.media.push(Medium::default());
                 self.media.len() - 1
             });
             self.media[m].links.push(i as u16);

@@ -1,11 +1,75 @@
 //! Packets in flight between a link's transmitter and the next place where something can happen to them.
 
 use crate::packet::Parcel;
-use std::collections::VecDeque;
+use std::{
+    collections::{HashMap, VecDeque},
+    hash::{BuildHasherDefault, Hasher},
+};
 use tcps_core::time::Time;
 
-/// No pipe yet.
-pub(crate) const NO_PIPE: u32 = u32::MAX;
+/// Numbers of pipes: few of all pairs of a link and a destination are ever met.
+#[derive(Debug, Default)]
+pub(crate) struct PipeOf {
+    /// By link, destination and whether the packet is background.
+    met: HashMap<u64, u32, BuildHasherDefault<Spread>>,
+    /// By link, path and whether it is quiet.
+    shared: HashMap<(u16, Vec<u16>, bool), u32>,
+}
+
+impl PipeOf {
+    /// The pipe of packets that leave a link for a destination, if there has been one.
+    #[inline]
+    pub fn get(&self, link: u16, dst: u16, background: bool) -> Option<usize> {
+        self.met.get(&key(link, dst, background)).map(|id| *id as usize)
+    }
+
+    /// The same for the first of them: the pipe with this path, or number `next` if there is none.
+    pub fn share(
+        &mut self,
+        link: u16,
+        dst: u16,
+        background: bool,
+        (path, quiet): (&[u16], bool),
+        next: usize,
+    ) -> usize {
+        let id = *self.shared.entry((link, path.to_vec(), quiet)).or_insert(next as u32);
+        self.met.insert(key(link, dst, background), id);
+        id as usize
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.met.clear();
+        self.shared.clear();
+    }
+}
+
+#[inline]
+fn key(link: u16, dst: u16, background: bool) -> u64 {
+    u64::from(link) << 17 | u64::from(dst) << 1 | u64::from(background)
+}
+
+/// Spreads keys over a table by one multiplication (Fibonacci hashing): they are numbers of ours, of which nobody makes
+/// many that collide.
+#[derive(Debug, Default)]
+pub(crate) struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(self.0 ^ u64::from(*byte)));
+    }
+
+    #[inline]
+    fn write_u64(&mut self, key: u64) {
+        let mixed = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ mixed >> 32;
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// The propagation of one link and of the pure links folded behind it. Ordered by arrival; only the head is on the agenda.
 #[derive(Debug)]

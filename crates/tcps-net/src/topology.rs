@@ -85,7 +85,7 @@ struct Table {
     mark: Option<u8>,
     /// Links into each vertex: rank, where they come from, cost.
     into: Vec<Vec<(u16, usize, u64)>>,
-    /// By destination: the link that leads there from each vertex.
+    /// By destination: the link that leads there from each vertex; none of those behind one that they hang on.
     next: Vec<OnceCell<Box<[u16]>>>,
 }
 
@@ -138,9 +138,13 @@ impl Routes {
     pub fn next(&self, v: u16, dst: u16, dscp: u8) -> u16 {
         let marked = self.tables.iter().skip(1).find(|table| table.mark == Some(dscp));
         let Some(table) = marked.or(self.tables.first()) else { return NO_LINK };
-        let Some(next) = table.next.get(usize::from(dst)) else { return NO_LINK };
-        let next = next.get_or_init(|| towards(usize::from(dst), &table.into));
-        next.get(usize::from(v)).copied().unwrap_or(NO_LINK)
+        table.next(usize::from(v), usize::from(dst))
+    }
+
+    /// How many searches for ways there have been.
+    #[cfg(test)]
+    fn searches(&self) -> usize {
+        self.tables.iter().flat_map(|t| &t.next).filter(|next| next.get().is_some()).count()
     }
 
     /// All links of packets with this code point from one vertex to another.
@@ -155,6 +159,35 @@ impl Routes {
             v = links[usize::from(link)].to;
         }
         Some(path)
+    }
+}
+
+impl Table {
+    #[inline]
+    fn next(&self, v: usize, dst: usize) -> u16 {
+        match self.hangs_on(dst) {
+            Some((gate, last)) if v == gate => last,
+            Some((gate, _)) if v != dst => self.search(v, gate),
+            Some(_) => NO_LINK,
+            None => self.search(v, dst),
+        }
+    }
+
+    /// The vertex that all ways to `dst` pass just before it, and the link from there: most nodes hang on one link, and
+    /// then the ways to all nodes at a router are those to the router. Two that only lead to each other hang on none.
+    #[inline]
+    fn hangs_on(&self, dst: usize) -> Option<(usize, u16)> {
+        match self.into.get(dst)?[..] {
+            [(rank, gate, _)] if self.into[gate].len() > 1 => Some((gate, rank & !SHARED)),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn search(&self, v: usize, dst: usize) -> u16 {
+        let Some(next) = self.next.get(dst) else { return NO_LINK };
+        let next = next.get_or_init(|| towards(dst, &self.into));
+        next.get(v).copied().unwrap_or(NO_LINK)
     }
 }
 
@@ -197,5 +230,54 @@ pub fn mean_rate_bps(spec: &NetworkSpec, model: &TrafficModel) -> f64 {
             let span = loop_ns.unwrap_or_else(|| packets.last().map_or(0, |p| p.0)).max(1);
             packets.iter().map(|p| f64::from(p.1)).sum::<f64>() * 8e9 / span as f64
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn table(vertices: usize, links: &[(usize, usize, u64)]) -> Table {
+        let mut into = vec![Vec::new(); vertices];
+        for (i, &(from, to, cost)) in links.iter().enumerate().filter(|(_, l)| l.0 != l.1) {
+            into[to].push((i as u16 | SHARED, from, cost));
+        }
+        Table { mark: None, into, next: vec![OnceCell::new(); vertices] }
+    }
+
+    proptest! {
+        /// Ways to what hangs on one link are those that a search for it would find.
+        #[test]
+        fn ways_to_what_hangs_on_a_link_are_those_of_a_search(
+            links in prop::collection::vec((0usize..9, 0usize..9, 0u64..3), 0..20),
+        ) {
+            let table = table(9, &links);
+            for dst in 0..9 {
+                let searched = towards(dst, &table.into);
+                for v in 0..9 {
+                    prop_assert_eq!(table.next(v, dst), searched[v], "from {} to {}", v, dst);
+                }
+            }
+        }
+    }
+
+    /// A search goes over all links: ways to four times as many nodes at two routers are no more of them.
+    #[test]
+    fn searches_are_for_routers_not_for_the_nodes_at_them() {
+        let searches = |pairs: usize| {
+            let (left, right) = (2 * pairs, 2 * pairs + 1);
+            let ends = |i| [(i, left), (left, i), (pairs + i, right), (right, pairs + i)];
+            let links = (0..pairs).flat_map(ends).chain([(left, right), (right, left)]);
+            let links: Vec<_> = links.map(|(from, to)| (from, to, 1)).collect();
+            let routes = Routes { tables: vec![table(2 * pairs + 2, &links)] };
+            for i in 0..pairs as u16 {
+                let pairs = pairs as u16;
+                let way = [i, left as u16, right as u16].map(|v| routes.next(v, pairs + i, 0));
+                assert_eq!(way, [4 * i, 4 * pairs, 4 * i + 3]);
+            }
+            routes.searches()
+        };
+        assert_eq!([10, 40].map(searches), [1, 1]);
     }
 }

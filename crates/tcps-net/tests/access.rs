@@ -79,7 +79,7 @@ fn a_request_waits_for_its_chance_and_for_the_grant() {
 fn blocks_that_are_not_understood_come_again_later() {
     let p: f64 = 0.3;
     let simulated = waits(NrSpec { block_error: p, ..nr(false) });
-    let weights: Vec<f64> = (0..4).map(|k| p.powi(k) * (1.0 - p)).collect();
+    let weights: Vec<f64> = (0..4).map(|k| libm::pow(p, f64::from(k)) * (1.0 - p)).collect();
     let mean =
         weights.iter().zip(0..).map(|(w, k)| w * f64::from(k)).sum::<f64>() / weights.iter().sum::<f64>();
     assert!(check(simulated, 1.1 + mean * 8.0), "{simulated:?} {mean}");

@@ -4,26 +4,27 @@ use crate::hooks::PythonHooks;
 use hdrhistogram::Histogram;
 use pyo3::prelude::*;
 use tcps_core::report::histogram;
+use tcps_node::assets::Assets;
+use tcps_plan::Need;
 use tcps_run::{
-    code::{NoPython, PythonCode},
-    plan::Need,
-    real::{
+    assets::Disk,
+    os::{
         clock::monotonic_ns,
-        control::Attach,
         wait::{Detach, NothingToDetach},
     },
+    real::control::Attach,
 };
 
 /// Attaches loops that run Python code themselves to the interpreter, and leaves the others alone.
 pub struct Interpreter;
 
 impl Attach for Interpreter {
-    fn attached(&self, python: Need, body: &mut dyn FnMut(&mut dyn PythonCode, &mut dyn Detach)) {
+    fn attached(&self, python: Need, body: &mut dyn FnMut(&mut dyn Assets, &mut dyn Detach)) {
         match python {
             Need::Loop => Python::attach(|_| body(&mut PythonHooks, &mut LetGo { waits: histogram() })),
             // Hooks attach by themselves, when they are made and in their threads.
             Need::Workers => body(&mut PythonHooks, &mut NothingToDetach),
-            Need::None => body(&mut NoPython, &mut NothingToDetach),
+            Need::None => body(&mut Disk, &mut NothingToDetach),
         }
     }
 }

@@ -5,10 +5,8 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::Value;
 use std::fmt::Display;
 use tcps_core::record::StepKind;
-use tcps_run::{
-    code::{self, Shape},
-    plan::CodePlan,
-};
+use tcps_node::assets::{self, Shape};
+use tcps_plan::CodePlan;
 use tcps_transport::{playout, ChannelContext, Side};
 
 fn refused(e: impl Display) -> PyErr {
@@ -25,7 +23,7 @@ pub fn check_transport(name: &str, params_json: &str) -> PyResult<()> {
     let params = params_of(params_json)?;
     let context = ChannelContext::of(&[(0, Side::B, "kinematic"), (1, Side::A, "haptic")]);
     for side in [Side::A, Side::B] {
-        code::endpoint(name, &params, side, &context, &mut PythonHooks).map_err(refused)?;
+        assets::endpoint(name, &params, side, &context, &mut PythonHooks).map_err(refused)?;
     }
     Ok(())
 }
@@ -40,14 +38,14 @@ pub fn check_hook(name: &str, params_json: &str, kind: &str) -> PyResult<()> {
         "code" => StepKind::Code,
         _ => StepKind::Work,
     };
-    code::hook(&plan, Shape::of(kind), &mut PythonHooks).map(drop).map_err(refused)
+    assets::hook(&plan, Shape::of(kind), &mut PythonHooks).map(drop).map_err(refused)
 }
 
 /// Refuses a robot that a run would refuse.
 #[pyfunction]
 pub fn check_robot(name: &str, params_json: &str) -> PyResult<()> {
     let plan = CodePlan::named(name, params_of(params_json)?);
-    code::robot(&plan, &mut PythonHooks).map(drop).map_err(refused)
+    assets::robot(&plan, &mut PythonHooks).map(drop).map_err(refused)
 }
 
 /// Refuses a playout policy that a run would refuse.

@@ -21,18 +21,23 @@ use tcps_core::{
     robot::{Pace, Robot},
     time::Time,
 };
-use tcps_run::{
-    code::{PythonCode, Shape},
-    crash,
-    error::RunError,
-    plan::CodePlan,
-};
+use tcps_node::assets::{Assets, Shape};
+use tcps_plan::{CodePlan, RunError};
+use tcps_run::{assets, crash, library};
 use tcps_transport::{ChannelContext, Side};
 
 /// Makes hooks of Python code.
 pub struct PythonHooks;
 
-impl PythonCode for PythonHooks {
+impl Assets for PythonHooks {
+    fn file(&mut self, path: &str) -> Result<Vec<u8>, RunError> {
+        assets::file(path)
+    }
+
+    fn library(&mut self, code: &CodePlan) -> Result<Box<dyn Hook>, RunError> {
+        library::hook(code)
+    }
+
     fn hook(&mut self, code: &CodePlan, shape: Shape) -> Result<Box<dyn Hook>, RunError> {
         Python::attach(|py| load_hook(py, code, shape)).map_err(|e| failed(code, &e))
     }
@@ -50,7 +55,7 @@ impl PythonCode for PythonHooks {
         Python::attach(|py| transport::load(py, code, side, channel)).map_err(|e| failed(code, &e))
     }
 
-    fn again(&self) -> Box<dyn PythonCode + Send> {
+    fn again(&self) -> Box<dyn Assets + Send> {
         Box::new(PythonHooks)
     }
 }
@@ -113,14 +118,13 @@ fn load<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     crash::watch();
     let module = py.import("tcpsbed.hooks")?;
-    let function = module.getattr(function)?;
+    let loader = module.getattr(function)?;
     let params = code.params.to_string();
-    let loaded = match shape {
-        Some(s) => {
-            function.call1((&code.name, &code.symbol, params, s.bytes_in, s.bytes_out, s.most_bytes))?
-        }
-        None => function.call1((&code.name, &code.symbol, params))?,
-    };
+    let what = if function == "load_robot" { "robot" } else { "hook" };
+    let loaded = crash::named(&label(what, code), || match shape {
+        Some(s) => loader.call1((&code.name, &code.symbol, params, s.bytes_in, s.bytes_out, s.most_bytes)),
+        None => loader.call1((&code.name, &code.symbol, params)),
+    })?;
     Ok(loaded.cast_into::<PyDict>()?)
 }
 
@@ -420,12 +424,12 @@ impl Robot for PythonRobot {
 pub fn time_hook(py: Python<'_>, code_json: &str, rounds: usize) -> PyResult<Vec<f64>> {
     let fail = |e: String| PyValueError::new_err(e);
     let code: CodePlan = serde_json::from_str(code_json).map_err(|e| fail(e.to_string()))?;
-    let mut hook = tcps_run::code::hook(&code, Shape::of(StepKind::Work), &mut PythonHooks)
+    let mut hook = tcps_node::assets::hook(&code, Shape::of(StepKind::Work), &mut PythonHooks)
         .map_err(|e| fail(e.to_string()))?;
     let (x, mut y, mut bytes) = ([0.5; 6], [0.0; 256], [0u8; 64]);
     let mut figures = Vec::with_capacity(rounds);
     for _ in 0..rounds {
-        let start = tcps_run::real::clock::monotonic_ns();
+        let start = tcps_run::os::clock::monotonic_ns();
         for index in 0..1000 {
             let input = HookIn::tick(i64::from(index) * 1_000_000, 0, index, 0).with_sample(&x, &[]);
             let mut output = HookOut::new(&mut y, &mut bytes);
@@ -433,7 +437,7 @@ pub fn time_hook(py: Python<'_>, code_json: &str, rounds: usize) -> PyResult<Vec
                 return Err(fail(text));
             }
         }
-        figures.push((tcps_run::real::clock::monotonic_ns() - start) as f64 / 1000.0);
+        figures.push((tcps_run::os::clock::monotonic_ns() - start) as f64 / 1000.0);
         py.check_signals()?;
     }
     Ok(figures)

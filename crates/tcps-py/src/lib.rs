@@ -26,10 +26,10 @@ use pyo3::{
     prelude::*,
 };
 use std::path::PathBuf;
+use tcps_plan::Plan;
 use tcps_run::{
     carrier::{self, ForeignSpec},
     crash,
-    plan::Plan,
     real::control,
     virtual_time::{self, Options},
 };
@@ -121,10 +121,16 @@ fn routes(plan_json: &str) -> PyResult<String> {
     Ok(table.to_string())
 }
 
+/// The links from one vertex of a plan's network to another for each of these pairs, `None` where no way leads there.
+#[pyfunction]
+fn ways(plan_json: &str, pairs: Vec<(u16, u16)>) -> PyResult<Vec<Option<Vec<u16>>>> {
+    carrier::ways(&plan_of(plan_json)?, &pairs).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
 /// CLOCK_MONOTONIC in nanoseconds.
 #[pyfunction]
 fn monotonic_ns() -> i64 {
-    tcps_run::real::clock::monotonic_ns()
+    tcps_run::os::clock::monotonic_ns()
 }
 
 /// How late loops wake up here, in each way of waiting, and how old a kernel's receive stamp is: measured, as JSON.
@@ -165,6 +171,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(records::merge_captures, m)?)?;
     m.add_function(wrap_pyfunction!(monotonic_ns, m)?)?;
     m.add_function(wrap_pyfunction!(routes, m)?)?;
+    m.add_function(wrap_pyfunction!(ways, m)?)?;
     m.add_function(wrap_pyfunction!(measure_timing, m)?)?;
     m.add_function(wrap_pyfunction!(builtins, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_transport, m)?)?;
@@ -174,6 +181,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::time_hook, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_batch, m)?)?;
+    m.add_function(wrap_pyfunction!(batch::step_phase, m)?)?;
     m.add_function(wrap_pyfunction!(bilateral::bilateral, m)?)?;
     m.add_function(wrap_pyfunction!(playout::playout, m)?)?;
     m.add_function(wrap_pyfunction!(predict::replay_predictor, m)?)?;

@@ -5,10 +5,8 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 use serde::de::DeserializeOwned;
 use serde_json::{json, Value};
 use std::path::PathBuf;
-use tcps_run::{
-    error::RunError,
-    proxy::{self, netns},
-};
+use tcps_plan::RunError;
+use tcps_run::proxy::{self, netns};
 
 fn refused(e: RunError) -> PyErr {
     PyValueError::new_err(e.to_string())

@@ -10,10 +10,10 @@ use std::{
     io::{BufReader, Read, Write},
     path::{Path, PathBuf},
 };
+use tcps_analysis as analysis;
 use tcps_core::record::{DropReason, Kind, Record, StepKind, RECORD_BYTES};
 use tcps_run::{
-    analysis,
-    real::{
+    os::{
         capture,
         merge::{Item, Merge},
         ring::Consumer,
@@ -118,7 +118,7 @@ pub fn merge(py: Python<'_>, parts: Vec<PathBuf>, records_path: PathBuf) -> PyRe
     py.detach(|| {
         let open = |part: &PathBuf| Ok(Rows(BufReader::with_capacity(1 << 18, File::open(part)?)));
         let streams = parts.iter().map(open).collect::<std::io::Result<Vec<_>>>()?;
-        let fail = |e: tcps_run::error::RunError| PyValueError::new_err(e.to_string());
+        let fail = |e: tcps_plan::RunError| PyValueError::new_err(e.to_string());
         let mut recorder = Recorder::new(Some(&records_path)).map_err(fail)?;
         for row in Merge::new(streams)? {
             recorder.push(&row?);

@@ -13,10 +13,8 @@ use tcps_core::{
     sample::{Echo, Meta},
     time::Time,
 };
-use tcps_run::{
-    crash,
-    plan::{CodePlan, OVERHEAD_BYTES},
-};
+use tcps_plan::{CodePlan, OVERHEAD_BYTES};
+use tcps_run::crash;
 use tcps_transport::{ChannelContext, Outbox, Side};
 use tcps_wire::echo;
 
@@ -132,7 +130,8 @@ pub fn load(
     let side = if side == Side::A { "a" } else { "b" };
     let described = (channel.name.as_str(), side, channel.seed, flows);
     let arguments = (&code.name, &code.symbol, code.params.to_string(), described);
-    let endpoint = py.import("tcpsbed.hooks")?.getattr("load_transport")?.call1(arguments)?;
+    let loader = py.import("tcpsbed.hooks")?.getattr("load_transport")?;
+    let endpoint = crash::named(&label("transport", code), || loader.call1(arguments))?;
     let none = PyBytes::new(py, &[]).unbind();
     let (bytes, echo) = (none.clone_ref(py), none.clone_ref(py));
     let incoming = Incoming { bytes, flow: 0, index: 0, origin_ns: 0, echo, received_ns: 0 };

@@ -3,7 +3,7 @@
 //!     python -c 'print plan' | cargo run -p tcps-run --example check_plan
 
 use std::io::Read;
-use tcps_run::plan::Plan;
+use tcps_plan::Plan;
 
 fn main() {
     let mut text = String::new();

@@ -3,10 +3,9 @@
 //! `cargo run --release -p tcps-run --example run_plan -- PLAN [RECORDS]`
 
 use std::{path::PathBuf, process::ExitCode};
+use tcps_plan::{Plan, RunError};
 use tcps_run::{
-    code::NoPython,
-    error::RunError,
-    plan::Plan,
+    assets::Disk,
     virtual_time::{run, Options},
 };
 
@@ -34,6 +33,6 @@ fn result(plan: &PathBuf, records: Option<PathBuf>) -> Result<String, RunError> 
     let text = std::fs::read_to_string(plan).map_err(|e| RunError::new(e.to_string()))?;
     let plan: Plan = serde_json::from_str(&text).map_err(|e| RunError::new(e.to_string()))?;
     let options = Options { records: records.as_deref(), pcapng: None, progress: None };
-    let report = run(&plan, &mut NoPython, options)?;
+    let report = run(&plan, &mut Disk, options)?;
     serde_json::to_string_pretty(&report).map_err(|e| RunError::new(e.to_string()))
 }

@@ -8,7 +8,6 @@
 //! nothing here takes time, and nothing is drawn. A card that gathers arrivals holds them until there are enough, or the
 //! first has waited long enough: then the kernel has all of them at once.
 
-use crate::plan::{Interrupts, Plan};
 use std::{
     cmp::{Ordering, Reverse},
     collections::BinaryHeap,
@@ -18,6 +17,7 @@ use tcps_core::{
     time::{Time, NEVER},
 };
 use tcps_net::Packet;
+use tcps_plan::{Interrupts, Plan};
 
 /// A datagram between a loop and the network.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ struct Pending {
 impl Boundary {
     /// The boundaries of a plan.
     pub fn new(plan: &Plan) -> Self {
-        let side = |node: &crate::plan::NodePlan| {
+        let side = |node: &tcps_plan::NodePlan| {
             let sampler = |dist: &Option<Dist>, what: &str| {
                 dist.clone().map(|d| Sampler::new(d, plan.seed, &format!("nodes.{}.{what}", node.name)))
             };

@@ -7,9 +7,9 @@
 //! ```
 //! Competition, not typed-in numbers, makes a copy of a stereo frame take 24, 33 or 60 ms (Al-Mouhamed).
 
-use crate::plan::Scheduling;
 use std::collections::VecDeque;
 use tcps_core::time::{Time, NEVER};
+use tcps_plan::Scheduling;
 
 #[derive(Debug, Clone, Copy)]
 struct Task {

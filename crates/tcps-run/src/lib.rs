@@ -6,26 +6,20 @@
 //! ```
 
 mod addresses;
-pub mod analysis;
+pub mod assets;
 pub mod background;
 pub mod batch;
 mod boundary;
 pub mod carrier;
-pub mod code;
 pub mod cpu;
 pub mod crash;
-pub mod error;
+mod emu;
 pub mod library;
 mod network_rows;
-pub mod node;
-pub mod outside;
+pub mod os;
 pub mod pcapng;
-pub mod plan;
 pub mod proxy;
 pub mod real;
 pub mod recorder;
 pub mod replay;
-pub mod report;
-pub mod sample_codec;
-pub mod source;
 pub mod virtual_time;

@@ -1,9 +1,10 @@
 //! Hooks that are C functions in a shared library.
 
-use crate::{crash, error::RunError, plan::CodePlan};
+use crate::crash;
 use libloading::{Library, Symbol};
 use std::ffi::{c_char, c_int, c_void, CString};
 use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+use tcps_plan::{CodePlan, RunError};
 
 /// The one C interface of hooks (`tcps_hook.h`).
 pub type HookFn = unsafe extern "C" fn(*mut c_void, *const HookIn, *mut HookOut) -> c_int;

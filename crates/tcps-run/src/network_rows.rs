@@ -1,11 +1,11 @@
 //! Rows about the network, the same in both worlds: packets that it dropped, and what waits at its links.
 
-use crate::plan::Plan;
 use tcps_core::{
     record::{DropReason, Kind, Record},
     time::Time,
 };
 use tcps_net::{Packet, QueueState, ASIDE_CLASS};
+use tcps_plan::Plan;
 
 /// The row of a packet that link `link` dropped at `at`; none of a datagram outside channels, which is no sample.
 pub(crate) fn dropped(at: Time, packet: &Packet, link: u16, reason: DropReason) -> Option<Record> {

@@ -1,6 +1,6 @@
-//! Packets of a run as a capture that Wireshark opens: node `i` is 10.0.0.(i+1), channel `c` is UDP port 47000 + c.
+//! Packets of a run as a capture that Wireshark opens: node `i` is 10.0.0.(i+1), channel `c` is UDP port 47000 + c
+//! (one more from 999 on, for 47999 is of what belongs to no channel).
 
-use crate::{error::RunError, plan::Plan};
 use std::{
     fs::File,
     io::{BufWriter, Write},
@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use tcps_core::{record::NONE, time::Time};
+use tcps_plan::{Plan, RunError};
 use tcps_wire::pcapng::{self, Seen};
 
 /// First port of channels.
@@ -33,7 +34,7 @@ pub struct Datagram<'a> {
 impl Datagram<'_> {
     /// Appends its block, as node `at` saw it; a datagram too long for IP is left out, for it cannot be sent either.
     pub fn append(&self, block: &mut Vec<u8>, now: Time, at: u16, seen: Seen) {
-        let port = if self.channel == NONE { ASIDE_PORT } else { PORT + self.channel };
+        let port = port_of(self.channel);
         let path = pcapng::Path::V4 {
             source: SocketAddrV4::new(address(self.from), port),
             target: SocketAddrV4::new(address(self.to), port),
@@ -94,7 +95,32 @@ impl Capture {
     }
 }
 
+/// The port of a channel, or of what belongs to none.
+fn port_of(channel: u16) -> u16 {
+    match (channel, PORT + channel.min(ASIDE_PORT - PORT)) {
+        (NONE, _) => ASIDE_PORT,
+        (channel, ASIDE_PORT) => PORT + 1 + channel,
+        (_, port) => port,
+    }
+}
+
 fn address(node: u16) -> Ipv4Addr {
     let n = node + 1;
     Ipv4Addr::new(10, 0, (n >> 8) as u8, n as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_channel_has_a_port_of_its_own() {
+        assert_eq!(
+            [0, 998, 999, 1_000, 16_383, NONE].map(port_of),
+            [47_000, 47_998, 48_000, 48_001, 63_384, 47_999]
+        );
+        let ports: BTreeSet<u16> = (0..1 << 14).chain([NONE]).map(port_of).collect();
+        assert_eq!(ports.len(), (1 << 14) + 1);
+    }
 }

@@ -1,6 +1,5 @@
 //! Rows to disk: a writer thread hashes and appends, so that the run does not wait for the disk.
 
-use crate::error::RunError;
 use sha2::{Digest, Sha256};
 use std::{
     fs::File,
@@ -10,6 +9,7 @@ use std::{
     thread::JoinHandle,
 };
 use tcps_core::record::{Record, RECORD_BYTES};
+use tcps_plan::RunError;
 
 const CHUNK: usize = 32_768 * RECORD_BYTES;
 const IN_FLIGHT: usize = 8;

@@ -1,10 +1,9 @@
 //! Background traffic over TCP and QUIC: users with pages, transfers without end, driven links.
 
 use serde_json::{json, Value};
+use tcps_plan::{report::Report, Plan};
 use tcps_run::{
-    code::NoPython,
-    plan::Plan,
-    report::Report,
+    assets::Disk,
     virtual_time::{run, Options},
 };
 
@@ -57,7 +56,7 @@ fn tcp(congestion: &str, users: u16, more: Value) -> Value {
 fn simulate(plan: &Value) -> (Report, Value) {
     let plan: Plan = serde_json::from_value(plan.clone()).expect("a plan");
     let options = Options { records: None, pcapng: None, progress: None };
-    let report = run(&plan, &mut NoPython, options).expect("a run");
+    let report = run(&plan, &mut Disk, options).expect("a run");
     let json = serde_json::to_value(&report).expect("json");
     (report, json)
 }
@@ -235,7 +234,7 @@ fn what_quic_cannot_be_is_refused_with_the_entry_and_what_is_allowed() {
     let without: Plan = serde_json::from_value(without).expect("a plan");
     let options = Options { records: None, pcapng: None, progress: None };
     assert_eq!(
-        run(&without, &mut NoPython, options).map(drop).expect_err("a refusal").to_string(),
+        run(&without, &mut Disk, options).map(drop).expect_err("a refusal").to_string(),
         "traffic.web.forward: transport quic: congestion is \"none\"; allowed: cubic, newreno"
     );
 }

@@ -158,7 +158,8 @@ impl Points {
         let middle = (mean(&self.above).0 + mean(&self.below).0) / 2.0;
         let told = self.above.len() >= DRIFT_EXCHANGES;
         let (above, below) = (support(&self.above, middle, told), support(&self.below, middle, told));
-        let (a, b) = (1.0 / (1.0 + above.distance.powi(2)), 1.0 / (1.0 + below.distance.powi(2)));
+        let weight = |distance: f64| 1.0 / (1.0 + distance * distance);
+        let (a, b) = (weight(above.distance), weight(below.distance));
         let slope = (a * above.slope - b * below.slope) / (a + b);
         Line { middle, level: (above.level - below.level) / 2.0, slope: slope.clamp(-MAX_DRIFT, MAX_DRIFT) }
     }

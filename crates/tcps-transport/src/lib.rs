@@ -12,6 +12,8 @@
 //! A new transport is one new file and one line in `registry`, which stands above all of them; what they need to know of
 //! their channel is in `channel`, below them.
 
+#![forbid(unsafe_code)]
+
 mod after;
 mod backlog;
 mod channel;

@@ -19,6 +19,8 @@
 //! emitted. `rtp` and `rtcp` speak the standards' formats. `pcapng` writes capture files; `ip` looks into the
 //! packets of TUN devices. `board` is no datagram: frames on a serial line.
 
+#![forbid(unsafe_code)]
+
 pub mod alphan;
 pub mod board;
 pub mod bundle;

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tcpsbed.analysis.delivered import Margin, beyond
 from tcpsbed.analysis.units import NS_PER_MS, ms
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import counted
 
-EMULATOR_P50_MS = 0.05
-"""Median delay beyond what was set that is passed over."""
-EMULATOR_P99_MS = 0.3
-"""99th percentile beyond what was set that is passed over."""
-EMULATOR_RATE = 0.01
-"""Difference of the rate, as a share of what was set, that is passed over."""
-EMULATOR_LOSS = 0.005
-"""Difference of loss that is passed over."""
 LATE_P99_MS = 1.0
 """Lateness of a loop (99th percentile) that is passed over."""
 HOST_CLOCK_MS = 0.2
@@ -135,20 +128,7 @@ def _connections(result: Found) -> Iterator[str]:
 
 def _emulator(result: Found) -> Iterator[str]:
     for path in result.get("emulator", ()):
-        error = path.get("error_ns") or {}
-        for key, margin_ms in (("p50", EMULATOR_P50_MS), ("p99", EMULATOR_P99_MS)):
-            late_ms = ms(error.get(key))
-            if late_ms is not None and late_ms > margin_ms:
-                yield f"emulator {path['path']}: delivered {late_ms:.3f} ms later than set ({key}; margin {margin_ms:g} ms)"
-        set_bps, delivered_bps = path.get("set_rate_bps"), path.get("delivered_rate_bps")
-        if set_bps and delivered_bps is not None and abs(delivered_bps / set_bps - 1) > EMULATOR_RATE:
-            yield (
-                f"emulator {path['path']}: delivered {delivered_bps / 1e3:.1f} kbit/s, set {set_bps / 1e3:.1f} kbit/s"
-                f" (margin {EMULATOR_RATE:.0%})"
-            )
-        set_loss, delivered = path.get("set_loss"), path.get("delivered_loss")
-        if set_loss is not None and delivered is not None and abs(delivered - set_loss) > EMULATOR_LOSS:
-            yield f"emulator {path['path']}: lost {delivered:.2%}, set {set_loss:.2%} (margin {EMULATOR_LOSS:.1%})"
+        yield from beyond(f"emulator {path['path']}", path, Margin())
 
 
 def _fallback(result: Found) -> Iterator[str]:
@@ -201,5 +181,5 @@ def _hooks(info: Found, result: Found) -> Iterator[str]:
         if period_s and took_s > HOOK_SHARE * period_s:
             yield (
                 f"hook {stage['name'] or stage['kind']} at {stage['component']} took {took_s * 1e3:.2f} ms (p99) of the"
-                f" {period_s * 1e3:g} ms between samples of {stage['flow']}: give it a node of its own"
+                f" {period_s * 1e3:g} ms ({1 / period_s:g} Hz) between samples of {stage['flow']}: give it a node of its own"
             )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 import sys
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -48,10 +50,24 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of tcpsbed, Python and the packages that are loaded."""
-    found = {"tcpsbed": _tcps.version(), "python": platform.python_version()}
+    """Versions of tcpsbed with its commit, of Python and of the packages that are loaded."""
+    found = {"tcpsbed": _tcps.version(), "commit": commit(), "python": platform.python_version()}
     found |= {part: _version(part) for part in PARTS if part in sys.modules}
     return {key: value for key, value in found.items() if value}
+
+
+@cache
+def commit() -> str:
+    """The commit of the source tree that runs, with `-dirty` where that was changed; empty for an installed package."""
+    root = Path(__file__).resolve().parents[3]
+    if not (root / ".git").exists():
+        return ""
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return said.stdout.strip()
 
 
 def _version(package: str) -> str:

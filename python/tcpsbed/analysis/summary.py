@@ -71,7 +71,7 @@ def build(folder: Path, scenario_info: Found, result: Found, analysis: Found) ->
     """
     summary = _summary(scenario_info, result, analysis)
     _write(folder / "summary.json", summary)
-    _write(folder / "series.json", series.series(analysis))
+    results.write_whole(folder / "series.json", json.dumps(series.series(analysis), allow_nan=False) + "\n")
     return summary
 
 
@@ -130,7 +130,7 @@ def _summary(info: Found, result: Found, analysis: Found) -> dict[str, Any]:
         "boards": list(result.get("boards", ())),
         "clocks": _clocks(info, result, analysis),
         "events": analysis["events"],
-        "states": list(analysis.get("states", ())),
+        "states": [_watched(states, result.get("stages", ())) for states in analysis.get("states", ())],
         "assumed_free": list(info["assumed_free"]),
         "ignored": list(info["ignored"]),
         "untried": list(info["untried"]),
@@ -159,8 +159,26 @@ def _queue(queue: Found) -> dict[str, Any]:
     }
 
 
+def _watched(states: Found, stages: Iterable[Found]) -> dict[str, Any]:
+    """States of a flow at a component, with what led to each if the one hook that has them told."""
+    at = [stage for stage in stages if all(stage[key] == states[key] for key in ("component", "flow"))]
+    told = [stage for stage in at if stage.get("watch")]
+    if len(told) != 1:
+        return {**states, "causes": {}, "limited": None}
+    [stage], watch = told, told[0]["watch"]
+    turns = watch["turns"] if len(watch["turns"]) == len(states["changes"]) else []
+    changes = [change | {"cause": cause} for change, cause in zip(states["changes"], turns, strict=False)]
+    limited = watch["limited"] / stage["calls"] if stage["calls"] else None
+    return {
+        **states,
+        "changes": changes or states["changes"],
+        "causes": watch["causes"],
+        "limited": limited,
+    }
+
+
 def _stage(stage: Found, seconds: float) -> dict[str, Any]:
-    kept = {key: value for key, value in stage.items() if key != HISTOGRAM}
+    kept = {key: value for key, value in stage.items() if key not in (HISTOGRAM, "watch")}
     busy_s = stage["calls"] * stage["cpu_ns"]["mean"] / 1e9
     return {**kept, "core_share": busy_s / seconds if seconds > 0 else None}
 

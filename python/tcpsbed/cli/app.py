@@ -28,7 +28,7 @@ from tcpsbed.cli import (
     tune,
     xlsx,
 )
-from tcpsbed.cli.failures import guarded
+from tcpsbed.cli.failures import FAILED, guarded, refuse_broken
 from tcpsbed.interrupts import as_interrupts
 
 EPILOG = """\b
@@ -95,6 +95,14 @@ for module in (
 
 def main() -> None:
     """Runs the command line."""
+    try:
+        _main()
+    except Exception as error:
+        refuse_broken(error)
+        raise
+
+
+def _main() -> None:
     ends.open_outputs()
     as_interrupts()
     try:
@@ -103,5 +111,5 @@ def main() -> None:
         ends.ended(end.code if isinstance(end.code, int) else int(end.code is not None))
         raise
     except BaseException:
-        ends.ended(1)
+        ends.ended(FAILED)
         raise

@@ -14,9 +14,7 @@ from typing import Any
 from tcpsbed.cli.failures import OUTPUT, guarded
 from tcpsbed.errors import printable
 from tcpsbed.interrupts import ENDING
-
-THREADS_S = 5.0
-"""Time for threads and processes of the user's code to end by themselves after the command."""
+from tcpsbed.processes import GRACE_S
 
 
 class _Output(io.FileIO):
@@ -29,10 +27,20 @@ class _Output(io.FileIO):
             raise OSError(error.errno, os.strerror(error.errno or 0), OUTPUT) from None
 
 
+class _Errors(io.FileIO):
+    """Standard error: what it does not take is lost, for there is no place to say so; the exit status is what remains."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return memoryview(data).nbytes
+
+
 def open_outputs() -> None:
     """Holds the three usual descriptors, so that no file takes the place of one that is closed, and names what fails.
 
-    A terminal that cannot show a character shows a question mark.
+    A terminal that cannot show a character shows a question mark. A standard error that takes nothing fails nothing.
     """
     for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
@@ -47,10 +55,11 @@ def open_outputs() -> None:
         encoding = "utf-8" if before is None else before.encoding
         raw = io.BufferedWriter(_Output(1, "w", closefd=False))
         sys.stdout = io.TextIOWrapper(raw, encoding, "replace", line_buffering=lines)
-    if sys.stderr is None:
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - until the end
-    elif isinstance(sys.stderr, io.TextIOWrapper):
-        sys.stderr.reconfigure(errors="replace")
+    before = sys.stderr
+    if before is None or isinstance(before, io.TextIOWrapper):
+        encoding = "utf-8" if before is None else before.encoding
+        told = io.BufferedWriter(_Errors(2, "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(told, encoding, "replace", line_buffering=True)
 
 
 def ended(status: int) -> None:
@@ -88,9 +97,9 @@ def _processes() -> list[str]:
 
 
 def _end(status: int) -> None:
-    time.sleep(THREADS_S)
+    time.sleep(GRACE_S)
     if left := _threads() + _processes():
-        said = f"{', '.join(left)}: still there {THREADS_S:g} s after the end, and ended with it; allowed: daemon = True"
+        said = f"{', '.join(left)}: still there {GRACE_S:g} s after the end, and ended with it; allowed: daemon = True"
         print(f"tcpsbed: {printable(said)}", file=sys.stderr, flush=True)
         for one in _children():
             with suppress(OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import sys
@@ -21,6 +22,10 @@ DISTURBED = 3
 WRONG_INPUT = 2
 """Exit status after bad input: the message says what to change."""
 OUTPUT = "standard output"
+REMEDIES = dict.fromkeys(FULL, "; allowed: free space there, or a place elsewhere") | {
+    errno.ENAMETOOLONG: "; allowed: a shorter name, such as runs/a: a part of it has at most 255 bytes"
+}
+"""What to do about errors of the system."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
 
@@ -47,13 +52,26 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
             fail(f"{OUTPUT}: was closed by code of the scenario; what was to be printed is lost", WRONG_INPUT)
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
-            remedy = "; allowed: free space there, or a place elsewhere" if error.errno in FULL else ""
+            remedy = REMEDIES.get(error.errno or 0, "")
             if error.filename == OUTPUT:
                 _to_nowhere()
-                remedy = "; allowed: one that is open and takes what is written, or --quiet"
+                remedy = "; allowed: one that is open and takes what is written"
+            if not place:
+                refuse_broken(error)
             fail(f"{place}{error.strerror or error}{remedy}", WRONG_INPUT)
 
     return run
+
+
+def refuse_broken(error: BaseException) -> None:
+    """Ends with a message where code of the user's ran in this process before an error that is none of ours."""
+    hooks = sys.modules.get("tcpsbed.hooks")
+    if hooks is not None and hooks.ran and isinstance(error, Exception):
+        fail(
+            f"failed with {hooks.told(error)}, after {', '.join(sorted(hooks.ran))} had run in this process, which may have "
+            "changed what the program stands on; allowed: code that leaves modules, open files and limits as they were",
+            FAILED,
+        )
 
 
 def _to_nowhere() -> None:

@@ -103,10 +103,11 @@ def run(
     others = tuple(range(scenario.seed + 1, scenario.seed + seeds))
     settings, silent, failed = tuple(overrides(sets, None, duration)), quiet or as_json, 0
     with session.place(scenario, out) as place:
+        survey = Survey(file, (), others, settings, world, place.path / SEEDS)
+        _ = survey.begun  # what the first run reads: the others must find it as it was
         stopped = watched(scenario, world, place, live=live, quiet=silent, samples=not no_samples)
-        survey = Survey(file, (), () if stopped else others, settings, world, place.path / SEEDS)
         try:
-            failed = _spread(survey, place, quiet=silent)
+            failed = 0 if stopped else _spread(survey, place, quiet=silent)
         finally:
             page = None if no_report else _report(place.path)
         opened = open_folder(place.path)

@@ -198,9 +198,10 @@ def _known_gains(loop: Loop) -> tuple[float, float]:
 
 def _size(text: str) -> tuple[int, int]:
     columns, _, rows = text.partition("x")
-    if not (columns.isdigit() and rows.isdigit() and 2 <= int(columns) <= 1000 and 2 <= int(rows) <= 1000):
+    sizes = [int(part) for part in (columns, rows) if part.isascii() and part.isdigit()]
+    if len(sizes) < 2 or not all(2 <= size <= 1000 for size in sizes):
         raise ConfigError(f'found "{text}"', key="--cells", allowed='2 to 1000 each way, such as "50x50"')
-    return int(columns), int(rows)
+    return sizes[0], sizes[1]
 
 
 def _tell(

@@ -204,8 +204,7 @@ def _share(text: str) -> str:
     """A share as an override has it, once it is known to be one."""
     from tcpsbed.control import values
 
-    values.share(text, "--loss")
-    return json.dumps(text)
+    return json.dumps(text) if values.share(text, "--loss") else "0"
 
 
 def _gains(text: str, hooks: Sequence[str]) -> list[str]:

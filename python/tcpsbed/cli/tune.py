@@ -128,7 +128,7 @@ def _steps(text: str) -> list[float]:
     from tcpsbed.control import tuning, values
 
     try:
-        steps = [float(part) for part in values.parts(text)]
+        steps = [values.number(part) for part in values.parts(text)]
     except ValueError:
         steps = []
     if not steps or not all(1.01 <= step <= tuning.MOST_C for step in steps):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import unicodedata
 from dataclasses import dataclass
 from decimal import Decimal, Overflow
 from typing import Annotated, Any
@@ -16,7 +17,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-_QUANTITY = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S.*?)?\s*")
+_QUANTITY = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(\S.*?)?\s*")
 # The network's own limits: spans up to about eleven days, rates up to 1 Tbit/s.
 _MOST = {"ns": Decimal("1e15"), "bps": Decimal("1e12")}
 SHORTEST_NS = 1_000
@@ -99,6 +100,14 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
+def plain_digits(value: Any) -> str:
+    """A text with digits of other scripts, in quotes and with 0 to 9 in their place; empty where there are none."""
+    if not isinstance(value, str) or not any(letter.isdecimal() and not letter.isascii() for letter in value):
+        return ""
+    plain = (str(unicodedata.decimal(letter)) if letter.isdecimal() else letter for letter in value)
+    return f"the digits 0 to 9: {shown(''.join(plain))}"
+
+
 def dimension_of(value: Any) -> Dimension | None:
     """The kind of quantity that a string is, or `None`."""
     match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
@@ -118,6 +127,8 @@ def read(value: Any, dimension: Dimension, *, signed: bool = False) -> Decimal:
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise refuse(f"found {value}, a number without a unit", dimension.allowed())
     match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    if plain := plain_digits(value):
+        raise refuse(f"found {shown(value)}", plain)
     if match is None:
         raise refuse(f"found {shown(value)}", dimension.allowed())
     if not match[2]:
@@ -263,7 +274,7 @@ def share(value: Any) -> float:
     try:
         number = float(read(value, SHARE))
     except PydanticCustomError as error:
-        raise refuse((error.context or {})["found"], allowed) from None
+        raise refuse((error.context or {})["found"], plain_digits(value) or allowed) from None
     if number > 1.0:
         raise refuse(f"found {shown(value)}, which is above 100 %", allowed)
     return number

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import copy
 import json
-import random
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed import config
+from tcpsbed import _tcps, config
 from tcpsbed.analysis import signals
 from tcpsbed.analysis.records import open_records
 from tcpsbed.clocks import SIMULATED
@@ -95,8 +94,8 @@ def run(
     world
         A name that the registry of worlds knows; on the machine's clock it is built anew for every run.
     phases
-        Whether the ticks of both sides are put at moments of their own in each run, uniform within a period: two
-        computers do not tick together.
+        Whether the far side's ticks are a moment behind those of the controller, uniform within a period, in each run
+        another: two computers do not tick together.
     warped
         Whether the effective time and value offsets of what the controller sees are found, too.
     progress
@@ -119,7 +118,9 @@ def run(
         curves: list[list[Curve]] = [[] for _ in found]
         seen: list[Offsets | None] = [None for _ in found]
         for number in range(runs):
-            once = _prepared(plan, found, scenario.seed + number, phases=phases)
+            once = dict(plan) | {"seed": scenario.seed + number}
+            if phases:
+                once = _apart(once, found, scenario.seed, number)
             rows, disturbed = _rows(once, Path(folder), world, scenario)
             for loop, into in zip(found, curves, strict=True):
                 into.append(_curve(rows, once, loop, disturbed))
@@ -150,15 +151,17 @@ def _seen(rows: NDArray[np.void], plan: Mapping[str, Any], loop: Loop, true: Cur
     return offsets(held(true.t_ms, true.h), held(found.t_ns / 1e6, found.values[:, 0]), loop.period_ms)
 
 
-def _prepared(
-    plan: Mapping[str, Any], found: Sequence[Loop], seed: int, *, phases: bool
-) -> Mapping[str, Any]:
-    if not phases:
-        return dict(plan) | {"seed": seed}
-    once, draw = copy.deepcopy(dict(plan)) | {"seed": seed}, random.Random(seed)
-    for number in sorted({flow for loop in found for flow in loop.flows}):
-        flow = once["flows"][number]
-        flow["start_ns"] += draw.randrange(flow["period_ns"])
+def _apart(plan: Mapping[str, Any], found: Sequence[Loop], seed: int, number: int) -> dict[str, Any]:
+    """The plan of a run whose far sides tick, and send h at these ticks, a moment behind the controllers.
+
+    The moment is that of the same run of a cell of `Bench`.
+    """
+    once = copy.deepcopy(dict(plan))
+    for loop in found:
+        for flow in (once["flows"][n] for n in loop.sent):
+            flow["start_ns"] += _tcps.step_phase(seed, number, flow["period_ns"])
+        robot = once["components"][loop.component]["robot"]
+        robot["start_ns"] = once["flows"][loop.sent[0]]["start_ns"] % robot["period_ns"]
     return once
 
 
@@ -188,7 +191,6 @@ def _rows(
 
 def _disturbed(plan: Mapping[str, Any], folder: Path, told: Mapping[str, Any], world: str) -> tuple[str, ...]:
     """What disturbed a run on the machine's clock, in sentences."""
-    from tcpsbed import _tcps
     from tcpsbed.analysis import disturbances, facts
 
     found = json.loads(_tcps.analyse(str(folder / "records.bin"), json.dumps(plan), 0, GRACE_NS))

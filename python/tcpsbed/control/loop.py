@@ -23,10 +23,12 @@ class Loop:
         The component with the step.
     step : Step
         What jumps, and when.
-    flows : tuple of int
-        Numbers of the flows to and from that component.
+    component : int
+        Its number.
+    sent : tuple of int
+        Numbers of the flows that come from it.
     back : str
-        The flow that brings h back.
+        The one of them that brings h back.
     controller : str
         The component that it comes to.
     period_ms : float
@@ -37,7 +39,8 @@ class Loop:
 
     name: str
     step: Step
-    flows: tuple[int, ...]
+    component: int
+    sent: tuple[int, ...]
     back: str
     controller: str
     period_ms: float
@@ -91,7 +94,8 @@ def _loop(plan: Mapping[str, Any], component: int, name: str, params: Mapping[st
     return Loop(
         name,
         Step(params.get("c", 2.0), params.get("t0_ns", 200_000_000) * 1e-6),
-        (*there, *back),
+        component,
+        tuple(back),
         plan["flows"][back[0]]["name"],
         plan["components"][plan["flows"][back[0]]["path"][-1]["component"]]["name"],
         plan["flows"][there[0]]["period_ns"] * 1e-6,

@@ -154,8 +154,12 @@ def _learned(found: Recorded, name: str, steps: Sequence[int]) -> list[Score]:
 
     model = Model(name)
     if abs(model.period_ms - found.period_ms) > 1e-6:
-        allowed = f"a recording at {1e3 / model.period_ms:g} Hz, which this model was trained for"
-        raise DataError(f"found samples every {found.period_ms:g} ms", file=Path(name), allowed=allowed)
+        found_hz, wanted_hz = 1e3 / found.period_ms, 1e3 / model.period_ms
+        raise DataError(
+            f"found samples every {found.period_ms:g} ms ({found_hz:g} Hz)",
+            file=Path(name),
+            allowed=f"every {model.period_ms:g} ms ({wanted_hz:g} Hz), which this model was trained for",
+        )
     if steps[-1] * found.period_ms > model.horizons_ms[-1]:
         raise DataError(
             f"found {steps[-1] * found.period_ms:g} ms",

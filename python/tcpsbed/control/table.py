@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, fields
-from statistics import fmean, stdev
+from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed.analysis.stats import interval
 from tcpsbed.control.response import Response
 from tcpsbed.control.verdict import Limits, reliability
 from tcpsbed.report import text as tables
@@ -60,12 +61,13 @@ def entry(name: str, experiment: Experiment, limits: Limits) -> dict[str, Any]:
 
 
 def statistics(responses: Sequence[Response], figure: str) -> dict[str, float | int | None]:
-    """Number, mean, standard deviation and extremes of a figure over the runs in which it is defined."""
+    """Number, mean, half the 95 % interval of that, deviation and extremes of a figure where it is defined."""
     values = [v for v in (float(getattr(response, figure)) for response in responses) if math.isfinite(v)]
     if not values:
-        return {"n": 0, "mean": None, "sd": None, "min": None, "max": None}
-    sd = stdev(values) if len(values) > 1 else None
-    return {"n": len(values), "mean": fmean(values), "sd": sd, "min": min(values), "max": max(values)}
+        return {"n": 0, "mean": None, "ci95": None, "sd": None, "min": None, "max": None}
+    mean, sd = interval(values), stdev(values) if len(values) > 1 else None
+    spread = {"sd": sd, "min": min(values), "max": max(values)}
+    return {"n": mean.n, "mean": mean.mean, "ci95": mean.half, **spread}
 
 
 def plain(value: Any) -> Any:
@@ -78,7 +80,7 @@ def plain(value: Any) -> Any:
 
 
 def text(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
-    """The table for the terminal: means with their spread over the runs, and the verdict."""
+    """The table for the terminal: means with their 95 % intervals over the runs, and the verdict."""
     columns = [
         words("setting"),
         *(Column(*_COLUMNS[name]) for name in _FIGURES),
@@ -87,7 +89,11 @@ def text(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
     ]
     columns += [Column("seen late by", "ms"), Column("off by", "")]
     rows = [_row(name, experiment, limits) for name, experiment in experiments]
-    said = f"\ngood: {limits}\n" + _critical(experiments, limits) + disturbed(experiments)
+    said = (
+        f"\n±: 95 % interval of the mean\ngood: {limits}\n"
+        + _critical(experiments, limits)
+        + disturbed(experiments)
+    )
     return tables.table(columns, rows) + said + unstable(experiments)
 
 
@@ -136,12 +142,12 @@ def _seen(experiment: Experiment) -> list[str]:
 
 
 def _cell(figure: dict[str, float | int | None]) -> str:
-    mean, sd = figure["mean"], figure["sd"]
+    mean, half = figure["mean"], figure["ci95"]
     if mean is None:
         return NONE
     if abs(mean) >= UNSTABLE:
         return f"{mean:.1e}"
-    return f"{round(mean, 1) + 0.0:.1f}" + (f" ± {sd:.1f}" if sd else "")
+    return f"{round(mean, 1) + 0.0:.1f}" + (f" ± {half:.1f}" if half else "")
 
 
 def _critical(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:

@@ -20,6 +20,13 @@ def parts(text: str | None) -> list[str]:
     return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
+def number(text: str) -> float:
+    """A number in the digits 0 to 9; those of other scripts raise ValueError, as all else that is none."""
+    if not text.isascii():
+        raise ValueError(text)
+    return float(text)
+
+
 def duration_ns(text: str, key: str, most_ns: int | None = None) -> int:
     """A span of time up to the longest that makes sense, in nanoseconds.
 
@@ -56,7 +63,7 @@ def share(text: str, key: str) -> float:
     (0.3, 0.0)
     """
     try:
-        value: object = float(text)
+        value: object = number(text)
     except ValueError:
         value = text
     return _read(units.share, value, key)
@@ -87,7 +94,7 @@ def gains(text: str, key: str) -> tuple[float, float]:
     """
     kp, _, ki = text.partition(":")
     try:
-        found = float(kp), float(ki)
+        found = number(kp), number(ki)
     except ValueError:
         found = -1.0, -1.0
     if not all(0 <= value < float("inf") for value in found):

@@ -91,7 +91,9 @@ def _sound(path: Path, rate_hz: float) -> tuple[bytes, list[int]]:
     sampling_hz, block, content, _ = wav.read(path)
     if rate_hz < 1.0 / LONGEST_SOUND_S or rate_hz > sampling_hz:
         raise DataError(
-            f"frames of {1000.0 / rate_hz:g} ms", file=path, allowed=f"a flow of 1 Hz to {sampling_hz} Hz"
+            f"frames of {1000.0 / rate_hz:g} ms ({rate_hz:g} Hz)",
+            file=path,
+            allowed=f"a flow of 1 Hz to {sampling_hz} Hz",
         )
     samples = len(content) // block
     # The 1e-9 keeps a product that is one bit below a whole number from losing a frame.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 from tcpsbed.doctor.finding import Finding, attempt, ran
+from tcpsbed.processes import PYTHON
 
 PROGRAMS = {
     "ns-3": (["pkg-config", "--modversion", "ns3-core"], "apt install libns3-dev libgsl-dev pkg-config g++"),
@@ -55,9 +55,7 @@ def media() -> Iterator[Finding]:
     """Renderer, codecs, sound and camera."""
     for name in RENDERERS:
         environment = os.environ | {"MUJOCO_GL": name}
-        yield attempt(
-            f"renderer {name}", partial(ran, [sys.executable, "-c", RENDER], env=environment), LIBRARIES
-        )
+        yield attempt(f"renderer {name}", partial(ran, [*PYTHON, "-c", RENDER], env=environment), LIBRARIES)
     yield attempt("codec jpeg", _jpeg, "pip install 'tcpsbed[media]'")
     for name in CODECS:
         yield attempt(f"codec {name}", partial(_codec, name), "pip install 'tcpsbed[av]'")

@@ -102,7 +102,7 @@ class Recorded:
             path = builtin.resolve(name, Path())
             found_hz, block, content, _ = wav.read(path)
         except DataError as error:
-            raise HookError(f"microphone {name}: {error}") from None
+            raise HookError(f"microphone {name}: {error.found}; allowed: {error.allowed}") from None
         self.samples = samples
         if name.startswith(builtin.PREFIX):
             mono = np.frombuffer(content, "<i2")

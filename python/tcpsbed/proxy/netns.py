@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from tcpsbed.errors import ConfigError, WorldError
+from tcpsbed.processes import OURS
 from tcpsbed.proxy import door
 from tcpsbed.proxy.door import Door
 from tcpsbed.proxy.profile import Profile
@@ -97,9 +98,7 @@ class Behind:
             told = self._folder / "settings.json"
             told.write_text(json.dumps(settings), encoding="utf-8")
             command = [
-                sys.executable,
-                "-m",
-                "tcpsbed",
+                *OURS,
                 "inside",
                 str(told),
                 str(self._folder / "report.json"),

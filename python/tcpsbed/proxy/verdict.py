@@ -1,12 +1,12 @@
-"""Set against delivered: how an emulated network did what it was set to, and whether that is good enough."""
+"""How a proxy did what it was set to, as a table, and whether that is good enough."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from tcpsbed.analysis.disturbances import EMULATOR_LOSS, EMULATOR_P50_MS, EMULATOR_P99_MS, EMULATOR_RATE
+from tcpsbed.analysis.delivered import Margin as Margin
+from tcpsbed.analysis.delivered import beyond
 from tcpsbed.analysis.units import NS_PER_MS
 from tcpsbed.errors import counted
 from tcpsbed.report import numbers, text
@@ -14,16 +14,6 @@ from tcpsbed.report.markup import Column, words
 
 LEAST = 100
 """Packets below which a direction says nothing about percentiles."""
-
-
-@dataclass(frozen=True)
-class Margin:
-    """How far delivered may be from set before a run is not called good."""
-
-    p50_ms: float = EMULATOR_P50_MS
-    p99_ms: float = EMULATOR_P99_MS
-    loss: float = EMULATOR_LOSS
-    rate: float = EMULATOR_RATE
 
 
 def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
@@ -39,16 +29,7 @@ def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
 
 def _row(row: Mapping[str, Any], margin: Margin) -> Iterator[str]:
     name = f"{row['door']} {row['way']}"
-    for key, most_ms in (("p50", margin.p50_ms), ("p99", margin.p99_ms)):
-        late_ms = row["error_ns"][key] / NS_PER_MS
-        if row["delivered"] >= LEAST and late_ms > most_ms:
-            yield f"{name}: delivered {late_ms:.3f} ms later than set ({key}; margin {most_ms:g} ms)"
-    if abs(row["delivered_loss"] - row["set_loss"]) > margin.loss:
-        yield f"{name}: lost {row['delivered_loss']:.2%}, set {row['set_loss']:.2%} (margin {margin.loss:.1%})"
-    set_bps, delivered_bps = row["set_rate_bps"], row["delivered_rate_bps"]
-    if set_bps and delivered_bps is not None and abs(delivered_bps / set_bps - 1) > margin.rate:
-        rates = f"delivered {numbers.rate(delivered_bps)}, set {numbers.rate(set_bps)}"
-        yield f"{name}: {rates} (margin {margin.rate:.0%})"
+    yield from beyond(name, row if row["delivered"] >= LEAST else {**row, "error_ns": None}, margin)
     if row["refused"]:
         yield f"{name}: closed {row['refused']} connections at once: too many at a time"
 

@@ -11,6 +11,7 @@ from tcpsbed.clocks import SIMULATED
 from tcpsbed.report import echoes, flows, markup, media, places, spread, states
 from tcpsbed.report.charts import Sheet, plotted
 from tcpsbed.report.folder import RunFolder, open_folder
+from tcpsbed.report.glance import glance
 from tcpsbed.report.markup import Html, escaped
 from tcpsbed.report.numbers import count, finite, seconds
 
@@ -39,7 +40,9 @@ def write(folder: Path | str) -> Path:
 def render(run: RunFolder) -> str:
     """The page about a run as text."""
     sheet = Sheet()
+    run, left_out = glance(run)
     sections = [
+        markup.note(left_out),
         _across_seeds(run),
         flows.where_time_went(run),
         flows.per_flow(run),
@@ -118,7 +121,7 @@ def header(run: RunFolder) -> Html:
             ("duration", seconds(duration) + (f", first {seconds(warmup)} left out" if warmup else "")),
             ("seed", summary.get("seed", "")),
             ("computed in", speed if summary.get("world") in SIMULATED else ""),
-            ("tcpsbed", (summary.get("versions") or {}).get("tcpsbed", "")),
+            ("tcpsbed", _made_by(summary.get("versions") or {})),
             ("machine", _machine(summary.get("machine") or {})),
             ("promise", summary.get("promise", "")),
         ]
@@ -139,8 +142,14 @@ def _across_seeds(run: RunFolder) -> Html:
 
 def banners(summary: dict[str, Any]) -> str:
     """Errors and disturbances, to be seen before any number."""
-    return _banner("error", "Errors in this run", summary.get("errors")) + _banner(
-        "warning", "Disturbed run: check this before trusting the numbers", summary.get("disturbances")
+    return (
+        _banner("error", "Errors in this run", summary.get("errors"))
+        + _banner(
+            "warning", "Disturbed run: check this before trusting the numbers", summary.get("disturbances")
+        )
+        + _banner(
+            "warning", "A supervisor held the follower back most of the time", states.held_back(summary)
+        )
     )
 
 
@@ -149,6 +158,14 @@ def _banner(kind: str, title: str, lines: Any) -> str:
         f'<div class="banner {kind}"><strong>{escaped(title)}</strong>{markup.listing(lines)}</div>'
         if lines
         else ""
+    )
+
+
+def _made_by(versions: dict[str, Any]) -> str:
+    """The version, and the commit if it is known."""
+    version, commit = versions.get("tcpsbed", ""), versions.get("commit", "")
+    return (
+        f"{version}, commit {commit[:12]}{'-dirty' * commit.endswith('-dirty')}" if commit else str(version)
     )
 
 

@@ -9,12 +9,16 @@ from tcpsbed.errors import counted
 from tcpsbed.report import markup
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, Html, words
-from tcpsbed.report.numbers import finite, ms, seconds
+from tcpsbed.report.numbers import count, finite, ms, percent, seconds
 
 SHOWN = 40
 """Changes of a flow at a component that are shown; `summary.json` lists more."""
 MARKED = 12
 """Changes that the curves over time are marked with, if there are no more."""
+AMISS = ("degraded", "hold", "safe stop", "predicted")
+"""States that have a cause to look for."""
+MOSTLY = 0.5
+"""Share of the time beyond which a supervisor that limits the motion is told."""
 
 
 def section(run: RunFolder) -> Html:
@@ -39,12 +43,13 @@ def changed(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
             change["from"],
             change["to"],
             ms(change.get("age_ms")),
+            change.get("cause", ""),
         ]
         for watched in summary.get("states") or ()
         for change in watched["changes"][:SHOWN]
     ]
     columns = [words("component"), words("flow"), Column("at", "s"), words("from"), words("to")]
-    return [*columns, Column("age of the newest", "ms")], rows
+    return [*columns, Column("age of the newest", "ms"), words("because")], rows
 
 
 def spent(summary: Mapping[str, Any]) -> list[str]:
@@ -54,7 +59,29 @@ def spent(summary: Mapping[str, Any]) -> list[str]:
         + ", ".join(f"{name} {seconds(time)}" for name, time in watched["spent_s"].items())
         + f", {counted(watched['count'], 'change')}"
         + _last(watched)
+        + _causes(watched)
         for watched in summary.get("states") or ()
+    ]
+
+
+def _causes(watched: Mapping[str, Any]) -> str:
+    """What led to each state in which commands are not followed as they come, and how often."""
+    found = {name: causes for name, causes in (watched.get("causes") or {}).items() if name in AMISS}
+    said = "; ".join(
+        f"{name} because {', '.join(f'{cause} ({count(times)})' for cause, times in causes.items())}"
+        for name, causes in found.items()
+    )
+    return f" ({said})" if said else ""
+
+
+def held_back(summary: Mapping[str, Any]) -> list[str]:
+    """A sentence for each supervisor whose limits keep the follower from its commands most of the time."""
+    return [
+        f"{watched['component']} ({watched['flow']}): its limits kept the follower farther than near from its commands "
+        f"{percent(watched['limited'])} of the time: they move faster than speed (recovering, degraded: slowly times that). "
+        "Raise speed in the params of its hook, or move more slowly"
+        for watched in summary.get("states") or ()
+        if (finite(watched.get("limited")) or 0) > MOSTLY
     ]
 
 
@@ -63,10 +90,11 @@ def _last(watched: Mapping[str, Any]) -> str:
     if not watched["changes"] or watched["count"] > len(watched["changes"]):
         return ""
     last = watched["changes"][-1]
+    why = f", because {last['cause']}" if last.get("cause") else ""
     age = (
         f", newest good sample {ms(last['age_ms'])} ms old" if finite(last.get("age_ms")) is not None else ""
     )
-    return f", the last at {finite(last['t_s']) or 0:.3f} s: {last['from']} → {last['to']}{age}"
+    return f", the last at {finite(last['t_s']) or 0:.3f} s: {last['from']} → {last['to']}{why}{age}"
 
 
 def marks(summary: Mapping[str, Any]) -> list[dict[str, Any]]:

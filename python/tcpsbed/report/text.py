@@ -7,6 +7,7 @@ from typing import Any
 
 from tcpsbed.report import echoes, media, paths, places, playout, spread, states
 from tcpsbed.report.folder import RunFolder
+from tcpsbed.report.glance import glance
 from tcpsbed.report.markup import Column, words
 from tcpsbed.report.numbers import (
     NONE,
@@ -61,6 +62,7 @@ def span(start: float, length: float, top: float) -> str:
 
 def overview(run: RunFolder) -> str:
     """A run in short: conditions, flows, where the time went."""
+    run, left_out = glance(run)
     summary = run.summary
     parts = (
         headline(run),
@@ -70,6 +72,7 @@ def overview(run: RunFolder) -> str:
         ways(summary),
         pictures(summary),
         supervised(summary),
+        f"{left_out}\n" if left_out else "",
     )
     return "\n".join(part for part in parts if part)
 
@@ -320,8 +323,9 @@ def watched(summary: Mapping[str, Any]) -> str:
 
 
 def supervised(summary: Mapping[str, Any]) -> str:
-    """Time in each state of hooks that watch over a flow, and the last change."""
-    return "".join(f"{line}\n" for line in states.spent(summary))
+    """Time in each state of hooks that watch over a flow, the last change, and whether limits are too narrow."""
+    warned = [f"WARNING: {line}" for line in states.held_back(summary)]
+    return "".join(f"{line}\n" for line in [*states.spent(summary), *warned])
 
 
 def nodes(summary: Mapping[str, Any]) -> str:

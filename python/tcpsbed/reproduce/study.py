@@ -9,7 +9,6 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -79,20 +78,6 @@ def named(case: object) -> str:
     if isinstance(case, float):
         return f"{case:g}"
     return "" if case is None else str(getattr(case, "__name__", case))
-
-
-def commit() -> str:
-    """The commit of the source tree that runs; empty for an installed package."""
-    root = FOLDER.resolve().parents[3]
-    if not (root / ".git").exists():
-        return ""
-    try:
-        said = subprocess.run(
-            ["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-        )
-    except OSError:
-        return ""
-    return said.stdout.strip()
 
 
 VERDICTS = {
@@ -284,6 +269,7 @@ class Study:
     def to_json(self) -> dict[str, object]:
         """What came out, with what it came out of: `tools/scoreboard.py` draws the scoreboard from it."""
         from tcpsbed import __version__
+        from tcpsbed.analysis.machine import commit
 
         cores = len(os.sched_getaffinity(0))
         machine = f"{platform.machine()}, {cores} cores, {platform.system()} {platform.release()}"

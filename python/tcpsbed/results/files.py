@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,9 @@ MARK = "user.tcpsbed"
 _GROWING = "growing"
 _ASKED: dict[Path, tuple[int, ...] | None] = {}
 """What files were when it was asked whether they may be written; of these only what has not changed since may go."""
+_GROWN: dict[Path, dict[str, tuple[int, int]]] = {}
+"""What was written whole in growing folders by this command: size, and when it was changed last."""
+_LISTING = threading.Lock()
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """A disk that takes no more."""
 
@@ -112,6 +116,7 @@ def whole(file: Path) -> Iterator[Path]:
     at.parent.mkdir(parents=True, exist_ok=True)
     before = _ASKED.get(at, _state(at))
     part = at.with_name(f".{at.name}.{os.getpid()}.part{at.suffix}")
+    home = next((folder for folder in at.parents if folder in _GROWN), None)
     try:
         with named(file):
             yield part
@@ -120,10 +125,31 @@ def whole(file: Path) -> Iterator[Path]:
             kept = part.replace(at.with_name(f"{at.stem}.{os.getpid()}{at.suffix}"))
             found = "came, or was changed, while what is to stand there was made"
             raise ConfigError(found, file=file, allowed=f"another name; what was made is in {kept}")
+        if home is not None:
+            with _LISTING:
+                marker.delist(home, str(at.relative_to(home)))
         part.replace(at)
     finally:
         _ASKED.pop(at, None)
         part.unlink(missing_ok=True)
+    if home is not None and (wrote := _state(at)) is not None:
+        _ASKED[at] = wrote
+        _GROWN[home][str(at.relative_to(home))] = wrote[1], wrote[2]
+
+
+@contextmanager
+def enlisted(folder: Path) -> Iterator[None]:
+    """Within it, what is written whole into a growing folder comes into its list; nothing that somebody changes is lost."""
+    found = marker.read(folder)
+    for name in found.files if found is not None else ():
+        _ASKED[folder / name] = _state(folder / name)
+    _GROWN[folder] = {}
+    try:
+        yield
+    finally:
+        marker.enlist(folder, _GROWN.pop(folder))
+        for file in [file for file in _ASKED if file.is_relative_to(folder)]:
+            del _ASKED[file]
 
 
 @contextmanager

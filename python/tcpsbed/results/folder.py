@@ -119,6 +119,8 @@ def writing(out: Path | str, kind: str, *, inputs: Iterable[Path] = ()) -> Itera
 def growing(out: Path | str, kind: str, *, inputs: Iterable[Path] = ()) -> Iterator[Path]:
     """A folder that results are added to, command by command; it is ours from the first one on.
 
+    What was written whole into it (`files.whole`) and changed by somebody since is theirs, and refused.
+
     Parameters, errors: as of `writing`.
     """
     target = target_of(Path(out))
@@ -132,7 +134,8 @@ def growing(out: Path | str, kind: str, *, inputs: Iterable[Path] = ()) -> Itera
             if marker.read(target) is None:
                 Marker(kind, GROWING).write(target)
             marker.sweep_parts(target)
-            yield target
+            with files.enlisted(target):
+                yield target
             if next(marker.files(target), None) is None:
                 marker.remove(target)
     finally:

@@ -1,7 +1,8 @@
 """The marker of a results folder: what kind of result it holds, and which of its files tcpsbed wrote.
 
 In a finished result a file is ours while it is in the list with the size and the moment that it had when it was written; one
-that somebody changed since is theirs. While a result is written, a file is ours if it has a name that we give.
+that somebody changed since is theirs. While a result is written, a file is ours if it has a name that we give. In a folder
+that gains files from command to command what is in the list must be as it was, and what is not must have a name of ours.
 """
 
 from __future__ import annotations
@@ -35,7 +36,16 @@ PARTS = (("node[0-9]*.[0-9]*.ring.rows", "emulator.rows"), ("node[0-9]*.[0-9]*.p
 """Rows and packets of the loops of a run on the machine's clock, until they are merged."""
 _SWEEP = (
     *("sweep.json", "sweep.parquet", "sweep.html", "sweep.part"),
-    *("cells/", "cells/*.json", "cells/*.part", "failed/", "failed/*.txt", "work/", "work/**"),
+    *(
+        "cells/",
+        "cells/*.json",
+        "cells/*.part",
+        "cells/*.broken",
+        "failed/",
+        "failed/*.txt",
+        "work/",
+        "work/**",
+    ),
 )
 LAYOUT: dict[str, tuple[str, ...]] = {
     "run": (
@@ -81,7 +91,7 @@ class Marker:
         """Whether a file in the folder is ours, by its name relative to it."""
         if _PART.search(name):
             return True
-        if self.state in (WRITING, GROWING):
+        if self.state == WRITING or (self.state == GROWING and name not in self.files):
             return any(_matches(name, pattern) for pattern in LAYOUT[self.kind])
         if name.endswith("/"):  # empty: of a kill, or as it was made
             return any(listed.startswith(name) for listed in self.files)
@@ -179,6 +189,20 @@ def add(folder: Path, *names: str) -> None:
     marker = read(folder)
     if marker is not None and marker.state in (WHOLE, FORMER):
         replace(marker, files=marker.files | _stated(folder, names)).write(folder)
+
+
+def enlist(folder: Path, wrote: dict[str, tuple[int, int]]) -> None:
+    """Puts files that we wrote whole into the list of a growing folder, as they were then."""
+    found = read(folder)
+    if found is not None and found.state == GROWING and wrote:
+        replace(found, files=found.files | wrote).write(folder)
+
+
+def delist(folder: Path, name: str) -> None:
+    """Takes a file that is written anew out of the list of a growing folder: a kill leaves it ours by its name."""
+    found = read(folder)
+    if found is not None and name in found.files:
+        replace(found, files={key: of for key, of in found.files.items() if key != name}).write(folder)
 
 
 def clear(folder: Path, marker: Marker) -> None:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tcpsbed.errors import HookError, ProcessDied, TcpsbedError
+from tcpsbed.processes import PYTHON, end_with_parent
 from tcpsbed.robots import ROBOTS
 from tcpsbed.robots.cell import Cell, Followed
 from tcpsbed.robots.host import own_line, tell
@@ -91,7 +92,7 @@ class CameraSource:
             os.ftruncate(pictures, RING * self._bytes)
             self._memory = mmap.mmap(pictures, RING * self._bytes)
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "tcpsbed.robots.camera", str(pictures)],
+                [*PYTHON, "-m", "tcpsbed.robots.camera", str(pictures)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 pass_fds=(pictures,),
@@ -274,6 +275,7 @@ def main() -> None:
     """The process that draws: what and of whom in a line on standard input, its memory by the argument."""
     from tcpsbed import hooks
 
+    end_with_parent()
     line = own_line()
     asked = json.loads(sys.stdin.readline())
     os.nice(5)  # loops come first

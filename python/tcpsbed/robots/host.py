@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tcpsbed.errors import HookError, ProcessDied, TcpsbedError
+from tcpsbed.processes import PYTHON, end_with_parent
 from tcpsbed.robots.cell import Cell
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class Hosted:
         try:
             self._commands, self._senses = Cell(commands, ROOM), Cell(senses, _ABOUT + ROOM)
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "tcpsbed.robots.host", str(commands), str(senses)],
+                [*PYTHON, "-m", "tcpsbed.robots.host", str(commands), str(senses)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 pass_fds=(commands, senses),
@@ -277,6 +278,7 @@ def main() -> None:
     """The host process: a robot named by a line on standard input, its cells by the arguments."""
     from tcpsbed import hooks
 
+    end_with_parent()
     line = own_line()
     commands, senses = (int(text) for text in sys.argv[1:3])
     asked = json.loads(sys.stdin.readline())

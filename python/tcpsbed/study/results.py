@@ -85,13 +85,13 @@ def _means(ratings: Sequence[Rating], conditions: Sequence[str]) -> list[str]:
         glass = [r.glass_ms for r in ratings if r.condition == name and r.glass_ms is not None]
         cells.append(f"{fmean(glass):.1f} ms" if glass else "-")
         lines.append(f"{name:{width}}  " + "".join(f"{cell:>18}" for cell in cells))
-    return [*lines, "mean ± standard deviation (ratings); 5 imperceptible … 1 very annoying"]
+    return [*lines, "mean (standard deviation; ratings); 5 imperceptible … 1 very annoying"]
 
 
 def _cell(mean: Mean | None) -> str:
     if mean is None:
         return "-"
-    return f"{mean.mean:.2f}" + ("" if mean.sd is None else f" ± {mean.sd:.2f}") + f" ({mean.n})"
+    return f"{mean.mean:.2f} (" + ("" if mean.sd is None else f"{mean.sd:.2f}; ") + f"{mean.n})"
 
 
 def _tests(pairs: Sequence[Comparison]) -> list[str]:

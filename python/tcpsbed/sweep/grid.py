@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tcpsbed.errors import ConfigError
 
-_NUMBER = re.compile(r"([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*(.*)")
+_NUMBER = re.compile(r"([-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)\s*(.*)")
 _OPENING = {"[": "]", "{": "}", "(": ")"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import Any
 from tcpsbed import results
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError, TcpsbedError
+from tcpsbed.hooks import imported
 from tcpsbed.report.numbers import finite, statistic
 from tcpsbed.sweep import grid
 from tcpsbed.sweep.grid import Axis, Cell
@@ -60,12 +62,12 @@ class Survey:
         found = []
         for cell in grid.cells(self.axes, self.seeds):
             settings = (*self.settings, *grid.overrides(self.axes, cell))
-            content = "".join(self._begun[cell.values].values())
+            content = "".join(self.begun[cell.values].values())
             found.append(Job(grid.key(content, settings, self.world, build), cell, settings))
         return found
 
     @cached_property
-    def _begun(self) -> dict[tuple[str, ...], dict[Path, str]]:
+    def begun(self) -> dict[tuple[str, ...], dict[Path, str]]:
         """What every combination of values was computed from when it was first asked: cells keep that name."""
         return {
             cell.values: self._content([*self.settings, *grid.overrides(self.axes, cell)[:-1]])
@@ -84,7 +86,7 @@ class Survey:
 
     def _refuse_changed(self, job: Job) -> None:
         """Raises ConfigError if a cell that has just run may have read something else than its name says."""
-        begun, now = self._begun[job.cell.values], self._content(job.settings[:-1])
+        begun, now = self.begun[job.cell.values], self._content(job.settings[:-1])
         changed = [file for file in begun | now if begun.get(file) != now.get(file)]
         if changed:
             it = "it or a file that it includes " if self.file in changed else ""
@@ -133,7 +135,7 @@ class Survey:
 
         self.out.mkdir(parents=True, exist_ok=True)
         self._describe()
-        _drop_broken(crew.result(job.key) for job in jobs)
+        _set_broken_aside(crew.result(job.key) for job in jobs)
         tried = self.seeds[: 1 if known else 2]
         settled: set[tuple[str, ...]] = set()
         for part in (
@@ -159,7 +161,7 @@ class Survey:
         return {
             job.cell.values
             for job in tried
-            if job.cell.values in same and not SELDOM.search(self._begun[job.cell.values][self.file])
+            if job.cell.values in same and not SELDOM.search(self.begun[job.cell.values][self.file])
         }
 
     def _describe(self) -> None:
@@ -208,12 +210,13 @@ def summary_in(file: Path) -> dict[str, Any] | None:
     return summary if whole else None
 
 
-def _drop_broken(files: Iterable[Path]) -> None:
-    """Removes and names the files of cells that hold no result, so that these are computed anew."""
+def _set_broken_aside(files: Iterable[Path]) -> None:
+    """Puts aside and names the files of cells that hold no result, so that these are computed anew."""
     for file in files:
         if file.is_file() and summary_in(file) is None:
-            file.unlink()
-            print(f"tcpsbed: {file}: found no result in it; the cell is computed anew", file=sys.stderr)
+            aside = file.replace(file.with_suffix(f".{os.getpid()}.broken"))
+            told = f"found no result in it, and called it {aside.name}; the cell is computed anew"
+            print(f"tcpsbed: {file}: {told}", file=sys.stderr)
 
 
 @cache
@@ -228,7 +231,10 @@ def _build() -> str:
 
 
 def _digests(folder: Path, named: Any) -> Iterator[tuple[Path, str]]:
-    """Hashes of the files among the texts of a scenario: code (`./hold.py:Hold`, `hold:Hold`), recordings, traces."""
+    """Hashes of the files among the texts of a scenario: code (`./hold.py:Hold`, `hold:Hold`), recordings, traces.
+
+    Code comes with the modules beside it that it imports.
+    """
     if isinstance(named, dict | list):
         for item in named.values() if isinstance(named, dict) else named:
             yield from _digests(folder, item)
@@ -237,7 +243,8 @@ def _digests(folder: Path, named: Any) -> Iterator[tuple[Path, str]]:
         module = place.replace(".", "/")
         for name in sorted({named, place, f"{module}.py", f"{module}/__init__.py"} - {""}):
             with suppress(OSError, ValueError):
-                yield folder / name, hashlib.sha256((folder / name).read_bytes()).hexdigest()
+                for file in (folder / name, *sorted(imported(folder / name))):
+                    yield file, hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def pictured(media: Mapping[str, Any]) -> dict[str, float | None]:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tcpsbed import results
+from tcpsbed.processes import OURS
 from tcpsbed.sweep.grid import Cell
 
 LINES_KEPT = 5
@@ -88,7 +88,7 @@ class Crew:
     def _one(self, job: Job) -> str | None:
         """Runs a cell and keeps its summary; the message if it failed."""
         work = self.out / "work" / f"{job.key}-{os.getpid()}"
-        command = [sys.executable, "-m", "tcpsbed", "run", str(self.file), "--world", self.world]
+        command = [*OURS, "run", str(self.file), "--world", self.world]
         command += ["--yes", "--json", "--no-report", "--no-samples", "--out", str(work)]
         for setting in job.settings:
             command += ["--set", setting]
@@ -102,7 +102,7 @@ class Crew:
             summary = json.loads(text)
         except ValueError as error:
             message = "\n".join(said.strip().splitlines()[-LINES_KEPT:]) or str(error)
-            failure.write_text(f"{' '.join(job.settings)}\n{message}\n", encoding="utf-8")
+            results.write_whole(failure, f"{' '.join(job.settings)}\n{message}\n")
             return message
         failure.unlink(missing_ok=True)
         kept = {

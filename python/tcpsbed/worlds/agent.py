@@ -6,7 +6,8 @@
 ```
 Every message has an `op`. In: `hello`, `clock`, `file` (a piece of one), `files` (that was all), `launch`, `to` (a line for
 a node), `rings`, `simulator` (ns-3's), `beat`. Out: answers of the same names, `from` (a line of a node; `null` at its end),
-`rows`, `capture` (a piece of one), `beat` twice a second. Where the orchestrator is silent or gone, everything here ends.
+`rows`, `capture` (a piece of one), `beat` twice a second with how long nodes have not run. Where the orchestrator is silent
+or gone, everything here ends.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class Agent:
         self.drains: dict[str, RingDrain] = {}
         self.captures: dict[str, int] = {}
         """How much of each has been sent."""
+        self.silent_s: dict[str, float] = {}
+        """How long the loops of each process have not run."""
         self.out = threading.Lock()
         self.heard = time.monotonic()
 
@@ -84,7 +87,7 @@ class Agent:
         """Sends signs of life, whatever a node that takes no line does to the other thread."""
         with suppress(BrokenPipeError):
             while True:
-                self.say("beat")
+                self.say("beat", silent_s=self.silent_s)
                 time.sleep(BEAT_S)
 
     def end(self) -> None:
@@ -97,6 +100,8 @@ class Agent:
         for ring, drain in self.drains.items():
             if rows := drain.drain():
                 self.say("rows", ring=ring, rows=base64.b64encode(rows).decode("ascii"))
+        silent = [one for drain in self.drains.values() for one in drain.silent_s().items()]
+        self.silent_s = {name: max(s for other, s in silent if other == name) for name, _ in silent}
         for capture in self.captures:
             with Path(capture).open("rb") as file:
                 file.seek(self.captures[capture])

@@ -77,7 +77,7 @@ class Containers(Namespaces):
         words += ["--device", "/dev/net/tun", *(f"--cap-add={right}" for right in RIGHTS)]
         words += [word for limit in LIMITS for word in ("--ulimit", limit)]
         words += [word for place, kind in places.items() for word in ("-v", f"{place}:{place}{kind}")]
-        return [*words, image(), "python3", "-m", "tcpsbed", "node"]
+        return [*words, image(), "python3", "-P", "-m", "tcpsbed", "node"]
 
     def teardown(self) -> None:
         """Ends the nodes, and whatever containers of this run are still there."""

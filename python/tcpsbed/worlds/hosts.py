@@ -88,7 +88,7 @@ class Hosts(Hosting):
                 done.result()
         homes = {node: self.links[name] for name, host in self.hosts.items() for node in host.nodes}
         nodes = enumerate(self.job.plan["nodes"])
-        return [homes[node["name"]].launch(f"node{id}", self.job.ring(id)) for id, node in nodes]
+        return [homes[node["name"]].launch(node["name"], self.job.ring(id)) for id, node in nodes]
 
     def addresses(self) -> list[str]:
         """The data addresses of the nodes' hosts."""
@@ -163,6 +163,10 @@ class LineDrain(Drain):
             while link.fresh:
                 fresh.append(link.fresh.pop(0))
         return b"".join(fresh)
+
+    def silent_s(self) -> dict[str, float]:
+        """As the hosts that live have told."""
+        return {name: s for link in self.links if link.dead is None for name, s in link.silent_s.items()}
 
     def finish(self) -> None:
         """Waits for the last rows of the hosts that live, and looks at their clocks again."""

@@ -7,7 +7,6 @@ import json
 import os
 import queue
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterable
@@ -18,6 +17,8 @@ from typing import Any
 from tcpsbed import _tcps
 from tcpsbed.config.model.place import Host
 from tcpsbed.errors import WorldError
+from tcpsbed.hooks import imported
+from tcpsbed.processes import OURS
 from tcpsbed.robots import OUTPUTS
 from tcpsbed.worlds import memory, ns3_program
 from tcpsbed.worlds.agent import BEAT_S, PIECE, digest
@@ -69,6 +70,8 @@ class Link:
         self.sha256, self.root, self.python, self.memory = "", "", "", ""
         self.lock = threading.Lock()
         self.heard = time.monotonic()
+        self.silent_s: dict[str, float] = {}
+        """How long the loops of each process there have not run, by the name of its ring, as the last beat said."""
         self.child = subprocess.Popen(
             self._command(),
             stdin=subprocess.PIPE,
@@ -83,10 +86,10 @@ class Link:
     def _command(self) -> list[str]:
         host = self.host
         if host.address in LOCAL:
-            return [sys.executable, "-m", "tcpsbed", "agent"]
+            return [*OURS, "agent"]
         target = host.address if host.user is None else f"{host.user}@{host.address}"
         port = [] if host.port is None else ["-p", str(host.port)]
-        return ["ssh", *OPTIONS, *port, *host.options, "--", target, f"{host.python} -m tcpsbed agent"]
+        return ["ssh", *OPTIONS, *port, *host.options, "--", target, f"{host.python} -P -m tcpsbed agent"]
 
     # -- what comes ---------------------------------------------------------------------------------------------
 
@@ -124,7 +127,7 @@ class Link:
     def _take(self, op: str, message: dict[str, Any]) -> None:
         match op:
             case "beat":
-                return
+                self.silent_s = message["silent_s"]
             case "rows":
                 rows = base64.b64decode(message["rows"])
                 with self.parts[message["ring"]].open("ab") as part:
@@ -254,10 +257,10 @@ class Link:
         return str(answer["program"])
 
     def launch(self, name: str, ring: Path) -> Remote:
-        """Starts a process there."""
+        """Starts a process there, which goes by the name of its ring."""
         remote = Remote(name, ring, self)
-        self.remotes[name] = remote
-        self.say("launch", name=name)
+        self.remotes[ring.name] = remote
+        self.say("launch", name=ring.name)
         return remote
 
     def close(self) -> None:
@@ -290,7 +293,7 @@ class Remote(Talk):
         if message["op"] == "start":
             self.link.start_ns = message["at_ns"]
             message["at_ns"] += self.link.offset_ns
-        self.link.say("to", name=self.name, line=message)
+        self.link.say("to", name=self.ring.name, line=message)
 
     def last_words(self) -> str:
         """How it ended, as its host told."""
@@ -301,14 +304,14 @@ class Remote(Talk):
 
 
 def files_of(content: Any, key: str = "") -> set[Path]:
-    """The files that a plan names by absolute paths and that are read."""
+    """The files that a plan names by absolute paths and that are read, with the modules that code among them imports."""
     if isinstance(content, dict):
         return set().union(*(files_of(value, key) for key, value in content.items()))
     if isinstance(content, list):
         numbers = bool(content) and isinstance(content[0], int | float)
         return set() if numbers else set().union(*(files_of(value, key) for value in content))
     path = _path(content, key)
-    return set() if path is None else {path}
+    return set() if path is None else {path, *imported(path)}
 
 
 def _path(content: Any, key: str) -> Path | None:

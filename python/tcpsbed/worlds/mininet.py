@@ -50,7 +50,7 @@ class Hosts(Hosting):
         tools = [tool for tool in ("unshare", "nsenter", "tc", "bridge", "ip") if shutil.which(tool) is None]
         if tools or not Path(SYSTEM_PYTHON).exists():
             return f"{', '.join(tools) or SYSTEM_PYTHON}: {PACKAGES}"
-        found = subprocess.run([SYSTEM_PYTHON, "-c", "import mininet.net"], capture_output=True)
+        found = subprocess.run([SYSTEM_PYTHON, "-I", "-c", "import mininet.net"], capture_output=True)
         return f"Mininet for {SYSTEM_PYTHON}: {PACKAGES}" if found.returncode else None
 
     def refuse(self) -> None:

@@ -15,9 +15,10 @@ from typing import Any
 
 from tcpsbed._tcps import FORKED
 from tcpsbed.errors import WorldError
+from tcpsbed.processes import OURS
 from tcpsbed.worlds import memory
 
-NODE = (sys.executable, "-m", "tcpsbed", "node")
+NODE = (*OURS, "node")
 """What a node runs on this computer, in this environment."""
 
 

@@ -35,6 +35,8 @@ END_S = 20.0
 """Longest time a node may take to report after its end."""
 DRAIN_S = 0.05
 """Time between two looks at the rings."""
+MOST_NODES = 500
+"""Most nodes, each of which is a process of some 30 MB."""
 STOPPED_S = 5.0
 """Time for which a node may not run while the run goes on; one that comes back sooner judges the gap itself."""
 
@@ -139,6 +141,9 @@ def refuse_crowd(plan: dict[str, Any], ready: list[dict[str, Any]]) -> None:
 
 def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Talk]]:
     """Builds a world: the processes of the nodes in order, and that of the network where it has one."""
+    if (count := len(job.plan["nodes"])) > MOST_NODES:
+        allowed = f"at most {MOST_NODES}, or --world virtual"
+        raise WorldError(f"nodes: found {count}, each a process of its own in world {name}", allowed=allowed)
     world = registry.resolve(name, job.plan)
     if lack := world.missing():
         raise registry.unready(world.name, lack)

@@ -11,7 +11,7 @@ from typing import Any
 from tcpsbed import _tcps
 from tcpsbed.clocks import NS3_VIRTUAL, VIRTUAL
 from tcpsbed.errors import WorldError
-from tcpsbed.hooks import kept_alive
+from tcpsbed.hooks import kept_alive, safely
 from tcpsbed.robots import MEMORY
 from tcpsbed.worlds import memory
 
@@ -49,7 +49,8 @@ def run(
     capture = folder / "packets.pcapng" if pcapng else None
     with kept_alive(), memory.folder() if MEMORY in json.dumps(plan) else nullcontext() as shared:
         try:
-            text = _tcps.run_virtual(
+            text = safely(
+                _tcps.run_virtual,
                 json.dumps(memory.placed(plan, shared or "")),
                 folder / "records.bin",
                 progress=report,

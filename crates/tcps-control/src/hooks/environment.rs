@@ -232,6 +232,7 @@ impl Hook for EnvironmentHook {
 
     fn told(&self) -> Option<Told> {
         let age_ns = if self.newest.is_empty() { Time::MAX } else { self.age_ns };
-        Some(Told { state: self.state, age_ns, origin_ns: None })
+        let cause = if self.state == State::Live { "feedback came" } else { "feedback is late" };
+        Some(Told { state: self.state, age_ns, origin_ns: None, cause, limited: false })
     }
 }

@@ -279,6 +279,7 @@ impl Hook for Preview {
 
     fn told(&self) -> Option<Told> {
         let age_ns = if self.last.is_empty() { Time::MAX } else { self.age_ns };
-        Some(Told { state: self.state, age_ns, origin_ns: None })
+        let cause = if self.state == State::Live { "pictures came" } else { "pictures are late" };
+        Some(Told { state: self.state, age_ns, origin_ns: None, cause, limited: false })
     }
 }

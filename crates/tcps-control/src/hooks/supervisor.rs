@@ -243,6 +243,12 @@ fn read(params: &Value) -> Result<Params, String> {
 
 /// Refuses parameters that make no sense.
 fn check(p: &Params) -> Result<(), String> {
+    if !(p.degraded_ms <= p.hold_ms && p.hold_ms <= p.stop_ms) {
+        return Err(format!(
+            "degraded_ms = {}, hold_ms = {}, stop_ms = {}: they must rise; allowed: degraded_ms = 20, hold_ms = 50, stop_ms = 500",
+            p.degraded_ms, p.hold_ms, p.stop_ms
+        ));
+    }
     let horizon_ms = p.horizon_ms.unwrap_or(p.hold_ms);
     for (key, ms, least_ms) in [
         ("degraded_ms", p.degraded_ms, LEAST_MS),
@@ -286,13 +292,7 @@ fn check(p: &Params) -> Result<(), String> {
             p.end_to_end_ms, p.clock_ms
         ));
     }
-    if p.degraded_ms <= p.hold_ms && p.hold_ms <= p.stop_ms {
-        return Ok(());
-    }
-    Err(format!(
-        "degraded_ms = {}, hold_ms = {}, stop_ms = {}: they must rise; allowed: degraded_ms = 20, hold_ms = 50, stop_ms = 500",
-        p.degraded_ms, p.hold_ms, p.stop_ms
-    ))
+    Ok(())
 }
 
 fn bounds(workspace: &[Vec<f64>]) -> Result<Vec<[f64; 2]>, String> {

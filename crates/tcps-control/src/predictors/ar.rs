@@ -176,7 +176,7 @@ fn push(past: &mut [f64; MOST], x: f64, order: usize) {
 
 /// The largest 1 - 2^-k, or 1, by which the weights are multiplied so that no root lies outside the unit circle.
 fn leak(weights: &[f64; MOST], order: usize) -> f64 {
-    let candidates = [1.0].into_iter().chain((1..=10).rev().map(|k| 1.0 - 0.5f64.powi(k)));
+    let candidates = [1.0].into_iter().chain((1..=10).rev().map(|k| 1.0 - libm::scalbn(1.0, -k)));
     candidates.into_iter().find(|&leak| bounded(weights, order, leak)).unwrap_or(0.0)
 }
 

@@ -120,17 +120,21 @@ impl Health {
         self.origin_ns
     }
 
-    /// True if commands come worse than a share of what the thresholds allow.
-    pub fn poor(&self, limits: &Thresholds, share: f64) -> bool {
-        let (Some(first), Some(last)) = (self.window.front(), self.window.back()) else { return false };
+    /// In which way commands come worse than a share of what the thresholds allow, if they do.
+    pub fn poor(&self, limits: &Thresholds, share: f64) -> Option<&'static str> {
+        let (first, last) = (self.window.front()?, self.window.back()?);
         let came =
             self.window.iter().skip(1).map(|(.., superseded)| 1.0 + f64::from(*superseded)).sum::<f64>();
         let meant = f64::from(last.0.wrapping_sub(first.0)).max(1.0);
         let seconds = (last.1.saturating_sub(first.1)) as f64 * 1e-9;
         let late = self.late.iter().filter(|l| **l).count() as f64 / self.late.len().max(1) as f64;
-        (self.window.len() > 1 && 1.0 - came / meant > share * limits.loss)
-            || late > share * limits.reordered
-            || came < seconds * limits.least_hz / share
+        if self.window.len() > 1 && 1.0 - came / meant > share * limits.loss {
+            Some("commands are lost")
+        } else if late > share * limits.reordered {
+            Some("commands are out of order")
+        } else {
+            (came < seconds * limits.least_hz / share).then_some("commands come too seldom")
+        }
     }
 }
 
@@ -158,7 +162,7 @@ mod tests {
                 (0..superseded).for_each(|_| health.superseded());
                 health.arrive(i * 3 * MS, i as u32 * 3, i);
             }
-            health.poor(&LIMITS, 1.0)
+            health.poor(&LIMITS, 1.0).is_some()
         };
         assert!(!every_third(2), "two of three commands are superseded, and none is lost");
         assert!(every_third(1) && every_third(0), "a third, two thirds are lost");
@@ -218,15 +222,15 @@ mod tests {
 
     #[test]
     fn loss_is_judged_over_the_last_64() {
-        assert!(!coming([]).poor(&LIMITS, 1.0) && !coming([3]).poor(&LIMITS, 1.0));
-        assert!(!coming((0..200).map(|n| n * 10 / 7)).poor(&LIMITS, 1.02), "30 % are lost");
-        assert!(coming((0..200).map(|n| n * 10 / 7)).poor(&LIMITS, 0.95));
+        assert!(coming([]).poor(&LIMITS, 1.0).is_none() && coming([3]).poor(&LIMITS, 1.0).is_none());
+        assert!(coming((0..200).map(|n| n * 10 / 7)).poor(&LIMITS, 1.02).is_none(), "30 % are lost");
+        assert!(coming((0..200).map(|n| n * 10 / 7)).poor(&LIMITS, 0.95).is_some());
         assert!(
-            !coming([0, 2]).poor(&Thresholds { loss: 0.5, ..LIMITS }, 1.0),
+            coming([0, 2]).poor(&Thresholds { loss: 0.5, ..LIMITS }, 1.0).is_none(),
             "at the threshold it is well"
         );
         let lossy = |good: u32| coming((0..100u32).map(|n| n * 2).chain((0..good).map(|n| 199 + n)));
-        assert!(lossy(20).poor(&LIMITS, 1.0) && !lossy(64).poor(&LIMITS, 1.0));
+        assert!(lossy(20).poor(&LIMITS, 1.0).is_some() && lossy(64).poor(&LIMITS, 1.0).is_none());
         assert_eq!((lossy(99).window.len(), lossy(99).late.len()), (WINDOW, WINDOW));
     }
 
@@ -235,9 +239,9 @@ mod tests {
         // Each fourth comes after the one behind it.
         let numbers = (0..40u32).flat_map(|n| [4 * n, 4 * n + 1, 4 * n + 3, 4 * n + 2]);
         let health = coming(numbers);
-        assert!(health.poor(&Thresholds { loss: 0.9, ..LIMITS }, 1.0));
+        assert!(health.poor(&Thresholds { loss: 0.9, ..LIMITS }, 1.0).is_some());
         assert!(
-            !health.poor(&Thresholds { loss: 0.9, reordered: 0.25, ..LIMITS }, 1.0),
+            health.poor(&Thresholds { loss: 0.9, reordered: 0.25, ..LIMITS }, 1.0).is_none(),
             "a share that is allowed"
         );
     }
@@ -246,21 +250,21 @@ mod tests {
     fn the_rate_is_judged_where_it_is_asked_for() {
         let health = coming(0..100);
         let least = |least_hz: f64| Thresholds { least_hz, ..LIMITS };
-        assert!(!health.poor(&least(999.0), 1.0) && health.poor(&least(1001.0), 1.0));
+        assert!(health.poor(&least(999.0), 1.0).is_none() && health.poor(&least(1001.0), 1.0).is_some());
         assert!(
-            health.poor(&least(900.0), 0.8) && !health.poor(&least(700.0), 0.8),
+            health.poor(&least(900.0), 0.8).is_some() && health.poor(&least(700.0), 0.8).is_none(),
             "farther off to be good again"
         );
         let mut at_once = Health::default();
         (0..3).for_each(|n| _ = at_once.arrive(0, n, Time::from(n)));
-        assert!(!at_once.poor(&least(1e9), 1.0), "of no span no rate is known");
+        assert!(at_once.poor(&least(1e9), 1.0).is_none(), "of no span no rate is known");
         let mut slow = Health::default();
         (0..3).for_each(|n| _ = slow.arrive(Time::from(n) * 500 * MS, n, Time::from(n)));
         assert!(
-            !slow.poor(&least(2.0), 1.0) && slow.poor(&least(2.001), 1.0),
+            slow.poor(&least(2.0), 1.0).is_none() && slow.poor(&least(2.001), 1.0).is_some(),
             "at the threshold it is enough"
         );
         slow.arrive(-1_000 * MS, 3, 3);
-        assert!(!slow.poor(&least(1e9), 1.0), "nor by a clock that was put back");
+        assert!(slow.poor(&least(1e9), 1.0).is_none(), "nor by a clock that was put back");
     }
 }

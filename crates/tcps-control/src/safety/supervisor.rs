@@ -115,7 +115,10 @@ pub struct Supervisor {
     judged_ns: Time,
     /// Why the newest command is not followed.
     refused: Option<String>,
+    /// The same in few words, until one is followed.
+    wrong: Option<&'static str>,
     halted: bool,
+    cause: &'static str,
 }
 
 /// What the operator's hand has done since the last stop.
@@ -144,7 +147,9 @@ impl Supervisor {
             waits_ns: 0,
             judged_ns: Time::MAX,
             refused: None,
+            wrong: None,
             halted: false,
+            cause: "it begins",
         }
     }
 
@@ -163,9 +168,10 @@ impl Supervisor {
         self.health = Health::since(former.told.age_ns, former.told.origin_ns);
         self.last = Some(former.now_ns);
         self.open = self.settings.engage == Engage::Clutch;
-        self.enter(State::Recovering);
+        let restarted = "its component was restarted";
+        self.enter(State::Recovering, restarted);
         if matches!(former.told.state, State::Hold | State::SafeStop) {
-            self.enter(former.told.state);
+            self.enter(former.told.state, restarted);
         }
     }
 
@@ -186,7 +192,14 @@ impl Supervisor {
 
     /// The state, and the age of the newest good command when it was judged.
     pub fn told(&self) -> Told {
-        Told { state: self.state, age_ns: self.judged_ns, origin_ns: self.health.origin_ns() }
+        let follows = matches!(self.state, State::Normal | State::Degraded | State::Recovering) && !self.open;
+        Told {
+            state: self.state,
+            age_ns: self.judged_ns,
+            origin_ns: self.health.origin_ns(),
+            cause: self.cause,
+            limited: follows && self.mover.distance(&self.command) > self.settings.near,
+        }
     }
 
     /// Where the follower is to be; empty before it has begun.
@@ -222,7 +235,7 @@ impl Supervisor {
         self.refused = None;
         let away = passed > period.saturating_add(period / 2);
         if away {
-            self.judge(false, 0);
+            self.judge(false, 0, away);
             if now < last {
                 self.health.forget_origin();
             }
@@ -236,7 +249,7 @@ impl Supervisor {
         if self.mover.at().is_empty() && !self.begin(measured, passed) {
             return;
         }
-        self.judge(sound, passed.min(period));
+        self.judge(sound, passed.min(period), away);
         self.judged_ns = if away { gap_ns } else { self.health.age_ns() };
         // Never farther than in one period, whatever the clock says.
         self.go(passed.min(period) as f64 * 1e-9);
@@ -276,7 +289,7 @@ impl Supervisor {
             return false;
         };
         self.mover.begin(at);
-        self.enter(State::Recovering);
+        self.enter(State::Recovering, "it begins");
         true
     }
 
@@ -297,8 +310,8 @@ impl Supervisor {
 
     /// Takes a command, if it is a newer one and all of it makes sense; a predicted one only up to its horizon.
     fn take(&mut self, now: Time, command: Command<'_>) -> bool {
-        self.refused = self.refuses(now, &command);
-        if self.refused.is_some() {
+        if let Some((wrong, why)) = self.refuses(now, &command) {
+            (self.wrong, self.refused) = (Some(wrong), Some(format!("refused: {why}")));
             // Letting go is safe, whatever else the command says.
             self.open |= !command.engaged;
             return false;
@@ -308,6 +321,7 @@ impl Supervisor {
             Arrival::Predicted if self.health.age_ns() > self.settings.timing.horizon => return false,
             _ => {}
         }
+        self.wrong = None;
         self.open = !command.engaged;
         self.clutch = match (self.clutch, command.engaged) {
             (_, false) => Clutch::LetGo,
@@ -321,56 +335,63 @@ impl Supervisor {
         true
     }
 
-    /// What is wrong with a command, if anything is.
-    fn refuses(&self, now: Time, command: &Command<'_>) -> Option<String> {
+    /// What is wrong with a command, if anything is: in few words, and in full.
+    fn refuses(&self, now: Time, command: &Command<'_>) -> Option<(&'static str, String)> {
         let (n, known) = (command.x.len(), self.command.len().max(self.mover.at().len()));
+        let number = "a command has another number of values";
         if n == 0 {
-            return Some(
-                "refused: a command without a value that is motion, or without that of the clutch".into(),
-            );
+            let why = "a command without a value that is motion, or without that of the clutch";
+            return Some((number, why.into()));
         }
         if known > 0 && known != n {
-            return Some(format!("refused: a command of {n} values, of {known} before"));
+            return Some((number, format!("a command of {n} values, of {known} before")));
         }
         let Timing { end_to_end, clock, .. } = self.settings.timing;
         let (age, ms) = (now.saturating_sub(command.origin_ns), |ns: Time| ns as f64 * 1e-6);
         if age > end_to_end - clock || age < -clock {
-            return Some(format!(
-                "refused: a command {:.1} ms old end to end, by clocks that agree within {} ms (end_to_end_ms = {})",
+            let why = format!(
+                "a command {:.1} ms old end to end, by clocks that agree within {} ms (end_to_end_ms = {})",
                 ms(age),
                 ms(clock),
                 ms(end_to_end)
-            ));
+            );
+            return Some(("a command is too old end to end", why));
         }
-        self.settings.limits.workspace.refuses(command.x).map(|why| format!("refused: {why}"))
+        let why = self.settings.limits.workspace.refuses(command.x)?;
+        Some(("a command is outside the workspace", why))
     }
 
-    /// The state that the age and quality of commands ask for; without a follower yet, it holds.
-    fn judge(&mut self, sound: bool, passed: Time) {
+    /// The state that the age and quality of commands ask for, and why; without a follower yet, it holds. `away`: after a
+    /// stall of its loop.
+    fn judge(&mut self, sound: bool, passed: Time, away: bool) {
         if self.mover.at().is_empty() {
             return;
         }
         let (age, t) = (self.health.age_ns(), self.settings.timing);
         let share = if self.state == State::Normal { 1.0 } else { self.settings.ease };
-        let poor = age as f64 > share * t.degraded as f64
-            || self.refused.is_some()
-            || self.health.poor(&self.settings.thresholds, share);
-        self.good_ns = if poor { 0 } else { self.good_ns.saturating_add(passed) };
+        let late = (age as f64 > share * t.degraded as f64).then_some("commands are late");
+        let poor = self.wrong.filter(|_| self.refused.is_some()).or(late);
+        let poor = poor.or_else(|| self.health.poor(&self.settings.thresholds, share));
+        self.good_ns = if poor.is_some() { 0 } else { self.good_ns.saturating_add(passed) };
         let trusted = sound && !self.halted && self.good_ns >= t.recover;
         let near = !self.command.is_empty() && self.mover.distance(&self.command) <= self.settings.near;
         // A threshold is passed at the tick nearest to it: a clock that trembles does not put it off by a whole period.
         let passes = |threshold: Time| age.saturating_add(t.period / 2) >= threshold;
-        let next = match self.state {
-            _ if passes(t.stop) => State::SafeStop,
-            State::Hold | State::SafeStop if trusted && self.engaged(near) => State::Recovering,
-            State::Hold | State::SafeStop => self.state,
-            _ if passes(t.hold) || self.halted => State::Hold,
-            State::Normal if poor => State::Degraded,
-            State::Degraded if trusted && near => State::Normal,
-            State::Recovering if near => State::Normal,
-            same => same,
+        let missing = if away { "its loop stood still" } else { self.wrong.unwrap_or("no command came") };
+        let (next, cause) = match self.state {
+            _ if passes(t.stop) => (State::SafeStop, missing),
+            State::Hold | State::SafeStop if trusted && self.engaged(near) => {
+                (State::Recovering, "commands are good again")
+            }
+            State::Hold | State::SafeStop => (self.state, ""),
+            _ if passes(t.hold) => (State::Hold, missing),
+            _ if self.halted => (State::Hold, "what it works for has died, or the run ends"),
+            State::Normal => poor.map_or((State::Normal, ""), |why| (State::Degraded, why)),
+            State::Degraded if trusted && near => (State::Normal, "commands are good again"),
+            State::Recovering if near => (State::Normal, "it has come to the command"),
+            same => (same, ""),
         };
-        self.enter(next);
+        self.enter(next, cause);
     }
 
     /// Whether control may be taken up again: after a hold by itself, after a stop as it was asked for.
@@ -383,7 +404,7 @@ impl Supervisor {
             }
     }
 
-    fn enter(&mut self, next: State) {
+    fn enter(&mut self, next: State, cause: &'static str) {
         if next == self.state {
             return;
         }
@@ -396,6 +417,6 @@ impl Supervisor {
             _ => {}
         }
         self.goal.clear();
-        self.state = next;
+        (self.state, self.cause) = (next, cause);
     }
 }

@@ -15,7 +15,6 @@ mod tcp;
 mod throttle;
 mod user;
 
-use crate::{error::RunError, plan::Plan};
 use crowd::Crowd;
 use tcps_core::time::Time;
 use tcps_net::{
@@ -23,6 +22,7 @@ use tcps_net::{
     spec::{NetworkSpec, TrafficModel},
     LinkChange, NetError, NetEvent, Network, Packet, QueueState,
 };
+use tcps_plan::{Plan, RunError};
 
 /// A network, and who uses it besides the scenario's nodes.
 pub struct BusyNetwork {

@@ -16,10 +16,9 @@
 use super::{
     lanes::{bursts, choose, Bursty, Independent, Lane, Line, Mask, Random, Whole, LANES},
     observer::{Levels, Response},
-    Answers, Cell, Spec,
+    phase_ns, Answers, Cell, Spec,
 };
 use std::collections::BTreeMap;
-use tcps_core::{seed::Stream, time::Time};
 use tcps_net::spec::LossSpec;
 
 /// What all runs of a cell have in common.
@@ -72,7 +71,7 @@ pub(super) fn runs(spec: &Spec, cell: &Cell) -> Vec<Response> {
 fn groups(spec: &Spec, cell: &Cell) -> Vec<(Shape, Vec<(u32, f64)>)> {
     let mut groups: BTreeMap<_, (Shape, Vec<_>)> = BTreeMap::new();
     for run in 0..spec.runs {
-        let phase_ms = if cell.phases { phase_ns(spec, cell, run) as f64 * 1e-6 } else { 0.0 };
+        let phase_ms = phase_ns(spec, cell, run) as f64 * 1e-6;
         let (start_ms, shape) = Shape::new(spec, cell, phase_ms);
         let key = [shape.there, shape.back, shape.first, shape.last];
         groups.entry(key).or_insert_with(|| (shape, Vec::new())).1.push((run, start_ms));
@@ -242,10 +241,4 @@ fn plain<L: Line>(shape: &Shape, some: Block, mut there: L, mut back: L) -> [Res
         h_at = if h_at + 1 == shape.back { 0 } else { h_at + 1 };
     }
     std::array::from_fn(|i| seen.response(i, shape, start_ms[i]))
-}
-
-/// The phase of the far side's ticks in a run.
-pub(super) fn phase_ns(spec: &Spec, cell: &Cell, run: u32) -> Time {
-    let period = ((cell.period_ms * 1e6).round() as u64).max(1);
-    Stream::new(spec.seed, &format!("step.run.{run}.phase")).below(period) as Time
 }

@@ -13,14 +13,14 @@ mod lanes;
 mod observer;
 mod single;
 
-use crate::error::RunError;
 use serde::{Deserialize, Serialize};
 use std::sync::{
     atomic::{AtomicUsize, Ordering},
     Mutex,
 };
-use tcps_core::dist::Dist;
+use tcps_core::{dist::Dist, seed::Stream, time::Time};
 use tcps_net::spec::LossSpec;
+use tcps_plan::RunError;
 
 pub use observer::Response;
 
@@ -171,6 +171,18 @@ pub fn responses(spec: &Spec, cell: &Cell) -> Vec<Response> {
         (0..spec.runs).map(|run| single::run(spec, cell, run)).collect()
     } else {
         kernel::runs(spec, cell)
+    }
+}
+
+/// The phase of the far side's ticks in a run, behind those of the controller: the same of the engine and of a scenario.
+pub fn phase(seed: u64, run: u32, period_ns: Time) -> Time {
+    Stream::new(seed, &format!("step.run.{run}.phase")).below(period_ns.max(1) as u64) as Time
+}
+
+fn phase_ns(spec: &Spec, cell: &Cell, run: u32) -> Time {
+    match cell.phases {
+        true => phase(spec.seed, run, (cell.period_ms * 1e6).round() as Time),
+        false => 0,
     }
 }
 

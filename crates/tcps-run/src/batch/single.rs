@@ -7,10 +7,9 @@
 //! Of what arrives between two ticks, the last to arrive counts.
 
 use super::{
-    kernel::phase_ns,
     lanes::bursts,
     observer::{Levels, Observer, Response},
-    Answers, Cell, Spec,
+    phase_ns, Answers, Cell, Spec,
 };
 use tcps_control::step::{Gains, Pi, Plant};
 use tcps_core::{dist::Sampler, seed::Stream, time::Time};
@@ -88,11 +87,7 @@ pub(super) fn run(spec: &Spec, cell: &Cell, run: u32) -> Response {
     let ticks = ticks_until(ns(spec.duration_ms), period);
     let mut ways = [("there", cell.there_ms), ("back", cell.back_ms)]
         .map(|(name, delay)| Way::new(spec, cell, run, name, delay));
-    let phase = match cell.phases {
-        true => phase_ns(spec, cell, run),
-        false => 0,
-    };
-    let far = Inbox::new(period, phase, ticks);
+    let far = Inbox::new(period, phase_ns(spec, cell, run), ticks);
     let mut seen = match spec.answers {
         Answers::Commands => on_commands(spec, cell, period, ticks, &mut ways),
         Answers::Ticks => on_ticks(spec, cell, far, &mut ways),

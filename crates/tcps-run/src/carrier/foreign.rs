@@ -14,7 +14,7 @@ use super::{
     routes::routes,
     told::{ForeignSelf, Line},
 };
-use crate::{addresses, error::RunError, plan::Plan};
+use crate::addresses;
 use serde_json::json;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -26,6 +26,7 @@ use tcps_core::{
     time::{Time, NEVER},
 };
 use tcps_net::{LinkStats, NetEvent, Packet, QueueState, TrafficStats};
+use tcps_plan::{Plan, RunError};
 
 /// Longest time that the program may take for one answer: setting a network up, or the way to the next arrival.
 const ANSWER: Duration = Duration::from_secs(120);

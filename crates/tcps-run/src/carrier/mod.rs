@@ -15,13 +15,14 @@ mod told;
 
 pub use foreign::Foreign;
 pub use program::ForeignSpec;
-pub use routes::routes;
+pub use routes::{routes, ways};
 pub use told::ForeignSelf;
 
-use crate::{background::BusyNetwork, error::RunError, plan::Plan};
+use crate::background::BusyNetwork;
 use std::os::fd::RawFd;
 use tcps_core::time::{Time, NEVER};
 use tcps_net::{LinkChange, LinkStats, NetError, NetEvent, Packet, QueueState, TrafficStats};
+use tcps_plan::{Plan, RunError};
 
 /// A network between nodes.
 pub enum Carrier {

@@ -1,7 +1,6 @@
 //! The other program at work: what it is told, line by line, and what it says.
 
 use super::{lines::Lines, told::Line};
-use crate::error::RunError;
 use serde::Deserialize;
 use serde_json::Value;
 use std::{
@@ -13,6 +12,7 @@ use std::{
     time::Duration,
 };
 use tcps_core::time::{Time, MS};
+use tcps_plan::RunError;
 
 /// Which program simulates the network.
 #[derive(Debug, Clone, Deserialize)]

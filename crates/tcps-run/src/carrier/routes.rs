@@ -1,21 +1,31 @@
 //! Paths of the built-in network, for networks that other programs build.
 
-use crate::{error::RunError, plan::Plan};
 use serde_json::{json, Value};
 use tcps_net::{topology::NO_LINK, Network};
+use tcps_plan::{Plan, RunError};
+
+/// The numbers of the links from one vertex to another, for each of these pairs; none where no way leads there.
+pub fn ways(plan: &Plan, pairs: &[(u16, u16)]) -> Result<Vec<Option<Vec<u16>>>, RunError> {
+    let network = network(plan)?;
+    Ok(pairs.iter().map(|(from, to)| network.route(*from, *to)).collect())
+}
 
 /// The number of the next link from every vertex towards every vertex, as the built-in network chooses it; 65535 where none
 /// leads there.
 pub fn routes(plan: &Plan) -> Result<Value, RunError> {
-    let mut spec = plan.network.clone();
-    spec.links.iter_mut().for_each(|l| l.radio = None);
-    let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
-    let network = Network::new(&spec, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))?;
-    let vertices = spec.vertices.len() as u16;
+    let network = network(plan)?;
+    let vertices = plan.network.vertices.len() as u16;
     let first =
         |v: u16, d: u16| network.route(v, d).and_then(|path| path.first().copied()).unwrap_or(NO_LINK);
     let table: Vec<Vec<u16>> = (0..vertices).map(|v| (0..vertices).map(|d| first(v, d)).collect()).collect();
     Ok(json!(table))
+}
+
+fn network(plan: &Plan) -> Result<Network, RunError> {
+    let mut spec = plan.network.clone();
+    spec.links.iter_mut().for_each(|l| l.radio = None);
+    let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
+    Network::new(&spec, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))
 }
 
 #[cfg(test)]
@@ -36,5 +46,7 @@ mod tests {
             routes(&plan).unwrap(),
             json!([[NO_LINK, 0, 0], [NO_LINK, NO_LINK, NO_LINK], [NO_LINK, 1, NO_LINK]])
         );
+        let found = ways(&plan, &[(0, 1), (1, 0)]).unwrap();
+        assert_eq!(found, [Some(vec![0, 1]), None]);
     }
 }

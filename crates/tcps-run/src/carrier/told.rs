@@ -1,9 +1,9 @@
 //! What the other program says: its lines, and its accounts at the end.
 
-use crate::report::{NodeSelf, RealSelf, Spread};
 use serde::Deserialize;
 use tcps_core::{record::DropReason, time::Time};
 use tcps_net::{LinkStats, TrafficStats};
+use tcps_plan::report::{NodeSelf, RealSelf, Spread};
 
 /// What the program tells about itself.
 #[derive(Debug, Clone, Deserialize)]

@@ -5,8 +5,8 @@
 //! > {"op":"change","network":{…}}      < {"changed":true}   or   {"refused":"…"}
 //! ```
 
-use super::{change, lock, Shared};
-use crate::error::RunError;
+use super::{change, Shared};
+use crate::emu::lock;
 use serde::Deserialize;
 use serde_json::{json, Value};
 use std::{
@@ -16,6 +16,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
+use tcps_plan::RunError;
 
 /// Longest line, in bytes: networks of thousands of links.
 const LINE_BYTES: u64 = 1 << 20;

@@ -2,58 +2,42 @@
 //!
 //! ```text
 //!  clients ◄─► doors ─┬─► tcps-net, real clock ─┬─► doors ◄─► servers
-//!    (near)           └──── a tally a door ─────┘            (far)
+//!    (near)           └─── an account a door ───┘            (far)
 //! ```
 //! A door is a UDP port that hands datagrams on to a target (`udp`), the TUN devices of two network namespaces (`tun`), or
 //! a TCP port, whose connections end here and therefore get delay and rate only (`tcp`, design: kernel's TCP). All doors share
 //! one network, which can be exchanged while it runs; how far set and delivered delay differ is measured for every packet.
 
-mod capture;
+mod change;
 mod control;
-mod layers;
 pub mod netns;
 mod passage;
-mod pipe;
-mod tally;
-mod tcp;
-mod tun;
-mod udp;
 
-pub use tally::{Row, Snapshot};
+pub use crate::emu::{DoorKind, DoorPlan, Row};
 
 use crate::{
     background::BusyNetwork,
-    error::RunError,
-    plan::Waiting,
-    real::clock::monotonic_ns,
-    report::{Link, RealSelf, Report},
+    emu::{lock, Across, Devices, Lines, TcpDoor, UdpDoors, FAR, NEAR},
 };
-use capture::Tape;
-use passage::Passage;
+use passage::passage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
     fs::File,
-    io,
     net::SocketAddr,
     path::PathBuf,
     sync::{
         atomic::{AtomicBool, Ordering},
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
     },
     thread::JoinHandle,
 };
-use tally::Tally;
-use tcp::TcpDoor;
 use tcps_core::time::Time;
 use tcps_net::spec::NetworkSpec;
-use tun::TunDoors;
-use udp::UdpDoors;
-
-/// Vertex of the clients.
-pub const NEAR: u16 = 0;
-/// Vertex of the servers.
-pub const FAR: u16 = 1;
+use tcps_plan::{
+    report::{Link, RealSelf},
+    RunError, Waiting,
+};
 
 /// What a proxy is to do.
 #[derive(Debug, Clone, Deserialize)]
@@ -78,41 +62,6 @@ pub struct Settings {
     pub capture: Option<PathBuf>,
 }
 
-/// A port that hands on to a target.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DoorPlan {
-    /// What the tables call it.
-    pub name: String,
-    /// What passes it.
-    pub kind: DoorKind,
-    /// Where clients come; port 0: a free one.
-    pub listen: SocketAddr,
-    /// Where the server is.
-    pub target: SocketAddr,
-}
-
-/// Why there is no socket where clients shall come, and where there can be one.
-fn unheard(kind: &str, listen: SocketAddr, why: &io::Error) -> RunError {
-    let remedy = match why.kind() {
-        io::ErrorKind::AddrInUse => "; allowed: a free port (0 takes one)",
-        io::ErrorKind::PermissionDenied => "; allowed: a port from 1024 on, or any one as root",
-        io::ErrorKind::AddrNotAvailable => "; allowed: an address of this computer",
-        _ => "",
-    };
-    RunError::new(format!("PORT: no {kind} socket on {listen}: {why}{remedy}"))
-}
-
-/// What passes a door.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DoorKind {
-    /// Datagrams, with everything that the network does to them.
-    Udp,
-    /// Streams of bytes, with delay and rate.
-    Tcp,
-}
-
 /// How a proxy went.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
@@ -126,6 +75,17 @@ pub struct Outcome {
     pub errors: Vec<String>,
     /// How long it ran.
     pub duration_s: f64,
+}
+
+/// All doors at a moment.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Snapshot {
+    /// Seconds since the start.
+    pub t_s: f64,
+    /// Doors, both directions.
+    pub doors: Vec<Row>,
+    /// Clients that are known.
+    pub clients: usize,
 }
 
 /// What the loop shares with whoever looks at it.
@@ -143,11 +103,6 @@ impl Shared {
     }
 }
 
-/// Locks, also after a thread that held the lock died: the data is plain counts.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A proxy at work, in threads of its own.
 pub struct Proxy {
     shared: Arc<Shared>,
@@ -163,17 +118,17 @@ impl Proxy {
         let (udp, tcp): (Vec<_>, Vec<_>) = settings.doors.iter().partition(|d| d.kind == DoorKind::Udp);
         let doors = UdpDoors::bind(&udp)?;
         let network = network(&settings.network, settings.seed)?;
-        let line = tcp::Lines::of(&network, settings.seed)?;
+        let line = Lines::of(&network, settings.seed)?;
         let listeners = tcp.iter().map(|d| TcpDoor::listen(d)).collect::<Result<Vec<_>, _>>()?;
         let names = udp.iter().map(|d| d.name.clone()).collect();
         let shared = Arc::new(Shared::default());
         let udp = doors.addresses()?;
-        let passage = Passage::new(settings, network, Box::new(doors), Tally::new(names), &shared)?;
+        let passage = passage(settings, &network, Box::new(doors), names, &shared)?;
         // Only now do doors begin to work: nothing that the settings say can fail any more.
         let over = |(listener, door)| TcpDoor::over(listener, door, &line);
         let streams = listeners.into_iter().zip(tcp).map(over).collect::<Result<Vec<_>, _>>()?;
         let addresses = order(settings, udp, &streams);
-        let thread = std::thread::spawn(move || passage.run());
+        let thread = std::thread::spawn(passage);
         Ok(Self { shared, thread, streams, addresses, seed: settings.seed })
     }
 
@@ -248,41 +203,6 @@ fn between(
     shared: &Arc<Shared>,
 ) -> Result<JoinHandle<Outcome>, RunError> {
     let network = network(&settings.network, settings.seed)?;
-    let (doors, tally) = (Box::new(TunDoors::new(devices)), Tally::new(vec!["ip".into()]));
-    let passage = Passage::new(settings, network, doors, tally, shared)?;
-    Ok(std::thread::spawn(move || passage.run()))
-}
-
-/// What is left of a loop at its end.
-fn outcome(tally: Tally, network: &BusyNetwork, own: RealSelf, errors: Vec<String>, begun: Time) -> Outcome {
-    let mut report = Report::default();
-    report.network(network.network());
-    let duration_s = (monotonic_ns() - begun) as f64 / 1e9;
-    Outcome { doors: tally.finish(), links: report.links, own, errors, duration_s }
-}
-
-/// The tape of a capture, if one is wanted.
-fn tape(settings: &Settings, raw: bool) -> Result<Option<Tape>, RunError> {
-    settings.capture.as_ref().map(|path| Tape::begin(path, raw)).transpose()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::ErrorKind::{AddrInUse, AddrNotAvailable, OutOfMemory, PermissionDenied};
-
-    #[test]
-    fn what_a_door_can_listen_at_follows_from_why_it_cannot() {
-        let at = SocketAddr::from(([127, 0, 0, 1], 80));
-        for (kind, remedy) in [
-            (AddrInUse, "; allowed: a free port (0 takes one)"),
-            (PermissionDenied, "; allowed: a port from 1024 on, or any one as root"),
-            (AddrNotAvailable, "; allowed: an address of this computer"),
-            (OutOfMemory, ""),
-        ] {
-            let why = io::Error::from(kind);
-            let said = format!("PORT: no UDP socket on 127.0.0.1:80: {why}{remedy}");
-            assert_eq!(unheard("UDP", at, &why).0, said);
-        }
-    }
+    let doors = Box::new(Devices::new(devices.into(), Across::default()));
+    Ok(std::thread::spawn(passage(settings, &network, doors, vec!["ip".into()], shared)?))
 }

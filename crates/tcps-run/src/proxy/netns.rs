@@ -9,15 +9,11 @@
 //! Without root everything happens in a user namespace, in which the commands see themselves as root. Nothing has a name
 //! and nothing is persistent: the kernel removes it all with the last process.
 
-use super::{
-    between, control, network,
-    passage::Passage,
-    tally::Tally,
-    tcp::{Lines, TcpDoor},
-    udp::UdpDoors,
-    DoorKind, DoorPlan, Outcome, Settings, Shared,
+use super::{between, control, network, passage::passage, DoorKind, DoorPlan, Outcome, Settings, Shared};
+use crate::{
+    emu::{Lines, TcpDoor, UdpDoors},
+    os::namespace,
 };
-use crate::{error::RunError, plan::Waiting, real::namespace};
 use serde::Deserialize;
 use serde_json::json;
 use std::{
@@ -36,6 +32,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tcps_net::spec::NetworkSpec;
+use tcps_plan::{RunError, Waiting};
 
 /// Address of the near side.
 pub const NEAR_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
@@ -281,9 +278,9 @@ impl Reach {
             capture: None,
         };
         let start = |doors: UdpDoors| {
-            let tally = Tally::new(of(DoorKind::Udp).map(|d| d.name.clone()).collect());
-            let passage = Passage::new(&settings, NetworkSpec::default(), Box::new(doors), tally, &shared)?;
-            Ok(std::thread::spawn(move || passage.run()))
+            let names = of(DoorKind::Udp).map(|d| d.name.clone()).collect();
+            let network = NetworkSpec::default();
+            Ok(std::thread::spawn(passage(&settings, &network, Box::new(doors), names, &shared)?))
         };
         let datagrams = udp.map(start).transpose()?;
         let lines = Lines::straight();

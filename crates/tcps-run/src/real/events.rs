@@ -1,14 +1,12 @@
 //! Scenario events that concern nodes, as a real loop lives through them.
 
-use super::ring::Producer;
-use crate::{
-    node::Node,
-    plan::{Action, Plan},
-};
+use crate::os::ring::Producer;
 use tcps_core::{
     record::{Kind, Record},
     time::{Time, NEVER},
 };
+use tcps_node::Node;
+use tcps_plan::{Action, Plan};
 
 /// Scenario events that concern nodes, in order.
 pub(super) struct Events {

@@ -6,23 +6,13 @@
 //!        └──────── rings of rows (shared memory, outlive a killed node) ◄── loops
 //! ```
 
-mod asides;
-pub mod capture;
-pub mod clock;
 pub mod control;
 pub mod emulator;
 mod events;
-mod handover;
 pub mod line;
-pub mod merge;
-pub(crate) mod namespace;
 pub mod quality;
-pub(crate) mod rate;
 pub mod replayer;
-pub mod ring;
 pub mod session;
-pub mod socket;
 mod stream;
 mod tcp_socket;
-pub mod wait;
 mod worker;

@@ -1,17 +1,17 @@
 //! What this machine's clock and sockets are worth, measured: how late a loop wakes up, how old a receive stamp is.
 
-use super::{
+use crate::os::{
     clock::{monotonic_ns, RunClock},
     socket::Socket,
     wait::{privileges, Waiter},
 };
-use crate::{plan::Waiting, report::Spread};
 use serde::Serialize;
 use std::{net::Ipv4Addr, os::fd::RawFd};
 use tcps_core::{
     report::histogram,
     time::{Time, MS},
 };
+use tcps_plan::{report::Spread, Waiting};
 
 /// Time between two wake-ups, as of a loop at 1 kHz.
 const PERIOD: Time = MS;

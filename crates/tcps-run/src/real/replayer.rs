@@ -9,13 +9,15 @@
 //! When packets come and how large they are is said by the models of `tcps-net`, with the same random streams as in the
 //! built-in network.
 
-use super::{
-    clock::RunClock,
-    session::DRAIN_NS,
-    socket::{Socket, MAX_DATAGRAM},
-    wait::Waiter,
+use super::session::DRAIN_NS;
+use crate::{
+    addresses,
+    os::{
+        clock::RunClock,
+        socket::{Socket, MAX_DATAGRAM},
+        wait::Waiter,
+    },
 };
-use crate::{addresses, error::RunError, plan::Plan, report::Report};
 use serde::Deserialize;
 use std::{
     collections::BTreeMap,
@@ -31,6 +33,7 @@ use tcps_net::{
     traffic::{self, Arrivals},
     TrafficStats,
 };
+use tcps_plan::{report::Report, Plan, RunError};
 
 /// Ethernet with preamble and gap, IPv4 and UDP: what a datagram's payload is less than its size on the wire.
 /// [model: wire size]
@@ -205,7 +208,7 @@ fn enter(namespace: &File) -> Result<(), RunError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::real::clock::monotonic_ns;
+    use crate::os::clock::monotonic_ns;
     use serde_json::json;
     use tcps_core::time::MS;
 

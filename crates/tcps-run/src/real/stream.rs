@@ -8,7 +8,6 @@
 //! bytes has no kernel stamps: a frame has come when it was read. [design: kernel's TCP]
 
 use super::tcp_socket::{asked, bound, set_dscp, told, Told};
-use crate::{error::RunError, report::Connections};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use std::{
     io::{self, ErrorKind, Read, Write},
@@ -20,6 +19,7 @@ use tcps_core::{
     record::{Kind, Record},
     time::{Time, MS, SECOND},
 };
+use tcps_plan::{report::Connections, RunError};
 use tcps_transport::{kernel_tcp::Settings, Backlog, Frames, Side};
 
 /// How long side a waits before it asks again.

@@ -1,6 +1,5 @@
 //! Sockets of the kernel's TCP: made with their settings, and what the kernel tells of a connection.
 
-use crate::error::RunError;
 use nix::{
     errno::Errno,
     sys::socket::{
@@ -15,6 +14,7 @@ use std::{
     os::fd::{AsRawFd, OwnedFd},
 };
 use tcps_core::time::{Time, MS};
+use tcps_plan::RunError;
 use tcps_transport::kernel_tcp::Settings;
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";

@@ -5,12 +5,7 @@
 //! ```
 //! So many samples wait for a worker as its plan says, and one is in its hands; the loop never waits for it. It is made before its loop asks for privileges, and has none of them.
 
-use super::clock::thread_cpu_ns;
-use crate::{
-    error::RunError,
-    outside::{Outcome, Task},
-    plan::WorkerPlan,
-};
+use crate::os::clock::thread_cpu_ns;
 use std::{
     io::{Read, Write},
     os::{
@@ -23,6 +18,8 @@ use std::{
     time::{Duration, Instant},
 };
 use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+use tcps_node::outside::{Outcome, Task};
+use tcps_plan::{RunError, WorkerPlan};
 
 /// Most values that a stage may write.
 const MOST_VALUES: usize = 256;
@@ -160,9 +157,10 @@ impl Bench {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{plan::Waiting, real::clock::monotonic_ns, real::wait::Waiter};
+    use crate::{os::clock::monotonic_ns, os::wait::Waiter};
     use std::sync::mpsc::{channel, Sender};
     use tcps_core::time::SECOND;
+    use tcps_plan::Waiting;
 
     /// Gives back what it is given, once it is allowed to.
     struct Gated(Receiver<()>);

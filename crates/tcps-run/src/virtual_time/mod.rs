@@ -14,13 +14,7 @@ mod world;
 use crate::{
     boundary::Crossing,
     carrier::{Carrier, ForeignSpec},
-    code::PythonCode,
-    cpu::Cpu,
-    error::RunError,
     network_rows,
-    node::{Node, HALT_NS},
-    plan::{Action, Plan},
-    report::{self, Report},
 };
 use std::{
     path::Path,
@@ -31,6 +25,11 @@ use tcps_core::{
     time::{Time, NEVER},
 };
 use tcps_net::{LinkChange, NetEvent};
+use tcps_node::{assets::Assets, rounds::Rounds, Node, HALT_NS};
+use tcps_plan::{
+    report::{self, Report},
+    Action, Places, Plan, RunError,
+};
 use world::{Letter, World};
 
 /// Steps between looks at the machine's clock.
@@ -49,14 +48,14 @@ pub struct Options<'a> {
 }
 
 /// Runs a plan in virtual time.
-pub fn run(plan: &Plan, python: &mut dyn PythonCode, options: Options<'_>) -> Result<Report, RunError> {
+pub fn run(plan: &Plan, python: &mut dyn Assets, options: Options<'_>) -> Result<Report, RunError> {
     run_over(plan, python, options, None)
 }
 
 /// Runs a plan in virtual time over the network that another program simulates, if one is named.
 pub fn run_over(
     plan: &Plan,
-    python: &mut dyn PythonCode,
+    python: &mut dyn Assets,
     options: Options<'_>,
     foreign: Option<&ForeignSpec>,
 ) -> Result<Report, RunError> {
@@ -71,33 +70,35 @@ struct Driver<'p> {
     plan: &'p Plan,
     world: World,
     nodes: Vec<Node>,
-    wakes: Vec<Time>,
+    wakes: Rounds,
     events: Vec<usize>,
     probe_at: Time,
     errors: Vec<String>,
     steps: u64,
     now: Time,
-    /// When the run ends because something has died.
+    /// Something has died at a node.
+    dead: bool,
+    /// When the run ends because of that.
     last: Time,
 }
 
 impl<'p> Driver<'p> {
     fn new(
         plan: &'p Plan,
-        python: &mut dyn PythonCode,
+        python: &mut dyn Assets,
         options: &Options<'_>,
         foreign: Option<&ForeignSpec>,
     ) -> Result<Self, RunError> {
         plan.check()?;
         let network = Carrier::new(plan, foreign, false)?;
-        let mut nodes = Vec::new();
+        let (mut nodes, places) = (Vec::new(), Places::new(plan));
         for id in 0..plan.nodes.len() {
-            nodes.push(Node::new(plan, id as u16, None, python)?);
+            nodes.push(Node::new(plan, &places, id as u16, None, python)?);
         }
         let mut events: Vec<usize> = (0..plan.events.len()).collect();
         events.sort_by_key(|&i| std::cmp::Reverse((plan.events[i].at_ns, i)));
         let world = World::new(plan, network, options.records, options.pcapng)?;
-        let wakes = vec![0; nodes.len()];
+        let wakes = Rounds::new(nodes.len());
         let probe_at = if plan.queue_probe_ns.is_some() { 0 } else { NEVER };
         let mut driver = Self {
             plan,
@@ -109,15 +110,17 @@ impl<'p> Driver<'p> {
             errors: Vec::new(),
             steps: 0,
             now: 0,
+            dead: false,
             last: NEVER,
         };
         (0..driver.nodes.len()).for_each(|id| driver.set_timer(id));
         Ok(driver)
     }
 
-    /// Looks again when a node wants to be woken.
+    /// Looks again when a node wants to be woken, and whether it has died; to be asked for whatever it has done.
     fn set_timer(&mut self, id: usize) {
-        self.wakes[id] = self.world.boundary.wakes(id, self.nodes[id].poll_timeout());
+        self.wakes.set(id, self.world.boundary.wakes(id, self.nodes[id].poll_timeout()));
+        self.dead |= self.nodes[id].has_died();
     }
 
     /// Works off all events; true if it was interrupted.
@@ -140,7 +143,7 @@ impl<'p> Driver<'p> {
 
     /// Whether something has died at a node, and supervisors have had time to hold.
     fn ends_early(&mut self) -> bool {
-        if self.last == NEVER && self.nodes.iter().any(Node::has_died) {
+        if self.last == NEVER && self.dead {
             self.last = self.now + HALT_NS;
         }
         self.now >= self.last
@@ -149,8 +152,8 @@ impl<'p> Driver<'p> {
     /// The next moment at which something happens; false when that is at or after the end.
     fn step(&mut self, end: Time) -> bool {
         let event = self.next_event();
-        let cpu = self.world.cpus.iter().map(Cpu::poll_timeout).min().unwrap_or(NEVER);
-        let node = self.wakes.iter().copied().min().unwrap_or(NEVER);
+        let cpu = self.world.cores.next();
+        let node = self.wakes.next();
         let crossing = self.world.boundary.next();
         let beside = event.min(crossing).min(cpu).min(node).min(self.probe_at);
         let network = self.world.network.next_before(beside.min(end));
@@ -187,24 +190,25 @@ impl<'p> Driver<'p> {
     }
 
     fn wake_nodes(&mut self) {
-        for id in 0..self.nodes.len() {
-            if self.wakes[id] <= self.now {
-                self.world.at = id as u16;
-                self.nodes[id].handle_timeout(self.now, &mut self.world);
-                self.set_timer(id);
-                self.carry();
-            }
+        self.wakes.begin(self.now);
+        while let Some(id) = self.wakes.turn() {
+            self.world.at = id as u16;
+            self.nodes[id].handle_timeout(self.now, &mut self.world);
+            self.set_timer(id);
+            self.carry();
         }
     }
 
     fn finish_work(&mut self) {
-        for id in 0..self.nodes.len() {
+        self.world.cores.begin(self.now);
+        while let Some(id) = self.world.cores.turn() {
             while let Some(job) = self.world.cpus[id].poll_done(self.now) {
                 self.world.at = id as u16;
                 self.nodes[id].resume(self.now, job, &mut self.world);
                 self.set_timer(id);
                 self.carry();
             }
+            self.world.cores.set(id, self.world.cpus[id].poll_timeout());
         }
     }
 
@@ -279,17 +283,27 @@ impl<'p> Driver<'p> {
             Action::Traffic { traffic, running } => {
                 traffic.iter().for_each(|t| self.world.network.set_traffic(now, *t, *running));
             }
-            Action::Flow { flow, running } => self.each_node(|n| n.set_running(now, *flow, *running)),
-            Action::Component { component, alive } => self.each_node(|n| n.set_alive(*component, *alive)),
-            Action::Clock { node, step_ns } => self.each_node(|n| n.step_clock(*node, *step_ns)),
+            Action::Flow { flow, running } => {
+                if let Some(first) = self.plan.flows[usize::from(*flow)].path.first() {
+                    self.at_node(self.node_of(first.component), |n| n.set_running(now, *flow, *running));
+                }
+            }
+            Action::Component { component, alive } => {
+                self.at_node(self.node_of(*component), |n| n.set_alive(*component, *alive));
+            }
+            Action::Clock { node, step_ns } => self.at_node(*node, |n| n.step_clock(*node, *step_ns)),
         }
         self.world.recorder.push(&Record { index: id as u32, ..Record::new(now, Kind::Event) });
         self.carry();
     }
 
-    fn each_node(&mut self, act: impl Fn(&mut Node)) {
-        self.nodes.iter_mut().for_each(act);
-        (0..self.nodes.len()).for_each(|id| self.set_timer(id));
+    fn node_of(&self, component: u16) -> u16 {
+        self.plan.components[usize::from(component)].node
+    }
+
+    fn at_node(&mut self, node: u16, act: impl Fn(&mut Node)) {
+        act(&mut self.nodes[usize::from(node)]);
+        self.set_timer(usize::from(node));
     }
 
     fn probe_queues(&mut self) {

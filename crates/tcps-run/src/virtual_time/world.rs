@@ -4,11 +4,8 @@ use crate::{
     boundary::Boundary,
     carrier::Carrier,
     cpu::Cpu,
-    error::RunError,
     network_rows,
-    outside::{Outside, Started, Work},
     pcapng::{Capture, Datagram},
-    plan::{Plan, OVERHEAD_BYTES},
     recorder::Recorder,
 };
 use std::{collections::VecDeque, path::Path};
@@ -18,6 +15,11 @@ use tcps_core::{
     time::Time,
 };
 use tcps_net::{Packet, ASIDE_CLASS};
+use tcps_node::{
+    outside::{Outside, Started, Work},
+    rounds::Rounds,
+};
+use tcps_plan::{Plan, RunError, OVERHEAD_BYTES};
 
 /// A datagram on its way.
 #[derive(Debug, Default)]
@@ -38,6 +40,8 @@ pub(super) struct World {
     pub letters: Vec<Letter>,
     free: Vec<u32>,
     pub cpus: Vec<Cpu>,
+    /// When a job or a turn ends at each of them.
+    pub cores: Rounds,
     pub recorder: Recorder,
     pub capture: Option<Capture>,
     pub boundary: Boundary,
@@ -60,6 +64,7 @@ impl World {
             letters: Vec::new(),
             free: Vec::new(),
             cpus: plan.nodes.iter().map(|n| Cpu::new(n.cores, n.scheduling)).collect(),
+            cores: Rounds::new(plan.nodes.len()),
             recorder: Recorder::new(records)?,
             capture: pcapng.map(|p| Capture::create(p, plan)).transpose()?,
             boundary: Boundary::new(plan),
@@ -162,7 +167,9 @@ impl Outside for World {
     }
 
     fn work(&mut self, started: Started, job: u32, cost: Time, priority: i32) -> Work {
-        self.cpus[self.at as usize].submit(started.at, job, cost, priority);
+        let cpu = &mut self.cpus[self.at as usize];
+        cpu.submit(started.at, job, cost, priority);
+        self.cores.set(self.at as usize, cpu.poll_timeout());
         Work::Later
     }
 

@@ -4,9 +4,9 @@ use crate::common::{chain, of, refusal, simulate, MS};
 use serde_json::{json, Value};
 use std::{os::unix::fs::FileTypeExt, path::PathBuf};
 use tcps_core::record::{DropReason, Kind};
+use tcps_plan::Plan;
 use tcps_run::{
-    code::NoPython,
-    plan::Plan,
+    assets::Disk,
     virtual_time::{run, Options},
 };
 
@@ -161,7 +161,7 @@ fn a_full_disk_ends_the_run_at_once_with_its_reason() {
         now < 1000 * 1000 * MS
     };
     let options = Options { records: Some(&full), pcapng: None, progress: Some(&mut progress) };
-    let refused = run(&plan, &mut NoPython, options);
+    let refused = run(&plan, &mut Disk, options);
     assert!(refused.as_ref().is_err_and(|e| e.0.contains("No space left")), "{:?}", refused.err());
     assert!(last < 1000 * 1000 * MS, "it went on to {} s", last / (1000 * MS));
 }

@@ -3,10 +3,9 @@
 use serde_json::{json, Value};
 use std::path::PathBuf;
 use tcps_core::record::{Kind, Record, RECORD_BYTES};
+use tcps_plan::{report::Report, Plan};
 use tcps_run::{
-    code::NoPython,
-    plan::Plan,
-    report::Report,
+    assets::Disk,
     virtual_time::{run, Options},
 };
 
@@ -42,7 +41,7 @@ pub fn simulate(plan: &Value, name: &str) -> (Report, Vec<Record>) {
     let plan: Plan = serde_json::from_value(plan.clone()).expect("a plan");
     let path: PathBuf = std::env::temp_dir().join(format!("tcps-virtual-{name}-{}", std::process::id()));
     let options = Options { records: Some(&path), pcapng: None, progress: None };
-    let report = run(&plan, &mut NoPython, options).expect("a run");
+    let report = run(&plan, &mut Disk, options).expect("a run");
     let bytes = std::fs::read(&path).expect("rows");
     std::fs::remove_file(&path).expect("rows");
     let rows =
@@ -58,5 +57,5 @@ pub fn of(rows: &[Record], kind: Kind) -> Vec<Record> {
 pub fn refusal(plan: Value) -> String {
     let plan: Plan = serde_json::from_value(plan).expect("a plan");
     let options = Options { records: None, pcapng: None, progress: None };
-    run(&plan, &mut NoPython, options).expect_err("refused").0
+    run(&plan, &mut Disk, options).expect_err("refused").0
 }

@@ -8,12 +8,12 @@ use tcps_core::{
     record::{Kind, Record},
     time::Time,
 };
-use tcps_run::{
-    code::NoPython,
-    node::Node,
+use tcps_node::{
     outside::{Outside, Started, Work},
-    plan::Plan,
+    Node,
 };
+use tcps_plan::{Places, Plan};
+use tcps_run::assets::Disk;
 
 /// Each look at the clock takes a while; datagrams are kept.
 #[derive(Default)]
@@ -53,7 +53,7 @@ impl Outside for World {
 
 fn node(plan: &serde_json::Value, id: u16) -> Node {
     let plan: Plan = serde_json::from_value(plan.clone()).expect("a plan");
-    Node::new(&plan, id, None, &mut NoPython).expect("a node")
+    Node::new(&plan, &Places::new(&plan), id, None, &mut Disk).expect("a node")
 }
 
 /// Wakes a node as late as its loop might.

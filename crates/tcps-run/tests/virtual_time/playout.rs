@@ -2,8 +2,9 @@
 
 use crate::common::{chain, of, refusal, simulate, MS};
 use serde_json::{json, Value};
+use tcps_analysis::analyse;
 use tcps_core::record::{DropReason, Kind, Record};
-use tcps_run::{analysis::analyse, plan::Plan, report::Report};
+use tcps_plan::{report::Report, Plan};
 
 /// The chain with jitter on its second link, and playout at the arm.
 fn played(playout: Value, name: &str) -> (Report, Vec<Record>, Value) {

@@ -2,11 +2,9 @@
 
 use crate::common::{chain, of, simulate, MS};
 use serde_json::json;
+use tcps_analysis::{analyse, Options};
 use tcps_core::record::Kind;
-use tcps_run::{
-    analysis::{analyse, Options},
-    plan::Plan,
-};
+use tcps_plan::Plan;
 
 #[test]
 fn what_a_sampler_keeps_back_is_suppressed_and_not_lost_and_tagged_samples_go() {

@@ -3,14 +3,12 @@
 use crate::common::{chain, of, refusal, simulate, MS};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
+use tcps_analysis::{analyse, Options};
 use tcps_core::{
     record::{DropReason, Kind, Record},
     sample::HELD,
 };
-use tcps_run::{
-    analysis::{analyse, Options},
-    plan::Plan,
-};
+use tcps_plan::Plan;
 
 fn predictor(period_ns: i64) -> Value {
     json!([{"kind": "predict", "run": {"kind": "builtin", "name": "zoh", "symbol": ""}, "period_ns": period_ns}])

@@ -1,4 +1,4 @@
-"""Compiles a scenario into a plan: everything numbered, in SI units, for both drivers (`crates/tcps-run/src/plan.rs`)."""
+"""Compiles a scenario into a plan: everything numbered, in SI units, for both drivers (`crates/tcps-plan`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed._tcps import HELD
-from tcpsbed.config.compile import builtins, media, moments
+from tcpsbed.config.compile import builtins, limits, media, moments
 from tcpsbed.config.compile.boards import board
 from tcpsbed.config.compile.book import Book, Instance
 from tcpsbed.config.compile.chain import derive
@@ -49,6 +49,7 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool 
         raise scenario.error(("base",), found, f"a folder, looked for at {scenario.folder}")
     moments.check(scenario)
     book = Book(scenario, Path(inputs_dir), rehearsal=rehearsal)
+    limits.check(book)
     for way in book.ways:
         way.path = derive(book, way)
         media.check(book, way)

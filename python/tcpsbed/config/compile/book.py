@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -84,7 +85,11 @@ class Book:
         self.sessions = self._sessions()
         self.nodes = list(dict.fromkeys([*scenario.nodes, *(c.node for c in scenario.components.values())]))
         self.instances = self._instances()
-        self._around: dict[int, dict[str, Instance]] = {}
+        self._shared = [c for c in self.instances if c.shared]
+        self._own: dict[int, list[Instance]] = defaultdict(list)
+        for instance in self.instances:
+            if not instance.shared:
+                self._own[instance.session].append(instance)
         self.ways = self._ways()
 
     def _sessions(self) -> list[str]:
@@ -97,19 +102,25 @@ class Book:
     def _of(self, session: str | None, key: Key) -> list[int]:
         if session is None:
             return list(range(len(self.sessions)))
-        return [self.find(session, self.sessions, (*key, "session"), "a session")]
+        known = self._sessions_by_name.get(session)
+        return [self.find(session, self.sessions, (*key, "session"), "a session") if known is None else known]
+
+    @cached_property
+    def _sessions_by_name(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.sessions)}
 
     def _name(self, session: int, name: str) -> str:
         return f"{self.sessions[session]}/{name}" if len(self.sessions) > 1 else name
 
     def _instances(self) -> list[Instance]:
         out: list[Instance] = []
+        nodes = {name: number for number, name in enumerate(self.nodes)}
         for id, model in self.scenario.components.items():
             sessions = self._of(model.session, ("components", id))
             shared = (len(sessions) > 1 and model.robot is not None) or model.kind in ("emu", "test-pc")
             for session in sessions[:1] if shared else sessions:
                 name = id if shared else self._name(session, id)
-                out.append(Instance(len(out), id, name, session, shared, self.nodes.index(model.node), model))
+                out.append(Instance(len(out), id, name, session, shared, nodes[model.node], model))
         return out
 
     def _ways(self) -> list[Way]:
@@ -121,10 +132,8 @@ class Book:
 
     def of_session(self, session: int) -> dict[str, Instance]:
         """The components of a session and those that it shares with others, by id."""
-        if session not in self._around:
-            around = {c.id: c for c in self.instances if c.session == session or c.shared}
-            self._around[session] = around
-        return self._around[session]
+        around = sorted([*self._own[session], *self._shared], key=lambda c: c.number)
+        return {c.id: c for c in around}
 
     def find(self, name: str, names: list[str], key: Key, what: str) -> int:
         """The number of a name, or the error that it is not one of `names`."""
@@ -137,6 +146,11 @@ class Book:
         for id in ids:
             self.find(id, list(self.scenario.flows), key, "a flow")
         return [way for way in self.ways if way.id in ids]
+
+    @cached_property
+    def test_pc(self) -> int | None:
+        """The node of the test-pc."""
+        return next((c.node for c in self.instances if c.kind == "test-pc"), None)
 
     @cached_property
     def calibration(self) -> dict[str, Any]:

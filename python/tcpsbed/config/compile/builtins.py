@@ -25,7 +25,9 @@ _RANGE = re.compile(
     r"|(?P<said>.*): beyond (?P<limits>the limits .*)"
 )
 """What it says of a number out of its range."""
-_EXPECTED = re.compile(r"invalid (?P<of>type|value|length)\b.*, expected (?P<kind>.+?)(?: at line \d+ .*)?$")
+_EXPECTED = re.compile(
+    r"invalid (?P<of>type|value|length): ?(?P<was>\w*).*, expected (?P<kind>.+?)(?: at line \d+ .*)?$"
+)
 """What it says of a value of another kind."""
 _KINDS = (
     (r"f(32|64)", "a number", "numbers", "0.5"),
@@ -185,16 +187,22 @@ def _refused(
         dimension = _bare(name, value, text)
         if dimension is not None:
             found = f"found {value} for {name}, a number without a unit"
-            return scenario.error(key, found, dimension.allowed())
+            return scenario.error(
+                key, found, f"{dimension.allowed()}, or {name}_{dimension.suffix} = {value}"
+            )
         dimension = dimension_of(value)
         if dimension is not None and name.endswith(_UNITS) and f"{name}_{dimension.suffix}" in text:
             found = f'found "{value}" for {name}, whose unit is in its name'
             return scenario.error(key, found, f"a number, such as {name} = {value.split()[0]}")
     units = "|".join(dimension.suffix for dimension in DIMENSIONS if dimension.suffix)
     said = re.sub(rf"\b([a-z]\w*?)_(?:{units})\b", r"\1", " ".join(text.split()))
-    if unknown := _UNKNOWN.search(said):
-        names = re.findall(r"`(\w+)`", unknown["names"])
-        return scenario.error(key, f'found "{unknown["name"]}"', close_match(unknown["name"], names))
+    if (unknown := _UNKNOWN.search(said)) and (whole := _UNKNOWN.search(" ".join(text.split()))):
+        name = whole["name"] if whole["name"] in given else unknown["name"]
+        known_as = zip(*(re.findall(r"`(\w+)`", one["names"]) for one in (whole, unknown)), strict=True)
+        names = [
+            own if own.endswith("_hz") else plain for own, plain in known_as
+        ]  # a rate has it in its name
+        return scenario.error(key, f'found "{name}"', close_match(name, names))
     found, _, allowed = said.partition("; allowed: ")
     if not allowed and (ranged := _RANGE.fullmatch(found)):
         found, allowed = ranged["found"] or ranged["said"], ranged["allowed"] or f"within {ranged['limits']}"
@@ -211,7 +219,8 @@ def _kind(name: str, value: Any, expected: re.Match[str]) -> str:
     """What is allowed for a parameter whose value, or one in whose list, is of another kind."""
     for pattern, one, many, example in _KINDS:
         if found := re.fullmatch(pattern, expected["kind"]):
-            listed = isinstance(value, list) and expected["of"] != "length"
+            whole = expected["was"] == "sequence" and not any(isinstance(item, list) for item in value)
+            listed = isinstance(value, list) and expected["of"] != "length" and not whole
             example = f"[{example}]" if listed else example
             word = f"a list of {many}" if listed else one
             return f"{name} = {found.expand(word)}" + f", such as {name} = {example}" * (

@@ -11,15 +11,15 @@
 from __future__ import annotations
 
 import ast
-import ctypes
-import importlib
 import importlib.util
 import re
-import threading
+import signal
+import subprocess
+import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tcpsbed import inputs
 from tcpsbed.config.compile import builtins
 from tcpsbed.config.compile.book import Book
 from tcpsbed.config.compile.files import existing
@@ -29,14 +29,24 @@ from tcpsbed.config.origin import Key
 from tcpsbed.config.units import parameters
 from tcpsbed.devices import DEVICES
 from tcpsbed.devices import FILES as DEVICE_FILES
-from tcpsbed.errors import ConfigError, DataError
-from tcpsbed.hooks import kept_alive, told
+from tcpsbed.errors import ConfigError
+from tcpsbed.hooks import from_file, from_name, kept_alive, parsed, told
 from tcpsbed.robots import ROBOTS
 
 _LIBRARY = re.compile(r".*\.(so(\.\d+)*|dylib|dll)")
+LOAD_S = 30.0
+"""Longest time that a library may take to be loaded."""
+_LOAD = """
+import ctypes, os, sys
+try:
+    told = "+" if sys.argv[2] and hasattr(ctypes.CDLL(sys.argv[1]), sys.argv[2]) else "-"
+except OSError as error:
+    told = f"!{error}"
+os.write(1, b"\\0" + told.encode(errors="replace"))
+os._exit(0)
+"""
+"""Loads a library and says of a symbol: exported, not exported, or what is wrong, after whatever the library prints."""
 _FORMS = '"./lib.so:function" or "module:name"'
-_PARSING = threading.Lock()
-"""One source at a time: CPython 3.11 counts the depth of all threads' syntax trees together (CPython issue 106905)."""
 SUPERVISOR = "supervisor"
 """The hook whose parameters may name further code: its emergency agent."""
 _LEARNED = "tcpsbed.control.learned:Learned"
@@ -106,15 +116,36 @@ def _learned(scenario: Scenario, key: Key, text: str, params: dict[str, Any]) ->
 
 def _library(scenario: Scenario, key: Key, place: str, symbol: str) -> dict[str, Any]:
     path = existing(scenario, key, place)
-    try:
-        library = ctypes.CDLL(str(path))
-    except OSError as error:
-        raise scenario.error(
-            key, f'found "{place}", which cannot be loaded ({error})', "a shared library"
-        ) from None
-    if not symbol or not hasattr(library, symbol):
+    wrong, exports = _tried(str(path), path.stat().st_mtime_ns, symbol)
+    if wrong:
+        raise scenario.error(key, f'found "{place}", which {wrong}', "a shared library")
+    if not exports:
         raise scenario.error(key, f'found "{symbol}"', f"a function that {path.name} exports")
     return {"kind": "library", "name": str(path), "symbol": symbol}
+
+
+@cache
+def _tried(library: str, _changed_ns: int, symbol: str) -> tuple[str, bool]:
+    """Loads a library in a process of its own: what is wrong with it, and whether it exports a symbol.
+
+    Its constructors run there first, where they can neither end this process nor keep it.
+    """
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _LOAD, library, symbol],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=LOAD_S,
+        )
+    except subprocess.TimeoutExpired:
+        return f"is not loaded after {LOAD_S:g} s: a constructor in it does not return", False
+    _, end, told = done.stdout.decode(errors="replace").rpartition("\0")
+    if not end and done.returncode < 0:
+        name = signal.Signals(-done.returncode).name
+        return f"dies of {name} when it is loaded, in a constructor", False
+    if not end:
+        return f"ends the program that loads it (status {done.returncode}): a constructor in it exits", False
+    return (f"cannot be loaded ({told[1:]})", False) if told.startswith("!") else ("", told == "+")
 
 
 def _python(scenario: Scenario, key: Key, place: str, symbol: str) -> dict[str, Any]:
@@ -153,14 +184,8 @@ def _installed(scenario: Scenario, key: Key, module: str) -> Path | None:
 
 def _names(source: Path) -> list[str]:
     """The names that a source defines at its top level."""
-    try:
-        text = inputs.text(source, "a Python file")
-        with _PARSING:
-            body = ast.parse(text).body
-    except (SyntaxError, DataError, ValueError, RecursionError):
-        return []
     names: list[str] = []
-    for node in body:
+    for node in parsed(source).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.append(node.name)
         elif isinstance(node, ast.Assign):
@@ -174,13 +199,7 @@ def _imports(scenario: Scenario, key: Key, place: str, beside: Path | None, symb
     """Whether the module has the name once it is imported (it may make it up, or be compiled)."""
     try:
         with kept_alive():
-            if beside is None:
-                module = importlib.import_module(place)
-            else:
-                spec = importlib.util.spec_from_file_location("tcpsbed_hook", beside)
-                assert spec is not None and spec.loader is not None
-                module = importlib.util.module_from_spec(spec)
-                spec.loader.exec_module(module)
+            module = from_name(place) if beside is None else from_file(beside)
     except (Exception, SystemExit) as error:  # the user's code may fail in any way
         raise _failed(scenario, key, place, error) from None
     return hasattr(module, symbol)

@@ -46,8 +46,9 @@ class Network:
                 )
         for edge in self.graph.edges:
             self._edge(edge)
+        edges = {name for edge in self.graph.edges for name in (edge.name, f"{edge.b}-{edge.a}")}
         for name, link in book.scenario.links.items():
-            if self._edge_of(name) is None:
+            if name not in edges:
                 self._link(name, link)
 
     def vertex(self, name: str, key: Key) -> int:
@@ -85,9 +86,6 @@ class Network:
         b = self.vertex(router, ("nodes", node, "at"))
         both = _set(settings)
         self._join(f"{node}-{router}", a, b, both, both, ("nodes", node, "link"))
-
-    def _edge_of(self, name: str) -> Edge | None:
-        return next((e for e in self.graph.edges if name in (e.name, f"{e.b}-{e.a}")), None)
 
     def _edge(self, edge: Edge) -> None:
         """An edge of the graph: the graph's own settings under `topology.link` under `[links.A-B]`."""

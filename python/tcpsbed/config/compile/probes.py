@@ -13,11 +13,11 @@ from tcpsbed.config.origin import Key
 
 def probes(book: Book, flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The echo commands as the plan has them, for its compiled `flows`."""
-    plans: list[dict[str, Any]] = []
+    plans: dict[int, dict[str, Any]] = {}
     for number, echo in enumerate(book.scenario.measure.echo):
         key: Key = ("measure", "echo", number)
         for way in _ways(book, echo, key):
-            if any(plan["flow"] == way.number for plan in plans):
+            if way.number in plans:
                 allowed = "one entry for each flow, with all its points"
                 raise book.scenario.error((*key, "flow"), f"found {way.name} a second time", allowed)
             plan = {
@@ -27,13 +27,13 @@ def probes(book: Book, flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "start_ns": echo.start_ns,
                 "reply_to": _giver(book, way.path[0].node),
             }
-            plans.append(plan | ({"count": echo.count} if echo.count is not None else {}))
-    return plans
+            plans[way.number] = plan | ({"count": echo.count} if echo.count is not None else {})
+    return list(plans.values())
 
 
 def _giver(book: Book, otherwise: int) -> int:
-    """The node of the test-pc."""
-    return next((c.node for c in book.instances if c.kind == "test-pc"), otherwise)
+    """The node of the test-pc, if there is one."""
+    return otherwise if book.test_pc is None else book.test_pc
 
 
 def _ways(book: Book, echo: Echo, key: Key) -> list[Way]:

@@ -12,7 +12,6 @@ from tcpsbed import _tcps
 
 MTU_BYTES, HEADER_BYTES, BELOW_BYTES = 1200, 24, 8 + 20 + 26
 """Longest datagram of `udp` unless set, its own header, and UDP, IPv4 and Ethernet below it."""
-NO_LINK = 65535
 
 Found = Mapping[str, Any]
 
@@ -25,15 +24,17 @@ def warnings(plan: Found) -> list[str]:
     """
     if not plan["network"]["links"]:
         return []
-    routes = json.loads(_tcps.routes(json.dumps(plan)))
+    hops = [(flow, *hop) for flow in plan["flows"] for hop in _hops(plan, flow)]
+    pairs = list(dict.fromkeys((start, end) for _, _, start, end in hops))
+    ways = dict(zip(pairs, _tcps.ways(json.dumps(plan), pairs), strict=True))
     found: dict[tuple[str, str], str] = {}
-    for flow in plan["flows"]:
-        for channel, start, end in _hops(plan, flow):
-            fastest_bps = math.inf
-            for link in _links(plan, routes, start, end):
-                if said := _refused(flow, channel["params"], link, fastest_bps):
-                    found.setdefault((flow["name"], link["name"]), said)
-                fastest_bps = min(fastest_bps, link.get("rate_bps", math.inf))
+    for flow, channel, start, end in hops:
+        fastest_bps = math.inf
+        for number in ways[start, end] or ():
+            link = plan["network"]["links"][number]
+            if said := _refused(flow, channel["params"], link, fastest_bps):
+                found.setdefault((flow["name"], link["name"]), said)
+            fastest_bps = min(fastest_bps, link.get("rate_bps", math.inf))
     return list(found.values())
 
 
@@ -46,13 +47,6 @@ def _hops(plan: Found, flow: Found) -> Iterator[tuple[Found, int, int]]:
         if channel is not None and channel["transport"] == "udp":
             here = plan["components"][visit["component"]]["node"]
             yield channel, here, channel["b"] if channel["a"] == here else channel["a"]
-
-
-def _links(plan: Found, routes: list[list[int]], start: int, end: int) -> Iterator[Found]:
-    while start != end and (number := routes[start][end]) != NO_LINK:
-        link = plan["network"]["links"][number]
-        yield link
-        start = link["to"]
 
 
 def _refused(flow: Found, params: Found, link: Found, fastest_bps: float) -> str:

@@ -22,11 +22,15 @@ def check(network: Network, needs: Iterable[Need]) -> None:
     for link in network.links:
         onward[link["from"]].append(link["to"])
     joined = _joined(onward)
+    reach: dict[int, set[int]] = {}
     for start, end, key in needs:
         if start == end or joined.get(start, start) == joined.get(end, end):
             continue
-        reached = _reach(onward, start)
-        if end not in reached:
+        *passed, gate = _forced(onward, start)
+        if gate not in reach:
+            reach[gate] = _reach(onward, gate)
+        if end not in passed and end not in reach[gate]:
+            reached = reach[gate].union(passed)
             a, b = network.vertices[start], network.vertices[end]
             ends = ", ".join(sorted(network.vertices[v] for v in reached - {start})) or "nothing"
             raise network.book.scenario.error(
@@ -43,6 +47,14 @@ def _joined(onward: Onward) -> dict[int, int]:
         if start not in part:
             part |= dict.fromkeys(_reach(both, start), start)
     return part
+
+
+def _forced(onward: Onward, start: int) -> list[int]:
+    """The vertices from one on as long as a single link leads out: most nodes have one, and share what lies behind it."""
+    way = [start]
+    while len(ends := onward.get(way[-1], [])) == 1 and ends[0] not in way:
+        way.append(ends[0])
+    return way
 
 
 def _reach(onward: Onward, start: int) -> set[int]:

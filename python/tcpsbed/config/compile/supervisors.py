@@ -34,7 +34,7 @@ def check(book: Book, name: str, hook: Hook, way: Way, place: int) -> None:
             _allowed(book),
         )
     hold_ms = parameters(hook.params).get("hold_ms", _HOLD_MS)
-    if isinstance(hold_ms, int | float) and hook.period_ns > hold_ms * 1e6:
+    if isinstance(hold_ms, int | float) and 0 < hold_ms * 1e6 < hook.period_ns:
         raise book.scenario.error(
             ("hooks", name, "period"),
             f"found {hook.period_ns / 1e6:g} ms, longer than hold_ms = {hold_ms:g}",

@@ -20,6 +20,7 @@ from tcpsbed.config.units import (
     Share,
     dimension_of,
     packets,
+    plain_digits,
     positive_size_bytes,
     refuse,
     shown,
@@ -32,7 +33,10 @@ def _limit(value: Any) -> tuple[str, int]:
     try:
         return "limit_bytes", positive_size_bytes(value)
     except PydanticCustomError as error:
-        raise refuse((error.context or {})["found"], '"15000 B", "20 packets" or a table') from None
+        allowed = '"15000 B", "20 packets" or a table'
+        if type(value) is int and value > 0:
+            allowed = f'"{value} packets", "{value} B" or a table'
+        raise refuse((error.context or {})["found"], plain_digits(value) or allowed) from None
 
 
 Limit = Annotated[

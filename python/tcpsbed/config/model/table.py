@@ -78,7 +78,8 @@ class Table(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _open(cls, found: Any) -> Any:
-        if cls.shorthand and isinstance(found, str):
+        bare = isinstance(found, str | int | float) and not isinstance(found, bool)
+        if cls.shorthand and bare:
             found = {cls.shorthand: found}
         known = cls.keys()
         if not isinstance(found, dict):

@@ -146,7 +146,8 @@ def _parquet(path: Path, columns: list[str] | None = None) -> Any:
             raise DataError(f"no column {missing[0]}", file=path, allowed="a table of episodes of LeRobot v3")
         table = pa.Table.from_batches(_batches(path, file, columns))
     except (pa.ArrowException, OSError, ValueError) as error:  # the last: names that are not text
-        found = str(error).partition("\n")[0][:120] or type(error).__name__
+        said = str(error).partition("\n")[0].replace(f"Could not open Parquet input source '{path}': ", "")
+        found = said[:120].rstrip(".") or type(error).__name__
         raise DataError(found, file=path, allowed="a Parquet file") from error
     return table
 

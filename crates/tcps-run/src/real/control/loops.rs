@@ -1,10 +1,5 @@
 use super::Attach;
-use crate::{
-    error::RunError,
-    plan::Plan,
-    real::session::{Addresses, Files, SessionLoop},
-    report::Report,
-};
+use crate::real::session::{Addresses, Files, SessionLoop};
 use serde_json::{json, Value};
 use std::{
     collections::BTreeMap,
@@ -14,6 +9,7 @@ use std::{
         mpsc::{channel, Receiver, Sender},
     },
 };
+use tcps_plan::{report::Report, Plan, RunError};
 
 /// What a loop says, with its number.
 enum FromLoop {

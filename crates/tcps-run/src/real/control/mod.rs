@@ -18,19 +18,8 @@
 mod loops;
 mod words;
 
-use super::{
-    emulator::{Emulator, WireSpec},
-    namespace,
-    replayer::Replayer,
-    session::Files,
-    wait::Detach,
-};
-use crate::{
-    code::PythonCode,
-    error::RunError,
-    plan::{Background, Need, Plan},
-    report::Report,
-};
+use super::{emulator::Emulator, replayer::Replayer, session::Files};
+use crate::os::{namespace, wait::Detach};
 use loops::{guarded, Loops};
 use serde_json::{json, Value};
 use std::{
@@ -38,12 +27,14 @@ use std::{
     path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
 };
+use tcps_node::assets::Assets;
+use tcps_plan::{report::Report, Background, Need, RunError};
 use words::{say, Lines, Prepare, Start};
 
 /// Gives a thread what it needs for Python code, or what is needed without it.
 pub trait Attach: Sync {
     /// Runs `body` in the calling thread; if the loop itself needs `python`, attached to the interpreter.
-    fn attached(&self, python: Need, body: &mut dyn FnMut(&mut dyn PythonCode, &mut dyn Detach));
+    fn attached(&self, python: Need, body: &mut dyn FnMut(&mut dyn Assets, &mut dyn Detach));
 }
 
 /// Serves one run; tells whether it went well.
@@ -82,10 +73,9 @@ fn serve_emulator<I: BufRead + Send + 'static>(
     say(output, &json!({"op": "ready", "gates": gates, "rings": [p.ring]}));
     let start = lines.next::<Start>("start")?;
     let at_ns = start.at_ns;
-    let relay = emulator.join(&p.plan, &start.listeners(), at_ns)?;
     let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
     lines.until_stop(stop);
-    Ok(vec![relay.run(&p.plan, stop)])
+    Ok(vec![emulator.run(&start.listeners(), at_ns, stop)?])
 }
 
 /// What is beside the switches of others: links that are emulated, background traffic that is datagrams, or both.
@@ -95,8 +85,10 @@ fn serve_beside<I: BufRead + Send + 'static>(
     output: &mut dyn Write,
 ) -> Result<Vec<Report>, RunError> {
     let alone = p.wires.as_ref().map(|w| (w.plan(&p.plan), w));
-    let wired = |(alone, wires): &(Plan, &WireSpec)| Emulator::wired(&p.plan, alone, &p.ring, wires);
-    let emulator = alone.as_ref().map(wired).transpose()?;
+    let emulator = match &alone {
+        Some((alone, wires)) => Some(Emulator::wired(&p.plan, alone, &p.ring, wires)?),
+        None => None,
+    };
     let replayer = p.places.as_ref().map(|places| Replayer::bind(&p.plan, places)).transpose()?;
     let rings: Vec<&PathBuf> = emulator.iter().map(|_| &p.ring).collect();
     say(output, &json!({"op": "ready", "gates": [], "rings": rings}));
@@ -107,11 +99,10 @@ fn serve_beside<I: BufRead + Send + 'static>(
     std::thread::scope(|scope| {
         let traffic = replayer.map(|r| scope.spawn(move || r.run(&p.plan, at_ns, stop)));
         let mut reports = Vec::new();
-        if let (Some(emulator), Some((alone, _))) = (emulator, &alone) {
+        if let Some(emulator) = emulator {
             // Without links the run is over, for traffic as well.
             let failed = |_: &RunError| stop.store(true, Ordering::Relaxed);
-            let relay = emulator.join(alone, &start.listeners(), at_ns).inspect_err(failed)?;
-            reports.push(relay.run(alone, stop));
+            reports.push(emulator.run(&start.listeners(), at_ns, stop).inspect_err(failed)?);
         }
         if let Some(thread) = traffic {
             let died = |_| RunError::new("the loop of background traffic died (please report this)");

@@ -1,8 +1,8 @@
 //! A node whose loop dies.
 
 use super::*;
-use crate::code::NoPython;
-use crate::real::{clock::monotonic_ns, wait::NothingToDetach};
+use crate::assets::Disk;
+use crate::os::{clock::monotonic_ns, wait::NothingToDetach};
 use std::{io::BufReader, os::unix::net::UnixStream, sync::atomic::AtomicUsize};
 use tcps_core::time::{Time, SECOND};
 
@@ -25,10 +25,10 @@ impl Detach for Dying {
 }
 
 impl Attach for Mortal {
-    fn attached(&self, _: Need, body: &mut dyn FnMut(&mut dyn PythonCode, &mut dyn Detach)) {
+    fn attached(&self, _: Need, body: &mut dyn FnMut(&mut dyn Assets, &mut dyn Detach)) {
         match self.0.fetch_add(1, Ordering::Relaxed) {
-            0 => body(&mut NoPython, &mut NothingToDetach),
-            _ => body(&mut NoPython, &mut Dying),
+            0 => body(&mut Disk, &mut NothingToDetach),
+            _ => body(&mut Disk, &mut Dying),
         }
     }
 }

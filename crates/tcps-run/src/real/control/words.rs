@@ -2,10 +2,8 @@
 
 use crate::{
     carrier::ForeignSpec,
-    error::RunError,
-    plan::{Background, Plan},
+    emu::{Listeners, WireSpec},
     real::{
-        emulator::{Listeners, WireSpec},
         replayer::Places,
         session::{Addresses, Files},
     },
@@ -19,6 +17,7 @@ use std::{
     path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
 };
+use tcps_plan::{Background, Plan, RunError};
 
 /// What is to be prepared.
 #[derive(Deserialize)]

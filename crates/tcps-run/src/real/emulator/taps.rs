@@ -1,30 +1,8 @@
-//! TUN devices of nodes in network namespaces: ports of the emulator where the user is root.
-//!
-//! Whole IP packets pass unchanged, whatever they carry: time to live and code point stay as the sender set them. The
-//! kernel puts no stamp on them: a packet enters at the moment right after it was read, so the time in which the
-//! emulator wakes up adds to its delay and is not part of set against delivered.
+//! TUN devices of nodes in network namespaces, as they come to the emulator.
 
-use super::{Entered, Heard, Ports, Taken, Troubles};
-use crate::{
-    addresses,
-    error::RunError,
-    plan::Plan,
-    real::{clock::RunClock, handover},
-};
-use std::{
-    collections::BTreeMap,
-    fs::File,
-    io::{Read, Write},
-    os::{
-        fd::{AsRawFd, RawFd},
-        unix::net::UnixListener,
-    },
-    path::Path,
-};
-use tcps_wire::ip;
-
-/// Bytes of the link below IP. [model: wire size]
-const LINK_BYTES: u32 = 26;
+use crate::os::handover;
+use std::{collections::BTreeMap, fs::File, os::unix::net::UnixListener, path::Path};
+use tcps_plan::RunError;
 
 /// Waits for the nodes' devices.
 pub(super) struct Listener(UnixListener);
@@ -52,67 +30,5 @@ impl Listener {
             return Err(RunError::new("two TUN devices came for one node"));
         }
         Ok(devices.into_values().collect())
-    }
-}
-
-/// One device a node; the number of a port is that of its node.
-pub(super) struct Taps {
-    devices: Vec<File>,
-    heard: Heard,
-    strangers: u64,
-    unsent: u64,
-}
-
-impl Taps {
-    /// Ports of nodes that listen as told.
-    pub fn new(devices: Vec<File>, heard: Heard) -> Self {
-        Self { devices, heard, strangers: 0, unsent: 0 }
-    }
-
-    /// Where a packet goes and what it is; nothing if it is for no other node.
-    fn look(&self, plan: &Plan, from: u16, bytes: &[u8], arrived: i64) -> Option<Entered> {
-        let packet = ip::Packet::new_checked(bytes).ok()?;
-        let to = addresses::node_at(packet.destination())?;
-        if usize::from(to) >= self.devices.len() || to == from {
-            return None;
-        }
-        let (exit, len) = (usize::from(to), bytes.len());
-        let (class, index, wire_bytes, dscp) =
-            self.heard.account(plan, [from, to], &packet, bytes, len as u32 + LINK_BYTES);
-        Some(Entered { from, to, exit, arrived, len, class, index, dscp, wire_bytes })
-    }
-}
-
-impl Ports for Taps {
-    fn descriptors(&self) -> Vec<RawFd> {
-        self.devices.iter().map(|d| d.as_raw_fd()).collect()
-    }
-
-    fn receive(&mut self, plan: &Plan, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken {
-        let Ok(len) = self.devices[port].read(buffer) else { return Taken::Empty };
-        let Some(entered) = self.look(plan, port as u16, &buffer[..len], clock.now()) else {
-            self.strangers += 1;
-            return Taken::Stranger;
-        };
-        Taken::Packet(entered)
-    }
-
-    fn deliver(&mut self, exit: usize, _to: u16, _dscp: u8, bytes: &[u8]) -> bool {
-        let sent = self.devices[exit].write(bytes).is_ok_and(|n| n == bytes.len());
-        self.unsent += u64::from(!sent);
-        sent
-    }
-
-    fn stamps(&self) -> &'static str {
-        "after the read"
-    }
-
-    fn troubles(&self) -> Troubles {
-        Troubles {
-            dropped: 0,
-            unsent: self.unsent,
-            strangers: self.strangers,
-            unread: self.heard.unread.get(),
-        }
     }
 }

@@ -6,12 +6,12 @@
 //! No I/O and no clock. A line keeps the order: an answer tells that samples before it, which have none, are lost.
 
 use super::board_clock::BoardClock;
-use crate::{
-    node::LOST_NS,
-    outside::{News, Ride},
-};
 use std::collections::VecDeque;
 use tcps_core::{report::Damage, time::Time};
+use tcps_node::{
+    outside::{News, Ride},
+    LOST_NS,
+};
 use tcps_wire::board::{self, Counts, Read, Reader, Repr};
 
 /// A sample whose answer is waited for.

@@ -1,7 +1,6 @@
 //! What runs at the far end of a line: the firmware as a process of this machine, or in QEMU.
 
 use super::port::Port;
-use crate::{error::RunError, plan::Attached};
 use libc::c_int;
 use std::{
     fs::File,
@@ -15,6 +14,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+use tcps_plan::{Attached, RunError};
 
 /// The emulator of the Cortex-M.
 const QEMU: &str = "qemu-system-arm";

@@ -1,14 +1,11 @@
 //! What is said on a line before a run and after it: whether the board is there, its clock, and its counts.
 
 use super::{dialogue::Told, firmware::Firmware, Line};
-use crate::{
-    error::RunError,
-    node::BoardAt,
-    plan::{BoardPlan, SafeOutput},
-    real::clock::monotonic_ns,
-};
+use crate::os::clock::monotonic_ns;
 use std::{io, thread, time::Duration};
 use tcps_core::time::{Time, MS, SECOND};
+use tcps_node::BoardAt;
+use tcps_plan::{BoardPlan, RunError, SafeOutput};
 use tcps_wire::board::{Counts, Repr};
 
 /// How long a board may take to answer the first time.

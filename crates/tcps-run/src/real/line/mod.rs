@@ -13,12 +13,7 @@ mod greeting;
 mod pace;
 mod port;
 
-use super::clock::monotonic_ns;
-use crate::{
-    error::RunError,
-    node::{BoardAt, Timetable, MOST_RIDING},
-    outside::{News, Ride},
-};
+use crate::os::clock::monotonic_ns;
 pub use dialogue::{Dialogue, Told};
 use firmware::Firmware;
 use pace::Pace;
@@ -28,6 +23,11 @@ use tcps_core::{
     report::{BoardLine, Damage, DamageThere, Gone},
     time::{Time, NEVER},
 };
+use tcps_node::{
+    outside::{News, Ride},
+    BoardAt, Timetable, MOST_RIDING,
+};
+use tcps_plan::RunError;
 use tcps_wire::board::Counts;
 
 /// Bytes that a line may be behind before it is taken for dead.

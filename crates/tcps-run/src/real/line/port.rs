@@ -1,6 +1,5 @@
 //! The near end of a serial line: a pseudo-terminal, a unix socket, or a serial port.
 
-use crate::error::RunError;
 use libc::{c_int, speed_t};
 use std::{
     ffi::CStr,
@@ -15,6 +14,7 @@ use std::{
     },
     path::{Path, PathBuf},
 };
+use tcps_plan::RunError;
 
 /// Speeds that a serial port can have, in bit/s, with what termios calls them.
 const SPEEDS: [(u32, speed_t); 14] = [

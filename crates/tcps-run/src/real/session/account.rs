@@ -1,17 +1,21 @@
 //! What a loop notes about itself, and its part of the run's report.
 
-use super::{Outer, GAP_NS};
-use crate::{
-    node::Node,
-    plan::Plan,
-    real::{capture::Capture, ring::Producer, wait::Detach},
-    report::{quantiles, true_clock_errors, Boundary, RealSelf, Report, Spread},
+use super::Outer;
+use crate::os::{
+    capture::Capture,
+    ring::Producer,
+    wait::{Detach, GAP_NS},
 };
 use hdrhistogram::Histogram;
 use tcps_core::{
     record::{Kind, Record},
     report::histogram,
     time::Time,
+};
+use tcps_node::Node;
+use tcps_plan::{
+    report::{quantiles, true_clock_errors, Boundary, RealSelf, Report, Spread},
+    Plan,
 };
 
 /// What a loop notes about itself.

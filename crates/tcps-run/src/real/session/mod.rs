@@ -3,24 +3,16 @@
 mod account;
 mod outer;
 
-use super::{
-    capture::Capture,
-    clock::thread_cpu_ns,
-    events::Events,
-    line::Lines,
-    ring::Producer,
-    socket::{Socket, MAX_DATAGRAM},
-    stream::Stream,
-    wait::{privileges, Detach, Waiter},
-    worker::Crew,
-};
+use super::{events::Events, line::Lines, stream::Stream, worker::Crew};
 use crate::{
     addresses,
-    code::PythonCode,
-    error::RunError,
-    node::{Node, HALT_NS},
-    plan::{Isolation, Plan},
-    report::Report,
+    os::{
+        capture::Capture,
+        clock::thread_cpu_ns,
+        ring::Producer,
+        socket::{Socket, MAX_DATAGRAM},
+        wait::{privileges, Detach, Waiter},
+    },
 };
 use account::Account;
 use outer::Outer;
@@ -34,14 +26,14 @@ use tcps_core::{
     record::NONE,
     time::{Time, MS, NEVER},
 };
+use tcps_node::{assets::Assets, Node, HALT_NS};
+use tcps_plan::{report::Report, Isolation, Places, Plan, RunError};
 use tcps_transport::Side;
 
 /// How long a loop goes on after the end, so that what is on its way arrives.
 pub const DRAIN_NS: Time = 500 * MS;
 /// How long it reads, after that, what is there already.
 const LAST_NS: Time = 500 * MS;
-/// A pause that marks the run as disturbed.
-pub(crate) const GAP_NS: Time = MS;
 /// Rows a ring holds: over a second of 64,000 rows/s.
 const RING_ROWS: u64 = 1 << 16;
 
@@ -110,9 +102,9 @@ impl SessionLoop {
         id: u16,
         sessions: &[u16],
         files: &Files,
-        python: &mut dyn PythonCode,
+        python: &mut dyn Assets,
     ) -> Result<Self, RunError> {
-        let mut node = Node::new(plan, id, Some(sessions), python)?;
+        let mut node = Node::new(plan, &Places::new(plan), id, Some(sessions), python)?;
         let crew = Crew::new(node.take_workers())?;
         let name = |component: u16| plan.components[usize::from(component)].name.clone();
         let lines = Lines::open(node.boards(), name)?;

@@ -2,20 +2,15 @@
 
 use super::{Account, Addresses, Opened, Sockets};
 use crate::{
-    node::Node,
-    outside::{News, Outcome, Outside, Ride, Started, Task, Work},
-    pcapng::Datagram,
-    plan::Plan,
-    real::{
-        asides::Asides,
+    addresses::asides::Asides,
+    os::{
         capture::Capture,
         clock::{monotonic_ns, thread_cpu_ns, RunClock},
-        line::Lines,
         ring::Producer,
         socket::{Received, Socket},
-        stream::Stream,
-        worker::Crew,
     },
+    pcapng::Datagram,
+    real::{line::Lines, stream::Stream, worker::Crew},
 };
 use hdrhistogram::Histogram;
 use std::{collections::BTreeMap, net::SocketAddr};
@@ -25,6 +20,11 @@ use tcps_core::{
     report::histogram,
     time::{Time, NEVER},
 };
+use tcps_node::{
+    outside::{News, Outcome, Outside, Ride, Started, Task, Work},
+    Node,
+};
+use tcps_plan::Plan;
 use tcps_wire::pcapng::Seen;
 
 /// The world as a loop sees it.

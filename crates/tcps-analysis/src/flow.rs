@@ -1,0 +1,478 @@
+//! Everything that is counted of one flow.
+
+use super::age::Age;
+use super::fit::{fit, Fits};
+use super::jitter::{Jitter, Jitters, MeanMax};
+use super::leg::{self, Arrival, Leg};
+use super::names;
+use super::order::{Order, Reordering};
+use super::path::{self, PathReport, PointAges};
+use super::series::Series;
+use super::shown::{Shown, ShownReport};
+use super::snr;
+use super::tally::{Distribution, Tally};
+use super::window::REPEATED;
+use super::Options;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use tcps_core::{
+    record::{DropReason, Kind, Record},
+    sample::{entry, exit, PointId},
+    time::Time,
+};
+use tcps_plan::{FlowPlan, Plan};
+
+/// Packets of a flow dropped at a place for a reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Drops {
+    /// Link or component.
+    pub at: String,
+    /// Why.
+    pub reason: &'static str,
+    /// Packets.
+    pub packets: u64,
+}
+
+/// Frames compared with their checksum.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// As sent.
+    pub good: u64,
+    /// Not as sent.
+    pub bad: u64,
+}
+
+/// Quantiles at `p` of the analysis.
+#[derive(Debug, Serialize)]
+pub struct FlowCdf {
+    /// Of the delay, ns.
+    pub delay_ns: Vec<f64>,
+    /// Of the time between packets, ns.
+    pub interarrival_ns: Vec<f64>,
+}
+
+/// What a flow did.
+#[derive(Debug, Serialize)]
+pub struct FlowReport {
+    /// Its name.
+    pub name: String,
+    /// Samples sent after the warm-up.
+    pub sent: u64,
+    /// Of these, delivered (each once).
+    pub delivered: u64,
+    /// Delivered beside them: samples of a periodic stage with nothing new in them. They count for the age of data alone.
+    pub repeated: u64,
+    /// Sent early enough that their fate is known.
+    pub judged: u64,
+    /// Of these, neither delivered nor given up on purpose.
+    pub lost: u64,
+    /// `lost / judged`.
+    pub loss: f64,
+    /// Sent within the grace time and not delivered by the end.
+    pub in_flight: u64,
+    /// Copies: delivered again, or recognised and dropped by an endpoint.
+    pub duplicated: u64,
+    /// Of these, dropped by an endpoint.
+    pub duplicates_dropped: u64,
+    /// Replaced on purpose by a periodic stage.
+    pub superseded: u64,
+    /// Kept back on purpose by a sampler or an endpoint.
+    pub suppressed: u64,
+    /// Components whose periodic stage makes new samples of old ones: `lost` adds what was lost before and after.
+    pub resampled_at: Vec<String>,
+    /// Deliveries so late that the sample had already been counted as lost.
+    pub beyond_window: u64,
+    /// Order of arrival.
+    pub reordering: Reordering,
+    /// Packets dropped on the way.
+    pub drops: Vec<Drops>,
+    /// One-way delay, ns.
+    pub delay_ns: Option<Distribution>,
+    /// Jitters.
+    pub jitter: Jitters,
+    /// Delay above the smallest delay, ns.
+    pub pdv_ns: Option<Distribution>,
+    /// Ratio of signal to noise of what is displayed, if values were recorded at source and sink.
+    pub snr_db: Option<f64>,
+    /// Delay of a sample minus that of the one sent before it, ns.
+    pub ipdv_ns: Option<Distribution>,
+    /// Time between packets, ns.
+    pub interarrival_ns: Option<Distribution>,
+    /// Laws fitted to it.
+    pub interarrival_fits: Option<Fits>,
+    /// Age of data over time, ns.
+    pub age_ns: Option<MeanMax>,
+    /// Payload delivered.
+    pub payload_bytes: u64,
+    /// Its rate while the flow ran.
+    pub rate_bps: f64,
+    /// Checksums.
+    pub verified: Verified,
+    /// What playout did, where the flow has one.
+    pub playout: Option<ShownReport>,
+    /// Ages at the echo points.
+    pub points: Vec<PointAges>,
+    /// Where the time went.
+    pub path: PathReport,
+    /// Cumulative curves.
+    pub cdf: FlowCdf,
+}
+
+/// A flow being watched.
+#[derive(Debug)]
+pub struct Flow {
+    legs: Vec<Leg>,
+    /// Points, each with the number of the leg that it is on.
+    leg_of: Vec<(PointId, usize)>,
+    ipdv: Tally,
+    interarrival: Tally,
+    jitter: Jitter,
+    order: Order,
+    age: Age,
+    counts: Counts,
+    /// By place.
+    drops: BTreeMap<u16, [u64; DropReason::ALL.len()]>,
+    /// What is dropped at a place beyond all that there are counts at this one.
+    beyond: u16,
+    last_arrival_ns: Option<Time>,
+    /// Values at source and sink, and the points where they are recorded.
+    values: Option<(snr::Log, [PointId; 2])>,
+    /// Since when packets hold how many fragments.
+    merging: Option<(Time, i64)>,
+    shown: Option<Box<Shown>>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    delivered: u64,
+    repeated: u64,
+    delivered_again: u64,
+    duplicates_dropped: u64,
+    superseded: u64,
+    suppressed: u64,
+    beyond_window: u64,
+    bytes: u64,
+    verified: Verified,
+}
+
+/// What all rows of a flow need beside themselves.
+#[derive(Debug)]
+pub struct Around<'a> {
+    /// Number of the flow.
+    pub flow: usize,
+    /// How to look.
+    pub options: &'a Options,
+    /// Curves over time.
+    pub series: &'a mut Series,
+}
+
+impl Flow {
+    /// Nothing seen yet.
+    pub fn new(plan: &Plan, flow: &FlowPlan, options: &Options) -> Self {
+        let legs = Leg::all(flow, plan.duration_ns, options);
+        let numbered = legs.iter().enumerate();
+        let leg_of = numbered.flat_map(|(i, leg)| leg.join.numbers().iter().map(move |&p| (p, i))).collect();
+        Self {
+            legs,
+            leg_of,
+            ipdv: Tally::default(),
+            interarrival: Tally::default(),
+            jitter: Jitter::default(),
+            order: Order::default(),
+            age: Age::default(),
+            counts: Counts::default(),
+            drops: BTreeMap::new(),
+            beyond: plan.network.links.len().max(plan.components.len()) as u16,
+            last_arrival_ns: None,
+            values: ends(plan, flow).map(|points| (snr::Log::default(), points)),
+            merging: None,
+            shown: flow.playout.as_ref().map(|_| Box::default()),
+        }
+    }
+
+    /// A `Sent` row.
+    #[inline]
+    pub fn sent(&mut self, row: &Record, around: Around) {
+        let Some(leg) = self.legs.first_mut() else { return };
+        let Around { flow, options, series } = around;
+        leg.start(row, None, flow, options, series);
+        if leg.start == leg.end {
+            leg.arrive(&Record { value: 0, ..*row }, flow, options, series);
+        }
+    }
+
+    /// Number of the leg that a point is on.
+    #[inline]
+    fn leg_of(&self, point: PointId) -> Option<usize> {
+        self.leg_of.iter().rev().find(|on| on.0 == point).map(|on| on.1)
+    }
+
+    /// An `Enter` or `Exit` row.
+    #[inline]
+    pub fn pass(&mut self, row: &Record, around: Around) {
+        let Some(number) = self.leg_of(row.point) else { return };
+        let last = self.legs.len().wrapping_sub(1);
+        let Some(leg) = self.legs.get_mut(number) else { return };
+        let Around { flow, options, series } = around;
+        if number > 0 && row.point == leg.start {
+            leg.start(row, Some(row.value), flow, options, series);
+        } else if number < last && row.point == leg.end {
+            leg.arrive(row, flow, options, series);
+        } else {
+            leg.pass(row);
+        }
+    }
+
+    /// A `Delivered` row; false if it names a sample that nobody can have sent.
+    #[inline]
+    pub fn delivered(&mut self, row: &Record, bin: usize, around: Around) -> bool {
+        let Some(leg) = self.legs.last_mut() else { return true };
+        let Around { flow, options, series } = around;
+        match leg.arrive(row, flow, options, series) {
+            Arrival::Stray => return false,
+            Arrival::Beyond => self.counts.beyond_window += 1,
+            Arrival::Again(counts) => self.counts.delivered_again += u64::from(counts),
+            Arrival::First(counts) => {
+                series.flows[flow][bin].deliver(row.value, row.size);
+                self.renew(row, flow, options, series);
+                if counts {
+                    self.count_delivery(row);
+                }
+            }
+            Arrival::Repeated => {
+                series.flows[flow][bin].bytes += u64::from(row.size);
+                self.renew(row, flow, options, series);
+                if row.time_ns >= options.warmup_ns {
+                    self.counts.repeated += 1;
+                    self.counts.bytes += u64::from(row.size);
+                    self.note_gap(row.time_ns);
+                }
+            }
+        }
+        true
+    }
+
+    /// The receiver has data as old as this row says.
+    #[inline]
+    fn renew(&mut self, row: &Record, flow: usize, options: &Options, series: &mut Series) {
+        let origin_ns = row.time_ns.saturating_sub(row.value);
+        self.age.arrive(row.time_ns, origin_ns, options.warmup_ns, &series.line, &mut series.flows[flow]);
+    }
+
+    /// Time since the packet before; false if they came in one.
+    #[inline]
+    fn note_gap(&mut self, time_ns: Time) -> bool {
+        let last_ns = self.last_arrival_ns.replace(time_ns);
+        if let Some(last_ns) = last_ns.filter(|&last_ns| last_ns != time_ns) {
+            self.interarrival.add(time_ns.saturating_sub(last_ns));
+        }
+        last_ns != Some(time_ns)
+    }
+
+    /// A periodic stage gave a sample of its own number; `detail` says whether there is anything new in it.
+    fn renumbered(&mut self, row: &Record, around: Around) {
+        let Around { flow, options, series } = around;
+        let Some(behind) = self.legs.iter().skip(1).position(|leg| leg.owner() == row.point) else { return };
+        let [before, leg, ..] = &mut self.legs[behind..] else { return };
+        let source = Record { index: row.value as u32, ..*row };
+        let source = (row.detail != 0).then(|| before.used(&source, flow, options, series));
+        if source.is_none_or(|source| source.is_some_and(|slot| slot.is(REPEATED))) {
+            leg.repeat(row, flow, options, series);
+        } else {
+            leg.made(row, source.flatten(), flow, options, series);
+        }
+    }
+
+    #[inline]
+    fn count_delivery(&mut self, row: &Record) {
+        self.counts.delivered += 1;
+        self.counts.bytes += u64::from(row.size);
+        self.order.arrive(row.index, row.time_ns);
+        self.vary(row);
+        if self.note_gap(row.time_ns) {
+            self.jitter.arrive(row.time_ns, row.value);
+        }
+    }
+
+    /// Delay variation against the neighbours by number, whichever arrived first.
+    // [RFC 3393 §2]
+    #[inline]
+    fn vary(&mut self, row: &Record) {
+        let Some(leg) = self.legs.last() else { return };
+        if let Some(before_ns) = leg.delay_of(row.index.checked_sub(1)) {
+            self.ipdv.add(row.value.saturating_sub(before_ns));
+        }
+        if let Some(after_ns) = leg.delay_of(row.index.checked_add(1)) {
+            self.ipdv.add(after_ns.saturating_sub(row.value));
+        }
+    }
+
+    /// A value of a sample at a point.
+    pub fn signal(&mut self, row: &Record) {
+        match &mut self.values {
+            Some((log, [source, _])) if row.point == *source => log.made(row),
+            Some((log, [_, sink])) if row.point == *sink => log.shown(row),
+            _ => {}
+        }
+    }
+
+    /// A row that is only counted.
+    pub fn count(&mut self, row: &Record, around: Around) {
+        let late_enough = row.time_ns >= around.options.warmup_ns;
+        match row.kind {
+            Kind::Superseded | Kind::Suppressed => self.given_up(row, around),
+            Kind::Renumbered => self.renumbered(row, around),
+            Kind::Merging => self.merges(row.time_ns, Some(row.value), around.flow, around.series),
+            _ if !late_enough => {}
+            Kind::Dropped => self.dropped(row),
+            Kind::Duplicate => self.counts.duplicates_dropped += 1,
+            Kind::Verified if row.detail == 0 => self.counts.verified.bad += 1,
+            Kind::Verified => self.counts.verified.good += 1,
+            Kind::Played | Kind::Overdue | Kind::Skipped | Kind::Starved => {
+                self.shown.iter_mut().for_each(|shown| shown.take(row));
+            }
+            _ => {}
+        }
+    }
+
+    /// From now on packets hold so many fragments; `None` at the end.
+    fn merges(&mut self, now_ns: Time, fragments: Option<i64>, flow: usize, series: &mut Series) {
+        if let Some((since_ns, before)) = self.merging.take() {
+            series.merged(flow, since_ns, now_ns, before);
+        }
+        self.merging = fragments.map(|k| (now_ns, k));
+    }
+
+    /// The row names the component: its sample is on the leg that leads there.
+    fn given_up(&mut self, row: &Record, around: Around) {
+        let number = row.point.checked_mul(2).and_then(|entry| self.leg_of(entry)).unwrap_or(0);
+        if let Some(leg) = self.legs.get_mut(number) {
+            let counts = leg.supersede(row, around.flow, around.options, around.series);
+            let count = match row.kind {
+                Kind::Suppressed => &mut self.counts.suppressed,
+                _ => &mut self.counts.superseded,
+            };
+            *count += u64::from(counts);
+        }
+    }
+
+    fn dropped(&mut self, row: &Record) {
+        let reason = (row.detail as usize).wrapping_sub(1);
+        if reason < DropReason::ALL.len() {
+            self.drops.entry(row.point.min(self.beyond)).or_default()[reason] += 1;
+        }
+    }
+
+    /// Judges what is left at the end of the run.
+    pub fn finish(&mut self, flow: &FlowPlan, end_ns: Time, around: Around) {
+        let Around { flow: number, options, series } = around;
+        if self.merging.is_some() {
+            self.merges(end_ns, None, number, series);
+        }
+        for leg in &mut self.legs {
+            leg.finish(number, end_ns.saturating_sub(options.grace_ns), series);
+        }
+        let until_ns = flow.stop_ns.map_or(end_ns, |stop_ns| stop_ns.min(end_ns));
+        self.age.until(until_ns, options.warmup_ns, &series.line, &mut series.flows[number]);
+    }
+
+    /// What the flow did.
+    pub fn report(
+        &self,
+        plan: &Plan,
+        flow: &FlowPlan,
+        end_ns: Time,
+        options: &Options,
+        p: &[f64],
+    ) -> FlowReport {
+        let c = &self.counts;
+        let nothing = Tally::default();
+        let delay = self.legs.last().map_or(&nothing, |leg| leg.join.at_end());
+        let delay_ns = delay.distribution();
+        let total = |of: fn(&leg::Counts) -> u64| self.legs.iter().map(|leg| of(&leg.counts)).sum();
+        let first = self.legs.first().map(|leg| leg.counts).unwrap_or_default();
+        FlowReport {
+            name: flow.name.clone(),
+            sent: first.sent,
+            delivered: c.delivered,
+            repeated: c.repeated,
+            judged: first.judged,
+            lost: total(|c| c.lost),
+            loss: self.loss(),
+            in_flight: total(|c| c.in_flight),
+            duplicated: c.delivered_again + c.duplicates_dropped,
+            duplicates_dropped: c.duplicates_dropped,
+            superseded: c.superseded,
+            suppressed: c.suppressed,
+            resampled_at: self.legs.iter().skip(1).map(|leg| names::component(plan, leg.owner())).collect(),
+            beyond_window: c.beyond_window,
+            reordering: self.order.summary(),
+            drops: self.drops_by_place(plan),
+            // [RFC 5481 §4.2]
+            pdv_ns: delay_ns.as_ref().map(|d| d.shifted(-d.min)),
+            snr_db: self.snr_db(options, delay_ns.as_ref()),
+            delay_ns,
+            jitter: self.jitter.summary(),
+            ipdv_ns: self.ipdv.distribution(),
+            interarrival_ns: self.interarrival.distribution(),
+            interarrival_fits: fit(&self.interarrival),
+            age_ns: self.age.summary(),
+            payload_bytes: c.bytes,
+            rate_bps: rate_bps(c.bytes, flow, end_ns, options),
+            verified: c.verified,
+            playout: self.shown.as_ref().map(|shown| shown.report()),
+            points: self.legs.iter().flat_map(|leg| leg.join.points(plan)).collect(),
+            path: path::report(plan, flow, &self.legs.iter().map(|leg| &leg.join).collect::<Vec<_>>()),
+            cdf: FlowCdf { delay_ns: delay.curve(p), interarrival_ns: self.interarrival.curve(p) },
+        }
+    }
+
+    fn snr_db(&self, options: &Options, delay_ns: Option<&Distribution>) -> Option<f64> {
+        let resampled_ns = delay_ns.filter(|_| self.legs.len() > 1).map(|d| d.min as Time);
+        self.values.as_ref()?.0.snr_db(options.warmup_ns, resampled_ns)
+    }
+
+    /// Share of samples that do not make it over all legs.
+    fn loss(&self) -> f64 {
+        let kept = |leg: &Leg| 1.0 - leg.counts.lost as f64 / leg.counts.judged.max(1) as f64;
+        match &self.legs[..] {
+            [leg] => leg.counts.lost as f64 / leg.counts.judged.max(1) as f64,
+            legs => 1.0 - legs.iter().map(kept).product::<f64>(),
+        }
+    }
+
+    fn drops_by_place(&self, plan: &Plan) -> Vec<Drops> {
+        let mut drops: Vec<Drops> = Vec::new();
+        for (&point, counts) in &self.drops {
+            for (&reason, &packets) in DropReason::ALL.iter().zip(counts).filter(|(_, &n)| n > 0) {
+                drops.push(Drops { at: names::place(plan, reason, point), reason: reason.name(), packets });
+            }
+        }
+        drops
+    }
+
+    /// Bytes held on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        let shown = self.shown.as_ref().map_or(0, |shown| shown.heap_bytes());
+        let tallies = self.ipdv.heap_bytes() + self.interarrival.heap_bytes() + shown;
+        tallies + self.legs.iter().map(Leg::heap_bytes).sum::<usize>()
+    }
+}
+
+/// Source and sink of a flow, if the plan has values recorded at both.
+fn ends(plan: &Plan, flow: &FlowPlan) -> Option<[PointId; 2]> {
+    let points = [entry(flow.path.first()?.component), exit(flow.path.last()?.component)];
+    points.iter().all(|p| plan.signals.contains(p)).then_some(points)
+}
+
+/// Payload over the time from the warm-up (or the flow's start) to the end (or the flow's stop).
+fn rate_bps(bytes: u64, flow: &FlowPlan, end_ns: Time, options: &Options) -> f64 {
+    let from_ns = options.warmup_ns.max(flow.start_ns);
+    let to_ns = flow.stop_ns.map_or(end_ns, |stop_ns| stop_ns.min(end_ns));
+    let span_ns = to_ns.saturating_sub(from_ns);
+    if span_ns > 0 {
+        bytes as f64 * 8e9 / span_ns as f64
+    } else {
+        0.0
+    }
+}

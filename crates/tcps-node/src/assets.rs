@@ -1,0 +1,141 @@
+//! From the code and files named in a plan to what a node calls and reads; who gets at them is a driver's business.
+
+use serde_json::Value;
+use tcps_core::{endpoint::Endpoint, hook::Hook, record::StepKind, robot::Robot};
+use tcps_plan::{CodeKind, CodePlan, RunError, WorkerPlan};
+use tcps_transport::{ChannelContext, Side};
+
+/// The hook whose parameters may name further code.
+const SUPERVISOR: &str = "supervisor";
+
+/// Which sides of a hook are coded bytes, and how many bytes there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// It is given bytes, not values.
+    pub bytes_in: bool,
+    /// It gives out bytes, not values.
+    pub bytes_out: bool,
+    /// Most bytes on either side.
+    pub most_bytes: usize,
+}
+
+/// Most bytes of a sample that a hook in the loop is given or may write.
+pub const MOST_BYTES: usize = 1 << 16;
+
+impl Shape {
+    /// Values on both sides.
+    const VALUES: Self = Self { bytes_in: false, bytes_out: false, most_bytes: MOST_BYTES };
+
+    /// A hook of this kind of stage that works in the loop.
+    pub fn of(kind: StepKind) -> Self {
+        Self { bytes_in: kind == StepKind::Decode, bytes_out: kind == StepKind::Code, most_bytes: MOST_BYTES }
+    }
+
+    /// A hook of this kind of stage that works in a thread of its own: pictures and sound are bytes all the way.
+    pub fn of_worker(kind: StepKind, worker: &WorkerPlan) -> Self {
+        Self {
+            bytes_in: kind != StepKind::Capture,
+            bytes_out: kind != StepKind::Show,
+            most_bytes: worker.most_bytes as usize,
+        }
+    }
+}
+
+/// What a plan names and a node is handed: files, and code that is not built in. Only drivers can get at it.
+pub trait Assets {
+    /// The bytes of a file.
+    fn file(&mut self, path: &str) -> Result<Vec<u8>, RunError>;
+    /// A hook from a function of a shared library.
+    fn library(&mut self, code: &CodePlan) -> Result<Box<dyn Hook>, RunError>;
+    /// A hook from `module:name` in Python.
+    fn hook(&mut self, code: &CodePlan, shape: Shape) -> Result<Box<dyn Hook>, RunError>;
+    /// A robot from `module:Class` in Python.
+    fn robot(&mut self, code: &CodePlan) -> Result<Box<dyn Robot>, RunError>;
+    /// An endpoint from `module:Class` in Python.
+    fn endpoint(
+        &mut self,
+        code: &CodePlan,
+        side: Side,
+        channel: &ChannelContext,
+    ) -> Result<Box<dyn Endpoint>, RunError>;
+    /// Another one of itself, for components that are restarted.
+    fn again(&self) -> Box<dyn Assets + Send>;
+}
+
+/// The hook of a step.
+pub fn hook(code: &CodePlan, shape: Shape, assets: &mut dyn Assets) -> Result<Box<dyn Hook>, RunError> {
+    match code.kind {
+        CodeKind::Builtin => builtin(code, assets),
+        CodeKind::Library => assets.library(code),
+        CodeKind::Python => assets.hook(code, shape),
+    }
+}
+
+/// A built-in hook; the emergency agent of a supervisor may be any code.
+fn builtin(code: &CodePlan, assets: &mut dyn Assets) -> Result<Box<dyn Hook>, RunError> {
+    let refused = |e: tcps_control::ControlError| RunError::new(e.to_string());
+    let agent = code.params.get("agent").filter(|_| code.name == SUPERVISOR);
+    let Some(agent) = agent else { return tcps_control::hook(&code.name, &code.params).map_err(refused) };
+    let agent: CodePlan = serde_json::from_value(agent.clone())
+        .map_err(|e| RunError::new(format!("parameters of '{SUPERVISOR}': agent: {e}")))?;
+    let agent = hook(&agent, Shape::VALUES, assets)?;
+    tcps_control::supervised(&code.params, agent).map_err(refused)
+}
+
+/// The robot of a component.
+pub fn robot(code: &CodePlan, assets: &mut dyn Assets) -> Result<Box<dyn Robot>, RunError> {
+    match code.kind {
+        CodeKind::Builtin => {
+            tcps_control::robot(&code.name, &code.params).map_err(|e| RunError::new(e.to_string()))
+        }
+        CodeKind::Library => {
+            Err(RunError::new(format!("{}: a robot is built in or a Python class", code.name)))
+        }
+        CodeKind::Python => assets.robot(code),
+    }
+}
+
+/// The endpoint of a transport, which is built in or a Python class `module:Class`, at one side of a channel.
+pub fn endpoint(
+    transport: &str,
+    params: &Value,
+    side: Side,
+    channel: &ChannelContext,
+    assets: &mut dyn Assets,
+) -> Result<Box<dyn Endpoint>, RunError> {
+    let code = CodePlan::named(transport, params.clone());
+    match code.kind {
+        CodeKind::Builtin => tcps_transport::endpoint(transport, params, side, channel)
+            .map_err(|e| RunError::new(e.to_string())),
+        CodeKind::Library => {
+            Err(RunError::new(format!("{transport}: a transport is built in or a Python class")))
+        }
+        CodeKind::Python => assets.endpoint(&code, side, channel),
+    }
+}
+
+/// For tests without files and code.
+#[cfg(test)]
+pub(crate) struct Nothing;
+
+#[cfg(test)]
+impl Assets for Nothing {
+    fn file(&mut self, _: &str) -> Result<Vec<u8>, RunError> {
+        unreachable!("no test reads a file")
+    }
+    fn library(&mut self, _: &CodePlan) -> Result<Box<dyn Hook>, RunError> {
+        unreachable!("no test has a library")
+    }
+    fn hook(&mut self, _: &CodePlan, _: Shape) -> Result<Box<dyn Hook>, RunError> {
+        unreachable!("no test has Python")
+    }
+    fn robot(&mut self, _: &CodePlan) -> Result<Box<dyn Robot>, RunError> {
+        unreachable!("no test has Python")
+    }
+    fn endpoint(&mut self, _: &CodePlan, _: Side, _: &ChannelContext) -> Result<Box<dyn Endpoint>, RunError> {
+        unreachable!("no test has Python")
+    }
+    fn again(&self) -> Box<dyn Assets + Send> {
+        Box::new(Nothing)
+    }
+}

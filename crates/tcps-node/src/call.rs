@@ -1,0 +1,230 @@
+//! The calls of stages: hooks, core time, delays.
+
+use super::{
+    flow::side,
+    job::{coded, decoded, Job, Stage},
+    step::WorkerAt,
+    Node,
+};
+use crate::outside::{Outside, Started, Work};
+use std::cmp::Reverse;
+use tcps_core::{
+    hook::{HookIn, HookOut, Verdict},
+    record::{DropReason, Kind, Record, StepKind},
+    time::{Time, MS},
+};
+use tcps_plan::Level;
+
+/// A call of a hook that stood still for longer marks the run as disturbed.
+const STALL_NS: Time = MS;
+
+/// What becomes of a job after a step.
+pub(super) enum After {
+    /// It goes on at once.
+    Goes(Time),
+    /// It waits for a core, a delay or its turn, or it is over.
+    Waits,
+}
+
+impl Node {
+    /// One micro-step: the code of a step with its core time, or its delay.
+    pub(super) fn step<O: Outside>(
+        &mut self,
+        now: Time,
+        mut job: Box<Job>,
+        out: &mut O,
+    ) -> (Option<Box<Job>>, After) {
+        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
+        let step = visit.map(|v| &mut v.steps[job.step as usize]);
+        if job.stage == Stage::Call {
+            if step.is_some_and(|s| s.periodic.is_some()) {
+                self.offer(now, job, out);
+                return (None, After::Waits);
+            }
+            return self.call(now, job, out);
+        }
+        job.stage = Stage::Next;
+        if let Some((step, delay)) = step.and_then(|s| s.delay.as_mut().map(|d| d.draw()).map(|d| (s, d))) {
+            let until = (now + delay).max(step.last_exit);
+            step.last_exit = until;
+            if until > now {
+                self.release(&mut job);
+                let id = self.park(job);
+                self.order += 1;
+                self.delayed.push(Reverse((until, self.order, id)));
+                return (None, After::Waits);
+            }
+        }
+        (Some(job), After::Goes(now))
+    }
+
+    /// Calls the hook of the job's step and takes its core time.
+    pub(super) fn call<O: Outside>(
+        &mut self,
+        now: Time,
+        mut job: Box<Job>,
+        out: &mut O,
+    ) -> (Option<Box<Job>>, After) {
+        if let Some(worker) = self.worker_of(&job) {
+            return self.delegate(now, job, worker, out);
+        }
+        if self.only_delays(&job) {
+            job.stage = Stage::Delay;
+            return (Some(job), After::Goes(now));
+        }
+        let started = out.start(now);
+        let verdict = self.call_hook(now, &mut job, true);
+        let cost = self.account(started, &job, &verdict, out);
+        if verdict != Verdict::Emit {
+            match verdict {
+                Verdict::Failed(_) | Verdict::Dead(_) => self.end(out.now(now), job, DropReason::Hook, out),
+                _ => self.suppress(out.now(now), job, out),
+            }
+            return (None, After::Waits);
+        }
+        self.occupy(started, job, cost, out)
+    }
+
+    /// Whether the job's step has neither code nor cost: then nothing is measured.
+    fn only_delays(&mut self, job: &Job) -> bool {
+        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
+        let Some(step) = visit.map(|v| &mut v.steps[job.step as usize]) else { return false };
+        let only = step.hook.is_none() && step.cost.is_none();
+        if only {
+            step.stats.calls += 1;
+            let _ = step.stats.cost_ns.record(0);
+        }
+        only
+    }
+
+    /// Notes what a call of the job's step took and whether it failed; its cost, if it has one.
+    pub(super) fn account<O: Outside>(
+        &mut self,
+        started: Started,
+        job: &Job,
+        verdict: &Verdict,
+        out: &mut O,
+    ) -> Time {
+        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return 0 };
+        let component = visit.component;
+        let step = &mut visit.steps[job.step as usize];
+        let cost = step.cost.as_mut().map_or(0, |c| c.draw());
+        let own = out.used(started);
+        let used = own.max(cost).max(0);
+        step.stats.overruns += u64::from(step.cost.is_some() && own > cost);
+        step.stats.note(used, verdict);
+        if let Some(text) = step.hook.as_mut().and_then(|h| h.complaint()) {
+            step.stats.complain(text);
+        }
+        let after = out.now(started.at);
+        let (detail, node) = (step.kind as u8, self.id);
+        let (index, flow, point) = (job.meta.index, job.flow, component);
+        if let Some((former, told)) = step.turned() {
+            let (value, size, detail) = (told.age_ns, former as u32, told.state as u8);
+            out.record(Record {
+                value,
+                index,
+                size,
+                flow,
+                point,
+                node,
+                detail,
+                ..Record::new(after, Kind::State)
+            });
+        }
+        // Time that was neither the hook's nor its cost's: it slept, or was kept from its core.
+        let stood_still = after - started.at - own;
+        if stood_still > STALL_NS {
+            out.record(Record { value: stood_still, node, ..Record::new(after, Kind::Gap) });
+        }
+        if let Verdict::Dead(why) = verdict {
+            self.die(after, point, why.clone(), out);
+        }
+        if self.level >= Level::Events {
+            out.record(Record {
+                value: used,
+                index,
+                flow,
+                point,
+                node,
+                detail,
+                ..Record::new(after, Kind::Stage)
+            });
+        }
+        cost
+    }
+
+    /// Takes the core time of a call that gave something out; its delay comes next.
+    pub(super) fn occupy<O: Outside>(
+        &mut self,
+        started: Started,
+        mut job: Box<Job>,
+        cost: Time,
+        out: &mut O,
+    ) -> (Option<Box<Job>>, After) {
+        job.stage = Stage::Delay;
+        if cost <= 0 {
+            return (Some(job), After::Goes(out.now(started.at)));
+        }
+        let priority = self.flows[job.flow as usize].priority;
+        let id = self.park(job);
+        match out.work(started, id, cost, priority) {
+            Work::Done(t) => (self.unpark(id), After::Goes(t)),
+            Work::Later => (None, After::Waits),
+        }
+    }
+
+    pub(super) fn call_hook(&mut self, now: Time, job: &mut Job, present: bool) -> Verdict {
+        let told = self.works_aside(job).then(|| self.allowance(job.flow));
+        let flow = &mut self.flows[job.flow as usize];
+        let (codec, direction) = (flow.codec, flow.direction);
+        let Some(visit) = flow.visits[job.visit as usize].as_mut() else { return Verdict::Nothing };
+        let way_out = self.port_of.get(visit.channel as usize).and_then(|&p| self.ports.get(p as usize));
+        let merging = way_out.map_or(1, |p| p.endpoint.merging());
+        let step = &mut visit.steps[job.step as usize];
+        let Some(hook) = step.hook.as_mut() else { return Verdict::Emit };
+        match step.kind {
+            StepKind::Decode => coded(codec, job),
+            _ => decoded(codec, job),
+        }
+        let latest = self.latest[visit.component as usize].as_ref();
+        let s = &mut self.scratch;
+        let other: &[f64] = match &told {
+            Some(allowance) => allowance.as_slice(),
+            None if step.other.is_empty() => latest.map_or(&[], |l| &l.sides[1 - side(direction)]),
+            None => latest.map_or(&[], |l| l.gather(&step.other, &mut s.other)),
+        };
+        let mut input = HookIn::tick(self.clock.read(now), job.meta.origin_ns, job.meta.index, job.flow)
+            .with_other(other);
+        if present {
+            input = input.with_sample(&job.values, if job.coded { &job.bytes } else { &[] });
+            input.tagged = job.meta.echo.is_some().into();
+        }
+        input.merging = merging;
+        let bytes = step.worker.as_mut().map_or(&mut s.bytes, WorkerAt::room);
+        let mut output = HookOut::new(&mut s.values, bytes);
+        let verdict = hook.call(&input, &mut output);
+        step.called_ns = input.now_ns;
+        let (n, n_bytes) = output.written();
+        if n > 0 {
+            let values = &s.values[..n];
+            // What is measured on a picture that is shown may be unknown.
+            let broken = step.kind != StepKind::Show && values.iter().any(|v| !v.is_finite());
+            step.stats.not_finite += u64::from(broken);
+            job.values.clear();
+            job.values.extend_from_slice(values);
+            if step.periodic.is_some() && hook.told().is_some() {
+                step.given.clear();
+                step.given.extend_from_slice(values);
+            }
+            (job.decoded, job.coded) = (true, false);
+        }
+        if n_bytes > 0 {
+            job.bytes.clear();
+            job.bytes.extend_from_slice(&bytes[..n_bytes]);
+            job.coded = true;
+            job.decoded &= step.kind == StepKind::Code;
+        }
+        verdict
+    }
+}

@@ -1,0 +1,140 @@
+//! Stages with a worker of their own: samples go to it and come back, and the loop goes on meanwhile. [design: run to completion]
+//!
+//! ```text
+//! job ──► parked ──► worker (real world)      or called in place, for its cost (virtual time)
+//!  next step ◄── what it has made of the sample ◄──┘
+//! ```
+
+use super::{
+    call::After,
+    job::{coded, Job, Stage},
+    Node,
+};
+use crate::outside::{Outcome, Outside, Task};
+use tcps_core::{
+    hook::{Hook, Verdict},
+    record::{DropReason, Kind, Record, StepKind},
+    time::Time,
+};
+use tcps_plan::{Level, WorkerPlan};
+
+impl Node {
+    /// The hooks that want a thread of their own, by the number of their worker; from then on their samples go to
+    /// `Outside::delegate`.
+    pub fn take_workers(&mut self) -> Vec<(Box<dyn Hook>, WorkerPlan)> {
+        let mut hired = Vec::new();
+        let visits = self.flows.iter_mut().flat_map(|f| f.visits.iter_mut().flatten());
+        for step in visits.flat_map(|v| &mut v.steps) {
+            let Some(worker) = step.worker.as_mut() else { continue };
+            if let Some(hook) = step.hook.take() {
+                worker.number = Some(hired.len() as u16);
+                hired.push((hook, worker.plan));
+            }
+        }
+        hired
+    }
+
+    /// The worker that the job's step has been given, if it has one.
+    pub(super) fn worker_of(&self, job: &Job) -> Option<u16> {
+        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref()?;
+        visit.steps[job.step as usize].worker.as_ref()?.number
+    }
+
+    /// Whether the job's step is one for a worker, wherever it is called.
+    pub(super) fn works_aside(&self, job: &Job) -> bool {
+        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref();
+        visit.is_some_and(|v| v.steps.get(usize::from(job.step)).is_some_and(|s| s.worker.is_some()))
+    }
+
+    /// Gives the job to the worker of its step; one for which there is no room is dropped.
+    pub(super) fn delegate<O: Outside>(
+        &mut self,
+        now: Time,
+        mut job: Box<Job>,
+        worker: u16,
+        out: &mut O,
+    ) -> (Option<Box<Job>>, After) {
+        let flow = &mut self.flows[job.flow as usize];
+        coded(flow.codec, &mut job);
+        let step = flow.visits[job.visit as usize].as_mut().map(|v| &mut v.steps[job.step as usize]);
+        let cost_ns = step.and_then(|s| s.cost.as_mut()).map(|c| c.draw());
+        let bytes = std::mem::take(&mut job.bytes);
+        let (flow, index, origin_ns) = (job.flow, job.meta.index, job.meta.origin_ns);
+        let id = self.park(job);
+        let task = Task {
+            job: id,
+            now_ns: self.clock.read(now),
+            origin_ns,
+            index,
+            flow,
+            bytes,
+            told: self.allowance(flow).into_iter().collect(),
+            cost_ns,
+        };
+        if let Err(task) = out.delegate(worker, task) {
+            if let Some(mut job) = self.unpark(id) {
+                job.bytes = task.bytes;
+                self.end(now, job, DropReason::Overload, out);
+            }
+        }
+        (None, After::Waits)
+    }
+
+    /// A worker is done with a sample, which goes on.
+    pub fn finished<O: Outside>(&mut self, now: Time, outcome: Outcome, out: &mut O) {
+        let Some(mut job) = self.unpark(outcome.job) else { return };
+        self.account_worker(now, &job, &outcome, out);
+        job.bytes = outcome.bytes;
+        (job.coded, job.decoded) = (true, !outcome.values.is_empty());
+        if job.decoded {
+            job.values = outcome.values;
+        }
+        match outcome.verdict {
+            Verdict::Failed(_) | Verdict::Dead(_) => self.end(now, job, DropReason::Hook, out),
+            Verdict::Nothing => self.suppress(now, job, out),
+            Verdict::Emit => {
+                job.stage = Stage::Delay;
+                self.todo.push_back(job);
+            }
+        }
+        self.run(now, out);
+    }
+
+    /// Notes what a worker's call took and whether it failed.
+    fn account_worker<O: Outside>(&mut self, now: Time, job: &Job, outcome: &Outcome, out: &mut O) {
+        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return };
+        let (point, step) = (visit.component, &mut visit.steps[job.step as usize]);
+        let used_ns = outcome.used_ns.max(outcome.cost_ns.unwrap_or(0));
+        step.stats.overruns += u64::from(outcome.cost_ns.is_some_and(|cost| outcome.used_ns > cost));
+        step.stats.note(used_ns, &outcome.verdict);
+        let kind = step.kind;
+        if let Verdict::Dead(why) = &outcome.verdict {
+            self.die(now, point, why.clone(), out);
+        }
+        if self.level >= Level::Events {
+            let row = Record {
+                value: used_ns,
+                point,
+                detail: kind as u8,
+                node: self.id,
+                index: job.meta.index,
+                flow: job.flow,
+                ..Record::new(now, Kind::Stage)
+            };
+            out.record(row);
+        }
+    }
+
+    /// What the transport allows a flow on its first way out of this node, in bit/s, if it says so.
+    pub(super) fn allowance(&self, flow: u16) -> Option<f64> {
+        let visits = self.flows[flow as usize].visits.iter().flatten();
+        let port = visits.filter_map(|v| self.port_of.get(usize::from(v.channel))).next()?;
+        self.ports.get(usize::from(*port))?.endpoint.allowance_bps(flow)
+    }
+
+    /// Whether the job has just been shown to the operator: then its values are what was measured on it.
+    pub(super) fn was_shown(&self, job: &Job) -> bool {
+        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref();
+        visit.and_then(|v| v.steps.last()).is_some_and(|s| s.kind == StepKind::Show)
+    }
+}

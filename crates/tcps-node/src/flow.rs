@@ -1,0 +1,162 @@
+//! A flow as seen at a node, with the components of the node that it visits.
+
+use super::{board::BoardAt, job::Job, path::MOST_WAITING, step::Step};
+use crate::{assets::Assets, source::Source};
+use std::collections::VecDeque;
+use tcps_core::{
+    record::NONE,
+    sample::{entry, exit, PointId, HELD},
+    time::Time,
+};
+use tcps_plan::{Codec, Direction, FlowPlan, Plan, RunError, SinkPlan};
+
+/// A component on a flow's way, as seen at its node.
+pub(super) struct Visit {
+    pub(super) component: u16,
+    pub(super) entry: PointId,
+    pub(super) exit: PointId,
+    pub(super) first: bool,
+    pub(super) last: bool,
+    /// What arrives is shown when playout says so.
+    pub(super) plays_out: bool,
+    pub(super) steps: Vec<Step>,
+    /// Number of the board that does the work of this component.
+    pub(super) board: Option<usize>,
+    /// Channel to the next component, or `NONE`.
+    pub(super) channel: u16,
+    /// One sample at a time: a stage costs core time, or sends block.
+    pub(super) serial: bool,
+    pub(super) busy: bool,
+    pub(super) waiting: VecDeque<Box<Job>>,
+    /// Samples that may wait; more are dropped.
+    pub(super) most_waiting: usize,
+    /// A blocking send is under way; what comes meanwhile waits for its turn.
+    pub(super) sending: bool,
+    pub(super) unsent: VecDeque<Box<Job>>,
+}
+
+/// A flow, as seen at a node: visits elsewhere are `None`.
+pub(super) struct FlowAt {
+    pub(super) codec: Codec,
+    pub(super) direction: Direction,
+    pub(super) priority: i32,
+    pub(super) dscp: u8,
+    pub(super) period_ns: Time,
+    pub(super) authority: f64,
+    pub(super) blocking_send: bool,
+    pub(super) sink: SinkPlan,
+    /// The source's twin at a verifying sink.
+    pub(super) expected: Option<Source>,
+    pub(super) visits: Vec<Option<Visit>>,
+    /// Most bytes of a frame, of flows whose stages have workers.
+    frame_bytes: usize,
+    /// All components on its way.
+    way: Vec<u16>,
+}
+
+impl FlowAt {
+    pub(super) fn new(
+        plan: &Plan,
+        flow: &FlowPlan,
+        here: impl Fn(u16) -> bool,
+        boards: &[BoardAt],
+        assets: &mut dyn Assets,
+    ) -> Result<Self, RunError> {
+        let last = flow.path.len().saturating_sub(1);
+        let mut visits = Vec::new();
+        for (i, v) in flow.path.iter().enumerate() {
+            if !here(v.component) {
+                visits.push(None);
+                continue;
+            }
+            let component = &plan.components[v.component as usize].name;
+            let mut steps = Vec::new();
+            for (n, s) in v.steps.iter().enumerate() {
+                steps.push(Step::new(s, &format!("{}.{component}.{n}", flow.name), plan.seed, assets)?);
+            }
+            let queues = steps.iter().filter_map(|s| s.worker.as_ref().map(|w| usize::from(w.plan.queue)));
+            let most_waiting = queues.min().unwrap_or(MOST_WAITING);
+            let serial = flow.blocking_send || steps.iter().any(|s| s.cost.is_some());
+            visits.push(Some(Visit {
+                component: v.component,
+                entry: entry(v.component),
+                exit: exit(v.component),
+                first: i == 0,
+                last: i == last,
+                plays_out: i == last && flow.playout.is_some(),
+                steps,
+                board: boards.binary_search_by_key(&v.component, |b| b.component).ok(),
+                channel: v.channel.unwrap_or(NONE),
+                serial,
+                busy: false,
+                waiting: VecDeque::new(),
+                most_waiting,
+                sending: false,
+                unsent: VecDeque::new(),
+            }));
+        }
+        let verifies_here =
+            matches!(flow.sink, SinkPlan::Verify) && visits.last().is_some_and(Option::is_some);
+        Ok(Self {
+            codec: flow.codec,
+            direction: flow.direction,
+            priority: flow.priority,
+            dscp: flow.dscp,
+            authority: flow.authority,
+            period_ns: flow.period_ns,
+            blocking_send: flow.blocking_send,
+            sink: flow.sink.clone(),
+            expected: if verifies_here { Some(Source::open(flow, assets)?) } else { None },
+            visits,
+            frame_bytes: frame_bytes(flow),
+            way: flow.path.iter().map(|v| v.component).collect(),
+        })
+    }
+
+    /// Whether any stage here has code.
+    pub(super) fn has_hooks(&self) -> bool {
+        self.visits.iter().flatten().flat_map(|v| &v.steps).any(|s| s.hook.is_some())
+    }
+
+    /// Most bytes that a hook of the loop gives out: those of frames, where it handles them here.
+    pub(super) fn most_bytes(&self) -> usize {
+        let mut steps = self.visits.iter().flatten().flat_map(|v| &v.steps);
+        let handled = steps.any(|s| s.hook.is_some() && s.worker.is_none());
+        if handled {
+            self.frame_bytes
+        } else {
+            0
+        }
+    }
+
+    /// Whether a sample that has passed the entry of visit `v` has an echo point still before it.
+    pub(super) fn is_ahead(&self, v: u16, target: PointId) -> bool {
+        let held = self.way.last().is_some_and(|&c| target == HELD | c);
+        let mut rest = self.way.iter().skip(usize::from(v));
+        let here = rest.next().is_some_and(|&c| target == exit(c));
+        held || here || rest.any(|&c| target == entry(c) || target == exit(c))
+    }
+}
+
+/// Most bytes that the workers of a flow's stages are given or give out; 0 without workers.
+fn frame_bytes(flow: &FlowPlan) -> usize {
+    let workers = flow.path.iter().flat_map(|v| &v.steps).filter_map(|s| s.worker);
+    workers.map(|w| w.most_bytes as usize).max().unwrap_or(0)
+}
+
+/// Place of a direction in a pair.
+pub(super) fn side(direction: Direction) -> usize {
+    match direction {
+        Direction::Forward => 0,
+        Direction::Backward => 1,
+    }
+}
+
+/// Bytes a value.
+pub(super) fn width(codec: Codec) -> usize {
+    match codec {
+        Codec::F32 => 4,
+        Codec::F64 => 8,
+        Codec::Raw => 1,
+    }
+}

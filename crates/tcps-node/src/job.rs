@@ -1,0 +1,85 @@
+//! A sample inside a node, and where it stands.
+
+use crate::sample_codec;
+use tcps_core::{sample::Meta, time::Time};
+use tcps_plan::Codec;
+
+/// A sample inside a node, on its way along the stages of a visit.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) flow: u16,
+    pub(super) visit: u16,
+    pub(super) step: u16,
+    pub(super) stage: Stage,
+    pub(super) meta: Meta,
+    /// Coded sample; valid if `coded`.
+    pub(super) bytes: Vec<u8>,
+    /// Decoded sample; valid if `decoded`.
+    pub(super) values: Vec<f64>,
+    pub(super) coded: bool,
+    pub(super) decoded: bool,
+    /// It holds up the next sample of its visit.
+    pub(super) holds: bool,
+    /// It takes one of the buffers of its source.
+    pub(super) buffered: bool,
+    /// Life of the component that it entered.
+    pub(super) life: u32,
+    /// When the kernel had its last byte, on the node's clock, if the transport gave it out at once.
+    pub(super) received_ns: Option<Time>,
+}
+
+impl Job {
+    pub(super) fn empty() -> Box<Self> {
+        let meta = Meta { flow: 0, index: 0, origin_ns: 0, echo: None };
+        let (bytes, values) = (Vec::with_capacity(256), Vec::with_capacity(16));
+        let (coded, decoded, holds) = (false, false, false);
+        Box::new(Self {
+            flow: 0,
+            visit: 0,
+            step: 0,
+            stage: Stage::Enter,
+            meta,
+            bytes,
+            values,
+            coded,
+            decoded,
+            holds,
+            buffered: false,
+            life: 0,
+            received_ns: None,
+        })
+    }
+}
+
+/// Where a job stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Before the entry point of its visit.
+    Enter,
+    /// Behind the entry point, and playout has its turn over.
+    Begin,
+    /// Before the code of its step.
+    Call,
+    /// The step's core time is over; its delay comes next.
+    Delay,
+    /// The step is over.
+    Next,
+    /// The visit is over and the datagram has left: the next sample may come.
+    Release,
+}
+
+/// Makes its bytes valid.
+pub(super) fn coded(codec: Codec, job: &mut Job) {
+    if !job.coded {
+        sample_codec::encode(codec, &job.values, &mut job.bytes);
+        job.coded = true;
+    }
+}
+
+/// Makes its values valid.
+pub(super) fn decoded(codec: Codec, job: &mut Job) {
+    if !job.decoded {
+        sample_codec::decode(codec, &job.bytes, &mut job.values);
+        job.decoded = true;
+    }
+}

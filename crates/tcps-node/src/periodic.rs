@@ -1,0 +1,141 @@
+//! Stages that work at a period of their own (edge predictors): they give samples of their own numbering.
+//!
+//! ```text
+//! samples in ──► waiting, the newest one ──► tick ──► hook ──► sample out, with a row: number in ──► number out
+//!                  │ superseded                        ▲ also without a new sample
+//! ```
+//! A stage that answers on arrival ticks when a sample comes, and by its timer only where none has come for one and a
+//! half periods: a sample that is a little late is no gap.
+
+use super::{due::Item, job::Job, Node};
+use crate::outside::Outside;
+use tcps_core::{
+    hook::{Notice, Verdict},
+    record::{DropReason, Kind, Record},
+    sample::Meta,
+    time::{Time, NEVER},
+};
+
+impl Node {
+    /// Keeps the newest sample for the next tick; the one that still waits is superseded, or that which comes after a newer.
+    pub(super) fn offer<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
+        self.release(&mut job);
+        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return };
+        let component = visit.component;
+        let stage = &mut visit.steps[job.step as usize];
+        let Some(p) = stage.periodic.as_mut() else { return };
+        let (flow, at, step) = (job.flow, job.visit, job.step);
+        let answers = p.on_arrival;
+        if p.next == NEVER || answers {
+            p.next = now;
+        }
+        let before = p.waiting.as_ref().map_or(0, |old| old.meta.index.wrapping_sub(job.meta.index));
+        let overtaken = before != 0 && before < u32::MAX / 2;
+        let superseded = if overtaken { Some(job) } else { p.waiting.replace(job) };
+        if let Some(old) = superseded {
+            if let Some(Err(why)) = stage.hook.as_mut().map(|hook| hook.notice(Notice::Superseded)) {
+                stage.stats.complain(why);
+            }
+            self.superseded(now, component, &old, out);
+            self.recycle(old);
+        }
+        let Ok(i) = self.periodic.binary_search(&(flow, at, step)) else { return };
+        if answers {
+            self.tick_periodic(i, now, out);
+        }
+        self.arm(Item::Periodic(i));
+    }
+
+    /// A periodic stage gives an output made of the newest sample, or of none.
+    pub(super) fn tick_periodic<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
+        let Some((component, waiting)) = self.due(i, now) else { return };
+        if let Some(lost) = waiting.as_ref().filter(|w| w.life != self.life[component as usize]) {
+            self.drop_sample(now, &lost.meta, component, DropReason::Dead, out);
+        }
+        let waiting = waiting.filter(|w| w.life == self.life[component as usize]);
+        if !self.is_alive(component) {
+            return;
+        }
+        let present = waiting.is_some();
+        let mut job = waiting.unwrap_or_else(|| self.pool.pop().unwrap_or_else(Job::empty));
+        let source = self.number(i, &mut job, present, now, out);
+        let started = out.start(now);
+        // The hook is told the number of the sample that it is given, which says what was lost on the way.
+        let own = std::mem::replace(&mut job.meta.index, source);
+        let verdict = self.call_hook(now, &mut job, present);
+        job.meta.index = own;
+        let cost = self.account(started, &job, &verdict, out);
+        let now = out.now(now);
+        if verdict != Verdict::Emit {
+            job.meta.index = source;
+            return match verdict {
+                _ if !present => self.recycle(job),
+                Verdict::Failed(_) | Verdict::Dead(_) => self.end(now, job, DropReason::Hook, out),
+                _ => self.suppress(now, job, out),
+            };
+        }
+        self.renumbered(now, component, source, present, &mut job, out);
+        if let (Some(job), _) = self.occupy(started, job, cost, out) {
+            self.todo.push_back(job);
+            self.run(now, out);
+        }
+    }
+
+    /// The component of a stage whose tick has come, and the sample that waits for it.
+    fn due(&mut self, i: usize, now: Time) -> Option<(u16, Option<Box<Job>>)> {
+        let (f, v, s) = self.periodic[i];
+        let visit = self.flows[f as usize].visits[v as usize].as_mut()?;
+        let p = visit.steps[s as usize].periodic.as_mut().filter(|p| p.next <= now)?;
+        // What is on its way at the end still goes on; nothing is made up any more.
+        if now >= self.end && !(p.on_arrival && p.waiting.is_some()) {
+            p.next = NEVER;
+            return None;
+        }
+        p.next += p.period_ns * ((now - p.next) / p.period_ns.max(1) + 1);
+        if p.on_arrival && p.waiting.is_some() {
+            p.next += p.period_ns / 2;
+        }
+        Some((visit.component, p.waiting.take()))
+    }
+
+    /// Gives a job the stage's own number; returns the number of the newest sample that it is made of.
+    fn number<O: Outside>(&mut self, i: usize, job: &mut Job, present: bool, now: Time, out: &mut O) -> u32 {
+        let (f, v, s) = self.periodic[i];
+        let visit = self.flows[f as usize].visits[v as usize].as_mut();
+        let Some(visit) = visit else { return 0 };
+        let Some(p) = visit.steps[s as usize].periodic.as_mut() else { return 0 };
+        let superseded = if present { p.take_in(&job.meta) } else { None };
+        let (index, (source, origin_ns)) = (p.index, p.newest);
+        p.index = p.index.wrapping_add(1);
+        if !present {
+            (job.flow, job.visit, job.step) = (f, v, s);
+            (job.coded, job.decoded) = (false, true);
+            job.values.clear();
+            job.life = self.life[visit.component as usize];
+        }
+        job.meta = Meta { flow: f, index, origin_ns, echo: None };
+        if let Some(echo) = superseded {
+            self.echo_superseded(now, f, v, echo, out);
+        }
+        source
+    }
+
+    /// An output goes out: with the command that waits for one, and a row that says which sample it was made of.
+    // [design: identity of samples] [design: echo commands]
+    fn renumbered<O: Outside>(
+        &mut self,
+        now: Time,
+        point: u16,
+        source: u32,
+        new: bool,
+        job: &mut Job,
+        out: &mut O,
+    ) {
+        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
+        let periodic = visit.and_then(|v| v.steps[job.step as usize].periodic.as_mut());
+        job.meta.echo = periodic.and_then(|p| p.echo.take());
+        let (flow, node, index) = (job.flow, self.id, job.meta.index);
+        let (value, detail) = (i64::from(source), u8::from(new));
+        out.record(Record { value, index, flow, point, node, detail, ..Record::new(now, Kind::Renumbered) });
+    }
+}

@@ -1,0 +1,129 @@
+//! What lies between nodes, and what happens there: channels, events, echo commands, clock synchronisation.
+
+use crate::RunError;
+use serde::Deserialize;
+use serde_json::Value;
+use tcps_core::time::Time;
+use tcps_transport::kernel_tcp;
+
+/// A channel between two nodes, with one transport endpoint at each side.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelPlan {
+    /// Its name.
+    pub name: String,
+    /// Number of its session.
+    pub session: u16,
+    /// Number of the node at side a.
+    pub a: u16,
+    /// Number of the node at side b.
+    pub b: u16,
+    /// Transport by name; `module:Class` in Python.
+    pub transport: String,
+    /// Its parameters.
+    #[serde(default)]
+    pub params: Value,
+}
+
+impl ChannelPlan {
+    /// What is set at its sockets, if the kernel's TCP carries it.
+    pub fn kernel_tcp(&self) -> Option<Result<kernel_tcp::Settings, RunError>> {
+        let error = |e| RunError::new(format!("channels.{}: {e}", self.name));
+        (self.transport == kernel_tcp::NAME).then(|| kernel_tcp::Settings::new(&self.params).map_err(error))
+    }
+}
+
+/// Something that happens at a moment.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventPlan {
+    /// When.
+    pub at_ns: Time,
+    /// What the report calls it.
+    pub name: String,
+    /// What.
+    pub action: Action,
+}
+
+/// Actions of events.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Action {
+    /// Changes links; absent keys stay as they are.
+    Link {
+        /// Numbers of the links.
+        links: Vec<u16>,
+        /// New rate.
+        #[serde(default)]
+        rate_bps: Option<f64>,
+        /// New propagation.
+        #[serde(default)]
+        delay_ns: Option<Time>,
+        /// New independent loss.
+        #[serde(default)]
+        loss: Option<f64>,
+        /// Link down or up again.
+        #[serde(default)]
+        up: Option<bool>,
+    },
+    /// Chooses all paths again, over links that are up.
+    Reroute,
+    /// Stops or starts a flow's source.
+    Flow {
+        /// Number of the flow.
+        flow: u16,
+        /// Whether it runs.
+        running: bool,
+    },
+    /// Stops or starts background traffic.
+    Traffic {
+        /// Numbers of the traffic entries.
+        traffic: Vec<u16>,
+        /// Whether it runs.
+        running: bool,
+    },
+    /// Kills a component or restarts it: a dead one drops all samples.
+    Component {
+        /// Number of the component.
+        component: u16,
+        /// Whether it lives.
+        alive: bool,
+    },
+    /// Puts the clock of a node forward, or back by a negative step.
+    Clock {
+        /// Number of the node.
+        node: u16,
+        /// By how much.
+        step_ns: Time,
+    },
+}
+
+/// Echo commands on one flow, interleaved over points.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbePlan {
+    /// Number of the flow whose samples carry the commands.
+    pub flow: u16,
+    /// Points to be asked in turn.
+    pub points: Vec<u16>,
+    /// Time between commands; 0: every sample.
+    pub period_ns: Time,
+    /// First command.
+    #[serde(default)]
+    pub start_ns: Time,
+    /// Commands in all; absent: to the end.
+    #[serde(default)]
+    pub count: Option<u32>,
+    /// Node that waits for the answers (that of the test-pc).
+    pub reply_to: u16,
+}
+
+/// Clock synchronisation of all nodes with one.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SyncPlan {
+    /// Number of the reference node.
+    pub reference: u16,
+    /// Time between exchanges with a node.
+    pub period_ns: Time,
+}

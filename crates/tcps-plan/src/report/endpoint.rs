@@ -1,0 +1,89 @@
+//! What transport endpoints counted.
+
+use crate::Plan;
+use serde::Serialize;
+use tcps_core::{
+    endpoint::{EndpointStats, Told},
+    time::Time,
+};
+
+/// An endpoint's counters.
+#[derive(Debug, Clone, Serialize)]
+pub struct Endpoint {
+    pub(super) channel: String,
+    side: String,
+    malformed: u64,
+    duplicates: u64,
+    incomplete: u64,
+    recovered: u64,
+    lost: u64,
+    reports: u64,
+    rtt_ns: Option<Time>,
+    jitter_ns: Option<Time>,
+    /// Share, 0 to 1.
+    peer_loss: Option<f64>,
+    refused: u64,
+    retransmits: u64,
+    unanswered: u64,
+    #[serde(flatten)]
+    told: Option<PacketsTold>,
+    #[serde(flatten)]
+    pub(super) connections: Option<Connections>,
+}
+
+/// What a peer has told of single packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+struct PacketsTold {
+    told: u64,
+    told_lost: u64,
+    told_queue_ns: Option<Time>,
+    allowed_bps: Option<u64>,
+}
+
+impl From<Told> for PacketsTold {
+    fn from(told: Told) -> Self {
+        let Told { packets, lost, queue_ns, allowed_bps } = told;
+        Self { told: packets, told_lost: lost, told_queue_ns: queue_ns, allowed_bps }
+    }
+}
+
+/// What became of the connections of an endpoint over the kernel's TCP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Connections {
+    /// Connections that stood.
+    pub connections: u64,
+    /// Connections that stood and were lost before the end of the run.
+    pub connections_lost: u64,
+    /// Times that nothing was acknowledged for 200 ms or more, one that lasts to the end among them.
+    pub stalls: u64,
+    /// The longest of them.
+    pub longest_stall_ns: Time,
+    /// The one that lasts to the end; 0 if none does.
+    pub silent_at_end_ns: Time,
+    /// Connections that others than the peer asked for.
+    pub strangers: u64,
+}
+
+impl Endpoint {
+    /// The endpoint of a channel at a node; `strays` are samples of flows that do not come there.
+    pub(super) fn new(plan: &Plan, node: u16, channel: u16, s: EndpointStats, strays: u64) -> Self {
+        Self {
+            channel: plan.channels[usize::from(channel)].name.clone(),
+            side: plan.nodes[usize::from(node)].name.clone(),
+            malformed: s.malformed + strays,
+            duplicates: s.duplicates,
+            incomplete: s.incomplete,
+            recovered: s.recovered,
+            lost: s.lost,
+            reports: s.reports,
+            rtt_ns: s.rtt_ns,
+            jitter_ns: s.jitter_ns,
+            peer_loss: s.peer_fraction_lost.map(|f| f64::from(f) / 256.0),
+            refused: s.refused,
+            retransmits: s.retransmits,
+            unanswered: s.unanswered,
+            told: s.told.map(PacketsTold::from),
+            connections: None,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What the network did: its links, the background traffic on them, and how well an emulator kept to what was set.
+
+use super::Spread;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use tcps_core::record::DropReason;
+use tcps_net::{LinkStats, TrafficStats};
+
+/// A link's accounts.
+#[derive(Debug, Clone, Serialize)]
+pub struct Link {
+    name: String,
+    packets: u64,
+    bytes: u64,
+    dropped_packets: u64,
+    dropped_bytes: u64,
+    drops: BTreeMap<&'static str, u64>,
+    max_queue_bytes: u64,
+    max_queue_packets: u64,
+    busy_s: f64,
+    duplicated: u64,
+    corrupted: u64,
+}
+
+impl From<LinkStats> for Link {
+    fn from(s: LinkStats) -> Self {
+        let named = |r: &DropReason| (s.drops[*r as usize] > 0).then(|| (r.name(), s.drops[*r as usize]));
+        Self {
+            drops: DropReason::ALL.iter().filter_map(named).collect(),
+            name: s.name,
+            packets: s.packets,
+            bytes: s.bytes,
+            dropped_packets: s.dropped_packets,
+            dropped_bytes: s.dropped_bytes,
+            max_queue_bytes: s.max_queue_bytes,
+            max_queue_packets: s.max_queue_packets,
+            busy_s: s.busy_ns as f64 / 1e9,
+            duplicated: s.duplicated,
+            corrupted: s.corrupted,
+        }
+    }
+}
+
+/// A background flow's accounts.
+#[derive(Debug, Clone, Serialize)]
+pub struct Traffic {
+    name: String,
+    packets: u64,
+    bytes: u64,
+    delivered_packets: u64,
+    dropped_packets: u64,
+}
+
+impl From<TrafficStats> for Traffic {
+    fn from(s: TrafficStats) -> Self {
+        let TrafficStats { name, packets, bytes, delivered_packets, dropped_packets } = s;
+        Self { name, packets, bytes, delivered_packets, dropped_packets }
+    }
+}
+
+/// Set against delivered, for packets that go one way.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Emulated {
+    /// Packets (of TCP: segments of at most 1448 bytes) that came in.
+    pub packets: u64,
+    /// Their bytes, without headers.
+    pub bytes: u64,
+    /// Those that went out, copies included.
+    pub delivered: u64,
+    /// Bytes that went out.
+    pub delivered_bytes: u64,
+    /// Those that the network lost, as it was set to.
+    pub lost: u64,
+    /// Why.
+    pub drops: BTreeMap<&'static str, u64>,
+    /// Those that the kernel would not take.
+    pub unsent: u64,
+    /// Share of those decided that the network lost.
+    pub set_loss: f64,
+    /// Share of those decided that did not go out.
+    pub delivered_loss: f64,
+    /// Delay that the network gave.
+    pub set_delay_ns: Spread,
+    /// From the stamp of the kernel to the end of the send call.
+    pub delivered_delay_ns: Spread,
+    /// Delivered later than set.
+    pub error_ns: Spread,
+    /// Rate behind the first packet, over the span from the first to the last, as the network let them out; none over less
+    /// than a second. Between nodes it is one of bytes on the wire, at a proxy of payload.
+    pub set_rate_bps: Option<f64>,
+    /// The same as they were handed to the kernel: less what it refused, over a time as much longer as lateness grew.
+    pub delivered_rate_bps: Option<f64>,
+}
+
+/// What came out in the last second.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Recent {
+    /// Rate of what went out.
+    pub rate_pps: f64,
+    /// The same in bits.
+    pub rate_bps: f64,
+    /// Delivered delays.
+    pub recent_delay_ns: Spread,
+    /// Those lost.
+    pub recent_lost: u64,
+}
+
+/// Set against delivered between two nodes.
+#[derive(Debug, Clone, Serialize)]
+pub struct EmulatedPath {
+    /// From which node to which.
+    pub path: String,
+    /// What says when packets entered.
+    pub stamps: &'static str,
+    /// Counts, delays and rates.
+    #[serde(flatten)]
+    pub told: Emulated,
+}

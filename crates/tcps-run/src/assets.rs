@@ -1,0 +1,47 @@
+//! What plans name, from this machine's disk: files and shared libraries.
+
+use crate::library;
+use std::fs;
+use tcps_core::{endpoint::Endpoint, hook::Hook, robot::Robot};
+use tcps_node::assets::{Assets, Shape};
+use tcps_plan::{CodePlan, RunError};
+use tcps_transport::{ChannelContext, Side};
+
+/// The bytes of a file.
+pub fn file(path: &str) -> Result<Vec<u8>, RunError> {
+    fs::read(path).map_err(|e| RunError::new(format!("{path}: {e}")))
+}
+
+/// The assets of a driver without Python: names the remedy where a plan asks for it.
+#[derive(Debug, Default)]
+pub struct Disk;
+
+impl Assets for Disk {
+    fn file(&mut self, path: &str) -> Result<Vec<u8>, RunError> {
+        file(path)
+    }
+    fn library(&mut self, code: &CodePlan) -> Result<Box<dyn Hook>, RunError> {
+        library::hook(code)
+    }
+    fn hook(&mut self, code: &CodePlan, _: Shape) -> Result<Box<dyn Hook>, RunError> {
+        Err(no_python(code))
+    }
+    fn robot(&mut self, code: &CodePlan) -> Result<Box<dyn Robot>, RunError> {
+        Err(no_python(code))
+    }
+    fn endpoint(
+        &mut self,
+        code: &CodePlan,
+        _: Side,
+        _: &ChannelContext,
+    ) -> Result<Box<dyn Endpoint>, RunError> {
+        Err(no_python(code))
+    }
+    fn again(&self) -> Box<dyn Assets + Send> {
+        Box::new(Disk)
+    }
+}
+
+fn no_python(code: &CodePlan) -> RunError {
+    RunError::new(format!("{}:{} needs Python, and this program runs without it", code.name, code.symbol))
+}

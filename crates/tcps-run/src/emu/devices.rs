@@ -1,0 +1,124 @@
+//! TUN and TAP devices: ports through which whole packets pass unchanged, whatever they carry.
+//!
+//! Time to live and code point stay as the sender set them. The kernel puts no stamp on a packet of a device: it enters
+//! at the moment right after it was read, so the time in which the engine wakes up adds to its delay and is not part of
+//! set against delivered.
+
+use super::{Entered, Flows, Ports, Taken, Tape, Troubles, NEAR};
+use crate::{addresses, os::clock::RunClock};
+use std::{
+    fs::File,
+    io::{Read, Write},
+    os::fd::{AsRawFd, RawFd},
+};
+use tcps_core::time::Time;
+use tcps_wire::{ip, pcapng::Seen};
+
+/// Bytes of the link below IP. [model: wire size]
+const LINK_BYTES: u32 = 26;
+
+/// What packets of devices are, and which device each goes to.
+pub trait Sort: Send {
+    /// A packet that was read from a device; nothing if it is for nobody.
+    fn look(&mut self, device: usize, bytes: &[u8]) -> Option<Entered>;
+    /// Packets whose port could not be read.
+    fn unread(&self) -> u64;
+}
+
+/// Devices; the number of a port is that of its device. Without any, a program behind the emulator holds them itself, and
+/// packets never come here.
+pub struct Devices<S> {
+    files: Vec<File>,
+    sort: S,
+    strangers: u64,
+}
+
+impl<S> Devices<S> {
+    /// Between devices.
+    pub fn new(files: Vec<File>, sort: S) -> Self {
+        Self { files, sort, strangers: 0 }
+    }
+}
+
+impl<S: Sort> Ports for Devices<S> {
+    fn descriptors(&self) -> Vec<RawFd> {
+        self.files.iter().map(|f| f.as_raw_fd()).collect()
+    }
+
+    fn receive(&mut self, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken {
+        let Ok(len) = self.files[port].read(buffer) else { return Taken::Empty };
+        let arrived = clock.now();
+        match self.sort.look(port, &buffer[..len]) {
+            Some(entered) => Taken::Packet(Entered { arrived, len, ..entered }),
+            None => {
+                self.strangers += 1;
+                Taken::Stranger
+            }
+        }
+    }
+
+    fn deliver(&mut self, e: &Entered, bytes: &[u8]) -> bool {
+        self.files[e.exit as usize].write(bytes).is_ok_and(|n| n == bytes.len())
+    }
+
+    fn tape(&self, tape: &mut Tape, at: Time, e: &Entered, bytes: &[u8], seen: Seen) {
+        tape.raw(at, if seen == Seen::Coming { e.from } else { e.to }, bytes, seen);
+    }
+
+    fn stamps(&self) -> &'static str {
+        "after the read"
+    }
+
+    fn troubles(&self) -> Troubles {
+        Troubles { dropped: 0, strangers: self.strangers, unread: self.sort.unread() }
+    }
+}
+
+/// TUN devices of nodes in network namespaces, one a node: a packet goes to the node that has its address.
+pub struct Nodes<'a> {
+    nodes: u16,
+    flows: Flows<'a>,
+}
+
+impl<'a> Nodes<'a> {
+    /// Of so many nodes.
+    pub fn new(nodes: u16, flows: Flows<'a>) -> Self {
+        Self { nodes, flows }
+    }
+}
+
+impl Sort for Nodes<'_> {
+    fn look(&mut self, device: usize, bytes: &[u8]) -> Option<Entered> {
+        let packet = ip::Packet::new_checked(bytes).ok()?;
+        let from = device as u16;
+        let to = addresses::node_at(packet.destination()).filter(|to| *to < self.nodes && *to != from)?;
+        let entered = self.flows.of_packet([from, to], &packet, bytes, bytes.len() as u32 + LINK_BYTES);
+        Some(Entered { from, to, exit: to.into(), ..entered })
+    }
+
+    fn unread(&self) -> u64 {
+        self.flows.unread
+    }
+}
+
+/// The TUN devices of two network namespaces, near and far: whatever IP packet comes out of one goes into the other,
+/// multicast too.
+#[derive(Default)]
+pub struct Across {
+    unread: u64,
+}
+
+impl Sort for Across {
+    fn look(&mut self, device: usize, bytes: &[u8]) -> Option<Entered> {
+        let packet = ip::Packet::new_checked(bytes).ok()?;
+        self.unread += u64::from(packet.hides_port());
+        let (from, to) = (device as u16, u16::from(device == usize::from(NEAR)));
+        let (dscp, rated_bytes) = (packet.dscp(), bytes.len() as u32);
+        let wire_bytes = rated_bytes + LINK_BYTES;
+        Some(Entered { from, to, exit: to.into(), dscp, wire_bytes, rated_bytes, ..Entered::default() })
+    }
+
+    fn unread(&self) -> u64 {
+        self.unread
+    }
+}

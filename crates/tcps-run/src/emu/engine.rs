@@ -1,0 +1,341 @@
+//! The loop: from ports into the network, and out again when the network says so.
+
+use super::{Accounts, Delivery, Entered, Layers, Ports, Taken, Tape};
+use crate::os::{
+    clock::{thread_cpu_ns, RunClock},
+    socket::MAX_DATAGRAM,
+    wait::{awake, privileges, Waiter, GAP_NS},
+};
+use hdrhistogram::Histogram;
+use tcps_core::{
+    record::DropReason,
+    report::histogram,
+    time::{Time, NEVER},
+};
+use tcps_net::{NetEvent, Packet};
+use tcps_plan::{
+    report::{RealSelf, Spread},
+    Waiting,
+};
+use tcps_wire::pcapng::Seen;
+
+/// Packets taken from a port before the others have their turn.
+const BATCH: usize = 64;
+
+/// Who runs an engine, and acts between packets.
+pub trait Host {
+    /// Whether to go on.
+    fn goes_on(&mut self, now: Time, network: &Layers) -> bool;
+    /// When it has something to do.
+    fn next(&self) -> Time {
+        NEVER
+    }
+    /// Does what is due, each time that the engine has been awake; whether it touched the network.
+    fn act(&mut self, between: Between<'_>) -> bool;
+    /// The network has dropped a packet.
+    fn dropped(&mut self, _at: Time, _packet: &Packet, _link: u16, _reason: DropReason) {}
+    /// The engine has stood still.
+    fn gap(&mut self, _now: Time, _late: Time) {}
+}
+
+/// An engine as its host may touch it.
+pub struct Between<'a> {
+    /// Run time.
+    pub now: Time,
+    /// Where the network is, which never goes back in time: now or later.
+    pub latest: Time,
+    /// The network.
+    pub network: &'a mut Layers,
+    /// Set against delivered.
+    pub accounts: &'a mut Accounts,
+    /// Clients that are known.
+    pub clients: usize,
+}
+
+/// How an engine waits.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// In which way.
+    pub waiting: Waiting,
+    /// Length of the spin at the end of a hybrid wait.
+    pub spin_ns: Time,
+    /// Ask for SCHED_FIFO and locked memory.
+    pub realtime: bool,
+}
+
+/// The loop, ready to run.
+pub struct Engine<'a, H> {
+    host: H,
+    pace: Pace,
+    start: Time,
+    network: Layers,
+    desk: Desk<'a>,
+    /// What was read and has yet to enter: when it came, and its letter.
+    arrivals: Vec<(Time, u32)>,
+    buffer: Vec<u8>,
+    /// The network never goes back in time.
+    latest: Time,
+    late: Histogram<u64>,
+    gaps: u64,
+}
+
+/// What is left of an engine.
+pub struct Ended<H> {
+    /// Whose it was.
+    pub host: H,
+    /// The network as it was last.
+    pub network: Layers,
+    /// Set against delivered.
+    pub accounts: Accounts,
+    /// What said when packets came in.
+    pub stamps: &'static str,
+    /// What the loop tells about itself.
+    pub own: RealSelf,
+    /// Its processor time.
+    pub cpu_ns: Time,
+    /// What went wrong with a capture, in words.
+    pub untaped: Option<String>,
+}
+
+impl<'a, H: Host> Engine<'a, H> {
+    /// Between ports, with a network. Run time is 0 at `start` (CLOCK_MONOTONIC).
+    pub fn new(
+        host: H,
+        ports: Box<dyn Ports + 'a>,
+        network: Layers,
+        accounts: Accounts,
+        start: Time,
+        pace: Pace,
+    ) -> Self {
+        let (clock, letters) = (RunClock::new(start), Pool::default());
+        Self {
+            host,
+            pace,
+            start,
+            network,
+            desk: Desk { ports, clock, start, letters, accounts, tape: None },
+            arrivals: Vec::with_capacity(BATCH),
+            buffer: vec![0; MAX_DATAGRAM],
+            latest: 0,
+            late: histogram(),
+            gaps: 0,
+        }
+    }
+
+    /// With a capture of all that comes and goes.
+    pub fn taped(mut self, tape: Option<Tape>) -> Self {
+        self.desk.tape = tape;
+        self
+    }
+
+    /// Runs as long as its host goes on.
+    pub fn run(mut self) -> Ended<H> {
+        let (mut waiter, mut ports) = self.waiter();
+        // What is there now is what is locked in memory.
+        let mut privileges = privileges(self.pace.realtime);
+        let _awake = awake(self.pace.realtime, &mut privileges);
+        let processor = thread_cpu_ns();
+        self.network.start(self.start);
+        while self.desk.clock.now() < 0 && self.host.goes_on(0, &self.network) {
+            waiter.wait(self.start);
+        }
+        while self.host.goes_on(self.desk.clock.now(), &self.network) {
+            let due = self.network.poll_timeout().min(self.host.next());
+            waiter.wait(due.saturating_add(self.start));
+            // What came until now is read before the network moves on to now.
+            let now = self.desk.clock.now();
+            waiter.ready().filter(|port| *port < ports).for_each(|port| self.receive(port));
+            self.network.listen();
+            self.enter();
+            if due <= now {
+                self.woke(now, now - due);
+            }
+            self.advance(now);
+            if self.host_acts(now) {
+                // What a foreign network told before it answered wakes nobody any more.
+                self.network.listen();
+                self.advance(now);
+            }
+            if self.desk.ports.changed(now) {
+                (waiter, ports) = self.waiter();
+            }
+        }
+        self.end(privileges, thread_cpu_ns() - processor)
+    }
+
+    /// Waits for ports, whose number is told, and for the network.
+    fn waiter(&self) -> (Waiter, usize) {
+        let mut all = self.desk.ports.descriptors();
+        let ports = all.len();
+        all.extend(self.network.descriptor());
+        (Waiter::new(&all, self.pace.waiting, self.pace.spin_ns), ports)
+    }
+
+    fn woke(&mut self, now: Time, late: Time) {
+        let _ = self.late.record(late as u64);
+        if late > GAP_NS {
+            self.gaps += 1;
+            self.host.gap(now, late);
+        }
+    }
+
+    fn host_acts(&mut self, now: Time) -> bool {
+        let Self { host, network, desk, latest, .. } = self;
+        let clients = desk.ports.clients();
+        host.act(Between { now, latest: *latest, network, accounts: &mut desk.accounts, clients })
+    }
+
+    fn receive(&mut self, port: usize) {
+        for _ in 0..BATCH {
+            match self.desk.ports.receive(port, &mut self.desk.clock, &mut self.buffer) {
+                Taken::Empty => return,
+                Taken::Stranger => {}
+                Taken::Packet(e) => {
+                    let letter = self.desk.post(e, &self.buffer[..e.len]);
+                    self.arrivals.push((e.arrived, letter));
+                }
+            }
+        }
+    }
+
+    /// Lets what was read into the network, in the order in which it came.
+    fn enter(&mut self) {
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        arrivals.sort_by_key(|(arrived, _)| *arrived);
+        for (arrived, payload) in arrivals.drain(..) {
+            self.advance(arrived);
+            let letter = &mut self.desk.letters.all[payload as usize];
+            letter.at = self.latest;
+            let Entered { from, to: dst, class, index, dscp, wire_bytes, .. } = letter.entered;
+            let packet = Packet { payload, class, index, dst, dscp, wire_bytes, sent_ns: arrived };
+            self.network.send(self.latest, from, packet);
+        }
+        self.arrivals = arrivals;
+    }
+
+    fn advance(&mut self, until: Time) {
+        let Self { host, network, desk, latest, .. } = self;
+        *latest = until.max(*latest);
+        network.advance(*latest, |event| desk.take(event, host));
+    }
+
+    fn end(self, privileges: Vec<String>, cpu_ns: Time) -> Ended<H> {
+        let Desk { ports, accounts, clock, tape, .. } = self.desk;
+        let troubles = ports.troubles();
+        let own = RealSelf {
+            ticks: self.late.len(),
+            late_ns: Spread::of(&self.late),
+            gaps_over_1ms: self.gaps,
+            socket_drops: troubles.dropped,
+            unsent: accounts.unsent(),
+            strangers: troubles.strangers,
+            unread: troubles.unread,
+            clock_steps: clock.steps(),
+            waiting: format!("{:?}", self.pace.waiting).to_lowercase(),
+            privileges,
+            ..RealSelf::default()
+        };
+        let (stamps, untaped) = (ports.stamps(), tape.and_then(Tape::finish));
+        Ended { host: self.host, network: self.network, accounts, stamps, own, cpu_ns, untaped }
+    }
+}
+
+/// Where packets come from and go to, and what is kept of them meanwhile.
+struct Desk<'a> {
+    ports: Box<dyn Ports + 'a>,
+    clock: RunClock,
+    start: Time,
+    letters: Pool,
+    accounts: Accounts,
+    tape: Option<Tape>,
+}
+
+impl Desk<'_> {
+    /// Keeps a packet that came in.
+    fn post(&mut self, entered: Entered, bytes: &[u8]) -> u32 {
+        let account = self.accounts.number((entered.door, entered.from, entered.to));
+        self.accounts.at(account).came(bytes.len());
+        if let Some(tape) = &mut self.tape {
+            self.ports.tape(tape, self.start + entered.arrived, &entered, bytes, Seen::Coming);
+        }
+        self.letters.keep(entered, account, bytes)
+    }
+
+    /// Does what the network says.
+    fn take(&mut self, event: NetEvent, host: &mut impl Host) {
+        let packet = match event {
+            NetEvent::Duplicated { packet, .. } => {
+                self.letters.all[packet.payload as usize].copies += 1;
+                return;
+            }
+            NetEvent::Dropped { at, packet, link, reason } => {
+                self.accounts.at(self.letters.all[packet.payload as usize].account).lost(reason);
+                host.dropped(at, &packet, link, reason);
+                packet
+            }
+            NetEvent::Arrived { at, packet } => {
+                self.deliver(at, packet.payload);
+                packet
+            }
+        };
+        self.letters.let_go(packet.payload);
+    }
+
+    fn deliver(&mut self, at: Time, id: u32) {
+        let letter = &self.letters.all[id as usize];
+        let e = &letter.entered;
+        let sent = self.ports.deliver(e, &letter.bytes).then(|| self.clock.now());
+        self.accounts.at(letter.account).left(Delivery {
+            arrived: e.arrived,
+            entered: letter.at,
+            set: at,
+            sent,
+            bytes: letter.bytes.len(),
+            rated_bytes: e.rated_bytes,
+        });
+        if let (Some(sent), Some(tape)) = (sent, &mut self.tape) {
+            self.ports.tape(tape, self.start + sent, e, &letter.bytes, Seen::Leaving);
+        }
+    }
+}
+
+/// Packets under way, by number; the memory of those that are through is used again.
+#[derive(Default)]
+struct Pool {
+    all: Vec<Letter>,
+    free: Vec<u32>,
+}
+
+/// A packet under way.
+#[derive(Default)]
+struct Letter {
+    entered: Entered,
+    /// When it entered the network, which never goes back in time: at its arrival or later.
+    at: Time,
+    account: u32,
+    bytes: Vec<u8>,
+    /// Copies that the network has made of it and that are under way.
+    copies: u16,
+}
+
+impl Pool {
+    fn keep(&mut self, entered: Entered, account: u32, bytes: &[u8]) -> u32 {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.all.push(Letter::default());
+            self.all.len() as u32 - 1
+        });
+        let letter = &mut self.all[id as usize];
+        (letter.entered, letter.account, letter.copies) = (entered, account, 0);
+        letter.bytes.clear();
+        letter.bytes.extend_from_slice(bytes);
+        id
+    }
+
+    fn let_go(&mut self, id: u32) {
+        let letter = &mut self.all[id as usize];
+        match letter.copies.checked_sub(1) {
+            Some(left) => letter.copies = left,
+            None => self.free.push(id),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Networks in layers: a new one takes what comes from now on, an old one keeps what is under way until it is empty.
+
+use crate::carrier::{Carrier, ForeignSelf};
+use std::os::fd::RawFd;
+use tcps_core::time::{Time, NEVER};
+use tcps_net::{LinkStats, NetEvent, Packet, TrafficStats};
+
+/// A network with the number of packets that are under way in it.
+struct Layer {
+    network: Carrier,
+    open: u64,
+}
+
+/// The present network and those before it that are not yet empty.
+pub struct Layers {
+    present: Layer,
+    before: Vec<Layer>,
+    /// Background traffic that stops, and when: at the end of a run, though its engine goes on.
+    traffic: (u16, Time),
+}
+
+impl Layers {
+    /// With one network.
+    pub fn new(network: Carrier) -> Self {
+        Self { present: Layer { network, open: 0 }, before: Vec::new(), traffic: (0, NEVER) }
+    }
+
+    /// With so many entries of background traffic that stop at a moment.
+    pub fn stopping(self, traffic: u16, at: Time) -> Self {
+        Self { traffic: (traffic, at), ..self }
+    }
+
+    /// Whether background traffic has been stopped for good.
+    pub fn has_stopped(&self) -> bool {
+        self.traffic.0 > 0 && self.traffic.1 == NEVER
+    }
+
+    /// The present network.
+    pub fn present(&mut self) -> &mut Carrier {
+        &mut self.present.network
+    }
+
+    /// Puts another network in the place of the present one.
+    pub fn push(&mut self, network: Carrier) {
+        let old = std::mem::replace(&mut self.present, Layer { network, open: 0 });
+        self.before.push(old);
+    }
+
+    /// How many networks there are.
+    #[cfg(test)]
+    pub fn depth(&self) -> usize {
+        1 + self.before.len()
+    }
+
+    /// See [`Carrier::start`].
+    pub fn start(&mut self, start_ns: Time) {
+        self.present.network.start(start_ns);
+    }
+
+    /// See [`Carrier::descriptor`].
+    pub fn descriptor(&self) -> Option<RawFd> {
+        self.present.network.descriptor()
+    }
+
+    /// See [`Carrier::listen`].
+    pub fn listen(&mut self) {
+        self.present.network.listen();
+    }
+
+    /// See [`Carrier::failure`].
+    pub fn failure(&self) -> Option<&str> {
+        self.present.network.failure()
+    }
+
+    /// See [`Carrier::accounts`].
+    pub fn accounts(&mut self) -> (Vec<LinkStats>, Vec<TrafficStats>) {
+        self.present.network.accounts()
+    }
+
+    /// See [`Carrier::itself`].
+    pub fn itself(&self) -> Option<&ForeignSelf> {
+        self.present.network.itself()
+    }
+
+    /// When something may happen.
+    pub fn poll_timeout(&self) -> Time {
+        let all = self.before.iter().chain([&self.present]);
+        all.filter_map(|l| l.network.poll_timeout()).min().unwrap_or(NEVER)
+    }
+
+    /// A packet enters the present network.
+    pub fn send(&mut self, now: Time, from: u16, packet: Packet) {
+        self.present.open += 1;
+        self.present.network.send(now, from, packet);
+    }
+
+    /// Does what is due in all networks until `until`, and hands over what comes of it.
+    pub fn advance(&mut self, until: Time, mut take: impl FnMut(NetEvent)) {
+        let (traffic, end) = self.traffic;
+        if end <= until {
+            self.traffic.1 = NEVER;
+            self.reach(end, &mut take);
+            (0..traffic).for_each(|t| self.present.network.set_traffic(end, t, false));
+        }
+        self.reach(until, &mut take);
+    }
+
+    fn reach(&mut self, until: Time, take: &mut impl FnMut(NetEvent)) {
+        self.before.iter_mut().for_each(|l| l.reach(until, take));
+        self.present.reach(until, take);
+        self.before.retain(|l| l.open > 0);
+    }
+}
+
+impl Layer {
+    fn reach(&mut self, until: Time, take: &mut impl FnMut(NetEvent)) {
+        while let Some(t) = self.network.poll_timeout().filter(|t| *t <= until) {
+            self.network.handle_timeout(t);
+            self.drain(take);
+        }
+        // Background traffic does not ask to be called.
+        self.network.handle_timeout(until);
+        self.drain(take);
+    }
+
+    fn drain(&mut self, take: &mut impl FnMut(NetEvent)) {
+        while let Some(event) = self.network.poll_event() {
+            match event {
+                NetEvent::Duplicated { .. } => self.open += 1,
+                _ => self.open = self.open.saturating_sub(1),
+            }
+            take(event);
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! TCP doors: connections end here and begin again towards the target, with delay and rate between. [design: kernel's TCP]
+//!
+//! ```text
+//!  client ══ TCP ══► reader ─► pipe (rate, delay) ─► writer ══ TCP ══► target       and the same back
+//! ```
+//! Loss and reordering of segments cannot be emulated this way: the kernels at both ends mend them before anybody sees
+//! them. What is counted as a packet is a segment of at most 1448 bytes.
+
+use super::{
+    lock,
+    pipe::{Part, Pipe},
+    unheard, Account, Delivery, DoorPlan, Row, FAR, NEAR,
+};
+use crate::{background::BusyNetwork, os::clock::monotonic_ns};
+use std::{
+    io::{Read, Write},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    sync::{
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        Arc, Mutex,
+    },
+    thread::{self, Builder, JoinHandle},
+    time::Duration,
+};
+use tcps_core::time::{serialisation_ns, Time};
+use tcps_net::spec::NetworkSpec;
+use tcps_plan::RunError;
+
+/// Payload of a segment on Ethernet with time stamps.
+const SEGMENT: usize = 1448;
+/// Headers of a segment on the wire: TCP with time stamps, IPv4, link. [model: wire size]
+const HEADERS: u32 = 32 + 20 + 26;
+/// Room of a pipe beside what its delay and rate keep under way.
+const ROOM: usize = 64 << 10;
+const MOST_ROOM: usize = 16 << 20;
+/// Most connections of a door at a time: each takes four descriptors and four threads.
+const MOST: usize = 200;
+/// How long to wait where a connection cannot be had, for lack of descriptors or threads.
+const PAUSE: Duration = Duration::from_millis(10);
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// What lies between, in one direction, for all connections together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Line {
+    rate_bps: f64,
+    delay_ns: Time,
+    /// When it is free again.
+    free: Time,
+}
+
+impl Line {
+    /// When a segment that comes now will have arrived.
+    fn carry(&mut self, now: Time, bytes: usize) -> Time {
+        self.free = self.free.max(now) + serialisation_ns(bytes as u32 + HEADERS, self.rate_bps);
+        self.free + self.delay_ns
+    }
+
+    fn room(&self) -> usize {
+        let under_way = self.rate_bps * self.delay_ns as f64 / 8e9;
+        if under_way.is_finite() { ROOM + under_way as usize } else { MOST_ROOM }.min(MOST_ROOM)
+    }
+}
+
+/// Both directions.
+#[derive(Clone)]
+pub struct Lines(Arc<[Mutex<Line>; 2]>);
+
+impl Lines {
+    /// Delay and rate of the way that packets take: the sum of all delays, the smallest rate.
+    pub fn of(spec: &NetworkSpec, seed: u64) -> Result<Self, RunError> {
+        Ok(Self(Arc::new(lines(spec, seed)?.map(Mutex::new))))
+    }
+
+    /// Neither delay nor a limited rate.
+    pub fn straight() -> Self {
+        Self(Arc::new([(); 2].map(|()| Mutex::new(Line { rate_bps: f64::INFINITY, delay_ns: 0, free: 0 }))))
+    }
+}
+
+fn lines(spec: &NetworkSpec, seed: u64) -> Result<[Line; 2], RunError> {
+    let network = BusyNetwork::of(spec, &[], seed)?;
+    Ok([(NEAR, FAR), (FAR, NEAR)].map(|(from, to)| {
+        let route = network.network().route(from, to).unwrap_or_default();
+        let links = || route.iter().map(|l| &spec.links[usize::from(*l)]);
+        let delay_ns = links().map(|l| l.delay_ns).sum();
+        let rate_bps = links().filter_map(|l| l.rate_bps).fold(f64::INFINITY, f64::min);
+        Line { rate_bps, delay_ns, free: 0 }
+    }))
+}
+
+/// A port whose connections are handed on.
+pub struct TcpDoor {
+    common: Arc<Common>,
+    address: SocketAddr,
+    accepting: JoinHandle<()>,
+}
+
+/// What the threads of a door share.
+struct Common {
+    lines: Lines,
+    name: String,
+    accounts: [Mutex<Account>; 2],
+    refused: AtomicU64,
+    streams: Mutex<Vec<(TcpStream, Arc<AtomicBool>)>>,
+    /// Connections that there are.
+    open: AtomicUsize,
+    stop: AtomicBool,
+    begun: Time,
+}
+
+impl TcpDoor {
+    /// Its socket: clients wait there until the door is made.
+    pub fn listen(plan: &DoorPlan) -> Result<TcpListener, RunError> {
+        TcpListener::bind(plan.listen).map_err(|e| unheard("TCP", plan.listen, &e))
+    }
+
+    /// Begins to accept.
+    pub fn over(listener: TcpListener, plan: &DoorPlan, lines: &Lines) -> Result<Self, RunError> {
+        let fail = |e: std::io::Error| RunError::new(format!("no TCP socket on {}: {e}", plan.listen));
+        let address = listener.local_addr().map_err(fail)?;
+        let common = Arc::new(Common {
+            lines: lines.clone(),
+            name: plan.name.clone(),
+            accounts: [(); 2].map(|()| Mutex::new(Account::new(true))),
+            refused: AtomicU64::new(0),
+            streams: Mutex::default(),
+            open: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+            begun: monotonic_ns(),
+        });
+        let (target, shared) = (plan.target, common.clone());
+        let accepting = Builder::new().spawn(move || accept(&listener, target, &shared)).map_err(fail)?;
+        Ok(Self { common, address, accepting })
+    }
+
+    /// Where clients come.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Takes delay and rate from another network; what is under way keeps its moment. All doors share the lines.
+    pub fn set(&self, spec: &NetworkSpec, seed: u64) -> Result<(), RunError> {
+        for (line, new) in self.common.lines.0.iter().zip(lines(spec, seed)?) {
+            let mut line = lock(line);
+            *line = Line { free: line.free, ..new };
+        }
+        Ok(())
+    }
+
+    /// Counts so far and delays of the last second.
+    pub fn rows(&self) -> Vec<Row> {
+        let now = monotonic_ns() - self.common.begun;
+        self.common.accounts.iter().for_each(|a| lock(a).turn(now));
+        self.common.rows(false)
+    }
+
+    /// Ends all connections, and lets the thread that accepts wait for one that never comes: its namespace cannot be
+    /// reached from here.
+    pub fn abandon(self) {
+        self.hang_up();
+    }
+
+    fn hang_up(&self) {
+        self.common.stop.store(true, Ordering::Relaxed);
+        for (stream, _) in lock(&self.common.streams).iter() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Ends all connections; all counts.
+    pub fn close(self) -> Vec<Row> {
+        self.hang_up();
+        // The thread that accepts sees the end at its next connection: this one.
+        if TcpStream::connect_timeout(&reachable(self.address), CONNECT).is_ok() {
+            let _ = self.accepting.join();
+        }
+        self.common.rows(true)
+    }
+}
+
+impl Common {
+    fn rows(&self, whole: bool) -> Vec<Row> {
+        let row = |(side, account): (u16, &Mutex<Account>)| Row::of(&self.name, side, &lock(account), whole);
+        let mut rows: Vec<Row> = (NEAR..).zip(&self.accounts).map(row).collect();
+        rows[0].refused = self.refused.load(Ordering::Relaxed);
+        rows
+    }
+}
+
+/// An address that reaches a listener, also one on all addresses.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(if address.is_ipv4() {
+            [127, 0, 0, 1].into()
+        } else {
+            std::net::Ipv6Addr::LOCALHOST.into()
+        });
+    }
+    address
+}
+
+/// Takes connections until the end; those beyond the most, or for which there is no thread, are closed and counted.
+fn accept(listener: &TcpListener, target: SocketAddr, shared: &Arc<Common>) {
+    for client in listener.incoming().take_while(|_| !shared.stop.load(Ordering::Relaxed)) {
+        let Ok(client) = client else {
+            thread::sleep(PAUSE);
+            continue;
+        };
+        let common = shared.clone();
+        let body = move || {
+            serve(&client, target, &common);
+            common.open.fetch_sub(1, Ordering::Relaxed);
+        };
+        let room = shared.open.fetch_add(1, Ordering::Relaxed) < MOST;
+        if !room || Builder::new().spawn(body).is_err() {
+            shared.open.fetch_sub(1, Ordering::Relaxed);
+            shared.refused.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Hands a connection on, both ways, until both are over.
+fn serve(client: &TcpStream, target: SocketAddr, common: &Common) {
+    let Ok(server) = TcpStream::connect_timeout(&target, CONNECT) else {
+        // The client sees its connection end, as it would if nobody listened.
+        let _ = client.shutdown(Shutdown::Both);
+        return;
+    };
+    let open = Arc::new(AtomicBool::new(true));
+    {
+        let mut streams = lock(&common.streams);
+        // Who hangs up does so under this lock: either he sees these streams, or they see that he was here.
+        if common.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        streams.retain(|(_, open)| open.load(Ordering::Relaxed));
+        for stream in [client, &server] {
+            let _ = stream.set_nodelay(true);
+            streams.extend(stream.try_clone().ok().map(|s| (s, open.clone())));
+        }
+    }
+    thread::scope(|scope| {
+        if Builder::new().spawn_scoped(scope, || pump(&server, client, FAR, common)).is_ok() {
+            pump(client, &server, NEAR, common);
+        } else {
+            break_off(client, &server);
+        }
+    });
+    open.store(false, Ordering::Relaxed);
+}
+
+/// One direction of a connection.
+fn pump(from: &TcpStream, to: &TcpStream, side: u16, common: &Common) {
+    let (line, account) = (&common.lines.0[usize::from(side)], &common.accounts[usize::from(side)]);
+    let pipe = Pipe::new();
+    thread::scope(|scope| {
+        let reading = Builder::new().spawn_scoped(scope, || {
+            read(from, &pipe, line, account);
+            pipe.end();
+        });
+        if reading.is_err() {
+            return break_off(from, to);
+        }
+        write(to, &pipe, account);
+        pipe.break_off();
+        let _ = to.shutdown(Shutdown::Write);
+        let _ = from.shutdown(Shutdown::Read);
+    });
+}
+
+/// Ends a connection for which there is no thread.
+fn break_off(one: &TcpStream, other: &TcpStream) {
+    for stream in [one, other] {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+}
+
+fn read(mut from: &TcpStream, pipe: &Pipe, line: &Mutex<Line>, account: &Mutex<Account>) {
+    let mut buffer = [0; 16 << 10];
+    while let Ok(got @ 1..) = from.read(&mut buffer) {
+        let came = monotonic_ns();
+        for bytes in buffer[..got].chunks(SEGMENT) {
+            lock(account).came(bytes.len());
+            let (due, room) = {
+                let mut line = lock(line);
+                (line.carry(came, bytes.len()), line.room())
+            };
+            if !pipe.put(Part { came, due, bytes: bytes.to_vec() }, room) {
+                return;
+            }
+        }
+    }
+}
+
+fn write(mut to: &TcpStream, pipe: &Pipe, account: &Mutex<Account>) {
+    while let Some(Part { came, due, bytes }) = pipe.take() {
+        let sent = to.write_all(&bytes).is_ok().then(monotonic_ns);
+        let (bytes, rated_bytes) = (bytes.len(), bytes.len() as u32);
+        lock(account).left(Delivery { arrived: came, entered: came, set: due, sent, bytes, rated_bytes });
+        if sent.is_none() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcps_core::time::SECOND;
+
+    #[test]
+    fn a_line_sends_one_segment_after_the_other_and_then_delays_them() {
+        let mut line = Line { rate_bps: 8e6, delay_ns: 5000, free: 0 };
+        // 922 B and 78 B of headers take 1 ms.
+        assert_eq!(line.carry(0, 922), 1_000_000 + 5000);
+        assert_eq!(line.carry(10, 922), 2_000_000 + 5000);
+        assert_eq!(line.carry(SECOND, 922), SECOND + 1_000_000 + 5000);
+    }
+
+    #[test]
+    fn connections_beyond_the_most_are_closed_and_counted_and_the_door_still_closes() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (listen, target) = ("127.0.0.1:0".parse().unwrap(), server.local_addr().unwrap());
+        let plan = DoorPlan { name: "a".into(), kind: crate::emu::DoorKind::Tcp, listen, target };
+        let door = TcpDoor::over(TcpDoor::listen(&plan).unwrap(), &plan, &Lines::straight()).unwrap();
+        door.common.open.store(MOST, Ordering::Relaxed);
+        let mut client = TcpStream::connect(door.address()).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        assert!(client.read(&mut [0]).is_ok_and(|n| n == 0), "closed");
+        // The count may come a moment after the end.
+        let limit = monotonic_ns() + 20 * SECOND;
+        while door.rows()[0].refused == 0 && monotonic_ns() < limit {
+            thread::sleep(PAUSE);
+        }
+        assert_eq!(door.close()[0].refused, 1);
+    }
+
+    #[test]
+    fn delay_and_rate_are_those_of_the_whole_way() {
+        let spec = serde_json::from_value(serde_json::json!({
+            "vertices": ["near", "far", "middle"],
+            "links": [
+                {"name": "a", "from": 0, "to": 2, "delay_ns": 3, "rate_bps": 1e6},
+                {"name": "b", "from": 2, "to": 1, "delay_ns": 4, "rate_bps": 1e5},
+                {"name": "c", "from": 1, "to": 0, "delay_ns": 9},
+            ],
+        }));
+        let found = lines(&spec.unwrap(), 1).unwrap();
+        assert_eq!(found[0], Line { rate_bps: 1e5, delay_ns: 7, free: 0 });
+        assert_eq!(found[1], Line { rate_bps: f64::INFINITY, delay_ns: 9, free: 0 });
+        assert_eq!(found[1].room(), MOST_ROOM);
+    }
+}

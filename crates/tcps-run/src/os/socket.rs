@@ -1,0 +1,215 @@
+//! UDP sockets with kernel receive stamps and counted drops.
+
+use super::clock::RunClock;
+use std::{
+    io,
+    mem::{size_of, zeroed},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
+    os::fd::{AsRawFd, RawFd},
+};
+use tcps_core::time::{Time, SECOND};
+use tcps_plan::RunError;
+
+const RECEIVE_BUFFER: i32 = 4 << 20;
+/// Largest datagram.
+pub const MAX_DATAGRAM: usize = 65_536;
+
+/// A non-blocking UDP socket.
+#[derive(Debug)]
+pub struct Socket {
+    socket: UdpSocket,
+    /// Code point of what is sent.
+    dscp: u8,
+    /// Datagrams that the kernel dropped here for want of room.
+    drops: u32,
+}
+
+/// A received datagram: its length, its sender, and when the kernel had it (CLOCK_REALTIME, if it says so).
+#[derive(Debug, Clone, Copy)]
+pub struct Received {
+    /// Bytes.
+    pub len: usize,
+    /// Sender.
+    pub from: SocketAddr,
+    /// Kernel stamp.
+    pub stamp_ns: Option<Time>,
+    /// Differentiated services code point of its IP header.
+    pub dscp: u8,
+}
+
+impl Socket {
+    /// Binds to a free port of an address.
+    pub fn bind(ip: IpAddr) -> Result<Self, RunError> {
+        Self::bind_to((ip, 0).into())
+    }
+
+    /// Binds to an address and port.
+    pub fn bind_to(address: SocketAddr) -> Result<Self, RunError> {
+        let fail = |e: io::Error| RunError::new(format!("no UDP socket on {address}: {e}"));
+        let socket = UdpSocket::bind(address).map_err(fail)?;
+        Self::over(socket).map_err(fail)
+    }
+
+    /// Over a socket that is bound already.
+    pub fn over(socket: UdpSocket) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let ip = socket.local_addr()?.ip();
+        let s = Self { socket, dscp: 0, drops: 0 };
+        let (level, option) = match ip {
+            IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVTOS),
+            IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS),
+        };
+        s.set(level, option, 1);
+        for (option, value) in [
+            (libc::SO_TIMESTAMPNS, 1),
+            (libc::SO_RXQ_OVFL, 1),
+            (libc::SO_RCVBUF, RECEIVE_BUFFER),
+            (libc::SO_RCVBUFFORCE, RECEIVE_BUFFER),
+        ] {
+            // Without an option the run goes on: no stamp means the loop's own time, and that is reported.
+            s.set(libc::SOL_SOCKET, option, value);
+        }
+        Ok(s)
+    }
+
+    fn set(&self, level: i32, option: i32, value: i32) -> bool {
+        let p: *const i32 = &value;
+        // SAFETY: the pointer and length describe one i32 that outlives the call.
+        unsafe { libc::setsockopt(self.fd(), level, option, p.cast(), size_of::<i32>() as u32) == 0 }
+    }
+
+    /// Its address.
+    pub fn address(&self) -> Result<SocketAddr, RunError> {
+        self.socket.local_addr().map_err(|e| RunError::new(format!("socket without address: {e}")))
+    }
+
+    /// Its descriptor, for polling.
+    pub fn fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// Sends with a code point (DSCP); a full buffer or an absent peer loses the datagram, as a network would. Tells
+    /// whether it went.
+    pub fn send(&mut self, bytes: &[u8], to: SocketAddr, dscp: u8) -> bool {
+        if dscp != self.dscp {
+            // The code point is the upper six bits of the field in the IP header. [RFC 2474 §3]
+            let (level, option) = match to {
+                SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_TOS),
+                SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+            };
+            self.set(level, option, i32::from(dscp) << 2);
+            self.dscp = dscp;
+        }
+        self.socket.send_to(bytes, to).is_ok()
+    }
+
+    /// Datagrams that the kernel dropped here.
+    pub fn drops(&self) -> u32 {
+        self.drops
+    }
+
+    /// The next datagram, if one is there.
+    pub fn receive(&mut self, buffer: &mut [u8]) -> Option<Received> {
+        #[repr(align(8))]
+        struct Control([u8; 128]);
+        let mut control = Control([0; 128]);
+        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        // SAFETY: all-zero bytes are valid for these plain C structures.
+        let (mut name, mut message): (libc::sockaddr_storage, libc::msghdr) = unsafe { (zeroed(), zeroed()) };
+        message.msg_name = (&raw mut name).cast();
+        message.msg_namelen = size_of::<libc::sockaddr_storage>() as u32;
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = control.0.len();
+        // SAFETY: every pointer in `message` is to a live local buffer with its right length.
+        let len = unsafe { libc::recvmsg(self.fd(), &raw mut message, libc::MSG_DONTWAIT) };
+        if len < 0 {
+            return None;
+        }
+        let (stamp_ns, dscp) = self.read_control(&message);
+        Some(Received { len: len as usize, from: address(&name)?, stamp_ns, dscp })
+    }
+
+    /// The next datagram, and the run time at which the kernel had it: now, where it does not say.
+    pub fn receive_at(&mut self, clock: &mut RunClock, buffer: &mut [u8]) -> Option<(Received, Time)> {
+        let got = self.receive(buffer)?;
+        let now = clock.now();
+        Some((got, got.stamp_ns.map_or(now, |stamp| clock.of_stamp(stamp, now))))
+    }
+
+    /// Stamp and code point of what was received.
+    fn read_control(&mut self, message: &libc::msghdr) -> (Option<Time>, u8) {
+        let (mut stamp, mut dscp) = (None, 0);
+        // SAFETY: the kernel has filled the control buffer; the CMSG macros stay inside it.
+        unsafe {
+            let mut c = libc::CMSG_FIRSTHDR(message);
+            while !c.is_null() {
+                let data = libc::CMSG_DATA(c);
+                match ((*c).cmsg_level, (*c).cmsg_type) {
+                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                        let t: libc::timespec = data.cast::<libc::timespec>().read_unaligned();
+                        stamp = Some(t.tv_sec * SECOND + t.tv_nsec);
+                    }
+                    (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => self.drops = data.cast::<u32>().read_unaligned(),
+                    // The code point is the upper six bits of the field in the IP header. [RFC 2474 §3]
+                    (libc::IPPROTO_IP, libc::IP_TOS) => dscp = data.read() >> 2,
+                    (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                        dscp = (data.cast::<i32>().read_unaligned() >> 2) as u8;
+                    }
+                    _ => {}
+                }
+                c = libc::CMSG_NXTHDR(message, c);
+            }
+        }
+        (stamp, dscp)
+    }
+}
+
+fn address(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
+    let p: *const libc::sockaddr_storage = name;
+    // SAFETY: the family tells which of the two structures the kernel wrote; both fit in a sockaddr_storage.
+    unsafe {
+        match name.ss_family as i32 {
+            libc::AF_INET => {
+                let a = &*p.cast::<libc::sockaddr_in>();
+                Some((Ipv4Addr::from(u32::from_be(a.sin_addr.s_addr)), u16::from_be(a.sin_port)).into())
+            }
+            libc::AF_INET6 => {
+                let a = &*p.cast::<libc::sockaddr_in6>();
+                Some((Ipv6Addr::from(a.sin6_addr.s6_addr), u16::from_be(a.sin6_port)).into())
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(ip: IpAddr) {
+        let (mut a, mut b) = match (Socket::bind(ip), Socket::bind(ip)) {
+            (Ok(a), Ok(b)) => (a, b),
+            _ if ip.is_ipv6() => return eprintln!("skipped: no IPv6 loopback here"),
+            other => panic!("{other:?}"),
+        };
+        assert!(a.send(b"hand", b.address().unwrap(), 46));
+        let mut buffer = [0; 64];
+        let got = (0..1000).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_micros(100));
+            b.receive(&mut buffer)
+        });
+        let got = got.expect("a datagram");
+        assert_eq!((&buffer[..got.len], got.from), (&b"hand"[..], a.address().unwrap()));
+        // [RFC 2474 §3]
+        assert_eq!(got.dscp, 46);
+        assert!(got.stamp_ns.is_some_and(|t| t > 1_600_000_000 * SECOND));
+    }
+
+    #[test]
+    fn datagrams_carry_a_kernel_stamp() {
+        round(Ipv4Addr::LOCALHOST.into());
+        round(Ipv6Addr::LOCALHOST.into());
+    }
+}

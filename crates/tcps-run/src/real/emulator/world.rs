@@ -1,0 +1,159 @@
+//! The network of a scenario as the host of an engine: its events, looks at its queues, and rows of what happens in it.
+
+use crate::{
+    carrier::Carrier,
+    emu::{Between, Ended, Host, Layers},
+    network_rows,
+    os::ring::Producer,
+    real::{events::Events, session::DRAIN_NS},
+};
+use std::sync::atomic::{AtomicBool, Ordering};
+use tcps_core::{
+    record::{DropReason, Kind, Record},
+    time::{Time, NEVER},
+};
+use tcps_net::{LinkChange, Packet};
+use tcps_plan::{
+    report::{EmulatedPath, NodeSelf, RealSelf, Report},
+    Action, Plan,
+};
+
+/// A scenario between its nodes, until its end or until it is stopped.
+pub(super) struct World<'a> {
+    plan: &'a Plan,
+    ring: Producer,
+    stop: &'a AtomicBool,
+    events: Events,
+    probe_at: Time,
+    errors: Vec<String>,
+}
+
+impl<'a> World<'a> {
+    /// Of a plan, with rows in a ring.
+    pub fn new(plan: &'a Plan, ring: Producer, stop: &'a AtomicBool) -> Self {
+        let probe_at = if plan.queue_probe_ns.is_some() { 0 } else { NEVER };
+        Self { plan, ring, stop, events: Events::new(plan), probe_at, errors: Vec::new() }
+    }
+
+    fn apply(&mut self, number: usize, b: &mut Between<'_>) {
+        let event = &self.plan.events[number];
+        let stopped = b.network.has_stopped();
+        let network = b.network.present();
+        match &event.action {
+            Action::Link { links, rate_bps, delay_ns, loss, up } => {
+                let change = LinkChange { rate_bps: *rate_bps, delay_ns: *delay_ns, loss: *loss, up: *up };
+                for link in links {
+                    if let Err(e) = network.change_link(b.latest, *link, &change) {
+                        self.errors.push(format!("events.{}: {e}", event.name));
+                    }
+                }
+            }
+            Action::Reroute => network.reroute(b.latest),
+            Action::Traffic { traffic, running } => {
+                traffic.iter().for_each(|t| network.set_traffic(b.latest, *t, *running && !stopped));
+            }
+            Action::Flow { .. } | Action::Component { .. } | Action::Clock { .. } => {}
+        }
+        self.ring.push(&Record { index: number as u32, ..Record::new(b.now, Kind::Event) });
+    }
+
+    fn probe_queues(&mut self, now: Time, network: &mut Carrier) {
+        for link in network_rows::queued_links(self.plan) {
+            let found = network.queue(now, link);
+            self.ring.push(&network_rows::queue(now, link, found));
+        }
+        let period = self.plan.queue_probe_ns.unwrap_or(NEVER).max(1);
+        self.probe_at += period * ((now - self.probe_at) / period + 1);
+    }
+}
+
+impl Host for World<'_> {
+    fn goes_on(&mut self, now: Time, network: &Layers) -> bool {
+        self.ring.beat();
+        !self.stop.load(Ordering::Relaxed)
+            && now < self.plan.duration_ns + DRAIN_NS
+            && network.failure().is_none()
+    }
+
+    fn next(&self) -> Time {
+        self.events.next().min(self.probe_at)
+    }
+
+    fn act(&mut self, mut b: Between<'_>) -> bool {
+        if self.next() > b.now {
+            return false;
+        }
+        while let Some(number) = self.events.due(b.now) {
+            self.apply(number, &mut b);
+        }
+        if self.probe_at <= b.now {
+            self.probe_queues(b.now, b.network.present());
+        }
+        true
+    }
+
+    fn dropped(&mut self, at: Time, packet: &Packet, link: u16, reason: DropReason) {
+        let row = network_rows::dropped(at, packet, link, reason);
+        row.iter().for_each(|row| self.ring.push(row));
+    }
+
+    fn gap(&mut self, now: Time, late: Time) {
+        // The emulator comes after the nodes.
+        let node = self.plan.nodes.len() as u16;
+        self.ring.push(&Record { value: late, node, ..Record::new(now, Kind::Gap) });
+    }
+}
+
+/// What is told of a world at its end: of vertices by these names, and of those links that it carries.
+pub(super) fn report(ended: Ended<World<'_>>, names: &[String], carries: impl Fn(u16) -> bool) -> Report {
+    let Ended { host, mut network, accounts, stamps, own, cpu_ns, .. } = ended;
+    let mut report = Report { errors: host.errors, ..Report::default() };
+    let (links, traffic) = network.accounts();
+    let carried = (0..).zip(links).filter(|(number, _)| carries(*number));
+    report.accounts(carried.map(|(_, link)| link).collect(), traffic);
+    report.errors.extend(network.failure().map(str::to_owned));
+    report.interrupted = network.failure().is_some();
+    report.nodes.extend(network.itself().map(|f| f.node()));
+    let name = |vertex: u16| names.get(usize::from(vertex)).map_or("", String::as_str);
+    for ((_, from, to), account) in accounts.iter().filter(|(_, a)| a.decided() > 0) {
+        let path = format!("{} -> {}", name(from), name(to));
+        report.emulator.push(EmulatedPath { path, stamps, told: account.told(true) });
+    }
+    report.nodes.push(NodeSelf {
+        name: "emulator".into(),
+        cores: 1,
+        busy_s: cpu_ns as f64 / 1e9,
+        real: Some(RealSelf { ring_overflows: host.ring.lost(), ..own }),
+        ..NodeSelf::default()
+    });
+    report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emu::Accounts;
+    use serde_json::json;
+
+    #[test]
+    fn an_event_that_fails_is_told_by_its_name() {
+        let change = json!({"kind": "link", "links": [7], "rate_bps": 1e6, "delay_ns": null, "loss": null, "up": null});
+        let plan: Plan = serde_json::from_value(json!({
+            "name": "p", "seed": 1, "duration_ns": 1, "sessions": ["a"], "components": [], "flows": [],
+            "nodes": [{"name": "a"}, {"name": "b"}],
+            "network": {"vertices": ["a", "b"], "links": [{"name": "l", "from": 0, "to": 1}]},
+            "events": [{"at_ns": 0, "name": "the line slows down", "action": change}],
+        }))
+        .unwrap();
+        let place = std::env::temp_dir().join(format!("tcps-world-{}", std::process::id()));
+        let stop = AtomicBool::new(false);
+        let mut world = World::new(&plan, Producer::create(&place, 16).unwrap(), &stop);
+        let mut network = Layers::new(Carrier::new(&plan, None, true).unwrap());
+        let mut accounts = Accounts::new([], false);
+        let (network, accounts) = (&mut network, &mut accounts);
+        assert!(world.act(Between { now: 0, latest: 0, network, accounts, clients: 0 }));
+        std::fs::remove_file(&place).unwrap();
+        let told = &world.errors[0];
+        assert!(told.starts_with("events.the line slows down: "), "{told}");
+    }
+}

@@ -1,0 +1,35 @@
+"""Set against delivered: whether an emulated network did what it was set to, in a run and at a proxy alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tcpsbed.analysis.units import NS_PER_MS
+
+
+@dataclass(frozen=True)
+class Margin:
+    """How far delivered may be from set before a run is not called good."""
+
+    p50_ms: float = 0.05
+    p99_ms: float = 0.3
+    loss: float = 0.005
+    rate: float = 0.01
+
+
+def beyond(name: str, told: Mapping[str, Any], margin: Margin) -> Iterator[str]:
+    """What is beyond the margin of the way of this name, in sentences."""
+    error = told.get("error_ns") or {}
+    for key, most_ms in (("p50", margin.p50_ms), ("p99", margin.p99_ms)):
+        late_ms = error.get(key, 0) / NS_PER_MS
+        if late_ms > most_ms:
+            yield f"{name}: delivered {late_ms:.3f} ms later than set ({key}; margin {most_ms:g} ms)"
+    set_bps, delivered_bps = told.get("set_rate_bps"), told.get("delivered_rate_bps")
+    if set_bps and delivered_bps is not None and abs(delivered_bps / set_bps - 1) > margin.rate:
+        rates = f"delivered {delivered_bps / 1e3:.1f} kbit/s, set {set_bps / 1e3:.1f} kbit/s"
+        yield f"{name}: {rates} (margin {margin.rate:.0%})"
+    set_loss, delivered_loss = told.get("set_loss"), told.get("delivered_loss")
+    if set_loss is not None and delivered_loss is not None and abs(delivered_loss - set_loss) > margin.loss:
+        yield f"{name}: lost {delivered_loss:.2%}, set {set_loss:.2%} (margin {margin.loss:.1%})"

@@ -1,0 +1,41 @@
+"""Processes that this program starts: no module of the working folder is taken for another, and none stays behind.
+
+```text
+ working folder/random.py   is not what `import random` finds in them (`python -P`)
+ node killed                ─► what code of the user's forked in it has 5 s, then it ends by itself
+```
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+
+PYTHON = (sys.executable, "-P")
+"""Python whose modules are not looked for in the working folder."""
+OURS = (*PYTHON, "-m", "tcpsbed")
+"""This program, before the words of a command."""
+GRACE_S = 5.0
+"""Time for what code of the user's has started to end by itself after us."""
+_LOOK_S = 0.25
+
+
+def end_with_parent() -> None:
+    """Ends this process `GRACE_S` after that which started it, at the latest, whatever it does then."""
+    parent = os.getppid()
+    threading.Thread(target=_outlived, args=(parent,), name="tcpsbed parent", daemon=True).start()
+
+
+def heirs_end() -> None:
+    """Lets every process that Python forks in this one, or in its heirs, end with its parent."""
+    os.register_at_fork(after_in_child=end_with_parent)
+
+
+def _outlived(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOK_S)
+    time.sleep(GRACE_S - 2 * _LOOK_S)
+    os.kill(os.getpid(), signal.SIGKILL)

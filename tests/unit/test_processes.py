@@ -1,0 +1,145 @@
+"""Processes that the program starts: the working folder gives them no module, and code of the user's leaves none behind."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from real_run import gone
+
+from tcpsbed.processes import GRACE_S
+
+SCENARIO = """
+duration = "50 ms"
+[components]
+ms-com = "a"
+ss-com = "b"
+[flows.kinematic]
+[hooks]
+kinematics = { at = "ss-com", run = "./mine.py:Twice" }
+[measure]
+sync = "20 ms"
+"""
+MINE = """
+from helper import FACTOR
+from random import random
+
+
+class Twice:
+    def __call__(self, t_ns, index, x, other, y):
+        y[: len(x)] = FACTOR * x + 0 * random()
+        return len(x)
+"""
+NAMES = (
+    "random",
+    "json",
+    "typing",
+    "subprocess",
+    "signal",
+    "numpy",
+    "tcpsbed",
+    "runpy",
+    "secrets",
+    "statistics",
+)
+"""Modules that a folder of the user's may hold files of."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A working folder with such files, which tell if they are imported, and a scenario elsewhere."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    for name in NAMES:
+        for place in ("here", "there"):
+            (tmp_path / place / f"{name}.py").write_text(f'raise SystemExit("hijacked by {name}")\n')
+    (tmp_path / "there/s.toml").write_text(SCENARIO)
+    (tmp_path / "there/mine.py").write_text(MINE)
+    (tmp_path / "there/helper.py").write_text("FACTOR = 2\n")
+    return tmp_path
+
+
+def run(folder: Path, *words: str, python: tuple[str, ...] = ("-P",)) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *python, "-m", "tcpsbed", *words]
+    return subprocess.run(command, cwd=folder / "here", capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "../there/s.toml", "-q", "--out", "../out"),
+        ("run", "../there/s.toml", "-q", "--out", "../out", "--world", "real"),
+        ("sweep", "../there/s.toml", "-q", "--out", "../out", "--over", "seed=1,2", "--seeds", "1"),
+    ],
+    ids=["virtual", "real", "sweep"],
+)
+def test_files_in_the_working_folder_take_no_modules_place(folder: Path, words: tuple[str, ...]) -> None:
+    """As from the command `tcpsbed`; code beside the scenario is found, with the modules that it imports."""
+    done = run(folder, *words)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+def test_python_m_tcpsbed_goes_without_the_working_folder(folder: Path) -> None:
+    for name in ("typing", "runpy", "tcpsbed"):  # before the first line of ours
+        (folder / f"here/{name}.py").unlink()
+    done = run(folder, "run", "../there/s.toml", "-q", "--out", "../out", python=())
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+def test_python_is_started_in_one_way() -> None:
+    """By `processes`, or isolated."""
+    root = Path(__file__).parents[2] / "python/tcpsbed"
+    named = {
+        str(file.relative_to(root)): line.strip()
+        for file in root.rglob("*.py")
+        for line in file.read_text().splitlines()
+        if re.search(r"sys\.executable|SYSTEM_PYTHON,|\bpython3?\b.* -m tcpsbed agent", line)
+        and not re.search('"-I"| -P ', line)
+    }
+    assert named == {"processes.py": 'PYTHON = (sys.executable, "-P")'}
+
+
+FORKS = """
+import multiprocessing, os, sys, time
+from tcpsbed.processes import heirs_end
+
+def deeper():
+    multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,)).start()
+    time.sleep(60)
+
+heirs_end()
+multiprocessing.get_context("fork").Process(target=deeper).start()
+print("there", flush=True)
+time.sleep(60)
+"""
+
+
+def test_forked_processes_end_after_one_that_is_killed() -> None:
+    child = subprocess.Popen([sys.executable, "-c", FORKS], stdout=subprocess.PIPE, start_new_session=True)
+    assert child.stdout is not None and child.stdout.readline() == b"there\n"
+    time.sleep(0.5)
+    first = of_session(child.pid)
+    assert len(first) == 3
+    child.kill()
+    child.wait()
+    killed = time.monotonic()
+    assert len(of_session(child.pid)) == 2
+    assert gone([pid for pid in first if pid != child.pid], 3 * GRACE_S)
+    assert time.monotonic() - killed > 0.5 * GRACE_S, "they had time"
+
+
+def of_session(leader: int) -> list[int]:
+    """Processes that a process or its heirs have started."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            words = place.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(words[3]) == leader and words[0] != "Z":
+            found.append(int(place.parent.name))
+    return found

@@ -14,7 +14,7 @@ use crate::{
     topology::{Routes, NO_LINK},
     traffic::Source,
 };
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use tcps_core::{
     record::DropReason,
     time::{Time, NEVER},
@@ -78,7 +78,7 @@ impl Network {
     }
 
     fn share_media(&mut self, specs: &[LinkSpec]) {
-        let mut known = HashMap::new();
+        let mut known = BTreeMap::new();
         for (i, spec) in specs.iter().enumerate() {
             let Some(name) = &spec.medium else { continue };
             let m = *known.entry(name).or_insert_with(|| {

@@ -1,8 +1,10 @@
 //! Packets in flight between a link's transmitter and the next place where something can happen to them.
 
 use crate::packet::Parcel;
+#[expect(clippy::disallowed_types, reason = "on the path of every packet, looked up and never walked through")]
+use std::collections::HashMap;
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, VecDeque},
     hash::{BuildHasherDefault, Hasher},
 };
 use tcps_core::time::Time;
@@ -11,9 +13,10 @@ use tcps_core::time::Time;
 #[derive(Debug, Default)]
 pub(crate) struct PipeOf {
     /// By link, destination and whether the packet is background.
+    #[expect(clippy::disallowed_types, reason = "as above")]
     met: HashMap<u64, u32, BuildHasherDefault<Spread>>,
     /// By link, path and whether it is quiet.
-    shared: HashMap<(u16, Vec<u16>, bool), u32>,
+    shared: BTreeMap<(u16, Vec<u16>, bool), u32>,
 }
 
 impl PipeOf {

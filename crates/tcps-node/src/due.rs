@@ -53,7 +53,7 @@ impl Node {
     /// The same for everything.
     pub(super) fn arm_all(&mut self) {
         let counts = self.counts();
-        if self.due.len() == 0 {
+        if self.due.is_empty() {
             self.due = Rounds::new(counts.iter().sum());
         }
         let sorts = [Item::Robot, Item::Board, Item::Periodic, Item::Display, Item::Emitter, Item::Port];

@@ -23,9 +23,9 @@ impl Rounds {
         Self { at: vec![NEVER; count], ..Self::default() }
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.at.len()
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.at.is_empty()
     }
 
     /// When the next round is to be.

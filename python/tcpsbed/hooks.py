@@ -6,10 +6,8 @@ and called by its address, without the interpreter.
 
 from __future__ import annotations
 
-import ast
 import builtins
 import importlib
-import importlib.util
 import inspect
 import json
 import locale
@@ -28,9 +26,9 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from tcpsbed import inputs
+from tcpsbed import beside
 from tcpsbed._tcps import FORKED
-from tcpsbed.errors import DataError, HookError, TcpsbedError, one_line
+from tcpsbed.errors import HookError, TcpsbedError, one_line
 from tcpsbed.interrupts import ENDING, as_interrupts
 
 VALUES = 256
@@ -50,10 +48,6 @@ _OURS = Path(__file__).resolve().parent
 _BUILTINS = vars(builtins)
 ran: set[str] = set()
 """Code of the user's that has run in this process."""
-_SEEN: dict[str, int] = {}
-"""When modules that code of the user's imports were changed last, as of their loading."""
-_PARSING = threading.Lock()
-"""One source at a time: CPython 3.11 counts the depth of all threads' syntax trees together (CPython issue 106905)."""
 
 
 def told(error: BaseException) -> str:
@@ -120,9 +114,9 @@ def _noted() -> Callable[[], None]:
     def put_back() -> None:
         _BUILTINS.update(names)  # before any of them is called
         gone = {name: module for name, module in modules.items() if name not in sys.modules}
-        sys.modules.update({n: m for n, m in gone.items() if getattr(m, "__file__", None) not in _SEEN})
-        sys.path[:0] = [one for one in path if one not in sys.path]
-        sys.meta_path[:0] = [one for one in finders if one not in sys.meta_path]
+        sys.modules.update({name: module for name, module in gone.items() if not beside.is_outdated(name)})
+        sys.path[:] = [*path, *(one for one in sys.path if one not in path)]
+        sys.meta_path[:] = [*finders, *(one for one in sys.meta_path if one not in finders)]
         sys.setrecursionlimit(max(deepest, sys.getrecursionlimit()))
         sys.stdin, sys.stdout, sys.stderr = streams
         np.seterr(**faults)
@@ -297,73 +291,9 @@ def load_transport(
     return endpoint
 
 
-def parsed(source: Path) -> ast.Module:
-    """The syntax tree of a Python file; an empty one if it cannot be read as such."""
-    try:
-        text = inputs.text(source, "a Python file")
-        with _PARSING:
-            return ast.parse(text)
-    except (SyntaxError, DataError, ValueError, RecursionError):
-        return ast.Module([], [])
-
-
-def imported(file: Path) -> set[Path]:
-    """The modules beside a Python file that it imports, and those that these import, as far as their text says it."""
-    found: set[Path] = set()
-    waiting = [file] if file.suffix == ".py" else []
-    while waiting:
-        new = _beside(waiting.pop(), file.parent) - found - {file}
-        found |= new
-        waiting += new
-    return found
-
-
-def _beside(source: Path, folder: Path) -> set[Path]:
-    """The files in a folder that the imports of a module may mean."""
-    names: set[tuple[Path, str]] = set()
-    for node in ast.walk(parsed(source)):
-        if isinstance(node, ast.Import):
-            names |= {(folder, alias.name) for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            home = source.parents[node.level - 1] if 0 < node.level <= len(source.parents) else folder
-            within = f"{node.module}." if node.module else ""
-            names |= {(home, f"{within}{alias.name}") for alias in node.names}
-    found = set()
-    for home, name in names:
-        place = home.joinpath(*name.split("."))
-        while place != home:
-            found |= {place.with_name(f"{place.name}.py"), place / "__init__.py"}
-            place = place.parent
-    return {file for file in found if file.is_file()}
-
-
 def from_file(path: Path) -> ModuleType:
     """The module of a file, which may import others beside it; loaded anew if one of them was changed."""
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist")
-    path = path.resolve()
-    changed = {str(file): file.stat().st_mtime_ns for file in (path, *sorted(imported(path)))}
-    key = f"tcpsbed_hooks_{path}_{'_'.join(map(str, changed.values()))}"
-    if key in sys.modules:
-        return sys.modules[key]
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None) or ""
-        if _SEEN.get(file, changed.get(file)) != changed.get(file):
-            del sys.modules[name]
-    _SEEN.update(changed)
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))  # at the end: what lies there takes no other module's place
-    spec = importlib.util.spec_from_file_location(key, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[key] = module
-    try:
-        safely(spec.loader.exec_module, module)
-    except BaseException:
-        del sys.modules[key]
-        raise
-    return module
+    return beside.module(path, safely)
 
 
 def _instance(code: Any, module: str, name: str, params: str, *before: Any) -> Any:

@@ -23,15 +23,26 @@ GRACE_S = 5.0
 _LOOK_S = 0.25
 
 
-def end_with_parent() -> None:
-    """Ends this process `GRACE_S` after that which started it, at the latest, whatever it does then."""
-    parent = os.getppid()
+def end_with_parent(parent: int | None = None) -> None:
+    """Ends this process `GRACE_S` after that which started it, at the latest, whatever it does then.
+
+    Parameters
+    ----------
+    parent
+        That process; which is ours now, if it is not given.
+    """
+    parent = os.getppid() if parent is None else parent
     threading.Thread(target=_outlived, args=(parent,), name="tcpsbed parent", daemon=True).start()
 
 
 def heirs_end() -> None:
     """Lets every process that Python forks in this one, or in its heirs, end with its parent."""
-    os.register_at_fork(after_in_child=end_with_parent)
+    forking = [os.getpid()]  # noted before: who forks may be gone when the child looks
+
+    def note() -> None:
+        forking[0] = os.getpid()
+
+    os.register_at_fork(before=note, after_in_child=lambda: end_with_parent(forking[0]))
 
 
 def _outlived(parent: int) -> None:

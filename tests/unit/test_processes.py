@@ -132,6 +132,31 @@ def test_forked_processes_end_after_one_that_is_killed() -> None:
     assert time.monotonic() - killed > 0.5 * GRACE_S, "they had time"
 
 
+ORPHAN = """
+import os, sys, time
+from tcpsbed import processes
+
+processes.GRACE_S = 0.6
+own = os.getpid()
+
+def orphaned():
+    while os.getppid() == own:
+        time.sleep(0.01)
+
+os.register_at_fork(after_in_child=orphaned)
+processes.heirs_end()
+if os.fork() == 0:
+    time.sleep(60)
+os._exit(0)
+"""
+
+
+def test_a_process_whose_parent_ended_during_the_fork_ends() -> None:
+    child = subprocess.Popen([sys.executable, "-c", ORPHAN], start_new_session=True)
+    assert child.wait() == 0
+    assert gone(of_session(child.pid), 5.0)
+
+
 def of_session(leader: int) -> list[int]:
     """Processes that a process or its heirs have started."""
     found = []

@@ -417,6 +417,24 @@ def test_a_growing_folder_whose_command_was_killed_goes_on(tmp_path: Path) -> No
     assert listed(tmp_path / "s")["sweep.html"] == "three"
 
 
+def test_a_marker_is_read_as_often_however_much_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sweep that is extended by n cells takes n steps, not their square."""
+    grown(tmp_path / "s", "one")
+    reads: list[Path] = []
+    read = marker.read
+    monkeypatch.setattr(marker, "read", lambda folder: (reads.append(folder), read(folder))[1])
+    counts = []
+    for cells in (2, 20):
+        before = len(reads)
+        with results.growing(tmp_path / "s", "sweep") as out:
+            for cell in range(cells):
+                results.write_whole(out / f"cells/{cells}-{cell}.json", "{}")
+        counts.append(len(reads) - before)
+    assert counts[0] == counts[1]
+
+
 def test_what_a_kill_left_of_a_file_goes_when_a_folder_grows_again(tmp_path: Path) -> None:
     with results.growing(tmp_path / "s", "sweep") as out:
         (out / "cells").mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tcpsbed import config, forecast
-from tcpsbed.config.compile import room, routes
+from tcpsbed.config.compile import limits, room, routes
 from tcpsbed.errors import ConfigError
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.glance import MOST, glance
@@ -82,6 +83,28 @@ def test_more_components_than_can_be_numbered_are_refused_with_the_reason(tmp_pa
     text = str(refused.value)
     assert "many.toml" in text and "components: found 16,388" in text
     assert "points end at 16,384 components" in text and "do this as shards" in text
+
+
+def test_more_channels_than_have_ports_are_refused_with_the_remedy(tmp_path, monkeypatch):
+    monkeypatch.setitem(limits.MOST, "channels", (3, limits.MOST["channels"][1]))
+    file = tmp_path / "many.toml"
+    flow = "[flows.f{}]\ndirection = 'forward'\nrate = '100 Hz'\nsample = '24 B'\n"
+    text = "[components]\nms-com = 'a'\nss-com = 'b'\n" + "".join(map(flow.format, range(4)))
+    file.write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        config.compile_plan(config.load(file), tmp_path)
+    said = str(refused.value)
+    assert "many.toml: channels: found 4, with those of all sessions; allowed: at most 3: " in said
+    assert "do this as shards" in said and "[channels.both] flows = " in said
+    file.write_text(text + "[channels.both]\nflows = ['f0', 'f1']\n")
+    assert len(config.compile_plan(config.load(file), tmp_path)["channels"]) == 3
+
+
+def test_python_refuses_as_many_as_the_engine():
+    text = (Path(__file__).resolve().parents[2] / "crates/tcps-plan/src/check.rs").read_text()
+    for name in ("components", "channels"):
+        [bits] = re.findall(rf"const MOST_{name.upper()}: usize = 1 << (\d+);", text)
+        assert limits.MOST[name][0] == 1 << int(bits)
 
 
 def test_warnings_of_queues_ask_for_the_ways_that_flows_go(tmp_path):

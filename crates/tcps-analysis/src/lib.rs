@@ -153,7 +153,7 @@ impl<'a> Analyser<'a> {
     /// Nothing read yet.
     pub fn new(plan: &'a Plan, options: Options) -> Self {
         let links = plan.network.links.len();
-        let bins = options.bins.min(MOST_BINS / plan.flows.len().max(1)).max(FEWEST_BINS);
+        let bins = options.bins.min(MOST_BINS / plan.flows.len().max(1)).max(FEWEST_BINS.min(options.bins));
         let series = series::Series::new(plan.duration_ns, bins, plan.flows.len(), links);
         Self {
             flows: plan.flows.iter().map(|f| flow::Flow::new(plan, f, &options)).collect(),

@@ -52,7 +52,7 @@ impl Timeline {
         while from_ns < to_ns {
             let bin = self.bin_of(from_ns);
             let last = bin + 1 >= self.limit;
-            let edge_ns = if last { to_ns } else { self.width_ns * (bin as Time + 1) };
+            let edge_ns = if last { to_ns } else { self.width_ns.saturating_mul(bin as Time + 1) };
             each(bin, from_ns, edge_ns.min(to_ns));
             from_ns = edge_ns;
         }
@@ -392,10 +392,18 @@ mod tests {
         let mut series = Series::new(30, 3, 0, 1);
         for (t, bytes) in [(0, 100), (5, 300), (25, 7)] {
             let bin = series.bin(t);
-            series.queues[0][bin].look(bytes, 2, 50);
+            series.look(0, bin, |b| b.look(bytes, 2, 50));
         }
         let q = &series.curves([].into_iter(), ["l1"].into_iter()).queues[0];
         assert_eq!(q.bytes, [Some(200.0), None, Some(7.0)]);
         assert_eq!(q.bytes_max, [Some(300), None, Some(7)]);
+    }
+
+    #[test]
+    fn a_span_to_the_end_of_time_is_cut_at_the_edges_of_bins_too() {
+        let mut series = Series::new(1000, 20, 1, 0);
+        series.merged(0, 0, Time::MAX, 1);
+        let covered: f64 = series.flows[0].iter().map(|b| b.merging_ns).sum();
+        assert!((covered / Time::MAX as f64 - 1.0).abs() < 1e-9, "{covered}");
     }
 }

@@ -15,51 +15,69 @@ pub(super) enum Item {
     Port(usize),
 }
 
+/// In the order in which they are called at one moment.
+const SORTS: [fn(usize) -> Item; 6] =
+    [Item::Robot, Item::Board, Item::Periodic, Item::Display, Item::Emitter, Item::Port];
+
 impl Node {
+    /// The next whose turn it is at this moment.
+    pub(super) fn turn(&mut self) -> Option<Item> {
+        let number = self.due.turn()?;
+        let sort = self.first.partition_point(|first| *first <= number) - 1;
+        Some(SORTS[sort](number - self.first[sort]))
+    }
+
+    /// Looks again when something wants to be called; to be asked for wherever that may have changed.
+    #[inline]
+    pub(super) fn arm(&mut self, item: Item) {
+        let (number, at) = self.wish(item);
+        self.due.set(number, at);
+    }
+
+    /// The number of something among all, and when it wants to be called.
+    #[inline]
+    fn wish(&self, item: Item) -> (usize, Time) {
+        let (sort, i, at) = match item {
+            Item::Robot(i) => (0, i, self.robots[i].next),
+            Item::Board(i) => (1, i, self.boards[i].next()),
+            Item::Periodic(i) => (2, i, self.next_periodic(i)),
+            Item::Display(i) => (3, i, self.next_display(&self.displays[i])),
+            Item::Emitter(i) => (4, i, self.emitters[i].next()),
+            Item::Port(i) => (5, i, self.next_port(i)),
+        };
+        (self.first[sort] + i, at)
+    }
+
     /// How many there are of each sort.
     fn counts(&self) -> [usize; 6] {
         let (robots, boards, periodic) = (self.robots.len(), self.boards.len(), self.periodic.len());
         [robots, boards, periodic, self.displays.len(), self.emitters.len(), self.ports.len()]
     }
 
-    /// The next whose turn it is at this moment.
-    pub(super) fn turn(&mut self) -> Option<Item> {
-        let mut number = self.due.turn()?;
-        let sorts = [Item::Robot, Item::Board, Item::Periodic, Item::Display, Item::Emitter, Item::Port];
-        for (sort, count) in sorts.into_iter().zip(self.counts()) {
-            if number < count {
-                return Some(sort(number));
-            }
-            number -= count;
-        }
-        None
+    /// Everything that there is.
+    fn items(&self) -> impl Iterator<Item = Item> {
+        SORTS.into_iter().zip(self.counts()).flat_map(|(sort, count)| (0..count).map(sort))
     }
 
-    /// Looks again when something wants to be called; to be asked for wherever that may have changed.
-    #[inline]
-    pub(super) fn arm(&mut self, item: Item) {
-        let [robots, boards, periodic, displays, emitters, _] = self.counts();
-        let (first, i, at) = match item {
-            Item::Robot(i) => (0, i, self.robots[i].next),
-            Item::Board(i) => (robots, i, self.boards[i].next()),
-            Item::Periodic(i) => (robots + boards, i, self.next_periodic(i)),
-            Item::Display(i) => (robots + boards + periodic, i, self.next_display(&self.displays[i])),
-            Item::Emitter(i) => (robots + boards + periodic + displays, i, self.emitters[i].next()),
-            Item::Port(i) => (robots + boards + periodic + displays + emitters, i, self.next_port(i)),
-        };
-        self.due.set(first + i, at);
-    }
-
-    /// The same for everything.
-    pub(super) fn arm_all(&mut self) {
+    /// Numbers everything; none is armed.
+    pub(super) fn number_all(&mut self) {
         let counts = self.counts();
-        if self.due.is_empty() {
-            self.due = Rounds::new(counts.iter().sum());
+        let mut count = 0;
+        for (first, of_sort) in self.first.iter_mut().zip(counts) {
+            *first = count;
+            count += of_sort;
         }
-        let sorts = [Item::Robot, Item::Board, Item::Periodic, Item::Display, Item::Emitter, Item::Port];
-        for (sort, count) in sorts.into_iter().zip(counts) {
-            (0..count).for_each(|i| self.arm(sort(i)));
-        }
+        self.due = Rounds::new(count);
+    }
+
+    /// Arms everything.
+    pub(super) fn arm_all(&mut self) {
+        self.items().for_each(|item| self.arm(item));
+    }
+
+    /// Whether everything is armed for the moment at which it wants to be called.
+    pub(super) fn is_armed(&self) -> bool {
+        self.items().map(|item| self.wish(item)).all(|(number, at)| self.due.wish(number) == at)
     }
 
     fn next_periodic(&self, i: usize) -> Time {

@@ -101,6 +101,8 @@ pub struct Node {
     latest: Sparse<Option<Latest>>,
     /// Robots, boards, periodic steps, displays, emitters and ports, which are called in this order when they are due.
     due: Rounds,
+    /// The number of the first of each sort in it.
+    first: [usize; 6],
     sync: Sync,
     todo: VecDeque<Box<Job>>,
     parked: Vec<Option<Box<Job>>>,
@@ -183,6 +185,7 @@ impl Node {
             assets: assets.again(),
             latest: components.iter().map(|c| (*c, None)).collect(),
             due: Rounds::default(),
+            first: [0; 6],
             sync: sync::sync(plan, id, sessions),
             todo: VecDeque::new(),
             parked: Vec::new(),
@@ -202,6 +205,7 @@ impl Node {
         node.add_emitters(plan, places, assets)?;
         node.add_ports(plan, places, sessions, assets)?;
         node.find_hooks();
+        node.number_all();
         node.arm_all();
         Ok(node)
     }
@@ -254,7 +258,7 @@ impl Node {
                 endpoint,
                 arrives,
                 strays: 0,
-                plain: c.transport == "udp" || by_kernel,
+                plain: tcps_transport::has_plain_header(&c.transport),
                 overhead_bytes: given.or(by_kernel.then_some(kernel_tcp::OVERHEAD_BYTES)),
             });
         }
@@ -279,6 +283,10 @@ impl Node {
 
     /// When this node wants to be woken; `NEVER` if nothing is due.
     pub fn poll_timeout(&self) -> Time {
+        debug_assert!(
+            self.is_armed(),
+            "something wants to be called at another moment than it was armed for"
+        );
         let delayed = self.delayed.peek().map_or(NEVER, |Reverse((t, ..))| *t);
         let exchange = match &self.sync {
             Sync::Client { client, .. } => self.true_time(client.poll_timeout()),

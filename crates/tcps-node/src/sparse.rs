@@ -96,7 +96,13 @@ mod tests {
             for number in 0..70_000 {
                 let here = numbers.iter().any(|n| usize::from(*n) == number);
                 assert_eq!(all.get(number).copied(), here.then_some(number as u32 * 2));
-                all.get_mut(number).into_iter().for_each(|thing| *thing += 0);
+            }
+            for (place, number) in numbers.iter().enumerate() {
+                all[usize::from(*number)] += 1;
+                *all.get_mut(usize::from(*number)).expect("it is here") += 1;
+                let now: Vec<u32> = all.iter().copied().collect();
+                let raised = |i: usize| u32::from(numbers[i]) * 2 + 2 * u32::from(i <= place);
+                assert_eq!(now, (0..numbers.len()).map(raised).collect::<Vec<_>>());
             }
             assert_eq!(all.numbered().map(|(n, _)| n).collect::<Vec<_>>(), numbers);
         }

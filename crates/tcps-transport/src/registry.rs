@@ -17,7 +17,7 @@ use tcps_core::endpoint::Endpoint;
 
 type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
 
-const MEMBERS: [(&str, Make); 15] = [
+const MEMBERS: &[(&str, Make)] = &[
     ("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?))),
     ("alphan", |params, side, ctx| Ok(Box::new(after::alphan::Alphan::from_params(params, side, ctx)?))),
     ("coarse-copy", |p, side, ctx| Ok(Box::new(after::coarse_copy::CoarseCopy::from_params(p, side, ctx)?))),
@@ -34,6 +34,19 @@ const MEMBERS: [(&str, Make); 15] = [
     ("repeat", |params, side, ctx| Ok(Box::new(Repeat::from_params(params, side, ctx)?))),
     ("rtp", |params, side, ctx| Ok(Box::new(Rtp::from_params(params, side, ctx)?))),
 ];
+
+/// Whether the datagrams of a transport begin with the plain header, so that a packet's flow and sample can be read.
+pub fn has_plain_header(name: &str) -> bool {
+    matches!(name, "udp" | kernel_tcp::NAME)
+}
+
+/// Bytes of headers that are there on sockets only because the transport's own IP packets ride in UDP (design: streams).
+pub fn encapsulation_bytes(name: &str) -> u32 {
+    match name {
+        "tcp" => 8 + 20,
+        _ => 0,
+    }
+}
 
 /// Names of the transports.
 pub fn names() -> Vec<&'static str> {

@@ -18,11 +18,12 @@ from tcpsbed.errors import ConfigError
 from tcpsbed.results import marker
 
 MARK = "user.tcpsbed"
-_GROWING = "growing"
+_STREAMED = "growing"
+"""First word of the mark of a file that a run writes bit by bit, while it does."""
 _ASKED: dict[Path, tuple[int, ...] | None] = {}
 """What files were when it was asked whether they may be written; of these only what has not changed since may go."""
-_GROWN: dict[Path, dict[str, tuple[int, int]]] = {}
-"""What was written whole in growing folders by this command: size, and when it was changed last."""
+_HELD: dict[Path, marker.Growth] = {}
+"""The growing folders that this command holds, with what it wrote whole in them."""
 _LISTING = threading.Lock()
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """A disk that takes no more."""
@@ -116,7 +117,7 @@ def whole(file: Path) -> Iterator[Path]:
     at.parent.mkdir(parents=True, exist_ok=True)
     before = _ASKED.get(at, _state(at))
     part = at.with_name(f".{at.name}.{os.getpid()}.part{at.suffix}")
-    home = next((folder for folder in at.parents if folder in _GROWN), None)
+    home = next((folder for folder in at.parents if folder in _HELD), None)
     try:
         with named(file):
             yield part
@@ -127,27 +128,27 @@ def whole(file: Path) -> Iterator[Path]:
             raise ConfigError(found, file=file, allowed=f"another name; what was made is in {kept}")
         if home is not None:
             with _LISTING:
-                marker.delist(home, str(at.relative_to(home)))
+                _HELD[home].delist(str(at.relative_to(home)))
         part.replace(at)
     finally:
         _ASKED.pop(at, None)
         part.unlink(missing_ok=True)
     if home is not None and (wrote := _state(at)) is not None:
         _ASKED[at] = wrote
-        _GROWN[home][str(at.relative_to(home))] = wrote[1], wrote[2]
+        _HELD[home].wrote[str(at.relative_to(home))] = wrote[1], wrote[2]
 
 
 @contextmanager
 def enlisted(folder: Path) -> Iterator[None]:
     """Within it, what is written whole into a growing folder comes into its list; nothing that somebody changes is lost."""
-    found = marker.read(folder)
-    for name in found.files if found is not None else ():
+    held = marker.Growth(folder)
+    for name in held.listed:
         _ASKED[folder / name] = _state(folder / name)
-    _GROWN[folder] = {}
+    _HELD[folder] = held
     try:
         yield
     finally:
-        marker.enlist(folder, _GROWN.pop(folder))
+        _HELD.pop(folder).enlist()
         for file in [file for file in _ASKED if file.is_relative_to(folder)]:
             del _ASKED[file]
 
@@ -184,7 +185,7 @@ def streamed(files: Iterable[Path]) -> Iterator[None]:
     for file in named:
         with suppress(OSError):
             file.touch()
-            os.setxattr(file, MARK, f"{_GROWING} {os.getpid()} {_began(os.getpid())}".encode())
+            os.setxattr(file, MARK, f"{_STREAMED} {os.getpid()} {_began(os.getpid())}".encode())
     try:
         yield
     finally:
@@ -220,7 +221,7 @@ def _is_ours(file: Path) -> bool:
     found = file.stat()
     with suppress(OSError, ValueError):
         said, *rest = os.getxattr(file, MARK).decode().split()
-        if said == _GROWING:
+        if said == _STREAMED:
             return len(rest) == 2 and _began(int(rest[0])) == rest[1] != ""
         return [said, *rest] == [str(found.st_size), str(found.st_mtime_ns)]
     return found.st_size == 0

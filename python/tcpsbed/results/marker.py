@@ -191,18 +191,35 @@ def add(folder: Path, *names: str) -> None:
         replace(marker, files=marker.files | _stated(folder, names)).write(folder)
 
 
-def enlist(folder: Path, wrote: dict[str, tuple[int, int]]) -> None:
-    """Puts files that we wrote whole into the list of a growing folder, as they were then."""
-    found = read(folder)
-    if found is not None and found.state == GROWING and wrote:
-        replace(found, files=found.files | wrote).write(folder)
+class Growth:
+    """A growing folder while a command holds it: nobody else changes its marker, which is read once.
 
+    Parameters
+    ----------
+    folder
+        The folder, with its marker.
+    """
 
-def delist(folder: Path, name: str) -> None:
-    """Takes a file that is written anew out of the list of a growing folder: a kill leaves it ours by its name."""
-    found = read(folder)
-    if found is not None and name in found.files:
-        replace(found, files={key: of for key, of in found.files.items() if key != name}).write(folder)
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._marker = folder, read(folder)
+        self.listed = dict(self._marker.files) if self._marker is not None else {}
+        self.wrote: dict[str, tuple[int, int]] = {}
+        """What was written whole: size, and when it was changed last."""
+
+    def delist(self, name: str) -> None:
+        """Takes a file that is written anew out of the list: a kill leaves it ours by its name."""
+        if self.listed.pop(name, None) is not None:
+            self._write()
+
+    def enlist(self) -> None:
+        """Puts what was written whole into the list, as it was then."""
+        if self._marker is not None and self._marker.state == GROWING and self.wrote:
+            self.listed |= self.wrote
+            self._write()
+
+    def _write(self) -> None:
+        if self._marker is not None and (self._folder / NAME).is_file():
+            replace(self._marker, files=self.listed).write(self._folder)
 
 
 def clear(folder: Path, marker: Marker) -> None:

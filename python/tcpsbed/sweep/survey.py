@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import results
+from tcpsbed.beside import imported
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError, TcpsbedError
-from tcpsbed.hooks import imported
 from tcpsbed.report.numbers import finite, statistic
 from tcpsbed.sweep import grid
 from tcpsbed.sweep.grid import Axis, Cell

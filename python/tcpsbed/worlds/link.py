@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import _tcps
+from tcpsbed.beside import imported
 from tcpsbed.config.model.place import Host
 from tcpsbed.errors import WorldError
-from tcpsbed.hooks import imported
 from tcpsbed.processes import OURS
 from tcpsbed.robots import OUTPUTS
 from tcpsbed.worlds import memory, ns3_program

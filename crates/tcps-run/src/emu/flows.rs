@@ -7,6 +7,7 @@ use std::{
 };
 use tcps_net::ASIDE_CLASS;
 use tcps_plan::{FlowPlan, Plan};
+use tcps_transport::encapsulation_bytes;
 use tcps_transport::kernel_tcp;
 use tcps_wire::{header, ip, telehaptic};
 
@@ -76,7 +77,11 @@ fn account(
         (Some(c), Some(h)) if usize::from(h.flow) < plan.flows.len() => {
             (h.flow, h.index, plan.accounted_bytes(c, wire_bytes, h.payload_bytes()))
         }
-        (Some(c), None) => (carried(plan, c, from), 0, wire_bytes - encapsulation_bytes(plan, c)),
+        (Some(c), None) => (
+            carried(plan, c, from),
+            0,
+            wire_bytes - encapsulation_bytes(&plan.channels[usize::from(c)].transport),
+        ),
         _ => (ASIDE_CLASS, 0, wire_bytes),
     }
 }
@@ -92,15 +97,6 @@ fn carried(plan: &Plan, channel: u16, from: u16) -> u16 {
     };
     let ranked = plan.flows.iter().zip(0..).filter_map(|(f, number)| Some((rank(f)?, number)));
     ranked.min().map_or(ASIDE_CLASS, |(_, number)| number)
-}
-
-/// Headers that are there only because the transport's own IP packets ride in UDP on sockets (design: streams).
-fn encapsulation_bytes(plan: &Plan, channel: u16) -> u32 {
-    if plan.channels[usize::from(channel)].transport == "tcp" {
-        8 + 20
-    } else {
-        0
-    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 //!  cores ───────────┤
 //!  nodes ───────────┘
 //! ```
-//! At one moment scenario events come before the network, the network before cores, cores before nodes, and nodes
-//! in the order of the plan.
+//! At one moment scenario events come before the network, the network before datagrams that cross the boundary of a node,
+//! these before cores, cores before nodes, nodes in the order of the plan, and looks at queues last.
 
 mod world;
 
@@ -48,19 +48,19 @@ pub struct Options<'a> {
 }
 
 /// Runs a plan in virtual time.
-pub fn run(plan: &Plan, python: &mut dyn Assets, options: Options<'_>) -> Result<Report, RunError> {
-    run_over(plan, python, options, None)
+pub fn run(plan: &Plan, assets: &mut dyn Assets, options: Options<'_>) -> Result<Report, RunError> {
+    run_over(plan, assets, options, None)
 }
 
 /// Runs a plan in virtual time over the network that another program simulates, if one is named.
 pub fn run_over(
     plan: &Plan,
-    python: &mut dyn Assets,
+    assets: &mut dyn Assets,
     options: Options<'_>,
     foreign: Option<&ForeignSpec>,
 ) -> Result<Report, RunError> {
     plan.refuse_kernel_tcp("simulated nodes have no kernel")?;
-    let mut driver = Driver::new(plan, python, &options, foreign)?;
+    let mut driver = Driver::new(plan, assets, &options, foreign)?;
     let begun = Instant::now();
     let interrupted = driver.simulate(options.progress);
     driver.finish(begun, interrupted)
@@ -85,7 +85,7 @@ struct Driver<'p> {
 impl<'p> Driver<'p> {
     fn new(
         plan: &'p Plan,
-        python: &mut dyn Assets,
+        assets: &mut dyn Assets,
         options: &Options<'_>,
         foreign: Option<&ForeignSpec>,
     ) -> Result<Self, RunError> {
@@ -93,7 +93,7 @@ impl<'p> Driver<'p> {
         let network = Carrier::new(plan, foreign, false)?;
         let (mut nodes, places) = (Vec::new(), Places::new(plan));
         for id in 0..plan.nodes.len() {
-            nodes.push(Node::new(plan, &places, id as u16, None, python)?);
+            nodes.push(Node::new(plan, &places, id as u16, None, assets)?);
         }
         let mut events: Vec<usize> = (0..plan.events.len()).collect();
         events.sort_by_key(|&i| std::cmp::Reverse((plan.events[i].at_ns, i)));
@@ -157,29 +157,30 @@ impl<'p> Driver<'p> {
         let crossing = self.world.boundary.next();
         let beside = event.min(crossing).min(cpu).min(node).min(self.probe_at);
         let network = self.world.network.next_before(beside.min(end));
-        let now = beside.min(network);
+        // A deadline by a clock that was put forward lies in the past: it is late, and time does not go back to it.
+        let now = beside.min(network).max(self.now);
         if now >= end {
             return false;
         }
         self.now = now;
         self.steps += 1;
-        while self.next_event() == now {
+        while self.next_event() <= now {
             self.apply_event();
         }
-        if network == now {
+        if network <= now {
             self.world.network.handle_timeout(now);
             self.carry();
         }
-        if crossing == now {
+        if crossing <= now {
             self.cross();
         }
-        if cpu == now {
+        if cpu <= now {
             self.finish_work();
         }
-        if node == now {
+        if node <= now {
             self.wake_nodes();
         }
-        if self.probe_at == now {
+        if self.probe_at <= now {
             self.probe_queues();
         }
         true

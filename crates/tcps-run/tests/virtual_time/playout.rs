@@ -145,3 +145,16 @@ fn a_policy_that_is_not_there_is_refused_by_name() {
     let refused = refusal(plan);
     assert!(refused.contains("flows.kinematic.playout") && refused.contains("delay_ns"), "{refused}");
 }
+
+#[test]
+fn a_clock_put_forward_takes_no_moment_back() {
+    let mut plan = chain();
+    plan["flows"][0]["sink"] = json!({"kind": "count"});
+    plan["flows"][0]["playout"] = json!({"kind": "fixed", "delay_ns": 300 * MS});
+    plan["events"] = json!([
+        {"at_ns": 500 * MS, "name": "step", "action": {"kind": "clock", "node": 2, "step_ns": 200 * MS}}]);
+    let (_, rows) = simulate(&plan, "forward");
+    assert!(rows.windows(2).all(|w| w[0].time_ns <= w[1].time_ns), "rows are in the order of time");
+    let shown = of(&rows, Kind::Played);
+    assert!(shown.iter().any(|r| r.time_ns == 500 * MS), "what the step made late is shown at once");
+}

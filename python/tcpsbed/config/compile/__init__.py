@@ -58,6 +58,7 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool 
     network = Network(book)
     channels = Channels(book)
     flows = _flows(book, channels)
+    limits.check_channels(book, len(channels.plan))
     background, recordings = traffic(book, network)
     plan = _head(book) | {
         "flows": flows,

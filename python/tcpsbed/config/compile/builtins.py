@@ -26,7 +26,7 @@ _RANGE = re.compile(
 )
 """What it says of a number out of its range."""
 _EXPECTED = re.compile(
-    r"invalid (?P<of>type|value|length): ?(?P<was>\w*).*, expected (?P<kind>.+?)(?: at line \d+ .*)?$"
+    r"invalid (?P<of>type|value|length)\b:? ?(?P<was>\w*).*, expected (?P<kind>.+?)(?: at line \d+ .*)?$"
 )
 """What it says of a value of another kind."""
 _KINDS = (

@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tcpsbed.beside import parsed
 from tcpsbed.config.compile import builtins
 from tcpsbed.config.compile.book import Book
 from tcpsbed.config.compile.files import existing
@@ -30,7 +31,7 @@ from tcpsbed.config.units import parameters
 from tcpsbed.devices import DEVICES
 from tcpsbed.devices import FILES as DEVICE_FILES
 from tcpsbed.errors import ConfigError
-from tcpsbed.hooks import from_file, from_name, kept_alive, parsed, told
+from tcpsbed.hooks import from_file, from_name, kept_alive, told
 from tcpsbed.robots import ROBOTS
 
 _LIBRARY = re.compile(r".*\.(so(\.\d+)*|dylib|dll)")

@@ -62,6 +62,7 @@ class Queue(Table):
     """The queue in front of a link; a string is its limit alone."""
 
     shorthand: ClassVar[str | None] = "limit"
+    refuses_numbers: ClassVar[bool] = True
     limit: Limit | None = None
     """Most that may wait, "15000 B" or "20 packets"; the packet in service does not count."""
     discipline: Discipline = "drop-tail"

@@ -69,6 +69,8 @@ class Table(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
     shorthand: ClassVar[str | None] = None
+    refuses_numbers: ClassVar[bool] = False
+    """Whether a bare number is taken for the shorthand, which then names the unit that it lacks."""
 
     @classmethod
     def keys(cls) -> dict[str, FieldInfo]:
@@ -78,8 +80,8 @@ class Table(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _open(cls, found: Any) -> Any:
-        bare = isinstance(found, str | int | float) and not isinstance(found, bool)
-        if cls.shorthand and bare:
+        number = cls.refuses_numbers and isinstance(found, int | float) and not isinstance(found, bool)
+        if cls.shorthand and (isinstance(found, str) or number):
             found = {cls.shorthand: found}
         known = cls.keys()
         if not isinstance(found, dict):

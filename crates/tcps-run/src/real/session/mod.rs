@@ -102,9 +102,9 @@ impl SessionLoop {
         id: u16,
         sessions: &[u16],
         files: &Files,
-        python: &mut dyn Assets,
+        assets: &mut dyn Assets,
     ) -> Result<Self, RunError> {
-        let mut node = Node::new(plan, &Places::new(plan), id, Some(sessions), python)?;
+        let mut node = Node::new(plan, &Places::new(plan), id, Some(sessions), assets)?;
         let crew = Crew::new(node.take_workers())?;
         let name = |component: u16| plan.components[usize::from(component)].name.clone();
         let lines = Lines::open(node.boards(), name)?;

@@ -30,6 +30,15 @@ def test_a_run_tells_what_it_is(run: Run) -> None:
     assert "<li>kinematic: 4000 sent" in run._repr_html_()
 
 
+def test_an_error_is_not_called_a_disturbance(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    summary = json.loads((folder / "summary.json").read_text())
+    summary |= {"errors": ["ss-com: refused"], "disturbances": []}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    text = repr(Run(folder))
+    assert "  ERROR: ss-com: refused" in text and "DISTURBED" not in text
+
+
 def test_rows_are_mapped_and_a_torn_end_is_left_out(run: Run, tmp_path: Path) -> None:
     assert np.array_equal(run.records, recorded())
     torn = tmp_path / "records.bin"

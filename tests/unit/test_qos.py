@@ -117,7 +117,12 @@ def test_the_command_tells_margins_and_ends_with_one_if_a_limit_is_broken(scenar
         assert disturbed.exit_code == 3, "whatever the limits say"
         told = json.JSONDecoder().raw_decode(disturbed.output)[0]
         assert told["passed"] is good and told["disturbed"] == summary["disturbances"]
-        assert "DISTURBED" in disturbed.stderr and "3.20 ms" in disturbed.stderr
+        assert "DISTURBED: node cloud stalled once, up to 3.20 ms" in disturbed.stderr
+    summary |= {"errors": ["ss-com: refused"], "disturbances": []}
+    (tmp_path / "summary.json").write_text(json.dumps(summary))
+    failed = CliRunner().invoke(app, ["check-qos", str(tmp_path), "--profile", "telehaptics"])
+    assert failed.exit_code == 3 and "pass (ERROR: this proves nothing)" in failed.output
+    assert "  ERROR: ss-com: refused" in failed.stderr and "DISTURBED" not in failed.output
     listed = CliRunner().invoke(app, ["check-qos", str(tmp_path), "--profile", "list"])
     assert [line.split()[0] for line in listed.output.splitlines()] == profile.shipped()
     assert "video after audio: delay_ms.mean -125 to 45\n" in listed.output

@@ -99,6 +99,18 @@ def test_sections_with_nothing_to_show_are_left_out(tmp_path: Path) -> None:
     assert "<section" not in page and "uPlot" not in page.split("</style>")[1] and "<h1>bare</h1>" in page
 
 
+@pytest.mark.parametrize("key", ["superseded", "suppressed"])
+def test_counts_of_a_flow_add_up_on_the_screen_and_the_page(tmp_path: Path, key: str) -> None:
+    folder = sample_run.write(tmp_path / "run")
+    assert key not in text.overview(open_folder(folder))
+    summary = json.loads((folder / "summary.json").read_text())
+    summary["flows"]["haptic"][key] = 937
+    (folder / "summary.json").write_text(json.dumps(summary))
+    run = open_folder(folder)
+    assert key in text.overview(run) and " 937 " in text.overview(run)
+    assert key in html.render(run) and ">937<" in html.render(run)
+
+
 def test_disturbances_are_told_before_any_number(tmp_path: Path) -> None:
     page = page_of(tmp_path, world="real")
     assert page.index('class="banner warning"') < page.index("<section")

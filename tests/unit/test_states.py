@@ -80,6 +80,7 @@ def test_every_change_is_a_row_and_a_line(outage: Path, tmp_path: Path) -> None:
     found = json.loads((run.folder / "summary.json").read_text())
     [watched] = found["states"]
     assert (watched["component"], watched["flow"]) == ("ss-ei", "kinematic")
+    assert watched["first"] == {"t_s": first["time"] / 1e9, "state": "normal"}
     listed = [(c["from"], c["to"]) for c in watched["changes"]]
     names = ["normal", "degraded", "hold", "safe stop", "recovering", "normal"]
     assert listed == list(itertools.pairwise(names)) and watched["count"] == len(changes) == 5

@@ -10,6 +10,15 @@ use tcps_core::{
 };
 use tcps_plan::Plan;
 
+/// The state that it begins in.
+#[derive(Debug, Serialize)]
+pub struct First {
+    /// When it was told, seconds; 0 where only a change tells it.
+    pub t_s: f64,
+    /// The state.
+    pub state: &'static str,
+}
+
 /// A change.
 #[derive(Debug, Serialize)]
 pub struct Change {
@@ -30,6 +39,8 @@ pub struct StateReport {
     pub component: String,
     /// The flow.
     pub flow: String,
+    /// The first state.
+    pub first: First,
     /// How often the state changed.
     pub count: u64,
     /// The first changes.
@@ -46,6 +57,7 @@ pub struct States {
 
 #[derive(Debug)]
 struct Watched {
+    first: First,
     count: u64,
     changes: Vec<Change>,
     spent_s: BTreeMap<&'static str, f64>,
@@ -66,7 +78,9 @@ impl States {
     pub fn take(&mut self, row: &Record) -> bool {
         let from = u8::try_from(row.size).ok().and_then(State::from_u8);
         let (Some(from), Some(to)) = (from, State::from_u8(row.detail)) else { return false };
+        let t_s = row.time_ns as f64 / 1e9;
         let watched = self.found.entry((row.flow, row.point)).or_insert_with(|| Watched {
+            first: First { t_s: if from == to { t_s } else { 0.0 }, state: from.name() },
             count: 0,
             changes: Vec::new(),
             spent_s: BTreeMap::new(),
@@ -80,7 +94,7 @@ impl States {
         watched.state = to;
         watched.count += 1;
         if watched.changes.len() < TURNS {
-            let (t_s, age_ms) = (row.time_ns as f64 / 1e9, row.value as f64 / MS as f64);
+            let age_ms = row.value as f64 / MS as f64;
             watched.changes.push(Change { t_s, from: from.name(), to: to.name(), age_ms });
         }
         true
@@ -96,6 +110,7 @@ impl States {
                 StateReport {
                     component: name(point, plan.components.get(point as usize).map(|c| &c.name)),
                     flow: name(flow, plan.flows.get(flow as usize).map(|f| &f.name)),
+                    first: watched.first,
                     count: watched.count,
                     changes: watched.changes,
                     spent_s: watched.spent_s,

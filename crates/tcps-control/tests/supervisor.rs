@@ -728,16 +728,58 @@ fn edges_of_thresholds() {
     assert_eq!(call(hook.as_mut(), at(MS, &[1e6])).y.len(), 1);
 }
 
-/// What is degraded is normal again once commands have been good for long enough and the follower is near, and not by one of both.
+/// What is degraded is normal again once commands have been good for long enough and the follower is near; it recovers if it is
+/// not near yet.
 #[test]
 fn degraded_ends_when_commands_are_good_and_near() {
-    for (goal, recover_ms, back) in [(0.0, 10, true), (0.0, 500, false), (1.0, 10, false)] {
+    use State::{Degraded, Normal, Recovering};
+    for (goal, recover_ms, then) in [(0.0, 10, Normal), (0.0, 500, Degraded), (1.0, 10, Recovering)] {
         let mut hook = following(json!({"recover_ms": recover_ms}), 600);
         (600..630).for_each(|ms| _ = tick(hook.as_mut(), ms * MS, None, 0));
         assert_eq!(state(hook.as_ref()), State::Degraded);
         (630..800).for_each(|ms| _ = tick(hook.as_mut(), ms * MS, Some(goal), ms as u32));
-        assert_eq!(state(hook.as_ref()) == State::Normal, back, "{goal} {recover_ms}");
+        assert_eq!(state(hook.as_ref()), then, "{goal} {recover_ms}");
+        assert_eq!(hook.told().unwrap().limited, then == Recovering);
     }
+}
+
+/// A hand that moves by more than `near` from tick to tick, but no faster than `slowly` times the speed: after a gap the state
+/// is normal again as for one that rests. One that is faster is never reached, and both the state and its cause say so.
+#[test]
+fn a_hand_that_moves_is_near_once_the_follower_keeps_up() {
+    let back = |gap: i64, speed: f64| {
+        let mut hook = make(json!({"tell": true, "speed": speed}));
+        // 100/s to and fro: 0.1 a tick, ten times `near`.
+        let hand = |ms: i64| 0.5 + 0.1 * ((ms % 20) - 10).abs() as f64;
+        (0..100).for_each(|ms| _ = tick(hook.as_mut(), ms * MS, Some(0.0), ms as u32));
+        (100..100 + gap).for_each(|ms| _ = tick(hook.as_mut(), ms * MS, None, 0));
+        assert_ne!(state(hook.as_ref()), State::Normal);
+        let mut before = hook.told().unwrap().state;
+        let mut causes = Vec::new();
+        let normal = (100 + gap..1_000).find(|ms| {
+            let (_, now) = tick(hook.as_mut(), ms * MS, Some(hand(*ms)), *ms as u32).unwrap();
+            let told = hook.told().unwrap();
+            if told.state != before {
+                causes.push((told.state, told.cause));
+            } else if before == State::Recovering {
+                assert!(told.limited, "it recovers because it is not near");
+            }
+            before = told.state;
+            now == 0
+        });
+        (normal.map(|ms| ms - 99 - gap), causes)
+    };
+    let (again, far) = ("commands are good again", "commands are good again, and it is not near them");
+    let arrived = (State::Normal, "it has come to the command");
+    let (after, causes) = back(30, 220.0);
+    assert!(after.unwrap() <= 100, "{after:?}");
+    assert_eq!(causes, [(State::Normal, again)]);
+    let (after, causes) = back(60, 220.0);
+    // Half a hold of the last 64 commands lost counts as bad until they are forgotten.
+    assert!(after.unwrap() <= 64 + 50 + 10, "{after:?}");
+    assert_eq!(causes, [(State::Recovering, again), arrived]);
+    let (after, causes) = back(30, 1.0);
+    assert_eq!((after, &causes[..]), (None, &[(State::Recovering, far)][..]));
 }
 
 /// What it works for has died: it holds, and no command brings it back.

@@ -105,7 +105,7 @@ class Plot:
         version = found["versions"].get("tcpsbed", "")
         machine = found["machine"].get("cpu", "")
         text = f"{found['name']} · {found['world']} · seed {found['seed']} · tcpsbed {version} · {machine}"
-        return text + (" · DISTURBED" if found["disturbances"] or found["errors"] else "")
+        return text + " · ERROR" * bool(found["errors"]) + " · DISTURBED" * bool(found["disturbances"])
 
     def _mark(self, ax: Axes) -> None:
         for event in self._series.get("events", ()):

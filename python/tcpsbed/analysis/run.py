@@ -94,7 +94,8 @@ class Run:
         found = self.summary
         head = f"Run {found['name']}: {found['world']}, seed {found['seed']}, {found['ran_s']:g} s, in {self.folder}"
         lines = [head, *(f"  {name}: {_line(flow)}" for name, flow in self.flows.items())]
-        lines += [f"  DISTURBED: {text}" for text in [*found["errors"], *found["disturbances"]]]
+        lines += [f"  ERROR: {text}" for text in found["errors"]]
+        lines += [f"  DISTURBED: {text}" for text in found["disturbances"]]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tcpsbed.qos.check import Verdict
     from tcpsbed.qos.profile import Profile
 
-HELP = """Compare a run with a profile of limits, flow by flow; ends with 1 if one is broken, with 3 if it was disturbed.
+HELP = """Compare a run with a profile of limits, flow by flow; ends with 1 if one is broken, 3 if disturbed or failed.
 
 \b
 Examples:
@@ -62,23 +62,32 @@ def check_qos(
     with documents.trusted(folder):
         summary = opened(folder).summary
         verdicts = check.check(summary, chosen)
-        disturbed = [*summary.get("errors", ()), *summary.get("disturbances", ())]
+        errors, disturbed = list(summary.get("errors", ())), list(summary.get("disturbances", ()))
+    amiss = " and ".join(word for word, said in (("ERROR", errors), ("DISTURBED", disturbed)) if said)
     passed = all(verdict.passed for verdict in verdicts)
     if as_json:
         rows = [asdict(one) | {"margin": one.margin, "passed": one.passed} for one in verdicts]
         rows = [{key: _plain(value) for key, value in row.items()} for row in rows]
         print(
             json.dumps(
-                {"profile": chosen.name, "passed": passed, "disturbed": disturbed, "verdicts": rows}, indent=1
+                {
+                    "profile": chosen.name,
+                    "passed": passed,
+                    "errors": errors,
+                    "disturbed": disturbed,
+                    "verdicts": rows,
+                },
+                indent=1,
             )
         )
     elif not quiet:
-        doubt = " (DISTURBED: this proves nothing)" if disturbed else ""
+        doubt = f" ({amiss}: this proves nothing)" if amiss else ""
         print(f"{_table(chosen, verdicts)}\n{'pass' if passed else 'FAIL'}{doubt}")
-    if disturbed:
+    if amiss:
         print(
-            "tcpsbed: the run was DISTURBED, its numbers prove nothing:",
-            *disturbed,
+            "tcpsbed: the numbers of this run prove nothing:",
+            *(f"ERROR: {said}" for said in errors),
+            *(f"DISTURBED: {said}" for said in disturbed),
             sep="\n  ",
             file=sys.stderr,
         )

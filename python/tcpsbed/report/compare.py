@@ -82,7 +82,9 @@ def _legend(runs: Sequence[RunFolder]) -> str:
     rows = []
     for letter, run in zip(_letters(runs), runs, strict=True):
         summary = run.summary
-        disturbed = "disturbed" if summary.get("disturbances") or summary.get("errors") else ""
+        amiss = [
+            word for word, key in (("errors", "errors"), ("disturbed", "disturbances")) if summary.get(key)
+        ]
         rows.append(
             [
                 letter,
@@ -91,7 +93,7 @@ def _legend(runs: Sequence[RunFolder]) -> str:
                 summary.get("world"),
                 summary.get("seed"),
                 summary.get("duration_s"),
-                disturbed,
+                ", ".join(amiss),
             ]
         )
     columns = [

@@ -134,8 +134,8 @@ def pictures(summary: Mapping[str, Any]) -> str:
 def flows(summary: Mapping[str, Any]) -> str:
     """What was sent, what arrived, how late."""
     found = summary.get("flows", {}).values()
-    replaced = ["superseded"] if any(flow.get("superseded") for flow in found) else []
-    counted = ("sent", "delivered", *replaced, "in_flight", "lost")
+    unused = [key for key in ("superseded", "suppressed") if any(flow.get(key) for flow in found)]
+    counted = ("sent", "delivered", *unused, "in_flight", "lost")
     rows = [
         [
             name,

@@ -1,7 +1,7 @@
 //! The supervisor: which state the follower is in, and where it goes.
 //!
 //! ```text
-//! tick    time passes ─► a gap is judged ─► the command is refused or taken ─► judged ─► a step within limits
+//! tick    time passes ─► a gap is judged ─► the command is refused or taken ─► judged ─► a step within limits ─► near?
 //! begin   where the follower is measured to be, else its start
 //! resume  after a restart: where and in which state it was; the time that has passed since is judged as a gap
 //! ```
@@ -249,10 +249,14 @@ impl Supervisor {
         if self.mover.at().is_empty() && !self.begin(measured, passed) {
             return;
         }
+        let before = self.state;
         self.judge(sound, passed.min(period), away);
         self.judged_ns = if away { gap_ns } else { self.health.age_ns() };
         // Never farther than in one period, whatever the clock says.
         self.go(passed.min(period) as f64 * 1e-9);
+        if self.state == before {
+            self.arrive(sound);
+        }
     }
 
     /// Why it cannot begin: nobody says where the follower is, value by value.
@@ -373,33 +377,51 @@ impl Supervisor {
         let poor = self.wrong.filter(|_| self.refused.is_some()).or(late);
         let poor = poor.or_else(|| self.health.poor(&self.settings.thresholds, share));
         self.good_ns = if poor.is_some() { 0 } else { self.good_ns.saturating_add(passed) };
-        let trusted = sound && !self.halted && self.good_ns >= t.recover;
-        let near = !self.command.is_empty() && self.mover.distance(&self.command) <= self.settings.near;
         // A threshold is passed at the tick nearest to it: a clock that trembles does not put it off by a whole period.
         let passes = |threshold: Time| age.saturating_add(t.period / 2) >= threshold;
         let missing = if away { "its loop stood still" } else { self.wrong.unwrap_or("no command came") };
         let (next, cause) = match self.state {
             _ if passes(t.stop) => (State::SafeStop, missing),
-            State::Hold | State::SafeStop if trusted && self.engaged(near) => {
+            State::Hold | State::SafeStop if self.trusts(sound) && self.engaged() => {
                 (State::Recovering, "commands are good again")
             }
             State::Hold | State::SafeStop => (self.state, ""),
             _ if passes(t.hold) => (State::Hold, missing),
             _ if self.halted => (State::Hold, "what it works for has died, or the run ends"),
             State::Normal => poor.map_or((State::Normal, ""), |why| (State::Degraded, why)),
-            State::Degraded if trusted && near => (State::Normal, "commands are good again"),
-            State::Recovering if near => (State::Normal, "it has come to the command"),
             same => (same, ""),
         };
         self.enter(next, cause);
     }
 
+    /// Where the step of this tick has led: a hand that moves is never near before it.
+    fn arrive(&mut self, sound: bool) {
+        let (next, cause) = match (self.state, self.near()) {
+            (State::Degraded, true) if self.trusts(sound) => (State::Normal, "commands are good again"),
+            (State::Degraded, false) if self.trusts(sound) => {
+                (State::Recovering, "commands are good again, and it is not near them")
+            }
+            (State::Recovering, true) => (State::Normal, "it has come to the command"),
+            (same, _) => (same, ""),
+        };
+        self.enter(next, cause);
+    }
+
+    /// Whether this command comes after others that were good for long enough.
+    fn trusts(&self, sound: bool) -> bool {
+        sound && !self.halted && self.good_ns >= self.settings.timing.recover
+    }
+
+    fn near(&self) -> bool {
+        !self.command.is_empty() && self.mover.distance(&self.command) <= self.settings.near
+    }
+
     /// Whether control may be taken up again: after a hold by itself, after a stop as it was asked for.
-    fn engaged(&self, near: bool) -> bool {
+    fn engaged(&self) -> bool {
         self.state == State::Hold
             || match self.settings.engage {
                 Engage::Auto => true,
-                Engage::Near => near,
+                Engage::Near => self.near(),
                 Engage::Clutch => self.clutch == Clutch::Closed,
             }
     }

@@ -97,7 +97,9 @@ def peaks(study: Study) -> None:
     study.compare("peak-guarded", max(seen[cases[GUARDED, seed]].peak("haptic") for seed in seeds))
     several = [seen[cases["dpm-multistep", seed]].peak("haptic") for seed in seeds]
     more = [ms - one.peak("haptic") for ms, one in zip(several, published, strict=True)]
-    study.compare("multistep", min(more), f"with multistep increase {min(several):.2f} to {max(several):.2f} ms")
+    study.compare(
+        "multistep", min(more), f"with multistep increase {min(several):.2f} to {max(several):.2f} ms"
+    )
     for key, flow, bound in (("eq8", "audio", bounds.audio_ms), ("eq9", "video", bounds.video_ms)):
         study.compare(key, max(s.peak(flow) - bound(s.peak("haptic")) for s in published))
     first = published[0]

@@ -61,7 +61,7 @@ def check_qos(
     chosen = profiles.load(profile)
     with documents.trusted(folder):
         summary = opened(folder).summary
-        verdicts = check.check(summary, chosen)
+        verdicts, absent = check.check(summary, chosen), check.left_out(summary, chosen)
         disturbed = [*summary.get("errors", ()), *summary.get("disturbances", ())]
     passed = all(verdict.passed for verdict in verdicts)
     if as_json:
@@ -69,12 +69,21 @@ def check_qos(
         rows = [{key: _plain(value) for key, value in row.items()} for row in rows]
         print(
             json.dumps(
-                {"profile": chosen.name, "passed": passed, "disturbed": disturbed, "verdicts": rows}, indent=1
+                {
+                    "profile": chosen.name,
+                    "passed": passed,
+                    "disturbed": disturbed,
+                    "left_out": absent,
+                    "verdicts": rows,
+                },
+                indent=1,
             )
         )
     elif not quiet:
         doubt = " (DISTURBED: this proves nothing)" if disturbed else ""
         print(f"{_table(chosen, verdicts)}\n{'pass' if passed else 'FAIL'}{doubt}")
+        if absent:
+            print(f"left out, for the run has no such flow: {', '.join(absent)}")
     if disturbed:
         print(
             "tcpsbed: the run was DISTURBED, its numbers prove nothing:",

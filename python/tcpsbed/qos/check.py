@@ -92,7 +92,7 @@ def _plain(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _refuse_mistyped(summary: Mapping[str, Any], profile: Profile) -> None:
-    """Refuses a flow that the run does not have where one of its others, of which the profile is silent, is called nearly so."""
+    """Refuses a flow that the run does not have where one that no rule names is called nearly so."""
     named = {name for rule in profile.rules for name in (rule.flow, rule.other)}
     free = [name for name in _plain(summary) if name not in named]
     for name in left_out(summary, profile):

@@ -60,6 +60,7 @@ LAYOUT: dict[str, tuple[str, ...]] = {
         *("inputs/", "inputs/*.f64", "inputs/*.frames", "seeds/", *(f"seeds/{name}" for name in _SWEEP)),
     ),
     "step": ("scenario.toml", "step.json"),
+    "map": ("scenario.toml", "map.json"),
     "reproduction": ("index.html", "rows.json", "*.png"),
     "sweep": _SWEEP,
     "study": ("study.json", "ratings.jsonl", "ratings.csv", "results.json", "subject-*/**"),

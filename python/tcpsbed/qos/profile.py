@@ -208,7 +208,9 @@ def _between(entry: Any, file: Path, number: int) -> Rule:
     return _rule(table, file, key, flow=late, metric=metric, other=early)
 
 
-def _rule(limits: Any, file: Path, key: tuple[str, ...], **names: str) -> Rule:
+def _rule(
+    limits: Any, file: Path, key: tuple[str, ...], *, flow: str, metric: str, other: str | None = None
+) -> Rule:
     table = _table(limits, file, key)
     for name, value in table.items():
         if name not in ("least", "most") or not _is_number(value):
@@ -218,7 +220,7 @@ def _rule(limits: Any, file: Path, key: tuple[str, ...], **names: str) -> Rule:
     if not table:
         raise DataError("found no limit", file=file, key=".".join(key), allowed="least, most or both")
     least, most = float(table.get("least", -math.inf)), float(table.get("most", math.inf))
-    return Rule(least=least, most=most, file=file, key=origin.dotted(key), **names)
+    return Rule(flow, metric, least, most, other, file, origin.dotted(key))
 
 
 def _is_number(value: Any) -> bool:

@@ -110,8 +110,8 @@ def compare(study: Study) -> None:
         open_ones = sum(not trace.closed for trace in traces)
         for key, field in COLUMNS.items():
             own = [getattr(trace, field) for trace in traces]
-            beside = [getattr(found["quiet", seed], field) for seed in seeds]
-            note = f"{stats.interval(own)}; {beside(own, beside)} than quiet"
+            quiet = [getattr(found["quiet", seed], field) for seed in seeds]
+            note = f"{stats.interval(own)}; {beside(own, quiet)} than quiet"
             study.compare(
                 f"task-{name}-{key}",
                 float(np.mean(own)),

@@ -93,8 +93,32 @@ def test_names_flows_and_numbers_that_are_not_there_are_refused():
     with pytest.raises(DataError, match="profile lip-sync"):
         passed("lip-sync", haptic=flow(1))
     strange = profile.read('[flows.haptic]\n"delay_ms.p98" = { most = 1 }', Path("mine.toml"))
-    with pytest.raises(DataError, match=r"delay_ms\.p98.*mean"):
+    with pytest.raises(DataError) as said:
         check.check({"flows": {"haptic": flow(1)}}, strange)
+    where, what = 'mine.toml:2: flows.haptic."delay_ms.p98"', 'found "delay_ms.p98"'
+    assert str(said.value) == f"{where}: {what}; allowed: delay_ms.mean, delay_ms.p999, delay_ms.max"
+
+
+def test_a_flow_that_is_left_out_is_named_and_a_mistyped_one_refused(scenarios, tmp_path: Path):
+    tcpsbed.run(scenarios / "step.toml", out=tmp_path / "run")
+    mine = tmp_path / "mine.toml"
+
+    def checked(flow: str, *more: str):
+        mine.write_text(
+            f'[flows.haptic]\n"delay_ms.max" = {{ most = 9 }}\n\n[flows.{flow}]\nloss = {{ most = 0 }}\n'
+        )
+        return CliRunner().invoke(app, ["check-qos", str(tmp_path / "run"), "--profile", str(mine), *more])
+
+    absent = checked("video")
+    assert absent.exit_code == 0 and "left out, for the run has no such flow: video\n" in absent.output
+    assert json.loads(checked("video", "--json").output)["left_out"] == ["video"]
+    mistyped = checked("kinematc")
+    assert mistyped.exit_code == 2 and "(did you mean kinematic?)" in mistyped.stderr
+    assert f'{mine}:5: flows.kinematc.loss: found the flow "kinematc"' in mistyped.stderr
+    assert "left out" not in checked("kinematic").output
+    both = profile.read("[flows.haptic]\nloss = { most = 0 }\n[flows.haptic2]\nloss = { most = 0 }", mine)
+    assert check.left_out({"flows": {"haptic": flow(1)}}, both) == ["haptic2"]
+    assert len(check.check({"flows": {"haptic": flow(1)}}, both)) == 1, "the other one is meant, too"
 
 
 def test_the_command_tells_margins_and_ends_with_one_if_a_limit_is_broken(scenarios, tmp_path: Path):

@@ -162,6 +162,32 @@ def test_a_file_of_ours_that_the_user_edited_is_the_users(tmp_path: Path) -> Non
         written(tmp_path / "a", "two")
 
 
+def test_a_copy_of_a_result_is_a_result_until_somebody_changes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path / "a", "one")
+    grown(tmp_path / "s", "one")
+    for name in ("a", "s"):
+        shutil.copytree(tmp_path / name, tmp_path / f"{name}-copy", copy_function=shutil.copyfile)
+        for file in (tmp_path / f"{name}-copy").rglob("*.*"):
+            os.utime(file, (1e9, 1e9))
+    grown(tmp_path / "s-copy", "two")
+    assert listed(tmp_path / "s-copy")["cells/one.json"] == "one"
+    (tmp_path / "a-copy/summary.json").write_text("two")
+    os.utime(tmp_path / "a-copy/summary.json", (1e9, 1e9))
+    with refused(tmp_path, "a-copy: --out: holds summary.json, which was changed since"):
+        written(tmp_path / "a-copy", "three")
+    (tmp_path / "a-copy/summary.json").write_text("one")
+    os.utime(tmp_path / "a-copy/summary.json", (1e9, 1e9))
+    written(tmp_path / "a-copy", "three")
+    assert listed(tmp_path / "a-copy")["summary.json"] == "three"
+    monkeypatch.setattr(marker, "MOST_HASHED", 2)
+    written(tmp_path / "a", "four")
+    os.utime(tmp_path / "a/summary.json", (1e9, 1e9))
+    with refused(tmp_path, "holds summary.json, which was copied or changed since"):
+        written(tmp_path / "a", "five")
+
+
 def test_a_link_to_the_users_file_in_a_result_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/data").write_text("mine")

@@ -109,3 +109,28 @@ def test_a_map_has_a_row_for_each_loss_and_grows_worse(scenarios):
 def test_what_the_engine_refuses_is_a_message():
     with pytest.raises(DataError, match="delay -1"):
         Bench(runs=1).run([Cell(1, -1, 0, 0.2, 0.1)])
+
+
+def test_a_map_is_kept_in_a_folder_that_is_asked_for(scenarios, tmp_path) -> None:
+    command = [
+        "map",
+        str(scenarios / "step.toml"),
+        "--cells",
+        "3x2",
+        "--runs",
+        "5",
+        "--out",
+        str(tmp_path / "m"),
+    ]
+    told = CliRunner().invoke(app, command)
+    assert told.exit_code == 0 and told.output.endswith(f"results: {tmp_path / 'm'}\n")
+    assert sorted(file.name for file in (tmp_path / "m").iterdir()) == [
+        ".tcpsbed",
+        "map.json",
+        "scenario.toml",
+    ]
+    again = CliRunner().invoke(app, [*command, "--json"])
+    assert again.output == (tmp_path / "m/map.json").read_text(), "a result of ours is written anew"
+    (tmp_path / "m/mine.txt").write_text("x")
+    refused = CliRunner().invoke(app, command)
+    assert refused.exit_code == 2 and "holds mine.txt" in refused.stderr

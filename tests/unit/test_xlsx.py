@@ -218,6 +218,11 @@ def test_the_blank_template_has_all_sheets_and_fills_into_a_scenario(tmp_path):
     assert {"from", "to", "delay", "queue", "packet", "on"} <= set(heads["network"])
     assert all(sheet.max_row == 1 for sheet in book if sheet.title != xlsx.REST), "blank"
     assert all(cell.comment for cell in book["network"][1][:3])
+    empty = command(tmp_path, "check", "scenario.xlsx")
+    assert (
+        empty.exit_code == 2
+        and "scenario.xlsx: sheet interfaces: found no component; allowed: a row" in empty.stderr
+    )
     rows = [("interfaces", "components", "tactile-operator", "a"), ("flows", "flows", "kinematic", None)]
     rows += [("interfaces", "components", "tactile-teleoperator", "b")]
     for sheet, section, name, whole in rows:

@@ -61,7 +61,7 @@ def check_qos(
     chosen = profiles.load(profile)
     with documents.trusted(folder):
         summary = opened(folder).summary
-        verdicts = check.check(summary, chosen)
+        verdicts, absent = check.check(summary, chosen), check.left_out(summary, chosen)
         errors, disturbed = list(summary.get("errors", ())), list(summary.get("disturbances", ()))
     amiss = " and ".join(word for word, said in (("ERROR", errors), ("DISTURBED", disturbed)) if said)
     passed = all(verdict.passed for verdict in verdicts)
@@ -75,6 +75,7 @@ def check_qos(
                     "passed": passed,
                     "errors": errors,
                     "disturbed": disturbed,
+                    "left_out": absent,
                     "verdicts": rows,
                 },
                 indent=1,
@@ -83,6 +84,8 @@ def check_qos(
     elif not quiet:
         doubt = f" ({amiss}: this proves nothing)" if amiss else ""
         print(f"{_table(chosen, verdicts)}\n{'pass' if passed else 'FAIL'}{doubt}")
+        if absent:
+            print(f"left out, for the run has no such flow: {', '.join(absent)}")
     if amiss:
         print(
             "tcpsbed: the numbers of this run prove nothing:",

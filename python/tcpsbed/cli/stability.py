@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -31,7 +32,11 @@ Examples:
 
 Step, gains and period are those of the scenario; delay and loss are those of the grid, not of its network. The loop is
 computed from its difference equations, without packets: 10^9 ticks take seconds.
+
+--out leaves a folder with scenario.toml and map.json, which holds what --json prints.
 """
+KIND = "map"
+"""Kind of result that the command leaves."""
 
 
 Trips = Annotated[str, typer.Option("--rtt", metavar="LOW..HIGH", help="Round trips.")]
@@ -79,6 +84,15 @@ Figure = Annotated[
     Path | None, typer.Option("--figure", metavar="FILE", help="Draw the map.", show_default=False)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the map as JSON, and nothing else.")]
+Kept = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Folder for scenario.toml and map.json [default: none].",
+        show_default=False,
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -102,6 +116,7 @@ def stability_map(
     which: Which = None,
     on_command: OnCommand = False,
     aligned: Aligned = False,
+    out: Kept = None,
     figure: Figure = None,
     force: Force = False,
     sets: Sets = None,
@@ -110,7 +125,7 @@ def stability_map(
     quiet: Quiet = False,
 ) -> None:
     """Draws the map; see HELP."""
-    from tcpsbed import config
+    from tcpsbed import config, session
     from tcpsbed.control import stability, values
     from tcpsbed.control.batch import Bench
 
@@ -136,11 +151,25 @@ def stability_map(
         "commands" if on_command else "ticks",
     )
     bar = Progress(f"{scenario.name}, {runs} runs a cell", quiet=quiet or as_json)
-    try:
-        found = stability.compute(grid, bench, bar)
-    finally:
-        bar.clear()
-    _tell(found, scenario.name, share, figure, as_json=as_json, quiet=quiet)
+    with nullcontext() if out is None else session.place(scenario, out, kind=KIND) as place:
+        try:
+            found = stability.compute(grid, bench, bar)
+        finally:
+            bar.clear()
+        sentences = _sentences(found, share)
+        if place is not None:
+            (place.path / "scenario.toml").write_text(config.dump(scenario), encoding="utf-8")
+            (place.path / "map.json").write_text(f"{_json(found, sentences)}\n", encoding="utf-8")
+    if figure is not None:
+        from tcpsbed.control.figure import stability as draw
+
+        draw(found, f"{scenario.name} · {sentences[0]}", figure)
+    if as_json:
+        print(_json(found, sentences))
+    elif not quiet:
+        print(*sentences, sep="\n")
+        left = {"results": place.shown if place is not None else None, "figure": figure}
+        print(*(f"{what}: {where}\n" for what, where in left.items() if where), sep="", end="")
 
 
 def _grid(
@@ -204,28 +233,15 @@ def _size(text: str) -> tuple[int, int]:
     return sizes[0], sizes[1]
 
 
-def _tell(
-    found: StabilityMap,
-    name: str,
-    reliability: float | None,
-    file: Path | None,
-    *,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def _sentences(found: StabilityMap, reliability: float | None) -> list[str]:
+    """What the map says at five of its losses."""
     rows = sorted({round(share * (len(found.grid.loss) - 1)) for share in (0, 0.25, 0.5, 0.75, 1)})
-    sentences = [found.sentence(row, reliability) for row in rows]
-    if file is not None:
-        from tcpsbed.control import figure
+    return [found.sentence(row, reliability) for row in rows]
 
-        figure.stability(found, f"{name} · {sentences[0]}", file)
-    if as_json:
-        from tcpsbed.control.table import plain
 
-        tables = {key: table.tolist() for key, table in (*found.mean.items(), ("good", found.good))}
-        content = {"grid": asdict(found.grid), "bench": asdict(found.bench), "sentences": sentences}
-        print(json.dumps(plain(content | tables)))
-    elif not quiet:
-        print(*sentences, sep="\n")
-        if file is not None:
-            print(f"figure: {file}")
+def _json(found: StabilityMap, sentences: list[str]) -> str:
+    from tcpsbed.control.table import plain
+
+    tables = {key: table.tolist() for key, table in (*found.mean.items(), ("good", found.good))}
+    content = {"grid": asdict(found.grid), "bench": asdict(found.bench), "sentences": sentences}
+    return json.dumps(plain(content | tables))

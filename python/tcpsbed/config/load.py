@@ -66,6 +66,12 @@ def tables(path: str | Path, overrides: Sequence[str] = ()) -> Origin:
 def build(origin: Origin) -> Scenario:
     """The scenario of a tree of tables."""
     check_text(origin)
+    if origin.file.suffix.lower() == ".xlsx" and "components" not in origin.document:
+        allowed = (
+            'a row for each component, such as "components", "srv" and "edge" below section, name and (value); '
+            "then the sheets flows and network"
+        )
+        raise ConfigError("found no component", file=origin.file, key="sheet interfaces", allowed=allowed)
     try:
         scenario = Scenario.model_validate({"name": origin.file.stem} | origin.document)
     except ValidationError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -55,12 +56,12 @@ class Verdict:
 
 # limits as pass or fail [Gokhale 2017] (ITU-R BT.1359; 3GPP TR 22.847)
 def check(summary: Mapping[str, Any], profile: Profile) -> list[Verdict]:
-    """The verdicts of a profile's rules on a run's summary; a flow that the run does not have is left out.
+    """The verdicts of a profile's rules on a run's summary; a flow that the run does not have is left out (`left_out`).
 
     Raises
     ------
     DataError
-        If the run has none of the profile's flows, or flows have no such number.
+        If the run has none of the profile's flows, or one that is called nearly so, or flows have no such number.
     """
     if not profile.rules:
         raise DataError(
@@ -68,6 +69,7 @@ def check(summary: Mapping[str, Any], profile: Profile) -> list[Verdict]:
             key=f"profile {profile.name}",
             allowed="pytest, which runs its scenario (tcpsbed docs qos)",
         )
+    _refuse_mistyped(summary, profile)
     found = [verdict for rule in profile.rules for verdict in _verdicts(summary["flows"], rule)]
     if not found:
         wanted = ", ".join(dict.fromkeys(rule.flow for rule in profile.rules))
@@ -77,34 +79,68 @@ def check(summary: Mapping[str, Any], profile: Profile) -> list[Verdict]:
     return found
 
 
+def left_out(summary: Mapping[str, Any], profile: Profile) -> list[str]:
+    """Flows of a profile that the run has in no session."""
+    there = _plain(summary)
+    named = dict.fromkeys(name for rule in profile.rules for name in (rule.flow, rule.other) if name)
+    return [name for name in named if name not in there]
+
+
+def _plain(summary: Mapping[str, Any]) -> list[str]:
+    """Names of a run's flows without those of sessions."""
+    return list(dict.fromkeys(name.rpartition("/")[2] for name in summary["flows"]))
+
+
+def _refuse_mistyped(summary: Mapping[str, Any], profile: Profile) -> None:
+    """Refuses a flow that the run does not have where one that no rule names is called nearly so."""
+    named = {name for rule in profile.rules for name in (rule.flow, rule.other)}
+    free = [name for name in _plain(summary) if name not in named]
+    for name in left_out(summary, profile):
+        if close := difflib.get_close_matches(name, free, 1, 0.75):
+            rule = next(rule for rule in profile.rules if name in (rule.flow, rule.other))
+            allowed = f"{', '.join(_plain(summary))} (did you mean {close[0]}?)"
+            raise DataError(
+                f'found the flow "{name}"', file=rule.file, line=rule.line, key=rule.key, allowed=allowed
+            )
+
+
 def _verdicts(flows: Mapping[str, Any], rule: Rule) -> Iterator[Verdict]:
     for name, flow in flows.items():
         session, _, plain = name.rpartition("/")
         if plain != rule.flow:
             continue
-        value = _number(flow, rule.metric, name)
+        value = _number(flow, rule)
         if rule.other is None:
             yield Verdict(name, rule.metric, value, rule.least, rule.most)
             continue
         other = f"{session}/{rule.other}" if session else rule.other
         if other in flows:
-            early = _number(flows[other], rule.metric, other)
+            early = _number(flows[other], rule)
             yield Verdict(f"{name} - {other}", rule.metric, value - early, rule.least, rule.most)
 
 
-def _number(flow: Mapping[str, Any], metric: str, name: str) -> float:
+def _number(flow: Mapping[str, Any], rule: Rule) -> float:
     value: Any = flow
-    for key in metric.split("."):
+    for depth, key in enumerate(parts := rule.metric.split(".")):
         if not isinstance(value, Mapping) or key not in value:
-            known = ", ".join(value) if isinstance(value, Mapping) else "no further key"
+            above = ".".join(parts[:depth])
+            known = (
+                [f"{above}.{name}" if above else name for name in value]
+                if isinstance(value, Mapping)
+                else [above]
+            )
             raise DataError(
-                f'found "{metric}"', key=f"flows.{name}", allowed=f"tcpsbed docs summary: {known}"
+                f'found "{rule.metric}"',
+                file=rule.file,
+                line=rule.line,
+                key=rule.key,
+                allowed=", ".join(known),
             )
         value = value[key]
     if value is None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise DataError(
-            f'found "{metric}", which is no number', key=f"flows.{name}", allowed="tcpsbed docs summary"
-        )
+        allowed = "a number of a flow, such as delay_ms.p99 (tcpsbed docs summary)"
+        found = f'found "{rule.metric}", which is no number'
+        raise DataError(found, file=rule.file, line=rule.line, key=rule.key, allowed=allowed)
     return float(value)

@@ -26,12 +26,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from tcpsbed import inputs
+from tcpsbed.config import origin
 from tcpsbed.errors import DataError
 
 _KEYS = ("name", "source", "flows", "between", "step", "scenario", "set")
@@ -42,13 +43,16 @@ RUNS = 20
 
 @dataclass(frozen=True)
 class Rule:
-    """Limits of a number: of a flow, or of the difference to another flow's."""
+    """Limits of a number: of a flow, or of the difference to another flow's; and where they are written."""
 
     flow: str
     metric: str
     least: float
     most: float
     other: str | None = None
+    file: Path | None = None
+    key: str | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True)
@@ -147,6 +151,8 @@ def read(text: str, file: Path) -> Profile:
         for metric, limits in _table(metrics, file, ("flows", flow)).items()
     ]
     rules += [_between(entry, file, number) for number, entry in enumerate(_list(tables, "between", file))]
+    lines: dict[str, int] = {origin.dotted(key): line for key, line in origin.lines_of(text).items()}
+    rules = [replace(rule, line=lines.get(rule.key or "")) for rule in rules]
     step, runs = _step(tables, file)
     if not rules and not step:
         allowed = '[flows.haptic] with "delay_ms.max" = { most = 30 }'
@@ -202,7 +208,9 @@ def _between(entry: Any, file: Path, number: int) -> Rule:
     return _rule(table, file, key, flow=late, metric=metric, other=early)
 
 
-def _rule(limits: Any, file: Path, key: tuple[str, ...], **names: str) -> Rule:
+def _rule(
+    limits: Any, file: Path, key: tuple[str, ...], *, flow: str, metric: str, other: str | None = None
+) -> Rule:
     table = _table(limits, file, key)
     for name, value in table.items():
         if name not in ("least", "most") or not _is_number(value):
@@ -211,7 +219,8 @@ def _rule(limits: Any, file: Path, key: tuple[str, ...], **names: str) -> Rule:
             )
     if not table:
         raise DataError("found no limit", file=file, key=".".join(key), allowed="least, most or both")
-    return Rule(least=float(table.get("least", -math.inf)), most=float(table.get("most", math.inf)), **names)
+    least, most = float(table.get("least", -math.inf)), float(table.get("most", math.inf))
+    return Rule(flow, metric, least, most, other, file, origin.dotted(key))
 
 
 def _is_number(value: Any) -> bool:

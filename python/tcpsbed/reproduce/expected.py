@@ -34,8 +34,8 @@ KEYS = {
 }
 UNIT = re.compile(r"\(([^();]+)[^()]*\)$")
 """The unit of an item, such as `ms` or `% of samples`."""
-COMPARISONS = ("near", "above", "below")
-"""Ours within the tolerance of the published value; above it; below it."""
+COMPARISONS = ("near", "above", "below", "at most")
+"""Ours within the tolerance of the published value; above it; below it; not above it."""
 REFERENCES = ("published", "derived", "theory", "aim", "own reference")
 """Where a value comes from: the work itself; what the work says in words or in parts, put into one number by us; arithmetic
 or a bound; what we ask of our own work; a simulation of our own."""
@@ -69,7 +69,7 @@ class Expected:
     tolerance
         How far ours may be off, in the unit of the value.
     compare
-        `near`: off by no more than the tolerance. `above`, `below`: beyond the value, by the tolerance less at worst.
+        One of `COMPARISONS`. `near`: off by no more than the tolerance; with the others there is none.
     why
         Why this tolerance.
     because
@@ -129,27 +129,34 @@ class Expected:
         """The values that would not have been within; empty where nothing is published."""
         if self.published is None:
             return ""
-        if self.compare == "near" and self.tolerance == 0.0:
-            return f"≠ {self.published:.6g}"
-        low, high = (f"{self.published + sign * self.tolerance:.6g}" for sign in (-1, 1))
-        return {"above": f"≤ {low}", "below": f"≥ {high}"}.get(self.compare, f"< {low} or > {high}")
+        low, high = (f"{bound:.12g}" for bound in self._bounds(self.published))
+        if low == high and self.compare == "near":
+            return f"≠ {low}"
+        beyond = {"above": f"≤ {low}", "below": f"≥ {high}", "at most": f"> {high}"}
+        return beyond.get(self.compare, f"< {low} or > {high}")
+
+    def _bounds(self, published: float) -> tuple[float, float]:
+        """The least and the largest value that is near: as they are printed, to twelve digits."""
+        low, high = (float(f"{published + sign * self.tolerance:.12g}") for sign in (-1, 1))
+        return low, high
 
     def off(self, ours: float) -> float:
         """How far a result is from the value, towards where it would not be within; 0 where nothing is published."""
         if self.published is None:
             return 0.0
         more = ours - self.published
-        return {"above": -more, "below": more}.get(self.compare, abs(more))
+        return {"above": -more, "below": more, "at most": more}.get(self.compare, abs(more))
 
     def holds(self, ours: float) -> bool | None:
         """Whether a result is within the tolerance; `None` where nothing is published."""
         if self.published is None:
             return None
+        low, high = self._bounds(self.published)
         if self.compare == "above":
-            return ours > self.published - self.tolerance
+            return ours > low
         if self.compare == "below":
-            return ours < self.published + self.tolerance
-        return abs(ours - self.published) <= self.tolerance
+            return ours < high
+        return ours <= high and (ours >= low or self.compare == "at most")
 
 
 def load(work: str, folder: Path = FOLDER) -> dict[str, Expected]:
@@ -201,6 +208,8 @@ def _read(entry: dict[str, Any], key: str, file: Path) -> Expected:
         raise refuse("found refuted and not_reproduced", "one of them")
     published = entry.get("published")
     source, tolerance = _tolerance(entry)
+    if compare != "near" and tolerance:
+        raise refuse(f'found compare = "{compare}" with a tolerance', "none: the value itself is the bound")
     return Expected(
         item=entry["item"],
         published=None if published is None else float(published),

@@ -26,9 +26,11 @@ def number(value: float | None) -> str:
 
 
 def published(row: Row) -> str:
-    """The value that ours is compared with; behind a sign where ours is to be above or below it."""
+    """The value that ours is compared with; behind a sign where ours is to be above, below or at most that."""
     e = row.expected
-    sign = {"above": "> ", "below": "< "}.get(e.compare, "") if e.published is not None else ""
+    sign = (
+        {"above": "> ", "below": "< ", "at most": "≤ "}.get(e.compare, "") if e.published is not None else ""
+    )
     return sign + number(e.published)
 
 

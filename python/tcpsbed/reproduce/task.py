@@ -20,7 +20,7 @@ from tcpsbed.analysis import signals, stats
 from tcpsbed.reproduce.comparisons import WEBER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
@@ -110,10 +110,8 @@ def compare(study: Study) -> None:
         open_ones = sum(not trace.closed for trace in traces)
         for key, field in COLUMNS.items():
             own = [getattr(trace, field) for trace in traces]
-            more = stats.interval(
-                [a - getattr(found["quiet", seed], field) for a, seed in zip(own, seeds, strict=True)]
-            )
-            note = f"{stats.interval(own)}; {more} more than quiet"
+            quiet = [getattr(found["quiet", seed], field) for seed in seeds]
+            note = f"{stats.interval(own)}; {beside(own, quiet)} than quiet"
             study.compare(
                 f"task-{name}-{key}",
                 float(np.mean(own)),
@@ -149,3 +147,10 @@ def draw(figure: Figure, found: Mapping[tuple[str, int], Trace]) -> None:
             axes.plot([t.snr_db for t in own], [getattr(t, field) for t in own], "o", label=name)
         axes.set(xlabel="SNR of the force (dB)", ylabel=label)
     panels[0].legend(fontsize=7)
+
+
+def beside(own: Sequence[float], other: Sequence[float]) -> str:
+    """How much more or less values are than others, pair by pair."""
+    more = np.subtract(own, other)
+    less = more.mean() < 0.0
+    return f"{stats.interval((-more if less else more).tolist())} {'less' if less else 'more'}"

@@ -1,15 +1,18 @@
 """The marker of a results folder: what kind of result it holds, and which of its files tcpsbed wrote.
 
-In a finished result a file is ours while it is in the list with the size and the moment that it had when it was written; one
-that somebody changed since is theirs. While a result is written, a file is ours if it has a name that we give. In a folder
-that gains files from command to command what is in the list must be as it was, and what is not must have a name of ours.
+In a finished result a file is ours while it is in the list with the size and the moment that it had when it was written, or,
+where the folder was copied, with its content (of files up to `MOST_HASHED`); one that somebody changed since is theirs.
+While a result is written, a file is ours if it has a name that we give. In a folder that gains files from command to command
+what is in the list must be as it was, and what is not must have a name of ours.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -30,6 +33,8 @@ WRITING, WHOLE, FORMER, GROWING = "writing", "whole", "former", "growing"
 command to command."""
 SLACK_NS = 2_000_000_000
 """Coarsest moment of a change that file systems keep (FAT)."""
+MOST_HASHED = 16 << 20
+"""Bytes of the largest file whose content the marker knows."""
 _PART = re.compile(r"(^|/)\.[^/]+\.\d+\.part(\.[^/.]*)?$")
 """What a kill leaves of a file that was being written whole (`files.whole`)."""
 PARTS = (("node[0-9]*.[0-9]*.ring.rows", "emulator.rows"), ("node[0-9]*.[0-9]*.pcapng",))
@@ -55,6 +60,7 @@ LAYOUT: dict[str, tuple[str, ...]] = {
         *("inputs/", "inputs/*.f64", "inputs/*.frames", "seeds/", *(f"seeds/{name}" for name in _SWEEP)),
     ),
     "step": ("scenario.toml", "step.json"),
+    "map": ("scenario.toml", "map.json"),
     "reproduction": ("index.html", "rows.json", "*.png"),
     "sweep": _SWEEP,
     "study": ("study.json", "ratings.jsonl", "ratings.csv", "results.json", "subject-*/**"),
@@ -79,12 +85,15 @@ class Marker:
     """The folder in shared memory where a run keeps rows that are not in its folder yet."""
     files: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Files of ours: size, and when they were changed last, in ns."""
+    hashes: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """SHA-256 of those that are not too large, beside the moment of that change."""
     version: int = VERSION
 
     def write(self, folder: Path) -> None:
         """Puts it into a folder in one step."""
         part = folder / f"{NAME}.part"
-        part.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        hashed = replace(self, hashes=dict(self._hashed(folder)))
+        part.write_text(json.dumps(asdict(hashed)), encoding="utf-8")
         part.replace(folder / NAME)
 
     def owns(self, folder: Path, name: str) -> bool:
@@ -98,7 +107,31 @@ class Marker:
         if name not in self.files:
             return False
         found, (size, mtime_ns) = (folder / name).lstat(), self.files[name]
-        return found.st_size == size and abs(found.st_mtime_ns - mtime_ns) <= SLACK_NS
+        if found.st_size != size:
+            return False
+        if abs(found.st_mtime_ns - mtime_ns) <= SLACK_NS:
+            return True
+        return self._knows(name) and _hash(folder / name) == self.hashes[name][1]
+
+    def _knows(self, name: str) -> bool:
+        """Whether it has the hash of a file as it is listed."""
+        return name in self.hashes and self.hashes[name][0] == self.files[name][1]
+
+    def _hashed(self, folder: Path) -> Iterator[tuple[str, tuple[int, str]]]:
+        """Hashes of the files in the list: those that are known, and of others that are as they are listed."""
+        for name, (size, mtime_ns) in self.files.items():
+            if self._knows(name):
+                yield name, self.hashes[name]
+            elif size <= MOST_HASHED and (found := _hash(folder / name, mtime_ns)):
+                yield name, (mtime_ns, found)
+
+    def accused(self, folder: Path, name: str) -> str:
+        """What is said of a file that it does not own."""
+        if name not in self.files:
+            return "which is no result of tcpsbed"
+        same_size = (folder / name).lstat().st_size == self.files[name][0]
+        copied = "copied or " if same_size and not self._knows(name) else ""
+        return f"which was {copied}changed since tcpsbed wrote it"
 
     def listing(self, folder: Path) -> Marker:
         """The marker of a folder that was being written with all files of ours in it, whole."""
@@ -107,6 +140,15 @@ class Marker:
     def ours(self, folder: Path) -> list[str]:
         """What is ours in a folder."""
         return [name for name in files(folder) if self.owns(folder, name)]
+
+
+def _hash(file: Path, mtime_ns: int | None = None) -> str:
+    """The SHA-256 of a file's content; empty if it is none, or was changed at another moment than the given one."""
+    with suppress(OSError):
+        found = file.lstat()
+        if stat.S_ISREG(found.st_mode) and mtime_ns in (None, found.st_mtime_ns):
+            return hashlib.sha256(file.read_bytes()).hexdigest()
+    return ""
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -131,7 +173,11 @@ def read(folder: Path) -> Marker | None:
         found = Marker(**{key.name: content[key.name] for key in fields(Marker) if key.name in content})
         if found.version != VERSION or (found.state in (WRITING, GROWING) and found.kind not in LAYOUT):
             return None
-        return replace(found, files={name: (size, at) for name, (size, at) in found.files.items()})
+        return replace(
+            found,
+            files={name: (size, at) for name, (size, at) in found.files.items()},
+            hashes={name: (at, digest) for name, (at, digest) in found.hashes.items()},
+        )
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -167,8 +213,7 @@ def refuse_foreign(folder: Path, kind: str) -> None:
     """Raises `ConfigError` if a folder holds what tcpsbed did not write, or a result of another kind."""
     if (name := foreign(folder)) is not None:
         marker = read(folder)
-        changed = marker is not None and name in marker.files
-        what = "which was changed since tcpsbed wrote it" if changed else "which is no result of tcpsbed"
+        what = "which is no result of tcpsbed" if marker is None else marker.accused(folder, name)
         raise ConfigError(f"holds {name}, {what}", file=folder, key="--out", allowed=REMEDY)
     marker = read(folder)
     if marker is not None and marker.kind != kind and (kind in GROWS or marker.state == GROWING):

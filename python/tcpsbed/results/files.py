@@ -26,6 +26,8 @@ _GROWN: dict[Path, dict[str, tuple[int, int]]] = {}
 _LISTING = threading.Lock()
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """A disk that takes no more."""
+ROOM = "free space there, or a place elsewhere"
+"""What to do about it."""
 
 
 def may_write(

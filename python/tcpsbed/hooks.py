@@ -114,6 +114,7 @@ def _noted() -> Callable[[], None]:
         np.geterr(),
         locale.setlocale(locale.LC_ALL),
     )
+    tellers = sys.excepthook, sys.unraisablehook, threading.excepthook
     first = threading.current_thread() is threading.main_thread()
     handlers = {number: signal.getsignal(number) for number in ENDING if first}
 
@@ -125,6 +126,7 @@ def _noted() -> Callable[[], None]:
         sys.meta_path[:0] = [one for one in finders if one not in sys.meta_path]
         sys.setrecursionlimit(max(deepest, sys.getrecursionlimit()))
         sys.stdin, sys.stdout, sys.stderr = streams
+        sys.excepthook, sys.unraisablehook, threading.excepthook = tellers
         np.seterr(**faults)
         locale.setlocale(locale.LC_ALL, language)
         for number, handler in handlers.items():

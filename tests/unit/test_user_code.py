@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -380,6 +381,16 @@ def test_a_hook_that_takes_away_what_python_stands_on_changes_nothing_else(tmp_p
     assert "Traceback" not in done.stderr and done.stdout.endswith("report: out/report.html\n"), done.stderr
     failed = "mine.py:Mine at tactile-operator" in done.stderr
     assert done.returncode == int(failed) and bool(done.stderr) == failed, done.stderr
+
+
+@pytest.mark.parametrize("call", [0, 1], ids=["made", "called"])
+def test_who_tells_of_errors_is_as_it_was_after_a_hook(tmp_path, monkeypatch, call):
+    monkeypatch.chdir(tmp_path)
+    takes = "import sys, threading; sys.excepthook = sys.unraisablehook = threading.excepthook = None"
+    before = sys.excepthook, sys.unraisablehook, threading.excepthook
+    file = written(tmp_path, DAMAGED.format(*((takes, "pass") if call == 0 else ("pass", takes))))
+    tcpsbed.run(file, out=tmp_path / "out", set=['duration="3 ms"'])
+    assert (sys.excepthook, sys.unraisablehook, threading.excepthook) == before
 
 
 @pytest.mark.parametrize("name", ["json.dumps", "threading.current_thread"])

@@ -108,6 +108,7 @@ def _noted() -> Callable[[], None]:
         np.geterr(),
         locale.setlocale(locale.LC_ALL),
     )
+    tellers = sys.excepthook, sys.unraisablehook, threading.excepthook
     first = threading.current_thread() is threading.main_thread()
     handlers = {number: signal.getsignal(number) for number in ENDING if first}
 
@@ -119,6 +120,7 @@ def _noted() -> Callable[[], None]:
         sys.meta_path[:] = [*finders, *(one for one in sys.meta_path if one not in finders)]
         sys.setrecursionlimit(max(deepest, sys.getrecursionlimit()))
         sys.stdin, sys.stdout, sys.stderr = streams
+        sys.excepthook, sys.unraisablehook, threading.excepthook = tellers
         np.seterr(**faults)
         locale.setlocale(locale.LC_ALL, language)
         for number, handler in handlers.items():

@@ -287,6 +287,29 @@ def test_streams_point_to_netns_for_what_they_cannot_have():
 
 
 @pytest.mark.beside
+def test_a_target_that_takes_no_connection_and_packets_that_never_come_out_are_told():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [*COMMAND, "--delay", "20 s", f"0=127.0.0.1:{port}/tcp", f"0=127.0.0.1:{port}/udp", "--json"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    ports = [row["port"] for row in json.loads(child.stdout.readline())["ports"]]
+    with socket.create_connection(("127.0.0.1", ports[0])) as talk:
+        assert talk.recv(10) == b""
+    with client(ports[1]) as talk:
+        talk.send(b"hand")
+        until(lambda: any(row["packets"] for row in told(child, "now")["doors"]))
+    child.send_signal(signal.SIGINT)
+    end = json.loads(child.communicate(timeout=60)[0].strip().splitlines()[-1])
+    assert not end["good"] and child.returncode == 1
+    assert sorted(end["broken"]) == [
+        "0/tcp near -> far: the target did not take 1 connection: it refused, or did not answer",
+        "0/udp near -> far: of 1 packet none came out: 1 were still under way at the end",
+    ]
+
+
+@pytest.mark.beside
 def test_the_fixture_gives_delay_between_two_programs(emulated_network):
     with echo() as port:
         network = emulated_network(port, delay="30 ms")
@@ -310,6 +333,10 @@ def test_a_good_run_is_called_good_and_a_slow_one_is_not():
         "set_rate_bps": 1e6,
         "delivered_rate_bps": 0.995e6,
         "refused": 0,
+        "unreached": 0,
+        "packets": 1000,
+        "lost": 0,
+        "unsent": 0,
     }
     outcome = {"doors": [row], "own": {}, "errors": []}
     assert verdict.broken(outcome, verdict.Margin()) == []
@@ -325,5 +352,9 @@ def test_a_good_run_is_called_good_and_a_slow_one_is_not():
     assert verdict.broken(short, verdict.Margin()) == []
     crowded = outcome | {"doors": [row | {"refused": 7}]}
     assert "closed 7 connections at once" in verdict.broken(crowded, verdict.Margin())[0]
+    silent = outcome | {"doors": [row | {"delivered": 0}]}
+    assert "of 1000 packets none came out: 1000 were still" in verdict.broken(silent, verdict.Margin())[0]
+    nothing = row | {"delivered": 0, "lost": 1000, "set_loss": 1, "delivered_loss": 1}
+    assert verdict.broken(outcome | {"doors": [nothing]}, verdict.Margin()) == []
     dropped = outcome | {"own": {"socket_drops": 3}}
     assert "3 datagrams" in verdict.broken(dropped, verdict.Margin())[0]

@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 from command import environment, scenario
 
+from tcpsbed import config
+from tcpsbed.errors import WorldError
+from tcpsbed.worlds import virtual
+
 
 def shell(folder: Path, line: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Runs a line of a shell in which `tcpsbed` is the command; its own standard output is that of the line."""
@@ -51,6 +55,24 @@ def test_a_name_that_no_file_system_takes_has_a_remedy(tmp_path: Path) -> None:
     scenario(tmp_path)
     done = shell(tmp_path, f"tcpsbed run short.toml --out {'a' * 300}")
     assert "File name too long; allowed: a shorter name" in done.stderr and done.returncode == 2
+
+
+@pytest.mark.parametrize("words", ["--out $'a\\xff'", "--out=$'a\\xff'"])
+def test_a_name_that_is_no_text_is_told_with_its_option(tmp_path: Path, scenarios: Path, words: str) -> None:
+    done = shell(tmp_path, f"tcpsbed run {scenarios}/step.toml -q {words}", {**os.environ})
+    assert done.stderr.startswith('tcpsbed: --out: found "a\\udcff", which is no UTF-8 text; allowed: ')
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+
+
+def test_a_capture_that_finds_no_room_has_a_remedy(tmp_path: Path, scenarios: Path) -> None:
+    plan = config.compile_plan(config.load(scenarios / "step.toml"), tmp_path / "inputs")
+    (tmp_path / "packets.pcapng").symlink_to("/dev/full")
+    with pytest.raises(WorldError) as refused:
+        virtual.run(plan, tmp_path, progress=None, pcapng=True)
+    file = tmp_path / "packets.pcapng"
+    assert str(refused.value) == (
+        f"{file}: No space left on device; allowed: free space there, or a place elsewhere"
+    )
 
 
 def test_what_a_reader_does_not_want_is_no_failure(tmp_path: Path) -> None:

@@ -55,6 +55,17 @@ REFUSED = {
             ("--rtt", "1000000 s", '"10 s"', "tune"),
         )
     },
+    "a run that is over before the step": (
+        ["step", "{step}", "--duration", "1 ms", "--out", "never"],
+        '--duration: found 1 ms; the step comes at 200 ms; allowed: more than 201 ms, such as "1200 ms"',
+    ),
+    **{
+        f"a scenario whose {words[0]} is over before the step": (
+            [words[0], "{step}", "--set", 'duration="201 ms"', *words[1:]],
+            "duration: found 201 ms; the step comes at 200 ms; allowed: more than 201 ms",
+        )
+        for words in (["step", "--out", "never"], ["map", "--rtt", "0 ms..2 ms"])
+    },
     "a negative rise time": (["step", "{step}", "--rise", "-1"], "--rise: found -1; allowed: a number"),
     "a rise time of a map that is no number": (
         ["map", "{step}", "--rise", "nan", "--reliability", "90 %"],
@@ -78,6 +89,11 @@ def test_options_without_effect_are_refused(scenarios: Path, case: str) -> None:
     words, message = REFUSED[case]
     status, printed, said = run(scenarios, words)
     assert (status, printed) == (2, "") and said.startswith(f"tcpsbed: {message}")
+
+
+def test_more_runs_than_can_be_are_refused(scenarios: Path) -> None:
+    status, printed, said = run(scenarios, ["step", "{step}", "--runs", "10001"])
+    assert (status, printed) == (2, "") and "'--runs': Input should be less than or equal to 10000" in said
 
 
 def test_a_scenario_with_two_loops_asks_which(scenarios: Path, tmp_path: Path) -> None:

@@ -245,9 +245,12 @@ def test_a_real_run_goes_on_beside_a_hook_that_fails(place: Path) -> None:
 
 
 @pytest.mark.needs("cc")
-def test_a_c_hook_that_says_it_wrote_too_much_is_counted(place: Path) -> None:
+@pytest.mark.parametrize(
+    "claim", ["out->n = out->cap + 1;", "out->cap = 1000000; out->n = 100000;"], ids=["values", "room too"]
+)
+def test_a_c_hook_that_says_it_wrote_too_much_is_counted(place: Path, claim: str) -> None:
     source = '#include "tcps_hook.h"\nint greedy(void *s, const tcps_in *in, tcps_out *out)\n'
-    compiled(place, source + "{ (void)s; (void)in; out->n = out->cap + 1; return TCPS_EMIT; }\n", "greedy")
+    compiled(place, source + f"{{ (void)s; (void)in; {claim} return TCPS_EMIT; }}\n", "greedy")
     found = simulated(place, scenario(place, '[hooks]\nkinematics = "./libgreedy.so:greedy"\n')).summary
     stage = next(stage for stage in found["stages"] if stage["kind"] == "kinematics")
     assert stage["failures"] == stage["calls"] > 290

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from real_run import gone
 
+from tcpsbed.errors import WorldError
 from tcpsbed.processes import GRACE_S
+from tcpsbed.worlds.process import Process
 
 SCENARIO = """
 duration = "50 ms"
@@ -101,6 +103,28 @@ def test_python_is_started_in_one_way() -> None:
         and not re.search('"-I"| -P ', line)
     }
     assert named == {"processes.py": 'PYTHON = (sys.executable, "-P")'}
+
+
+def test_whatever_a_process_writes_is_read(tmp_path: Path) -> None:
+    """Bytes that are no UTF-8 fill no pipe, and hide neither its messages nor its end."""
+    noise = "[os.write(n, b'20 \\xb0C' * 20 + b'\\n') for n in (1, 2) for _ in range(2000)]"
+    code = f'import os, sys; {noise}; print(\'{{"op": "ready"}}\', flush=True); sys.exit(1)'
+    talk = Process("a", tmp_path / "ring", [sys.executable, "-c", code])
+    assert talk.hear("ready", 10) == {"op": "ready"}
+    with pytest.raises(WorldError, match=r"node a died \(status 1\): 20 \ufffdC"):
+        talk.hear("done", 10)
+    talk.end()
+
+
+def test_every_text_of_another_process_may_be_no_text() -> None:
+    root = Path(__file__).parents[2] / "python/tcpsbed"
+    strict = [
+        f"{file.relative_to(root)}: {call}"
+        for file in root.rglob("*.py")
+        for call in re.findall(r"[^,(]*text=True,?[^,)]*", file.read_text())
+        if 'errors="replace"' not in call
+    ]
+    assert strict == []
 
 
 FORKS = """

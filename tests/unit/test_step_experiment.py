@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import tcpsbed
 from tcpsbed import config
 from tcpsbed.analysis import signals
 from tcpsbed.cli.app import app
-from tcpsbed.control import experiment, table
+from tcpsbed.control import experiment, figure, table
 from tcpsbed.control.verdict import Limits
 from tcpsbed.errors import ConfigError, DataError
 
@@ -142,6 +143,22 @@ def test_gains_that_make_no_sense_are_called_unstable_in_a_table_that_can_be_rea
     assert max(len(line) for line in said.splitlines()) < 160
     wild = [line for line in said.splitlines() if line.startswith("UNSTABLE")]
     assert len(wild) == 2 and "gain 1e+09" in wild[0] and "1 of 1 runs of gain 3" in wild[1]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("more", "names"), [([], None), (["--rtt", "5 ms,10 ms"], ["RTT 5 ms", "RTT 10 ms"])]
+)
+def test_a_figure_names_settings_where_there_are_several(
+    scenarios: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], names: list[str] | None
+) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr(figure, "saved", lambda shown, file: drawn.append(shown) or file)
+    words = ["--runs", "1", "--out", str(tmp_path / "out"), "--figure", str(tmp_path / "a.svg"), *more]
+    done = CliRunner().invoke(app, ["step", str(scenarios / "step.toml"), *words])
+    assert done.exit_code == 0, done.output
+    legend = drawn[0].axes[0].get_legend()
+    assert (legend and [text.get_text() for text in legend.get_texts()]) == names
 
 
 def test_the_command_says_where_its_results_are(

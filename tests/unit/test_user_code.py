@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def written(folder: Path, code: str, what: str = HOOK, name: str = "./mine.py:Mi
 
 def built(folder: Path, source: str) -> None:
     """A scenario whose hook is the C function `mine`."""
-    (folder / "mine.c").write_text("#include <stdio.h>\n#include <stdlib.h>\n" + source)
+    (folder / "mine.c").write_text("#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n" + source)
     command = ["cc", "-O0", "-shared", "-fPIC", "-pthread", "-o", "libmine.so", "mine.c"]
     subprocess.run(command, cwd=folder, check=True)
     written(folder, "", name="./libmine.so:mine")
@@ -77,6 +78,8 @@ def test_a_transport_that_raises_is_told_with_file_and_line_and_how_often(tmp_pa
         ("*(volatile int *)8 = 1; return 0;", "SIGSEGV"),
         ("abort();", "SIGABRT"),
         ("return deep(1);", "SIGSEGV"),
+        # Unwinds what called it, which Rust does not let happen.
+        ("pthread_exit(0);", "SIGABRT"),
     ],
 )
 def test_a_c_hook_that_crashes_is_named_with_its_signal(tmp_path, body, sign):
@@ -311,7 +314,7 @@ def test_a_process_that_a_c_hook_forks_is_none_of_the_run(tmp_path, child, said)
     ids=["itself", "in a thread of its own"],
 )
 def test_a_c_hook_that_exits_is_named_and_is_no_success(tmp_path, body):
-    source = '#include <pthread.h>\nstatic void *ends(void *p) { printf("my last words"); exit(0); }\n'
+    source = 'static void *ends(void *p) { printf("my last words"); exit(0); }\n'
     built(tmp_path, source + f"int mine(void *s, const void *i, void *o) {{ {body} return 0; }}\n")
     done = _run(tmp_path, "run", "mine.toml", "--out", "out")
     assert done.returncode == 1, done.stderr
@@ -380,6 +383,16 @@ def test_a_hook_that_takes_away_what_python_stands_on_changes_nothing_else(tmp_p
     assert "Traceback" not in done.stderr and done.stdout.endswith("report: out/report.html\n"), done.stderr
     failed = "mine.py:Mine at tactile-operator" in done.stderr
     assert done.returncode == int(failed) and bool(done.stderr) == failed, done.stderr
+
+
+@pytest.mark.parametrize("call", [0, 1], ids=["made", "called"])
+def test_who_tells_of_errors_is_as_it_was_after_a_hook(tmp_path, monkeypatch, call):
+    monkeypatch.chdir(tmp_path)
+    takes = "import sys, threading; sys.excepthook = sys.unraisablehook = threading.excepthook = None"
+    before = sys.excepthook, sys.unraisablehook, threading.excepthook
+    file = written(tmp_path, DAMAGED.format(*((takes, "pass") if call == 0 else ("pass", takes))))
+    tcpsbed.run(file, out=tmp_path / "out", set=['duration="3 ms"'])
+    assert (sys.excepthook, sys.unraisablehook, threading.excepthook) == before
 
 
 @pytest.mark.parametrize("name", ["json.dumps", "threading.current_thread"])

@@ -161,6 +161,14 @@ impl<'a> HookOut<'a> {
         self.n_bytes = n.min(self.cap_bytes as usize) as u32;
     }
 
+    /// Has foreign code write here by a copy of this: of that, only how much it says it wrote is taken over.
+    pub fn lend<T>(&mut self, call: impl FnOnce(*mut HookOut<'a>) -> T) -> T {
+        let mut lent = Self { ..*self };
+        let answer = call(&mut lent);
+        (self.n, self.n_bytes) = (lent.n, lent.n_bytes);
+        answer
+    }
+
     /// Whether foreign code says that it wrote more than there was room for.
     pub fn overrun(&self) -> bool {
         self.n > self.cap || self.n_bytes > self.cap_bytes
@@ -317,8 +325,14 @@ mod tests {
     fn foreign_code_that_claims_too_much_is_found_out() {
         let (mut y, mut b) = ([0.0; 2], [0u8; 2]);
         let mut output = HookOut::new(&mut y, &mut b);
-        output.n = 3;
+        // SAFETY: what is lent lives as long as the call.
+        output.lend(|lent| unsafe {
+            let mut elsewhere = [0.0; 8];
+            ((*lent).n, (*lent).cap, (*lent).y) = (8, 8, elsewhere.as_mut_ptr());
+            ((*lent).n_bytes, (*lent).cap_bytes) = (1, 0);
+        });
         assert!(output.overrun());
-        assert_eq!(output.written(), (2, 0));
+        assert_eq!(output.written(), (2, 1));
+        assert_eq!((output.room().len(), output.room_bytes().len()), (2, 2));
     }
 }

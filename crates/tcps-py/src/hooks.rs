@@ -11,7 +11,7 @@ use pyo3::{
     types::PyDict,
 };
 use std::{
-    ffi::{c_void, CString},
+    ffi::{c_void, CStr, CString},
     sync::atomic::{AtomicBool, Ordering},
 };
 use tcps_core::{
@@ -86,8 +86,8 @@ pub fn interrupted() -> bool {
 }
 
 /// The name under which code is called.
-pub fn label(what: &str, code: &CodePlan) -> CString {
-    CString::new(format!("{what} {}:{}", code.name, code.symbol)).unwrap_or_default()
+pub fn label(what: &str, code: &CodePlan) -> &'static CStr {
+    crash::lasting(CString::new(format!("{what} {}:{}", code.name, code.symbol)).unwrap_or_default())
 }
 
 /// What becomes of a call that raised: a hook whose own process has died cannot go on.
@@ -121,7 +121,7 @@ fn load<'py>(
     let loader = module.getattr(function)?;
     let params = code.params.to_string();
     let what = if function == "load_robot" { "robot" } else { "hook" };
-    let loaded = crash::named(&label(what, code), || match shape {
+    let loaded = crash::named(label(what, code), || match shape {
         Some(s) => loader.call1((&code.name, &code.symbol, params, s.bytes_in, s.bytes_out, s.most_bytes)),
         None => loader.call1((&code.name, &code.symbol, params)),
     })?;
@@ -166,7 +166,7 @@ type CompiledFn =
     unsafe extern "C" fn(i64, i64, *const c_void, i64, *const f64, i64, *mut f64, *mut c_void, i64) -> i64;
 
 struct CompiledHook {
-    name: CString,
+    name: &'static CStr,
     call: CompiledFn,
     state: *mut f64,
     bytes_in: bool,
@@ -201,7 +201,7 @@ impl Hook for CompiledHook {
                 room as i64,
             )
         };
-        let written = crash::named(&self.name, call);
+        let written = crash::named(self.name, call);
         give(written, room, self.bytes_out, o)
     }
 }
@@ -273,7 +273,7 @@ impl Array {
 }
 
 struct PythonHook {
-    name: CString,
+    name: &'static CStr,
     call: Py<PyAny>,
     x: Array,
     other: Array,
@@ -312,9 +312,9 @@ impl Hook for PythonHook {
         if interrupted() {
             return Verdict::Failed("interrupted".into());
         }
-        let name = self.name.clone();
+        let name = self.name;
         Python::attach(|py| {
-            crash::named(&name, || self.try_call(py, input, output)).unwrap_or_else(|e| failure(py, &e))
+            crash::named(name, || self.try_call(py, input, output)).unwrap_or_else(|e| failure(py, &e))
         })
     }
 }
@@ -324,7 +324,7 @@ struct PythonRobot {
     step: Py<PyAny>,
     command: Array,
     sense: Array,
-    name: CString,
+    name: &'static CStr,
     failure: Option<String>,
     failures: u64,
     /// Ends the process of a robot that has one, and tells how that kept its time.
@@ -369,7 +369,7 @@ impl Robot for PythonRobot {
         if interrupted() {
             return 0;
         }
-        let name = self.name.clone();
+        let name = self.name;
         let written = Python::attach(|py| {
             let mut step = || -> PyResult<usize> {
                 let x = self.command.load(py, command, &[])?.bind(py).clone();
@@ -382,7 +382,7 @@ impl Robot for PythonRobot {
                     PyValueError::new_err(text)
                 })
             };
-            crash::named(&name, &mut step).map_err(|e| told(py, &e))
+            crash::named(name, &mut step).map_err(|e| told(py, &e))
         });
         match written {
             Ok(n) => {
@@ -398,10 +398,10 @@ impl Robot for PythonRobot {
         if interrupted() {
             return false;
         }
-        let name = self.name.clone();
+        let name = self.name;
         let arrived = Python::attach(|py| {
             let ask = || self.object.bind(py).call_method0(intern!(py, "arrived"))?.is_truthy();
-            crash::named(&name, ask).map_err(|e| told(py, &e))
+            crash::named(name, ask).map_err(|e| told(py, &e))
         });
         arrived.unwrap_or_else(|e| self.failed(e))
     }

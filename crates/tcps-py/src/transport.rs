@@ -7,7 +7,7 @@
 
 use crate::hooks::{interrupted, label, times, told};
 use pyo3::{exceptions::PyValueError, intern, prelude::*, types::PyBytes};
-use std::{borrow::Cow, ffi::CString};
+use std::{borrow::Cow, ffi::CStr};
 use tcps_core::{
     endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
     sample::{Echo, Meta},
@@ -106,7 +106,7 @@ fn command(bytes: &[u8]) -> PyResult<Echo> {
 
 /// An endpoint whose state machine is a Python object.
 struct PythonEndpoint {
-    name: CString,
+    name: &'static CStr,
     on_input: Py<PyAny>,
     incoming: Py<Incoming>,
     outgoing: Py<Outgoing>,
@@ -131,7 +131,7 @@ pub fn load(
     let described = (channel.name.as_str(), side, channel.seed, flows);
     let arguments = (&code.name, &code.symbol, code.params.to_string(), described);
     let loader = py.import("tcpsbed.hooks")?.getattr("load_transport")?;
-    let endpoint = crash::named(&label("transport", code), || loader.call1(arguments))?;
+    let endpoint = crash::named(label("transport", code), || loader.call1(arguments))?;
     let none = PyBytes::new(py, &[]).unbind();
     let (bytes, echo) = (none.clone_ref(py), none.clone_ref(py));
     let incoming = Incoming { bytes, flow: 0, index: 0, origin_ns: 0, echo, received_ns: 0 };
@@ -187,7 +187,7 @@ impl PythonEndpoint {
             out.received_ns = received_ns;
             out.wake_ns = self.wake_ns.filter(|_| !timeout);
         }
-        let answer = crash::named(&self.name, || {
+        let answer = crash::named(self.name, || {
             self.on_input.bind(py).call1((now, kind, self.incoming.bind(py), outgoing))
         });
         let mut out = outgoing.borrow_mut();

@@ -9,13 +9,14 @@
 
 use std::{
     cell::Cell,
-    ffi::{c_char, c_int, c_void, CStr},
+    collections::BTreeSet,
+    ffi::{c_char, c_int, c_void, CStr, CString},
     fs::File,
     io::Read,
     ptr,
     sync::{
         atomic::{AtomicPtr, AtomicU32, Ordering},
-        Once, OnceLock,
+        Mutex, Once, OnceLock, PoisonError,
     },
     thread,
 };
@@ -51,11 +52,27 @@ static LATEST: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
 static FORKS: AtomicU32 = AtomicU32::new(0);
 static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
 
+/// A name that outlives the code that it names: one that ends its thread takes with it what called it, and the word
+/// about it comes afterwards.
+pub fn lasting(name: CString) -> &'static CStr {
+    static NAMES: Mutex<BTreeSet<&'static CStr>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name.as_c_str()) {
+        return known;
+    }
+    let kept: &'static CStr = Box::leak(name.into_boxed_c_str());
+    names.insert(kept);
+    kept
+}
+
 /// Calls code that may end the process, or make a second one of it, under its name.
-pub fn named<T>(name: &CStr, call: impl FnOnce() -> T) -> T {
-    let _call = Call { name, outer: CURRENT.replace(name.as_ptr()), forks: FORKS.load(Ordering::Relaxed) };
+pub fn named<T>(name: &'static CStr, call: impl FnOnce() -> T) -> T {
+    let (outer, forks) = (CURRENT.replace(name.as_ptr()), FORKS.load(Ordering::Relaxed));
+    let mut this = Call { name, outer, forks, returned: false };
     LATEST.store(name.as_ptr().cast_mut(), Ordering::Relaxed);
-    call()
+    let answer = call();
+    this.returned = true;
+    answer
 }
 
 /// Ends a process that code forked and did not end: the run goes on in the one that called the code, and only there.
@@ -85,7 +102,7 @@ extern "C" fn exiting() {
     if name.is_null() {
         return;
     }
-    // SAFETY: `named` was given a text that lives until its call ends, and forgets it then.
+    // SAFETY: `named` was given a text that lives as long as the process.
     tell_all([c"\ntcpsbed: ", unsafe { CStr::from_ptr(name) }, EXITED]);
     // SAFETY: what the code printed is written; other destructors may wait for the call that does not return.
     unsafe {
@@ -95,19 +112,23 @@ extern "C" fn exiting() {
 }
 
 /// A call under its name. When it has ended, also by a panic, the name around it is back, and a fork that comes back ends.
-struct Call<'a> {
-    name: &'a CStr,
+/// Code that unwinds the thread by `pthread_exit` keeps its name: the process dies of that.
+struct Call {
+    name: &'static CStr,
     outer: *const c_char,
     forks: u32,
+    returned: bool,
 }
 
-impl Drop for Call<'_> {
+impl Drop for Call {
     fn drop(&mut self) {
         if FORKS.load(Ordering::Relaxed) != self.forks {
             end_of_fork(self.name);
         }
-        LATEST.store(self.outer.cast_mut(), Ordering::Relaxed);
-        CURRENT.set(self.outer);
+        if self.returned || thread::panicking() {
+            LATEST.store(self.outer.cast_mut(), Ordering::Relaxed);
+            CURRENT.set(self.outer);
+        }
     }
 }
 
@@ -162,7 +183,7 @@ extern "C" fn tell(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_v
     let place = SIGNALS.iter().position(|(known, _)| *known == signal).unwrap_or(0);
     let name = CURRENT.get();
     if !name.is_null() {
-        // SAFETY: `named` was given a text that lives until its call ends, and forgets it then.
+        // SAFETY: as above.
         let name = unsafe { CStr::from_ptr(name) };
         tell_all([c"\ntcpsbed: ", name, c" died of ", SIGNALS[place].1, REMEDY]);
     }
@@ -194,7 +215,7 @@ pub fn end_at_third(mut signals: File) {
 
 fn end() -> ! {
     let name = LATEST.load(Ordering::Relaxed);
-    // SAFETY: names live as long as the code that they name, which has not ended.
+    // SAFETY: as above.
     let name = if name.is_null() { c"what ran" } else { unsafe { CStr::from_ptr(name) } };
     let kept = c" did not return. What was written until then is in the folder of the run\n";
     tell_all([c"\ntcpsbed: stopped at once: ", name, kept]);
@@ -220,8 +241,9 @@ mod tests {
 
     #[test]
     fn a_name_is_forgotten_when_its_call_panics() {
-        let outer = c"outer".to_owned();
-        named(&outer, || {
+        let outer = lasting(c"outer".to_owned());
+        assert_eq!(lasting(c"outer".to_owned()).as_ptr(), outer.as_ptr());
+        named(outer, || {
             let panicked = std::panic::catch_unwind(|| named(c"inner", || panic!("as it must")));
             assert!(panicked.is_err());
             assert_eq!(CURRENT.get(), outer.as_ptr());

@@ -2,7 +2,7 @@
 
 use crate::crash;
 use libloading::{Library, Symbol};
-use std::ffi::{c_char, c_int, c_void, CString};
+use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
 use tcps_plan::{CodePlan, RunError};
 
@@ -17,7 +17,7 @@ pub struct CHook {
     state: *mut c_void,
     free: Option<FreeFn>,
     /// What it is called where it ends the process.
-    name: CString,
+    name: &'static CStr,
     /// Keeps the code alive until it is freed.
     library: Option<Library>,
 }
@@ -28,7 +28,8 @@ unsafe impl Send for CHook {}
 impl Hook for CHook {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
         // SAFETY: the function follows tcps_hook.h, which the scenario's author vouches for.
-        match crash::named(&self.name, || unsafe { (self.call)(self.state, input, output) }) {
+        let call = || output.lend(|lent| unsafe { (self.call)(self.state, input, lent) });
+        match crash::named(self.name, call) {
             0 if !output.overrun() => Verdict::Emit,
             0 => Verdict::Failed("wrote more than there is room for".into()),
             1 => Verdict::Nothing,
@@ -39,7 +40,7 @@ impl Hook for CHook {
 
 impl Drop for CHook {
     fn drop(&mut self) {
-        crash::named(&self.name, || {
+        crash::named(self.name, || {
             if let Some(free) = self.free {
                 // SAFETY: the state came from the library's own init function and is freed once.
                 unsafe { free(self.state) }
@@ -52,12 +53,13 @@ impl Drop for CHook {
 /// Loads `path:symbol`, with `symbol_init` and `symbol_free` where they exist.
 pub fn hook(code: &CodePlan) -> Result<Box<dyn Hook>, RunError> {
     let name = CString::new(format!("hook {} of {}", code.symbol, code.name))
+        .map(crash::lasting)
         .map_err(|e| RunError::new(format!("{}: {e}", code.label())))?;
     crash::watch();
-    crash::named(&name, || load(code, name.clone()))
+    crash::named(name, || load(code, name))
 }
 
-fn load(code: &CodePlan, label: CString) -> Result<Box<dyn Hook>, RunError> {
+fn load(code: &CodePlan, label: &'static CStr) -> Result<Box<dyn Hook>, RunError> {
     let fail = |what: String| RunError::new(format!("{}:{}: {what}", code.name, code.symbol));
     // SAFETY: loading a library runs its initialisers; the scenario's author names it.
     let library = unsafe { Library::new(&code.name) }.map_err(|e| fail(format!("cannot be loaded: {e}")))?;

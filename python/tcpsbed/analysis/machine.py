@@ -64,7 +64,7 @@ def commit() -> str:
         return ""
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
-        said = subprocess.run(command, capture_output=True, text=True, check=False)
+        said = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     except OSError:
         return ""
     return said.stdout.strip()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import functools
+import itertools
 import os
 import sys
 from collections.abc import Callable
 from typing import NoReturn, ParamSpec, TypeVar
 
 from tcpsbed.errors import TcpsbedError, printable
-from tcpsbed.results.files import FULL
+from tcpsbed.results.files import FULL, ROOM
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,7 +23,7 @@ DISTURBED = 3
 WRONG_INPUT = 2
 """Exit status after bad input: the message says what to change."""
 OUTPUT = "standard output"
-REMEDIES = dict.fromkeys(FULL, "; allowed: free space there, or a place elsewhere") | {
+REMEDIES = dict.fromkeys(FULL, f"; allowed: {ROOM}") | {
     errno.ENAMETOOLONG: "; allowed: a shorter name, such as runs/a: a part of it has at most 255 bytes"
 }
 """What to do about errors of the system."""
@@ -45,7 +46,7 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
             _to_nowhere()
             sys.exit(0)
         except UnicodeError as error:
-            fail(f"found a name or a file that is no UTF-8 text ({error})", WRONG_INPUT)
+            fail(_no_text() or f"found a name or a file that is no UTF-8 text ({error})", WRONG_INPUT)
         except ValueError:
             if sys.stdout is None or not sys.stdout.closed:
                 raise
@@ -61,6 +62,16 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
             fail(f"{place}{error.strerror or error}{remedy}", WRONG_INPUT)
 
     return run
+
+
+def _no_text() -> str | None:
+    """Which word of the command line is no UTF-8 text, and the option that it belongs to."""
+    for before, word in itertools.pairwise(sys.argv):
+        option, _, value = word.rpartition("=") if word.startswith("-") else (before, "", word)
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            place = f"{option}: " if option.startswith("-") else ""
+            return f'{place}found "{value}", which is no UTF-8 text; allowed: a name in UTF-8, such as runs/a'
+    return None
 
 
 def refuse_broken(error: BaseException) -> None:

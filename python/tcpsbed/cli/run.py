@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tcpsbed.cli.failures import DISTURBED, FAILED, guarded
-from tcpsbed.cli.options import AnyWhere, Duration, File, Out, Quiet, Seed, Sets, Yes, agreed, overrides
+from tcpsbed.cli.options import (
+    MOST_SEEDS,
+    AnyWhere,
+    Duration,
+    File,
+    Out,
+    Quiet,
+    Seed,
+    Sets,
+    Yes,
+    agreed,
+    overrides,
+)
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import one_line
 
@@ -62,7 +74,7 @@ def run(
     seeds: Annotated[
         int,
         typer.Option(
-            "--seeds", min=1, max=10_000, help="Seeds to run, counted from the scenario's, for intervals."
+            "--seeds", min=1, max=MOST_SEEDS, help="Seeds to run, counted from the scenario's, for intervals."
         ),
     ] = 1,
     live: Annotated[

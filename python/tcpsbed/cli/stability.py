@@ -205,15 +205,17 @@ def _loop(scenario: Any, which: str | None) -> Loop:
     import tempfile
 
     from tcpsbed import config
-    from tcpsbed.control.loop import loops
+    from tcpsbed.control.loop import loops, reached
 
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        found = {loop.name: loop for loop in loops(config.compile_plan(scenario, Path(folder)))}
+        plan = config.compile_plan(scenario, Path(folder))
+    found = {loop.name: loop for loop in loops(plan)}
     only = next(iter(found)) if which is None and len(found) == 1 else which
     loop = found.get(only or "")
     if loop is None:
         named = f'found "{which}"' if which else f"found {len(found)} loops"
         raise ConfigError(named, key="--loop", allowed=", ".join(found))
+    reached(plan, [loop])
     return loop
 
 

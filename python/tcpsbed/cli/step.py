@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import AnyWhere, Duration, File, Force, Out, Quiet, Seed, Sets, overrides
+from tcpsbed.cli.options import MOST_SEEDS, AnyWhere, Duration, File, Force, Out, Quiet, Seed, Sets, overrides
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
@@ -40,7 +40,7 @@ Leaves a folder with scenario.toml and step.json, which holds what --json prints
 
 KIND = "step"
 """Kind of result that the command leaves."""
-Runs = Annotated[int, typer.Option("--runs", min=1, help="Runs of each setting.")]
+Runs = Annotated[int, typer.Option("--runs", min=1, max=MOST_SEEDS, help="Runs of each setting.")]
 Trips = Annotated[
     str | None, typer.Option("--rtt", metavar="TIME,...", help="Round trips of the link.", show_default=False)
 ]
@@ -109,7 +109,7 @@ def step(
 ) -> None:
     """Runs the experiment; see HELP."""
     from tcpsbed import config, session, worlds
-    from tcpsbed.control import table, values
+    from tcpsbed.control import experiment, table, values
 
     worlds.require(world)
     if figure is not None:
@@ -127,7 +127,16 @@ def step(
             for number, setting in enumerate(settings):
                 scenario = config.load(file, [*base, *setting.sets])
                 share = lambda done, n=number: bar((n + done) / len(settings))  # noqa: E731
-                found += _run(scenario, setting.name, runs, world, share, phases=phases, warped=warped)
+                every = experiment.run(
+                    scenario,
+                    runs=runs,
+                    world=world,
+                    phases=phases,
+                    warped=warped,
+                    progress=share,
+                    duration_key="duration" if duration is None else "--duration",
+                )
+                found += _named(every, setting.name)
         finally:
             bar.clear()
         told = json.dumps(table.plain(_figures(found, limits, first, world)), indent=1)
@@ -151,14 +160,10 @@ def _figures(
     return head | {"settings": [table.entry(*one, limits) for one in found]}
 
 
-def _run(
-    scenario: Scenario, name: str, runs: int, world: str, progress: Any, *, phases: bool, warped: bool
-) -> Iterator[tuple[str, Experiment]]:
-    from tcpsbed.control import experiment
-
-    found = experiment.run(scenario, runs=runs, world=world, phases=phases, warped=warped, progress=progress)
-    for one in found:
-        yield (name if len(found) == 1 else f"{one.loop.name}, {name}".strip(", ")), one
+def _named(every: Sequence[Experiment], name: str) -> Iterator[tuple[str, Experiment]]:
+    """The experiments of a setting, each with what it is called."""
+    for one in every:
+        yield (name if len(every) == 1 else f"{one.loop.name}, {name}".strip(", ")), one
 
 
 def _settings(

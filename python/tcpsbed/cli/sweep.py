@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from tcpsbed.cli.failures import FAILED, guarded
-from tcpsbed.cli.options import AnyWhere, Duration, File, Quiet, Sets, Yes, agreed, overrides
+from tcpsbed.cli.options import MOST_SEEDS, AnyWhere, Duration, File, Quiet, Sets, Yes, agreed, overrides
 from tcpsbed.cli.progress import Progress
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError, counted, printable
@@ -61,7 +61,7 @@ def sweep(
         ),
     ],
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, max=10_000, help="Seeds, counted from the scenario's.")
+        int, typer.Option("--seeds", min=1, max=MOST_SEEDS, help="Seeds, counted from the scenario's.")
     ] = 10,
     jobs: Annotated[
         int | None,

@@ -19,7 +19,7 @@ from tcpsbed import _tcps, config
 from tcpsbed.analysis import signals
 from tcpsbed.analysis.records import open_records
 from tcpsbed.clocks import SIMULATED
-from tcpsbed.control.loop import Loop, loops
+from tcpsbed.control.loop import Loop, loops, reached
 from tcpsbed.control.offsets import Offsets, offsets
 from tcpsbed.control.response import Response, characterise
 from tcpsbed.errors import WorldError
@@ -82,6 +82,7 @@ def run(
     phases: bool = False,
     warped: bool = False,
     progress: Progress | None = None,
+    duration_key: str = "duration",
 ) -> list[Experiment]:
     """Runs the step experiment.
 
@@ -100,6 +101,8 @@ def run(
         Whether the effective time and value offsets of what the controller sees are found, too.
     progress
         Called with the share done.
+    duration_key
+        What gave the duration, for the message about one that is too short.
 
     Returns
     -------
@@ -109,11 +112,12 @@ def run(
     Raises
     ------
     ConfigError
-        If no component has a step.
+        If no component has a step, or a run is over before it comes.
     """
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
         plan = config.compile_plan(scenario, Path(folder) / "inputs")
         found = loops(plan)
+        reached(plan, found, duration_key)
         plan["signals"] = sorted({*plan["signals"], *_points(plan, found, warped=warped)})
         curves: list[list[Curve]] = [[] for _ in found]
         seen: list[Offsets | None] = [None for _ in found]

@@ -48,7 +48,8 @@ def responses(
     axes.axhline(1 - 0.1 * step.height, color="0.4", linestyle=":", linewidth=0.8)
     axes.set_xlabel("time from the step, ms")
     axes.set_ylabel("h")
-    axes.legend(fontsize=8, frameon=False)
+    if any(name for name, _ in experiments):
+        axes.legend(fontsize=8, frameon=False)
     return saved(figure, file)
 
 

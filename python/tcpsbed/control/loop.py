@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ from tcpsbed.errors import ConfigError
 
 ROBOT = "step"
 CONTROLLER = "pi"
+SHOWN_MS = 1000.0
+"""How long after a step its answer is usually looked at."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,19 @@ def loops(plan: Mapping[str, Any]) -> list[Loop]:
             allowed=f'a component with robot = "{ROBOT}", as in `tcpsbed init --from step`',
         )
     return found
+
+
+def reached(plan: Mapping[str, Any], found: Sequence[Loop], key: str = "duration") -> None:
+    """Raises `ConfigError` if a run is over before a step shows, at the first tick from then on; `key` gave its duration."""
+    for loop in found:
+        t0_ms = loop.step.t0_ms
+        least_ms = t0_ms + plan["components"][loop.component]["robot"]["period_ns"] / 1e6
+        if plan["duration_ns"] / 1e6 <= least_ms:
+            raise ConfigError(
+                f"found {plan['duration_ns'] / 1e6:g} ms; the step comes at {t0_ms:g} ms",
+                key=key,
+                allowed=f'more than {least_ms:g} ms, such as "{t0_ms + SHOWN_MS:g} ms"',
+            )
 
 
 def _loop(plan: Mapping[str, Any], component: int, name: str, params: Mapping[str, Any]) -> Loop:

@@ -54,7 +54,13 @@ def ran(command: Sequence[str], *, env: dict[str, str] | None = None) -> str:
     if shutil.which(command[0]) is None:
         raise FileNotFoundError(f"no command {command[0]}")
     done = subprocess.run(
-        list(command), capture_output=True, text=True, timeout=TRY_S, stdin=subprocess.DEVNULL, env=env
+        list(command),
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=TRY_S,
+        stdin=subprocess.DEVNULL,
+        env=env,
     )
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines()

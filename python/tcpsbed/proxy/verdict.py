@@ -30,6 +30,11 @@ def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
 def _row(row: Mapping[str, Any], margin: Margin) -> Iterator[str]:
     name = f"{row['door']} {row['way']}"
     yield from beyond(name, row if row["delivered"] >= LEAST else {**row, "error_ns": None}, margin)
+    left = row["packets"] - row["lost"] - row["unsent"]
+    if not row["delivered"] and left > 0:
+        yield f"{name}: of {counted(row['packets'], 'packet')} none came out: {left} were still under way at the end"
+    if row["unreached"]:
+        yield f"{name}: the target did not take {counted(row['unreached'], 'connection')}: it refused, or did not answer"
     if row["refused"]:
         yield f"{name}: closed {row['refused']} connections at once: too many at a time"
 
@@ -79,8 +84,9 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 
 def _reasons(row: Mapping[str, Any]) -> str:
     """What packets were lost by, and connections that a port would not have."""
-    refused = {"refused connections": row["refused"]} if row["refused"] else {}
-    return ", ".join(f"{reason} {number}" for reason, number in (row["drops"] | refused).items())
+    closed = {"refused connections": row["refused"], "unreached connections": row["unreached"]}
+    every = row["drops"] | {reason: number for reason, number in closed.items() if number}
+    return ", ".join(f"{reason} {number}" for reason, number in every.items())
 
 
 def told(outcome: Mapping[str, Any], margin: Margin) -> str:

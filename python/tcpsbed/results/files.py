@@ -27,6 +27,8 @@ _HELD: dict[Path, marker.Growth] = {}
 _LISTING = threading.Lock()
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """A disk that takes no more."""
+ROOM = "free space there, or a place elsewhere"
+"""What to do about it."""
 
 
 def may_write(

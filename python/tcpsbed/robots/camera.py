@@ -97,6 +97,7 @@ class CameraSource:
                 stdout=subprocess.PIPE,
                 pass_fds=(pictures,),
                 text=True,
+                errors="replace",
             )
         finally:
             os.close(pictures)

@@ -118,6 +118,7 @@ class Hosted:
                 stdout=subprocess.PIPE,
                 pass_fds=(commands, senses),
                 text=True,
+                errors="replace",
             )
         finally:
             os.close(commands)

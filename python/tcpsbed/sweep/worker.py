@@ -124,6 +124,7 @@ class Crew:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
+                errors="replace",
                 start_new_session=True,
             )
             self.running.add(child)

@@ -55,7 +55,9 @@ def once(folder: Path, place: Path, what: str, arguments: Sequence[str], limit_s
     try:
         fresh.mkdir(parents=True, exist_ok=True)
         command = ["make", "-s", *arguments, f"OUT={fresh}"]
-        done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=limit_s)
+        done = subprocess.run(
+            command, cwd=place, capture_output=True, text=True, errors="replace", timeout=limit_s
+        )
         if done.returncode:
             raise WorldError(f"{place}: {what} does not compile: {done.stderr.strip()[-600:]}")
         for part in fresh.glob("*.o"):

@@ -171,6 +171,8 @@ def _limits() -> list[str]:
 def _ask(engine: tuple[str, ...], *words: str, seconds: float = ANSWER_S) -> subprocess.CompletedProcess[str]:
     """What an engine says; silence counts as failure."""
     try:
-        return subprocess.run([*engine, *words], capture_output=True, text=True, timeout=seconds)
+        return subprocess.run(
+            [*engine, *words], capture_output=True, text=True, errors="replace", timeout=seconds
+        )
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(engine, 1, "", f"no answer for {seconds:g} s")

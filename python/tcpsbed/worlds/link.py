@@ -78,6 +78,7 @@ class Link:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            errors="replace",
             start_new_session=True,
         )
         for body in (self._listen, self._overhear, self._guard):

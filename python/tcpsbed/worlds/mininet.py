@@ -187,6 +187,7 @@ class Box:
             stdout=subprocess.PIPE,
             stderr=self.errors,
             text=True,
+            errors="replace",
             start_new_session=True,
         )
         try:

@@ -37,7 +37,7 @@ OVS_SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 def run(*command: str, lines: list[str] | None = None) -> str:
     """What a command says, given lines to read; raises `RuntimeError` if it fails."""
     text = None if lines is None else "\n".join(lines)
-    done = subprocess.run(command, input=text, capture_output=True, text=True)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace")
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
     return done.stdout

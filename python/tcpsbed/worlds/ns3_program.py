@@ -74,7 +74,9 @@ def lena_age() -> str | None:
 
 def _asked(what: str) -> str:
     """What pkg-config says of 5G-LENA."""
-    return subprocess.run(["pkg-config", what, LENA], capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        ["pkg-config", what, LENA], capture_output=True, text=True, errors="replace"
+    ).stdout.strip()
 
 
 def built() -> Path:
@@ -98,6 +100,8 @@ def built() -> Path:
 def _state(place: Path) -> str:
     """What the program depends on: its sources, and the version of ns-3."""
     modules = [*MODULES, LENA] if lena() is None else MODULES
-    library = subprocess.run(["pkg-config", "--libs", *modules], capture_output=True, text=True).stdout
+    library = subprocess.run(
+        ["pkg-config", "--libs", *modules], capture_output=True, text=True, errors="replace"
+    ).stdout
     version = sorted(str(path) for path in Path("/usr/lib").glob("*/libns3*-core.so*"))
     return compiled.state([place / "Makefile", *sorted((place / "src").iterdir())], f"{library}{version}")

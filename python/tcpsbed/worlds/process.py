@@ -102,6 +102,7 @@ class Process(Talk):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            errors="replace",
             start_new_session=True,
         )
         self.words: list[str] = []

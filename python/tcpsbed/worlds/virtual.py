@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -12,6 +13,7 @@ from tcpsbed import _tcps
 from tcpsbed.clocks import NS3_VIRTUAL, VIRTUAL
 from tcpsbed.errors import WorldError
 from tcpsbed.hooks import kept_alive, safely
+from tcpsbed.results.files import FULL, ROOM
 from tcpsbed.robots import MEMORY
 from tcpsbed.worlds import memory
 
@@ -58,9 +60,17 @@ def run(
                 foreign_json=_foreign(plan, world),
             )
         except ValueError as error:
-            raise WorldError(str(error)) from None
+            raise _told(str(error)) from None
     result: dict[str, Any] = json.loads(text)
     return result
+
+
+def _told(said: str) -> WorldError:
+    """An error of the run, with what to do about a disk that takes no more."""
+    found = re.fullmatch(r"(.*) \(os error (\d+)\)", said, re.S)
+    if found is None or int(found[2]) not in FULL:
+        return WorldError(said)
+    return WorldError(found[1], allowed=ROOM)
 
 
 def _foreign(plan: dict[str, Any], world: str) -> str | None:

@@ -62,6 +62,8 @@ pub struct Row {
     pub told: Emulated,
     /// Connections of a TCP port that were closed at once: too many at a time, or no thread for them.
     pub refused: u64,
+    /// Connections that were closed because the target did not take them.
+    pub unreached: u64,
     /// The last second.
     #[serde(flatten)]
     pub recent: Recent,
@@ -71,7 +73,7 @@ impl Row {
     /// A door whose packets come from a side, with all that is known of it if it is the `whole`.
     pub fn of(door: &str, from: u16, account: &Account, whole: bool) -> Self {
         let (door, way) = (door.to_owned(), WAYS[usize::from(from != NEAR)]);
-        Self { door, way, told: account.told(whole), refused: 0, recent: account.recent() }
+        Self { door, way, told: account.told(whole), refused: 0, unreached: 0, recent: account.recent() }
     }
 }
 

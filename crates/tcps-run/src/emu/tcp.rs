@@ -101,6 +101,7 @@ struct Common {
     name: String,
     accounts: [Mutex<Account>; 2],
     refused: AtomicU64,
+    unreached: AtomicU64,
     streams: Mutex<Vec<(TcpStream, Arc<AtomicBool>)>>,
     /// Connections that there are.
     open: AtomicUsize,
@@ -123,6 +124,7 @@ impl TcpDoor {
             name: plan.name.clone(),
             accounts: [(); 2].map(|()| Mutex::new(Account::new(true))),
             refused: AtomicU64::new(0),
+            unreached: AtomicU64::new(0),
             streams: Mutex::default(),
             open: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
@@ -183,6 +185,7 @@ impl Common {
         let row = |(side, account): (u16, &Mutex<Account>)| Row::of(&self.name, side, &lock(account), whole);
         let mut rows: Vec<Row> = (NEAR..).zip(&self.accounts).map(row).collect();
         rows[0].refused = self.refused.load(Ordering::Relaxed);
+        rows[0].unreached = self.unreached.load(Ordering::Relaxed);
         rows
     }
 }
@@ -222,6 +225,7 @@ fn accept(listener: &TcpListener, target: SocketAddr, shared: &Arc<Common>) {
 /// Hands a connection on, both ways, until both are over.
 fn serve(client: &TcpStream, target: SocketAddr, common: &Common) {
     let Ok(server) = TcpStream::connect_timeout(&target, CONNECT) else {
+        common.unreached.fetch_add(1, Ordering::Relaxed);
         // The client sees its connection end, as it would if nobody listened.
         let _ = client.shutdown(Shutdown::Both);
         return;

@@ -1,7 +1,10 @@
 //! Packets in flight between a link's transmitter and the next place where something can happen to them.
 
 use crate::packet::Parcel;
-#[expect(clippy::disallowed_types, reason = "on the path of every packet, looked up and never walked through")]
+#[expect(
+    clippy::disallowed_types,
+    reason = "on the path of every packet, looked up and never walked through"
+)]
 use std::collections::HashMap;
 use std::{
     collections::{BTreeMap, VecDeque},

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from tcpsbed.analysis import metrics
 from tcpsbed.analysis.metrics import Metric
+from tcpsbed.analysis.metrics.page import drawn
 
 
 def every(table: tuple[Metric, ...], path: str = "") -> Iterator[tuple[str, Metric]]:
@@ -21,6 +23,12 @@ def test_units_are_those_that_keys_name() -> None:
         ending = metric.key.rpartition("_")[2] if "_" in metric.key else ""
         if ending in units and not metric.parts and not metric.key.endswith("per_s"):
             assert metric.unit == units[ending], path
+
+
+def test_the_documentation_is_that_of_the_table() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "summary.md").read_text(encoding="utf-8")
+    assert drawn(page) == page, "stale: tools/summary.py --write"
+    assert all(metric.meaning for _, metric in every(metrics.SUMMARY))
 
 
 def test_a_metric_is_taken_computed_or_left_out() -> None:

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcpsbed.analysis.metrics.metric import Metric, spread
+from tcpsbed.analysis.metrics.metric import LIST, Metric, spread
 from tcpsbed.analysis.units import ms
 
 TRIP = ("mean", "ci95", "ci95_batch", "p50", "p99", "p999")
 
 POINT = (
-    Metric("point", "as in `points`"),
-    Metric("n", "answered", "count", label="echoes"),
-    Metric("lost", "never answered", "count", rare=True),
+    Metric("point", "as in `points` above"),
+    Metric("n", "commands answered", "count", label="echoes"),
+    Metric("lost", "commands never answered", "count", rare=True),
     Metric(
         "superseded",
-        "by a newer sample at a periodic stage or a newer command at the robot (not lost)",
+        "commands superseded by a newer sample at a periodic stage or a newer command at the robot (not lost)",
         "count",
         rare=True,
     ),
-    spread("round_trip_ms", "estimate", shown=TRIP),
-    spread("forward_ms", "estimate, by the stamps of the nodes' clocks", label="out", shown=("mean",)),
+    spread("round_trip_ms", "estimate of the time from the command to its answer", shown=TRIP),
+    spread(
+        "forward_ms",
+        "estimate of the way out, by the stamps of the nodes' clocks",
+        label="out",
+        shown=("mean",),
+    ),
     spread(
         "return_ms",
-        "estimate by the same; the forward leg is never half a round trip",
+        "estimate of the way home, by the same; the forward leg is never half a round trip",
         label="home",
         shown=("mean",),
     ),
@@ -45,8 +50,10 @@ STRETCH = (
         "estimate: the difference of the forward legs, or of the round trips where there are no stamps",
         shown=("mean", "ci95", "p50", "p99"),
     ),
-    Metric("ci95", "its half width again", "ms", _half_width("ci95"), shown=()),
-    Metric("ci95_batch", "the other one again", "ms", _half_width("ci95_batch"), label="± in batches"),
+    Metric("ci95", "half width of its 95 % interval again", "ms", _half_width("ci95"), shown=()),
+    Metric(
+        "ci95_batch", "the same from batches, again", "ms", _half_width("ci95_batch"), label="± in batches"
+    ),
     Metric("source", "`one_way` or `round_trip`"),
     Metric(
         "halved",
@@ -102,20 +109,29 @@ CLOCKS = (
 )
 PROBE = (
     Metric("commands", "echo commands whose fate is known", "count"),
-    Metric("points", "list, in the order of the way", parts=POINT, label="Echo points"),
+    Metric("points", "list, in the order of the way", parts=POINT, each=LIST, label="Echo points"),
     Metric(
         "components",
         "list of stretches between points that follow each other, taken within one round of interleaved commands",
         of=_stretches("component"),
         parts=STRETCH,
+        each=LIST,
         label="Components as differences",
     ),
-    Metric("links", "list of the same", of=_stretches("link"), parts=STRETCH, label="Links as differences"),
+    Metric(
+        "links",
+        "list of the same",
+        of=_stretches("link"),
+        parts=STRETCH,
+        each=LIST,
+        label="Links as differences",
+    ),
     Metric(
         "spans",
         "list of the same that are neither a component nor a link, because points between were not asked",
         of=_stretches("span"),
         parts=STRETCH,
+        each=LIST,
         label="Spans as differences",
     ),
     spread(

@@ -15,7 +15,7 @@ REORDERING = (
     Metric(
         "mean_extent", "mean arrivals between a sample and the earliest larger one", label="extent", rare=True
     ),
-    Metric("max_extent", "most of them", "count", label="largest extent", rare=True),
+    Metric("max_extent", "largest number of them", "count", label="largest extent", rare=True),
     Metric("max_late_ms", "longest time between them", "ms", label="latest", rare=True),
 )
 # [RFC 5481]
@@ -61,7 +61,7 @@ def _drops(flow: Any) -> dict[str, int]:
 
 
 FLOW = (
-    Metric("session", "of the scenario", brief=()),
+    Metric("session", "of which session", brief=()),
     Metric("direction", "of the scenario; `forward` is operator to robot", label="way"),
     Metric("sent", "samples that the source made", "count"),
     Metric("delivered", "of these, samples that reached the sink, each counted once", "count"),
@@ -77,8 +77,8 @@ FLOW = (
     Metric("lost", "samples sent at least the grace time (1 s) before the end that never arrived", "count"),
     Metric(
         "loss",
-        "their share of all sent by then (RFC 7680), so that `loss` is more than `lost` over `sent`: what was sent later"
-        " may still be in flight. A sample that lacks one fragment is lost once",
+        "share of the lost in all sent by then (RFC 7680), so that `loss` is more than `lost` over `sent`: what was sent"
+        " later may still be in flight. A sample that lacks a fragment is lost once",
         "share",
     ),
     Metric(
@@ -96,7 +96,14 @@ FLOW = (
         brief=(),
         rare=True,
     ),
-    Metric("duplicates_dropped", "the latter", "count", label="recognised", brief=(), rare=True),
+    Metric(
+        "duplicates_dropped",
+        "of these, those that an endpoint recognised",
+        "count",
+        label="recognised",
+        brief=(),
+        rare=True,
+    ),
     Metric(
         "reordered",
         "samples that arrived after one with a larger number (RFC 4737)",
@@ -106,7 +113,7 @@ FLOW = (
         brief=(),
         rare=True,
     ),
-    Metric("reordering", "how far", parts=REORDERING, table="Samples out of order"),
+    Metric("reordering", "how many, and how far", parts=REORDERING, table="Samples out of order"),
     Metric(
         "superseded",
         "samples that a periodic stage replaced before they were used; not lost",
@@ -198,7 +205,7 @@ FLOW = (
         table=JITTER,
     ),
     Metric("payload_bytes", "payload delivered", "B", label="payload", brief=()),
-    Metric("rate_bps", "its rate while the flow ran", "bit/s", label="rate"),
+    Metric("rate_bps", "rate of the payload while the flow ran", "bit/s", label="rate"),
     Metric(
         "verified",
         "frames whose checksum was compared at the sink",
@@ -244,7 +251,7 @@ PATH = (
     ),
 )
 POINT = (
-    Metric("point", "`srv.entry`, `srv.exit`"),
+    Metric("point", "such as `srv.entry`, `srv.exit`"),
     Metric("n", "samples seen there", "count", label="samples"),
     spread("age_ms", "distribution of their age"),
 )

@@ -10,6 +10,8 @@ from tcpsbed.analysis.units import ms
 
 ABSENT: Any = object()
 """Of a metric that nothing told of: its key is left out."""
+LIST = "[]"
+"""Of a metric that is a list."""
 SPREAD = ("mean", "p50", "p99", "max")
 """Statistics of a distribution that tables show."""
 STATISTICS = ("min", "mean", "p50", "p95", "p99", "p999", "max")
@@ -34,7 +36,7 @@ class Metric:
     parts
         The metrics that it is made of; `of` gives the source of them, or a list of sources.
     each
-        Where there is one for each of several by their names: what is named (`flow`).
+        Of a list `LIST`; where there is one for each of several by their names, what is named (`flow`).
     label
         The heading of its column, or of its table; absent: the key without its unit.
     shown
@@ -69,7 +71,7 @@ class Metric:
         found = self.of(source) if self.of else self._told(source)
         if not self.parts or found is None or found is ABSENT:
             return found
-        if self.each:
+        if self.each not in ("", LIST):
             return {name: made(self.parts, one) for name, one in found.items()}
         return made(self.parts, found)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcpsbed.analysis.metrics.metric import Metric, one_of, spread
+from tcpsbed.analysis.metrics.metric import LIST, Metric, one_of, spread
 from tcpsbed.analysis.units import ms
 
 ENDS = ("p50", "p99")
@@ -21,12 +21,12 @@ def _utilisation(link: Any) -> float | None:
 
 
 LINK = (
-    Metric("name", label="link"),
-    Metric("packets", "carried", "count"),
-    Metric("bytes", "carried", "B", label="carried", brief=()),
-    Metric("dropped_packets", "those that were not", "count", label="dropped"),
+    Metric("name", "of the link", label="link"),
+    Metric("packets", "those carried", "count"),
+    Metric("bytes", "those carried", "B", label="carried", brief=()),
+    Metric("dropped_packets", "those dropped", "count", label="dropped"),
     Metric("dropped_bytes", "theirs", "B", brief=(), rare=True),
-    Metric("drops", "by reason", "count", each="reason", label="What links dropped"),
+    Metric("drops", "dropped packets by reason", "count", each="reason", label="What links dropped"),
     Metric("max_queue_bytes", "longest queue", "B", label="longest queue"),
     Metric("max_queue_packets", "most packets in it", "count", label="packets in it"),
     Metric("duplicated", "packets that came out twice", "count", rare=True),
@@ -35,7 +35,7 @@ LINK = (
     Metric("utilisation", "share of the run in which the line was busy", "load", _utilisation, label="busy"),
 )
 QUEUE = (
-    Metric("link"),
+    Metric("link", "where it waits"),
     spread("bytes", "distribution of those waiting", "B", label="waiting", shown=("mean", "max")),
     spread("packets", "distribution of those waiting", "count", shown=("mean", "max")),
     spread(
@@ -46,14 +46,14 @@ QUEUE = (
     ),
 )
 TRAFFIC = (
-    Metric("name", label="traffic"),
-    Metric("packets", "over TCP and QUIC of both directions, and those sent again", "count"),
+    Metric("name", "of the traffic", label="traffic"),
+    Metric("packets", "those sent; over TCP and QUIC of both directions, and those sent again", "count"),
     Metric("bytes", "theirs", "B", label="offered"),
     Metric("delivered_packets", "those that arrived", "count", label="delivered"),
     Metric("dropped_packets", "those that did not", "count", label="dropped"),
 )
 CHANNEL = (
-    Metric("name", label="channel"),
+    Metric("name", "of the channel", label="channel"),
     Metric("sent_packets", "packets that left a node", "count", label="sent"),
     Metric("sent_bytes", "theirs on the wire", "B", label="sent"),
     Metric("received_packets", "packets that reached a node", "count", label="received"),
@@ -100,7 +100,7 @@ EMULATED = (
     ),
 )
 ENDPOINT = (
-    Metric("channel"),
+    Metric("channel", "of the scenario"),
     Metric("side", "the node"),
     *(
         Metric(key, meaning, "count", label=label, rare=True)
@@ -189,6 +189,7 @@ SECTIONS = (
         "list of links",
         of=lambda source: [link | {"ran_s": source["ran_s"]} for link in source["told"].get("links", ())],
         parts=LINK,
+        each=LIST,
         label="Network",
     ),
     Metric(
@@ -196,6 +197,7 @@ SECTIONS = (
         "list of queues that were looked at (`measure.queues`)",
         of=_of("rows", "queues"),
         parts=QUEUE,
+        each=LIST,
         label="Queues",
     ),
     Metric(
@@ -203,10 +205,16 @@ SECTIONS = (
         "list of background traffic",
         of=_of("told", "traffic"),
         parts=TRAFFIC,
+        each=LIST,
         label="Background traffic",
     ),
     Metric(
-        "channels", "list, at level `packets`", of=_of("rows", "channels"), parts=CHANNEL, label="Channels"
+        "channels",
+        "list, at level `packets`",
+        of=_of("rows", "channels"),
+        parts=CHANNEL,
+        each=LIST,
+        label="Channels",
     ),
 )
 EMULATOR = Metric(
@@ -214,6 +222,7 @@ EMULATOR = Metric(
     "list, real world",
     of=_of("told", "emulator"),
     parts=EMULATED,
+    each=LIST,
     label="Emulator: set against delivered",
 )
 ENDPOINTS = Metric(
@@ -221,5 +230,6 @@ ENDPOINTS = Metric(
     "list of transport endpoints",
     of=_of("told", "endpoints"),
     parts=ENDPOINT,
+    each=LIST,
     label="Counted by transports",
 )

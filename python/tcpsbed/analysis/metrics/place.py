@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tcpsbed.analysis.metrics.metric import Metric, one_of, spread
+from tcpsbed.analysis.metrics.metric import LIST, Metric, one_of, spread
 from tcpsbed.analysis.units import ms
 
 LATE = ("p50", "p99", "max")
@@ -20,11 +20,11 @@ def _core_share(busy: Any) -> float | None:
 
 
 STAGE = (
-    Metric("component"),
-    Metric("flow"),
-    Metric("kind", label="stage"),
-    Metric("name", label="code"),
-    Metric("calls", "of it", "count"),
+    Metric("component", "where it is"),
+    Metric("flow", "whose samples it is given"),
+    Metric("kind", "of stage", label="stage"),
+    Metric("name", "of its code", label="code"),
+    Metric("calls", "how often it was called", "count"),
     Metric("failures", "calls that failed", "count", rare=True),
     Metric(
         "not_finite",
@@ -46,16 +46,16 @@ STAGE = (
     Metric("core_share", "share of a core over the run", "share", _core_share, label="of a core"),
 )
 COMPONENT = (
-    Metric("component"),
+    Metric("component", "whose stages they are"),
     Metric("busy_s", "processor time of all its stages", "s", label="processor time"),
     Metric("core_share", "of a core over the run", "share", _core_share, label="of a core"),
 )
 NODE = (
-    Metric("name", label="node"),
-    Metric("cores", "that it has", "count"),
+    Metric("name", "of the node", label="node"),
+    Metric("cores", "of the node", "count"),
     Metric("busy_s", "processor time of its stages", "s", label="busy"),
     Metric("missed_ticks", "ticks left out because the loop was away", "count", label="missed"),
-    Metric("asides_refused", "datagrams outside channels", "count", rare=True),
+    Metric("asides_refused", "datagrams outside channels that were refused", "count", rare=True),
     Metric("sessions", "its own, where the node has several loops, else empty"),
     Metric("ticks", "of the loop", "count"),
     spread(
@@ -99,8 +99,8 @@ NODE = (
     Metric("privileges", "those it has, and those it was refused", brief=()),
 )
 ROBOT = (
-    Metric("component", label="robot"),
-    Metric("node"),
+    Metric("component", "of the robot", label="robot"),
+    Metric("node", "where it is"),
     Metric("ticks", "of its own loop", "count"),
     Metric(
         "missed_ticks",
@@ -113,7 +113,7 @@ ROBOT = (
     Metric("watchdog", "times that its watchdog found that commands had ceased", "count", rare=True),
 )
 HOST = (
-    Metric("name", label="host"),
+    Metric("name", "of the host", label="host"),
     Metric("address", "of its ssh"),
     Metric("data", "IP address of its sockets"),
     Metric("nodes", "those on it"),
@@ -140,7 +140,7 @@ def _damage(there: str) -> tuple[Metric, ...]:
 
 
 BOARD = (
-    Metric("component", label="board"),
+    Metric("component", "where it is", label="board"),
     Metric("sent", "samples sent to it", "count"),
     Metric("answered", "samples answered by it", "count"),
     Metric("lost", "samples lost on the line or in it", "count"),
@@ -187,8 +187,8 @@ def _drift_ppm(clock: Any) -> Any:
 
 
 CLOCK = (
-    Metric("node"),
-    Metric("reference", of=one_of("peer"), label="against"),
+    Metric("node", "which estimates"),
+    Metric("reference", "of whom", of=one_of("peer"), label="against"),
     Metric("exchanges", "between them", "count", one_of("n")),
     Metric(
         "offset_ms",
@@ -253,12 +253,13 @@ def _told(key: str) -> Any:
     return take
 
 
-STAGES = Metric("stages", "list of hooks", of=_stages, parts=STAGE, label="Processor time a call")
+STAGES = Metric("stages", "list of hooks", of=_stages, parts=STAGE, each=LIST, label="Processor time a call")
 COMPONENTS = Metric(
     "components",
     "list, of all stages at a component, by which a board can be chosen",
     of=_components,
     parts=COMPONENT,
+    each=LIST,
     label="All stages of a component",
 )
 NODES = Metric(
@@ -266,6 +267,7 @@ NODES = Metric(
     "list; real world a row for each loop, which tells more",
     of=_told("nodes"),
     parts=NODE,
+    each=LIST,
     label="Nodes",
 )
 ROBOTS = Metric(
@@ -274,8 +276,11 @@ ROBOTS = Metric(
     " made again, since then",
     of=_told("robots"),
     parts=ROBOT,
+    each=LIST,
     label="Robots with a loop of their own",
 )
-HOSTS = Metric("hosts", "list, world `hosts`", of=_told("hosts"), parts=HOST, label="Hosts")
-BOARDS = Metric("boards", "list of [boards](boards.md)", of=_told("boards"), parts=BOARD, label="Boards")
-CLOCKS = Metric("clocks", "list of synchronised nodes", of=_clocks, parts=CLOCK, label="Clocks")
+HOSTS = Metric("hosts", "list, world `hosts`", of=_told("hosts"), parts=HOST, each=LIST, label="Hosts")
+BOARDS = Metric(
+    "boards", "list of [boards](boards.md)", of=_told("boards"), parts=BOARD, each=LIST, label="Boards"
+)
+CLOCKS = Metric("clocks", "list of synchronised nodes", of=_clocks, parts=CLOCK, each=LIST, label="Clocks")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tcpsbed.analysis import disturbances, machine
-from tcpsbed.analysis.metrics.metric import Metric, one_of
+from tcpsbed.analysis.metrics.metric import LIST, Metric, one_of
 
 VERSION = 1
 """Version of `summary.json`."""
@@ -70,10 +70,10 @@ STATE = (
     Metric(
         "first",
         "the state that it begins in",
-        parts=(Metric("t_s", "when it was told", "s", shown=()), Metric("state", "it", label="first")),
+        parts=(Metric("t_s", "when it was told", "s", shown=()), Metric("state", "which", label="first")),
     ),
     Metric("count", "of changes", "count", label="changes"),
-    Metric("changes", "the first 1000", parts=CHANGE, label="Changes of state"),
+    Metric("changes", "the first 1000", parts=CHANGE, each=LIST, label="Changes of state"),
     Metric("spent_s", "time in each state", "s", each="state", label="Time in each state"),
     Metric(
         "causes",
@@ -153,6 +153,7 @@ TAIL = (
         "list of scenario events as they took place",
         of=lambda source: source["rows"]["events"],
         parts=(Metric("t_s", "when", "s"), Metric("name", "which")),
+        each=LIST,
         label="Events",
     ),
     Metric(
@@ -162,6 +163,7 @@ TAIL = (
         " `recovering`; of a predictive display `live`, `predicted`",
         of=_states,
         parts=STATE,
+        each=LIST,
         label="Safety and display",
     ),
     Metric(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcpsbed.analysis.metrics.metric import LIST, Metric, spread
+from tcpsbed.analysis.metrics.metric import LIST, SPREAD, Metric, spread
 from tcpsbed.analysis.units import ms
 
 TRIP = ("mean", "ci95", "ci95_batch", "p50", "p99", "p999")
@@ -43,14 +43,15 @@ def _half_width(key: str) -> Any:
 STRETCH = (
     Metric("what", "as in `path`"),
     Metric("name", "as in `path`", label="place"),
-    Metric("from", "the first point", shown=()),
-    Metric("to", "the second point", shown=()),
+    Metric("from", "the first point", brief=()),
+    Metric("to", "the second point", brief=()),
     spread(
         "latency_ms",
         "estimate: the difference of the forward legs, or of the round trips where there are no stamps",
-        shown=("mean", "ci95", "p50", "p99"),
+        label="latency",
+        shown=SPREAD[:3],
     ),
-    Metric("ci95", "half width of its 95 % interval again", "ms", _half_width("ci95"), shown=()),
+    Metric("ci95", "half width of its 95 % interval again", "ms", _half_width("ci95"), label="±"),
     Metric(
         "ci95_batch", "the same from batches, again", "ms", _half_width("ci95_batch"), label="± in batches"
     ),
@@ -64,6 +65,7 @@ STRETCH = (
     spread(
         "round_trip_difference_ms",
         "estimate of the difference of the round trips, as measured",
+        label="difference of round trips",
         shown=("mean",),
     ),
 )
@@ -138,6 +140,7 @@ PROBE = (
         "actuation_ms",
         "estimate of the hold-until-done point minus the exit of its component: the time the robot took to arrive",
         of=_actuation,
+        label="actuation (held until done)",
         shown=("mean", "ci95", "p50", "p99"),
     ),
     Metric(

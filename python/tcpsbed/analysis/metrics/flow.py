@@ -32,7 +32,7 @@ JITTERS = (
         shown=("mean", "max"),
     ),
     Metric("rfc3550", "the smoothed interarrival jitter of RFC 3550 at the end", "ms", label="RFC 3550"),
-    Metric("rfc3550_max", "its largest value", "ms", label="RFC 3550 max"),
+    Metric("rfc3550_max", "its largest value", "ms", label="RFC 3550 max", brief=()),
     spread(
         "pdv", "distribution of the delay above the smallest delay (RFC 5481)", label="PDV", shown=TAIL[:2]
     ),
@@ -181,6 +181,7 @@ FLOW = (
         "distribution of the delay of a sample minus that of the one sent before it, both delivered (RFC 3393)",
         label="IPDV",
         shown=("p50", "p99"),
+        brief=(),
         table=JITTER,
     ),
     spread(
@@ -188,6 +189,7 @@ FLOW = (
         "distribution of the time between packets",
         label="gap of arrivals",
         shown=("p50", "p99", "max"),
+        brief=(),
         table=JITTER,
     ),
     Metric(
@@ -240,6 +242,7 @@ PATH = (
     spread(
         "latency_ms",
         "distribution of the time spent there; only `mean` at a component of `resampled_at`, which has no sample to follow",
+        brief=("mean", "p99"),
         of=lambda part: ms(part["latency_ns"]) or {"mean": ms(part["mean_ns"])},
     ),
     Metric("where_from", "`samples`: joined sample by sample", of=lambda _: "samples", brief=()),

@@ -173,11 +173,13 @@ TAIL = (
         "ignored",
         "keys of the scenario that have no effect in this world, each with the reason (`cores`, `scheduling`, `priority` and"
         " `blocking_send` say how cores are shared in virtual time; `radio.lena` is for 5G-LENA)",
+        label="Without effect in this world",
     ),
     Metric(
         "untried",
         "sentences: what the run rests on that was never tried; `tcpsbed run` says them on standard error too"
         " ([5G-LENA](ns3.md#5g-lena))",
+        label="Never tried",
     ),
     Metric(
         "disturbances",

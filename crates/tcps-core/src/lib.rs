@@ -7,6 +7,7 @@
 //! endpoint  the sans-IO transport contract      robot   what answers at the far side
 //! dist    costs and delays as distributions     seed    one random stream per named object
 //! model   loss, delay, queue, predictor: the traits that rooms implement; rate: the rate controller
+//! param   what a scenario can name: entries with their tables of parameters
 //! ```
 //!
 //! Time comes in as an argument and randomness as a seed; nothing here (nor in the rooms `wire`, `transport`,
@@ -16,6 +17,7 @@ pub mod dist;
 pub mod endpoint;
 pub mod hook;
 pub mod model;
+pub mod param;
 pub mod rate;
 pub mod record;
 pub mod report;

@@ -9,10 +9,10 @@ use crate::{
     link::{Mode, Served},
     network::Network,
     packet::Parcel,
-    spec::LinkChange,
     topology::Routes,
 };
 use tcps_core::time::Time;
+use tcps_plan::net::LinkChange;
 
 impl Network {
     /// Changes a link from `now` on. An error names the key; then nothing has changed.

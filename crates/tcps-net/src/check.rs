@@ -1,16 +1,12 @@
 //! What a specification may say. Everything else in this crate relies on it.
 
-use crate::{
-    error::NetError,
-    packet::TRAFFIC_BASE,
-    queue::Flows,
-    spec::{
-        AccessSpec, Discipline, JitterSpec, LinkChange, LinkSpec, LossSpec, NetworkSpec, NrSpec, RadioSpec,
-        SlotSpec, TrafficModel, TrafficSpec, UsersSpec, VbrModel,
-    },
-};
+use crate::{error::NetError, queue::Flows};
 use std::{collections::BTreeSet, fmt::Display};
 use tcps_core::{dist::Dist, time::Time};
+use tcps_plan::net::{
+    AccessSpec, Discipline, JitterSpec, LinkChange, LinkSpec, LossSpec, NetworkSpec, NrSpec, RadioSpec,
+    SlotSpec, TrafficModel, TrafficSpec, UsersSpec, VbrModel, TRAFFIC_BASE,
+};
 
 /// Longest span, about eleven days: sums of spans stay far from the end of time.
 const MAX_SPAN_NS: Time = 1_000_000_000_000_000;

@@ -5,7 +5,6 @@ use crate::{
     jitter::Jitter,
     loss,
     packet::{Packet, Parcel},
-    spec::{LinkSpec, LossSpec},
 };
 use tcps_core::{
     model::{DelayModel, LossModel},
@@ -13,6 +12,7 @@ use tcps_core::{
     seed::Stream,
     time::Time,
 };
+use tcps_plan::net::{LinkSpec, LossSpec};
 
 /// What became of a packet that started.
 pub(crate) struct Departure {

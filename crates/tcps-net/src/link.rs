@@ -7,8 +7,6 @@ use crate::{
     opportunity::Opportunities,
     packet::Parcel,
     queue::{self, Flows, Limit, QueueDiscipline, Refused},
-    spec::{Discipline, LinkSpec},
-    stats::{LinkStats, QueueState},
     turns::Turns,
     windows::Windows,
 };
@@ -16,6 +14,7 @@ use tcps_core::{
     record::DropReason,
     time::{serialisation_ns, Time, NEVER},
 };
+use tcps_plan::net::{Discipline, LinkSpec, LinkStats, QueueState};
 
 /// A link with its counters.
 pub(crate) struct Link {

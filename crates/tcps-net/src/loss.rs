@@ -1,7 +1,7 @@
 //! Random loss on a line: independent, or in bursts.
 
-use crate::spec::LossSpec;
 use tcps_core::{model::LossModel, seed::Stream, time::Time};
+use tcps_plan::net::LossSpec;
 
 /// The model of `spec` for the random object `name`.
 pub fn build(spec: &LossSpec, seed: u64, name: &str) -> Box<dyn LossModel> {

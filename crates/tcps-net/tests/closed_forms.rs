@@ -6,10 +6,10 @@ use common::{arrivals, check, link, network, one_link, packet, run, Estimate};
 use tcps_core::{dist::Dist, model::LossModel, seed::Stream, time::Time};
 use tcps_net::{
     loss,
-    spec::{JitterSpec, LinkSpec, LossSpec, QueueSpec},
     traffic::{poisson::Poisson, Arrivals},
     Network,
 };
+use tcps_plan::net::{JitterSpec, LinkSpec, LossSpec, QueueSpec};
 
 const RATE_BPS: f64 = 8e6; // 1000 bytes take 1 ms
 const SERVICE_NS: f64 = 1e6;
@@ -119,7 +119,7 @@ fn keeping_the_order_raises_the_mean_as_predicted() {
 }
 
 /// Rate in kbit/s of a VBR source over many packets.
-fn vbr_rate_kbps(vary: tcps_net::spec::VbrModel) -> f64 {
+fn vbr_rate_kbps(vary: tcps_plan::net::VbrModel) -> f64 {
     let mut source = tcps_net::traffic::vbr::build((320e3, 480e3), 50, &vary, Stream::new(1, "vbr"));
     let packets: Vec<(Time, u32)> = (0..400_001).filter_map(|_| source.next()).collect();
     let bytes: u64 = packets[..400_000].iter().map(|p| u64::from(p.1)).sum();
@@ -130,7 +130,7 @@ fn vbr_rate_kbps(vary: tcps_net::spec::VbrModel) -> f64 {
 /// [Gokhale 2017: dumbbell]
 #[test]
 fn vbr_models_have_their_mean_rates() {
-    use tcps_net::spec::VbrModel::*;
+    use tcps_plan::net::VbrModel::*;
     let harmonic = 160.0 / libm::log(1.5);
     for (vary, expected, tolerance) in [
         (Constant, 400.0, 1e-9),

@@ -7,10 +7,8 @@ use tcps_core::{
     record::DropReason,
     time::{Time, MS, SECOND},
 };
-use tcps_net::{
-    spec::{Discipline, NetworkSpec, QueueSpec, TrafficModel, TrafficSpec},
-    Network, Packet, TRAFFIC_BASE,
-};
+use tcps_net::{Network, Packet};
+use tcps_plan::net::{Discipline, NetworkSpec, QueueSpec, TrafficModel, TrafficSpec, TRAFFIC_BASE};
 
 fn flow(class: u16, bytes: u32, n: u32, at: Time) -> Packet {
     Packet { class, ..packet(n, 1, bytes, at) }

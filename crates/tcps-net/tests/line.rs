@@ -8,10 +8,9 @@ use tcps_core::{
     record::DropReason,
     time::{Time, MS, SECOND},
 };
-use tcps_net::{
-    spec::{JitterSpec, LinkSpec, LossSpec, NetworkSpec, TrafficModel, TrafficSpec},
-    LinkChange, NetEvent, Network, Packet,
-};
+use tcps_net::{NetEvent, Network, Packet};
+use tcps_plan::net::LinkChange;
+use tcps_plan::net::{JitterSpec, LinkSpec, LossSpec, NetworkSpec, TrafficModel, TrafficSpec};
 
 fn one(spec: LinkSpec) -> Network {
     Network::new(&network(vec![spec]), &[], 1).expect("a valid network")

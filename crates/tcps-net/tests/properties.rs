@@ -14,9 +14,10 @@ use tcps_core::{
 use tcps_net::{
     packet::Parcel,
     queue::{self, Flows},
-    spec::{Discipline, LinkSpec, NetworkSpec, QueueSpec},
-    LinkChange, NetEvent, Network, Packet,
+    NetEvent, Network, Packet,
 };
+use tcps_plan::net::LinkChange;
+use tcps_plan::net::{Discipline, LinkSpec, NetworkSpec, QueueSpec};
 
 /// Long enough for everything that random operations have put into a network to leave it.
 const DRAINED: Time = 600 * SECOND;
@@ -230,7 +231,7 @@ proptest! {
 
 /// Puts a wild value somewhere.
 fn spoil(spec: &mut NetworkSpec, what: u8, x: f64, t: Time, n: u32) {
-    use tcps_net::spec::{JitterSpec, LossSpec, SlotSpec, TrafficModel, VbrModel};
+    use tcps_plan::net::{JitterSpec, LossSpec, SlotSpec, TrafficModel, VbrModel};
     let l = &mut spec.links[0];
     match what {
         0 => l.rate_bps = Some(x),

@@ -8,10 +8,8 @@ use tcps_core::{
     seed::Stream,
     time::{Time, MS, SECOND, US},
 };
-use tcps_net::{
-    spec::{Discipline, LinkSpec, NetworkSpec, QueueSpec, SlotSpec},
-    Network, Packet,
-};
+use tcps_net::{Network, Packet};
+use tcps_plan::net::{Discipline, LinkSpec, NetworkSpec, QueueSpec, SlotSpec};
 
 const CYCLE_NS: Time = 10 * MS;
 const RATE_BPS: f64 = 8e6; // 1000 bytes take 1 ms

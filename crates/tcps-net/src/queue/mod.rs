@@ -9,11 +9,9 @@ pub mod priority;
 pub mod red;
 pub mod round_robin;
 
-use crate::{
-    packet::{Packet, Parcel, TRAFFIC_BASE},
-    spec::{Discipline, LinkSpec, QueueSpec},
-};
+use crate::packet::{Packet, Parcel};
 use tcps_core::{record::DropReason, time::Time};
+use tcps_plan::net::{Discipline, LinkSpec, QueueSpec, TRAFFIC_BASE};
 
 /// A packet that a discipline refused or threw out, and why.
 pub type Refused = (Packet, DropReason);

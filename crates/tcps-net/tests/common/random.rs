@@ -6,12 +6,11 @@ use tcps_core::{
     seed::Stream,
     time::{Time, MS},
 };
-use tcps_net::{
-    spec::{
-        Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, QueueSpec, Routing, SlotSpec, TrafficModel,
-        TrafficSpec, VbrModel,
-    },
-    LinkChange, NetEvent, Network, Packet, TRAFFIC_BASE,
+use tcps_net::{NetEvent, Network, Packet};
+use tcps_plan::net::LinkChange;
+use tcps_plan::net::{
+    Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, QueueSpec, Routing, SlotSpec, TrafficModel,
+    TrafficSpec, VbrModel, TRAFFIC_BASE,
 };
 
 /// Names of the flows in random networks.

@@ -19,7 +19,7 @@ use super::{
     phase_ns, Answers, Cell, Spec,
 };
 use std::collections::BTreeMap;
-use tcps_net::spec::LossSpec;
+use tcps_plan::net::LossSpec;
 
 /// What all runs of a cell have in common.
 #[derive(Debug, Clone)]

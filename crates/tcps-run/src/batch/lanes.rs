@@ -1,7 +1,7 @@
 //! Runs side by side: their random numbers, and which of their packets are lost.
 
 use tcps_core::seed::Stream;
-use tcps_net::spec::LossSpec;
+use tcps_plan::net::LossSpec;
 
 /// Runs in a block.
 pub(super) const LANES: usize = 8;

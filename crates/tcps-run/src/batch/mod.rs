@@ -19,7 +19,7 @@ use std::sync::{
     Mutex,
 };
 use tcps_core::{dist::Dist, seed::Stream, time::Time};
-use tcps_net::spec::LossSpec;
+use tcps_plan::net::LossSpec;
 use tcps_plan::RunError;
 
 pub use observer::Response;

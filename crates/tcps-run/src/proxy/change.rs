@@ -3,7 +3,8 @@
 use crate::{background::BusyNetwork, carrier::Carrier, emu::Layers};
 use serde_json::Value;
 use tcps_core::time::Time;
-use tcps_net::{spec::NetworkSpec, LinkChange};
+use tcps_plan::net::LinkChange;
+use tcps_plan::net::NetworkSpec;
 use tcps_plan::RunError;
 
 /// The network of a proxy as it was last told.

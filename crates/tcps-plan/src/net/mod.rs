@@ -1,8 +1,19 @@
 //! What a network is made of, in SI units, as the scenario compiler hands it over.
 
-pub use crate::{law::Law, pages::PagesSpec, recording::Recording};
+mod recording;
+mod stats;
+
+pub use recording::Recording;
+pub use stats::{LinkStats, QueueState, TrafficStats};
+pub use tcps_core::law::Law;
+
 use serde::Deserialize;
 use tcps_core::{dist::Dist, time::Time};
+
+/// Class of datagrams outside channels: answers of echoes, clock exchanges.
+pub const ASIDE_CLASS: u16 = 0x7fff;
+/// Class of the packets of the first traffic entry; entry `i` has `TRAFFIC_BASE + i`.
+pub const TRAFFIC_BASE: u16 = 0x8000;
 
 /// A graph of vertices and unidirectional links, its routing, and its background traffic.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -370,6 +381,25 @@ pub struct UsersSpec {
     pub mtu_bytes: u32,
     /// Send and receive buffer of each side of a connection.
     pub buffer_bytes: u32,
+}
+
+/// The laws of a user's pages.
+// [Mah 1997] [3GPP TR 25.892 §A.2]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PagesSpec {
+    /// Bytes of a request.
+    pub request: Law,
+    /// Bytes of the main object.
+    pub main: Law,
+    /// Number of embedded objects.
+    pub embedded: Law,
+    /// Bytes of an embedded object.
+    pub object: Law,
+    /// Seconds between the main object and the first request for an embedded one.
+    pub parse: Law,
+    /// Seconds between the end of a page and the next one.
+    pub think: Law,
 }
 
 /// A link that is to be used to a wanted share, all its traffic together.

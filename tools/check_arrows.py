@@ -73,7 +73,7 @@ MODULES = {
         "jitter": [],
         "loss": [],
         "opportunity": ["turns"],
-        "queue": ["packet", "windows"],
+        "queue": ["error", "packet", "windows"],
         "traffic": ["packet"],
         "ahead": ["queue"],
         "check": ["error", "queue"],

@@ -48,7 +48,7 @@ impl Network {
         let flows = Flows::new(flow_names, spec.traffic.iter().map(|t| t.name.clone()).collect());
         check::network(spec, &flows)?;
         let mut net = Self {
-            links: spec.links.iter().map(|l| Link::new(l, &flows, seed)).collect(),
+            links: spec.links.iter().map(|l| Link::new(l, &flows, seed)).collect::<Result<_, _>>()?,
             media: Vec::new(),
             pipes: Vec::new(),
             pipe_of: PipeOf::default(),

@@ -80,7 +80,7 @@ def test_everything_that_a_link_can_do_reaches_the_plan(plan, tmp_path):
         0.5,
         [[1_000_000_000, 2_000_000_000]],
     )
-    assert link["loss"] == {"kind": "gilbert_elliott", "p": 0.01, "r": 0.3, "loss_good": 0.0, "loss_bad": 1.0}
+    assert link["loss"] == {"kind": "gilbert-elliott", "p": 0.01, "r": 0.3, "loss_good": 0.0, "loss_bad": 1.0}
     assert link["jitter"] == {
         "delay": {"kind": "exponential", "mean_ns": 1_000_000, "shift_ns": 0},
         "reorder": True,

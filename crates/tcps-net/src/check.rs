@@ -2,13 +2,14 @@
 
 use crate::{
     error::NetError,
+    loss,
     queue::{self, Flows},
 };
 use std::{collections::BTreeSet, fmt::Display};
 use tcps_core::{dist::Dist, time::Time};
 use tcps_plan::net::{
-    AccessSpec, JitterSpec, LinkChange, LinkSpec, LossSpec, NetworkSpec, NrSpec, RadioSpec, SlotSpec,
-    TrafficModel, TrafficSpec, UsersSpec, VbrModel, TRAFFIC_BASE,
+    AccessSpec, JitterSpec, LinkChange, LinkSpec, NetworkSpec, NrSpec, RadioSpec, SlotSpec, TrafficModel,
+    TrafficSpec, UsersSpec, VbrModel, TRAFFIC_BASE,
 };
 
 /// Longest span, about eleven days: sums of spans stay far from the end of time.
@@ -99,7 +100,10 @@ fn link(at: &At, l: &LinkSpec, vertices: usize, flows: &Flows) -> Result<(), Net
             "let an outage end after it begins",
         )?;
     }
-    l.loss.as_ref().map_or(Ok(()), |m| loss(at, m))?;
+    l.loss
+        .as_ref()
+        .map_or(Ok(()), |m| loss::checked(m).map(drop))
+        .map_err(|f| NetError::of(&at.0, "loss", f))?;
     l.jitter.as_ref().map_or(Ok(()), |j| jitter(at, j))?;
     l.opportunities_ns.as_ref().map_or(Ok(()), |o| opportunities(at, l, o))?;
     l.radio.as_ref().map_or(Ok(()), |r| radio(at, l, r))?;
@@ -197,18 +201,6 @@ fn slots(at: &At, l: &LinkSpec, slots: &SlotSpec) -> Result<(), NetError> {
         last = to;
     }
     at.need(!slots.open.is_empty(), "slots.open", "no window", "give at least one")
-}
-
-fn loss(at: &At, loss: &LossSpec) -> Result<(), NetError> {
-    match *loss {
-        LossSpec::Random { p } => at.probability("loss.p", p),
-        LossSpec::GilbertElliott { p, r, loss_good, loss_bad } => {
-            at.probability("loss.p", p)?;
-            at.probability("loss.r", r)?;
-            at.probability("loss.loss_good", loss_good)?;
-            at.probability("loss.loss_bad", loss_bad)
-        }
-    }
 }
 
 fn jitter(at: &At, jitter: &JitterSpec) -> Result<(), NetError> {

@@ -174,7 +174,7 @@ impl Served {
     pub fn new(spec: &LinkSpec, flows: &Flows, seed: u64) -> Result<Self, NetError> {
         Ok(Self {
             queue: queue::build(spec, flows, seed)?,
-            line: Line::new(spec, seed),
+            line: Line::new(spec, seed)?,
             medium: None,
             turns: turns(spec),
             slots: spec.slots.as_ref().map(|s| Windows::new(s.cycle_ns, &s.open)),

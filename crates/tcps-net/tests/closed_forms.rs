@@ -3,13 +3,14 @@
 mod common;
 
 use common::{arrivals, check, link, network, one_link, packet, run, Estimate};
-use tcps_core::{dist::Dist, model::LossModel, seed::Stream, time::Time};
+use serde_json::json;
+use tcps_core::{dist::Dist, model::LossModel, param::Named, seed::Stream, time::Time};
 use tcps_net::{
     loss,
     traffic::{poisson::Poisson, Arrivals},
     Network,
 };
-use tcps_plan::net::{JitterSpec, LinkSpec, LossSpec, QueueSpec};
+use tcps_plan::net::{JitterSpec, LinkSpec, QueueSpec};
 
 const RATE_BPS: f64 = 8e6; // 1000 bytes take 1 ms
 const SERVICE_NS: f64 = 1e6;
@@ -45,14 +46,14 @@ fn mm1_waits_are_twice_as_long() {
 }
 
 /// Lost (1) or not (0) for many packets.
-fn losses(spec: &LossSpec) -> Vec<f64> {
-    let mut model: Box<dyn LossModel> = loss::build(spec, 1, "links.l.loss");
+fn losses(spec: &Named) -> Vec<f64> {
+    let mut model: Box<dyn LossModel> = loss::build(spec, Stream::new(1, "links.l.loss")).unwrap();
     (0..1_000_000).map(|_| f64::from(u8::from(model.lose(0)))).collect()
 }
 
 #[test]
 fn independent_loss_has_its_probability() {
-    let simulated = Estimate::of(&losses(&LossSpec::Random { p: 0.03 }));
+    let simulated = Estimate::of(&losses(&Named::new("random", json!({"p": 0.03}))));
     assert!(check(simulated, 0.03), "{simulated:?}");
     assert!(!check(simulated, 0.033));
 }
@@ -60,7 +61,10 @@ fn independent_loss_has_its_probability() {
 /// Stationary loss p / (p + r) and mean burst 1 / r when only the bad state loses. [Gilbert 1960]
 #[test]
 fn gilbert_losses_come_in_bursts_of_the_expected_length() {
-    let lost = losses(&LossSpec::GilbertElliott { p: 0.02, r: 0.25, loss_good: 0.0, loss_bad: 1.0 });
+    let lost = losses(&Named::new(
+        "gilbert-elliott",
+        json!({"p": 0.02, "r": 0.25, "loss_good": 0.0, "loss_bad": 1.0}),
+    ));
     let bursts: Vec<f64> =
         lost.split(|&l| l == 0.0).filter(|b| !b.is_empty()).map(|b| b.len() as f64).collect();
     let (share, length) = (Estimate::of(&lost), Estimate::of(&bursts));
@@ -74,7 +78,10 @@ fn gilbert_losses_come_in_bursts_of_the_expected_length() {
 #[test]
 fn elliott_losses_in_both_states_add_up() {
     let (p, r, loss_good, loss_bad) = (0.05, 0.2, 0.01, 0.6);
-    let simulated = Estimate::of(&losses(&LossSpec::GilbertElliott { p, r, loss_good, loss_bad }));
+    let simulated = Estimate::of(&losses(&Named::new(
+        "gilbert-elliott",
+        json!({"p": p, "r": r, "loss_good": loss_good, "loss_bad": loss_bad}),
+    )));
     assert!(check(simulated, (r * loss_good + p * loss_bad) / (p + r)), "{simulated:?}");
     assert!(!check(simulated, p * loss_bad / (p + r)), "forgetting the good state must be refused");
 }

@@ -218,13 +218,16 @@ proptest! {
 
 /// Puts a wild value somewhere.
 fn spoil(spec: &mut NetworkSpec, what: u8, x: f64, t: Time, n: u32) {
-    use tcps_plan::net::{JitterSpec, LossSpec, SlotSpec, TrafficModel, VbrModel};
+    use tcps_plan::net::{JitterSpec, SlotSpec, TrafficModel, VbrModel};
     let l = &mut spec.links[0];
     match what {
         0 => l.rate_bps = Some(x),
         1 => l.delay_ns = t,
-        2 => l.loss = Some(LossSpec::Random { p: x }),
-        3 => l.loss = Some(LossSpec::GilbertElliott { p: x, r: x, loss_good: x, loss_bad: x }),
+        2 => l.loss = Some(Named::new("random", json!({"p": x}))),
+        3 => {
+            l.loss =
+                Some(Named::new("gilbert-elliott", json!({"p": x, "r": x, "loss_good": x, "loss_bad": x})))
+        }
         4 => l.duplicate = x,
         5 => l.outages = vec![(t, 0), (t.wrapping_mul(3), t)],
         6 => l.opportunities_ns = Some(vec![0, t]),

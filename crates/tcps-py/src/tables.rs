@@ -3,13 +3,16 @@
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::Value;
 use tcps_core::param::{described, Fault, Named};
-use tcps_net::queue;
+use tcps_net::{loss, queue};
 
 type Describe = fn() -> Value;
 type Check = fn(&Named) -> Result<Value, Fault>;
 
 /// The rooms: what describes their entries, and what checks and completes parameters.
-const ROOMS: &[(&str, Describe, Check)] = &[("queue", || described(queue::QUEUES), queue::checked)];
+const ROOMS: &[(&str, Describe, Check)] = &[
+    ("queue", || described(queue::QUEUES), queue::checked),
+    ("loss", || described(loss::LOSSES), loss::checked),
+];
 
 /// The entries of every room with their parameters, as JSON: `{"queue": [{"id", "name", "doc", "params": [...]}]}`.
 #[pyfunction]

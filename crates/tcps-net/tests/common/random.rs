@@ -13,8 +13,8 @@ use tcps_net::{
     NetEvent, Network, Packet,
 };
 use tcps_plan::net::{
-    JitterSpec, LinkChange, LinkSpec, LossSpec, NetworkSpec, QueueSpec, Routing, SlotSpec, TrafficModel,
-    TrafficSpec, VbrModel, TRAFFIC_BASE,
+    JitterSpec, LinkChange, LinkSpec, NetworkSpec, QueueSpec, Routing, SlotSpec, TrafficModel, TrafficSpec,
+    VbrModel, TRAFFIC_BASE,
 };
 
 /// Names of the flows in random networks.
@@ -55,8 +55,13 @@ fn disturb(s: &mut Stream, l: &mut LinkSpec) {
     l.queue.discipline = discipline(s);
     let opens = is_timed(&l.queue.discipline);
     match s.below(if opens { 6 } else { 9 }) {
-        0 => l.loss = Some(LossSpec::Random { p: 0.1 }),
-        1 => l.loss = Some(LossSpec::GilbertElliott { p: 0.1, r: 0.3, loss_good: 0.0, loss_bad: 0.9 }),
+        0 => l.loss = Some(Named::new("random", json!({"p": 0.1}))),
+        1 => {
+            l.loss = Some(Named::new(
+                "gilbert-elliott",
+                json!({"p": 0.1, "r": 0.3, "loss_good": 0.0, "loss_bad": 0.9}),
+            ))
+        }
         2 => {
             let delay = Dist::Uniform { low_ns: 0, high_ns: 20 * MS };
             l.jitter = Some(JitterSpec { delay, reorder: s.chance(0.5) });

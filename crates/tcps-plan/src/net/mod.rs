@@ -77,7 +77,7 @@ pub struct LinkSpec {
     pub queue: QueueSpec,
     /// Random loss.
     #[serde(default)]
-    pub loss: Option<LossSpec>,
+    pub loss: Option<Named>,
     /// Extra delay.
     #[serde(default)]
     pub jitter: Option<JitterSpec>,
@@ -198,29 +198,6 @@ impl Default for QueueSpec {
     fn default() -> Self {
         Self { limit_bytes: None, limit_packets: None, discipline: drop_tail() }
     }
-}
-
-/// Loss models.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum LossSpec {
-    /// Independent.
-    Random {
-        /// Probability.
-        p: f64,
-    },
-    /// Gilbert-Elliott: two states with their own loss, left with a probability per packet.
-    GilbertElliott {
-        /// Good to bad, per packet.
-        p: f64,
-        /// Bad to good, per packet.
-        r: f64,
-        /// Loss in the good state.
-        #[serde(default)]
-        loss_good: f64,
-        /// Loss in the bad state.
-        loss_bad: f64,
-    },
 }
 
 /// Extra delay per packet.

@@ -11,7 +11,7 @@ from tcpsbed.config.compile.files import existing, read
 from tcpsbed.config.compile.graphs import Edge, graph
 from tcpsbed.config.compile.radio import radio
 from tcpsbed.config.compile.spans import dist
-from tcpsbed.config.model.link import GilbertElliott, Link, LinkSettings, Queue, RandomLoss
+from tcpsbed.config.model.link import Link, LinkSettings, Queue
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
 from tcpsbed.config.units import shown
@@ -172,7 +172,7 @@ class Network:
             if found["queue"].discipline == "gates":
                 self._own_line(found, (*key, "queue", "gates"), "gates")
         if "loss" in found:
-            plan["loss"] = _loss(found["loss"])
+            plan["loss"] = found["loss"].plan
         if "jitter" in found:
             span = dist(scenario, (*key, "jitter"), found["jitter"].delay)
             plan["jitter"] = {"delay": span, "reorder": found["jitter"].reorder}
@@ -232,8 +232,3 @@ def _set(settings: LinkSettings | None) -> dict[str, Any]:
         return {}
     names = set(LinkSettings.model_fields) & settings.model_fields_set
     return {name: getattr(settings, name) for name in names if getattr(settings, name) is not None}
-
-
-def _loss(loss: RandomLoss | GilbertElliott) -> dict[str, Any]:
-    plan = loss.model_dump()
-    return plan | {"kind": plan["kind"].replace("-", "_")}

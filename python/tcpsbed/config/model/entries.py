@@ -8,10 +8,21 @@ tables of the native module ─► fields of a table of a scenario (units, schem
 from __future__ import annotations
 
 import json
-from functools import cache
-from typing import Annotated, Any, Literal
+from functools import cache, reduce
+from operator import or_
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, FiniteFloat, StrictBool, StrictInt, WithJsonSchema, create_model
+from pydantic import (
+    BeforeValidator,
+    Field,
+    FiniteFloat,
+    PrivateAttr,
+    StrictBool,
+    StrictInt,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from tcpsbed import _tcps
@@ -62,24 +73,83 @@ def params(room: str) -> dict[str, Entry]:
     return {param["key"]: param for entry in entries(room).values() for param in entry["params"]}
 
 
-def keys(room: str) -> type[Table]:
-    """A table with all keys of a room."""
+class Chosen(Table):
+    """A table that names an entry of a room and has its parameters."""
+
+    room: ClassVar[str]
+    by: ClassVar[str] = "kind"
+    _plan: dict[str, Any] = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        of_room = params(self.room)
+        given = {key: getattr(self, key) for key in self.model_fields_set & of_room.keys()}
+        name = getattr(self, self.by)
+        beside = [field.alias or key for key, field in type(self).model_fields.items() if key not in of_room]
+        self._plan = {"kind": name} | _completed(self.room, name, given, beside)
+        return self
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """The entry with its parameters as the plan has them."""
+        return self._plan
+
+
+def keys(room: str) -> type[Chosen]:
+    """A table with all keys of a room, whose entry another key names."""
     fields: Any = {}
     for key, param in params(room).items():
         of = [name for name, entry in entries(room).items() if param in entry["params"]]
-        fields[key] = _field(param | {"doc": f"{', '.join(of)}: {param['doc']}"}, None)
-    return create_model(f"_{room.title()}", __base__=Table, **fields)
+        fields[key] = _field(param, None, f"{', '.join(of)}: {param['doc']}.")
+    return _made(room, f"_{room.title()}", (Chosen,), fields)
 
 
-def _field(param: dict[str, Any], absent: Any) -> Any:
+def kinds(room: str, base: type[Table] = Table) -> list[type[Chosen]]:
+    """A table for each entry of a room, with its `kind`."""
+    return [_table(room, name, base) for name in entries(room)]
+
+
+def _table(room: str, name: str, base: type[Table]) -> type[Chosen]:
+    entry = entries(room)[name]
+    fields: Any = {"kind": (Literal[name], ...)}
+    fields |= {
+        param["key"]: _field(param, _required(param), _sentence(param["doc"])) for param in entry["params"]
+    }
+    bases = (Chosen,) if base is Table else (base, Chosen)
+    return _made(room, _class(name), bases, fields, _sentence(entry["doc"]))
+
+
+def _made(room: str, name: str, bases: Any, fields: Any, doc: str = "") -> type[Chosen]:
+    make: Any = create_model
+    found: type[Chosen] = make(name, __base__=bases, __doc__=doc, **fields)
+    found.room = room
+    return found
+
+
+def one_of(tables: list[Any]) -> Any:
+    """The type of any of these tables."""
+    return reduce(or_, tables)
+
+
+def _class(name: str) -> str:
+    return "".join(part.title() for part in name.split("-"))
+
+
+def _required(param: dict[str, Any]) -> Any:
+    return ... if param["default"] == "" else None
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _field(param: dict[str, Any], absent: Any, description: str) -> Any:
     default = absent if param["value"] is None else param["value"]
     bounds = (
         {"minimum": param["min"], "maximum": param["max"]} if param["unit"] in ("count", "number") else {}
     )
     extra = {key: value for key, value in bounds.items() if value is not None}
-    described = Field(
-        default, alias=param["name"], description=f"{param['doc']}.", json_schema_extra=extra or None
-    )
+    described = Field(default, alias=param["name"], description=description, json_schema_extra=extra or None)
     return (_read(param["unit"]) if default is not None else _read(param["unit"]) | None, described)
 
 
@@ -109,24 +179,20 @@ def name_of(room: str) -> Any:
     ]
 
 
-def completed(
-    room: str, name: str, given: dict[str, Any], what: str, beside: tuple[str, ...]
-) -> dict[str, Any]:
+def _completed(room: str, name: str, given: dict[str, Any], beside: list[str]) -> dict[str, Any]:
     """The parameters of an entry as the plan has them, checked and with their defaults.
 
     Parameters
     ----------
     given
         Parameters in base units by their key in a plan.
-    what
-        What has them, for messages: "queue".
     beside
         Other keys of the table.
     """
     own = {param["key"]: param["name"] for param in entries(room)[name]["params"]}
     if unknown := sorted(given.keys() - own.keys()):
         allowed = ", ".join([*beside, *own.values()])
-        raise _refused(params(room)[unknown[0]]["name"], f"unknown key of a {name} {what}", allowed)
+        raise _refused(params(room)[unknown[0]]["name"], f"unknown key of a {name} {room}", allowed)
     try:
         plan: dict[str, Any] = json.loads(_tcps.completed(room, name, json.dumps(given)))
     except ValueError as error:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, PrivateAttr, StrictBool, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, StrictBool, model_validator
 from pydantic_core import PydanticCustomError
 
-from tcpsbed.config.model.entries import completed, keys, name_of
+from tcpsbed.config.model.entries import Chosen, keys, kinds, name_of, one_of
 from tcpsbed.config.model.radio import Radio
 from tcpsbed.config.model.span import Span
 from tcpsbed.config.model.table import Table
@@ -45,60 +45,32 @@ Limit = Annotated[
 ]
 """Room in a queue: `"15000 B"` or `"20 packets"`."""
 
-_Settings = keys("queue")
+if TYPE_CHECKING:
+    _Queue = Chosen
+    _Discipline = str
+else:
+    _Queue, _Discipline = keys("queue"), name_of("queue")
 
 
-class Queue(_Settings):  # type: ignore[misc, valid-type]
+class Queue(_Queue):
     """The queue in front of a link; a string is its limit alone."""
 
     shorthand: ClassVar[str | None] = "limit"
     refuses_numbers: ClassVar[bool] = True
     limit: Limit | None = None
     """Most that may wait, "15000 B" or "20 packets"; the packet in service does not count."""
-    discipline: name_of("queue") = "drop-tail"  # type: ignore[valid-type]
+    discipline: _Discipline = "drop-tail"
     """Who goes first and who is dropped."""
-    _plan: dict[str, Any] = PrivateAttr()
-
-    @model_validator(mode="after")
-    def _complete(self) -> Self:
-        beside = ("limit", "discipline")
-        given = {key: getattr(self, key) for key in self.model_fields_set.difference(beside)}
-        settings = completed("queue", self.discipline, given, "queue", beside)
-        self._plan = {"discipline": {"kind": self.discipline} | settings}
-        if self.limit is not None:
-            self._plan[self.limit[0]] = self.limit[1]
-        return self
+    by: ClassVar[str] = "discipline"
 
     @property
     def plan(self) -> dict[str, Any]:
         """The queue as the plan has it."""
-        return self._plan
+        return {"discipline": self._plan} | ({} if self.limit is None else {self.limit[0]: self.limit[1]})
 
 
 def _refuse(key: str, found: str, allowed: str) -> PydanticCustomError:
     return PydanticCustomError("refused", "{key}", {"key": key, "found": found, "allowed": allowed})
-
-
-class RandomLoss(Table):
-    """Independent loss."""
-
-    kind: Literal["random"]
-    p: Share
-    """The probability of a loss."""
-
-
-class GilbertElliott(Table):
-    """Two states with their own loss, left with a probability per packet."""
-
-    kind: Literal["gilbert-elliott"]
-    p: Share
-    """Good to bad, per packet."""
-    r: Share
-    """Bad to good, per packet."""
-    loss_good: Share = 0.0
-    """Loss in the good state."""
-    loss_bad: Share = 1.0
-    """Loss in the bad state."""
 
 
 def _loss(value: Any) -> Any:
@@ -111,11 +83,15 @@ def _loss(value: Any) -> Any:
     return {"kind": "random", "p": value}
 
 
-Loss = Annotated[
-    RandomLoss | GilbertElliott,
-    Discriminator("kind"),
-    BeforeValidator(_loss, json_schema_input_type=str | float | RandomLoss | GilbertElliott),
-]
+if TYPE_CHECKING:
+    Loss = Chosen
+else:
+    _LOSS = one_of(kinds("loss"))
+    Loss = Annotated[
+        _LOSS,
+        Discriminator("kind"),
+        BeforeValidator(_loss, json_schema_input_type=str | float | _LOSS),
+    ]
 """Random loss: a share, or a table."""
 
 

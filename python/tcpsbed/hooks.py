@@ -26,8 +26,8 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from tcpsbed import beside
-from tcpsbed._tcps import FORKED
+from tcpsbed import beside, door
+from tcpsbed._tcps import FORKED, Refused
 from tcpsbed.errors import HookError, TcpsbedError, one_line
 from tcpsbed.interrupts import ENDING, as_interrupts
 
@@ -269,7 +269,7 @@ class ChannelFlow:
 
 @dataclass(frozen=True)
 class Channel:
-    """What an endpoint in Python knows of its channel."""
+    """What an endpoint or a rate controller in Python knows of its channel."""
 
     name: str
     """Its name."""
@@ -285,12 +285,26 @@ def load_transport(
     module: str, name: str, params: str, channel: tuple[str, str, int, list[tuple[int, bool, str, int]]]
 ) -> Any:
     """An endpoint of a channel: an object with ``on_input(now_ns, kind, data, out)``."""
-    label, side, seed, flows = channel
-    described = Channel(label, side, seed, tuple(ChannelFlow(*flow) for flow in flows))
-    endpoint = _instance(find(module, name), module, name, params, described)
+    endpoint = _instance(find(module, name), module, name, params, _described(channel))
     if not callable(getattr(endpoint, "on_input", None)):
         raise HookError(f"transport {module}:{name}: has no method on_input(now_ns, kind, data, out)")
     return endpoint
+
+
+def load_controller(
+    module: str, name: str, params: str, channel: tuple[str, str, int, list[tuple[int, bool, str, int]]]
+) -> Any:
+    """A rate controller of a channel: an object with ``on_feedback(now_ns, delay_ns, value, told) -> value``."""
+    controller = _instance(find(module, name), module, name, params, _described(channel))
+    if not callable(getattr(controller, "on_feedback", None)):
+        said = "has no method on_feedback(now_ns, delay_ns, value, told)"
+        raise HookError(f"controller {module}:{name}: {said}")
+    return controller
+
+
+def _described(channel: tuple[str, str, int, list[tuple[int, bool, str, int]]]) -> Channel:
+    label, side, seed, flows = channel
+    return Channel(label, side, seed, tuple(ChannelFlow(*flow) for flow in flows))
 
 
 def from_file(path: Path) -> ModuleType:
@@ -302,9 +316,11 @@ def _instance(code: Any, module: str, name: str, params: str, *before: Any) -> A
     given = json.loads(params) or {}
     try:
         with _shielded(f"{module}:{name}"):
-            return safely(code, *before, **given)
+            return safely(code, *before, **door.complete(code, given))
     except TcpsbedError:
         raise
+    except Refused as error:
+        raise HookError(f"{module}:{name}: {error}") from error
     except Exception as error:
         raise HookError(f"{module}:{name}({given}): {told(error)}") from error
 

@@ -191,12 +191,22 @@ def from_name(name: str) -> ModuleType:
 
 
 def load_hook(
-    module: str, name: str, params: str, bytes_in: bool, bytes_out: bool, most_bytes: int = BYTES
+    module: str,
+    name: str,
+    params: str,
+    bytes_in: bool,
+    bytes_out: bool,
+    most_bytes: int = BYTES,
+    interval_ns: int | None = None,
 ) -> dict[str, Any]:
-    """A hook as the native module wants it: a callable with its arrays, or an address with its state."""
+    """A hook as the native module wants it: a callable with its arrays, or an address with its state.
+
+    A predictor whose class takes `interval_ns` is given the time between the samples that it is to be given.
+    """
     code = find(module, name)
     if inspect.isclass(code):
-        hook = _instance(code, module, name, params)
+        more = {"interval_ns": interval_ns} if interval_ns and _takes(code, "interval_ns") else {}
+        hook = _instance(code, module, name, params, **more)
         return {
             "call": hook.__call__,
             **_array("x", most_bytes if bytes_in else 0),
@@ -312,11 +322,19 @@ def from_file(path: Path) -> ModuleType:
     return beside.module(path, safely)
 
 
-def _instance(code: Any, module: str, name: str, params: str, *before: Any) -> Any:
+def _takes(code: Any, name: str) -> bool:
+    """Whether a class has a parameter of this name."""
+    try:
+        return name in inspect.signature(code).parameters
+    except (TypeError, ValueError):  # a class of C
+        return False
+
+
+def _instance(code: Any, module: str, name: str, params: str, *before: Any, **more: Any) -> Any:
     given = json.loads(params) or {}
     try:
         with _shielded(f"{module}:{name}"):
-            return safely(code, *before, **door.complete(code, given))
+            return safely(code, *before, **(more | door.complete(code, given)))
     except TcpsbedError:
         raise
     except Refused as error:

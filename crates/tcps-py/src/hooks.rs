@@ -133,7 +133,15 @@ fn load<'py>(
     let params = code.params.to_string();
     let what = if function == "load_robot" { "robot" } else { "hook" };
     let loaded = crash::named(label(what, code), || match shape {
-        Some(s) => loader.call1((&code.name, &code.symbol, params, s.bytes_in, s.bytes_out, s.most_bytes)),
+        Some(Shape { bytes_in, bytes_out, most_bytes }) => loader.call1((
+            &code.name,
+            &code.symbol,
+            params,
+            bytes_in,
+            bytes_out,
+            most_bytes,
+            code.interval_ns,
+        )),
         None => loader.call1((&code.name, &code.symbol, params)),
     })?;
     Ok(loaded.cast_into::<PyDict>()?)

@@ -114,6 +114,11 @@ impl<'a> Params<'a> {
         self.controller.borrow_mut().take()
     }
 
+    /// Whether the key is there.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.value.get(key).is_some()
+    }
+
     /// Refuses every key that is not in `allowed`.
     pub(crate) fn allow(&self, allowed: &'static [&'static str]) -> Result<(), TransportError> {
         let keys = match self.value {

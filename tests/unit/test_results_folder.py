@@ -162,6 +162,35 @@ def test_a_file_of_ours_that_the_user_edited_is_the_users(tmp_path: Path) -> Non
         written(tmp_path / "a", "two")
 
 
+@pytest.mark.parametrize("coarse", [False, True])
+def test_an_edit_of_the_same_length_a_moment_later_is_the_users(
+    tmp_path: Path, coarse: bool
+) -> None:
+    """Also on a file system that keeps moments of 2 s, where an edit leaves the very moment."""
+    with results.writing(tmp_path / "a", "run") as place:
+        (place.path / "summary.json").write_text("one")
+        if coarse:
+            os.utime(place.path / "summary.json", (1e9, 1e9))
+    (tmp_path / "a/summary.json").write_text("two")
+    if coarse:
+        os.utime(tmp_path / "a/summary.json", (1e9, 1e9))
+    with refused(tmp_path, "holds summary.json, which was changed since"):
+        written(tmp_path / "a", "new")
+
+
+@pytest.mark.parametrize("ns", [10**9, 10**9 + 1])
+def test_of_a_file_too_large_to_be_known_a_moment_that_was_made_coarser_is_enough(
+    tmp_path: Path, ns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(marker, "MOST_HASHED", 2)
+    with results.writing(tmp_path / "a", "run") as place:
+        (place.path / "summary.json").write_text("one")
+        os.utime(place.path / "summary.json", ns=(0, 10**9 + 5))
+    os.utime(tmp_path / "a/summary.json", ns=(0, ns))
+    with nullcontext() if ns == 10**9 else refused(tmp_path, "copied or changed since"):
+        written(tmp_path / "a", "new")
+
+
 def test_a_copy_of_a_result_is_a_result_until_somebody_changes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -273,6 +273,13 @@ class Growth:
             replace(self._marker, files=self.listed).write(self._folder)
 
 
+def let_go(folder: Path) -> None:
+    """Removes a folder that was made for a result, if there is none in it; an empty one of the user's stays."""
+    found = read(folder)
+    if found is not None and found.state == WHOLE and next(files(folder), None) is None:
+        remove(folder)
+
+
 def clear(folder: Path, marker: Marker) -> None:
     """Removes what is ours from a folder, and the folders below it that are empty then."""
     ours = marker.ours(folder)

@@ -19,7 +19,7 @@ from tcpsbed.report.markup import Html, escaped
 from tcpsbed.report.numbers import NONE, count, finite, seconds
 
 HERE = Path(__file__).parent
-HEADER = ("name", "world", "duration_s", "warmup_s", "seed", "machine", "promise", "errors", "disturbances")
+HEADER = ("name", "world", "duration_s", "seed", "machine", "promise", "errors", "disturbances")
 """Metrics that the head of the page tells."""
 HEAD = (*(part.key for part in metrics.HEAD), "errors", "disturbances")
 """Those of the run itself, the others at the foot of the page."""

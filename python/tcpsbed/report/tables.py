@@ -64,8 +64,9 @@ class Field:
 
     def read(self, row: Mapping[str, Any]) -> Any:
         """Its value in a row; none where there is none."""
-        value: Any = row
-        for key in (*self.path, self.statistic) if self.statistic else self.path:
+        first, *rest = (*self.path, self.statistic) if self.statistic else self.path
+        value = row.get(first)
+        for key in rest:
             value = value.get(key) if isinstance(value, Mapping) else None
         return value
 

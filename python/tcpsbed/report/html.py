@@ -85,19 +85,19 @@ def _parts(run: RunFolder) -> Iterator[Html]:
         title, keys = JOINED.get(part.key, (part.title, (part.key,)))
         if part.key in drawn or (part.key in joined and part.key not in JOINED):
             continue
-        shown = [_tables(run, metrics.section(key), key != part.key or len(keys) > 1) for key in keys]
+        shown = [_tables(run, metrics.section(key), title) for key in keys]
         yield markup.section(part.key, title, *shown, remark=REMARKS.get(part.key, "") if any(shown) else "")
 
 
-def _tables(run: RunFolder, part: Metric, headed: bool) -> Html:
-    """What there is of a part: tables, or sentences."""
+def _tables(run: RunFolder, part: Metric, section: str) -> Html:
+    """What there is of a part: tables, or sentences; with a heading where the section has another."""
     found = run.summary.get(part.key)
     if not part.parts:
         return markup.listing(found or ())
     said = states.spent(run.summary) if part.key == "states" else []
     note = markup.note("Time in each state: " + "; ".join(said) + ".") if said else ""
     shown = "".join(tables.on_page(part, found))
-    return Html((markup.heading(part.title) if headed and shown else "") + shown + note)
+    return Html((markup.heading(part.title) if part.title != section and shown else "") + shown + note)
 
 
 def _scenario(run: RunFolder) -> Html:

@@ -245,7 +245,7 @@ PATH = (
         brief=("mean", "p99"),
         of=lambda part: ms(part["latency_ns"]) or {"mean": ms(part["mean_ns"])},
     ),
-    Metric("where_from", "`samples`: joined sample by sample", of=lambda _: "samples", brief=()),
+    Metric("where_from", "`samples`: joined sample by sample", of=lambda _: "samples", shown=()),
     Metric(
         "share",
         "of the mean delay",

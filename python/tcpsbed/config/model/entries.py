@@ -42,6 +42,8 @@ from tcpsbed.config.units import (
     shown,
 )
 
+_QUANTITIES = ("ns", "bps", "bytes", "hz", "ppb", "packets", "share", "text")
+"""Units of values in quotes."""
 Entry = dict[str, Any]
 """An entry as the native module describes it: `id`, `name`, `doc` and `params`."""
 
@@ -234,8 +236,5 @@ def _default(param: dict[str, Any]) -> str:
     text = param["default"]
     if text in ("", "-"):
         return "none" if text else "required"
-    return (
-        f'`"{text}"`'
-        if param["unit"] in ("ns", "bps", "bytes", "hz", "ppb", "packets", "share")
-        else f"`{text}`"
-    )
+    quoted = "choice" in param["unit"] or param["unit"] in _QUANTITIES
+    return f'`"{text}"`' if quoted else f"`{text}`"

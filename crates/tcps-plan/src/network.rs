@@ -98,6 +98,9 @@ pub struct ProbePlan {
     pub points: Vec<u16>,
     /// Time between commands; 0: every sample.
     pub period_ns: Time,
+    /// Whether each command is due at a moment drawn within its period, or at the start of it.
+    #[serde(default)]
+    pub drawn: bool,
     /// First command.
     #[serde(default)]
     pub start_ns: Time,

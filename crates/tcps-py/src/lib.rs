@@ -5,6 +5,7 @@
 //! run_node      a node process                Drain       rings of a real run to files; merge, merge_captures
 //! builtins      what can be named in a scenario    check_*   whether a run would take it
 //! tables        parameters of what can be named    completed  checked, with their defaults
+//! complete      parameters of code of the user's by its own table
 //! step_batch    the step experiment over a grid       playout     when a receiver shows what arrived
 //! Proxy         the emulator for other programs       run_isolated  a command behind it, in namespaces
 //! ```
@@ -13,10 +14,12 @@ mod attach;
 mod batch;
 mod bilateral;
 mod check;
+mod door;
 mod hooks;
 mod playout;
 mod predict;
 mod proxy;
+mod rate;
 mod records;
 mod tables;
 mod transport;
@@ -194,5 +197,8 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<records::Drain>()?;
     m.add_class::<transport::Incoming>()?;
     m.add_class::<transport::Outgoing>()?;
+    m.add_class::<rate::Told>()?;
+    m.add_function(wrap_pyfunction!(door::complete, m)?)?;
+    m.add("Refused", m.py().get_type::<door::Refused>())?;
     Ok(())
 }

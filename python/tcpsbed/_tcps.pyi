@@ -56,6 +56,18 @@ def monotonic_ns() -> int:
 def measure_timing(seconds: float) -> str:
     """How late loops wake up here, in each way of waiting, and how old a kernel's receive stamp is: measured, as JSON."""
 
+def tables() -> str:
+    """What a scenario can name, with its parameters, as JSON: `{"queue": [{"id", "name", "doc", "params": [...]}]}`."""
+
+def completed(room: str, name: str, params_json: str) -> str:
+    """The parameters of an entry of a room, complete, as JSON.
+
+    Raises
+    ------
+    ValueError
+        With the key, what was found and what is allowed.
+    """
+
 def builtins() -> dict[str, list[str]]:
     """What a scenario can name: `hooks`, `robots`, `predictors`, `transports`."""
 

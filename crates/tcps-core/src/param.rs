@@ -5,7 +5,7 @@
 //!                          └─ described  the same as JSON: units in Python, schema, documentation
 //! ```
 
-use serde::{de::DeserializeOwned, Serialize};
+use serde::{de::DeserializeOwned, Deserialize, Serialize};
 use serde_json::{json, Map, Value};
 use std::{fmt, ops::RangeInclusive};
 
@@ -57,6 +57,20 @@ impl Unit {
             Self::Hz => "_hz",
             Self::Ppb => "_ppb",
             Self::Packets => "_packets",
+            _ => "",
+        }
+    }
+
+    /// A quantity of this kind, where a scenario writes one.
+    fn example(&self) -> &'static str {
+        match self {
+            Self::Ns => "10 ms",
+            Self::Bps => "1.5 Mbit/s",
+            Self::Bytes => "1500 B",
+            Self::Hz => "1 kHz",
+            Self::Ppb => "50 ppm",
+            Self::Packets => "20 packets",
+            Self::Share => "5 %",
             _ => "",
         }
     }
@@ -164,6 +178,12 @@ pub const GIVEN: &str = "";
 pub const ABSENT: &str = "-";
 /// Bounds of what has none.
 pub const ANY: RangeInclusive<f64> = f64::NEG_INFINITY..=f64::INFINITY;
+/// Spans of time, at least a nanosecond, at most about eleven days: sums of spans stay far from the end of time.
+pub const SPAN: RangeInclusive<f64> = 1.0..=1e15;
+/// Shares of one.
+pub const SHARE: RangeInclusive<f64> = 0.0..=1.0;
+/// Sizes in 32 bits, at least a byte.
+pub const SIZE: RangeInclusive<f64> = 1.0..=4_294_967_295.0;
 /// The lower bound of what is above 0.
 pub const ABOVE_ZERO: f64 = f64::MIN_POSITIVE;
 
@@ -192,14 +212,25 @@ impl Param {
 
     /// What may stand there.
     pub fn allowed(&self) -> String {
-        self.unit.allowed(&(self.min..=self.max))
+        let allowed = self.unit.allowed(&(self.min..=self.max));
+        let given = !matches!(self.default, GIVEN | ABSENT);
+        match (self.unit.example(), given) {
+            ("", _) => allowed,
+            (_, true) => format!("{allowed}, such as \"{}\"", self.default),
+            (example, false) => format!("{allowed}, such as \"{example}\""),
+        }
+    }
+
+    /// A value as a scenario would write it.
+    fn shown(&self, value: &Value) -> String {
+        value.as_f64().map_or_else(|| value.to_string(), |x| self.unit.shown(x))
     }
 
     /// Its value in a plan's object, checked; the default if it is absent.
     fn value(&self, given: &Map<String, Value>) -> Result<Option<Value>, Fault> {
         match (given.get(self.key), self.default) {
             (Some(value), _) if self.unit.fits(value, &(self.min..=self.max)) => Ok(Some(value.clone())),
-            (Some(value), _) => Err(Fault::new(self.key, value, self.allowed())),
+            (Some(value), _) => Err(Fault::new(self.key, self.shown(value), self.allowed())),
             (None, ABSENT) => Ok(None),
             (None, GIVEN) => Err(Fault::new(self.key, "nothing", self.allowed())),
             (None, text) => Ok(self.unit.parsed(text)),
@@ -209,7 +240,8 @@ impl Param {
     fn described(&self) -> Value {
         json!({
             "key": self.key, "name": self.name(), "unit": self.unit, "min": self.min, "max": self.max,
-            "default": self.default, "allowed": self.allowed(), "doc": self.doc,
+            "default": self.default, "value": self.unit.parsed(self.default), "allowed": self.allowed(),
+            "doc": self.doc,
         })
     }
 }
@@ -278,7 +310,7 @@ macro_rules! params {
         impl $crate::param::Params for $name {
             const TABLE: &'static [$crate::param::Param] = {
                 #[allow(unused_imports)]
-                use $crate::param::{Unit::*, ABSENT, ANY, GIVEN};
+                use $crate::param::{Unit::*, ABSENT, ANY, GIVEN, SHARE, SIZE, SPAN};
                 &[$($crate::param::Param {
                     key: stringify!($key),
                     unit: $unit,
@@ -347,6 +379,29 @@ pub fn named<M>(room: &[&'static Entry<M>], name: &str) -> Result<&'static Entry
         .ok_or_else(|| Fault::new("kind", format!("{name:?}"), known()))
 }
 
+/// What a plan names, with its parameters beside the name: `{"kind": "codel", "target_ns": 5000000}`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Named {
+    /// Its name: that of an entry, or the place of code.
+    pub kind: String,
+    /// Its parameters.
+    #[serde(flatten)]
+    pub params: Value,
+}
+
+impl Named {
+    /// A name with an object of parameters.
+    pub fn new(kind: &str, params: Value) -> Self {
+        Self { kind: kind.into(), params }
+    }
+
+    /// The entry of a room that it names, and its parameters, complete.
+    pub fn of<M>(&self, room: &[&'static Entry<M>]) -> Result<(&'static Entry<M>, Value), Fault> {
+        let entry = named(room, &self.kind)?;
+        Ok((entry, entry.complete(&self.params)?))
+    }
+}
+
 /// A room's entries and their parameters as JSON.
 pub fn described<M>(room: &[&'static Entry<M>]) -> Value {
     room.iter().map(|e| e.described()).collect()
@@ -396,10 +451,22 @@ mod tests {
             ENTRY.complete(&given).unwrap_err().to_string()
         };
         for (key, value, text) in [
-            ("target_ns", json!(0), "found 0; allowed: a span of time from 1 ns to 1000000 s"),
-            ("target_ns", json!(1.5), "found 1.5; allowed: a span of time from 1 ns to 1000000 s"),
-            ("max_p", json!(2), "found 2; allowed: a share from 0 % to 100 %"),
-            ("min_bytes", json!("1 B"), "found \"1 B\"; allowed: a size from 1 B to 65535 B"),
+            (
+                "target_ns",
+                json!(0),
+                "found 0 ns; allowed: a span of time from 1 ns to 1000000 s, such as \"5 ms\"",
+            ),
+            (
+                "target_ns",
+                json!(1.5),
+                "found 1.5 ns; allowed: a span of time from 1 ns to 1000000 s, such as \"5 ms\"",
+            ),
+            ("max_p", json!(2), "found 200 %; allowed: a share from 0 % to 100 %, such as \"0.2 %\""),
+            (
+                "min_bytes",
+                json!("1 B"),
+                "found \"1 B\"; allowed: a size from 1 B to 65535 B, such as \"1500 B\"",
+            ),
             (
                 "classes",
                 json!([[64]]),
@@ -414,7 +481,10 @@ mod tests {
         let unknown = fault("target", json!(1));
         assert!(unknown.starts_with("target: found an unknown key; allowed: no key, or target_ns, max_p"));
         let nothing = ENTRY.complete(&Value::Null).unwrap_err().to_string();
-        assert_eq!(nothing, "min_bytes: found nothing; allowed: a size from 1 B to 65535 B");
+        assert_eq!(
+            nothing,
+            "min_bytes: found nothing; allowed: a size from 1 B to 65535 B, such as \"1500 B\""
+        );
     }
 
     #[test]

@@ -73,6 +73,7 @@ def code(
         text, params = _learned(scenario, key, text, params)
     if kind == "hook" and text == SUPERVISOR and "agent" in params:
         params = params | {"agent": _agent(book, (*key[:-1], "params", "agent"), params["agent"])}
+    text = builtins.resolved(kind, text)
     place, colon, symbol = text.rpartition(":")
     if not colon and kind == "robot" and text in ROBOTS:
         plan = {"kind": "python", "name": ROBOTS[text][0], "symbol": ROBOTS[text][1]}

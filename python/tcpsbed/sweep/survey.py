@@ -61,7 +61,7 @@ class Survey:
 
     def jobs(self) -> list[Job]:
         """All cells as jobs. A cell whose scenario cannot be loaded is one too: it fails when it is its turn."""
-        build = _build()
+        build = _build("ns3" in self.world)
         found = []
         for cell in grid.cells(self.axes, self.seeds):
             settings = (*self.settings, *grid.overrides(self.axes, cell))
@@ -223,14 +223,20 @@ def _set_broken_aside(files: Iterable[Path]) -> None:
 
 
 @cache
-def _build() -> str:
-    """The version of tcpsbed, and a hash over its own files: one that was built or edited anew computes anew."""
+def _build(ns3: bool = False) -> str:
+    """The versions of tcpsbed and of what a result may depend on, and a hash over its own files: one that was built or edited
+    anew computes anew."""
     from tcpsbed import __version__, _tcps
+    from tcpsbed.analysis import machine
+    from tcpsbed.worlds import ns3_program
 
     root = Path(__file__).parents[1]
-    files = sorted({*root.rglob("*.py"), Path(_tcps.__file__ or root)})
+    roots = [root, ns3_program.sources()] if ns3 else [root]
+    found = {file for folder in roots if folder is not None for file in folder.rglob("*")}
+    files = sorted(file for file in {*found, Path(_tcps.__file__ or root)} if "__pycache__" not in file.parts)
     hashes = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()]
-    return f"{__version__} {hashlib.sha256(''.join(hashes).encode()).hexdigest()}"
+    versions = f"{machine.installed()}{ns3_program.version() if ns3 else ''}"
+    return f"{__version__} {hashlib.sha256(''.join([*hashes, versions]).encode()).hexdigest()}"
 
 
 def _digests(folder: Path, named: Any) -> Iterator[tuple[Path, str]]:

@@ -85,7 +85,7 @@ VERDICTS = {
     "refuted": "not within, and cannot be as stated: by the work's own figures, or whatever we choose",
     "not reproduced": "not within a published value: our model, machine or data differ, or the work says too little",
     "disagrees": "not within a derived value, theory, an aim or a simulation of our own, with the reason",
-    "false, unexplained": "not within, and nobody knows why",
+    "false, unexplained": "not within, and no reason is known for such a value",
     "fitted": "a parameter was chosen on the value",
     "input": "read back from the scenario",
     "agrees": "outcomes within a derived value, theory, an aim or a simulation of our own",
@@ -105,17 +105,45 @@ class Row:
     key: str
     expected: Expected
     ours: float | None
-    within: bool | None
-    reason: str
-    equals: str = ""
-    """The key of a scenario of its study whose value ours is, in the same unit; empty: none is known."""
+    lack: str = ""
+    """Why there is no value of ours."""
     note: str = ""
     """What the run says of ours."""
+    beside: Mapping[str, float] = field(default_factory=dict)
+    """Other numbers of the run, by name: those among which ours was chosen, or that belong to it."""
+    equals: str = ""
+    """The key of a scenario of its study whose value ours is, in the same unit; empty: none is known."""
 
     @property
     def item(self) -> str:
         """What is compared."""
         return self.expected.item
+
+    @property
+    def within(self) -> bool | None:
+        """Whether ours is near enough; `None` where nothing is published, or there is none for a good reason."""
+        if self.ours is None:
+            return False if self.lack == NOTHING else None
+        return self.expected.holds(self.ours)
+
+    @property
+    def told(self) -> str:
+        """What the run says of ours, with the other numbers; first the name of ours if it is one of them."""
+        numbers = ", ".join(f"{name}: {value:.5g}" for name, value in self.beside.items())
+        if chosen := next((name for name, value in self.beside.items() if value == self.ours), ""):
+            numbers = f"{chosen} (of all: {numbers})"
+        return "; ".join(filter(None, (numbers, self.note)))
+
+    @property
+    def reason(self) -> str:
+        """Why ours is not within, or there is none; of others what the run says, or why the tolerance is this one."""
+        if self.ours is None:
+            return self.lack
+        return (
+            self.expected.missed(self.ours, self.told)
+            if self.within is False
+            else self.told or self.expected.why
+        )
 
     @property
     def verdict(self) -> str:
@@ -136,7 +164,7 @@ class Row:
     def _missed(self) -> str:
         """The verdict of a row that is not within."""
         e = self.expected
-        if not e.explained or self.ours is None:
+        if self.ours is None or not e.explains(self.ours):
             return "false, unexplained"
         if e.refuted:
             return "refuted"
@@ -162,6 +190,7 @@ class Row:
             "verdict": self.verdict,
             "needs": list(e.needs),
             "equals": self.equals,
+            "beside": dict(self.beside),
             "note": self.note,
             "reason": self.reason,
         }
@@ -185,6 +214,8 @@ class Study:
         Where its runs take place, unless one says otherwise.
     clock : bool
         Whether a full study may take minutes of the machine's clock.
+    note : str
+        What is to be said of the run, such as what else the machine did meanwhile.
     """
 
     work: str
@@ -193,6 +224,7 @@ class Study:
     tell: Callable[[str], None] = lambda _: None
     world: str = VIRTUAL
     clock: bool = True
+    note: str = ""
     stopped: bool = False
     """Whether it was stopped (Ctrl-C) before all its rows were there."""
     rows: list[Row] = field(default_factory=list)
@@ -203,19 +235,18 @@ class Study:
     def __post_init__(self) -> None:
         self.expected: dict[str, Expected] = load(self.work)
 
-    def compare(self, key: str, ours: float, note: str = "") -> Row:
-        """Adds the row of an item that came out as `ours`; where nothing is published, `note` says why.
+    def compare(
+        self, key: str, ours: float, note: str = "", beside: Mapping[str, float] | None = None
+    ) -> Row:
+        """Adds the row of an item that came out as `ours`, with what there is to say of it and numbers beside it.
 
         What is no number (the median of nothing) is a measurement that is broken: the row has no value and is not
         within, whatever is published. A work that knows why there is none says so by `cannot`.
         """
         e = self._item(key)
-        value: float | None = float(ours)
-        within = e.holds(float(ours))
-        why = e.missed(note) if within is False else note or e.why
         if math.isnan(ours):
-            value, within, why = None, False, NOTHING
-        return self._add(Row(key, e, value, within, why, self._given(e, value), note))
+            return self._add(Row(key, e, None, NOTHING))
+        return self._add(Row(key, e, float(ours), "", note, beside or {}, self._given(e, float(ours))))
 
     def worst(self, key: str, ours: Mapping[str, float]) -> Row:
         """Adds the row of one statement that was tried at several settings, by name: what came out where it fares worst."""
@@ -226,23 +257,19 @@ class Study:
         return self._of(key, min(ours, key=lambda name: self._item(key).off(ours[name])), ours, note)
 
     def _of(self, key: str, chosen: str, ours: Mapping[str, float], note: str = "") -> Row:
-        """The row of one of several results; its note names all of them, and then what else there is to say.
-
-        Where one of them is no number, none is.
-        """
-        told = ", ".join(f"{name}: {value:.5g}" for name, value in ours.items())
+        """The row of one of several results; where one of them is no number, none is."""
         value = math.nan if any(map(math.isnan, ours.values())) else ours[chosen]
-        return self.compare(key, value, "; ".join(filter(None, (f"{chosen} (of all: {told})", note))))
+        return self.compare(key, value, note, ours)
 
     def cannot(self, key: str, reason: str) -> Row:
         """Adds the row of an item that cannot be reproduced, with the reason."""
-        return self._add(Row(key, self._item(key), None, None, reason))
+        return self._add(Row(key, self._item(key), None, reason))
 
     def _add(self, row: Row) -> Row:
         self.rows.append(row)
         return row
 
-    def _given(self, e: Expected, value: float | None) -> str:
+    def _given(self, e: Expected, value: float) -> str:
         """The key whose value this is, to a thousandth, in the unit that the item ends with."""
         if not value or not e.unit:
             return ""
@@ -272,14 +299,16 @@ class Study:
         from tcpsbed.analysis.machine import commit
 
         cores = len(os.sched_getaffinity(0))
-        machine = f"{platform.machine()}, {cores} cores, {platform.system()} {platform.release()}"
+        kernel = re.match(r"[\d.]*", platform.release())
+        machine = f"{platform.machine()}, {cores} cores, {platform.system()} {kernel[0] if kernel else ''}"
         return {
             "work": self.work,
             "version": __version__,
             "commit": commit(),
             "expected_sha256": hashlib.sha256((FOLDER / f"{self.work}.toml").read_bytes()).hexdigest(),
             "date": time.strftime("%Y-%m-%d"),
-            "machine": machine,
+            "machine": machine.strip(),
+            "note": self.note,
             "full": self.full and not self.stopped,
             "rows": [row.to_json() for row in self.rows],
         }

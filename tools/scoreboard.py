@@ -5,7 +5,7 @@
     tools/scoreboard.py --take reproduced  keeps the results that `tcpsbed reproduce` left there, then draws it again
 
 What is expected is read anew from python/tcpsbed/data/expected: a row is shown as it is judged now, and the page says where
-it was judged by other bounds at its run. Results are kept in docs/results, a file a work with its whole runs, the newest first:
+it was judged by other bounds at its run. Results are kept in docs/results, a file a work with its whole runs, newest first:
 what was measured, with version, commit, machine and the hash of the expected values. A run is never edited: of an older one
 those rows stay that a newer one left out.
 """
@@ -23,7 +23,7 @@ from typing import Any
 
 from tcpsbed.reproduce import page, works
 from tcpsbed.reproduce.expected import FOLDER, Expected, load
-from tcpsbed.reproduce.study import NOTHING, VERDICTS, Row
+from tcpsbed.reproduce.rows import NOTHING, VERDICTS, Row
 
 Kept = dict[str, Any]
 
@@ -46,8 +46,8 @@ HEAD = """# Scoreboard: what of published works came out of the testbed
 
 `tools/scoreboard.py` draws this page from the expected values and the newest results that are kept; do not edit it. A row
 is *reproduced* only where ours is the outcome of a run in which nothing was set to make it so, beside a value that the work
-prints, within its tolerance. [Published experiments](reproduce.md#when-tolerances-were-set) says when tolerances were set, and
-what basis and reference are.
+prints, within its tolerance. [Published experiments](reproduce.md#when-tolerances-were-set) says when tolerances were set,
+and what basis and reference are.
 """
 
 

@@ -12,7 +12,8 @@ from tcpsbed.errors import WorldError
 from tcpsbed.reproduce import abdullah2023, lte, recordings
 from tcpsbed.reproduce.lte import ping_pong
 from tcpsbed.reproduce.packets import Delays, stop_and_wait
-from tcpsbed.reproduce.study import Row, Study
+from tcpsbed.reproduce.rows import Row
+from tcpsbed.reproduce.study import Study
 from tcpsbed.worlds import registry
 
 WORK = "abdullah2023"

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tcpsbed.reproduce import bounds, contact, dumbbell, gokhale2017
-from tcpsbed.reproduce.study import Row, Study
+from tcpsbed.reproduce.rows import Row
+from tcpsbed.reproduce.study import Study
 
 WORK, LONG = "gokhale2017", True
 TOTALS = (460, 560, 660, 672, 700, 750, 761, 770, 800)

@@ -21,7 +21,8 @@ from tcpsbed.reproduce import (
     repeats,
 )
 from tcpsbed.reproduce.polachan2022 import CAPTURES, PINGS, SUTURING
-from tcpsbed.reproduce.study import Row, Study
+from tcpsbed.reproduce.rows import Row
+from tcpsbed.reproduce.study import Study
 
 WORK, LONG = "polachan2022", True
 NEEDS_DATA = "needs recordings: tcpsbed data captures, tcpsbed data suturing"

@@ -7,7 +7,8 @@ import pytest
 
 from tcpsbed.reproduce import polachan2022_edge as edge
 from tcpsbed.reproduce import polachan2022_step as step
-from tcpsbed.reproduce.study import Row, Study
+from tcpsbed.reproduce.rows import Row
+from tcpsbed.reproduce.study import Study
 
 WORK = "polachan2022-edge"
 

@@ -6,7 +6,8 @@ import pytest
 
 from tcpsbed.reproduce.expected import load
 from tcpsbed.reproduce.polachan2022 import CAPTURES, PINGS, SUTURING
-from tcpsbed.reproduce.study import WHOLE, Row, Study
+from tcpsbed.reproduce.rows import Row
+from tcpsbed.reproduce.study import WHOLE, Study
 from tcpsbed.reproduce.works import find
 from tcpsbed.worlds import registry
 

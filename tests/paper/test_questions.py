@@ -7,7 +7,8 @@ import pytest
 
 from tcpsbed.reproduce import task
 from tcpsbed.reproduce.questions import TRACES, jain
-from tcpsbed.reproduce.study import Row, Study
+from tcpsbed.reproduce.rows import Row
+from tcpsbed.reproduce.study import Study
 
 WORK = "questions"
 

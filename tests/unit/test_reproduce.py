@@ -25,7 +25,8 @@ from tcpsbed.analysis import Run
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError, DataError
 from tcpsbed.reproduce import expected, page, works
-from tcpsbed.reproduce.study import NOTHING, Row, Study
+from tcpsbed.reproduce.rows import NOTHING, Row
+from tcpsbed.reproduce.study import Study
 
 runner = CliRunner()
 

@@ -21,6 +21,7 @@ from tcpsbed import palette, shipped
 from tcpsbed.clocks import SIMULATED, VIRTUAL
 from tcpsbed.errors import DataError, WorldError
 from tcpsbed.reproduce.expected import FOLDER, Expected, load
+from tcpsbed.reproduce.rows import NOTHING, Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Case = TypeVar("Case")
-NOTHING = "no number came out: the runs measured nothing that it is made of"
-"""Why a row has no value of ours where a mean or a median had nothing to be of."""
 WHOLE = "only in a whole run"
 """Why a row has no value of ours in a short study that leaves its runs out."""
 
@@ -80,151 +79,23 @@ def named(case: object) -> str:
     return "" if case is None else str(getattr(case, "__name__", case))
 
 
-VERDICTS = {
-    "reproduced": "outcomes within a published value",
-    "refuted": "not within, and cannot be as stated: by the work's own figures, or whatever we choose",
-    "not reproduced": "not within a published value: our model, machine or data differ, or the work says too little",
-    "disagrees": "not within a derived value, theory, an aim or a simulation of our own, with the reason",
-    "false, unexplained": "not within, and no reason is known for such a value",
-    "fitted": "a parameter was chosen on the value",
-    "input": "read back from the scenario",
-    "agrees": "outcomes within a derived value, theory, an aim or a simulation of our own",
-    "theory": "calculated, no testbed ran",
-    "unknown": "the work does not say enough",
-    "nothing published": "ours alone",
-    "not reproducible here": "something that it needs was missing, or left out",
-    "not tried with hardware": "needs hardware that was never there",
-}
-"""What can be said of a row, best first. Only an outcome beside a published value counts as reproduced."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: what was expected of an item, what came out, and whether that is near enough."""
-
-    key: str
-    expected: Expected
-    ours: float | None
-    lack: str = ""
-    """Why there is no value of ours."""
-    note: str = ""
-    """What the run says of ours."""
-    beside: Mapping[str, float] = field(default_factory=dict)
-    """Other numbers of the run, by name: those among which ours was chosen, or that belong to it."""
-    equals: str = ""
-    """The key of a scenario of its study whose value ours is, in the same unit; empty: none is known."""
-
-    @property
-    def item(self) -> str:
-        """What is compared."""
-        return self.expected.item
-
-    @property
-    def within(self) -> bool | None:
-        """Whether ours is near enough; `None` where nothing is published, or there is none for a good reason."""
-        if self.ours is None:
-            return False if self.lack == NOTHING else None
-        return self.expected.holds(self.ours)
-
-    @property
-    def told(self) -> str:
-        """What the run says of ours, with the other numbers; first the name of ours if it is one of them."""
-        numbers = ", ".join(f"{name}: {value:.5g}" for name, value in self.beside.items())
-        if chosen := next((name for name, value in self.beside.items() if value == self.ours), ""):
-            numbers = f"{chosen} (of all: {numbers})"
-        return "; ".join(filter(None, (numbers, self.note)))
-
-    @property
-    def reason(self) -> str:
-        """Why ours is not within, or there is none; of others what the run says, or why the tolerance is this one."""
-        if self.ours is None:
-            return self.lack
-        return (
-            self.expected.missed(self.ours, self.told)
-            if self.within is False
-            else self.told or self.expected.why
-        )
-
-    @property
-    def verdict(self) -> str:
-        """One of `VERDICTS`."""
-        e = self.expected
-        if e.hardware:
-            return "not tried with hardware"
-        if self.within is False:
-            return self._missed()
-        if self.within is None:
-            return "not reproducible here" if self.ours is None else "nothing published"
-        if e.basis != "outcome":
-            return e.basis
-        if self.equals and not e.because:
-            return "input"
-        return "reproduced" if e.reference == "published" else "agrees"
-
-    def _missed(self) -> str:
-        """The verdict of a row that is not within."""
-        e = self.expected
-        if self.ours is None or not e.explains(self.ours):
-            return "false, unexplained"
-        if e.refuted:
-            return "refuted"
-        return "not reproduced" if e.reference == "published" else "disagrees"
-
-    def to_json(self) -> dict[str, object]:
-        """The row as `tcpsbed reproduce --json` prints it."""
-        e = self.expected
-        return {
-            "item": e.item,
-            "key": self.key,
-            "published": e.published,
-            "compare": e.compare,
-            "reference": e.reference,
-            "basis": e.basis,
-            "parameter": e.parameter,
-            "set": e.given,
-            "ours": self.ours,
-            "tolerance": e.tolerance,
-            "tolerance_is": e.source,
-            "fails": e.fails,
-            "within": self.within,
-            "verdict": self.verdict,
-            "needs": list(e.needs),
-            "equals": self.equals,
-            "beside": dict(self.beside),
-            "note": self.note,
-            "reason": self.reason,
-        }
-
-
 @dataclass
 class Study:
-    """What a work is given to run its experiments with.
-
-    Parameters
-    ----------
-    work : str
-        Its name.
-    out : Path, optional
-        Folder of the figures; absent: none are drawn.
-    full : bool
-        False: short sweeps, for tests.
-    tell : callable
-        Hears of every case that is done.
-    world : str
-        Where its runs take place, unless one says otherwise.
-    clock : bool
-        Whether a full study may take minutes of the machine's clock.
-    note : str
-        What is to be said of the run, such as what else the machine did meanwhile.
-    """
+    """What a work is given to run its experiments with."""
 
     work: str
     out: Path | None
+    """Folder of the figures; absent: none are drawn."""
     full: bool = True
+    """False: short sweeps, for tests."""
     tell: Callable[[str], None] = lambda _: None
+    """Hears of every case that is done."""
     world: str = VIRTUAL
+    """Where its runs take place, unless one says otherwise."""
     clock: bool = True
+    """Whether a full study may take minutes of the machine's clock."""
     note: str = ""
+    """What is to be said of the run, such as what else the machine did meanwhile."""
     stopped: bool = False
     """Whether it was stopped (Ctrl-C) before all its rows were there."""
     rows: list[Row] = field(default_factory=list)
@@ -243,10 +114,11 @@ class Study:
         What is no number (the median of nothing) is a measurement that is broken: the row has no value and is not
         within, whatever is published. A work that knows why there is none says so by `cannot`.
         """
-        e = self._item(key)
         if math.isnan(ours):
-            return self._add(Row(key, e, None, NOTHING))
-        return self._add(Row(key, e, float(ours), "", note, beside or {}, self._given(e, float(ours))))
+            return self.cannot(key, NOTHING)
+        e = self._item(key)
+        self.rows.append(Row(key, e, float(ours), "", note, beside or {}, self._given(e, float(ours))))
+        return self.rows[-1]
 
     def worst(self, key: str, ours: Mapping[str, float]) -> Row:
         """Adds the row of one statement that was tried at several settings, by name: what came out where it fares worst."""
@@ -263,20 +135,15 @@ class Study:
 
     def cannot(self, key: str, reason: str) -> Row:
         """Adds the row of an item that cannot be reproduced, with the reason."""
-        return self._add(Row(key, self._item(key), None, reason))
-
-    def _add(self, row: Row) -> Row:
-        self.rows.append(row)
-        return row
+        self.rows.append(Row(key, self._item(key), None, reason))
+        return self.rows[-1]
 
     def _given(self, e: Expected, value: float) -> str:
         """The key whose value this is, to a thousandth, in the unit that the item ends with."""
-        if not value or not e.unit:
-            return ""
         near = (
             key
             for (given, of), key in self.inputs.items()
-            if of == e.unit and abs(given / value - 1.0) < 1e-3
+            if of == e.unit and abs(value - given) < 1e-3 * value
         )
         return next(near, "")
 
@@ -321,18 +188,7 @@ class Study:
     def run(
         self, scenario: str, settings: Sequence[str], read: Callable[[Run], T], world: str | None = None
     ) -> T:
-        """Runs a shipped scenario and reads something off it; the run folder goes away.
-
-        Parameters
-        ----------
-        scenario
-            Its name in `scenarios/`, without `.toml`.
-        settings
-            Overrides as on the command line.
-        read
-            Called with the finished run.
-        world
-            Where; absent: where all runs of the study take place.
+        """Runs a shipped scenario, by its name without `.toml`, with overrides: what `read` makes of it.
 
         Raises
         ------

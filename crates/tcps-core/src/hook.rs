@@ -279,7 +279,14 @@ pub enum Notice<'a> {
     Resumed(Former<'a>),
     /// A sample of this number and origin came that it is not given, for a newer one came until its tick, before it if it was
     /// `overtaken`: it was not lost.
-    Superseded { index: u32, origin_ns: i64, overtaken: bool },
+    Superseded {
+        /// Its number.
+        index: u32,
+        /// Its origin (ns).
+        origin_ns: i64,
+        /// Whether the newer one came before it.
+        overtaken: bool,
+    },
     /// Something that it works for has died, or the run is being ended.
     Halt,
 }

@@ -282,7 +282,8 @@ mod tests {
     fn a_process_that_is_forked_past_the_c_library_ends_at_the_call() {
         watch();
         // SAFETY: the new process does nothing but return.
-        let child = named(c"mine", || unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) }) as i32;
+        let child =
+            named(c"mine", || unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) }) as i32;
         if child == 0 {
             // SAFETY: ends the new process, which should not be here.
             unsafe { libc::_exit(0) };

@@ -19,6 +19,7 @@ import pytest
 from typer.testing import CliRunner
 from watch import blocks, until
 
+from tcpsbed.analysis.delivered import Margin
 from tcpsbed.cli.app import app
 from tcpsbed.proxy import Proxy, load, verdict
 from tcpsbed.proxy.door import parse
@@ -310,6 +311,26 @@ def test_a_target_that_takes_no_connection_and_packets_that_never_come_out_are_t
 
 
 @pytest.mark.beside
+def test_a_udp_port_at_whose_target_nobody_listens_is_told():
+    with socket.socket(type=socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [*COMMAND, "--delay", "1 ms", f"0=127.0.0.1:{port}/udp", "--json"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    here = json.loads(child.stdout.readline())["ports"][0]["port"]
+    with client(here) as talk:
+        for _ in range(10):
+            talk.send(b"hand")
+        until(lambda: any(row["delivered"] == 10 for row in told(child, "now")["doors"]))
+    child.send_signal(signal.SIGINT)
+    end = json.loads(child.communicate(timeout=60)[0].strip().splitlines()[-1])
+    assert not end["good"] and child.returncode == 1
+    assert len(end["broken"]) == 1 and "0/udp near -> far: " in end["broken"][0]
+    assert "nobody listened at its port" in end["broken"][0]
+
+
+@pytest.mark.beside
 def test_the_fixture_gives_delay_between_two_programs(emulated_network):
     with echo() as port:
         network = emulated_network(port, delay="30 ms")
@@ -339,22 +360,22 @@ def test_a_good_run_is_called_good_and_a_slow_one_is_not():
         "unsent": 0,
     }
     outcome = {"doors": [row], "own": {}, "errors": []}
-    assert verdict.broken(outcome, verdict.Margin()) == []
+    assert verdict.broken(outcome, Margin()) == []
     late = outcome | {"doors": [row | {"error_ns": {"p50": 60_000, "p99": 400_000}}]}
-    assert len(verdict.broken(late, verdict.Margin())) == 2
+    assert len(verdict.broken(late, Margin())) == 2
     lost = outcome | {"doors": [row | {"delivered_loss": 0.02}]}
-    assert "lost 2.00%" in verdict.broken(lost, verdict.Margin())[0]
+    assert "lost 2.00%" in verdict.broken(lost, Margin())[0]
     slow = outcome | {"doors": [row | {"delivered_rate_bps": 0.98e6}]}
     assert (
-        "delivered 980.0 kbit/s, set 1000.0 kbit/s (margin 1%)" in verdict.broken(slow, verdict.Margin())[0]
+        "delivered 980.0 kbit/s, set 1000.0 kbit/s (margin 1%)" in verdict.broken(slow, Margin())[0]
     )
     short = outcome | {"doors": [row | {"set_rate_bps": None, "delivered_rate_bps": None}]}
-    assert verdict.broken(short, verdict.Margin()) == []
+    assert verdict.broken(short, Margin()) == []
     crowded = outcome | {"doors": [row | {"refused": 7}]}
-    assert "closed 7 connections at once" in verdict.broken(crowded, verdict.Margin())[0]
+    assert "closed 7 connections at once" in verdict.broken(crowded, Margin())[0]
     silent = outcome | {"doors": [row | {"delivered": 0}]}
-    assert "of 1000 packets none came out: 1000 were still" in verdict.broken(silent, verdict.Margin())[0]
+    assert "of 1000 packets none came out: 1000 were still" in verdict.broken(silent, Margin())[0]
     nothing = row | {"delivered": 0, "lost": 1000, "set_loss": 1, "delivered_loss": 1}
-    assert verdict.broken(outcome | {"doors": [nothing]}, verdict.Margin()) == []
+    assert verdict.broken(outcome | {"doors": [nothing]}, Margin()) == []
     dropped = outcome | {"own": {"socket_drops": 3}}
-    assert "3 datagrams" in verdict.broken(dropped, verdict.Margin())[0]
+    assert "3 datagrams" in verdict.broken(dropped, Margin())[0]

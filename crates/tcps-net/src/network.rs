@@ -1,24 +1,23 @@
 //! The network: links, pipes, media and sources, called in the order of (time, object).
 
 use crate::{
-    agenda::Agenda,
     check,
     error::NetError,
     link::{Link, Mode},
     medium::Medium,
-    packet::{NetEvent, Packet, Parcel, TRAFFIC_BASE},
+    packet::{NetEvent, Packet, Parcel},
     pipe::{Pipe, PipeOf},
     queue::{Flows, Refused},
-    spec::{LinkSpec, NetworkSpec},
-    stats::{LinkStats, QueueState, TrafficStats},
     topology::{Routes, NO_LINK},
     traffic::Source,
 };
 use std::collections::{BTreeMap, VecDeque};
 use tcps_core::{
+    agenda::Agenda,
     record::DropReason,
     time::{Time, NEVER},
 };
+use tcps_plan::net::{LinkSpec, LinkStats, NetworkSpec, QueueState, TrafficStats, TRAFFIC_BASE};
 
 /// A network in virtual time.
 ///
@@ -49,13 +48,13 @@ impl Network {
         let flows = Flows::new(flow_names, spec.traffic.iter().map(|t| t.name.clone()).collect());
         check::network(spec, &flows)?;
         let mut net = Self {
-            links: spec.links.iter().map(|l| Link::new(l, &flows, seed)).collect(),
+            links: spec.links.iter().map(|l| Link::new(l, &flows, seed)).collect::<Result<_, _>>()?,
             media: Vec::new(),
             pipes: Vec::new(),
             pipe_of: PipeOf::default(),
             routes: Routes::default(),
             agenda: Agenda::default(),
-            sources: (0..spec.traffic.len()).map(|i| Source::new(spec, i, seed)).collect(),
+            sources: (0..spec.traffic.len()).map(|i| Source::new(spec, i, seed)).collect::<Result<_, _>>()?,
             source_agenda: Agenda::default(),
             traffic: spec
                 .traffic

@@ -85,13 +85,17 @@ pub(super) fn of(emitters: &[Emitter], flow: u16) -> Option<usize> {
 
 /// Echo commands given at a source: rounds over all points, each round in an order of its own, so that traffic in
 /// step with the commands does not meet one point more than another. Command `n` is for point `n` modulo their number.
+/// Where moments are drawn, traffic in step with the period is met at every phase.
 pub(super) struct Probe {
     points: Vec<u16>,
     /// Turns of this round that are still to come, the next one last.
     turns: Vec<u32>,
     order: Stream,
     period_ns: Time,
+    /// Start of the period in which the next command is due, and the moment.
+    from: Time,
     next: Time,
+    moments: Option<Stream>,
     given: u32,
     count: u32,
     reply_to: u16,
@@ -99,16 +103,26 @@ pub(super) struct Probe {
 
 impl Probe {
     pub(super) fn new(plan: &ProbePlan, seed: u64) -> Self {
-        Self {
+        let mut probe = Self {
             points: plan.points.clone(),
             turns: Vec::new(),
             order: Stream::new(seed, &format!("probes.{}", plan.flow)),
             period_ns: plan.period_ns,
+            from: plan.start_ns,
             next: plan.start_ns,
+            moments: plan.drawn.then(|| Stream::new(seed, &format!("probes.{}.moments", plan.flow))),
             given: 0,
             count: plan.count.unwrap_or(u32::MAX),
             reply_to: plan.reply_to,
-        }
+        };
+        probe.due();
+        probe
+    }
+
+    /// When in its period the next command is due.
+    fn due(&mut self) {
+        let within = self.moments.as_mut().map_or(0, |s| s.below(self.period_ns.max(1) as u64));
+        self.next = self.from + within as Time;
     }
 
     /// The command for a sample made at `now`, if one is due: points take turns (interleaving, Polachan 2022).
@@ -116,7 +130,10 @@ impl Probe {
         if now < self.next || self.given >= self.count || self.points.is_empty() {
             return None;
         }
-        self.next += self.period_ns * ((now - self.next) / self.period_ns.max(1) + 1);
+        let passed = (now - self.from) / self.period_ns.max(1);
+        // The sample after a drawn moment may be one of the next period, which has a command of its own.
+        self.from += self.period_ns * if self.moments.is_some() { passed.max(1) } else { passed + 1 };
+        self.due();
         let points = self.points.len() as u32;
         let round = self.given / points;
         if self.turns.is_empty() {

@@ -17,6 +17,7 @@ mod code;
 mod error;
 mod flow;
 mod loops;
+pub mod net;
 mod network;
 mod place;
 mod places;
@@ -34,10 +35,10 @@ pub use place::{
 pub use places::Places;
 pub use real::{Background, Isolation, RealPlan, Waiting};
 
+use net::NetworkSpec;
 use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::time::{NodeClock, Time};
-use tcps_net::spec::NetworkSpec;
 use tcps_wire::telehaptic;
 
 /// A scenario, ready to run.

@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tcpsbed.analysis.delivered import Margin as Margin
-from tcpsbed.analysis.delivered import beyond
+from tcpsbed.analysis.delivered import Margin, beyond
 from tcpsbed.analysis.units import NS_PER_MS
 from tcpsbed.errors import counted
 from tcpsbed.report import numbers, text
 from tcpsbed.report.markup import Column, words
-
-LEAST = 100
-"""Packets below which a direction says nothing about percentiles."""
-
 
 def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
     """What is beyond the margin, and what failed, in sentences; nothing if the run was good."""
@@ -29,11 +24,14 @@ def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
 
 def _row(row: Mapping[str, Any], margin: Margin) -> Iterator[str]:
     name = f"{row['door']} {row['way']}"
-    yield from beyond(name, row if row["delivered"] >= LEAST else {**row, "error_ns": None}, margin)
+    yield from beyond(name, row, margin)
     left = row["packets"] - row["lost"] - row["unsent"]
     if not row["delivered"] and left > 0:
         yield f"{name}: of {counted(row['packets'], 'packet')} none came out: {left} were still under way at the end"
-    if row["unreached"]:
+    if row["unreached"] and row["door"].endswith("/udp"):
+        back = counted(row["unreached"], "packet")
+        yield f"{name}: {back} came back from the target, and maybe more did not arrive: nobody listened at its port"
+    elif row["unreached"]:
         yield f"{name}: the target did not take {counted(row['unreached'], 'connection')}: it refused, or did not answer"
     if row["refused"]:
         yield f"{name}: closed {row['refused']} connections at once: too many at a time"
@@ -84,7 +82,8 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 
 def _reasons(row: Mapping[str, Any]) -> str:
     """What packets were lost by, and connections that a port would not have."""
-    closed = {"refused connections": row["refused"], "unreached connections": row["unreached"]}
+    unreached = "sent back" if row["door"].endswith("/udp") else "unreached connections"
+    closed = {"refused connections": row["refused"], unreached: row["unreached"]}
     every = row["drops"] | {reason: number for reason, number in closed.items() if number}
     return ", ".join(f"{reason} {number}" for reason, number in every.items())
 

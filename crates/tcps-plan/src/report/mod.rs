@@ -18,13 +18,15 @@ pub use robot::RobotSelf;
 pub use spread::{quantiles, Spread};
 pub use stage::Stage;
 
-use crate::Plan;
+use crate::{
+    net::{LinkStats, TrafficStats},
+    Plan,
+};
 use serde::Serialize;
 use tcps_core::{
     report::{BoardLine, Gone, NodeReport},
     time::Time,
 };
-use tcps_net::{LinkStats, Network, TrafficStats};
 
 /// The result of a run.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -65,11 +67,6 @@ impl Report {
     /// A report of rows.
     pub fn new(records: u64, records_sha256: String, interrupted: bool) -> Self {
         Self { records, records_sha256, interrupted, ..Self::default() }
-    }
-
-    /// Adds the accounts of the built-in network.
-    pub fn network(&mut self, network: &Network) {
-        self.accounts(network.link_stats(), network.traffic_stats());
     }
 
     /// Adds accounts of links and background traffic.

@@ -25,7 +25,8 @@ use tcps_core::{
     record::DropReason,
     time::{Time, NEVER},
 };
-use tcps_net::{LinkStats, NetEvent, Packet, QueueState, TrafficStats};
+use tcps_net::{NetEvent, Packet};
+use tcps_plan::net::{LinkStats, QueueState, TrafficStats};
 use tcps_plan::{Plan, RunError};
 
 /// Longest time that the program may take for one answer: setting a network up, or the way to the next arrival.

@@ -21,7 +21,9 @@ pub use told::ForeignSelf;
 use crate::background::BusyNetwork;
 use std::os::fd::RawFd;
 use tcps_core::time::{Time, NEVER};
-use tcps_net::{LinkChange, LinkStats, NetError, NetEvent, Packet, QueueState, TrafficStats};
+use tcps_net::{NetError, NetEvent, Packet};
+use tcps_plan::net::LinkChange;
+use tcps_plan::net::{LinkStats, QueueState, TrafficStats};
 use tcps_plan::{Plan, RunError};
 
 /// A network between nodes.

@@ -14,7 +14,7 @@ mod world;
 use crate::{
     boundary::Crossing,
     carrier::{Carrier, ForeignSpec},
-    network_rows,
+    kernel_tcp, network_rows,
 };
 use std::{
     path::Path,
@@ -24,8 +24,9 @@ use tcps_core::{
     record::{Kind, Record, NONE},
     time::{Time, NEVER},
 };
-use tcps_net::{LinkChange, NetEvent};
+use tcps_net::NetEvent;
 use tcps_node::{assets::Assets, rounds::Rounds, Node, HALT_NS};
+use tcps_plan::net::LinkChange;
 use tcps_plan::{
     report::{self, Report},
     Action, Places, Plan, RunError,
@@ -59,7 +60,7 @@ pub fn run_over(
     options: Options<'_>,
     foreign: Option<&ForeignSpec>,
 ) -> Result<Report, RunError> {
-    plan.refuse_kernel_tcp("simulated nodes have no kernel")?;
+    kernel_tcp::refuse(plan, "simulated nodes have no kernel")?;
     let mut driver = Driver::new(plan, assets, &options, foreign)?;
     let begun = Instant::now();
     let interrupted = driver.simulate(options.progress);

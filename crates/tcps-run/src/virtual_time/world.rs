@@ -14,11 +14,12 @@ use tcps_core::{
     record::{DropReason, Record, NONE},
     time::Time,
 };
-use tcps_net::{Packet, ASIDE_CLASS};
+use tcps_net::Packet;
 use tcps_node::{
     outside::{Outside, Started, Work},
     rounds::Rounds,
 };
+use tcps_plan::net::ASIDE_CLASS;
 use tcps_plan::{Plan, RunError, OVERHEAD_BYTES};
 
 /// A datagram on its way.

@@ -374,8 +374,8 @@ def test_a_signal_that_a_c_hook_asks_for_is_named(tmp_path, world, sign):
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
 def test_a_run_with_a_library_ends_at_ctrl_c_with_what_it_has(tmp_path):
-    source = '#include <unistd.h>\nint mine(void *s, const void *i, void *o) { usleep(20000); creat("called", 0600); return 1; }\n'
-    built(tmp_path, "#include <fcntl.h>\n" + source)
+    source = "#include <fcntl.h>\n#include <unistd.h>\nint mine(void *s, const void *i, void *o) "
+    built(tmp_path, source + '{ usleep(20000); creat("called", 0600); return 1; }\n')
     command = [sys.executable, "-m", "tcpsbed", "run", "mine.toml", "--out", "out", "-q"]
     run = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 60

@@ -49,7 +49,7 @@ def apart(libraries: Sequence[Path]) -> None:
 
 
 def ended() -> None:
-    """This process comes to its end by itself, and what it said was heard."""
+    """Notes that this process comes to its end by itself, and that what it said was heard."""
     if _mark is not None and _file_of(2) == _errors:
         _mark[0] = 1
 
@@ -77,10 +77,11 @@ def _wait(child: int, libraries: Sequence[Path], mark: mmap.mmap) -> NoReturn:
         os.kill(os.getpid(), -code)
     if not mark[0]:
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
+        names = " or ".join(path.name for path in libraries)
         told = (
-            f"the run ended in the middle, {how} and without a word: {' or '.join(path.name for path in libraries)}, which ran "
-            "in its process, called _exit(), or closed files that it did not open. What was measured is lost, a former result is "
-            "kept; allowed: a hook that returns a negative number where it fails"
+            f"the run ended in the middle, {how} and without a word: {names}, which ran in its process, called _exit(), or "
+            "closed files that it did not open. What was measured is lost, a former result is kept; allowed: a hook that "
+            "returns a negative number where it fails"
         )
         os.write(2, f"tcpsbed: {printable(told)}\n".encode())
         code = FAILED

@@ -238,7 +238,16 @@ impl<'a, H: Host> Engine<'a, H> {
             ..RealSelf::default()
         };
         let (stamps, untaped) = (ports.stamps(), tape.and_then(Tape::finish));
-        Ended { host: self.host, network: self.network, accounts, stamps, own, cpu_ns, untaped, refused: troubles.refused }
+        Ended {
+            host: self.host,
+            network: self.network,
+            accounts,
+            stamps,
+            own,
+            cpu_ns,
+            untaped,
+            refused: troubles.refused,
+        }
     }
 }
 

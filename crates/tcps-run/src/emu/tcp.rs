@@ -11,6 +11,7 @@ use super::{
     pipe::{Part, Pipe},
     unheard, Account, Delivery, DoorPlan, Row, FAR, NEAR,
 };
+use crate::assets::Disk;
 use crate::{background::BusyNetwork, os::clock::monotonic_ns};
 use std::{
     io::{Read, Write},
@@ -78,7 +79,7 @@ impl Lines {
 }
 
 fn lines(spec: &NetworkSpec, seed: u64) -> Result<[Line; 2], RunError> {
-    let network = BusyNetwork::of(spec, &[], seed)?;
+    let network = BusyNetwork::of(spec, &[], seed, &mut Disk)?;
     Ok([(NEAR, FAR), (FAR, NEAR)].map(|(from, to)| {
         let route = network.network().route(from, to).unwrap_or_default();
         let links = || route.iter().map(|l| &spec.links[usize::from(*l)]);

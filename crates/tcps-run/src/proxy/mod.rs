@@ -15,6 +15,7 @@ mod passage;
 
 pub use crate::emu::{DoorKind, DoorPlan, Row};
 
+use crate::assets::Disk;
 use crate::{
     background::BusyNetwork,
     emu::{lock, Across, Devices, Lines, TcpDoor, UdpDoors, FAR, NEAR},
@@ -180,7 +181,7 @@ fn order(settings: &Settings, udp: Vec<SocketAddr>, tcp: &[TcpDoor]) -> Vec<Sock
 fn network(text: &Value, seed: u64) -> Result<NetworkSpec, RunError> {
     let spec: NetworkSpec =
         serde_json::from_value(text.clone()).map_err(|e| RunError::new(format!("network: {e}")))?;
-    let built = BusyNetwork::of(&spec, &[], seed)?;
+    let built = BusyNetwork::of(&spec, &[], seed, &mut Disk)?;
     for (from, to, words) in [(NEAR, FAR, "from near to far"), (FAR, NEAR, "from far to near")] {
         if built.network().route(from, to).is_none() {
             return Err(RunError::new(format!("network: no way leads {words}; a link must join them")));

@@ -175,9 +175,9 @@ impl Supervisor {
         self.enter(if stopped { State::SafeStop } else { State::Hold }, restarted);
     }
 
-    /// A command came that it was not given, for a newer one came within the same tick.
-    pub fn superseded(&mut self) {
-        self.health.superseded();
+    /// A command came that it was not given, for a newer one came within the same tick, before it if it was `overtaken`.
+    pub fn superseded(&mut self, number: u32, origin_ns: Time, overtaken: bool) {
+        self.health.superseded(number, origin_ns, overtaken);
     }
 
     /// It holds from now on, whatever comes.

@@ -281,14 +281,16 @@ fn break_off(one: &TcpStream, other: &TcpStream) {
 }
 
 fn read(mut from: &TcpStream, pipe: &Pipe, line: &Mutex<Line>, account: &Mutex<Account>) {
-    let mut buffer = [0; 16 << 10];
+    let (mut buffer, mut last) = ([0; 16 << 10], 0);
     while let Ok(got @ 1..) = from.read(&mut buffer) {
         let came = monotonic_ns();
         for bytes in buffer[..got].chunks(SEGMENT) {
             lock(account).came(bytes.len());
             let (due, room) = {
                 let mut line = lock(line);
-                (line.carry(came, bytes.len()), line.room())
+                // None overtakes another of its connection, also where the delay has become smaller meanwhile.
+                last = line.carry(came, bytes.len()).max(last);
+                (last, line.room())
             };
             if !pipe.put(Part { came, due, bytes: bytes.to_vec() }, room) {
                 return;
@@ -338,6 +340,36 @@ mod tests {
             thread::sleep(PAUSE);
         }
         assert_eq!(door.close()[0].refused, 1);
+    }
+
+    #[test]
+    fn a_smaller_delay_is_no_error_of_what_waits_behind_an_earlier_segment() {
+        let network = |delay_ns: Time| {
+            let link = |name: &str, from: u16, to: u16| serde_json::json!({"name": name, "from": from, "to": to, "delay_ns": delay_ns});
+            let links = [link("there", 0, 1), link("back", 1, 0)];
+            serde_json::from_value::<NetworkSpec>(
+                serde_json::json!({"vertices": ["near", "far"], "links": links}),
+            )
+            .unwrap()
+        };
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (listen, target) = ("127.0.0.1:0".parse().unwrap(), server.local_addr().unwrap());
+        let plan = DoorPlan { name: "a".into(), kind: crate::emu::DoorKind::Tcp, listen, target };
+        let lines = Lines::of(&network(SECOND), 1).unwrap();
+        let door = TcpDoor::over(TcpDoor::listen(&plan).unwrap(), &plan, &lines).unwrap();
+        let mut client = TcpStream::connect(door.address()).unwrap();
+        client.write_all(b"a").unwrap();
+        while door.rows()[0].told.packets == 0 {
+            thread::sleep(PAUSE);
+        }
+        door.set(&network(0), 1).unwrap();
+        client.write_all(b"b").unwrap();
+        let mut got = [0; 2];
+        server.accept().unwrap().0.read_exact(&mut got).unwrap();
+        let row = door.close().swap_remove(0);
+        assert_eq!((got, row.told.delivered), (*b"ab", 2));
+        let late = serde_json::to_value(&row.told.error_ns).unwrap();
+        assert!(late["p99"].as_f64() < Some(5e8), "{late}");
     }
 
     #[test]

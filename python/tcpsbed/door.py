@@ -18,7 +18,7 @@ from tcpsbed import _tcps
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-KINDS = ("controller", "hook", "hosting", "network", "robot", "transport")
+KINDS = ("controller", "hook", "hosting", "network", "queue", "robot", "traffic", "transport")
 """What an installed package may bring along: entry points of the groups `tcpsbed.hook` and so on."""
 
 

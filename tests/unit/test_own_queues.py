@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import tcpsbed
-from tcpsbed import config
+from tcpsbed import config, door
 from tcpsbed.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -179,3 +179,21 @@ def test_on_sockets_it_is_the_same_code(scenario: Any) -> None:
     assert link["drops"].get("managed", 0) > 100 and not run.summary["errors"]
     (traffic,) = run.summary["traffic"]
     assert traffic["packets"] > 4000
+
+
+def test_an_installed_package_gives_them_names(
+    scenario: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "brought.py").write_text(FIFO)
+    about = tmp_path / "brought-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1\n")
+    points = "[tcpsbed.queue]\nfirst = brought:Mine\n[tcpsbed.traffic]\nregular = brought:Every\n"
+    (about / "entry_points.txt").write_text(points)
+    monkeypatch.syspath_prepend(tmp_path)
+    door.installed.cache_clear()
+    file = scenario("", '{ limit = "30 kB", discipline = "first" }', 'kind = "regular"')
+    network = config.check(config.load(file))["network"]
+    door.installed.cache_clear()
+    assert network["links"][0]["queue"]["discipline"]["kind"].endswith("brought.py:Mine")
+    assert network["traffic"][0]["model"]["kind"].endswith("brought.py:Every")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from functools import cache, reduce
-from importlib.metadata import entry_points
 from operator import or_
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -27,7 +26,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from tcpsbed import _tcps
+from tcpsbed import _tcps, door
 from tcpsbed.config.model.table import Table, close_match
 from tcpsbed.config.units import (
     PACKETS,
@@ -187,12 +186,6 @@ def is_code(value: Any) -> bool:
     return isinstance(value, str) and ":" in value
 
 
-def installed(room: str, name: Any) -> str | None:
-    """The code of an installed package that has this name at the entry point `tcpsbed.ROOM`."""
-    found = entry_points(group=f"tcpsbed.{room}", name=name) if isinstance(name, str) else ()
-    return next((point.value for point in found), None)
-
-
 def name_of(room: str) -> Any:
     """The type of a key that names an entry of a room."""
 
@@ -200,7 +193,7 @@ def name_of(room: str) -> Any:
         if is_code(value):
             return value
         if value not in entries(room):
-            if own := installed(room, value):
+            if isinstance(value, str) and is_code(own := door.named(room, value)):
                 return own
             allowed = ", ".join(f'"{name}"' for name in entries(room))
             close = close_match(str(value), list(entries(room))).partition("(")[2]

@@ -15,7 +15,8 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from tcpsbed.config.model.entries import Chosen, entries, installed, is_code, kinds, one_of
+from tcpsbed import door
+from tcpsbed.config.model.entries import Chosen, entries, is_code, kinds, one_of
 from tcpsbed.config.model.table import Names, Table
 from tcpsbed.config.units import (
     Dscp,
@@ -197,9 +198,8 @@ def _kind(entry: Any) -> Any:
 def _installed(entry: Any) -> Any:
     """An entry whose kind is the name of an installed package's code, with that code."""
     kind = _kind(entry)
-    known = kind is None or kind in TRAFFIC_KINDS or is_code(kind)
-    own = None if known else installed("traffic", kind)
-    return entry | {"kind": own} if own else entry
+    unknown = isinstance(kind, str) and kind not in TRAFFIC_KINDS and not is_code(kind)
+    return entry | {"kind": door.named("traffic", kind)} if unknown else entry
 
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ mod bilateral;
 mod check;
 mod door;
 mod hooks;
+mod network;
 mod playout;
 mod predict;
 mod proxy;
@@ -80,7 +81,7 @@ fn run_virtual(
             pcapng: pcapng_path.as_deref(),
             progress: Some(&mut report),
         };
-        virtual_time::run_over(&plan, &mut PythonHooks, options, foreign.as_ref())
+        virtual_time::run_over(&plan, &mut PythonHooks, options, foreign.as_ref(), &mut PythonHooks)
     };
     // Without Python code in the run, other threads of the program have the interpreter meanwhile.
     let result = if plan.runs_python() { simulate() } else { py.detach(simulate) };
@@ -189,6 +190,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check::check_transport, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_hook, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_robot, m)?)?;
+    m.add_function(wrap_pyfunction!(check::check_network_code, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_playout, m)?)?;
     m.add_function(wrap_pyfunction!(tables::tables, m)?)?;
     m.add_function(wrap_pyfunction!(tables::completed, m)?)?;
@@ -202,6 +204,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(proxy::run_isolated, m)?)?;
     m.add_class::<proxy::Proxy>()?;
     m.add_class::<records::Drain>()?;
+    m.add_class::<network::Arriving>()?;
     m.add_class::<transport::Incoming>()?;
     m.add_class::<transport::Outgoing>()?;
     m.add_class::<rate::Told>()?;

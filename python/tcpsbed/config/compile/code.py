@@ -105,6 +105,13 @@ def code(
     return plan | {"params": parameters(params)}
 
 
+def own(book: Book, key: Key, text: str, kind: str, params: dict[str, Any]) -> dict[str, Any]:
+    """A `queue` discipline or background `source` of the user's as the network of a plan names it."""
+    found = code(book, key, text, kind, params)
+    params_plan: dict[str, Any] = found["params"]
+    return {"kind": f"{found['name']}:{found['symbol']}"} | params_plan
+
+
 def _beside_scenario(scenario: Scenario, params: dict[str, Any]) -> dict[str, Any]:
     """Parameters of a device with the files that they name looked for beside the scenario."""
     named = {key: params[key] for key in DEVICE_FILES if isinstance(params.get(key), str)}

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 
 /// What a node tells about itself at the end.
 pub struct NodeReport {
-    /// Calls and costs of stages: component, flow, kind, name, statistics.
-    pub stages: Vec<(u16, u16, StepKind, String, StepStats)>,
+    /// Calls and costs of stages.
+    pub stages: Vec<StageReport>,
     /// Counters of endpoints by channel, with stray samples.
     pub endpoints: Vec<(u16, EndpointStats, u64)>,
     /// Ticks that passed while the loop was away.
@@ -36,6 +36,9 @@ pub struct NodeReport {
     /// Boards: component and counts.
     pub boards: Vec<(u16, BoardLine)>,
 }
+
+/// Calls and costs of a stage: component, flow, kind, name, statistics.
+pub type StageReport = (u16, u16, StepKind, String, StepStats);
 
 /// What is known of a clock.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,6 +1,6 @@
 //! A flow as seen at a node, with the components of the node that it visits.
 
-use super::{board::BoardAt, job::Job, path::MOST_WAITING, step::Step};
+use super::{board::Boards, job::Job, path::MOST_WAITING, step::Step};
 use crate::{assets::Assets, source::Source};
 use std::collections::VecDeque;
 use tcps_core::{
@@ -40,7 +40,6 @@ pub(super) struct FlowAt {
     pub(super) codec: Codec,
     pub(super) direction: Direction,
     pub(super) priority: i32,
-    pub(super) dscp: u8,
     pub(super) period_ns: Time,
     pub(super) authority: f64,
     pub(super) blocking_send: bool,
@@ -59,7 +58,7 @@ impl FlowAt {
         plan: &Plan,
         flow: &FlowPlan,
         here: impl Fn(u16) -> bool,
-        boards: &[BoardAt],
+        boards: &Boards,
         assets: &mut dyn Assets,
     ) -> Result<Self, RunError> {
         let last = flow.path.len().saturating_sub(1);
@@ -85,7 +84,7 @@ impl FlowAt {
                 last: i == last,
                 plays_out: i == last && flow.playout.is_some(),
                 steps,
-                board: boards.binary_search_by_key(&v.component, |b| b.component).ok(),
+                board: boards.of(v.component),
                 channel: v.channel.unwrap_or(NONE),
                 serial,
                 busy: false,
@@ -101,7 +100,6 @@ impl FlowAt {
             codec: flow.codec,
             direction: flow.direction,
             priority: flow.priority,
-            dscp: flow.dscp,
             authority: flow.authority,
             period_ns: flow.period_ns,
             blocking_send: flow.blocking_send,

@@ -12,6 +12,8 @@ pub(super) struct Job {
     pub(super) step: u16,
     pub(super) stage: Stage,
     pub(super) meta: Meta,
+    /// How its values become bytes.
+    pub(super) codec: Codec,
     /// Coded sample; valid if `coded`.
     pub(super) bytes: Vec<u8>,
     /// Decoded sample; valid if `decoded`.
@@ -39,6 +41,7 @@ impl Job {
             step: 0,
             stage: Stage::Enter,
             meta,
+            codec: Codec::Raw,
             bytes,
             values,
             coded,
@@ -69,17 +72,17 @@ pub(super) enum Stage {
 }
 
 /// Makes its bytes valid.
-pub(super) fn coded(codec: Codec, job: &mut Job) {
+pub(super) fn coded(job: &mut Job) {
     if !job.coded {
-        sample_codec::encode(codec, &job.values, &mut job.bytes);
+        sample_codec::encode(job.codec, &job.values, &mut job.bytes);
         job.coded = true;
     }
 }
 
 /// Makes its values valid.
-pub(super) fn decoded(codec: Codec, job: &mut Job) {
+pub(super) fn decoded(job: &mut Job) {
     if !job.decoded {
-        sample_codec::decode(codec, &job.bytes, &mut job.values);
+        sample_codec::decode(job.codec, &job.bytes, &mut job.values);
         job.decoded = true;
     }
 }

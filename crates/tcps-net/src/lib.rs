@@ -25,6 +25,7 @@ mod change;
 mod check;
 pub mod error;
 mod flight;
+pub mod hops;
 pub mod jitter;
 pub mod law;
 mod line;
@@ -48,6 +49,6 @@ mod windows;
 
 pub use error::NetError;
 pub use network::Network;
-pub use packet::{NetEvent, Packet, ASIDE_CLASS, BACKGROUND, TRAFFIC_BASE};
+pub use packet::{NetEvent, Packet, Spent, ASIDE_CLASS, BACKGROUND, TRAFFIC_BASE};
 pub use spec::LinkChange;
 pub use stats::{LinkStats, QueueState, TrafficStats};

@@ -273,7 +273,7 @@ impl Desk<'_> {
                 host.dropped(at, &packet, link, reason);
                 packet
             }
-            NetEvent::Arrived { at, packet } => {
+            NetEvent::Arrived { at, packet, .. } => {
                 self.deliver(at, packet.payload);
                 packet
             }

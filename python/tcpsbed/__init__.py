@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tcpsbed.analysis import Run
     from tcpsbed.config.load import load as load
+    from tcpsbed.door import Param, RateController
     from tcpsbed.errors import ConfigError, DataError, HookError, TcpsbedError, WorldError
     from tcpsbed.session import run
 
@@ -27,6 +28,8 @@ __all__ = [
     "ConfigError",
     "DataError",
     "HookError",
+    "Param",
+    "RateController",
     "Run",
     "TcpsbedError",
     "WorldError",
@@ -39,6 +42,8 @@ _HOMES = {
     "run": "tcpsbed.session",
     "load": "tcpsbed.config",
     "Run": "tcpsbed.analysis",
+    "Param": "tcpsbed.door",
+    "RateController": "tcpsbed.door",
     **dict.fromkeys(
         ("ConfigError", "DataError", "HookError", "TcpsbedError", "WorldError"), "tcpsbed.errors"
     ),

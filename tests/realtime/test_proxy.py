@@ -310,6 +310,26 @@ def test_a_target_that_takes_no_connection_and_packets_that_never_come_out_are_t
 
 
 @pytest.mark.beside
+def test_a_udp_port_at_whose_target_nobody_listens_is_told():
+    with socket.socket(type=socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [*COMMAND, "--delay", "1 ms", f"0=127.0.0.1:{port}/udp", "--json"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    here = json.loads(child.stdout.readline())["ports"][0]["port"]
+    with client(here) as talk:
+        for _ in range(10):
+            talk.send(b"hand")
+        until(lambda: any(row["delivered"] == 10 for row in told(child, "now")["doors"]))
+    child.send_signal(signal.SIGINT)
+    end = json.loads(child.communicate(timeout=60)[0].strip().splitlines()[-1])
+    assert not end["good"] and child.returncode == 1
+    assert len(end["broken"]) == 1 and "0/udp near -> far: " in end["broken"][0]
+    assert "nobody listened at its port" in end["broken"][0]
+
+
+@pytest.mark.beside
 def test_the_fixture_gives_delay_between_two_programs(emulated_network):
     with echo() as port:
         network = emulated_network(port, delay="30 ms")

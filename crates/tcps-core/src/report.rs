@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 pub struct NodeReport {
     /// Calls and costs of stages.
     pub stages: Vec<StageReport>,
+    /// Where time went at components: component, flow, sums.
+    pub visits: Vec<(u16, u16, Visited)>,
     /// Counters of endpoints by channel, with stray samples.
     pub endpoints: Vec<(u16, EndpointStats, u64)>,
     /// Ticks that passed while the loop was away.
@@ -39,6 +41,17 @@ pub struct NodeReport {
 
 /// Calls and costs of a stage: component, flow, kind, name, statistics.
 pub type StageReport = (u16, u16, StepKind, String, StepStats);
+
+/// Where the time of a flow's samples went at a component that they left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Visited {
+    /// How many left it.
+    pub samples: u64,
+    /// They waited there.
+    pub waiting_ns: Time,
+    /// Stages used a core for them.
+    pub working_ns: Time,
+}
 
 /// What is known of a clock.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -8,10 +8,8 @@
 
 use std::time::Instant;
 use tcps_core::time::{Time, MS, SECOND};
-use tcps_net::{
-    spec::{LinkSpec, NetworkSpec, QueueSpec, TrafficModel, TrafficSpec},
-    NetEvent, Network, Packet,
-};
+use tcps_net::{NetEvent, Network, Packet};
+use tcps_plan::net::{LinkSpec, NetworkSpec, QueueSpec, TrafficModel, TrafficSpec};
 
 fn link(name: &str, from: u16, to: u16, rate_bps: Option<f64>) -> LinkSpec {
     let limit_bytes = rate_bps.map(|_| 15_000);
@@ -82,7 +80,7 @@ fn main() {
         let Ok(mut net) = Network::new(&dumbbell(), &[], 1) else { return };
         if served {
             for l in 0..6 {
-                let same = tcps_net::LinkChange { up: Some(true), ..Default::default() };
+                let same = tcps_plan::net::LinkChange { up: Some(true), ..Default::default() };
                 net.change_link(0, l, &same).unwrap_or_default();
             }
         }

@@ -6,14 +6,14 @@
 use crate::{
     check,
     error::NetError,
-    hops::Hop,
     link::{Mode, Served},
     network::Network,
     packet::{Parcel, Spent},
-    spec::LinkChange,
     topology::Routes,
 };
 use tcps_core::time::Time;
+use tcps_plan::net::Hop;
+use tcps_plan::net::LinkChange;
 
 impl Network {
     /// Changes a link from `now` on. An error names the key; then nothing has changed.
@@ -23,9 +23,13 @@ impl Network {
         if *change == LinkChange::default() {
             return Ok(());
         }
+        let served = match self.links[l].mode {
+            Mode::Served(_) => None,
+            _ => Some(Box::new(Served::new(&self.spec.links[l], &self.flows, self.seed)?)),
+        };
         let now = self.move_to(now);
-        if !matches!(self.links[l].mode, Mode::Served(_)) {
-            self.take_back(now, Some(l));
+        if let Some(served) = served {
+            self.take_back(now, Some((l, served)));
         }
         self.apply(l, change);
         self.serve_link(l, now);
@@ -60,14 +64,14 @@ impl Network {
         }
     }
 
-    /// Undoes all folding and, if given, turns link `changed` into a served one; then folds what can be folded.
-    fn take_back(&mut self, now: Time, changed: Option<usize>) {
+    /// Undoes all folding and, if given, puts the served part of a changed link in its place; then folds what can be folded.
+    fn take_back(&mut self, now: Time, changed: Option<(usize, Box<Served>)>) {
         let mut flying = self.unfold(now);
         self.pipes.clear();
         self.pipe_of.clear();
         self.agenda.clear_from(self.links.len() + self.media.len());
-        if let Some(l) = changed {
-            flying = self.requeue(l, now, flying);
+        if let Some((l, served)) = changed {
+            flying = self.requeue(l, served, now, flying);
         }
         flying.sort_by_key(|(_, parcel)| parcel.at);
         for (l, parcel) in flying {
@@ -103,9 +107,13 @@ impl Network {
     }
 
     /// Turns link `l` into a served one. Packets on it that have not started go into its queue; the rest is returned.
-    fn requeue(&mut self, l: usize, now: Time, flying: Vec<(usize, Parcel)>) -> Vec<(usize, Parcel)> {
-        let (spec, flows, seed) = (&self.spec.links[l], &self.flows, self.seed);
-        let mut served = Box::new(Served::new(spec, flows, seed));
+    fn requeue(
+        &mut self,
+        l: usize,
+        mut served: Box<Served>,
+        now: Time,
+        flying: Vec<(usize, Parcel)>,
+    ) -> Vec<(usize, Parcel)> {
         let link = &mut self.links[l];
         let ahead = matches!(link.mode, Mode::Ahead(_));
         let start = |p: &Parcel| p.at - link.delay_ns - link.serialise(p.packet.wire_bytes);
@@ -123,7 +131,7 @@ impl Network {
             let spent = Spent { queued_ns: queued - queued_ns, serial_ns: serial - serial_ns, again_ns };
             let propagated_ns = -link.delay_ns;
             let hop = Hop { queued_ns: -queued_ns, serial_ns: -serial_ns, propagated_ns, ..Hop::default() };
-            link.hops.add(&parcel.packet, -1, &hop);
+            link.hops.add(parcel.packet.class, -1, &hop);
             served.queue.enqueue(Parcel { at: now, spent, ..parcel }, true, &mut Vec::new());
         }
         let last = rest.iter().filter(|e| e.0 == l).map(|e| e.1.at).max();

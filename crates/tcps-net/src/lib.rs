@@ -19,15 +19,12 @@
 #![forbid(unsafe_code)]
 
 mod access;
-pub mod agenda;
 mod ahead;
 mod change;
 mod check;
 pub mod error;
 mod flight;
-pub mod hops;
 pub mod jitter;
-pub mod law;
 mod line;
 mod link;
 pub mod loss;
@@ -38,10 +35,7 @@ pub mod packet;
 pub mod pages;
 mod pipe;
 pub mod queue;
-pub mod recording;
 mod serve;
-pub mod spec;
-pub mod stats;
 pub mod topology;
 pub mod traffic;
 pub mod turns;
@@ -49,6 +43,4 @@ mod windows;
 
 pub use error::NetError;
 pub use network::Network;
-pub use packet::{NetEvent, Packet, Spent, ASIDE_CLASS, BACKGROUND, TRAFFIC_BASE};
-pub use spec::LinkChange;
-pub use stats::{LinkStats, QueueState, TrafficStats};
+pub use packet::{NetEvent, Packet, Spent, BACKGROUND};

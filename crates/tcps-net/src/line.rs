@@ -2,10 +2,10 @@
 
 use crate::{
     access::Harq,
+    error::NetError,
     jitter::Jitter,
-    loss,
+    loss::{self, RandomLoss},
     packet::Parcel,
-    spec::{LinkSpec, LossSpec},
 };
 use tcps_core::{
     model::{DelayModel, LossModel},
@@ -13,6 +13,7 @@ use tcps_core::{
     seed::Stream,
     time::Time,
 };
+use tcps_plan::net::LinkSpec;
 
 /// What became of a packet that started.
 pub(crate) struct Departure {
@@ -47,12 +48,14 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub fn new(spec: &LinkSpec, seed: u64) -> Self {
+    pub fn new(spec: &LinkSpec, seed: u64) -> Result<Self, NetError> {
         let name = |what: &str| format!("links.{}.{what}", spec.name);
         let mut outages = spec.outages.clone();
         outages.sort_unstable();
-        Self {
-            loss: spec.loss.as_ref().map(|l| loss::build(l, seed, &name("loss"))),
+        let loss = spec.loss.as_ref().map(|l| loss::build(l, Stream::new(seed, &name("loss"))));
+        let fault = |fault| NetError::of(format!("links.{}", spec.name), "loss", fault);
+        Ok(Self {
+            loss: loss.transpose().map_err(fault)?,
             jitter: spec.jitter.as_ref().map(|j| Jitter::new(j, seed, &name("jitter"))),
             harq: Harq::of(spec, seed),
             radio_ns: spec.radio.as_ref().and_then(|r| r.nr()).map_or(0, |nr| nr.slot_ns + nr.processing_ns),
@@ -63,14 +66,14 @@ impl Line {
             name: name("loss"),
             seed,
             loss_changes: 0,
-        }
+        })
     }
 
     /// Replaces the loss by an independent one with a fresh stream.
     pub fn set_loss(&mut self, p: f64) {
         self.loss_changes += 1;
         let name = format!("{}.{}", self.name, self.loss_changes);
-        self.loss = Some(loss::build(&LossSpec::Random { p }, self.seed, &name));
+        self.loss = Some(Box::new(RandomLoss { p, stream: Stream::new(self.seed, &name) }));
     }
 
     /// Whether a scheduled outage covers `now`.

@@ -3,13 +3,11 @@
 use crate::{
     access::Access,
     ahead::Ahead,
-    hops::Hops,
+    error::NetError,
     line::{Departure, Line},
     opportunity::Opportunities,
     packet::Parcel,
-    queue::{self, Flows, Limit, QueueDiscipline, Refused},
-    spec::{Discipline, LinkSpec},
-    stats::{LinkStats, QueueState},
+    queue::{self, drop_tail::NAME as DROP_TAIL, Flows, Limit, QueueDiscipline, Refused},
     turns::Turns,
     windows::Windows,
 };
@@ -17,6 +15,8 @@ use tcps_core::{
     record::DropReason,
     time::{serialisation_ns, Time, NEVER},
 };
+use tcps_plan::net::Hops;
+use tcps_plan::net::{LinkSpec, LinkStats, QueueState};
 
 /// A link with its counters.
 pub(crate) struct Link {
@@ -41,7 +41,7 @@ pub(crate) enum Mode {
 
 impl Link {
     /// The cheapest exact link for a specification.
-    pub fn new(spec: &LinkSpec, flows: &Flows, seed: u64) -> Self {
+    pub fn new(spec: &LinkSpec, flows: &Flows, seed: u64) -> Result<Self, NetError> {
         let rate_bps = spec.rate_bps.unwrap_or(f64::INFINITY);
         let calm = spec.medium.is_none()
             && spec.loss.is_none()
@@ -50,17 +50,17 @@ impl Link {
             && spec.corrupt == 0.0
             && spec.outages.is_empty()
             && spec.slots.is_none()
-            && !matches!(spec.queue.discipline, Discipline::Gates { .. })
+            && !queue::is_timed(&spec.queue.discipline)
             && spec.opportunities_ns.is_none()
             && spec.radio.is_none();
-        let mode = match &spec.queue.discipline {
+        let mode = match spec.queue.discipline.kind.as_str() {
             _ if calm && rate_bps.is_infinite() => Mode::Pure,
-            Discipline::DropTail if calm => Mode::Ahead(Ahead::new(Limit::of(&spec.queue))),
-            _ => Mode::Served(Box::new(Served::new(spec, flows, seed))),
+            DROP_TAIL if calm => Mode::Ahead(Ahead::new(Limit::of(&spec.queue))),
+            _ => Mode::Served(Box::new(Served::new(spec, flows, seed)?)),
         };
         let stats = LinkStats { name: spec.name.clone(), ..LinkStats::default() };
         let (from, to, delay_ns) = (spec.from, spec.to, spec.delay_ns);
-        Self {
+        Ok(Self {
             from,
             to,
             rate_bps,
@@ -71,7 +71,7 @@ impl Link {
             stats,
             hops: Hops::default(),
             mode,
-        }
+        })
     }
 
     /// Time that a packet occupies the line.
@@ -185,15 +185,15 @@ pub(crate) struct Served {
 
 impl Served {
     /// An idle link.
-    pub fn new(spec: &LinkSpec, flows: &Flows, seed: u64) -> Self {
-        Self {
-            queue: queue::build(spec, flows, seed),
-            line: Line::new(spec, seed),
+    pub fn new(spec: &LinkSpec, flows: &Flows, seed: u64) -> Result<Self, NetError> {
+        Ok(Self {
+            queue: queue::build(spec, flows, seed)?,
+            line: Line::new(spec, seed)?,
             medium: None,
             turns: turns(spec),
             slots: spec.slots.as_ref().map(|s| Windows::new(s.cycle_ns, &s.open)),
             transit: None,
-        }
+        })
     }
 
     fn has_waiting(&self) -> bool {

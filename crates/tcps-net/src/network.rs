@@ -1,25 +1,24 @@
 //! The network: links, pipes, media and sources, called in the order of (time, object).
 
 use crate::{
-    agenda::Agenda,
     check,
     error::NetError,
-    hops::{Hop, Hops},
     link::{Link, Mode},
     medium::Medium,
-    packet::{NetEvent, Packet, Parcel, TRAFFIC_BASE},
+    packet::{NetEvent, Packet, Parcel},
     pipe::{Pipe, PipeOf},
     queue::{Flows, Refused},
-    spec::{LinkSpec, NetworkSpec},
-    stats::{LinkStats, QueueState, TrafficStats},
     topology::{Routes, NO_LINK},
     traffic::Source,
 };
 use std::collections::{BTreeMap, VecDeque};
 use tcps_core::{
+    agenda::Agenda,
     record::DropReason,
     time::{Time, NEVER},
 };
+use tcps_plan::net::{Hop, Hops};
+use tcps_plan::net::{LinkSpec, LinkStats, NetworkSpec, QueueState, TrafficStats, TRAFFIC_BASE};
 
 /// A network in virtual time.
 ///
@@ -50,7 +49,7 @@ impl Network {
         let flows = Flows::new(flow_names, spec.traffic.iter().map(|t| t.name.clone()).collect());
         check::network(spec, &flows)?;
         let mut net = Self {
-            links: spec.links.iter().map(|l| Link::new(l, &flows, seed)).collect(),
+            links: spec.links.iter().map(|l| Link::new(l, &flows, seed)).collect::<Result<_, _>>()?,
             media: Vec::new(),
             pipes: Vec::new(),
             pipe_of: PipeOf::default(),
@@ -305,7 +304,7 @@ impl Network {
         parcel.spent.serial_ns += serial_ns;
         parcel.at = begun.saturating_add(link.delay_ns);
         let hop = Hop { queued_ns, serial_ns, propagated_ns: link.delay_ns, ..Hop::default() };
-        link.hops.add(&parcel.packet, 1, &hop);
+        link.hops.add(parcel.packet.class, 1, &hop);
         self.launch(l, parcel);
         taken
     }

@@ -4,10 +4,6 @@ use tcps_core::{record::DropReason, time::Time};
 
 /// Handle of packets that no driver waits for: background traffic.
 pub const BACKGROUND: u32 = u32::MAX;
-/// Class of datagrams outside channels: answers of echoes, clock exchanges.
-pub const ASIDE_CLASS: u16 = 0x7fff;
-/// Class of the packets of the first traffic entry; entry `i` has `TRAFFIC_BASE + i`.
-pub const TRAFFIC_BASE: u16 = 0x8000;
 
 /// A packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! Links that are served packet by packet, on their own line or on a shared medium.
 
 use crate::{
-    hops::Hop,
     line::Departure,
     link::Mode,
     network::Network,
     packet::{NetEvent, Parcel, Spent},
 };
 use tcps_core::time::{Time, NEVER};
+use tcps_plan::net::Hop;
 
 impl Network {
     /// A packet comes to the queue of a served link. Returns when the link will have taken it, if anybody may ask.
@@ -102,7 +102,7 @@ impl Network {
             link.stats.corrupted += u64::from(corrupted);
             let propagated_ns = at.saturating_sub(end) - again_ns;
             let hop = Hop { queued_ns, serial_ns, propagated_ns, again_ns, ..Hop::default() };
-            link.hops.add(&packet, 1, &hop);
+            link.hops.add(packet.class, 1, &hop);
             let damaged_by = parcel.damaged_by.or(corrupted.then_some(l as u16));
             self.launch(l, Parcel { packet, damaged_by, spent, at });
         }

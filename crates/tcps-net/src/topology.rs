@@ -1,15 +1,13 @@
 //! Paths through the graph of links.
 
-use crate::{
-    link::Link,
-    spec::{NetworkSpec, Routing, TrafficModel, VbrModel},
-};
+use crate::link::Link;
 use std::{
     cell::OnceCell,
     cmp::Reverse,
     collections::{BTreeSet, BinaryHeap},
 };
 use tcps_core::time::Time;
+use tcps_plan::net::{NetworkSpec, Routing, TrafficModel, VbrModel};
 
 /// No link.
 pub const NO_LINK: u16 = u16::MAX;

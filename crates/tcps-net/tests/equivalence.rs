@@ -8,7 +8,9 @@ use tcps_core::{
     seed::Stream,
     time::{Time, SECOND},
 };
-use tcps_net::{spec::NetworkSpec, LinkChange, LinkStats, NetEvent, Network, Spent, TrafficStats};
+use tcps_net::{NetEvent, Network, Spent};
+use tcps_plan::net::LinkChange;
+use tcps_plan::net::{LinkStats, NetworkSpec, TrafficStats};
 
 /// Events in an order that does not depend on ties, counters of links and of traffic at several moments.
 type Outcome = (Vec<Key>, Vec<(Vec<LinkStats>, Vec<TrafficStats>)>);

@@ -7,10 +7,8 @@ use tcps_core::{
     record::DropReason,
     time::{Time, MS, SECOND},
 };
-use tcps_net::{
-    spec::{LinkSpec, QueueSpec, TrafficModel, TrafficSpec},
-    Network, QueueState,
-};
+use tcps_net::Network;
+use tcps_plan::net::{LinkSpec, QueueSpec, QueueState, TrafficModel, TrafficSpec};
 
 fn limited(limit_bytes: Option<u64>, limit_packets: Option<u64>) -> Network {
     let queue = QueueSpec { limit_bytes, limit_packets, ..QueueSpec::default() };

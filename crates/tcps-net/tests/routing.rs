@@ -4,10 +4,9 @@ mod common;
 
 use common::{arrivals, call_until, drops, link, network, packet, run};
 use tcps_core::time::{MS, SECOND};
-use tcps_net::{
-    spec::{NetworkSpec, Routing, TrafficModel, TrafficSpec},
-    LinkChange, Network, Packet,
-};
+use tcps_net::{Network, Packet};
+use tcps_plan::net::LinkChange;
+use tcps_plan::net::{NetworkSpec, Routing, TrafficModel, TrafficSpec};
 
 /// ```text
 ///        --- 0: 9 ms, fast ------------

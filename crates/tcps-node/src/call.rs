@@ -13,6 +13,7 @@ use crate::outside::{Outside, Started, Work};
 use tcps_core::{
     hook::{HookIn, HookOut, Verdict},
     record::{DropReason, Kind, Record, StepKind},
+    split::Part,
     time::{Time, MS},
 };
 use tcps_plan::Level;
@@ -40,12 +41,14 @@ impl Pipeline {
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
         let step = visit.map(|v| &mut v.steps[job.step as usize]);
         if job.stage == Stage::Call {
+            job.parts.spend(Part::Waiting, now);
             if step.is_some_and(|s| s.periodic.is_some()) {
                 self.offer(now, job, doors, cx);
                 return (None, After::Waits);
             }
             return self.call(now, job, doors, cx);
         }
+        job.worked(now);
         job.stage = Stage::Next;
         if let Some((step, delay)) = step.and_then(|s| s.delay.as_mut().map(|d| d.draw()).map(|d| (s, d))) {
             let until = (now + delay).max(step.last_exit);
@@ -162,7 +165,7 @@ impl Pipeline {
         cost: Time,
         cx: &mut Context<'_, O>,
     ) -> (Option<Box<Job>>, After) {
-        job.stage = Stage::Delay;
+        (job.stage, job.cost_ns) = (Stage::Delay, cost);
         if cost <= 0 {
             return (Some(job), After::Goes(cx.out.now(started.at)));
         }

@@ -6,6 +6,7 @@ use tcps_core::{
     record::{Kind, Record},
     sample::{Echo, Meta},
     seed::Stream,
+    split::{Choice, Parts},
     time::{Time, MS, NEVER},
 };
 use tcps_plan::{Codec, FlowPlan, Level, Places, Plan, ProbePlan, RunError};
@@ -76,13 +77,17 @@ impl Emitter {
 
 /// Echo commands given at a source: rounds over all points, each round in an order of its own, so that traffic in
 /// step with the commands does not meet one point more than another. Command `n` is for point `n` modulo their number.
+/// Where moments are drawn, traffic in step with the period is met at every phase.
 struct Probe {
     points: Vec<u16>,
     /// Turns of this round that are still to come, the next one last.
     turns: Vec<u32>,
     order: Stream,
     period_ns: Time,
+    /// Start of the period in which the next command is due, and the moment.
+    from: Time,
     next: Time,
+    moments: Option<Stream>,
     given: u32,
     count: u32,
     reply_to: u16,
@@ -90,16 +95,26 @@ struct Probe {
 
 impl Probe {
     fn new(plan: &ProbePlan, seed: u64) -> Self {
-        Self {
+        let mut probe = Self {
             points: plan.points.clone(),
             turns: Vec::new(),
             order: Stream::new(seed, &format!("probes.{}", plan.flow)),
             period_ns: plan.period_ns,
+            from: plan.start_ns,
             next: plan.start_ns,
+            moments: plan.drawn.then(|| Stream::new(seed, &format!("probes.{}.moments", plan.flow))),
             given: 0,
             count: plan.count.unwrap_or(u32::MAX),
             reply_to: plan.reply_to,
-        }
+        };
+        probe.due();
+        probe
+    }
+
+    /// When in its period the next command is due.
+    fn due(&mut self) {
+        let within = self.moments.as_mut().map_or(0, |s| s.below(self.period_ns.max(1) as u64));
+        self.next = self.from + within as Time;
     }
 
     /// The command for a sample made at `now`, if one is due: points take turns (interleaving, Polachan 2022).
@@ -107,7 +122,10 @@ impl Probe {
         if now < self.next || self.given >= self.count || self.points.is_empty() {
             return None;
         }
-        self.next += self.period_ns * ((now - self.next) / self.period_ns.max(1) + 1);
+        let passed = (now - self.from) / self.period_ns.max(1);
+        // The sample after a drawn moment may be one of the next period, which has a command of its own.
+        self.from += self.period_ns * if self.moments.is_some() { passed.max(1) } else { passed + 1 };
+        self.due();
         let points = self.points.len() as u32;
         let round = self.given / points;
         if self.turns.is_empty() {
@@ -134,6 +152,8 @@ pub(super) struct Emitters {
     emitters: Vec<Emitter>,
     /// Ticks that a late loop left out.
     pub(super) missed: u64,
+    /// Samples whose time is followed to their sink.
+    followed: Choice,
 }
 
 impl Emitters {
@@ -145,7 +165,8 @@ impl Emitters {
         robots: &Robots,
         assets: &mut dyn Assets,
     ) -> Result<Self, RunError> {
-        let mut all = Self::default();
+        let followed = Choice::of(if plan.records >= Level::Packets { 0 } else { plan.samples() });
+        let mut all = Self { followed, ..Self::default() };
         for id in flows {
             let flow = &plan.flows[usize::from(id)];
             let robot = robots.of(flow.path[0].component);
@@ -215,6 +236,7 @@ impl Emitters {
                 cx.out.record(Record { value: late, index, flow, ..cx.here.row(now, Kind::Late) });
             }
             (job.flow, job.visit, job.step, job.stage, job.codec) = (e.flow, 0, 0, Stage::Enter, e.codec);
+            job.parts = if self.followed.takes(index) { Parts::new(now) } else { Parts::unknown(now) };
             cx.jobs.buffer(&mut job);
             match e.robot.filter(|_| matches!(e.source, Source::Robot)) {
                 Some(r) => {

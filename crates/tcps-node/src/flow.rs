@@ -5,6 +5,7 @@ use crate::{assets::Assets, source::Source};
 use std::collections::VecDeque;
 use tcps_core::{
     record::NONE,
+    report::Visited,
     sample::{entry, exit, PointId, HELD},
     time::Time,
 };
@@ -33,6 +34,7 @@ pub(super) struct Visit {
     /// A blocking send is under way; what comes meanwhile waits for its turn.
     pub(super) sending: bool,
     pub(super) unsent: VecDeque<Box<Job>>,
+    pub(super) visited: Visited,
 }
 
 /// A flow, as seen at a node: visits elsewhere are `None`.
@@ -92,6 +94,7 @@ impl FlowAt {
                 most_waiting,
                 sending: false,
                 unsent: VecDeque::new(),
+                visited: Visited::default(),
             }));
         }
         let verifies_here =

@@ -340,6 +340,7 @@ impl Node {
         let Doors { ports, robots, boards, .. } = &mut self.doors;
         NodeReport {
             stages: self.pipeline.report(),
+            visits: self.pipeline.visits(),
             endpoints: ports.stats(),
             missed_ticks: self.emitters.missed + robots.missed,
             asides_refused: self.asides_refused,

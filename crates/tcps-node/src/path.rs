@@ -14,6 +14,7 @@ use crate::{outside::Outside, sample_codec};
 use tcps_core::{
     record::{DropReason, Kind, Record, NONE},
     sample::{entry, exit, Echo, HELD},
+    split::Part,
     time::Time,
 };
 use tcps_plan::SinkPlan;
@@ -49,6 +50,7 @@ impl Pipeline {
                 },
                 Stage::Release => return self.sent(now, job, doors, cx),
                 Stage::Next => {
+                    job.parts.spend(Part::Delay, now);
                     job.step += 1;
                     job.stage = Stage::Call;
                 }
@@ -86,6 +88,7 @@ impl Pipeline {
         let point_shown = if plain_first { visit.exit } else { point };
         let (board, plays_out) = (visit.board, visit.plays_out);
         job.life = cx.here.life(component);
+        job.before = job.at_components();
         if !cx.here.is_alive(component) {
             self.end(now, job, DropReason::Dead, cx);
             return None;
@@ -179,7 +182,12 @@ impl Pipeline {
         doors: &mut Doors,
         cx: &mut Context<'_, O>,
     ) {
-        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_ref() else { return };
+        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return };
+        job.parts.spend(Part::Waiting, now);
+        let ([waited, worked], [waiting, working]) = (job.before, job.at_components());
+        visit.visited.samples += 1;
+        visit.visited.waiting_ns += waiting - waited;
+        visit.visited.working_ns += working - worked;
         let (component, exit, last) = (visit.component, visit.exit, visit.last);
         let silent = visit.steps.is_empty() && (visit.first || visit.last && !visit.plays_out);
         if job.life != cx.here.life(component) {
@@ -195,6 +203,10 @@ impl Pipeline {
                 cx.show_shown(now, exit, &job);
             }
             self.sink(now, &mut job, &mut doors.robots, cx);
+            if job.parts.is_known() {
+                let clock = cx.read(now) - job.meta.origin_ns - job.parts.total();
+                cx.out.has_come(job.flow, &job.parts, clock);
+            }
         }
         self.go_on(now, job, doors, cx);
     }
@@ -338,7 +350,10 @@ impl Pipeline {
         cx: &mut Context<'_, O>,
     ) {
         let (mut job, [entry_ns, exit_ns]) = match back {
-            Back::Through(job, stamps) => (job, stamps),
+            Back::Through(mut job, stamps) => {
+                job.parts.spend(Part::Board, now);
+                (job, stamps)
+            }
             Back::Lost(job) => return self.end(now, job, DropReason::Line, cx),
         };
         let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_ref() else { return };

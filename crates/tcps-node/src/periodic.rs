@@ -13,6 +13,7 @@ use tcps_core::{
     hook::{Notice, Verdict},
     record::{DropReason, Kind, Record},
     sample::Meta,
+    split::{Part, Parts},
     time::{Time, NEVER},
 };
 
@@ -70,6 +71,10 @@ impl Pipeline {
         }
         let present = waiting.is_some();
         let mut job = waiting.unwrap_or_else(|| cx.jobs.empty());
+        match present {
+            true => job.parts.spend(Part::Waiting, now),
+            false => job.parts = Parts::unknown(now),
+        }
         let source = self.number(i, &mut job, present, now, cx);
         let started = cx.out.start(now);
         // The hook is told the number of the sample that it is given, which says what was lost on the way.

@@ -14,7 +14,7 @@ use crate::outside::Outside;
 use tcps_core::{
     hook::Notice,
     record::{Kind, Record},
-    report::StageReport,
+    report::{StageReport, Visited},
     time::Time,
 };
 use tcps_plan::Codec;
@@ -131,6 +131,14 @@ impl Pipeline {
         let Some(latest) = self.latest[component as usize].as_mut().filter(|_| known) else { return };
         decoded(job);
         latest.take(side(self.flows[job.flow as usize].direction), job.flow, &job.values);
+    }
+
+    /// Where time went at the components that flows visit.
+    pub(super) fn visits(&self) -> Vec<(u16, u16, Visited)> {
+        let visits = |(f, flow): (u16, &'_ FlowAt)| -> Vec<_> {
+            flow.visits.iter().flatten().map(|v| (v.component, f, v.visited)).collect()
+        };
+        self.flows.numbered().flat_map(visits).collect()
     }
 
     /// What calls of stages took.

@@ -19,6 +19,7 @@ use std::collections::BTreeSet;
 use tcps_core::{
     record::{DropReason, Kind, Record},
     sample::{exit, HELD},
+    split::Part,
     time::{Time, NEVER},
 };
 use tcps_plan::{Codec, Plan, RunError};
@@ -157,7 +158,8 @@ impl Display {
     }
 
     fn show<O: Outside>(&mut self, now: Time, token: u32, cx: &mut Context<'_, O>) {
-        let Some(job) = self.take_waiting(token, cx) else { return };
+        let Some(mut job) = self.take_waiting(token, cx) else { return };
+        job.parts.spend(Part::Playout, now);
         if job.life != cx.here.life(self.component) || !cx.here.is_alive(self.component) {
             return cx.lose(now, job, self.component, DropReason::Dead);
         }

@@ -143,6 +143,9 @@ impl Ports {
     ) -> Time {
         coded(job);
         let port = self.of[channel as usize] as usize;
+        if job.parts.is_known() {
+            cx.out.hand_over(channel, &job.meta, &job.parts);
+        }
         let input = Input::Sample { meta: job.meta, bytes: &job.bytes };
         self.ports[port].endpoint.handle_input(cx.here.steady.read(now), input);
         self.pump(port, now, None, cx)
@@ -205,7 +208,7 @@ impl Ports {
                 Output::Deliver(d) => {
                     let at_once = received_ns.filter(|&t| t == d.received_ns);
                     let received_ns = at_once.map(|t| t.saturating_add(cx.here.stepped_ns()));
-                    self.arrive(port, d.meta, received_ns, cx);
+                    self.arrive(port, now, d.meta, received_ns, cx);
                 }
             }
         }
@@ -217,6 +220,7 @@ impl Ports {
     fn arrive<O: Outside>(
         &mut self,
         port: usize,
+        now: Time,
         meta: Meta,
         received_ns: Option<Time>,
         cx: &mut Context<'_, O>,
@@ -231,6 +235,7 @@ impl Ports {
         (job.flow, job.visit, job.step, job.stage) = (meta.flow, flow.arrives, 0, Stage::Enter);
         (job.meta, job.codec, job.coded, job.decoded) = (meta, flow.codec, true, false);
         job.received_ns = received_ns;
+        cx.out.take_over(now, port.channel, &meta, received_ns.is_some(), &mut job.parts);
         cx.jobs.go(job);
     }
 

@@ -17,6 +17,7 @@ mod code;
 mod error;
 mod flow;
 mod loops;
+pub mod net;
 mod network;
 mod place;
 mod places;
@@ -34,10 +35,10 @@ pub use place::{
 pub use places::Places;
 pub use real::{Background, Isolation, RealPlan, Waiting};
 
+use net::NetworkSpec;
 use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::time::{NodeClock, Time};
-use tcps_net::spec::NetworkSpec;
 use tcps_wire::telehaptic;
 
 /// A scenario, ready to run.
@@ -96,6 +97,15 @@ impl Plan {
         });
         let clock = self.nodes[usize::from(node)].clock;
         NodeClock { offset_ns: steps.fold(clock.offset_ns, Time::saturating_add), ..clock }
+    }
+
+    /// How many samples sources make at most.
+    pub fn samples(&self) -> u64 {
+        let of = |f: &FlowPlan| {
+            let stop_ns = f.stop_ns.unwrap_or(self.duration_ns).min(self.duration_ns);
+            (stop_ns - f.start_ns).max(0) as u64 / f.period_ns.max(1) as u64
+        };
+        self.flows.iter().map(of).sum()
     }
 
     /// What links account for a channel's datagram with `payload` bytes of a sample: its size on the wire, unless the

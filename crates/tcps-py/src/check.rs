@@ -4,7 +4,7 @@ use crate::hooks::PythonHooks;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::Value;
 use std::fmt::Display;
-use tcps_core::record::StepKind;
+use tcps_core::{record::StepKind, time::MS};
 use tcps_node::assets::{self, Shape};
 use tcps_plan::CodePlan;
 use tcps_transport::{playout, ChannelContext, Side};
@@ -32,7 +32,8 @@ pub fn check_transport(name: &str, params_json: &str) -> PyResult<()> {
 #[pyfunction]
 #[pyo3(signature = (name, params_json, *, kind="work"))]
 pub fn check_hook(name: &str, params_json: &str, kind: &str) -> PyResult<()> {
-    let plan = CodePlan::named(name, params_of(params_json)?);
+    let mut plan = CodePlan::named(name, params_of(params_json)?);
+    plan.interval_ns = (kind == "predict").then_some(MS);
     let kind = match kind {
         "decode" => StepKind::Decode,
         "code" => StepKind::Code,

@@ -4,6 +4,8 @@
 //! run_virtual   a plan in virtual time        analyse     rows to figures
 //! run_node      a node process                Drain       rings of a real run to files; merge, merge_captures
 //! builtins      what can be named in a scenario    check_*   whether a run would take it
+//! tables        parameters of what can be named    completed  checked, with their defaults
+//! complete      parameters of code of the user's by its own table
 //! step_batch    the step experiment over a grid       playout     when a receiver shows what arrived
 //! Proxy         the emulator for other programs       run_isolated  a command behind it, in namespaces
 //! ```
@@ -12,11 +14,14 @@ mod attach;
 mod batch;
 mod bilateral;
 mod check;
+mod door;
 mod hooks;
 mod playout;
 mod predict;
 mod proxy;
+mod rate;
 mod records;
+mod tables;
 mod transport;
 
 use attach::Interpreter;
@@ -178,6 +183,8 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check::check_hook, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_robot, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_playout, m)?)?;
+    m.add_function(wrap_pyfunction!(tables::tables, m)?)?;
+    m.add_function(wrap_pyfunction!(tables::completed, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::time_hook, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_batch, m)?)?;
@@ -190,5 +197,8 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<records::Drain>()?;
     m.add_class::<transport::Incoming>()?;
     m.add_class::<transport::Outgoing>()?;
+    m.add_class::<rate::Told>()?;
+    m.add_function(wrap_pyfunction!(door::complete, m)?)?;
+    m.add("Refused", m.py().get_type::<door::Refused>())?;
     Ok(())
 }

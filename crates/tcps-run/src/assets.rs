@@ -2,7 +2,12 @@
 
 use crate::library;
 use std::fs;
-use tcps_core::{endpoint::Endpoint, hook::Hook, robot::Robot};
+use tcps_core::{
+    endpoint::Endpoint,
+    hook::Hook,
+    rate::{RateController, Steers},
+    robot::Robot,
+};
 use tcps_node::assets::{Assets, Shape};
 use tcps_plan::{CodePlan, RunError};
 use tcps_transport::{ChannelContext, Side};
@@ -35,6 +40,15 @@ impl Assets for Disk {
         _: Side,
         _: &ChannelContext,
     ) -> Result<Box<dyn Endpoint>, RunError> {
+        Err(no_python(code))
+    }
+    fn controller(
+        &mut self,
+        code: &CodePlan,
+        _: Steers,
+        _: Side,
+        _: &ChannelContext,
+    ) -> Result<Box<dyn RateController>, RunError> {
         Err(no_python(code))
     }
     fn again(&self) -> Box<dyn Assets + Send> {

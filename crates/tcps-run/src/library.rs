@@ -74,7 +74,11 @@ fn load(code: &CodePlan, label: &'static CStr) -> Result<Box<dyn Hook>, RunError
         let free: Option<Symbol<FreeFn>> = library.get(free.as_bytes_with_nul()).ok();
         (*call, init.map(|f| *f), free.map(|f| *f))
     };
-    let params = CString::new(code.params.to_string()).map_err(|e| fail(e.to_string()))?;
+    let mut params = code.params.clone();
+    if let (Some(interval_ns), Some(params)) = (code.interval_ns, params.as_object_mut()) {
+        params.entry("interval_ns").or_insert(interval_ns.into());
+    }
+    let params = CString::new(params.to_string()).map_err(|e| fail(e.to_string()))?;
     // SAFETY: as above; the library may keep nothing of `params`.
     let state = init.map_or(std::ptr::null_mut(), |f| unsafe { f(params.as_ptr()) });
     if init.is_some() && state.is_null() {

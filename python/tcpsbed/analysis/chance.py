@@ -7,7 +7,7 @@ from typing import Any
 
 DRAWN = {
     *("uniform", "normal", "exponential", "gumbel", "pareto", "empirical", "histogram"),  # spans of time
-    *("red", "fq_codel", "random", "gilbert_elliott", "nr"),  # links
+    *("red", "fq-codel", "random", "gilbert-elliott", "nr"),  # links
     *("poisson", "users", "per_packet", "piecewise", "size"),  # background traffic
 }
 """Kinds of objects of a plan that draw."""

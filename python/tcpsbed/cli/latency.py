@@ -47,10 +47,11 @@ Examples:
   tcpsbed latency my.toml --world real --flow haptic --period "20 ms"
   sudo tcpsbed latency my.toml --world namespaces --max-time "5 min"
 
-Echo commands ride on ordinary samples while the system is fully working, interleaved over the points, until the 95 %
-confidence half-width of every point's mean is within the asked share of it, with at least FLOOR and at most CAP
-echoes a point, or until --max-time is over: then what there is by then is judged. The length of the run follows from that;
-the scenario's own duration is not used. On sockets all rounds count together, and their percentiles are left out.
+Echo commands ride on ordinary samples while the system is fully working, interleaved over the points, each at a moment
+drawn within its period, so that traffic of a like period is met at every phase, until the 95 % confidence half-width of
+every point's mean is within the asked share of it, with at least FLOOR and at most CAP echoes a point, or until
+--max-time is over: then what there is by then is judged. The length of the run follows from that; the scenario's own
+duration is not used. On sockets all rounds count together, and their percentiles are left out.
 """
 
 
@@ -74,7 +75,7 @@ def latency(
         str | None, typer.Option("--flow", help="Flow whose samples carry the commands.", show_default=False)
     ] = None,
     period: Annotated[
-        str, typer.Option("--period", help="Time between commands; 0 ms: every sample.")
+        str, typer.Option("--period", help="Mean time between commands; 0 ms: every sample.")
     ] = "10 ms",
     confidence: Annotated[
         str, typer.Option("--confidence", help="Half-width asked for, as a share of the mean.")
@@ -106,7 +107,8 @@ def latency(
     if cap < floor:
         raise ConfigError(f"found {cap}, below the floor of {floor}", key="--cap", allowed=f"{floor} or more")
     rule = Confidence(share_of(confidence), floor, cap)
-    echo = {"points": split_points(points), "period": period} | ({"flow": flow} if flow else {})
+    asked = {"points": split_points(points), "period": period, "drawn": True}
+    echo = asked | ({"flow": flow} if flow else {})
     sets_ = [*overrides(sets, seed), f"measure.echo=[{_inline(echo)}]"]
     most_s = math.inf if max_time is None else span_s(max_time, "--max-time")
     first = config.load(file, [*sets_, _start(config.load(file, sets_))])

@@ -33,7 +33,10 @@ def _row(row: Mapping[str, Any], margin: Margin) -> Iterator[str]:
     left = row["packets"] - row["lost"] - row["unsent"]
     if not row["delivered"] and left > 0:
         yield f"{name}: of {counted(row['packets'], 'packet')} none came out: {left} were still under way at the end"
-    if row["unreached"]:
+    if row["unreached"] and row["door"].endswith("/udp"):
+        back = counted(row["unreached"], "packet")
+        yield f"{name}: {back} came back from the target, and maybe more did not arrive: nobody listened at its port"
+    elif row["unreached"]:
         yield f"{name}: the target did not take {counted(row['unreached'], 'connection')}: it refused, or did not answer"
     if row["refused"]:
         yield f"{name}: closed {row['refused']} connections at once: too many at a time"
@@ -84,7 +87,8 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 
 def _reasons(row: Mapping[str, Any]) -> str:
     """What packets were lost by, and connections that a port would not have."""
-    closed = {"refused connections": row["refused"], "unreached connections": row["unreached"]}
+    unreached = "sent back" if row["door"].endswith("/udp") else "unreached connections"
+    closed = {"refused connections": row["refused"], unreached: row["unreached"]}
     every = row["drops"] | {reason: number for reason, number in closed.items() if number}
     return ", ".join(f"{reason} {number}" for reason, number in every.items())
 

@@ -86,6 +86,7 @@ def everything(run: RunFolder) -> str:
         flows(summary),
         shown(summary),
         ways(summary),
+        split(summary),
         jitter(summary),
         echo(summary),
         pictures(summary),
@@ -182,6 +183,33 @@ def _way(flow: str, path: Sequence[Mapping[str, Any]]) -> str:
     columns = [words(flow), words(""), Column("mean", "ms"), Column("share"), Column("p99", "ms")]
     shown = table([*columns, words("where the time went")], rows, ["whole way", "", ms(total), "", "", ""])
     return shown + (f"{said}\n" if (said := paths.idle(path)) else "")
+
+
+def split(summary: Mapping[str, Any]) -> str:
+    """What the true time of samples went to, one table a flow."""
+    return "\n".join(_split(flow, found) for flow, found in summary.get("split", {}).items())
+
+
+def _split(flow: str, found: Mapping[str, Any]) -> str:
+    columns = [words(flow), Column("mean", "ms"), Column("share"), Column("p99", "ms")]
+    rows = [
+        [part["part"], ms(part["mean_ms"]), percent(part["share"]), ms(part["p99_ms"])]
+        for part in found["parts"]
+    ]
+    for hop in found["hops"]:
+        rows += [
+            [f"{part} at {hop['link']}", ms(hop[f"{part}_ms"]), "", ""]
+            for part in ("queueing", "serialisation", "radio")
+            if hop[f"{part}_ms"]
+        ]
+    for component in found["components"]:
+        rows += [
+            [f"{part} at {component['component']}", ms(component[f"{part}_ms"]), "", ""]
+            for part in ("waiting", "working")
+            if component[f"{part}_ms"]
+        ]
+    footer = ["making to sink", ms(found["total_ms"]), "", ""]
+    return table([*columns], rows, footer)
 
 
 def jitter(summary: Mapping[str, Any]) -> str:

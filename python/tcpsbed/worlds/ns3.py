@@ -220,9 +220,9 @@ def _unfit_link(link: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "a link for one code point", built_in
     if (link.get("loss") or {}).get("kind", "random") != "random":
         yield "loss in bursts", f"loss as a share, or {built_in}"
-    discipline = link.get("queue", {}).get("discipline", {}).get("kind", "drop_tail")
-    if discipline != "drop_tail":
-        yield f"a {discipline.replace('_', '-')} queue", f"drop-tail, or {built_in}"
+    discipline = link.get("queue", {}).get("discipline", {}).get("kind", "drop-tail")
+    if discipline != "drop-tail":
+        yield f"a {discipline} queue", f"drop-tail, or {built_in}"
     if (link.get("radio") or {}).get("kind") == "nr":
         for found, allowed in _unfit_nr(link):
             yield found, f"{allowed}, or {built_in}"

@@ -1,4 +1,4 @@
-//! Queue disciplines: who goes first and who is dropped. A new one is a file here and a line in `build`.
+//! Queue disciplines: who goes first and who is dropped. A new one is a file here and its line in `QUEUES`.
 
 pub mod codel;
 pub mod drop_tail;
@@ -10,10 +10,17 @@ pub mod red;
 pub mod round_robin;
 
 use crate::{
-    packet::{Packet, Parcel, TRAFFIC_BASE},
-    spec::{Discipline, LinkSpec, QueueSpec},
+    error::NetError,
+    packet::{Packet, Parcel},
 };
-use tcps_core::{record::DropReason, time::Time};
+use serde_json::Value;
+use tcps_core::{
+    param::{named, Entry, Fault, Named},
+    record::DropReason,
+    seed::Stream,
+    time::Time,
+};
+use tcps_plan::net::{LinkSpec, QueueSpec, TRAFFIC_BASE};
 
 /// A packet that a discipline refused or threw out, and why.
 pub type Refused = (Packet, DropReason);
@@ -114,36 +121,75 @@ impl Flows {
     }
 }
 
+/// What a discipline knows of its link.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// Most that may wait.
+    pub limit: Limit,
+    /// Flows and background traffic; absent where parameters are checked before these are known.
+    pub flows: Option<&'a Flows>,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Name of the link.
+    pub link: &'a str,
+}
+
+impl Context<'_> {
+    /// The random stream of an object of the link.
+    pub fn stream(&self, object: &str) -> Stream {
+        Stream::new(self.seed, &format!("links.{}.{object}", self.link))
+    }
+}
+
+/// How a discipline is made from its parameters, which are complete.
+pub struct Discipline {
+    /// Whether it opens and closes by the clock, for which it needs the line for itself.
+    pub timed: bool,
+    make: Make,
+}
+
+type Make = fn(&Value, &Context<'_>) -> Result<Box<dyn QueueDiscipline>, Fault>;
+
+impl Discipline {
+    const fn new(make: Make) -> Self {
+        Self { timed: false, make }
+    }
+
+    const fn timed(make: Make) -> Self {
+        Self { timed: true, make }
+    }
+}
+
+/// The disciplines by name.
+pub const QUEUES: &[&Entry<Discipline>] = &[
+    &drop_tail::ENTRY,
+    &priority::ENTRY,
+    &gates::ENTRY,
+    &round_robin::ENTRY,
+    &red::ENTRY,
+    &codel::ENTRY,
+    &fq_codel::ENTRY,
+];
+
+/// Whether a discipline opens and closes by the clock.
+pub fn is_timed(discipline: &Named) -> bool {
+    named(QUEUES, &discipline.kind).is_ok_and(|entry| entry.make.timed)
+}
+
+/// The parameters of a discipline, checked as a link would check them, and completed.
+pub fn checked(discipline: &Named) -> Result<Value, Fault> {
+    let (entry, params) = discipline.of(QUEUES)?;
+    let limit = Limit::of(&QueueSpec::default());
+    (entry.make.make)(&params, &Context { limit, flows: None, seed: 0, link: "" })?;
+    Ok(params)
+}
+
 /// The discipline of a link.
-pub fn build(link: &LinkSpec, flows: &Flows, seed: u64) -> Box<dyn QueueDiscipline> {
-    let limit = Limit::of(&link.queue);
-    let stream = |what: &str| format!("links.{}.{what}", link.name);
-    let mut queue: Box<dyn QueueDiscipline> = match &link.queue.discipline {
-        Discipline::DropTail => Box::new(drop_tail::DropTail::new(limit)),
-        Discipline::Priority { classes } => Box::new(priority::Priority::new(limit, classes)),
-        Discipline::Gates { classes, list } => Box::new(gates::Gates::new(limit, classes, list)),
-        Discipline::RoundRobin { quantum_bytes, flow_limits } => {
-            Box::new(round_robin::RoundRobin::new(limit, *quantum_bytes, flow_limits, flows))
-        }
-        Discipline::Red { min_bytes, max_bytes, max_p, weight } => {
-            let curve = red::Curve { min_bytes: *min_bytes, max_bytes: *max_bytes, max_p: *max_p };
-            Box::new(red::Red::new(limit, curve, *weight, seed, &stream("red")))
-        }
-        Discipline::Codel { target_ns, interval_ns } => {
-            Box::new(codel::Codel::new(limit, *target_ns, *interval_ns))
-        }
-        Discipline::FqCodel { target_ns, interval_ns, quantum_bytes, flows } => {
-            let control = codel::Control::new(*target_ns, *interval_ns);
-            Box::new(fq_codel::FqCodel::new(
-                limit,
-                control,
-                *quantum_bytes,
-                *flows,
-                seed,
-                &stream("fq_codel"),
-            ))
-        }
-    };
+pub fn build(link: &LinkSpec, flows: &Flows, seed: u64) -> Result<Box<dyn QueueDiscipline>, NetError> {
+    let context = Context { limit: Limit::of(&link.queue), flows: Some(flows), seed, link: &link.name };
+    let made =
+        link.queue.discipline.of(QUEUES).and_then(|(entry, params)| (entry.make.make)(&params, &context));
+    let mut queue = made.map_err(|fault| NetError::of(format!("links.{}", link.name), "queue", fault))?;
     queue.set_rate(link.rate_bps.unwrap_or(f64::INFINITY));
-    queue
+    Ok(queue)
 }

@@ -6,14 +6,12 @@ pub mod poisson;
 pub mod replay;
 pub mod vbr;
 
-use crate::{
-    packet::{Packet, BACKGROUND, TRAFFIC_BASE},
-    spec::{NetworkSpec, TrafficModel, TrafficSpec},
-};
+use crate::packet::{Packet, BACKGROUND};
 use tcps_core::{
     seed::Stream,
     time::{Time, NEVER},
 };
+use tcps_plan::net::{NetworkSpec, TrafficModel, TrafficSpec, TRAFFIC_BASE};
 
 /// When packets come, and how large they are on the wire.
 pub trait Arrivals: Send {

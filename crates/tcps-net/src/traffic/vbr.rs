@@ -1,8 +1,8 @@
 //! Variable bit rate, uniform between two rates. [Gokhale 2017: dumbbell]
 
 use super::{cbr::Cbr, moment, spacing_ns, Arrivals};
-use crate::spec::VbrModel;
 use tcps_core::{seed::Stream, time::Time};
+use tcps_plan::net::VbrModel;
 
 /// The source for what varies.
 pub fn build(bps: (f64, f64), packet_bytes: u32, vary: &VbrModel, stream: Stream) -> Box<dyn Arrivals> {

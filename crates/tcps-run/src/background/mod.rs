@@ -17,11 +17,9 @@ mod user;
 
 use crowd::Crowd;
 use tcps_core::time::Time;
-use tcps_net::{
-    packet::TRAFFIC_BASE,
-    spec::{NetworkSpec, TrafficModel},
-    LinkChange, NetError, NetEvent, Network, Packet, QueueState,
-};
+use tcps_net::{NetError, NetEvent, Network, Packet};
+use tcps_plan::net::{LinkChange, TRAFFIC_BASE};
+use tcps_plan::net::{NetworkSpec, QueueState, TrafficModel};
 use tcps_plan::{Plan, RunError};
 
 /// A network, and who uses it besides the scenario's nodes.

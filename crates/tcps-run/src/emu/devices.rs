@@ -70,7 +70,7 @@ impl<S: Sort> Ports for Devices<S> {
     }
 
     fn troubles(&self) -> Troubles {
-        Troubles { dropped: 0, strangers: self.strangers, unread: self.sort.unread() }
+        Troubles { strangers: self.strangers, unread: self.sort.unread(), ..Troubles::default() }
     }
 }
 

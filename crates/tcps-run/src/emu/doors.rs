@@ -62,7 +62,7 @@ pub struct Row {
     pub told: Emulated,
     /// Connections of a TCP port that were closed at once: too many at a time, or no thread for them.
     pub refused: u64,
-    /// Connections that were closed because the target did not take them.
+    /// Connections that were closed because the target did not take them; datagrams that came back from it.
     pub unreached: u64,
     /// The last second.
     #[serde(flatten)]

@@ -95,6 +95,8 @@ pub struct Ended<H> {
     pub cpu_ns: Time,
     /// What went wrong with a capture, in words.
     pub untaped: Option<String>,
+    /// Datagrams of each UDP door that came back, because nobody listens at its target.
+    pub refused: Vec<u64>,
 }
 
 impl<'a, H: Host> Engine<'a, H> {
@@ -236,7 +238,16 @@ impl<'a, H: Host> Engine<'a, H> {
             ..RealSelf::default()
         };
         let (stamps, untaped) = (ports.stamps(), tape.and_then(Tape::finish));
-        Ended { host: self.host, network: self.network, accounts, stamps, own, cpu_ns, untaped }
+        Ended {
+            host: self.host,
+            network: self.network,
+            accounts,
+            stamps,
+            own,
+            cpu_ns,
+            untaped,
+            refused: troubles.refused,
+        }
     }
 }
 

@@ -146,7 +146,7 @@ impl Ports for Gates<'_> {
 
     fn troubles(&self) -> Troubles {
         let dropped = self.gates.iter().map(|g| u64::from(g.socket.drops())).sum();
-        Troubles { dropped, strangers: self.strangers, unread: 0 }
+        Troubles { dropped, strangers: self.strangers, ..Troubles::default() }
     }
 }
 

@@ -106,7 +106,7 @@ pub struct Entered {
 }
 
 /// What ports count.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Troubles {
     /// Datagrams that the kernel dropped on the way in.
     pub dropped: u64,
@@ -114,6 +114,8 @@ pub struct Troubles {
     pub strangers: u64,
     /// Packets whose port cannot be read, so that no rule is theirs.
     pub unread: u64,
+    /// Datagrams of each UDP door that came back, because nobody listens at its target.
+    pub refused: Vec<u64>,
 }
 
 /// Locks, also after a thread that held the lock died: the data is plain counts.

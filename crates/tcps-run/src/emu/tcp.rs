@@ -23,7 +23,7 @@ use std::{
     time::Duration,
 };
 use tcps_core::time::{serialisation_ns, Time};
-use tcps_net::spec::NetworkSpec;
+use tcps_plan::net::NetworkSpec;
 use tcps_plan::RunError;
 
 /// Payload of a segment on Ethernet with time stamps.

@@ -33,8 +33,9 @@ pub struct UdpDoors {
     /// When idle clients were last looked for.
     swept: Time,
     strangers: u64,
-    /// Drops counted by sockets that are gone.
+    /// Drops, and refusals of each door, counted by sockets that are gone.
     dropped: u64,
+    refused: Vec<u64>,
 }
 
 struct Door {
@@ -69,6 +70,7 @@ impl UdpDoors {
             swept: 0,
             strangers: 0,
             dropped: 0,
+            refused: vec![0; plans.len()],
         })
     }
 
@@ -93,6 +95,7 @@ impl UdpDoors {
             Socket::bind(from)
         });
         let socket = socket.ok()?;
+        socket.hear_refusals();
         let own = socket.address().ok()?;
         let id = self.next;
         self.next += 1;
@@ -112,6 +115,7 @@ impl UdpDoors {
         if let Some(c) = self.clients.remove(&id) {
             self.by_address.remove(&(c.door, c.address));
             self.dropped += u64::from(c.socket.drops());
+            self.refused[usize::from(c.door)] += c.socket.refused();
             self.changed = true;
         }
     }
@@ -205,7 +209,9 @@ impl Ports for UdpDoors {
     fn troubles(&self) -> Troubles {
         let sockets = self.doors.iter().map(|d| &d.socket).chain(self.clients.values().map(|c| &c.socket));
         let dropped = self.dropped + sockets.map(|s| u64::from(s.drops())).sum::<u64>();
-        Troubles { dropped, strangers: self.strangers, unread: 0 }
+        let mut refused = self.refused.clone();
+        self.clients.values().for_each(|c| refused[usize::from(c.door)] += c.socket.refused());
+        Troubles { dropped, strangers: self.strangers, unread: 0, refused }
     }
 
     fn clients(&self) -> usize {

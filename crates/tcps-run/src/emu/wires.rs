@@ -15,7 +15,7 @@ use std::{
     collections::{btree_map::Entry, BTreeMap},
     fs::File,
 };
-use tcps_net::{spec::LinkSpec, ASIDE_CLASS};
+use tcps_plan::net::{LinkSpec, ASIDE_CLASS};
 use tcps_plan::{Plan, RunError};
 use tcps_wire::ip;
 

@@ -22,6 +22,8 @@ pub struct Socket {
     dscp: u8,
     /// Datagrams that the kernel dropped here for want of room.
     drops: u32,
+    /// Datagrams that came back because nobody listens where they went, if it hears of them.
+    refused: u64,
 }
 
 /// A received datagram: its length, its sender, and when the kernel had it (CLOCK_REALTIME, if it says so).
@@ -54,7 +56,7 @@ impl Socket {
     pub fn over(socket: UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let ip = socket.local_addr()?.ip();
-        let s = Self { socket, dscp: 0, drops: 0 };
+        let s = Self { socket, dscp: 0, drops: 0, refused: 0 };
         let (level, option) = match ip {
             IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVTOS),
             IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS),
@@ -83,6 +85,14 @@ impl Socket {
         self.socket.local_addr().map_err(|e| RunError::new(format!("socket without address: {e}")))
     }
 
+    /// Hears from now on of datagrams that come back because nobody listens where they went.
+    pub fn hear_refusals(&self) {
+        match self.socket.local_addr() {
+            Ok(SocketAddr::V4(_)) => self.set(libc::IPPROTO_IP, libc::IP_RECVERR, 1),
+            _ => self.set(libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1),
+        };
+    }
+
     /// Its descriptor, for polling.
     pub fn fd(&self) -> RawFd {
         self.socket.as_raw_fd()
@@ -100,7 +110,30 @@ impl Socket {
             self.set(level, option, i32::from(dscp) << 2);
             self.dscp = dscp;
         }
-        self.socket.send_to(bytes, to).is_ok()
+        match self.socket.send_to(bytes, to) {
+            // What came back is told of one before; this one goes now.
+            Err(e) if self.came_back(&e) => self.socket.send_to(bytes, to).is_ok(),
+            sent => sent.is_ok(),
+        }
+    }
+
+    /// Takes what came back off the queue of errors, which would wake the loop for ever; whether anything did.
+    fn came_back(&mut self, why: &io::Error) -> bool {
+        if why.kind() == io::ErrorKind::WouldBlock {
+            return false;
+        }
+        let (mut back, flags) = (0, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT);
+        // SAFETY: nothing is written into a buffer of length 0.
+        while unsafe { libc::recv(self.fd(), std::ptr::null_mut(), 0, flags) } >= 0 {
+            back += 1;
+        }
+        self.refused += if why.kind() == io::ErrorKind::ConnectionRefused { back } else { 0 };
+        back > 0
+    }
+
+    /// Datagrams that came back because nobody listens where they went.
+    pub fn refused(&self) -> u64 {
+        self.refused
     }
 
     /// Datagrams that the kernel dropped here.
@@ -125,6 +158,7 @@ impl Socket {
         // SAFETY: every pointer in `message` is to a live local buffer with its right length.
         let len = unsafe { libc::recvmsg(self.fd(), &raw mut message, libc::MSG_DONTWAIT) };
         if len < 0 {
+            self.came_back(&io::Error::last_os_error());
             return None;
         }
         let (stamp_ns, dscp) = self.read_control(&message);

@@ -3,7 +3,8 @@
 use crate::{background::BusyNetwork, carrier::Carrier, emu::Layers};
 use serde_json::Value;
 use tcps_core::time::Time;
-use tcps_net::{spec::NetworkSpec, LinkChange};
+use tcps_plan::net::LinkChange;
+use tcps_plan::net::NetworkSpec;
 use tcps_plan::RunError;
 
 /// The network of a proxy as it was last told.
@@ -204,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_loss_of_another_kind_is_another_network() {
-        let burst = json!({"loss": {"kind": "gilbert_elliott", "p": 0.1, "r": 0.5, "loss_bad": 1.0}});
+        let burst = json!({"loss": {"kind": "gilbert-elliott", "p": 0.1, "r": 0.5, "loss_bad": 1.0}});
         assert_eq!(steps(&text(1, json!({})), &text(1, burst)), None);
         let random = json!({"loss": {"kind": "random", "p": 0.1}});
         let found = steps(&text(1, json!({})), &text(2, random)).unwrap();

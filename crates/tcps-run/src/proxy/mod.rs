@@ -33,7 +33,7 @@ use std::{
     thread::JoinHandle,
 };
 use tcps_core::time::Time;
-use tcps_net::spec::NetworkSpec;
+use tcps_plan::net::NetworkSpec;
 use tcps_plan::{
     report::{Link, RealSelf},
     RunError, Waiting,

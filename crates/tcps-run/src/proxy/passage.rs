@@ -7,7 +7,7 @@ use crate::{
 };
 use std::sync::Arc;
 use tcps_core::time::{Time, MS};
-use tcps_net::spec::NetworkSpec;
+use tcps_plan::net::NetworkSpec;
 use tcps_plan::{report::Link, RunError};
 
 /// Time between two looks that others may take.
@@ -85,8 +85,13 @@ impl Ended<Passage> {
     fn into_outcome(mut self, start: Time) -> Outcome {
         let mut errors = std::mem::take(&mut self.host.errors);
         errors.extend(self.untaped);
+        let mut doors = self.host.rows(&self.accounts, true);
+        for (((door, from, _), _), row) in self.accounts.iter().zip(&mut doors) {
+            let refused = self.refused.get(usize::from(door)).filter(|_| from == NEAR);
+            row.unreached = refused.copied().unwrap_or(0);
+        }
         Outcome {
-            doors: self.host.rows(&self.accounts, true),
+            doors,
             links: self.network.accounts().0.into_iter().map(Link::from).collect(),
             own: self.own,
             errors,

@@ -28,11 +28,8 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 use tcps_core::time::{Time, NEVER};
-use tcps_net::{
-    spec::TrafficSpec,
-    traffic::{self, Arrivals},
-    TrafficStats,
-};
+use tcps_net::traffic::{self, Arrivals};
+use tcps_plan::net::{TrafficSpec, TrafficStats};
 use tcps_plan::{report::Report, Plan, RunError};
 
 /// Ethernet with preamble and gap, IPv4 and UDP: what a datagram's payload is less than its size on the wire.

@@ -9,13 +9,15 @@
 //! At one moment scenario events come before the network, the network before datagrams that cross the boundary of a node,
 //! these before cores, cores before nodes, nodes in the order of the plan, and looks at queues last.
 
+mod ledger;
 mod world;
 
 use crate::{
     boundary::Crossing,
     carrier::{Carrier, ForeignSpec},
-    network_rows,
+    kernel_tcp, network_rows,
 };
+use ledger::Way;
 use std::{
     path::Path,
     time::{Duration, Instant},
@@ -24,8 +26,9 @@ use tcps_core::{
     record::{Kind, Record, NONE},
     time::{Time, NEVER},
 };
-use tcps_net::{LinkChange, NetEvent};
+use tcps_net::NetEvent;
 use tcps_node::{assets::Assets, rounds::Rounds, Node, HALT_NS};
+use tcps_plan::net::LinkChange;
 use tcps_plan::{
     report::{self, Report},
     Action, Places, Plan, RunError,
@@ -59,7 +62,7 @@ pub fn run_over(
     options: Options<'_>,
     foreign: Option<&ForeignSpec>,
 ) -> Result<Report, RunError> {
-    plan.refuse_kernel_tcp("simulated nodes have no kernel")?;
+    kernel_tcp::refuse(plan, "simulated nodes have no kernel")?;
     let mut driver = Driver::new(plan, assets, &options, foreign)?;
     let begun = Instant::now();
     let interrupted = driver.simulate(options.progress);
@@ -222,7 +225,10 @@ impl<'p> Driver<'p> {
             }
             match self.world.network.poll_event() {
                 None => return,
-                Some(NetEvent::Arrived { packet, .. }) => self.deliver(packet.dst, packet.payload),
+                Some(NetEvent::Arrived { packet, spent, .. }) => {
+                    self.world.passed(packet.payload, spent);
+                    self.deliver(packet.dst, packet.payload);
+                }
                 Some(NetEvent::Duplicated { packet, .. }) => {
                     self.world.letters[packet.payload as usize].copies += 1
                 }
@@ -261,7 +267,14 @@ impl<'p> Driver<'p> {
         if channel == NONE {
             node.handle_aside(self.now, from, arrived, &bytes, &mut self.world);
         } else {
+            let Letter { flow, index, sent, entered, spent, .. } = self.world.letters[letter as usize];
+            let way = Way { sent, entered, arrived, taken: self.now, spent };
+            (self.world.received, self.world.completed) = (Some((flow, index, way)), false);
             node.handle_datagram(self.now, channel, arrived, &bytes, &mut self.world);
+            self.world.received = None;
+            if !self.world.completed {
+                self.world.ledger.pass(channel, flow, index, way);
+            }
         }
         self.set_timer(to as usize);
         self.world.letters[letter as usize].bytes = bytes;
@@ -333,6 +346,8 @@ impl<'p> Driver<'p> {
         report.simulate_s = simulate_s;
         report.events = self.steps;
         report.errors = self.errors;
+        let hops = self.world.network.hops();
+        report.split(self.plan, &self.world.ledger.finish(), &hops);
         report.accounts(links, traffic);
         for (id, node) in nodes.into_iter().enumerate() {
             report.node(self.plan, id as u16, node);

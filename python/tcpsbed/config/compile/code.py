@@ -64,7 +64,7 @@ def code(
     key
         The key of the string, for messages.
     kind
-        What it is for: `hook`, `robot` or `transport`.
+        What it is for: `hook`, `robot`, `transport` or `controller`.
     stage
         What a hook does.
     """
@@ -85,6 +85,9 @@ def code(
         plan = _library(scenario, key, place, symbol)
     else:
         plan = _python(scenario, key, place, symbol)
+    if book.rehearsal and plan["kind"] == "python" and not plan["name"].startswith("tcpsbed."):
+        own = (*key[:-1], "params") if params else key
+        builtins.by_table(scenario, own, plan["name"], plan["symbol"], params)
     if book.rehearsal or not colon:
         name = f"{plan['name']}:{plan['symbol']}" if "symbol" in plan else plan["name"]
         builtins.rehearse(scenario, (*key[:-1], "params") if params else key, kind, name, params, stage)

@@ -27,7 +27,8 @@ def probes(book: Book, flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "start_ns": echo.start_ns,
                 "reply_to": _giver(book, way.path[0].node),
             }
-            plans[way.number] = plan | ({"count": echo.count} if echo.count is not None else {})
+            given = {"drawn": echo.drawn or None, "count": echo.count}
+            plans[way.number] = plan | {key: value for key, value in given.items() if value is not None}
     return list(plans.values())
 
 

@@ -55,6 +55,8 @@ class Echo(Table):
     """Points such as "srv.entry", "srv.exit", "arm.held", or "all" on the flow's way."""
     period_ns: PeriodOrNone = Field(10_000_000, alias="period")
     """The time between commands; "0 ms": every sample."""
+    drawn: StrictBool = False
+    """Whether each command goes at a moment drawn within its period, which meets traffic of a like period at every phase."""
     start_ns: Duration = Field(0, alias="start")
     """The first command."""
     count: StrictInt | None = Field(None, ge=1)

@@ -17,6 +17,7 @@ use crate::{
         Accounts, Devices, Engine, Flows, GateAddress, Gates, Layers, Leads, Listeners, Nodes, Pace, Ports,
         WireSpec, Wires,
     },
+    kernel_tcp,
     os::ring::Producer,
 };
 use std::{fs::File, path::Path, sync::atomic::AtomicBool};
@@ -54,7 +55,7 @@ impl<'a> Emulator<'a> {
         let network = Carrier::new(plan, foreign, true)?;
         let entrance = match plan.real.network {
             Isolation::Gates => {
-                plan.refuse_kernel_tcp("the emulator's gates carry datagrams of UDP only")?;
+                kernel_tcp::refuse(plan, "the emulator's gates carry datagrams of UDP only")?;
                 Entrance::Gates(Gates::bind(plan)?)
             }
             Isolation::Namespaces if plan.real.frames => Entrance::Beyond,

@@ -12,7 +12,8 @@ use tcps_core::{
     record::{DropReason, Kind, Record},
     time::{Time, NEVER},
 };
-use tcps_net::{LinkChange, Packet};
+use tcps_net::Packet;
+use tcps_plan::net::LinkChange;
 use tcps_plan::{
     report::{EmulatedPath, NodeSelf, RealSelf, Report},
     Action, Plan,

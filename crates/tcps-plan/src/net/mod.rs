@@ -1,8 +1,22 @@
 //! What a network is made of, in SI units, as the scenario compiler hands it over.
 
-pub use crate::{law::Law, pages::PagesSpec, recording::Recording};
+mod hops;
+mod recording;
+mod stats;
+
+pub use hops::{Hop, Hops};
+pub use recording::Recording;
+pub use stats::{LinkStats, QueueState, TrafficStats};
+pub use tcps_core::law::Law;
+
 use serde::Deserialize;
-use tcps_core::{dist::Dist, time::Time};
+use serde_json::Value;
+use tcps_core::{dist::Dist, param::Named, time::Time};
+
+/// Class of datagrams outside channels: answers of echoes, clock exchanges.
+pub const ASIDE_CLASS: u16 = 0x7fff;
+/// Class of the packets of the first traffic entry; entry `i` has `TRAFFIC_BASE + i`.
+pub const TRAFFIC_BASE: u16 = 0x8000;
 
 /// A graph of vertices and unidirectional links, its routing, and its background traffic.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -65,7 +79,7 @@ pub struct LinkSpec {
     pub queue: QueueSpec,
     /// Random loss.
     #[serde(default)]
-    pub loss: Option<LossSpec>,
+    pub loss: Option<Named>,
     /// Extra delay.
     #[serde(default)]
     pub jitter: Option<JitterSpec>,
@@ -160,8 +174,11 @@ pub struct SlotSpec {
     pub open: Vec<(Time, Time)>,
 }
 
+/// Name of the discipline of queues that name none.
+pub const DROP_TAIL: &str = "drop-tail";
+
 /// A queue with its limit and discipline.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
     /// Most bytes that may wait (the packet in service does not count, model: FIFO link); absent: no limit.
@@ -171,89 +188,18 @@ pub struct QueueSpec {
     #[serde(default)]
     pub limit_packets: Option<u64>,
     /// Who goes first and who is dropped.
-    #[serde(default)]
-    pub discipline: Discipline,
+    #[serde(default = "drop_tail")]
+    pub discipline: Named,
 }
 
-/// Queue disciplines.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Discipline {
-    /// First in, first out; arrivals that do not fit are dropped.
-    #[default]
-    DropTail,
-    /// Strict priority by DSCP: `classes[i]` lists the code points of class i, the last class takes the rest.
-    Priority {
-        /// Code points per class, most urgent first.
-        classes: Vec<Vec<u8>>,
-    },
-    /// Time-aware gates (IEEE 802.1Qbv): strict priority among the classes whose gates are open.
-    Gates {
-        /// Code points per class, most urgent first.
-        classes: Vec<Vec<u8>>,
-        /// The list that repeats from time 0 on: spans, and the classes whose gates are open meanwhile.
-        list: Vec<(Time, Vec<u8>)>,
-    },
-    /// A queue per flow, served by deficit round robin (Shreedhar and Varghese 1995).
-    RoundRobin {
-        /// Bytes a flow may send in its turn.
-        quantum_bytes: u32,
-        /// Own limits in packets by flow name (`kinematic`, `traffic.cbr`); others have the queue's limit.
-        #[serde(default)]
-        flow_limits: Vec<(String, u64)>,
-    },
-    /// Random early detection (Floyd and Jacobson 1993), gentle.
-    Red {
-        /// Average below which nothing is dropped, bytes.
-        min_bytes: f64,
-        /// Average at which drops reach `max_p`, bytes.
-        max_bytes: f64,
-        /// Drop probability at `max_bytes`.
-        max_p: f64,
-        /// Weight of the moving average.
-        weight: f64,
-    },
-    /// Controlled delay (RFC 8289).
-    Codel {
-        /// Acceptable standing delay.
-        target_ns: Time,
-        /// Width of the window.
-        interval_ns: Time,
-    },
-    /// Flow queues with CoDel in each (RFC 8290).
-    FqCodel {
-        /// Acceptable standing delay.
-        target_ns: Time,
-        /// Width of the window.
-        interval_ns: Time,
-        /// Bytes a flow may send in its turn.
-        quantum_bytes: u32,
-        /// Number of hash buckets.
-        flows: u32,
-    },
+fn drop_tail() -> Named {
+    Named::new(DROP_TAIL, Value::Null)
 }
 
-/// Loss models.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum LossSpec {
-    /// Independent.
-    Random {
-        /// Probability.
-        p: f64,
-    },
-    /// Gilbert-Elliott: two states with their own loss, left with a probability per packet.
-    GilbertElliott {
-        /// Good to bad, per packet.
-        p: f64,
-        /// Bad to good, per packet.
-        r: f64,
-        /// Loss in the good state.
-        #[serde(default)]
-        loss_good: f64,
-        /// Loss in the bad state.
-        loss_bad: f64,
-    },
+impl Default for QueueSpec {
+    fn default() -> Self {
+        Self { limit_bytes: None, limit_packets: None, discipline: drop_tail() }
+    }
 }
 
 /// Extra delay per packet.
@@ -370,6 +316,25 @@ pub struct UsersSpec {
     pub mtu_bytes: u32,
     /// Send and receive buffer of each side of a connection.
     pub buffer_bytes: u32,
+}
+
+/// The laws of a user's pages.
+// [Mah 1997] [3GPP TR 25.892 §A.2]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PagesSpec {
+    /// Bytes of a request.
+    pub request: Law,
+    /// Bytes of the main object.
+    pub main: Law,
+    /// Number of embedded objects.
+    pub embedded: Law,
+    /// Bytes of an embedded object.
+    pub object: Law,
+    /// Seconds between the main object and the first request for an embedded one.
+    pub parse: Law,
+    /// Seconds between the end of a page and the next one.
+    pub think: Law,
 }
 
 /// A link that is to be used to a wanted share, all its traffic together.

@@ -1,6 +1,6 @@
 //! Where the time of packets went at a link, by flow.
 
-use crate::packet::{Packet, ASIDE_CLASS};
+use super::ASIDE_CLASS;
 use tcps_core::time::Time;
 
 /// Sums over packets of a flow that a link took.
@@ -20,6 +20,7 @@ pub struct Hop {
 
 impl Hop {
     /// Adds another, or takes back what has not happened where that counts below nothing.
+    #[inline]
     fn add(&mut self, by: i64, other: &Hop) {
         self.packets = self.packets.wrapping_add_signed(by);
         self.queued_ns += other.queued_ns;
@@ -38,16 +39,16 @@ pub struct Hops {
 }
 
 impl Hops {
-    /// A packet was taken, or `by` -1 taken back.
+    /// A packet of a class was taken, or `by` -1 taken back.
     #[inline]
-    pub(crate) fn add(&mut self, packet: &Packet, by: i64, hop: &Hop) {
-        if packet.class >= ASIDE_CLASS {
+    pub fn add(&mut self, class: u16, by: i64, hop: &Hop) {
+        if class >= ASIDE_CLASS {
             return;
         }
-        let is_there = |at: usize| self.flows.get(at).is_some_and(|f| f.0 == packet.class);
+        let is_there = |at: usize| self.flows.get(at).is_some_and(|f| f.0 == class);
         self.last = match [self.last, self.last + 1].into_iter().find(|at| is_there(*at)) {
             Some(at) => at,
-            None => self.find(packet.class),
+            None => self.find(class),
         };
         self.flows[self.last].1.add(by, hop);
     }
@@ -60,8 +61,9 @@ impl Hops {
         })
     }
 
-    /// Each flow with its sums.
-    pub fn flows(&self) -> impl Iterator<Item = &(u16, Hop)> {
-        self.flows.iter()
+    /// The sums of a flow, if the link has taken packets of it.
+    pub fn of(&self, flow: u16) -> Option<&Hop> {
+        let at = self.flows.binary_search_by_key(&flow, |f| f.0).ok()?;
+        Some(&self.flows[at].1).filter(|hop| hop.packets > 0)
     }
 }

@@ -142,7 +142,7 @@ mod tests {
     fn arrivals(layers: &mut Layers, until: Time) -> Vec<(u32, Time)> {
         let mut found = Vec::new();
         layers.advance(until, |e| {
-            if let NetEvent::Arrived { at, packet } = e {
+            if let NetEvent::Arrived { at, packet, .. } = e {
                 found.push((packet.payload, at));
             }
         });

@@ -8,12 +8,16 @@ class Mine(tcpsbed.RateController):
 
 from __future__ import annotations
 
+import inspect
 import json
+import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tcpsbed import _tcps
+from tcpsbed.errors import HookError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -81,13 +85,54 @@ def complete(code: Any, given: dict[str, Any]) -> dict[str, Any]:
     ------
     tcpsbed._tcps.Refused
         If one is none of the table, or not what its row says.
+    HookError
+        If a row of the table itself cannot be.
     """
     table = table_of(code)
     if table is None:
         return given
+    for key, param in table.items():
+        _refuse_wrong(code, key, param)
     rows = [param.row(key) for key, param in table.items()]
     completed: dict[str, Any] = json.loads(_tcps.complete(json.dumps(rows), json.dumps(given)))
     return dict.fromkeys(table) | completed
+
+
+def _refuse_wrong(code: Any, key: str, param: Param) -> None:
+    """Raises `HookError` for a row whose bounds or default cannot be."""
+
+    def wrong(found: str, allowed: str) -> HookError:
+        file = None
+        with suppress(TypeError, OSError):
+            file = inspect.getfile(code)
+        return HookError(found, file=file, key=f'{code.__name__}.params["{key}"]', allowed=allowed)
+
+    low, high = (
+        (-math.inf if param.min is None else param.min),
+        (math.inf if param.max is None else param.max),
+    )
+    bounds = [bound for bound in (param.min, param.max) if bound is not None]
+    if not all(isinstance(bound, int | float) and math.isfinite(bound) for bound in bounds) or low > high:
+        found = f"found min = {param.min}, max = {param.max}"
+        raise wrong(found, "numbers, or None for no bound, min at most max, such as 0 and 7")
+    if not isinstance(param.default, str | None):
+        raise wrong(f"found the default {param.default!r}", f'text, as a scenario has it: "{param.default}"')
+    row = param.row(key)
+    checked = json.dumps([row | {"default": "-"}])
+    try:
+        _tcps.complete(checked, "{}")
+        if param.default in ("", None, "-"):
+            return
+        # What is no quantity is left out, and what follows the point of a whole number is cut off.
+        value = json.loads(_tcps.complete(json.dumps([row]), "{}")) or {key: None}
+        if type(value[key]) is int:
+            number = json.loads(_tcps.complete(json.dumps([row | {"unit": "number"}]), "{}"))
+            value = value if number == value else number
+        _tcps.complete(checked, json.dumps(value))
+    except _tcps.Refused as fault:
+        raise wrong(f'found the default "{param.default}"', fault.allowed) from None
+    except ValueError:
+        raise wrong(f"found the unit {param.unit!r}", 'a unit of tcpsbed docs hooks, such as "ns"') from None
 
 
 class RateController:

@@ -13,7 +13,7 @@ import pytest
 import tcpsbed
 from tcpsbed import config
 from tcpsbed.analysis.records import open_records
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import ConfigError, HookError
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "own_controller.toml"
 SCENARIO = """
@@ -162,6 +162,32 @@ TABLE = '    params = {"k_max": tcpsbed.Param("count", 1, 8, "4"), "hold_ns": tc
 def test_what_is_not_in_its_table_is_refused(tmp_path, more, said):
     file = written(tmp_path, TABLE + ANSWER + "return 1\n", more)
     with pytest.raises(ConfigError, match=r"mine.toml:\d+: channels.c.transport") as error:
+        config.check(config.load(file))
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (
+            '"ns", 0, 1e7, "banana", "x"',
+            'found the default "banana"; allowed: a span of time from 0 ns to 10 ms',
+        ),
+        ('"count", 1, 7, "99", "x"', 'found the default "99"; allowed: a whole number from 1 to 7'),
+        ('"count", 1, 7, "2.5", "x"', 'found the default "2.5"; allowed: a whole number from 1 to 7'),
+        ('"number", 0, None, "nan", "x"', 'found the default "nan"; allowed: a number from 0 on'),
+        ('"flag", None, None, "yes", "x"', 'found the default "yes"; allowed: true or false'),
+        ('("a", "b"), None, None, "c", "x"', 'found the default "c"; allowed: "a", "b"'),
+        ('"count", 1, 7, 4, "x"', "found the default 4; allowed: text"),
+        ('"count", 7, 1, "4", "x"', "found min = 7, max = 1; allowed: numbers"),
+        ('"count", 0, float("inf"), "4", "x"', "found min = 0, max = inf; allowed: numbers, or None"),
+        ('"banana", 0, 1, "4", "x"', "found the unit 'banana'; allowed: a unit"),
+    ],
+)
+def test_a_table_that_cannot_be_is_refused_with_its_class_and_key(tmp_path, row, said):
+    table = f'    params = {{"k": tcpsbed.Param({row})}}\n'
+    file = written(tmp_path, table + ANSWER + "return 1\n", 'learns = "delays"')
+    with pytest.raises(HookError, match=r'mine.py: Mine.params\["k"\]: found') as error:
         config.check(config.load(file))
     assert said in str(error.value)
 

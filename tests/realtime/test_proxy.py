@@ -375,5 +375,7 @@ def test_a_good_run_is_called_good_and_a_slow_one_is_not():
     assert "of 1000 packets none came out: 1000 were still" in verdict.broken(silent, Margin())[0]
     nothing = row | {"delivered": 0, "lost": 1000, "set_loss": 1, "delivered_loss": 1}
     assert verdict.broken(outcome | {"doors": [nothing]}, Margin()) == []
+    idle = outcome | {"doors": [row | {"delivered": 0, "packets": 0}]}
+    assert verdict.judged(idle, Margin()) == (None, [verdict.NOTHING])
     dropped = outcome | {"own": {"socket_drops": 3}}
     assert "3 datagrams" in verdict.broken(dropped, Margin())[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tcpsbed.cli.app import app
+from tcpsbed.proxy import verdict
 
 PORT = "[ADDRESS:]PORT=HOST:PORT"
 PROXY = {
@@ -76,6 +78,15 @@ def no_names(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_proxy_says_what_to_change(case: str) -> None:
     words, message = PROXY[case]
     refused(["proxy", *words, "--duration", "0.1 s"], message)
+
+
+def test_a_proxy_through_which_nothing_passed_proves_nothing() -> None:
+    words = ["proxy", "--delay", "1 ms", "0=127.0.0.1:9", "--duration", "0.1 s"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 3 and done.stdout.endswith("\nnothing passed: no packet came in, and nothing is proved\n")
+    done = CliRunner().invoke(app, [*words, "--json"])
+    end = json.loads(done.stdout.splitlines()[-1])
+    assert (done.exit_code, end["good"], end["broken"]) == (3, None, [verdict.NOTHING])
 
 
 @pytest.mark.parametrize("case", NETNS)

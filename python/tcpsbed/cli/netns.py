@@ -109,8 +109,8 @@ def netns(
             ) as behind:
                 session = Session(behind, overrides, told=told, talks=not quiet)
                 ended = _watched(session, behind, screen)
-                broken = verdict.broken(ended.outcome, margin)
-                session.tell("end", good=not broken, broken=broken, **ended.outcome)
+                good, broken = verdict.judged(ended.outcome, margin)
+                session.tell("end", good=good, broken=broken, **ended.outcome)
     for file in (json, pcapng):
         if file is not None:
             results.mark(file)

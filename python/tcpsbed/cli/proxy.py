@@ -15,7 +15,7 @@ import typer
 from tcpsbed import interrupts, results
 from tcpsbed.cli import emulated
 from tcpsbed.cli.emulated import LOOK_S, Delay, LateMs, Loss, Pcapng, ProfileName, Rate, Screen, Session
-from tcpsbed.cli.failures import FAILED, guarded
+from tcpsbed.cli.failures import DISTURBED, FAILED, guarded
 from tcpsbed.cli.options import Force, Quiet, Sets, span_s
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ Examples:
 Clients connect to port 7000 here in place of 7100 there; each finds its own answers back. UDP gets everything that links
 of a scenario can do; a TCP connection ends here and gets delay and rate (for the rest: tcpsbed netns). Works without root.
 A profile file is read again when it changes. Ctrl-C ends it: then set is told against delivered, and the exit status is 1
-if they differ by more than the margin. tcpsbed docs proxy has recipes for ROS 2, WebRTC and LeRobot.
+if they differ by more than the margin, 3 if nothing passed. tcpsbed docs proxy has recipes for ROS 2, WebRTC and LeRobot.
 """
 
 
@@ -92,7 +92,7 @@ def proxy(
     if pcapng is not None:
         results.mark(pcapng)
     if not good:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(DISTURBED if good is None else FAILED)
 
 
 @contextmanager
@@ -143,13 +143,13 @@ def _watch(session: Session, running: Proxy, asked: list[int], end_s: float) -> 
             session.look(screen)
 
 
-def _finish(session: Session, running: Proxy, margin: Margin) -> bool:
-    """Ends it and tells what came of it; whether it was good."""
+def _finish(session: Session, running: Proxy, margin: Margin) -> bool | None:
+    """Ends it and tells what came of it; whether it was good, `None` where nothing passed."""
     from tcpsbed.proxy import verdict
 
     outcome = running.close()
-    broken = verdict.broken(outcome, margin)
-    session.tell("end", good=not broken, broken=broken, **outcome)
+    good, broken = verdict.judged(outcome, margin)
+    session.tell("end", good=good, broken=broken, **outcome)
     if session.talks:
         print(verdict.told(outcome, margin))
-    return not broken
+    return good

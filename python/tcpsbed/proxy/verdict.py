@@ -11,6 +11,16 @@ from tcpsbed.errors import counted
 from tcpsbed.report import numbers, text
 from tcpsbed.report.markup import Column, words
 
+NOTHING = "nothing passed: no packet came in, and nothing is proved"
+
+
+def judged(outcome: Mapping[str, Any], margin: Margin) -> tuple[bool | None, list[str]]:
+    """Whether the run was good, and why not in sentences; neither good nor bad where no packet came in."""
+    found = broken(outcome, margin)
+    if not found and not any(row["packets"] for row in outcome["doors"]):
+        return None, [NOTHING]
+    return not found, found
+
 
 def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
     """What is beyond the margin, and what failed, in sentences; nothing if the run was good."""
@@ -91,10 +101,9 @@ def _reasons(row: Mapping[str, Any]) -> str:
 
 def told(outcome: Mapping[str, Any], margin: Margin) -> str:
     """The table and the verdict, for the terminal."""
-    found = broken(outcome, margin)
-    verdict = (
-        "good: delivered as set" if not found else "\n".join(["NOT GOOD:", *(f"  {line}" for line in found)])
-    )
+    good, found = judged(outcome, margin)
+    bad = "\n  ".join(["NOT GOOD:", *found])
+    verdict = {True: "good: delivered as set", False: bad, None: NOTHING}[good]
     unread = outcome.get("own", {}).get("unread", 0)
     note = (
         f"\nnot read: the port of {counted(unread, 'packet')}: IPv6 extension headers, later fragments or encryption"

@@ -205,6 +205,9 @@ def _between(entry: Any, file: Path, number: int) -> Rule:
         if not isinstance(word, str):
             raise DataError(f"found {word!r}", file=file, key=".".join((*key, name)), allowed="a name")
     early, late, metric = (str(words[name]) for name in ("early", "late", "metric"))
+    if early == late:
+        found = f'found early and late = "{early}": a flow is never later than itself'
+        raise DataError(found, file=file, key=".".join(key), allowed='two flows, such as "audio" and "video"')
     return _rule(table, file, key, flow=late, metric=metric, other=early)
 
 
@@ -220,6 +223,9 @@ def _rule(
     if not table:
         raise DataError("found no limit", file=file, key=".".join(key), allowed="least, most or both")
     least, most = float(table.get("least", -math.inf)), float(table.get("most", math.inf))
+    if most < least:
+        found = f"found least = {least:g} above most = {most:g}, which nothing can keep"
+        raise DataError(found, file=file, key=".".join(key), allowed="least, at most as large as most")
     return Rule(flow, metric, least, most, other, file, origin.dotted(key))
 
 

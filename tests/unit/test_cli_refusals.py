@@ -75,6 +75,22 @@ REFUSED = {
         ["latency", "{step}", "--floor", "50", "--cap", "20"],
         "--cap: found 20, below the floor of 50; allowed: 50 or more",
     ),
+    "a period of commands before now": (
+        ["latency", "{step}", "--period", "-1 ms"],
+        '--period: found "-1 ms", which is negative',
+    ),
+    "a point that is none": (
+        ["latency", "{step}", "--points", "nosuch.exit"],
+        '--points: found "nosuch.exit"; allowed: "all" or a point of kinematic',
+    ),
+    "a flow that is none": (
+        ["latency", "{step}", "--flow", "nosuch"],
+        '--flow: found "nosuch"; allowed: a flow',
+    ),
+    "no time at all": (
+        ["latency", "{step}", "--max-time", "0 s"],
+        '--max-time: found "0 s"; allowed: a time above 0',
+    ),
 }
 
 

@@ -16,6 +16,7 @@ import math
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -111,8 +112,11 @@ def latency(
     echo = asked | ({"flow": flow} if flow else {})
     sets_ = [*overrides(sets, seed), f"measure.echo=[{_inline(echo)}]"]
     most_s = math.inf if max_time is None else span_s(max_time, "--max-time")
-    first = config.load(file, [*sets_, _start(config.load(file, sets_))])
-    with session.place(first, out, "-latency") as place:
+    if most_s <= 0:
+        raise ConfigError(f'found "{max_time}"', key="--max-time", allowed='a time above 0, such as "5 min"')
+    with _by_option():
+        first = config.load(file, [*sets_, _start(config.load(file, sets_))])
+    with _by_option(), session.place(first, out, "-latency") as place:
         reached = _rounds(file, sets_, first, rule, world, place, most_s, quiet=quiet or as_json)
         opened = open_folder(place.path)
         page = html.write(place.path)
@@ -123,6 +127,18 @@ def latency(
     print(_verdict(opened.summary, rule, reached, most_s))
     print(COST)
     print(f"report: {place.told(page)}")
+
+
+@contextmanager
+def _by_option() -> Iterator[None]:
+    """Names the option where a key that was made of it is refused."""
+    try:
+        yield
+    except ConfigError as error:
+        way, _, name = (error.key or "").rpartition(".")
+        if way != "measure.echo.0" or name not in ("flow", "period", "points"):
+            raise
+        raise ConfigError(error.found, key=f"--{name}", allowed=error.allowed) from None
 
 
 def split_points(points: Iterable[str] | None) -> list[str]:

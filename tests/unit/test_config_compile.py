@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from config_tools import CHAIN, compiled, steps, ways
 
+from tcpsbed.errors import ConfigError
+
 
 @pytest.fixture
 def plan(tmp_path):
@@ -165,6 +167,17 @@ def test_costs_are_constants_distributions_traces_or_calibrated(plan, tmp_path):
     assert inverse["cost"] == {"kind": "trace", "ns": [1_500, 2_000]}
     assert inverse["delay"] == {"kind": "gumbel", "mode_ns": 1_000_000, "scale_ns": 100_000}
     assert visits[2] == [{"kind": "work", "cost": {"kind": "empirical", "quantiles_ns": [3, 4]}}]
+
+
+def test_one_of_two_columns_of_a_name_is_a_trace_by_its_number(plan, tmp_path):
+    (tmp_path / "delays.csv").write_text("cost_us,when,cost_us\n1.5,0,7\n2,1,8\n")
+    text = CHAIN + '[hooks.kinematics]\nrun = "arm3"\ncost = { trace = "delays.csv", column = %s }\n'
+    with pytest.raises(
+        ConfigError, match='column: found 2 columns "cost_us"; allowed: one of them by its number: 0, 2'
+    ):
+        plan(text % '"cost_us"')
+    done = [step for visit in plan(text % 2)["flows"][0]["path"] for step in visit["steps"]]
+    assert {"kind": "trace", "ns": [7_000, 8_000]} in [step.get("cost") for step in done]
 
 
 def test_measured_wake_ups_sends_and_receives_are_those_of_the_node(plan, tmp_path):

@@ -9,8 +9,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from tcpsbed import proxy
+from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError, DataError
 from tcpsbed.proxy.measured import Columns, profile_text
 
@@ -81,6 +83,28 @@ def test_what_is_not_there_is_told(tmp_path, columns, quantile, words):
     with pytest.raises((ConfigError, DataError)) as refused:
         profile_text([written(tmp_path)], columns, quantile)
     assert words in str(refused.value)
+
+
+def test_a_spread_that_no_jitter_of_that_mean_has_is_refused_with_both(tmp_path):
+    file = written(tmp_path, "rtt,sd\n5.5,600\n")
+    said = r"day.csv: sd: found a deviation of 600 ms of a round trip of 5.5 ms; .* has at most 3.88909 ms"
+    with pytest.raises(DataError, match=said):
+        profile_text([file], Columns("rtt", spread="sd"))
+
+
+def test_one_of_two_columns_of_a_name_is_chosen_by_its_number(tmp_path):
+    file = written(tmp_path, "rtt,when,rtt\n10,0,30\n")
+    with pytest.raises(DataError, match='found 2 columns "rtt"; allowed: one of them by its number: 0, 2'):
+        profile_text([file], Columns("rtt"))
+    assert 'delay = "5.000 ms"' in profile_text([file], Columns("0"))
+    assert 'delay = "15.000 ms"' in profile_text([file], Columns("2"))
+
+
+def test_a_dash_is_standard_output(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["config", "link-from-csv", str(written(tmp_path)), "--rtt", "rtt"]
+    plain, dash = (CliRunner().invoke(app, [*words, *more]) for more in ([], ["--out", "-"]))
+    assert plain.exit_code == 0 and dash.stdout == plain.stdout != "" and not Path("-").exists()
 
 
 @pytest.mark.parametrize(

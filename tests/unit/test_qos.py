@@ -66,8 +66,14 @@ def test_flows_of_every_session_are_checked_and_a_number_that_is_absent_fails():
         ("[flows.haptic]\nloss = { most = 'x' }", "least, most"),
         ("[flows.haptic]\nloss = {}", "no limit"),
         ("[[between]]\nearly = 'a'\nmost = 1", "between.0.late"),
-        ("[[between]]\nearly = 'a'\nlate = 'a'\nmetric = 'loss'\nmost = 1", "between.0: found early and late"),
-        ("[flows.haptic]\nloss = { least = 2, most = 1 }", "flows.haptic.loss: found least = 2 above most = 1"),
+        (
+            "[[between]]\nearly = 'a'\nlate = 'a'\nmetric = 'loss'\nmost = 1",
+            "between.0: found early and late",
+        ),
+        (
+            "[flows.haptic]\nloss = { least = 2, most = 1 }",
+            "flows.haptic.loss: found least = 2 above most = 1",
+        ),
         ("[flows", "TOML"),
         ("x = " + "[" * 2000, r"mine\.toml: .*allowed: TOML"),
         (f"[flows.haptic]\nloss = {{ most = 1{'0' * 400} }}", "least, most"),

@@ -61,6 +61,8 @@ def link_from_csv(
     """Writes a profile; see HELP."""
     from tcpsbed.proxy.measured import Columns, profile_text
 
+    if str(out) == "-":
+        out = None
     if out is not None:
         results.may_write(out, force=force, reads=files)
     text = profile_text(files, Columns(rtt, spread, loss, down, up, rate_unit), quantile)

@@ -85,10 +85,16 @@ def profile_text(files: Sequence[Path], columns: Columns, quantile: float = 50.0
         # Two ways that vary alike and on their own.
         spread_ms = float(np.median(_column(files, columns.spread))) / math.sqrt(2)
     one_way_ms = float(np.percentile(rtt_ms, quantile)) / 2
-    jitter_ms = min(spread_ms, one_way_ms)
-    shared = [f'delay = "{one_way_ms - jitter_ms:.3f} ms"']
-    if jitter_ms:
-        shared.append(f'jitter = {{ kind = "exponential", mean = "{jitter_ms:.3f} ms" }}')
+    if spread_ms > one_way_ms:
+        found = (
+            f"found a deviation of {spread_ms * math.sqrt(2):g} ms of a round trip of {2 * one_way_ms:g} ms; "
+            f"a jitter that keeps the mean has at most {one_way_ms * math.sqrt(2):g} ms"
+        )
+        allowed = "a column of the short-term deviation in ms, a higher --quantile, or no --spread"
+        raise DataError(found, file=files[0], key=columns.spread, allowed=allowed)
+    shared = [f'delay = "{one_way_ms - spread_ms:.3f} ms"']
+    if spread_ms:
+        shared.append(f'jitter = {{ kind = "exponential", mean = "{spread_ms:.3f} ms" }}')
     if columns.loss is not None:
         shared.append(f'loss = "{np.mean(_column(files, columns.loss)):.4f} %"')
     ways = [_way(files, name, columns, 100 - quantile) for name in (columns.up, columns.down)]
@@ -141,16 +147,26 @@ def _values(file: Path, name: str) -> list[float]:
     try:
         inputs.regular(file, "a csv with a header")
         with file.open(encoding="utf-8-sig", errors="replace", newline="") as opened:
-            table = csv.DictReader(opened)
-            if name not in (table.fieldnames or ()):
-                allowed = ", ".join(table.fieldnames or ())[:300]
-                raise DataError(
-                    f'found no column "{name}"', file=file, allowed=allowed or "a csv with a header"
-                )
-            cells = [(table.line_num, (row[name] or "").strip()) for row in table]
+            table = csv.reader(opened)
+            place = _place(file, next(table, []), name)
+            cells = [(table.line_num, row[place].strip() if place < len(row) else "") for row in table]
     except (OSError, csv.Error) as error:
         raise DataError(f"cannot be read: {error}", file=file, allowed="a csv with a header") from None
     return [_number(file, line, name, cell) for line, cell in cells if cell not in NOTHING]
+
+
+def _place(file: Path, header: list[str], name: str) -> int:
+    """The number of a column, from 0, by its name, or by that number where several have its name."""
+    places = [number for number, title in enumerate(header) if title == name]
+    if not places and name.isdecimal() and len(name) < 6 and int(name) < len(header):
+        places = [int(name)]
+    if not places:
+        allowed = ", ".join(header)[:300] or "a csv with a header"
+        raise DataError(f'found no column "{name}"', file=file, allowed=allowed)
+    if len(places) > 1:
+        allowed = f"one of them by its number: {', '.join(map(str, places))}"
+        raise DataError(f'found {len(places)} columns "{name}"', file=file, allowed=allowed)
+    return places[0]
 
 
 def _number(file: Path, line: int, name: str, cell: str) -> float:

@@ -66,6 +66,9 @@ def column(scenario: Scenario, key: Key, path: Path, which: str | int) -> tuple[
         raise scenario.error(
             (*key, "column"), f'found "{which}"', f"a column of {path.name}: {close_match(which, title)}"
         )
+    if len(found := [number for number, name in enumerate(title) if name == which]) > 1:
+        allowed = f"one of them by its number: {', '.join(map(str, found))}"
+        raise scenario.error((*key, "column"), f'found {len(found)} columns "{which}"', allowed)
     index = title.index(which) if isinstance(which, str) else which
     body = rows[1:] if title else rows
     try:

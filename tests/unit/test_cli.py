@@ -378,6 +378,9 @@ def test_export_writes_what_is_asked_for(tmp_path: Path) -> None:
     done = tcpsbed(tmp_path, "export", "a", "--csv", "--parquet")
     assert done.stdout.split() == ["a/samples.csv", "a/samples.parquet"], done.stderr
     assert tcpsbed(tmp_path, "export", "a", "--mcap", "--to", "b.mcap").stdout.split() == ["b.mcap"]
+    assert tcpsbed(tmp_path, "export", "a", "--csv", "--to", "/dev/stdout").stdout == "", (
+        "rows alone go there"
+    )
     for wrong, named in (
         ([], "--operator FILE"),
         (["--csv", "--mcap", "--to", "x"], "--to"),

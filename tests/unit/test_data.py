@@ -72,6 +72,15 @@ def test_a_recording_is_fetched_once_and_its_licence_said(tmp_path: Path, source
     assert called("one", "--registry", mine, "--to", place)[0] == 0, "what is here is not asked for again"
 
 
+def test_a_file_is_no_folder_of_recordings(tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    place.touch()
+    assert called("--to", place) == (
+        2,
+        f"tcpsbed: {place}: is no folder; allowed: a folder, for --to or in TCPSBED_DATA\n",
+    )
+
+
 @pytest.mark.parametrize("name", ["cut", "long", "none"])
 def test_what_is_not_the_recording_is_not_kept(tmp_path: Path, source: str, name: str) -> None:
     mine, place = registry(tmp_path, f"{source}/{name}"), tmp_path / "place"

@@ -37,10 +37,15 @@ PROXY = {
     "an address of another computer": (["--delay", "1 ms", "192.0.2.1:0=127.0.0.1:9"], "192.0.2.1:0"),
     "a capture nowhere": (
         ["--delay", "1 ms", "0=127.0.0.1:9", "--pcapng", "/no/such/folder/a.pcapng"],
-        "/no/such/folder",
+        "--pcapng: found /no/such/folder/a.pcapng, whose folder is not there; allowed: a file in a folder",
+    ),
+    "a margin without an end": (
+        ["--delay", "1 ms", "0=127.0.0.1:9", "--margin-ms", "inf"],
+        "--margin-ms: found inf; allowed: a finite number of ms, such as 0.3",
     ),
 }
 NETNS = {
+    "a margin that is none": (["--margin-ms", "inf"], "--margin-ms: found inf; allowed: a finite number"),
     "a far command that is none": (["--far", ""], '--far: found ""; allowed: a command'),
     "a far command of an empty name": (["--far", "''"], "--far: found \"''\"; allowed: a command"),
     "a port without a name": (["--reach", ""], '--reach: found ""; allowed: a port'),
@@ -83,7 +88,9 @@ def test_the_proxy_says_what_to_change(case: str) -> None:
 def test_a_proxy_through_which_nothing_passed_proves_nothing() -> None:
     words = ["proxy", "--delay", "1 ms", "0=127.0.0.1:9", "--duration", "0.1 s"]
     done = CliRunner().invoke(app, words)
-    assert done.exit_code == 3 and done.stdout.endswith("\nnothing passed: no packet came in, and nothing is proved\n")
+    assert done.exit_code == 3 and done.stdout.endswith(
+        "\nnothing passed: no packet came in, and nothing is proved\n"
+    )
     done = CliRunner().invoke(app, [*words, "--json"])
     end = json.loads(done.stdout.splitlines()[-1])
     assert (done.exit_code, end["good"], end["broken"]) == (3, None, [verdict.NOTHING])

@@ -49,9 +49,12 @@ def data(
 ) -> None:
     """Lists or fetches recordings; see HELP."""
     from tcpsbed.datasets import store
+    from tcpsbed.errors import ConfigError
 
     known = store.listed(registry or store.REGISTRY)
     place = to or store.folder()
+    if place.exists() and not place.is_dir():
+        raise ConfigError("is no folder", file=place, allowed="a folder, for --to or in TCPSBED_DATA")
     if not names:
         _list(known, place, as_json=as_json)
         return

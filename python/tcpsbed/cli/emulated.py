@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -11,9 +12,11 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
+from tcpsbed import results
 from tcpsbed.errors import ConfigError, TcpsbedError
 
 if TYPE_CHECKING:
+    from tcpsbed.analysis.delivered import Margin
     from tcpsbed.proxy import Profile
 
 LOOK_S = 0.25
@@ -50,6 +53,27 @@ Pcapng = Annotated[
 LateMs = Annotated[
     float, typer.Option("--margin-ms", min=0, help="Most that the 99th percentile may be later than set.")
 ]
+
+
+def margin_of(p99_ms: float) -> Margin:
+    """The margin of `--margin-ms`."""
+    from tcpsbed.analysis.delivered import Margin
+
+    if not math.isfinite(p99_ms):
+        raise ConfigError(
+            f"found {p99_ms:g}", key="--margin-ms", allowed="a finite number of ms, such as 0.3"
+        )
+    return Margin(p99_ms=p99_ms)
+
+
+def may_write(file: Path | None, key: str, *, force: bool, profile: str | None) -> None:
+    """Raises `ConfigError` if what is written while the network runs has no place."""
+    if file is None:
+        return
+    results.may_write(file, force=force, reads=[profile] if profile else [])
+    if not file.parent.is_dir():
+        found = f"found {file}, whose folder is not there"
+        raise ConfigError(found, key=key, allowed=f"a file in a folder that is there: mkdir -p {file.parent}")
 
 
 def listed(profile: str | None) -> bool:

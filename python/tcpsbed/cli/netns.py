@@ -87,16 +87,15 @@ def netns(
     from tcpsbed.proxy import netns as namespaces
     from tcpsbed.proxy import verdict
 
-    for file in (json, pcapng):
-        if file is not None:
-            results.may_write(file, force=force, reads=[profile] if profile else [])
+    for key, file in (("--json", json), ("--pcapng", pcapng)):
+        emulated.may_write(file, key, force=force, profile=profile)
     overrides = emulated.overrides_of(sets, delay, loss, rate)
     chosen = emulated.profile_of(profile, overrides)
     reaching = [namespaces.reach(text) for text in reach or ()]
     beyond = [] if far is None else _words(far)
     if not command[0]:
         raise ConfigError('found ""', key="COMMAND", allowed=COMMANDS)
-    margin = verdict.Margin(p99_ms=margin_ms)
+    margin = emulated.margin_of(margin_ms)
     with ExitStack() as stack:
         told = None
         if json is not None:

@@ -69,7 +69,6 @@ def proxy(
     quiet: Quiet = False,
 ) -> None:
     """Runs a proxy; see PROXY_HELP."""
-    from tcpsbed.analysis.delivered import Margin
     from tcpsbed.proxy import Proxy
     from tcpsbed.proxy.door import parse
 
@@ -79,9 +78,8 @@ def proxy(
     chosen = emulated.profile_of(profile, overrides)
     doors = [parse(text) for text in ports or ()]
     end_s = float("inf") if duration is None else span_s(duration, "--duration")
-    margin = Margin(p99_ms=margin_ms)
-    if pcapng is not None:
-        results.may_write(pcapng, force=force, reads=[profile] if profile else [])
+    margin = emulated.margin_of(margin_ms)
+    emulated.may_write(pcapng, "--pcapng", force=force, profile=profile)
     with _asked_to_end() as asked:
         running = Proxy(chosen, doors, capture=pcapng)
         talks = not quiet and not as_json

@@ -157,7 +157,7 @@ def export(
     if operator is not None:
         results.may_write(operator, force=force, reads=[folder])
         with documents.trusted(folder):
-            print(operators.export(folder, operator, flow))
+            _tell(operators.export(folder, operator, flow))
         if not (csv or mcap or parquet):
             return
     writers = {"csv": exporting.to_csv, "mcap": exporting.to_mcap, "parquet": exporting.to_parquet}
@@ -177,4 +177,10 @@ def export(
     written = [] if to is not None else [f"samples.{kind}" for kind in wanted]
     with documents.trusted(folder), results.tended(folder, writes=written, force=force):
         for kind in wanted:
-            print(writers[kind](folder, to))
+            _tell(writers[kind](folder, to))
+
+
+def _tell(file: Path) -> None:
+    """Names a file that was written; nothing where it may be standard output, behind whose rows no name belongs."""
+    if file.is_file():
+        print(file)

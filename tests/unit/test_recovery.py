@@ -16,10 +16,11 @@ import pytest
 import tcpsbed
 from tcpsbed import recovery, results
 from tcpsbed.cli import runs
+from tcpsbed.cli.failures import REMEDIES
 from tcpsbed.errors import ConfigError, DataError, WorldError
 from tcpsbed.results import folder as folders
 from tcpsbed.results import marker
-from tcpsbed.worlds import memory
+from tcpsbed.worlds import memory, virtual
 from tcpsbed.worlds import rows as rows_
 
 ROW_BYTES = 32
@@ -252,6 +253,31 @@ def test_packets_that_cannot_be_merged_stay_as_they_are(
     rows_.merged(parts, captures, tmp_path, tmp_path / "memory", errors)
     assert captures[0].read_bytes() == b"packets" and not (tmp_path / "packets.pcapng").exists()
     assert "No space left on device: packets stay in node0.0.pcapng" in errors[0]
+
+
+def test_packets_beyond_a_limit_are_told_with_the_reason_and_the_final_folder(
+    tmp_path: Path, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "a.unfinished-1"
+    folder.mkdir()
+    parts, captures = [folder / "node0.0.ring.rows"], [folder / "node0.0.pcapng"]
+    parts[0].write_bytes(recorded(finished))
+    captures[0].write_bytes(b"packets")
+
+    def limited(*_: object) -> None:
+        raise OSError("a.part: File too large (os error 27)")
+
+    monkeypatch.setattr(rows_._tcps, "merge_captures", limited)
+    marker.Marker(marker.RUN, target=str(tmp_path / "a")).write(folder)
+    errors: list[str] = []
+    rows_.merged(parts, captures, folder, tmp_path / "memory", errors)
+    said = f"{tmp_path / 'a' / 'packets.pcapng'}: a.part: File too large (os error 27): packets stay in node0.0.pcapng"
+    assert errors == [said]
+
+
+def test_a_limit_of_the_size_of_files_is_named() -> None:
+    assert "ulimit -f" in REMEDIES[errno.EFBIG] and "ulimit" not in REMEDIES[errno.ENOSPC]
+    assert "ulimit -f" in str(virtual._told("records.bin: File too large (os error 27)"))
 
 
 def test_a_result_of_a_run_has_no_name_that_is_not_listed(finished: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NoReturn, ParamSpec, TypeVar
 
 from tcpsbed.errors import TcpsbedError, printable
-from tcpsbed.results.files import FULL, ROOM
+from tcpsbed.results.files import FULL, LIMIT, ROOM
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -24,7 +24,8 @@ WRONG_INPUT = 2
 """Exit status after bad input: the message says what to change."""
 OUTPUT = "standard output"
 REMEDIES = dict.fromkeys(FULL, f"; allowed: {ROOM}") | {
-    errno.ENAMETOOLONG: "; allowed: a shorter name, such as runs/a: a part of it has at most 255 bytes"
+    errno.EFBIG: f"; allowed: {LIMIT}",
+    errno.ENAMETOOLONG: "; allowed: a shorter name, such as runs/a: a part of it has at most 255 bytes",
 }
 """What to do about errors of the system."""
 INTERRUPTED = 130

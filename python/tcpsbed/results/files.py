@@ -29,6 +29,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """A disk that takes no more."""
 ROOM = "free space there, or a place elsewhere"
 """What to do about it."""
+LIMIT = "a higher limit of the size of files: ulimit -f unlimited"
+"""What to do about a file that is too large for it."""
 
 
 def may_write(

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from tcpsbed import _tcps, results
 from tcpsbed.errors import WorldError
+from tcpsbed.results import marker
 from tcpsbed.worlds.memory import RECORDS
 
 T = TypeVar("T")
@@ -143,8 +144,9 @@ def merged(
             with results.whole(packets) as part:
                 _tcps.merge_captures(begun, part)
     except OSError as error:
-        named = ", ".join(part.name for part in begun)
-        errors.append(f"{packets}: {error.strerror}: packets stay in {named}")
+        named, made = ", ".join(part.name for part in begun), marker.read(folder)
+        told = packets.name if made is None else Path(made.target or folder) / packets.name
+        errors.append(f"{told}: {error.strerror or error}: packets stay in {named}")
         return rows, sha256
     for part in captures:
         part.unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from tcpsbed import _tcps
 from tcpsbed.clocks import NS3_VIRTUAL, VIRTUAL
 from tcpsbed.errors import WorldError
 from tcpsbed.hooks import kept_alive, safely
-from tcpsbed.results.files import FULL, ROOM
+from tcpsbed.results.files import FULL, LIMIT, ROOM
 from tcpsbed.robots import MEMORY
 from tcpsbed.worlds import memory
 
@@ -70,7 +71,7 @@ def _told(said: str) -> WorldError:
     found = re.fullmatch(r"(.*) \(os error (\d+)\)", said, re.S)
     if found is None or int(found[2]) not in FULL:
         return WorldError(said)
-    return WorldError(found[1], allowed=ROOM)
+    return WorldError(found[1], allowed=LIMIT if int(found[2]) == errno.EFBIG else ROOM)
 
 
 def _foreign(plan: dict[str, Any], world: str) -> str | None:

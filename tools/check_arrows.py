@@ -127,7 +127,7 @@ PACKAGES = {
     "_tcps": [],
     "results": ["errors"],
     "beside": ["inputs"],
-    "door": ["_tcps"],
+    "door": ["_tcps", "errors"],
     "hooks": ["beside", "door", "interrupts"],
     "shipped": ["errors"],
     "documents": ["inputs"],

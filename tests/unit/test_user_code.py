@@ -157,6 +157,15 @@ def test_a_library_that_prints_when_it_is_loaded_is_none_of_these(tmp_path):
     )
 
 
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
+@pytest.mark.parametrize("source", ["int mine = 3;", "int mine;", "const char mine[] = {1, 2};"])
+def test_a_symbol_that_is_data_is_no_function(tmp_path, source):
+    built(tmp_path, source)
+    done = _run(tmp_path, "check", "mine.toml")
+    said = 'hooks.kinematics.run: found "mine", which is data; allowed: a function that libmine.so exports'
+    assert done.returncode == 2 and said in done.stderr
+
+
 @pytest.mark.parametrize("world", ["virtual", "real"])
 def test_a_module_that_crashes_when_it_is_loaded_is_named(tmp_path, world):
     written(tmp_path, f"import os\n{RAISES}os.abort()\n")
@@ -297,10 +306,17 @@ def test_a_process_that_a_module_forks_when_it_is_loaded_ends(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
-@pytest.mark.parametrize(("child", "said"), [("exit(0);", ""), ("return 0;", "forked came back")])
-def test_a_process_that_a_c_hook_forks_is_none_of_the_run(tmp_path, child, said):
-    source = "#include <sys/wait.h>\n#include <unistd.h>\nint mine(void *s, const void *i, void *o) "
-    source += f"{{ if (!fork()) {child} wait(0); return 1; }}\n"
+@pytest.mark.parametrize(
+    ("fork", "child", "said"),
+    [
+        ("fork()", "exit(0);", ""),
+        ("fork()", "return 0;", "forked came back"),
+        ("syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)", "return 0;", "forked came back"),
+    ],
+)
+def test_a_process_that_a_c_hook_forks_is_none_of_the_run(tmp_path, fork, child, said):
+    source = "#include <signal.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n#include <unistd.h>\n"
+    source += f"int mine(void *s, const void *i, void *o) {{ if (!{fork}) {child} wait(0); return 1; }}\n"
     built(tmp_path, source)
     done = _run(tmp_path, "run", "mine.toml", "--out", "out", "--duration", "3 ms")
     assert done.returncode == 0 and done.stdout.count("report: ") == 1

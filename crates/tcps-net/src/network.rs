@@ -54,7 +54,7 @@ impl Network {
             pipe_of: PipeOf::default(),
             routes: Routes::default(),
             agenda: Agenda::default(),
-            sources: (0..spec.traffic.len()).map(|i| Source::new(spec, i, seed)).collect(),
+            sources: (0..spec.traffic.len()).map(|i| Source::new(spec, i, seed)).collect::<Result<_, _>>()?,
             source_agenda: Agenda::default(),
             traffic: spec
                 .traffic

@@ -4,8 +4,7 @@
 //! run_virtual   a plan in virtual time        analyse     rows to figures
 //! run_node      a node process                Drain       rings of a real run to files; merge, merge_captures
 //! builtins      what can be named in a scenario    check_*   whether a run would take it
-//! tables        parameters of what can be named    completed  checked, with their defaults
-//! complete      parameters of code of the user's by its own table
+//! tables        parameters of what can be named    completed, complete  checked, with their defaults
 //! step_batch    the step experiment over a grid       playout     when a receiver shows what arrived
 //! Proxy         the emulator for other programs       run_isolated  a command behind it, in namespaces
 //! ```

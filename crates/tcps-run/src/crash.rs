@@ -48,8 +48,10 @@ thread_local! {
 }
 /// What was called last and has not returned yet, in any thread; null when nothing is under way.
 static LATEST: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
-/// How many forks there are between the first process and this one.
-static FORKS: AtomicU32 = AtomicU32::new(0);
+/// Which process this is: a number that the C library has a fork count up.
+static PROCESS: AtomicU32 = AtomicU32::new(1);
+/// The same number in a page that the kernel empties in a forked process: one forked past the C library finds 0.
+static MARKED: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
 
 /// A name that outlives the code that it names: one that ends its thread takes with it what called it, and the word
@@ -67,12 +69,32 @@ pub fn lasting(name: CString) -> &'static CStr {
 
 /// Calls code that may end the process, or make a second one of it, under its name.
 pub fn named<T>(name: &'static CStr, call: impl FnOnce() -> T) -> T {
-    let (outer, forks) = (CURRENT.replace(name.as_ptr()), FORKS.load(Ordering::Relaxed));
-    let mut this = Call { name, outer, forks, returned: false };
+    let mut this = Call { name, outer: CURRENT.replace(name.as_ptr()), process: process(), returned: false };
     LATEST.store(name.as_ptr().cast_mut(), Ordering::Relaxed);
     let answer = call();
     this.returned = true;
     answer
+}
+
+/// Which process this is.
+fn process() -> u32 {
+    // SAFETY: the page is never given back.
+    let marked = unsafe { MARKED.load(Ordering::Relaxed).as_ref() };
+    marked.unwrap_or(&PROCESS).load(Ordering::Relaxed)
+}
+
+/// Marks this process; without a page that forks empty, forks past the C library are not noticed.
+fn mark() {
+    let (room, access) = (size_of::<AtomicU32>(), libc::PROT_READ | libc::PROT_WRITE);
+    // SAFETY: a new page of zeros, which is a valid number, and which is never given back.
+    unsafe {
+        let page = libc::mmap(ptr::null_mut(), room, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
+        if page != libc::MAP_FAILED && libc::madvise(page, room, libc::MADV_WIPEONFORK) == 0 {
+            let marked: *mut AtomicU32 = page.cast();
+            (*marked).store(PROCESS.load(Ordering::Relaxed), Ordering::Relaxed);
+            MARKED.store(marked, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Ends a process that code forked and did not end: the run goes on in the one that called the code, and only there.
@@ -85,7 +107,11 @@ fn end_of_fork(name: &CStr) -> ! {
 
 /// In the new process, which may crash and exit without a word: it is none of the run's.
 extern "C" fn forked() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
+    let number = PROCESS.fetch_add(1, Ordering::Relaxed) + 1;
+    // SAFETY: as above.
+    if let Some(marked) = unsafe { MARKED.load(Ordering::Relaxed).as_ref() } {
+        marked.store(number, Ordering::Relaxed);
+    }
     CURRENT.set(ptr::null());
     LATEST.store(ptr::null_mut(), Ordering::Relaxed);
 }
@@ -116,13 +142,13 @@ extern "C" fn exiting() {
 struct Call {
     name: &'static CStr,
     outer: *const c_char,
-    forks: u32,
+    process: u32,
     returned: bool,
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        if FORKS.load(Ordering::Relaxed) != self.forks {
+        if process() != self.process {
             end_of_fork(self.name);
         }
         if self.returned || thread::panicking() {
@@ -150,6 +176,7 @@ pub fn watch() {
         let _ = BEFORE.set(before);
         // SAFETY: the handlers call nothing that needs what destructors take. Without memory they are not there.
         unsafe {
+            mark();
             libc::pthread_atfork(None, None, Some(forked));
             libc::atexit(exiting);
         }
@@ -249,6 +276,22 @@ mod tests {
             assert_eq!(CURRENT.get(), outer.as_ptr());
         });
         assert!(CURRENT.get().is_null());
+    }
+
+    #[test]
+    fn a_process_that_is_forked_past_the_c_library_ends_at_the_call() {
+        watch();
+        // SAFETY: the new process does nothing but return.
+        let child =
+            named(c"mine", || unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) }) as i32;
+        if child == 0 {
+            // SAFETY: ends the new process, which should not be here.
+            unsafe { libc::_exit(0) };
+        }
+        let mut status = 0;
+        // SAFETY: the process was started above.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!((libc::WIFEXITED(status), libc::WEXITSTATUS(status)), (true, ENDED));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Background traffic. A new model is a file here and a line in `build`.
+//! Background traffic. A new source is a file here and its line in `SOURCES`.
 
 pub mod cbr;
 pub mod frames;
@@ -6,39 +6,61 @@ pub mod poisson;
 pub mod replay;
 pub mod vbr;
 
+use crate::error::NetError;
 use crate::packet::{Packet, BACKGROUND};
+use serde_json::Value;
+use std::ops::RangeInclusive;
 use tcps_core::{
+    param::{Entry, Fault, Named},
     seed::Stream,
     time::{Time, NEVER},
 };
-use tcps_plan::net::{NetworkSpec, TrafficModel, TrafficSpec, TRAFFIC_BASE};
+use tcps_plan::net::{NetworkSpec, Played, TrafficModel, TrafficSpec, TRAFFIC_BASE};
 
 /// When packets come, and how large they are on the wire.
 pub trait Arrivals: Send {
     /// The next packet as (time since the start of the source, bytes), in order of time; `None` after the last.
     fn next(&mut self) -> Option<(Time, u32)>;
+    /// Its mean rate on the wire, by which routes are chosen; 0 where it is not known beforehand.
+    fn mean_rate_bps(&self) -> f64 {
+        0.0
+    }
+}
+
+/// How a source is made from its parameters, which are complete.
+pub type MakeSource = fn(&Value, Stream) -> Result<Box<dyn Arrivals>, Fault>;
+
+/// The sources by name.
+pub const SOURCES: &[&Entry<MakeSource>] = &[&cbr::ENTRY, &poisson::ENTRY, &vbr::ENTRY];
+
+/// Rates of sources; 0 is silent.
+const RATE: RangeInclusive<f64> = 0.0..=1e12;
+
+/// The parameters of a source, checked and completed.
+pub fn checked(source: &Named) -> Result<Value, Fault> {
+    let (entry, params) = source.of(SOURCES)?;
+    (entry.make)(&params, Stream::new(0, "")).map(|_| params)
 }
 
 /// The model of a traffic entry of a network.
-pub fn build(network: &NetworkSpec, spec: &TrafficSpec, seed: u64) -> Box<dyn Arrivals> {
-    let stream = || Stream::new(seed, &format!("traffic.{}", spec.name));
+pub fn build(network: &NetworkSpec, spec: &TrafficSpec, seed: u64) -> Result<Box<dyn Arrivals>, NetError> {
     let played = |number: u16| network.recordings.get(usize::from(number)).cloned().unwrap_or_default();
-    match &spec.model {
-        TrafficModel::Cbr { rate_bps, packet_bytes } => Box::new(cbr::Cbr::new(*rate_bps, *packet_bytes)),
-        TrafficModel::Poisson { rate_bps, packet_bytes, exponential_size } => {
-            Box::new(poisson::Poisson::new(*rate_bps, *packet_bytes, *exponential_size, stream()))
+    Ok(match &spec.model {
+        TrafficModel::Source(source) => {
+            let stream = Stream::new(seed, &format!("traffic.{}", spec.name));
+            let made = source.of(SOURCES).and_then(|(entry, params)| (entry.make)(&params, stream));
+            made.map_err(|fault| {
+                NetError::new(format!("traffic.{}", spec.name), &fault.key, fault.found, &fault.allowed)
+            })?
         }
-        TrafficModel::Vbr { low_bps, high_bps, packet_bytes, vary } => {
-            vbr::build((*low_bps, *high_bps), *packet_bytes, vary, stream())
-        }
-        TrafficModel::Frames { recording, loop_ns, packet_bytes, overhead_bytes } => {
+        TrafficModel::Played(Played::Frames { recording, loop_ns, packet_bytes, overhead_bytes }) => {
             Box::new(frames::Frames::new(played(*recording), *loop_ns, *packet_bytes, *overhead_bytes))
         }
-        TrafficModel::Users(_) => Box::new(cbr::Cbr::new(0.0, 1)),
-        TrafficModel::Replay { recording, loop_ns } => {
+        TrafficModel::Played(Played::Users(_)) => Box::new(cbr::Cbr::new(0.0, 1)),
+        TrafficModel::Played(Played::Replay { recording, loop_ns }) => {
             Box::new(replay::Replay::new(played(*recording), *loop_ns))
         }
-    }
+    })
 }
 
 /// Time between packets of `bytes` at `rate_bps`; infinite for a silent source.
@@ -64,7 +86,7 @@ pub(crate) struct Source {
 
 impl Source {
     /// Entry number `i` of a network at its start.
-    pub fn new(network: &NetworkSpec, i: usize, seed: u64) -> Self {
+    pub fn new(network: &NetworkSpec, i: usize, seed: u64) -> Result<Self, NetError> {
         let spec = &network.traffic[i];
         let template = Packet {
             payload: BACKGROUND,
@@ -77,7 +99,7 @@ impl Source {
         };
         let mut source = Self {
             from: spec.from,
-            arrivals: build(network, spec, seed),
+            arrivals: build(network, spec, seed)?,
             start_ns: spec.start_ns,
             stop_ns: spec.stop_ns.unwrap_or(NEVER),
             template,
@@ -85,7 +107,7 @@ impl Source {
             running: true,
         };
         source.advance();
-        source
+        Ok(source)
     }
 
     #[inline]

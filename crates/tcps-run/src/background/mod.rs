@@ -19,7 +19,7 @@ use crowd::Crowd;
 use tcps_core::time::Time;
 use tcps_net::{NetError, NetEvent, Network, Packet};
 use tcps_plan::net::{LinkChange, TRAFFIC_BASE};
-use tcps_plan::net::{NetworkSpec, QueueState, TrafficModel};
+use tcps_plan::net::{NetworkSpec, Played, QueueState, TrafficModel};
 use tcps_plan::{Plan, RunError};
 
 /// A network, and who uses it besides the scenario's nodes.
@@ -61,7 +61,7 @@ impl BusyNetwork {
         let network = Network::new(spec, names, seed).map_err(|e| RunError::new(e.to_string()))?;
         let mut crowds = Vec::new();
         for (i, traffic) in spec.traffic.iter().enumerate() {
-            if let TrafficModel::Users(tcp) = &traffic.model {
+            if let TrafficModel::Played(Played::Users(tcp)) = &traffic.model {
                 let rate_bps =
                     tcp.drive.map_or(0.0, |d| spec.links[usize::from(d.link)].rate_bps.unwrap_or(0.0));
                 let crowd = Crowd::new(i as u16, traffic, tcp, rate_bps, seed);

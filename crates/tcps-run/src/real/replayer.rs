@@ -90,7 +90,7 @@ impl Replayer {
                     || RunError::new(format!("traffic.{}: no place for vertex {vertex}", spec.name));
                 number.get(&vertex).copied().ok_or_else(unknown)
             };
-            let mut entry = Entry::new(plan, spec, at(spec.from)?, sockets[at(spec.to)?].address()?);
+            let mut entry = Entry::new(plan, spec, at(spec.from)?, sockets[at(spec.to)?].address()?)?;
             entry.advance();
             entries.push(entry);
         }
@@ -101,15 +101,15 @@ impl Replayer {
     pub fn here(plan: &Plan, node: u16) -> Result<Self, RunError> {
         let at = |node: u16| SocketAddr::new(addresses::address(&plan.real, node), PORT);
         let entry = |spec: &TrafficSpec| {
-            let mut entry = Entry::new(plan, spec, 0, at(spec.to));
+            let mut entry = Entry::new(plan, spec, 0, at(spec.to))?;
             if spec.from == node {
                 entry.advance();
             }
-            entry
+            Ok(entry)
         };
         Ok(Self {
             sockets: vec![Socket::bind_to(at(node))?],
-            entries: plan.network.traffic.iter().map(entry).collect(),
+            entries: plan.network.traffic.iter().map(entry).collect::<Result<_, RunError>>()?,
         })
     }
 
@@ -167,17 +167,18 @@ impl Replayer {
 
 impl Entry {
     /// An entry that has nothing due yet.
-    fn new(plan: &Plan, spec: &TrafficSpec, from: usize, to: SocketAddr) -> Self {
-        Self {
+    fn new(plan: &Plan, spec: &TrafficSpec, from: usize, to: SocketAddr) -> Result<Self, RunError> {
+        let arrivals = traffic::build(&plan.network, spec, plan.seed);
+        Ok(Self {
             from,
             to,
             dscp: spec.dscp,
             start_ns: spec.start_ns,
             stop_ns: spec.stop_ns.unwrap_or(NEVER).min(plan.duration_ns),
-            arrivals: traffic::build(&plan.network, spec, plan.seed),
+            arrivals: arrivals.map_err(|e| RunError::new(e.to_string()))?,
             due: (NEVER, 0),
             stats: TrafficStats { name: spec.name.clone(), ..TrafficStats::default() },
-        }
+        })
     }
 
     fn advance(&mut self) {

@@ -9,10 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tcpsbed import door
 from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
 from tcpsbed.config.units import DIMENSIONS, Dimension, dimension_of, parameters, shown
+from tcpsbed.devices import DEVICES
 from tcpsbed.errors import ConfigError
 from tcpsbed.robots import MEMORY, OUTPUTS, ROBOTS
 
@@ -64,13 +66,21 @@ def known() -> dict[str, list[str]]:
     except ImportError:
         return {}
     names: dict[str, list[str]] = _tcps.builtins()
-    return names | {"robots": [*names["robots"], *ROBOTS]}
+    return names | {"robots": [*names["robots"], *ROBOTS], "hooks": [*names["hooks"], *DEVICES]}
+
+
+def resolved(kind: str, text: str) -> str:
+    """The code `module:Name` that an installed package has under this name of a kind; the text where it is no such name."""
+    if ":" in text or text in known().get(f"{kind}s", ()):
+        return text
+    return door.named(kind, text)
 
 
 def check(scenario: Scenario, key: Key, name: str, kind: str, others: str = "") -> str:
     """The name, if it is a built-in `hook`, `robot` or `transport`; any name where none are known."""
     names = known().get(f"{kind}s")
     if names is not None and name not in names:
+        names += door.installed(kind)
         raise scenario.error(
             key, f'found "{name}"', f"a built-in {kind}: {close_match(name, sorted(names))}{others}"
         )
@@ -143,7 +153,7 @@ def _controller(name: str, params: str) -> None:
 
 def by_table(scenario: Scenario, key: Key, module: str, symbol: str, given: dict[str, Any]) -> None:
     """Refuses parameters of a Python class that its table does not have, or not so."""
-    from tcpsbed import _tcps, door
+    from tcpsbed import _tcps
     from tcpsbed.hooks import find
 
     try:

@@ -8,6 +8,7 @@ tables of the native module ─► fields of a table of a scenario (units, schem
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from functools import cache, reduce
 from operator import or_
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -41,6 +42,8 @@ from tcpsbed.config.units import (
     shown,
 )
 
+_QUANTITIES = ("ns", "bps", "bytes", "hz", "ppb", "packets", "share", "text")
+"""Units of values in quotes."""
 Entry = dict[str, Any]
 """An entry as the native module describes it: `id`, `name`, `doc` and `params`."""
 
@@ -82,12 +85,14 @@ class Chosen(Table):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        of_room = params(self.room)
-        given = {key: getattr(self, key) for key in self.model_fields_set & of_room.keys()}
-        name = getattr(self, self.by)
+        name, of_room = getattr(self, self.by), params(self.room)
         beside = [field.alias or key for key, field in type(self).model_fields.items() if key not in of_room]
-        self._plan = {"kind": name} | _completed(self.room, name, given, beside)
+        self._plan = {"kind": name} | _completed(self.room, name, self._given(), beside)
         return self
+
+    def _given(self) -> dict[str, Any]:
+        """The parameters that are there, by their keys in a plan."""
+        return {key: getattr(self, key) for key in self.model_fields_set & params(self.room).keys()}
 
     @property
     def plan(self) -> dict[str, Any]:
@@ -104,9 +109,9 @@ def keys(room: str) -> type[Chosen]:
     return _made(room, f"_{room.title()}", (Chosen,), fields)
 
 
-def kinds(room: str, base: type[Table] = Table) -> list[type[Chosen]]:
-    """A table for each entry of a room, with its `kind`."""
-    return [_table(room, name, base) for name in entries(room)]
+def kinds(room: str, base: type[Table] = Table) -> dict[str, Any]:
+    """A table for each entry of a room, with its `kind` and the keys of `base`."""
+    return {name: _table(room, name, base) for name in entries(room)}
 
 
 def _table(room: str, name: str, base: type[Table]) -> type[Chosen]:
@@ -126,7 +131,7 @@ def _made(room: str, name: str, bases: Any, fields: Any, doc: str = "") -> type[
     return found
 
 
-def one_of(tables: list[Any]) -> Any:
+def one_of(tables: Iterable[Any]) -> Any:
     """The type of any of these tables."""
     return reduce(or_, tables)
 
@@ -231,8 +236,5 @@ def _default(param: dict[str, Any]) -> str:
     text = param["default"]
     if text in ("", "-"):
         return "none" if text else "required"
-    return (
-        f'`"{text}"`'
-        if param["unit"] in ("ns", "bps", "bytes", "hz", "ppb", "packets", "share")
-        else f"`{text}`"
-    )
+    quoted = "choice" in param["unit"] or param["unit"] in _QUANTITIES
+    return f'`"{text}"`' if quoted else f"`{text}`"

@@ -86,7 +86,7 @@ def _loss(value: Any) -> Any:
 if TYPE_CHECKING:
     Loss = Chosen
 else:
-    _LOSS = one_of(kinds("loss"))
+    _LOSS = one_of(kinds("loss").values())
     Loss = Annotated[
         _LOSS,
         Discriminator("kind"),

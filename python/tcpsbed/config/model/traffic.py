@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, FiniteFloat, StrictBool, StrictInt
 
+from tcpsbed.config.model.entries import Chosen, entries, kinds, one_of
 from tcpsbed.config.model.table import Names, Table
 from tcpsbed.config.units import (
     Dscp,
@@ -16,11 +17,10 @@ from tcpsbed.config.units import (
     PositiveDuration,
     PositiveRate,
     PositiveSize,
-    Rate,
     Share,
 )
 
-TRAFFIC_KINDS = ("cbr", "poisson", "vbr", "replay", "video", "web", "transfers", "bulk")
+TRAFFIC_KINDS = (*entries("traffic"), "replay", "video", "web", "transfers", "bulk")
 
 
 class _Traffic(Table):
@@ -36,26 +36,15 @@ class _Traffic(Table):
     """Code point: a number or a name such as "AF41"."""
 
 
-class Cbr(_Traffic):
-    """Constant bit rate."""
+if TYPE_CHECKING:
 
-    kind: Literal["cbr"]
-    rate_bps: Rate = Field(alias="rate")
-    """A rate on the wire such as "400 kbit/s", in each direction or between each pair."""
-    packet_bytes: PacketSize = Field(500, alias="packet")
-    """Size of a packet on the wire."""
+    class Source(_Traffic, Chosen):
+        """A source by name."""
 
-
-class Poisson(_Traffic):
-    """Poisson arrivals."""
-
-    kind: Literal["poisson"]
-    rate_bps: Rate = Field(alias="rate")
-    """A mean rate on the wire such as "400 kbit/s"."""
-    packet_bytes: PacketSize = Field(500, alias="packet")
-    """(Mean) size of a packet on the wire."""
-    size: Literal["constant", "exponential"] = "constant"
-    """The distribution of sizes."""
+    _Vbr = Source
+else:
+    _SOURCES = kinds("traffic", _Traffic)
+    _Vbr = _SOURCES["vbr"]
 
 
 class Vary(Table):
@@ -68,18 +57,17 @@ class Vary(Table):
     """How long a rate holds."""
 
 
-class Vbr(_Traffic):
+class Vbr(_Vbr):
     """Variable bit rate, uniform about a mean."""
 
-    kind: Literal["vbr"]
-    rate_bps: Rate = Field(alias="rate")
-    """A mean rate on the wire such as "400 kbit/s"."""
-    spread: Share = 0.2
-    """How far the rate departs from its mean, either way."""
-    packet_bytes: PacketSize = Field(500, alias="packet")
-    """Mean size of a packet on the wire."""
     vary: Vary = Vary()
-    """What varies, and when it is drawn again."""
+    """What varies; with `piecewise` in a table of its own or beside it."""
+
+    def _given(self) -> dict[str, Any]:
+        given = super()._given()
+        if "piecewise_ns" in self.vary.model_fields_set:
+            given["piecewise_ns"] = self.vary.piecewise_ns
+        return given | {"vary": self.vary.kind}
 
 
 class Capture(Table):
@@ -179,5 +167,9 @@ class Bulk(_Connected):
     """How many of them."""
 
 
-Traffic = Annotated[Cbr | Poisson | Vbr | Replay | Video | Web | Transfers | Bulk, Discriminator("kind")]
+if TYPE_CHECKING:
+    Traffic = Source | Replay | Video | Web | Transfers | Bulk
+else:
+    _ALL = one_of([*(_SOURCES | {"vbr": Vbr}).values(), Replay, Video, Web, Transfers, Bulk])
+    Traffic = Annotated[_ALL, Discriminator("kind")]
 """An entry of background traffic."""

@@ -277,7 +277,6 @@ pub enum Notice<'a> {
     Period(Option<i64>),
     /// Its component was restarted, and this is how far it had come.
     Resumed(Former<'a>),
-<<<<<<< HEAD
     /// A sample came that it is not given, for a newer one came until its tick: it was not lost.
     Superseded {
         /// Its number.
@@ -285,16 +284,6 @@ pub enum Notice<'a> {
         /// When it was made, on the clock of the node that made it.
         origin_ns: i64,
         /// Whether the newer one came first.
-=======
-    /// A sample of this number and origin came that it is not given, for a newer one came until its tick, before it if it was
-    /// `overtaken`: it was not lost.
-    Superseded {
-        /// Its number.
-        index: u32,
-        /// Its origin (ns).
-        origin_ns: i64,
-        /// Whether the newer one came before it.
->>>>>>> main
         overtaken: bool,
     },
     /// Something that it works for has died, or the run is being ended.

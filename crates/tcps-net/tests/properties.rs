@@ -14,6 +14,7 @@ use tcps_core::{
     time::{Time, NEVER, SECOND},
 };
 use tcps_net::{
+    own,
     packet::Parcel,
     queue::{self, is_timed, Flows},
     NetEvent, Network, Packet,
@@ -143,7 +144,7 @@ proptest! {
         prop_assume!(!is_timed(&limits.discipline)); // has a limit per class, and nothing to give while gates are closed
         let per_flow = limits.discipline.kind == "round-robin";
         let link = LinkSpec { queue: limits, rate_bps: Some(8e6), ..LinkSpec::default() };
-        let mut queue = queue::build(&link, &Flows::new(&flow_names(), vec![]), 1).expect("a valid queue");
+        let mut queue = queue::build(&link, &Flows::new(&flow_names(), vec![]), 1, &mut own::NoCode).expect("a valid queue");
         let (mut now, mut refused, mut newest) = (0, Vec::new(), [None; 4]);
         let (mut entered, mut left) = ((0u64, 0u64), (0u64, 0u64));
         for (n, (arrive, wire_bytes, class, step)) in (0u32..).zip(steps) {

@@ -37,6 +37,17 @@ pub struct NetworkSpec {
     pub recordings: Vec<Recording>,
 }
 
+impl NetworkSpec {
+    /// What it names of the user's code: queue disciplines and background sources.
+    pub fn codes(&self) -> impl Iterator<Item = &Named> {
+        let sources = self.traffic.iter().filter_map(|t| match &t.model {
+            TrafficModel::Source(source) => Some(source),
+            TrafficModel::Played(_) => None,
+        });
+        self.links.iter().map(|l| &l.queue.discipline).chain(sources).filter(|named| named.is_code())
+    }
+}
+
 /// A routing policy; ties go to the link that is named first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]

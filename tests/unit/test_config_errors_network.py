@@ -43,7 +43,7 @@ CASES = {
     "traffic of no kind": (
         LINK + '[traffic.x]\nkind = "cb"\non = "l1"\nrate = "1 kbit/s"\n',
         'bad.toml:8: traffic.x: found the kind "cb"; allowed: "cbr", "poisson", "vbr", "replay", '
-        '"video", "web", "transfers", "bulk" (did you mean "cbr"?)',
+        '"video", "web", "transfers", "bulk", "./mine.py:Mine" (did you mean "cbr"?)',
     ),
     "queue without a unit": (
         LINK + "queue = 20\n",

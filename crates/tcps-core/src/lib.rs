@@ -6,6 +6,7 @@
 //! report  counts and costs that a run reports beside its rows
 //! endpoint  the sans-IO transport contract      robot   what answers at the far side
 //! dist    costs and delays, law: sizes and pauses  seed    one random stream per named object
+//! split   where the time of samples went
 //! model   loss, delay, queue, predictor: the traits that rooms implement; rate: the rate controller
 //! agenda  what is due next
 //! param   what a scenario can name: entries with their tables of parameters
@@ -29,4 +30,5 @@ pub mod robot;
 pub mod sample;
 pub mod seed;
 pub mod size;
+pub mod split;
 pub mod time;

@@ -3,6 +3,7 @@
 use crate::{
     error::NetError,
     loss,
+    own::NoCode,
     queue::{self, Flows},
     traffic,
 };
@@ -104,7 +105,10 @@ fn link(at: &At, l: &LinkSpec, vertices: usize, flows: &Flows) -> Result<(), Net
         own_line(at, l, "queue.gates")?;
         at.need(l.slots.is_none(), "queue.gates", "slots beside it", "use one of slots and gates")?;
     }
-    queue::build(l, flows, 0).map(drop)
+    match l.queue.discipline.is_code() {
+        true => Ok(()), // said when it is made
+        false => queue::build(l, flows, 0, &mut NoCode).map(drop),
+    }
 }
 
 fn radio(at: &At, l: &LinkSpec, radio: &RadioSpec) -> Result<(), NetError> {
@@ -257,7 +261,8 @@ fn entry(t: &TrafficSpec, spec: &NetworkSpec) -> Result<(), NetError> {
     at.need(known(t.to), "to", t.to, "give the number of a vertex")?;
     at.span("start_ns", t.start_ns)?;
     match &t.model {
-        TrafficModel::Source(_) => traffic::build(spec, t, 0).map(drop),
+        TrafficModel::Source(source) if source.is_code() => Ok(()), // said when it is made
+        TrafficModel::Source(_) => traffic::build(spec, t, 0, &mut NoCode).map(drop),
         TrafficModel::Played(Played::Replay { recording, loop_ns }) => {
             replay(&at, spec, *recording, *loop_ns)
         }

@@ -1,6 +1,7 @@
 //! Paths through the graph of links.
 
 use crate::link::Link;
+use crate::own::NoCode;
 use crate::traffic;
 use std::{
     cell::OnceCell,
@@ -218,7 +219,7 @@ fn view(link: &Link) -> LinkView {
 fn mean_rate_bps(spec: &NetworkSpec, entry: &TrafficSpec) -> f64 {
     match &entry.model {
         TrafficModel::Source(_) => {
-            traffic::build(spec, entry, 0).map_or(0.0, |source| source.mean_rate_bps())
+            traffic::build(spec, entry, 0, &mut NoCode).map_or(0.0, |source| source.mean_rate_bps())
         }
         // What users will take is not known beforehand.
         TrafficModel::Played(Played::Users(_)) => 0.0,

@@ -14,6 +14,7 @@ use tcps_core::{
     time::{Time, NEVER, SECOND},
 };
 use tcps_net::{
+    own,
     packet::Parcel,
     queue::{self, is_timed, Flows},
     NetEvent, Network, Packet,
@@ -143,7 +144,7 @@ proptest! {
         prop_assume!(!is_timed(&limits.discipline)); // has a limit per class, and nothing to give while gates are closed
         let per_flow = limits.discipline.kind == "round-robin";
         let link = LinkSpec { queue: limits, rate_bps: Some(8e6), ..LinkSpec::default() };
-        let mut queue = queue::build(&link, &Flows::new(&flow_names(), vec![]), 1).expect("a valid queue");
+        let mut queue = queue::build(&link, &Flows::new(&flow_names(), vec![]), 1, &mut own::NoCode).expect("a valid queue");
         let (mut now, mut refused, mut newest) = (0, Vec::new(), [None; 4]);
         let (mut entered, mut left) = ((0u64, 0u64), (0u64, 0u64));
         for (n, (arrive, wire_bytes, class, step)) in (0u32..).zip(steps) {
@@ -151,7 +152,7 @@ proptest! {
             if arrive {
                 let dscp = [46, 10, 0, 5][usize::from(class)];
                 let packet = Packet { payload: n, class, index: n, dst: 1, dscp, wire_bytes, sent_ns: now };
-                queue.enqueue(Parcel { packet, damaged_by: None, at: now }, false, &mut refused);
+                queue.enqueue(Parcel::new(packet, now), false, &mut refused);
                 entered = (entered.0 + 1, entered.1 + u64::from(wire_bytes));
             } else if let Some(p) = queue.dequeue(now, &mut refused) {
                 left = (left.0 + 1, left.1 + u64::from(p.packet.wire_bytes));

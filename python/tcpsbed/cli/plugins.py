@@ -116,6 +116,13 @@ def _code(plan: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         own = (value for value in channel["params"].values() if isinstance(value, dict))
         yield from (("controller", code) for code in own)
 
+    named = [("queue", link["queue"]["discipline"]) for link in plan["network"]["links"] if "queue" in link]
+    named += [("traffic", entry["model"]) for entry in plan["network"]["traffic"]]
+    for kind, of in named:
+        place, colon, symbol = of["kind"].rpartition(":")
+        if colon:
+            yield kind, {"kind": "python", "name": place, "symbol": symbol}
+
 
 def _text(rows: list[Row]) -> str:
     wide = {key: max((len(row[key]) for row in rows), default=0) for key in ("kind", "name", "source")}

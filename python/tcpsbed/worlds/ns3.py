@@ -212,6 +212,9 @@ def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
                 "users of TCP or QUIC",
                 "cbr, poisson, vbr, replay or video; or the built-in network",
             )
+        if ":" in traffic["model"]["kind"]:
+            allowed = "cbr, poisson, vbr, replay or video; or the built-in network"
+            yield f"traffic.{traffic['name']}", "a source of your own", allowed
     yield from background.too_short(plan, LEAST_BYTES, "packets take in ns-3; or the built-in network")
     for event in plan.get("events", []):
         if event["action"]["kind"] in ("link", "reroute"):

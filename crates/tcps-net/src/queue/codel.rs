@@ -158,7 +158,7 @@ mod tests {
 
     fn parcel(index: u32, at: Time) -> Parcel {
         let packet = Packet { payload: 0, class: 0, index, dst: 0, dscp: 0, wire_bytes: 1526, sent_ns: at };
-        Parcel { packet, damaged_by: None, at }
+        Parcel::new(packet, at)
     }
 
     /// Moments in ms at which packets are dropped when one leaves every ms for `until_ms` and `backlog` wait at 0.

@@ -2,11 +2,13 @@
 
 pub mod cbr;
 pub mod frames;
+mod own;
 pub mod poisson;
 pub mod replay;
 pub mod vbr;
 
 use crate::error::NetError;
+use crate::own::ForeignCode;
 use crate::packet::{Packet, BACKGROUND};
 use serde_json::Value;
 use std::ops::RangeInclusive;
@@ -24,6 +26,10 @@ pub trait Arrivals: Send {
     /// Its mean rate on the wire, by which routes are chosen; 0 where it is not known beforehand.
     fn mean_rate_bps(&self) -> f64 {
         0.0
+    }
+    /// What code of the user's did wrong.
+    fn failure(&self) -> Option<String> {
+        None
     }
 }
 
@@ -43,15 +49,24 @@ pub fn checked(source: &Named) -> Result<Value, Fault> {
 }
 
 /// The model of a traffic entry of a network.
-pub fn build(network: &NetworkSpec, spec: &TrafficSpec, seed: u64) -> Result<Box<dyn Arrivals>, NetError> {
+pub fn build(
+    network: &NetworkSpec,
+    spec: &TrafficSpec,
+    seed: u64,
+    code: &mut dyn ForeignCode,
+) -> Result<Box<dyn Arrivals>, NetError> {
+    let place = format!("traffic.{}", spec.name);
     let played = |number: u16| network.recordings.get(usize::from(number)).cloned().unwrap_or_default();
     Ok(match &spec.model {
+        TrafficModel::Source(source) if source.is_code() => {
+            let made = code.source(source, &spec.name, seed);
+            let made = made.map_err(|e| NetError::new(place, "kind", e, "give code that can be loaded"))?;
+            Box::new(own::OwnSource::new(made, &source.kind, &spec.name))
+        }
         TrafficModel::Source(source) => {
-            let stream = Stream::new(seed, &format!("traffic.{}", spec.name));
+            let stream = Stream::new(seed, &place);
             let made = source.of(SOURCES).and_then(|(entry, params)| (entry.make)(&params, stream));
-            made.map_err(|fault| {
-                NetError::new(format!("traffic.{}", spec.name), &fault.key, fault.found, &fault.allowed)
-            })?
+            made.map_err(|fault| NetError::new(place, &fault.key, fault.found, &fault.allowed))?
         }
         TrafficModel::Played(Played::Frames { recording, loop_ns, packet_bytes, overhead_bytes }) => {
             Box::new(frames::Frames::new(played(*recording), *loop_ns, *packet_bytes, *overhead_bytes))
@@ -86,7 +101,12 @@ pub(crate) struct Source {
 
 impl Source {
     /// Entry number `i` of a network at its start.
-    pub fn new(network: &NetworkSpec, i: usize, seed: u64) -> Result<Self, NetError> {
+    pub fn new(
+        network: &NetworkSpec,
+        i: usize,
+        seed: u64,
+        code: &mut dyn ForeignCode,
+    ) -> Result<Self, NetError> {
         let spec = &network.traffic[i];
         let template = Packet {
             payload: BACKGROUND,
@@ -99,7 +119,7 @@ impl Source {
         };
         let mut source = Self {
             from: spec.from,
-            arrivals: build(network, spec, seed)?,
+            arrivals: build(network, spec, seed, code)?,
             start_ns: spec.start_ns,
             stop_ns: spec.stop_ns.unwrap_or(NEVER),
             template,
@@ -114,6 +134,11 @@ impl Source {
     fn advance(&mut self) {
         let next = self.arrivals.next().map(|(t, b)| (self.start_ns.saturating_add(t), b));
         self.due = next.filter(|n| n.0 < self.stop_ns).unwrap_or((NEVER, 0));
+    }
+
+    /// What code of the user's did wrong.
+    pub fn failure(&self) -> Option<String> {
+        self.arrivals.failure()
     }
 
     /// When its next packet is due; `NEVER` while it is stopped.

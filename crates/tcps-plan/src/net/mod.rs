@@ -1,8 +1,10 @@
 //! What a network is made of, in SI units, as the scenario compiler hands it over.
 
+mod hops;
 mod recording;
 mod stats;
 
+pub use hops::{Hop, Hops};
 pub use recording::Recording;
 pub use stats::{LinkStats, QueueState, TrafficStats};
 pub use tcps_core::law::Law;
@@ -35,6 +37,17 @@ pub struct NetworkSpec {
     /// What background traffic plays, by number.
     #[serde(default)]
     pub recordings: Vec<Recording>,
+}
+
+impl NetworkSpec {
+    /// What it names of the user's code: queue disciplines and background sources.
+    pub fn codes(&self) -> impl Iterator<Item = &Named> {
+        let sources = self.traffic.iter().filter_map(|t| match &t.model {
+            TrafficModel::Source(source) => Some(source),
+            TrafficModel::Played(_) => None,
+        });
+        self.links.iter().map(|l| &l.queue.discipline).chain(sources).filter(|named| named.is_code())
+    }
 }
 
 /// A routing policy; ties go to the link that is named first.

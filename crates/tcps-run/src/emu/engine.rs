@@ -286,7 +286,7 @@ impl Desk<'_> {
                 host.dropped(at, &packet, link, reason);
                 packet
             }
-            NetEvent::Arrived { at, packet } => {
+            NetEvent::Arrived { at, packet, .. } => {
                 self.deliver(at, packet.payload);
                 packet
             }
@@ -387,7 +387,13 @@ mod tests {
         target.send_to(b"early", doors.addresses().unwrap()[0]).unwrap();
         let link = |name: &str, from: u16| serde_json::json!({"name": name, "from": from, "to": 1 - from});
         let spec = serde_json::json!({"vertices": ["near", "far"], "links": [link("there", NEAR), link("back", FAR)]});
-        let network = BusyNetwork::of(&serde_json::from_value(spec).unwrap(), &["a".into()], 1).unwrap();
+        let network = BusyNetwork::of(
+            &serde_json::from_value(spec).unwrap(),
+            &["a".into()],
+            1,
+            &mut crate::assets::Disk,
+        )
+        .unwrap();
         let layers = Layers::new(Carrier::Built(Box::new(network)));
         let (accounts, start) = (Accounts::new([(0, NEAR, FAR)], true), monotonic_ns() + 400 * MS);
         let pace = Pace { waiting: Waiting::Timer, spin_ns: 0, realtime: false };

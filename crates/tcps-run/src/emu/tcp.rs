@@ -11,6 +11,7 @@ use super::{
     pipe::{Part, Pipe},
     unheard, Account, Delivery, DoorPlan, Row, FAR, NEAR,
 };
+use crate::assets::Disk;
 use crate::{background::BusyNetwork, os::clock::monotonic_ns};
 use std::{
     io::{Read, Write},
@@ -72,7 +73,7 @@ impl Lines {
     /// Delay and rate of the way that packets take: the sum of all delays, the smallest rate; an error where the network
     /// cannot be built or does not lead from one side to the other and back.
     pub fn of(spec: &NetworkSpec, seed: u64) -> Result<Self, RunError> {
-        let network = BusyNetwork::of(spec, &[], seed)?;
+        let network = BusyNetwork::of(spec, &[], seed, &mut Disk)?;
         let line = |from, to, words: &str| {
             let route = network.network().route(from, to);
             let none = || RunError::new(format!("network: no way leads {words}; a link must join them"));

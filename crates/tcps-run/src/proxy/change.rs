@@ -1,5 +1,6 @@
 //! Another network in the place of the present one, while packets are under way.
 
+use crate::assets::Disk;
 use crate::{background::BusyNetwork, carrier::Carrier, emu::Layers};
 use serde_json::Value;
 use tcps_core::time::Time;
@@ -22,7 +23,7 @@ impl Changing {
         names: Vec<String>,
         seed: u64,
     ) -> Result<(Self, Layers), RunError> {
-        let network = BusyNetwork::of(spec, &names, seed)?;
+        let network = BusyNetwork::of(spec, &names, seed, &mut Disk)?;
         Ok((Self { text, names, seed }, Layers::new(Carrier::Built(Box::new(network)))))
     }
 
@@ -36,7 +37,7 @@ impl Changing {
         text: Value,
     ) -> Result<(), RunError> {
         if !steps(&self.text, &text).is_some_and(|steps| applied(layers, now, &steps)) {
-            let mut network = BusyNetwork::of(spec, &self.names, self.seed)?;
+            let mut network = BusyNetwork::of(spec, &self.names, self.seed, &mut Disk)?;
             join(&mut network, spec, now);
             layers.push(Carrier::Built(Box::new(network)));
         }
@@ -141,7 +142,7 @@ mod tests {
     fn arrivals(layers: &mut Layers, until: Time) -> Vec<(u32, Time)> {
         let mut found = Vec::new();
         layers.advance(until, |e| {
-            if let NetEvent::Arrived { at, packet } = e {
+            if let NetEvent::Arrived { at, packet, .. } = e {
                 found.push((packet.payload, at));
             }
         });

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,6 +47,8 @@ _ALLOWED = {
     "transport": "parameters that the transport has (tcpsbed docs scenario)",
     "hook": "code that can be loaded with these params (tcpsbed docs hooks)",
     "playout": "parameters that the policy has (tcpsbed docs playout)",
+    "queue": "a queue discipline that can be made with these params (tcpsbed docs scenario)",
+    "source": "a background source that can be made with these params (tcpsbed docs scenario)",
     "robot": "a robot that can be made with these params (tcpsbed docs scenario)",
     "controller": "a rate controller that can be made with these params (tcpsbed docs transports)",
 }
@@ -114,10 +117,12 @@ def rehearse(scenario: Scenario, key: Key, what: str, name: str, given: dict[str
                 if what == "hook":
                     _tcps.check_hook(name, params, kind=stage)
                 else:
-                    checks = {
+                    checks: dict[str, Callable[[str, str], None]] = {
                         "robot": _tcps.check_robot,
                         "playout": _tcps.check_playout,
                         "controller": _controller,
+                        "queue": partial(_tcps.check_network_code, "queue"),
+                        "source": partial(_tcps.check_network_code, "source"),
                     }
                     checks[what](name, params)
             except ValueError as error:

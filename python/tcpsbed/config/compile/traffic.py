@@ -6,13 +6,14 @@ from itertools import permutations
 from typing import Any
 
 from tcpsbed.config.compile.book import Book
+from tcpsbed.config.compile.code import own
 from tcpsbed.config.compile.files import existing, read
 from tcpsbed.config.compile.network import Network
 from tcpsbed.config.compile.phases import phase_ns
 from tcpsbed.config.compile.users import Connected, users
 from tcpsbed.config.model.entries import Chosen
 from tcpsbed.config.model.table import close_match
-from tcpsbed.config.model.traffic import Replay, Traffic, Video
+from tcpsbed.config.model.traffic import Own, Replay, Traffic, Video
 from tcpsbed.config.origin import Key
 from tcpsbed.errors import counted
 
@@ -57,7 +58,7 @@ def traffic(book: Book, network: Network) -> tuple[list[dict[str, Any]], list[_R
     return plans, recordings
 
 
-def _period_ns(entry: Chosen | Replay | Video) -> float:
+def _period_ns(entry: Chosen | Own | Replay | Video) -> float:
     """Mean time between packets or frames of traffic that is periodic; 0 of all other."""
     if isinstance(entry, Chosen) and entry.plan["kind"] in _PERIODIC:
         return float(8e9 * entry.plan["packet_bytes"] / entry.plan["rate_bps"])
@@ -117,13 +118,15 @@ def _check_alone(book: Book, network: Network, number: int, key: Key) -> None:
 
 
 def _models(
-    book: Book, entry: Chosen | Replay | Video, key: Key, recordings: list[_Recording]
+    book: Book, entry: Chosen | Own | Replay | Video, key: Key, recordings: list[_Recording]
 ) -> list[tuple[int, dict[str, Any]]]:
     """What flows between each pair: models, each with the span after the start at which it begins."""
     if isinstance(entry, Replay):
         return _replays(book, entry, key, recordings)
     if isinstance(entry, Video):
         return [(0, _video(book, entry, key, recordings))]
+    if isinstance(entry, Own):
+        return [(0, own(book, (*key, "kind"), entry.kind, "source", entry.params))]
     return [(0, entry.plan)]
 
 

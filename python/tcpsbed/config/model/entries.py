@@ -26,7 +26,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from tcpsbed import _tcps
+from tcpsbed import _tcps, door
 from tcpsbed.config.model.table import Table, close_match
 from tcpsbed.config.units import (
     PACKETS,
@@ -38,10 +38,12 @@ from tcpsbed.config.units import (
     Share,
     Size,
     packets,
+    parameters,
     refuse,
     shown,
 )
 
+_OWN = '"./mine.py:Mine"'
 _QUANTITIES = ("ns", "bps", "bytes", "hz", "ppb", "packets", "share", "text")
 """Units of values in quotes."""
 Entry = dict[str, Any]
@@ -87,6 +89,16 @@ class Chosen(Table):
     def _complete(self) -> Self:
         name, of_room = getattr(self, self.by), params(self.room)
         beside = [field.alias or key for key, field in type(self).model_fields.items() if key not in of_room]
+        own: dict[str, Any] = getattr(self, "params", {})
+        if ":" in name:
+            stray = [of_room[key]["name"] for key in sorted(self._given())]
+            if stray:
+                raise _refused(stray[0], "unknown key beside code of your own", ", ".join(beside))
+            self._plan = {"kind": name} | parameters(own)
+            return self
+        beside = [key for key in beside if key != "params"]
+        if own:
+            raise _refused("params", f"found params of {name}", f"params of code such as {self.by} = {_OWN}")
         self._plan = {"kind": name} | _completed(self.room, name, self._given(), beside)
         return self
 
@@ -169,18 +181,30 @@ def _read(unit: Any) -> Any:
     return list[_read(of)] if kind == "list" else dict[str, _read(of)]  # type: ignore[misc]
 
 
+def is_code(value: Any) -> bool:
+    """Whether a name is that of code of the user's: `"./mine.py:Mine"`, `"./libmine.so:queue"`."""
+    return isinstance(value, str) and ":" in value
+
+
 def name_of(room: str) -> Any:
     """The type of a key that names an entry of a room."""
 
     def known(value: Any) -> Any:
+        if is_code(value):
+            return value
         if value not in entries(room):
+            if isinstance(value, str) and is_code(own := door.named(room, value)):
+                return own
             allowed = ", ".join(f'"{name}"' for name in entries(room))
             close = close_match(str(value), list(entries(room))).partition("(")[2]
+            allowed += f", or code such as {_OWN}"
             raise refuse(f"found {shown(value)}", f"{allowed} ({close}" if close else allowed)
         return value
 
     return Annotated[
-        str, BeforeValidator(known), WithJsonSchema({"enum": list(entries(room)), "type": "string"})
+        str,
+        BeforeValidator(known),
+        WithJsonSchema({"anyOf": [{"enum": list(entries(room))}, {"type": "string", "pattern": ":"}]}),
     ]
 
 

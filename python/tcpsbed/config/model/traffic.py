@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, FiniteFloat, StrictBool, StrictInt
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    FiniteFloat,
+    StrictBool,
+    StrictInt,
+    Tag,
+    WithJsonSchema,
+)
 
-from tcpsbed.config.model.entries import Chosen, entries, kinds, one_of
+from tcpsbed import door
+from tcpsbed.config.model.entries import Chosen, entries, is_code, kinds, one_of
 from tcpsbed.config.model.table import Names, Table
 from tcpsbed.config.units import (
     Dscp,
     Duration,
     Frequency,
     PacketSize,
+    Parameters,
     Period,
     PositiveDuration,
     PositiveRate,
@@ -55,6 +66,15 @@ class Vary(Table):
     """Nothing, the rate of every packet, the rate of every period, or the size of packets."""
     piecewise_ns: Period = Field(100_000_000, alias="piecewise")
     """How long a rate holds."""
+
+
+class Own(_Traffic):
+    """A source that is code of your own."""
+
+    kind: Annotated[str, WithJsonSchema({"type": "string", "pattern": ":"})]
+    """"./mine.py:Mine", "module:Class" or "./libmine.so:source"."""
+    params: Parameters = Field({})
+    """Its parameters."""
 
 
 class Vbr(_Vbr):
@@ -167,9 +187,26 @@ class Bulk(_Connected):
     """How many of them."""
 
 
+_CODE = "./mine.py:Mine"
+"""What stands for code of the user's among the kinds that are allowed."""
+
+
+def _kind(entry: Any) -> Any:
+    return entry.get("kind") if isinstance(entry, dict) else getattr(entry, "kind", None)
+
+
+def _installed(entry: Any) -> Any:
+    """An entry whose kind is the name of an installed package's code, with that code."""
+    kind = _kind(entry)
+    unknown = isinstance(kind, str) and kind not in TRAFFIC_KINDS and not is_code(kind)
+    return entry | {"kind": door.named("traffic", kind)} if unknown else entry
+
+
 if TYPE_CHECKING:
-    Traffic = Source | Replay | Video | Web | Transfers | Bulk
+    Traffic = Source | Own | Replay | Video | Web | Transfers | Bulk
 else:
-    _ALL = one_of([*(_SOURCES | {"vbr": Vbr}).values(), Replay, Video, Web, Transfers, Bulk])
-    Traffic = Annotated[_ALL, Discriminator("kind")]
+    _BY_KIND = {k: _SOURCES.get(k) or globals()[k.title()] for k in TRAFFIC_KINDS} | {"vbr": Vbr}
+    _ALL = one_of(Annotated[table, Tag(kind)] for kind, table in (_BY_KIND | {_CODE: Own}).items())
+    _WHICH = Discriminator(lambda entry: _CODE if is_code(_kind(entry)) else _kind(entry))
+    Traffic = Annotated[_ALL, _WHICH, BeforeValidator(_installed)]
 """An entry of background traffic."""

@@ -22,6 +22,7 @@ def routes(plan_json: str) -> str:
     """The next link from every vertex of a plan's network to every vertex, as JSON; 65535 for none."""
 
 def end_at_third(signals: int) -> None: ...
+def mark_ends(address: int) -> None: ...
 def run_node() -> int:
     """Serves one run as a node process, with JSON lines on standard input and output. Returns the exit status."""
 

@@ -50,6 +50,8 @@ def test_a_simulated_operator_goes_round_where_pictures_come(rows: dict[str, Row
         closed = "closed no circle" not in rows[f"task-{name}-turns"].told
         assert closed == (name != "udp") == (ours(rows, f"task-{name}-turns") > 4.0), name
         assert 0.9 < ours(rows, f"task-{name}-peak") < 5.0
+        there = "less that of the quiet network" in rows[f"task-{name}-peak"].beside
+        assert there == (name != "quiet")
 
 
 def test_the_signal_gets_worse_with_the_network_and_the_task_follows_the_delay(rows: dict[str, Row]) -> None:

@@ -439,7 +439,7 @@ def test_a_node_that_stops_reading_its_plan_is_given_up(tmp_path, monkeypatch):
         telling.start()
         telling.join(10)
         assert not telling.is_alive()
-        with pytest.raises(WorldError, match='no word for 0.1 s while waiting for "ready"'):
+        with pytest.raises(WorldError, match=r'no word for 0\.1 s while waiting for "ready"'):
             node.hear("ready", 0.1)
     finally:
         node.end()

@@ -366,9 +366,7 @@ def test_a_good_run_is_called_good_and_a_slow_one_is_not():
     lost = outcome | {"doors": [row | {"delivered_loss": 0.02}]}
     assert "lost 2.00%" in verdict.broken(lost, Margin())[0]
     slow = outcome | {"doors": [row | {"delivered_rate_bps": 0.98e6}]}
-    assert (
-        "delivered 980.0 kbit/s, set 1000.0 kbit/s (margin 1%)" in verdict.broken(slow, Margin())[0]
-    )
+    assert "delivered 980.0 kbit/s, set 1000.0 kbit/s (margin 1%)" in verdict.broken(slow, Margin())[0]
     short = outcome | {"doors": [row | {"set_rate_bps": None, "delivered_rate_bps": None}]}
     assert verdict.broken(short, Margin()) == []
     crowded = outcome | {"doors": [row | {"refused": 7}]}

@@ -142,7 +142,9 @@ def test_folders_that_are_loaded_at_once_have_names_of_their_own(
             super().__init__(*given)
 
     monkeypatch.setattr(beside, "_Folder", Waiting)
-    files = [written(tmp_path / str(n), a="import helper", helper=f"VALUE = {n}") / "a.py" for n in range(count)]
+    files = [
+        written(tmp_path / str(n), a="import helper", helper=f"VALUE = {n}") / "a.py" for n in range(count)
+    ]
     with ThreadPoolExecutor(count) as pool:
         found = list(pool.map(lambda file: beside.module(file, lambda run, *rest: run(*rest)), files))
     assert [module.helper.VALUE for module in found] == list(range(count))

@@ -9,10 +9,11 @@ use crate::{
     link::{Mode, Served},
     network::Network,
     own::NoCode,
-    packet::Parcel,
+    packet::{Parcel, Spent},
     topology::Routes,
 };
 use tcps_core::time::Time;
+use tcps_plan::net::Hop;
 use tcps_plan::net::LinkChange;
 
 impl Network {
@@ -118,15 +119,21 @@ impl Network {
         let ahead = matches!(link.mode, Mode::Ahead(_));
         let start = |p: &Parcel| p.at - link.delay_ns - link.serialise(p.packet.wire_bytes);
         let waits = |e: &(usize, Parcel)| ahead && e.0 == l && start(&e.1) > now;
-        let (mut waiting, rest): (Vec<_>, Vec<_>) = flying.into_iter().partition(waits);
-        waiting.sort_by_key(|(_, p)| start(p));
-        if let Some((_, first)) = waiting.first() {
-            let begun_until = start(first);
+        let (waiting, rest): (Vec<_>, Vec<_>) = flying.into_iter().partition(waits);
+        let mut waiting: Vec<_> = waiting.into_iter().map(|(_, p)| (start(&p), p)).collect();
+        waiting.sort_by_key(|w| w.0);
+        if let Some(&(begun_until, _)) = waiting.first() {
             link.busy_total -= link.busy_until - begun_until;
             link.busy_until = begun_until;
         }
-        for (_, parcel) in waiting {
-            served.queue.enqueue(Parcel { at: now, ..parcel }, true, &mut Vec::new());
+        for (start, parcel) in waiting {
+            let (queued_ns, serial_ns) = (start - now, link.serialise(parcel.packet.wire_bytes));
+            let Spent { queued_ns: queued, serial_ns: serial, again_ns } = parcel.spent;
+            let spent = Spent { queued_ns: queued - queued_ns, serial_ns: serial - serial_ns, again_ns };
+            let propagated_ns = -link.delay_ns;
+            let hop = Hop { queued_ns: -queued_ns, serial_ns: -serial_ns, propagated_ns, ..Hop::default() };
+            link.hops.add(parcel.packet.class, -1, &hop);
+            served.queue.enqueue(Parcel { at: now, spent, ..parcel }, true, &mut Vec::new());
         }
         let last = rest.iter().filter(|e| e.0 == l).map(|e| e.1.at).max();
         served.line.last_arrival = last.unwrap_or(Time::MIN);

@@ -45,4 +45,4 @@ mod windows;
 pub use error::NetError;
 pub use network::Network;
 pub use own::ForeignCode;
-pub use packet::{NetEvent, Packet, BACKGROUND};
+pub use packet::{NetEvent, Packet, Spent, BACKGROUND};

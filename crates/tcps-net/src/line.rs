@@ -5,7 +5,7 @@ use crate::{
     error::NetError,
     jitter::Jitter,
     loss::{self, RandomLoss},
-    packet::{Packet, Parcel},
+    packet::Parcel,
 };
 use tcps_core::{
     model::{DelayModel, LossModel},
@@ -17,14 +17,17 @@ use tcps_plan::net::LinkSpec;
 
 /// What became of a packet that started.
 pub(crate) struct Departure {
-    pub packet: Packet,
-    /// The link before this one that changed a bit of it.
-    pub damaged_by: Option<u16>,
+    pub parcel: Parcel,
     pub start: Time,
+    /// When its first byte was put on the line.
+    pub begun: Time,
     /// Why it is lost.
     pub lost: Option<DropReason>,
     /// Arrivals at the far end, and whether a bit was changed here: none, one, or two if it was duplicated.
     pub arrivals: [Option<(Time, bool)>; 2],
+    /// When it was wholly on the line, and how long it took to send it again.
+    pub end: Time,
+    pub again_ns: Time,
 }
 
 /// A line and its random streams.
@@ -90,11 +93,13 @@ impl Line {
             None
         };
         let mut departure = Departure {
-            packet: parcel.packet,
-            damaged_by: parcel.damaged_by,
+            parcel,
             start,
+            begun: start,
             lost,
             arrivals: [None; 2],
+            end,
+            again_ns: again_ns.unwrap_or(0),
         };
         if lost.is_none() {
             let copies = 1 + usize::from(self.duplicate.1.chance(self.duplicate.0));

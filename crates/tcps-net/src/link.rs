@@ -16,6 +16,7 @@ use tcps_core::{
     record::DropReason,
     time::{serialisation_ns, Time, NEVER},
 };
+use tcps_plan::net::Hops;
 use tcps_plan::net::{LinkSpec, LinkStats, QueueState};
 
 /// A link with its counters.
@@ -28,6 +29,7 @@ pub(crate) struct Link {
     pub busy_until: Time,
     pub busy_total: Time,
     pub stats: LinkStats,
+    pub hops: Hops,
     pub mode: Mode,
 }
 
@@ -65,7 +67,18 @@ impl Link {
         };
         let stats = LinkStats { name: spec.name.clone(), ..LinkStats::default() };
         let (from, to, delay_ns) = (spec.from, spec.to, spec.delay_ns);
-        Ok(Self { from, to, rate_bps, delay_ns, up: true, busy_until: 0, busy_total: 0, stats, mode })
+        Ok(Self {
+            from,
+            to,
+            rate_bps,
+            delay_ns,
+            up: true,
+            busy_until: 0,
+            busy_total: 0,
+            stats,
+            hops: Hops::default(),
+            mode,
+        })
     }
 
     /// Time that a packet occupies the line.
@@ -109,9 +122,10 @@ impl Link {
     pub fn begin(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<Departure> {
         let Mode::Served(served) = &mut self.mode else { return None };
         if served.turns.is_some() {
-            let (parcel, at) = served.use_turns(now, refused)?;
+            let (parcel, begun, at) = served.use_turns(now, refused)?;
             self.busy_total += served.turns.as_ref()?.mean_ns(parcel.packet.wire_bytes);
-            return Some(served.line.cross(at, at, self.delay_ns, self.up, parcel));
+            let departure = served.line.cross(at, at, self.delay_ns, self.up, parcel);
+            return Some(Departure { begun, ..departure });
         }
         if now < self.busy_until {
             return None;
@@ -180,8 +194,8 @@ pub(crate) struct Served {
     pub medium: Option<u16>,
     pub turns: Option<Box<dyn Turns>>,
     slots: Option<Windows>,
-    /// A packet that has been taken from the queue but not wholly sent, with the bytes that are left.
-    transit: Option<(Parcel, u32)>,
+    /// A packet that has been taken from the queue but not wholly sent, with the bytes that are left, and when it was taken.
+    transit: Option<(Parcel, u32, Time)>,
 }
 
 impl Served {
@@ -239,7 +253,7 @@ impl Served {
             match slots.start(now, serialisation_ns(bytes, rate_bps)) {
                 Some(start) if start <= now => return Some(parcel),
                 Some(_) => {
-                    self.transit = Some((parcel, bytes));
+                    self.transit = Some((parcel, bytes, now));
                     return None;
                 }
                 None => refused.push((parcel.packet, DropReason::Managed)),
@@ -256,20 +270,21 @@ impl Served {
         }
     }
 
-    /// The next packet whose last byte leaves at or before `now`, and when that was. [Netravali 2015]
-    fn use_turns(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<(Parcel, Time)> {
+    /// The next packet whose last byte leaves at or before `now`, and when it was begun and over. [Netravali 2015]
+    fn use_turns(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<(Parcel, Time, Time)> {
         let o = self.turns.as_mut()?;
         while o.next() <= now {
             let at = o.next();
             let taken = self.transit.take();
-            let taken = taken.or_else(|| self.queue.dequeue(at, refused).map(|p| (p, p.packet.wire_bytes)));
-            let Some((parcel, left)) = taken else {
+            let first = |p: Parcel| (p, p.packet.wire_bytes, at);
+            let taken = taken.or_else(|| self.queue.dequeue(at, refused).map(first));
+            let Some((parcel, left, begun)) = taken else {
                 o.pass();
                 continue;
             };
             match left - o.take(left) {
-                0 => return Some((parcel, at)),
-                left => self.transit = Some((parcel, left)),
+                0 => return Some((parcel, begun, at)),
+                left => self.transit = Some((parcel, left, begun)),
             }
         }
         None

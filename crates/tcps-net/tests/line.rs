@@ -10,7 +10,7 @@ use tcps_core::{
     record::DropReason,
     time::{Time, MS, SECOND},
 };
-use tcps_net::{NetEvent, Network, Packet};
+use tcps_net::{NetEvent, Network, Packet, Spent};
 use tcps_plan::net::LinkChange;
 use tcps_plan::net::{JitterSpec, LinkSpec, NetworkSpec, TrafficModel, TrafficSpec};
 
@@ -263,7 +263,10 @@ fn stopped_traffic_goes_on_in_its_own_beat() {
 fn no_links_and_no_path() {
     let mut net = Network::new(&NetworkSpec::default(), &[], 1).expect("valid");
     net.send(5, 0, packet(0, 3, 100, 5));
-    assert_eq!(net.poll_event(), Some(NetEvent::Arrived { at: 5, packet: packet(0, 3, 100, 5) }));
+    assert_eq!(
+        net.poll_event(),
+        Some(NetEvent::Arrived { at: 5, packet: packet(0, 3, 100, 5), spent: Spent::default() })
+    );
     let mut net = one(link("l", 0, 1, None, 0));
     let lost = |packet: Packet, net: &mut Network| {
         net.send(packet.sent_ns, 1, packet);

@@ -152,7 +152,7 @@ proptest! {
             if arrive {
                 let dscp = [46, 10, 0, 5][usize::from(class)];
                 let packet = Packet { payload: n, class, index: n, dst: 1, dscp, wire_bytes, sent_ns: now };
-                queue.enqueue(Parcel { packet, damaged_by: None, at: now }, false, &mut refused);
+                queue.enqueue(Parcel::new(packet, now), false, &mut refused);
                 entered = (entered.0 + 1, entered.1 + u64::from(wire_bytes));
             } else if let Some(p) = queue.dequeue(now, &mut refused) {
                 left = (left.0 + 1, left.1 + u64::from(p.packet.wire_bytes));

@@ -30,7 +30,7 @@ use pyo3::{
     exceptions::{PyKeyboardInterrupt, PyValueError},
     prelude::*,
 };
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::atomic::AtomicU8};
 use tcps_plan::Plan;
 use tcps_run::{
     carrier::{self, ForeignSpec},
@@ -109,6 +109,13 @@ fn end_at_third(signals: i32) {
     crash::end_at_third(unsafe { std::os::fd::FromRawFd::from_raw_fd(signals) });
 }
 
+/// Notes in the byte at an address, which must stay, that this process ended and has said why.
+#[pyfunction]
+fn mark_ends(address: usize) {
+    // SAFETY: `tcpsbed.cli.apart` keeps the page, which it shares with another process.
+    crash::mark_ends(unsafe { &*(address as *const AtomicU8) });
+}
+
 /// Serves one run as a node process: JSON lines on standard input and output. Returns the exit status.
 #[pyfunction]
 fn run_node(py: Python<'_>) -> i32 {
@@ -171,6 +178,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("HELD", tcps_core::sample::HELD)?;
     m.add("FORKED", crash::FORKED.to_str()?)?;
     m.add_function(wrap_pyfunction!(end_at_third, m)?)?;
+    m.add_function(wrap_pyfunction!(mark_ends, m)?)?;
     m.add_function(wrap_pyfunction!(records::analyse, m)?)?;
     m.add_function(wrap_pyfunction!(records::merge, m)?)?;
     m.add_function(wrap_pyfunction!(records::merge_captures, m)?)?;

@@ -11,6 +11,7 @@ from tcpsbed.errors import counted
 from tcpsbed.report import numbers, text
 from tcpsbed.report.markup import Column, words
 
+
 def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
     """What is beyond the margin, and what failed, in sentences; nothing if the run was good."""
     found = [sentence for row in outcome["doors"] for sentence in _row(row, margin)]

@@ -224,8 +224,9 @@ def _set_broken_aside(files: Iterable[Path]) -> None:
 
 @cache
 def _build(ns3: bool = False) -> str:
-    """The versions of tcpsbed and of what a result may depend on, and a hash over its own files: one that was built or edited
-    anew computes anew."""
+    """The versions of tcpsbed and of what a result may depend on, and a hash over its own files: one that was built or
+    edited anew computes anew.
+    """
     from tcpsbed import __version__, _tcps
     from tcpsbed.analysis import machine
     from tcpsbed.worlds import ns3_program

@@ -89,6 +89,9 @@ def heard(line: str) -> dict[str, Any] | None:
     return message if isinstance(message, dict) and "op" in message else None
 
 
+SILENT = "no word: killed, or code of the scenario in it called _exit() or closed files that it did not open"
+
+
 class Pipe:
     """The standard input of a process, which may have stopped to read it: nobody waits for it in vain.
 
@@ -191,7 +194,7 @@ class Process(Talk):
         """Its exit status and the last line that it wrote."""
         self.child.wait(5)
         said = "".join(self.words).strip().splitlines()
-        return f"(status {self.child.returncode}): {said[-1] if said else 'no word'}"
+        return f"(status {self.child.returncode}): {said[-1] if said else SILENT}"
 
     def end(self) -> None:
         """Lets the process go, and sees that it goes; a second time does nothing."""

@@ -165,7 +165,7 @@ mod tests {
 
     fn parcel(at: Time) -> Parcel {
         let packet = Packet { payload: 0, class: 0, index: 0, dst: 0, dscp: 0, wire_bytes: 100, sent_ns: at };
-        Parcel { packet, damaged_by: None, at }
+        Parcel::new(packet, at)
     }
 
     fn red(weight: f64) -> Red {

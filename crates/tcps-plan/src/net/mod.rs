@@ -1,8 +1,10 @@
 //! What a network is made of, in SI units, as the scenario compiler hands it over.
 
+mod hops;
 mod recording;
 mod stats;
 
+pub use hops::{Hop, Hops};
 pub use recording::Recording;
 pub use stats::{LinkStats, QueueState, TrafficStats};
 pub use tcps_core::law::Law;

@@ -53,6 +53,7 @@ pub struct LinkStats {
 
 impl LinkStats {
     /// A packet comes to it.
+    #[inline]
     pub fn offer(&mut self, bytes: u32) {
         self.offered_packets += 1;
         self.offered_bytes += u64::from(bytes);
@@ -66,6 +67,7 @@ impl LinkStats {
     }
 
     /// So much waits.
+    #[inline]
     pub fn waits(&mut self, packets: u64, bytes: u64) {
         self.max_queue_packets = self.max_queue_packets.max(packets);
         self.max_queue_bytes = self.max_queue_bytes.max(bytes);

@@ -6,6 +6,7 @@ mod endpoint;
 mod network;
 mod node;
 mod robot;
+mod split;
 mod spread;
 mod stage;
 
@@ -15,16 +16,18 @@ pub use endpoint::{Connections, Endpoint};
 pub use network::{Emulated, EmulatedPath, Link, Recent, Traffic};
 pub use node::{Boundary, NodeSelf, RealSelf};
 pub use robot::RobotSelf;
+pub use split::Split;
 pub use spread::{quantiles, Spread};
 pub use stage::Stage;
 
 use crate::{
-    net::{LinkStats, TrafficStats},
+    net::{Hops, LinkStats, TrafficStats},
     Plan,
 };
 use serde::Serialize;
 use tcps_core::{
     report::{BoardLine, Gone, NodeReport},
+    split::FlowSplit,
     time::Time,
 };
 
@@ -59,6 +62,8 @@ pub struct Report {
     pub clocks: Vec<Clock>,
     /// Boards and their lines.
     pub boards: Vec<Board>,
+    /// Where the time of samples went, by flow; only in virtual time.
+    pub split: Vec<Split>,
     /// What failed, in words.
     pub errors: Vec<String>,
 }
@@ -75,6 +80,17 @@ impl Report {
         self.traffic = traffic.into_iter().map(Traffic::from).collect();
     }
 
+    /// Adds where the time of each flow's samples went, and of its packets at each link; to be called before nodes are added.
+    pub fn split(&mut self, plan: &Plan, splits: &[FlowSplit], hops: &[Hops]) {
+        for (id, split) in (0u16..).zip(splits) {
+            let Some(mut split) = Split::new(&plan.flows[usize::from(id)].name, split) else { continue };
+            for (link, hops) in hops.iter().enumerate() {
+                hops.of(id).into_iter().for_each(|hop| split.hop(plan, link, hop));
+            }
+            self.split.push(split);
+        }
+    }
+
     /// Adds what a node counted.
     pub fn node(&mut self, plan: &Plan, id: u16, told: NodeReport) {
         let component = |c: u16| &plan.components[usize::from(c)].name;
@@ -83,6 +99,11 @@ impl Report {
             let (stage, failed) = Stage::new(plan, (component, flow), kind, name, stats);
             self.stages.push(stage);
             self.errors.extend(failed);
+        }
+        for (c, flow, visited) in told.visits {
+            let flow = &plan.flows[usize::from(flow)].name;
+            let split = self.split.iter_mut().find(|s| s.is_of(flow));
+            split.into_iter().for_each(|s| s.visit(plan, c, &visited));
         }
         if let Some((at, c, text)) = told.died {
             self.interrupted = true;

@@ -23,7 +23,7 @@ use std::os::fd::RawFd;
 use tcps_core::time::{Time, NEVER};
 use tcps_net::{ForeignCode, NetError, NetEvent, Packet};
 use tcps_plan::net::LinkChange;
-use tcps_plan::net::{LinkStats, QueueState, TrafficStats};
+use tcps_plan::net::{Hops, LinkStats, QueueState, TrafficStats};
 use tcps_plan::{Plan, RunError};
 
 /// A network between nodes.
@@ -144,6 +144,14 @@ impl Carrier {
         match self {
             Self::Built(n) => (n.network().link_stats(), n.network().traffic_stats()),
             Self::Foreign(f) => f.end(),
+        }
+    }
+
+    /// Where the time of packets went at each link; a foreign network does not tell.
+    pub fn hops(&self) -> Vec<Hops> {
+        match self {
+            Self::Built(n) => n.network().hops(),
+            Self::Foreign(_) => Vec::new(),
         }
     }
 

@@ -142,7 +142,7 @@ mod tests {
     fn arrivals(layers: &mut Layers, until: Time) -> Vec<(u32, Time)> {
         let mut found = Vec::new();
         layers.advance(until, |e| {
-            if let NetEvent::Arrived { at, packet } = e {
+            if let NetEvent::Arrived { at, packet, .. } = e {
                 found.push((packet.payload, at));
             }
         });
@@ -194,7 +194,7 @@ mod tests {
                                "buffer_bytes": 65_536});
             let text = json!({"vertices": ["near", "far"], "links": [link("there", 0), link("back", 1)],
                               "traffic": [{"name": "t", "from": 0, "to": 1, "model": users}]});
-            let spec = crate::proxy::network(&text, 1).unwrap();
+            let (spec, _) = crate::proxy::network(&text, 1).unwrap();
             let (_, mut layers) = Changing::begin(&spec, text, Vec::new(), 1).unwrap();
             arrivals(&mut layers, 1000 * MS);
             let stats = layers.accounts().1.remove(0);

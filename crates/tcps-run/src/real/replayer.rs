@@ -27,15 +27,15 @@ use std::{
     path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
 };
-use tcps_core::time::{Time, NEVER};
+use tcps_core::{
+    size::STACK_BYTES,
+    time::{Time, NEVER},
+};
 use tcps_net::traffic::{self, Arrivals};
 use tcps_net::ForeignCode;
 use tcps_plan::net::{TrafficSpec, TrafficStats};
 use tcps_plan::{report::Report, Plan, RunError};
 
-/// Ethernet with preamble and gap, IPv4 and UDP: what a datagram's payload is less than its size on the wire.
-/// [model: wire size]
-const HEADER_BYTES: u32 = 26 + 20 + 8;
 /// Where every process that has one end listens.
 const PORT: u16 = 47_000;
 /// Bytes at the front of a payload that say which entry it is of.
@@ -136,10 +136,10 @@ impl Replayer {
 
     fn send(&mut self, i: usize, buffer: &mut [u8]) {
         let entry = &mut self.entries[i];
-        let payload = (entry.due.1.saturating_sub(HEADER_BYTES) as usize).clamp(MARK_BYTES, buffer.len());
+        let payload = (entry.due.1.saturating_sub(STACK_BYTES) as usize).clamp(MARK_BYTES, buffer.len());
         buffer[..MARK_BYTES].copy_from_slice(&(i as u16).to_be_bytes());
         entry.stats.packets += 1;
-        entry.stats.bytes += u64::from(HEADER_BYTES) + payload as u64;
+        entry.stats.bytes += u64::from(STACK_BYTES) + payload as u64;
         // What the kernel does not take is missing where it should arrive.
         self.sockets[entry.from].send(&buffer[..payload], entry.to, entry.dscp);
         entry.advance();

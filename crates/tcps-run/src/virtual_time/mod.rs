@@ -9,6 +9,7 @@
 //! At one moment scenario events come before the network, the network before datagrams that cross the boundary of a node,
 //! these before cores, cores before nodes, nodes in the order of the plan, and looks at queues last.
 
+mod ledger;
 mod world;
 
 use crate::assets::Disk;
@@ -17,6 +18,7 @@ use crate::{
     carrier::{Carrier, ForeignSpec},
     kernel_tcp, network_rows,
 };
+use ledger::Way;
 use std::{
     path::Path,
     time::{Duration, Instant},
@@ -228,7 +230,10 @@ impl<'p> Driver<'p> {
             }
             match self.world.network.poll_event() {
                 None => return,
-                Some(NetEvent::Arrived { packet, .. }) => self.deliver(packet.dst, packet.payload),
+                Some(NetEvent::Arrived { packet, spent, .. }) => {
+                    self.world.passed(packet.payload, spent);
+                    self.deliver(packet.dst, packet.payload);
+                }
                 Some(NetEvent::Duplicated { packet, .. }) => {
                     self.world.letters[packet.payload as usize].copies += 1
                 }
@@ -267,7 +272,14 @@ impl<'p> Driver<'p> {
         if channel == NONE {
             node.handle_aside(self.now, from, arrived, &bytes, &mut self.world);
         } else {
+            let Letter { flow, index, sent, entered, spent, .. } = self.world.letters[letter as usize];
+            let way = Way { sent, entered, arrived, taken: self.now, spent };
+            (self.world.received, self.world.completed) = (Some((flow, index, way)), false);
             node.handle_datagram(self.now, channel, arrived, &bytes, &mut self.world);
+            self.world.received = None;
+            if !self.world.completed {
+                self.world.ledger.pass(channel, flow, index, way);
+            }
         }
         self.set_timer(to as usize);
         self.world.letters[letter as usize].bytes = bytes;
@@ -340,6 +352,8 @@ impl<'p> Driver<'p> {
         report.events = self.steps;
         report.errors = self.errors;
         report.errors.extend(self.world.network.failures());
+        let hops = self.world.network.hops();
+        report.split(self.plan, &self.world.ledger.finish(), &hops);
         report.accounts(links, traffic);
         for (id, node) in nodes.into_iter().enumerate() {
             report.node(self.plan, id as u16, node);

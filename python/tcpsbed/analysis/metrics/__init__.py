@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tcpsbed.analysis.metrics import echo, flow, media, network, place, run
+from tcpsbed.analysis.metrics import echo, flow, media, network, place, run, split
 from tcpsbed.analysis.metrics.metric import ABSENT, LIST, STATISTICS, Metric, made
 
 __all__ = ["ABSENT", "HEAD", "LIST", "STATISTICS", "VERSION", "Metric", "made", "section", "summary"]
@@ -16,6 +16,7 @@ HEAD = run.HEAD
 SUMMARY: tuple[Metric, ...] = (
     *run.HEAD,
     *flow.SECTIONS,
+    split.SPLIT,
     *echo.SECTIONS,
     *media.SECTIONS,
     *network.SECTIONS,

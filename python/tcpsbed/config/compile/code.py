@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import re
 import signal
 import subprocess
 import sys
@@ -32,9 +31,9 @@ from tcpsbed.devices import DEVICES
 from tcpsbed.devices import FILES as DEVICE_FILES
 from tcpsbed.errors import ConfigError
 from tcpsbed.hooks import from_file, from_name, kept_alive, told
+from tcpsbed.inputs import LIBRARY
 from tcpsbed.robots import ROBOTS
 
-_LIBRARY = re.compile(r".*\.(so(\.\d+)*|dylib|dll)")
 LOAD_S = 30.0
 """Longest time that a library may take to be loaded."""
 _LOAD = """
@@ -93,7 +92,7 @@ def code(
         params = _beside_scenario(scenario, params)
     elif not colon:
         plan = _builtin(scenario, key, text, kind)
-    elif _LIBRARY.fullmatch(place):
+    elif LIBRARY.fullmatch(place):
         plan = _library(scenario, key, place, symbol)
     else:
         plan = _python(scenario, key, place, symbol)

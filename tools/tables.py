@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the tables of parameters in the documentation, between ``<!-- table:ROOM -->`` and ``<!-- /table -->``.
+"""Writes the tables of parameters in the documentation, between ``<!-- table:ROOM -->`` and ``<!-- /table -->``,
+and those of metrics, between ``<!-- metrics:PART -->`` and ``<!-- /metrics -->``.
 
 Without ``--write`` a stale table fails.
 """
@@ -10,6 +11,7 @@ import re
 import sys
 from pathlib import Path
 
+from tcpsbed.analysis.metrics.page import drawn
 from tcpsbed.config.model.entries import page
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -20,11 +22,11 @@ def main() -> int:
     stale = 0
     for file in sorted(DOCS.glob("*.md")):
         found = file.read_text(encoding="utf-8")
-        right = _TABLE.sub(lambda table: f"{table[1]}{page(table[2])}{table[3]}", found)
+        right = drawn(_TABLE.sub(lambda table: f"{table[1]}{page(table[2])}{table[3]}", found))
         if right != found and "--write" in sys.argv:
             file.write_text(right, encoding="utf-8")
         elif right != found:
-            print(f"{file.name}: a table of parameters is stale: tools/tables.py --write", file=sys.stderr)
+            print(f"{file.name}: a table is stale: tools/tables.py --write", file=sys.stderr)
             stale = 1
     return stale
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tcpsbed.analysis import Run
     from tcpsbed.config.load import load as load
-    from tcpsbed.door import Param, RateController
+    from tcpsbed.door import Param, QueueDiscipline, RateController, Source
     from tcpsbed.errors import ConfigError, DataError, HookError, TcpsbedError, WorldError
     from tcpsbed.session import run
 
@@ -29,8 +29,10 @@ __all__ = [
     "DataError",
     "HookError",
     "Param",
+    "QueueDiscipline",
     "RateController",
     "Run",
+    "Source",
     "TcpsbedError",
     "WorldError",
     "__version__",
@@ -43,7 +45,9 @@ _HOMES = {
     "load": "tcpsbed.config",
     "Run": "tcpsbed.analysis",
     "Param": "tcpsbed.door",
+    "QueueDiscipline": "tcpsbed.door",
     "RateController": "tcpsbed.door",
+    "Source": "tcpsbed.door",
     **dict.fromkeys(
         ("ConfigError", "DataError", "HookError", "TcpsbedError", "WorldError"), "tcpsbed.errors"
     ),

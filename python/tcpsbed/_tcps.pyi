@@ -22,6 +22,7 @@ def routes(plan_json: str) -> str:
     """The next link from every vertex of a plan's network to every vertex, as JSON; 65535 for none."""
 
 def end_at_third(signals: int) -> None: ...
+def mark_ends(address: int) -> None: ...
 def run_node() -> int:
     """Serves one run as a node process, with JSON lines on standard input and output. Returns the exit status."""
 
@@ -55,6 +56,28 @@ def monotonic_ns() -> int:
 
 def measure_timing(seconds: float) -> str:
     """How late loops wake up here, in each way of waiting, and how old a kernel's receive stamp is: measured, as JSON."""
+
+class Arriving:
+    """A packet that comes to a queue of your own."""
+
+    @property
+    def number(self) -> int:
+        """What it is called from now on."""
+
+    @property
+    def bytes(self) -> int:
+        """Its size on the wire."""
+
+    @property
+    def flow(self) -> int:
+        """Its flow, or 32768 plus the number of the traffic entry."""
+
+    @property
+    def dscp(self) -> int:
+        """Its code point."""
+
+def check_network_code(what: str, name: str, params_json: str) -> None:
+    """Refuses a `queue` discipline or background `source` of the user's that a run would refuse."""
 
 def tables() -> str:
     """What a scenario can name, with its parameters, as JSON: `{"queue": [{"id", "name", "doc", "params": [...]}]}`."""

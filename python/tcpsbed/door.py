@@ -10,9 +10,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tcpsbed import _tcps
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+KINDS = ("controller", "hook", "hosting", "network", "queue", "robot", "traffic", "transport")
+"""What an installed package may bring along: entry points of the groups `tcpsbed.hook` and so on."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,20 @@ class Param:
             "default": default,
             "doc": self.doc,
         }
+
+
+@cache
+def installed(kind: str) -> dict[str, EntryPoint]:
+    """What installed packages bring along of a kind, by name: looked up only for names that are not built in (50 ms)."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=f"tcpsbed.{kind}")}
+
+
+def named(kind: str, name: str) -> str:
+    """The code `module:Name` that an installed package has under a name of a kind; the name where none does."""
+    point = installed(kind).get(name)
+    return point.value if point else name
 
 
 def table_of(code: Any) -> dict[str, Param] | None:
@@ -96,4 +117,39 @@ class RateController:
         told
             The rest (`tcpsbed._tcps.Told`).
         """
+        raise NotImplementedError
+
+
+class _Own:
+    """Code whose parameters become attributes."""
+
+    params: ClassVar[dict[str, Param]] = {}
+
+    def __init__(self, name: str, seed: int, **params: Any) -> None:
+        self.name, self.seed = name, seed
+        for key, value in params.items():
+            setattr(self, key, value)
+
+
+class QueueDiscipline(_Own):
+    """A queue discipline of your own: who goes first, and who is dropped.
+
+    `name` is that of the link, `seed` that of the scenario. The queue's `limit` is kept for it: what does not fit is dropped
+    before it is asked. Packets are known by their numbers; those that it puts into `dropped` are thrown out.
+    """
+
+    def enqueue(self, now_ns: int, packet: _tcps.Arriving, dropped: list[int]) -> None:
+        """A packet comes: its `number`, `bytes`, `flow` and `dscp`."""
+        raise NotImplementedError
+
+    def dequeue(self, now_ns: int, dropped: list[int]) -> int | None:
+        """The line is free and packets wait: the number of the one that goes; `None` if all were dropped."""
+        raise NotImplementedError
+
+
+class Source(_Own):
+    """A background source of your own; `name` is that of the traffic entry, `seed` that of the scenario."""
+
+    def next(self) -> tuple[int, int] | None:
+        """The next packet as (ns since the source's start, bytes on the wire), in order of time; `None` after the last."""
         raise NotImplementedError

@@ -312,6 +312,23 @@ def load_controller(
     return controller
 
 
+def load_queue(module: str, name: str, params: str, link: str, seed: int) -> Any:
+    """A queue discipline of a link: an object with ``enqueue(now_ns, packet, dropped)`` and ``dequeue(now_ns, dropped)``."""
+    queue = _instance(find(module, name), module, name, params, link, seed)
+    for method, takes in (("enqueue", "now_ns, packet, dropped"), ("dequeue", "now_ns, dropped")):
+        if not callable(getattr(queue, method, None)):
+            raise HookError(f"queue {module}:{name}: has no method {method}({takes})")
+    return queue
+
+
+def load_source(module: str, name: str, params: str, entry: str, seed: int) -> Any:
+    """A background source of a traffic entry: an object with ``next() -> (time since its start in ns, bytes) or None``."""
+    source = _instance(find(module, name), module, name, params, entry, seed)
+    if not callable(getattr(source, "next", None)):
+        raise HookError(f"source {module}:{name}: has no method next()")
+    return source
+
+
 def _described(channel: tuple[str, str, int, list[tuple[int, bool, str, int]]]) -> Channel:
     label, side, seed, flows = channel
     return Channel(label, side, seed, tuple(ChannelFlow(*flow) for flow in flows))

@@ -19,6 +19,8 @@ DOCUMENT_BYTES = 4 << 20
 """Largest text that people write: a scenario, a profile, a study."""
 DATA_BYTES = 1 << 30
 """Largest recording, capture or model, also after it is unpacked."""
+LIBRARY = re.compile(r".*\.(so(\.\d+)*|dylib|dll)")
+"""The name of a shared library."""
 DEEPEST = 32
 """Most tables and lists in each other, and most parts of a key."""
 

@@ -23,15 +23,14 @@ GRACE_S = 5.0
 _LOOK_S = 0.25
 
 
-def end_with_parent(parent: int | None = None) -> None:
+def end_with_parent(parent: int) -> None:
     """Ends this process `GRACE_S` after that which started it, at the latest, whatever it does then.
 
     Parameters
     ----------
     parent
-        That process; which is ours now, if it is not given.
+        That process, as it said itself: who asks here may be told another, where it has ended already.
     """
-    parent = os.getppid() if parent is None else parent
     threading.Thread(target=_outlived, args=(parent,), name="tcpsbed parent", daemon=True).start()
 
 

@@ -93,9 +93,9 @@ def test_what_disturbs_a_real_run_is_told(tmp_path: Path) -> None:
         "interrupted": True,
         "nodes": [{"name": "n0", "missed_ticks": 3, "ring_overflows": 2, "late_ns": {"p99": 2_500_000}}],
         "emulator": [
-            {"path": "n0 -> n1", "error_ns": late, "set_loss": 0.0, "delivered_loss": 0.02},
-            {"path": "n1 -> n0", "set_rate_bps": 1e6, "delivered_rate_bps": 0.98e6},
-            {"path": "n1 -> n2", "set_rate_bps": 1e6, "delivered_rate_bps": 0.995e6},
+            {"path": "n0 -> n1", "delivered": 100, "error_ns": late, "set_loss": 0.0, "delivered_loss": 0.02},
+            {"path": "n1 -> n0", "delivered": 9, "set_rate_bps": 1e6, "delivered_rate_bps": 0.98e6},
+            {"path": "n1 -> n2", "delivered": 9, "set_rate_bps": 1e6, "delivered_rate_bps": 0.995e6},
         ],
     }
     told["stages"][0]["cpu_ns"]["p99"] = 600_000

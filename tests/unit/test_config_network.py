@@ -240,17 +240,25 @@ def test_traffic_models_are_those_of_the_protocols(plan):
         vary: plan(text, f"traffic.vbr.vary={vary}")["network"]["traffic"][0]["model"]
         for vary in ("size", "per-packet")
     }
-    assert found["size"]["vary"] == {"kind": "size"}
-    assert found["per-packet"]["vary"] == {"kind": "per_packet"}
-    assert (found["size"]["low_bps"], found["size"]["high_bps"]) == (320_000, 480_000)
-    piecewise = plan(text, 'traffic.vbr.vary={ piecewise = "20 ms" }')["network"]["traffic"][0]["model"][
-        "vary"
-    ]
-    assert piecewise == {"kind": "piecewise", "period_ns": 20_000_000}
-    poisson = plan(text, "traffic.vbr.kind=poisson", "traffic.vbr.size=exponential")["network"]["traffic"][0][
-        "model"
-    ]
-    assert poisson == {"kind": "poisson", "rate_bps": 400_000, "packet_bytes": 50, "exponential_size": True}
+    assert {vary: model["vary"] for vary, model in found.items()} == {vary: vary for vary in found}
+    assert found["size"] | {"vary": ""} == {
+        "kind": "vbr",
+        "rate_bps": 400_000,
+        "packet_bytes": 50,
+        "spread": 0.2,
+        "vary": "",
+        "piecewise_ns": 100_000_000,
+    }
+    for written in ('traffic.vbr.vary={ piecewise = "20 ms" }', 'traffic.vbr.piecewise="20 ms"'):
+        model = plan(text, written)["network"]["traffic"][0]["model"]
+        assert (model["vary"], model["piecewise_ns"]) == ("piecewise", 20_000_000)
+    poisson = plan(text, "traffic.vbr.kind=poisson", "traffic.vbr.size=exponential")["network"]["traffic"][0]
+    assert poisson["model"] == {
+        "kind": "poisson",
+        "rate_bps": 400_000,
+        "packet_bytes": 50,
+        "size": "exponential",
+    }
 
 
 def test_captures_play_side_by_side_sped_up_and_scaled_to_a_rate(plan, tmp_path):

@@ -181,6 +181,18 @@ def test_a_process_whose_parent_ended_during_the_fork_ends() -> None:
     assert gone(of_session(child.pid), 5.0)
 
 
+@pytest.mark.parametrize("module", ["tcpsbed.robots.host", "tcpsbed.robots.camera"])
+def test_a_process_of_a_robot_whose_node_ended_before_it_looked_ends(module: str) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as node:
+        pass
+    command = [sys.executable, "-m", module, str(node.pid), "3", "4"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        try:
+            assert child.wait(10 * GRACE_S) == -9
+        finally:
+            child.kill()
+
+
 def of_session(leader: int) -> list[int]:
     """Processes that a process or its heirs have started."""
     found = []

@@ -192,9 +192,7 @@ def test_a_file_of_ours_that_the_user_edited_is_the_users(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("coarse", [False, True])
-def test_an_edit_of_the_same_length_a_moment_later_is_the_users(
-    tmp_path: Path, coarse: bool
-) -> None:
+def test_an_edit_of_the_same_length_a_moment_later_is_the_users(tmp_path: Path, coarse: bool) -> None:
     """Also on a file system that keeps moments of 2 s, where an edit leaves the very moment."""
     with results.writing(tmp_path / "a", "run") as place:
         (place.path / "summary.json").write_text("one")

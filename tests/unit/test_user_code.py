@@ -157,6 +157,15 @@ def test_a_library_that_prints_when_it_is_loaded_is_none_of_these(tmp_path):
     )
 
 
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
+@pytest.mark.parametrize("source", ["int mine = 3;", "int mine;", "const char mine[] = {1, 2};"])
+def test_a_symbol_that_is_data_is_no_function(tmp_path, source):
+    built(tmp_path, source)
+    done = _run(tmp_path, "check", "mine.toml")
+    said = 'hooks.kinematics.run: found "mine", which is data; allowed: a function that libmine.so exports'
+    assert done.returncode == 2 and said in done.stderr
+
+
 @pytest.mark.parametrize("world", ["virtual", "real"])
 def test_a_module_that_crashes_when_it_is_loaded_is_named(tmp_path, world):
     written(tmp_path, f"import os\n{RAISES}os.abort()\n")
@@ -297,10 +306,17 @@ def test_a_process_that_a_module_forks_when_it_is_loaded_ends(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
-@pytest.mark.parametrize(("child", "said"), [("exit(0);", ""), ("return 0;", "forked came back")])
-def test_a_process_that_a_c_hook_forks_is_none_of_the_run(tmp_path, child, said):
-    source = "#include <sys/wait.h>\n#include <unistd.h>\nint mine(void *s, const void *i, void *o) "
-    source += f"{{ if (!fork()) {child} wait(0); return 1; }}\n"
+@pytest.mark.parametrize(
+    ("fork", "child", "said"),
+    [
+        ("fork()", "exit(0);", ""),
+        ("fork()", "return 0;", "forked came back"),
+        ("syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)", "return 0;", "forked came back"),
+    ],
+)
+def test_a_process_that_a_c_hook_forks_is_none_of_the_run(tmp_path, fork, child, said):
+    source = "#include <signal.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n#include <unistd.h>\n"
+    source += f"int mine(void *s, const void *i, void *o) {{ if (!{fork}) {child} wait(0); return 1; }}\n"
     built(tmp_path, source)
     done = _run(tmp_path, "run", "mine.toml", "--out", "out", "--duration", "3 ms")
     assert done.returncode == 0 and done.stdout.count("report: ") == 1
@@ -323,6 +339,61 @@ def test_a_c_hook_that_exits_is_named_and_is_no_success(tmp_path, body):
         in done.stderr
     )
     assert "my last words" in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
+@pytest.mark.parametrize(
+    ("init", "body", "status"),
+    [("_exit(0);", "", 0), ("", "_exit(0);", 0), ("", "for (int f = 0; f < 1000; f++) close(f);", 2)],
+    ids=["init", "call", "files"],
+)
+def test_a_c_hook_that_ends_the_run_without_a_word_is_named(tmp_path, init, body, status):
+    source = f"#include <unistd.h>\nvoid *mine_init(const char *p) {{ {init} return malloc(1); }}\n"
+    built(tmp_path, source + f"int mine(void *s, const void *i, void *o) {{ {body} return 1; }}\n")
+    former = tmp_path / "out"
+    assert tcpsbed.run(SCENARIO, out=former, set=['duration="10 ms"']).summary["flows"]
+    before = (former / "summary.json").read_bytes()
+    done = _run(tmp_path, "run", "mine.toml", "--out", "out")
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
+    said = f"tcpsbed: the run ended in the middle, with status {status} and without a word: libmine.so, which"
+    assert said in done.stderr and (former / "summary.json").read_bytes() == before
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
+@pytest.mark.parametrize("world", ["virtual", "real"])
+@pytest.mark.parametrize("sign", ["SIGALRM", "SIGUSR1"])
+def test_a_signal_that_a_c_hook_asks_for_is_named(tmp_path, world, sign):
+    built(
+        tmp_path,
+        f"#include <signal.h>\nint mine(void *s, const void *i, void *o) {{ raise({sign}); return 1; }}\n",
+    )
+    done = _run(tmp_path, "run", "mine.toml", "-q", "--out", "out", "--world", world)
+    assert done.returncode == 1 and done.stderr.count("tcpsbed: hook mine of") == 1, done.stderr
+    assert f"hook mine of {tmp_path}/libmine.so ended the process by {sign}" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (cc)")
+def test_a_run_with_a_library_ends_at_ctrl_c_with_what_it_has(tmp_path):
+    source = "#include <fcntl.h>\n#include <unistd.h>\nint mine(void *s, const void *i, void *o) "
+    built(tmp_path, source + '{ usleep(20000); creat("called", 0600); return 1; }\n')
+    command = [sys.executable, "-m", "tcpsbed", "run", "mine.toml", "--out", "out", "-q"]
+    run = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not (tmp_path / "called").exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    run.send_signal(signal.SIGINT)
+    _, said = run.communicate(timeout=60)
+    assert run.returncode == 130 and "stopped early; what was recorded until then is in out" in said
+    assert (tmp_path / "out/summary.json").exists()
+
+
+def test_a_timer_that_a_hook_in_python_sets_is_named(tmp_path):
+    code = "import signal\n\n\nclass Mine:\n    def __call__(self, t_ns, index, x, other, y):\n"
+    code += "        signal.setitimer(signal.ITIMER_REAL, 1e-3)\n        while True:\n            pass\n"
+    written(tmp_path, code)
+    done = _run(tmp_path, "run", "mine.toml", "-q", "--out", "out")
+    assert done.returncode == 1 and len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert "mine.py:Mine ended the process by SIGALRM (a timer)" in done.stderr
 
 
 def test_a_standard_output_that_a_hook_closes_is_told(tmp_path):

@@ -10,6 +10,7 @@
 //! model   loss, delay, queue, predictor: the traits that rooms implement; rate: the rate controller
 //! agenda  what is due next
 //! param   what a scenario can name: entries with their tables of parameters
+//! size    headers that count on the wire
 //! ```
 //!
 //! Time comes in as an argument and randomness as a seed; nothing here (nor in the rooms `wire`, `transport`,
@@ -28,5 +29,6 @@ pub mod report;
 pub mod robot;
 pub mod sample;
 pub mod seed;
+pub mod size;
 pub mod split;
 pub mod time;

@@ -395,6 +395,11 @@ impl Named {
         Self { kind: kind.into(), params }
     }
 
+    /// Whether it names code of the user's: `/lib.so:function`, `module:Class`.
+    pub fn is_code(&self) -> bool {
+        self.kind.contains(':')
+    }
+
     /// The entry of a room that it names, and its parameters, complete.
     pub fn of<M>(&self, room: &[&'static Entry<M>]) -> Result<(&'static Entry<M>, Value), Fault> {
         let entry = named(room, &self.kind)?;

@@ -6,6 +6,7 @@
 //! ```
 // [Gokhale 2017: dumbbell]
 
+use serde_json::json;
 use std::time::Instant;
 use tcps_core::time::{Time, MS, SECOND};
 use tcps_net::{NetEvent, Network, Packet};
@@ -25,7 +26,7 @@ fn link(name: &str, from: u16, to: u16, rate_bps: Option<f64>) -> LinkSpec {
 }
 
 fn traffic(name: &str, from: u16, to: u16) -> TrafficSpec {
-    let model = TrafficModel::Cbr { rate_bps: 400e3, packet_bytes: 50 };
+    let model = TrafficModel::source("cbr", json!({"rate_bps": 400e3, "packet_bytes": 50}));
     TrafficSpec { name: name.into(), from, to, start_ns: 0, stop_ns: None, dscp: 0, model }
 }
 

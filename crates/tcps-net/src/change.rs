@@ -8,6 +8,7 @@ use crate::{
     error::NetError,
     link::{Mode, Served},
     network::Network,
+    own::NoCode,
     packet::{Parcel, Spent},
     topology::Routes,
 };
@@ -25,7 +26,7 @@ impl Network {
         }
         let served = match self.links[l].mode {
             Mode::Served(_) => None,
-            _ => Some(Box::new(Served::new(&self.spec.links[l], &self.flows, self.seed)?)),
+            _ => Some(Box::new(Served::new(&self.spec.links[l], &self.flows, self.seed, &mut NoCode)?)),
         };
         let now = self.move_to(now);
         if let Some(served) = served {

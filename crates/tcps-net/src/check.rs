@@ -3,13 +3,15 @@
 use crate::{
     error::NetError,
     loss,
+    own::NoCode,
     queue::{self, Flows},
+    traffic,
 };
 use std::{collections::BTreeSet, fmt::Display};
 use tcps_core::{dist::Dist, time::Time};
 use tcps_plan::net::{
-    AccessSpec, JitterSpec, LinkChange, LinkSpec, NetworkSpec, NrSpec, RadioSpec, SlotSpec, TrafficModel,
-    TrafficSpec, UsersSpec, VbrModel, TRAFFIC_BASE,
+    AccessSpec, JitterSpec, LinkChange, LinkSpec, NetworkSpec, NrSpec, Played, RadioSpec, SlotSpec,
+    TrafficModel, TrafficSpec, UsersSpec, TRAFFIC_BASE,
 };
 
 /// Longest span, about eleven days: sums of spans stay far from the end of time.
@@ -54,15 +56,6 @@ impl At {
             "give a rate from 1 bit/s to 1 Tbit/s, or none for an infinitely fast link",
         )
     }
-
-    fn source_rate(&self, bps: f64) -> Result<(), NetError> {
-        self.need(
-            (0.0..=MAX_BPS).contains(&bps),
-            "rate",
-            format!("{bps} bit/s"),
-            "give a rate from 0 to 1 Tbit/s",
-        )
-    }
 }
 
 /// Checks a whole network.
@@ -78,7 +71,7 @@ pub(crate) fn network(spec: &NetworkSpec, flows: &Flows) -> Result<(), NetError>
         at.need(names.insert(&l.name), "name", &l.name, "give every link a name of its own")?;
         link(&at, l, spec.vertices.len(), flows)?;
     }
-    spec.traffic.iter().try_for_each(|t| traffic(t, spec))
+    spec.traffic.iter().try_for_each(|t| entry(t, spec))
 }
 
 fn link(at: &At, l: &LinkSpec, vertices: usize, flows: &Flows) -> Result<(), NetError> {
@@ -112,7 +105,10 @@ fn link(at: &At, l: &LinkSpec, vertices: usize, flows: &Flows) -> Result<(), Net
         own_line(at, l, "queue.gates")?;
         at.need(l.slots.is_none(), "queue.gates", "slots beside it", "use one of slots and gates")?;
     }
-    queue::build(l, flows, 0).map(drop)
+    match l.queue.discipline.is_code() {
+        true => Ok(()), // said when it is made
+        false => queue::build(l, flows, 0, &mut NoCode).map(drop),
+    }
 }
 
 fn radio(at: &At, l: &LinkSpec, radio: &RadioSpec) -> Result<(), NetError> {
@@ -258,38 +254,25 @@ fn users(at: &At, tcp: &UsersSpec, links: &[LinkSpec]) -> Result<(), NetError> {
     Ok(())
 }
 
-fn traffic(t: &TrafficSpec, spec: &NetworkSpec) -> Result<(), NetError> {
+fn entry(t: &TrafficSpec, spec: &NetworkSpec) -> Result<(), NetError> {
     let at = At(format!("traffic.{}", t.name));
     let known = |v: u16| usize::from(v) < spec.vertices.len();
     at.need(known(t.from), "from", t.from, "give the number of a vertex")?;
     at.need(known(t.to), "to", t.to, "give the number of a vertex")?;
     at.span("start_ns", t.start_ns)?;
-    let size =
-        |bytes: u32| at.need((1..=65535).contains(&bytes), "packet_bytes", bytes, "give 1 to 65535 bytes");
     match &t.model {
-        TrafficModel::Cbr { rate_bps, packet_bytes }
-        | TrafficModel::Poisson { rate_bps, packet_bytes, .. } => {
-            at.source_rate(*rate_bps)?;
-            size(*packet_bytes)
+        TrafficModel::Source(source) if source.is_code() => Ok(()), // said when it is made
+        TrafficModel::Source(_) => traffic::build(spec, t, 0, &mut NoCode).map(drop),
+        TrafficModel::Played(Played::Replay { recording, loop_ns }) => {
+            replay(&at, spec, *recording, *loop_ns)
         }
-        TrafficModel::Vbr { low_bps, high_bps, packet_bytes, vary } => {
-            at.source_rate(*low_bps)?;
-            at.source_rate(*high_bps)?;
-            let found = format!("{low_bps} to {high_bps} bit/s");
-            at.need(low_bps <= high_bps, "low_bps", found, "let the lowest rate be below the highest")?;
-            if let VbrModel::Piecewise { period_ns } = vary {
-                at.positive_span("vary.period_ns", *period_ns)?;
-            }
-            size(*packet_bytes)
-        }
-        TrafficModel::Replay { recording, loop_ns } => replay(&at, spec, *recording, *loop_ns),
-        TrafficModel::Frames { recording, loop_ns, packet_bytes, overhead_bytes } => {
+        TrafficModel::Played(Played::Frames { recording, loop_ns, packet_bytes, overhead_bytes }) => {
             let remedy = "give more than the headers, up to 65535 bytes";
             let holds = packet_bytes > overhead_bytes && *packet_bytes <= 65535;
             at.need(holds, "packet_bytes", packet_bytes, remedy)?;
             replay(&at, spec, *recording, *loop_ns)
         }
-        TrafficModel::Users(tcp) => users(&at, tcp, &spec.links),
+        TrafficModel::Played(Played::Users(tcp)) => users(&at, tcp, &spec.links),
     }
 }
 

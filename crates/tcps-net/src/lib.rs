@@ -31,6 +31,7 @@ pub mod loss;
 mod medium;
 pub mod network;
 pub mod opportunity;
+pub mod own;
 pub mod packet;
 pub mod pages;
 mod pipe;
@@ -43,4 +44,5 @@ mod windows;
 
 pub use error::NetError;
 pub use network::Network;
+pub use own::ForeignCode;
 pub use packet::{NetEvent, Packet, Spent, BACKGROUND};

@@ -6,6 +6,7 @@ use crate::{
     error::NetError,
     line::{Departure, Line},
     opportunity::Opportunities,
+    own::ForeignCode,
     packet::Parcel,
     queue::{self, drop_tail::NAME as DROP_TAIL, Flows, Limit, QueueDiscipline, Refused},
     turns::Turns,
@@ -41,7 +42,12 @@ pub(crate) enum Mode {
 
 impl Link {
     /// The cheapest exact link for a specification.
-    pub fn new(spec: &LinkSpec, flows: &Flows, seed: u64) -> Result<Self, NetError> {
+    pub fn new(
+        spec: &LinkSpec,
+        flows: &Flows,
+        seed: u64,
+        code: &mut dyn ForeignCode,
+    ) -> Result<Self, NetError> {
         let rate_bps = spec.rate_bps.unwrap_or(f64::INFINITY);
         let calm = spec.medium.is_none()
             && spec.loss.is_none()
@@ -51,12 +57,13 @@ impl Link {
             && spec.outages.is_empty()
             && spec.slots.is_none()
             && !queue::is_timed(&spec.queue.discipline)
+            && !spec.queue.discipline.is_code() // made once, at the start
             && spec.opportunities_ns.is_none()
             && spec.radio.is_none();
         let mode = match spec.queue.discipline.kind.as_str() {
             _ if calm && rate_bps.is_infinite() => Mode::Pure,
             DROP_TAIL if calm => Mode::Ahead(Ahead::new(Limit::of(&spec.queue))),
-            _ => Mode::Served(Box::new(Served::new(spec, flows, seed)?)),
+            _ => Mode::Served(Box::new(Served::new(spec, flows, seed, code)?)),
         };
         let stats = LinkStats { name: spec.name.clone(), ..LinkStats::default() };
         let (from, to, delay_ns) = (spec.from, spec.to, spec.delay_ns);
@@ -89,6 +96,14 @@ impl Link {
     pub fn served(&mut self) -> Option<&mut Served> {
         match &mut self.mode {
             Mode::Served(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    /// What code of the user's did wrong in its queue.
+    pub fn failure(&self) -> Option<String> {
+        match &self.mode {
+            Mode::Served(s) => s.queue.failure(),
             _ => None,
         }
     }
@@ -185,9 +200,14 @@ pub(crate) struct Served {
 
 impl Served {
     /// An idle link.
-    pub fn new(spec: &LinkSpec, flows: &Flows, seed: u64) -> Result<Self, NetError> {
+    pub fn new(
+        spec: &LinkSpec,
+        flows: &Flows,
+        seed: u64,
+        code: &mut dyn ForeignCode,
+    ) -> Result<Self, NetError> {
         Ok(Self {
-            queue: queue::build(spec, flows, seed)?,
+            queue: queue::build(spec, flows, seed, code)?,
             line: Line::new(spec, seed)?,
             medium: None,
             turns: turns(spec),

@@ -5,6 +5,7 @@ use crate::{
     error::NetError,
     link::{Link, Mode},
     medium::Medium,
+    own::{ForeignCode, NoCode},
     packet::{NetEvent, Packet, Parcel},
     pipe::{Pipe, PipeOf},
     queue::{Flows, Refused},
@@ -46,16 +47,28 @@ pub struct Network {
 impl Network {
     /// A network at time 0. Every random object draws from a stream of its own, named after it.
     pub fn new(spec: &NetworkSpec, flow_names: &[String], seed: u64) -> Result<Self, NetError> {
+        Self::with(spec, flow_names, seed, &mut NoCode)
+    }
+
+    /// The same with code of the user's.
+    pub fn with(
+        spec: &NetworkSpec,
+        flow_names: &[String],
+        seed: u64,
+        code: &mut dyn ForeignCode,
+    ) -> Result<Self, NetError> {
         let flows = Flows::new(flow_names, spec.traffic.iter().map(|t| t.name.clone()).collect());
         check::network(spec, &flows)?;
         let mut net = Self {
-            links: spec.links.iter().map(|l| Link::new(l, &flows, seed)).collect::<Result<_, _>>()?,
+            links: spec.links.iter().map(|l| Link::new(l, &flows, seed, code)).collect::<Result<_, _>>()?,
             media: Vec::new(),
             pipes: Vec::new(),
             pipe_of: PipeOf::default(),
             routes: Routes::default(),
             agenda: Agenda::default(),
-            sources: (0..spec.traffic.len()).map(|i| Source::new(spec, i, seed)).collect(),
+            sources: (0..spec.traffic.len())
+                .map(|i| Source::new(spec, i, seed, code))
+                .collect::<Result<_, _>>()?,
             source_agenda: Agenda::default(),
             traffic: spec
                 .traffic
@@ -101,6 +114,12 @@ impl Network {
             t.bytes += u64::from(packet.wire_bytes);
         }
         self.enter(now, from, Parcel::new(packet, now))
+    }
+
+    /// What code of the user's did wrong so far.
+    pub fn failures(&self) -> Vec<String> {
+        let queues = self.links.iter().filter_map(Link::failure);
+        queues.chain(self.sources.iter().filter_map(Source::failure)).collect()
     }
 
     /// When something may happen that the driver can see. Background traffic does not ask to be called: it is

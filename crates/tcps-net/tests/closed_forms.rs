@@ -7,7 +7,7 @@ use serde_json::json;
 use tcps_core::{dist::Dist, model::LossModel, param::Named, seed::Stream, time::Time};
 use tcps_net::{
     loss,
-    traffic::{poisson::Poisson, Arrivals},
+    traffic::{poisson::Poisson, Arrivals, SOURCES},
     Network,
 };
 use tcps_plan::net::{JitterSpec, LinkSpec, QueueSpec};
@@ -126,8 +126,10 @@ fn keeping_the_order_raises_the_mean_as_predicted() {
 }
 
 /// Rate in kbit/s of a VBR source over many packets.
-fn vbr_rate_kbps(vary: tcps_plan::net::VbrModel) -> f64 {
-    let mut source = tcps_net::traffic::vbr::build((320e3, 480e3), 50, &vary, Stream::new(1, "vbr"));
+fn vbr_rate_kbps(vary: &str) -> f64 {
+    let params = json!({"rate_bps": 400e3, "packet_bytes": 50, "vary": vary, "piecewise_ns": 10_000_000});
+    let (entry, params) = Named::new("vbr", params).of(SOURCES).unwrap();
+    let mut source = (entry.make)(&params, Stream::new(1, "vbr")).unwrap();
     let packets: Vec<(Time, u32)> = (0..400_001).filter_map(|_| source.next()).collect();
     let bytes: u64 = packets[..400_000].iter().map(|p| u64::from(p.1)).sum();
     bytes as f64 * 8e6 / packets[400_000].0 as f64
@@ -137,13 +139,12 @@ fn vbr_rate_kbps(vary: tcps_plan::net::VbrModel) -> f64 {
 /// [Gokhale 2017: dumbbell]
 #[test]
 fn vbr_models_have_their_mean_rates() {
-    use tcps_plan::net::VbrModel::*;
     let harmonic = 160.0 / libm::log(1.5);
     for (vary, expected, tolerance) in [
-        (Constant, 400.0, 1e-9),
-        (PerPacket, harmonic, 1e-3),
-        (Piecewise { period_ns: 10_000_000 }, 400.0, 2e-3),
-        (Size, 400.0, 1e-3),
+        ("constant", 400.0, 1e-9),
+        ("per-packet", harmonic, 1e-3),
+        ("piecewise", 400.0, 2e-3),
+        ("size", 400.0, 1e-3),
     ] {
         let rate = vbr_rate_kbps(vary);
         assert!(common::check_exact(rate, expected, tolerance), "{rate} for {expected}");

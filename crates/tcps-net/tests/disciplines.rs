@@ -96,7 +96,7 @@ fn a_flow_has_its_own_limit() {
     let params = json!({"quantum_bytes": 1500, "flow_limits": {"kinematic": 3, "traffic.cbr": 5}});
     let mut spec = queue(Named::new("round-robin", params), Some(50));
     for name in ["cbr.forward", "vbr.forward"] {
-        let model = TrafficModel::Cbr { rate_bps: 0.0, packet_bytes: 50 };
+        let model = TrafficModel::source("cbr", json!({"rate_bps": 0.0, "packet_bytes": 50}));
         spec.traffic.push(TrafficSpec {
             name: name.into(),
             from: 0,

@@ -237,7 +237,7 @@ fn random_objects_do_not_disturb_each_other() {
 #[test]
 fn stopped_traffic_goes_on_in_its_own_beat() {
     let mut spec = network(vec![link("l", 0, 1, Some(8e6), 0)]);
-    let model = TrafficModel::Cbr { rate_bps: 400e3, packet_bytes: 50 };
+    let model = TrafficModel::source("cbr", json!({"rate_bps": 400e3, "packet_bytes": 50}));
     spec.traffic.push(TrafficSpec {
         name: "t".into(),
         from: 0,

@@ -14,6 +14,7 @@ use tcps_core::{
     time::{Time, NEVER, SECOND},
 };
 use tcps_net::{
+    own,
     packet::Parcel,
     queue::{self, is_timed, Flows},
     NetEvent, Network, Packet,
@@ -143,7 +144,7 @@ proptest! {
         prop_assume!(!is_timed(&limits.discipline)); // has a limit per class, and nothing to give while gates are closed
         let per_flow = limits.discipline.kind == "round-robin";
         let link = LinkSpec { queue: limits, rate_bps: Some(8e6), ..LinkSpec::default() };
-        let mut queue = queue::build(&link, &Flows::new(&flow_names(), vec![]), 1).expect("a valid queue");
+        let mut queue = queue::build(&link, &Flows::new(&flow_names(), vec![]), 1, &mut own::NoCode).expect("a valid queue");
         let (mut now, mut refused, mut newest) = (0, Vec::new(), [None; 4]);
         let (mut entered, mut left) = ((0u64, 0u64), (0u64, 0u64));
         for (n, (arrive, wire_bytes, class, step)) in (0u32..).zip(steps) {
@@ -218,7 +219,7 @@ proptest! {
 
 /// Puts a wild value somewhere.
 fn spoil(spec: &mut NetworkSpec, what: u8, x: f64, t: Time, n: u32) {
-    use tcps_plan::net::{JitterSpec, SlotSpec, TrafficModel, VbrModel};
+    use tcps_plan::net::{JitterSpec, Played, SlotSpec, TrafficModel};
     let l = &mut spec.links[0];
     match what {
         0 => l.rate_bps = Some(x),
@@ -271,13 +272,14 @@ fn spoil(spec: &mut NetworkSpec, what: u8, x: f64, t: Time, n: u32) {
         _ => {
             let Some(entry) = spec.traffic.first_mut() else { return };
             entry.start_ns = t;
-            let vary = VbrModel::Piecewise { period_ns: t };
             entry.model = match what {
-                17 => TrafficModel::Cbr { rate_bps: x % 1e8, packet_bytes: n % 70_000 },
-                18 => TrafficModel::Vbr { low_bps: x % 1e8, high_bps: 1e8, packet_bytes: n % 70_000, vary },
+                17 => TrafficModel::source("cbr", json!({"rate_bps": x % 1e8, "packet_bytes": n % 70_000})),
+                18 => {
+                    TrafficModel::source("vbr", json!({"rate_bps": x % 1e8, "spread": x, "piecewise_ns": t}))
+                }
                 _ => {
                     spec.recordings = vec![vec![(t, n), (0, n)].into()];
-                    TrafficModel::Replay { recording: n as u16 % 2, loop_ns: Some(t) }
+                    TrafficModel::Played(Played::Replay { recording: n as u16 % 2, loop_ns: Some(t) })
                 }
             };
         }

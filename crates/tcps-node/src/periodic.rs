@@ -40,7 +40,9 @@ impl Pipeline {
         let overtaken = before != 0 && before < u32::MAX / 2;
         let superseded = if overtaken { Some(job) } else { p.waiting.replace(job) };
         if let Some(old) = superseded {
-            if let Some(Err(why)) = stage.hook.as_mut().map(|hook| hook.notice(Notice::Superseded)) {
+            let Meta { index, origin_ns, .. } = old.meta;
+            let notice = Notice::Superseded { index, origin_ns, overtaken };
+            if let Some(Err(why)) = stage.hook.as_mut().map(|hook| hook.notice(notice)) {
                 stage.stats.complain(why);
             }
             self.superseded(now, component, &old, cx);

@@ -126,8 +126,7 @@ impl Plan {
     }
 }
 
-/// Bytes below the transport on the wire: UDP, IPv4, link. [model: wire size]
-pub const OVERHEAD_BYTES: u32 = 8 + 20 + 26;
+pub use tcps_core::size::STACK_BYTES as OVERHEAD_BYTES;
 
 /// How much is recorded. Each level holds the ones before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]

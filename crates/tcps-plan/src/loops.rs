@@ -32,6 +32,7 @@ impl Plan {
         steps.any(|s| s.run.as_ref().is_some_and(is_python))
             || self.components.iter().any(|c| c.robot.as_ref().is_some_and(|r| is_python(&r.run)))
             || self.channels.iter().any(ChannelPlan::is_python)
+            || self.network.codes().any(|code| is_python(&CodePlan::named(&code.kind, Value::Null)))
     }
 
     /// What of a loop at a node is Python code.

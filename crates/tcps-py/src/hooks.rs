@@ -111,7 +111,7 @@ fn failure(py: Python<'_>, e: &PyErr) -> Verdict {
 }
 
 /// Errors of tcpsbed name the code themselves; any other is given its name.
-fn failed(code: &CodePlan, e: &PyErr) -> RunError {
+pub fn failed(code: &CodePlan, e: &PyErr) -> RunError {
     let own = Python::attach(|py| -> PyResult<Option<String>> {
         let ours = py.import("tcpsbed.errors")?.getattr("TcpsbedError")?;
         Ok(e.matches(py, ours)?.then(|| e.value(py).to_string()))

@@ -4,8 +4,7 @@
 //! run_virtual   a plan in virtual time        analyse     rows to figures
 //! run_node      a node process                Drain       rings of a real run to files; merge, merge_captures
 //! builtins      what can be named in a scenario    check_*   whether a run would take it
-//! tables        parameters of what can be named    completed  checked, with their defaults
-//! complete      parameters of code of the user's by its own table
+//! tables        parameters of what can be named    completed, complete  checked, with their defaults
 //! step_batch    the step experiment over a grid       playout     when a receiver shows what arrived
 //! Proxy         the emulator for other programs       run_isolated  a command behind it, in namespaces
 //! ```
@@ -16,6 +15,7 @@ mod bilateral;
 mod check;
 mod door;
 mod hooks;
+mod network;
 mod playout;
 mod predict;
 mod proxy;
@@ -30,7 +30,7 @@ use pyo3::{
     exceptions::{PyKeyboardInterrupt, PyValueError},
     prelude::*,
 };
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::atomic::AtomicU8};
 use tcps_plan::Plan;
 use tcps_run::{
     carrier::{self, ForeignSpec},
@@ -81,7 +81,7 @@ fn run_virtual(
             pcapng: pcapng_path.as_deref(),
             progress: Some(&mut report),
         };
-        virtual_time::run_over(&plan, &mut PythonHooks, options, foreign.as_ref())
+        virtual_time::run_over(&plan, &mut PythonHooks, options, foreign.as_ref(), &mut PythonHooks)
     };
     // Without Python code in the run, other threads of the program have the interpreter meanwhile.
     let result = if plan.runs_python() { simulate() } else { py.detach(simulate) };
@@ -107,6 +107,13 @@ fn goes_on(py: Python<'_>, progress: Option<&Py<PyAny>>, t: i64) -> PyResult<boo
 fn end_at_third(signals: i32) {
     // SAFETY: `tcpsbed.interrupts` gives away the end of a pipe that nothing else reads.
     crash::end_at_third(unsafe { std::os::fd::FromRawFd::from_raw_fd(signals) });
+}
+
+/// Notes in the byte at an address, which must stay, that this process ended and has said why.
+#[pyfunction]
+fn mark_ends(address: usize) {
+    // SAFETY: `tcpsbed.cli.apart` keeps the page, which it shares with another process.
+    crash::mark_ends(unsafe { &*(address as *const AtomicU8) });
 }
 
 /// Serves one run as a node process: JSON lines on standard input and output. Returns the exit status.
@@ -171,6 +178,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("HELD", tcps_core::sample::HELD)?;
     m.add("FORKED", crash::FORKED.to_str()?)?;
     m.add_function(wrap_pyfunction!(end_at_third, m)?)?;
+    m.add_function(wrap_pyfunction!(mark_ends, m)?)?;
     m.add_function(wrap_pyfunction!(records::analyse, m)?)?;
     m.add_function(wrap_pyfunction!(records::merge, m)?)?;
     m.add_function(wrap_pyfunction!(records::merge_captures, m)?)?;
@@ -182,6 +190,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check::check_transport, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_hook, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_robot, m)?)?;
+    m.add_function(wrap_pyfunction!(check::check_network_code, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_playout, m)?)?;
     m.add_function(wrap_pyfunction!(tables::tables, m)?)?;
     m.add_function(wrap_pyfunction!(tables::completed, m)?)?;
@@ -195,6 +204,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(proxy::run_isolated, m)?)?;
     m.add_class::<proxy::Proxy>()?;
     m.add_class::<records::Drain>()?;
+    m.add_class::<network::Arriving>()?;
     m.add_class::<transport::Incoming>()?;
     m.add_class::<transport::Outgoing>()?;
     m.add_class::<rate::Told>()?;

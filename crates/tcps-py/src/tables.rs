@@ -3,7 +3,7 @@
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::Value;
 use tcps_core::param::{described, Fault, Named};
-use tcps_net::{loss, queue};
+use tcps_net::{loss, queue, traffic};
 
 type Describe = fn() -> Value;
 type Check = fn(&Named) -> Result<Value, Fault>;
@@ -11,6 +11,7 @@ type Check = fn(&Named) -> Result<Value, Fault>;
 /// The rooms: what describes their entries, and what checks and completes parameters.
 const ROOMS: &[(&str, Describe, Check)] = &[
     ("queue", || described(queue::QUEUES), queue::checked),
+    ("traffic", || described(traffic::SOURCES), traffic::checked),
     ("loss", || described(loss::LOSSES), loss::checked),
 ];
 

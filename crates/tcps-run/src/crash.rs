@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! named(name, call) ──► SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT within ──► one sentence, then what the signal does
+//!                  ├──► SIGALRM and others that code asks for, any time ─► one sentence, then the end
 //!                  ├──► exit() within ───────────────────────────────────► one sentence, then the end
 //!                  ├──► a process that it forked comes back from it ──────► one sentence, then the end of that process
 //!                  └──► third Ctrl-C while it does not return ──────────► one sentence, then the end
@@ -15,7 +16,7 @@ use std::{
     io::Read,
     ptr,
     sync::{
-        atomic::{AtomicPtr, AtomicU32, Ordering},
+        atomic::{AtomicPtr, AtomicU32, AtomicU8, Ordering},
         Mutex, Once, OnceLock, PoisonError,
     },
     thread,
@@ -28,6 +29,20 @@ const SIGNALS: [(c_int, &CStr); 5] = [
     (libc::SIGILL, c"SIGILL (an instruction that this processor lacks)"),
     (libc::SIGABRT, c"SIGABRT (it gave up itself)"),
 ];
+/// Signals that end a process which asked for them and does not handle them.
+const ASKED: [(c_int, &CStr); 8] = [
+    (libc::SIGALRM, c"SIGALRM (a timer)"),
+    (libc::SIGVTALRM, c"SIGVTALRM (a timer)"),
+    (libc::SIGPROF, c"SIGPROF (a timer)"),
+    (libc::SIGUSR1, c"SIGUSR1"),
+    (libc::SIGUSR2, c"SIGUSR2"),
+    (libc::SIGIO, c"SIGIO (a file that may be read)"),
+    (libc::SIGTRAP, c"SIGTRAP (a breakpoint)"),
+    (libc::SIGSYS, c"SIGSYS (a system call that is forbidden)"),
+];
+const LOST: &CStr =
+    c", for which there is no handler. What a run in virtual time has measured is lost, and a former \
+    result is kept; allowed: code that handles the signals that it asks for, or asks for none\n";
 const REMEDY: &CStr = c". Run it under a debugger: gdb --args python -m tcpsbed run ...\n";
 /// Exit status of a run that code ended, and of a process that code forked and gave back.
 const ENDED: c_int = 1;
@@ -48,9 +63,34 @@ thread_local! {
 }
 /// What was called last and has not returned yet, in any thread; null when nothing is under way.
 static LATEST: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
-/// How many forks there are between the first process and this one.
-static FORKS: AtomicU32 = AtomicU32::new(0);
+/// The only code that has a name, or words for several.
+static ONLY: AtomicPtr<c_char> = AtomicPtr::new(SOME.as_ptr().cast_mut());
+const SOME: &CStr = c"code of the scenario";
+/// Which process this is: a number that the C library has a fork count up.
+static PROCESS: AtomicU32 = AtomicU32::new(1);
+/// The same number in a page that the kernel empties in a forked process: one forked past the C library finds 0.
+static MARKED: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
+
+/// A byte that another process looks at: this one ended, and said why.
+static ENDS: AtomicPtr<AtomicU8> = AtomicPtr::new(ptr::null_mut());
+
+/// Where it is noted, from now on, that this process ends and has said why.
+pub fn mark_ends(at: &'static AtomicU8) {
+    ENDS.store(ptr::from_ref(at).cast_mut(), Ordering::Relaxed);
+}
+
+/// Ends this process, after a word about it.
+fn leave(status: c_int) -> ! {
+    // SAFETY: who gave the byte keeps it; ends the process without its destructors, which may wait for the code that does
+    // not return.
+    unsafe {
+        if let Some(ends) = ENDS.load(Ordering::Relaxed).as_ref() {
+            ends.store(1, Ordering::Relaxed);
+        }
+        libc::_exit(status)
+    }
+}
 
 /// A name that outlives the code that it names: one that ends its thread takes with it what called it, and the word
 /// about it comes afterwards.
@@ -61,18 +101,40 @@ pub fn lasting(name: CString) -> &'static CStr {
         return known;
     }
     let kept: &'static CStr = Box::leak(name.into_boxed_c_str());
+    let only = if names.is_empty() { kept } else { SOME };
+    ONLY.store(only.as_ptr().cast_mut(), Ordering::Relaxed);
     names.insert(kept);
     kept
 }
 
 /// Calls code that may end the process, or make a second one of it, under its name.
 pub fn named<T>(name: &'static CStr, call: impl FnOnce() -> T) -> T {
-    let (outer, forks) = (CURRENT.replace(name.as_ptr()), FORKS.load(Ordering::Relaxed));
-    let mut this = Call { name, outer, forks, returned: false };
+    let mut this = Call { name, outer: CURRENT.replace(name.as_ptr()), process: process(), returned: false };
     LATEST.store(name.as_ptr().cast_mut(), Ordering::Relaxed);
     let answer = call();
     this.returned = true;
     answer
+}
+
+/// Which process this is.
+fn process() -> u32 {
+    // SAFETY: the page is never given back.
+    let marked = unsafe { MARKED.load(Ordering::Relaxed).as_ref() };
+    marked.unwrap_or(&PROCESS).load(Ordering::Relaxed)
+}
+
+/// Marks this process; without a page that forks empty, forks past the C library are not noticed.
+fn mark() {
+    let (room, access) = (size_of::<AtomicU32>(), libc::PROT_READ | libc::PROT_WRITE);
+    // SAFETY: a new page of zeros, which is a valid number, and which is never given back.
+    unsafe {
+        let page = libc::mmap(ptr::null_mut(), room, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
+        if page != libc::MAP_FAILED && libc::madvise(page, room, libc::MADV_WIPEONFORK) == 0 {
+            let marked: *mut AtomicU32 = page.cast();
+            (*marked).store(PROCESS.load(Ordering::Relaxed), Ordering::Relaxed);
+            MARKED.store(marked, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Ends a process that code forked and did not end: the run goes on in the one that called the code, and only there.
@@ -85,7 +147,11 @@ fn end_of_fork(name: &CStr) -> ! {
 
 /// In the new process, which may crash and exit without a word: it is none of the run's.
 extern "C" fn forked() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
+    let number = PROCESS.fetch_add(1, Ordering::Relaxed) + 1;
+    // SAFETY: as above.
+    if let Some(marked) = unsafe { MARKED.load(Ordering::Relaxed).as_ref() } {
+        marked.store(number, Ordering::Relaxed);
+    }
     CURRENT.set(ptr::null());
     LATEST.store(ptr::null_mut(), Ordering::Relaxed);
 }
@@ -104,11 +170,9 @@ extern "C" fn exiting() {
     }
     // SAFETY: `named` was given a text that lives as long as the process.
     tell_all([c"\ntcpsbed: ", unsafe { CStr::from_ptr(name) }, EXITED]);
-    // SAFETY: what the code printed is written; other destructors may wait for the call that does not return.
-    unsafe {
-        libc::fflush(ptr::null_mut());
-        libc::_exit(ENDED)
-    }
+    // SAFETY: what the code printed is written.
+    unsafe { libc::fflush(ptr::null_mut()) };
+    leave(ENDED)
 }
 
 /// A call under its name. When it has ended, also by a panic, the name around it is back, and a fork that comes back ends.
@@ -116,13 +180,13 @@ extern "C" fn exiting() {
 struct Call {
     name: &'static CStr,
     outer: *const c_char,
-    forks: u32,
+    process: u32,
     returned: bool,
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        if FORKS.load(Ordering::Relaxed) != self.forks {
+        if process() != self.process {
             end_of_fork(self.name);
         }
         if self.returned || thread::panicking() {
@@ -148,8 +212,20 @@ pub fn watch() {
             }
         });
         let _ = BEFORE.set(before);
+        for (signal, _) in ASKED {
+            // SAFETY: as above. Who handles or ignores a signal goes on doing so.
+            unsafe {
+                let mut old: libc::sigaction = std::mem::zeroed();
+                if libc::sigaction(signal, ptr::null(), &mut old) == 0 && old.sa_sigaction == libc::SIG_DFL {
+                    old.sa_sigaction = tell_asked as *const () as usize;
+                    old.sa_flags = libc::SA_ONSTACK;
+                    libc::sigaction(signal, &old, ptr::null_mut());
+                }
+            }
+        }
         // SAFETY: the handlers call nothing that needs what destructors take. Without memory they are not there.
         unsafe {
+            mark();
             libc::pthread_atfork(None, None, Some(forked));
             libc::atexit(exiting);
         }
@@ -197,6 +273,16 @@ extern "C" fn tell(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_v
     }
 }
 
+/// A signal that nothing of ours asks for: who did is named, and the process ends.
+extern "C" fn tell_asked(signal: c_int) {
+    let sign = ASKED.iter().find(|(known, _)| *known == signal).map_or(c"a signal", |(_, name)| name);
+    let within = CURRENT.get();
+    let name = if within.is_null() { ONLY.load(Ordering::Relaxed) } else { within };
+    // SAFETY: as above.
+    tell_all([c"\ntcpsbed: ", unsafe { CStr::from_ptr(name) }, c" ended the process by ", sign, LOST]);
+    leave(ENDED)
+}
+
 /// Ends the process, and its children, when the third Ctrl-C or request to end is written to `signals`.
 ///
 /// A thread of its own reads there, which needs no interpreter: code that holds it cannot keep the process.
@@ -223,8 +309,7 @@ fn end() -> ! {
         // SAFETY: a process that this one started and has not waited for yet.
         unsafe { libc::kill(child, libc::SIGKILL) };
     }
-    // SAFETY: ends the process without its destructors, which may wait for the code that does not return.
-    unsafe { libc::_exit(INTERRUPTED) }
+    leave(INTERRUPTED)
 }
 
 fn children() -> Vec<i32> {
@@ -249,6 +334,22 @@ mod tests {
             assert_eq!(CURRENT.get(), outer.as_ptr());
         });
         assert!(CURRENT.get().is_null());
+    }
+
+    #[test]
+    fn a_process_that_is_forked_past_the_c_library_ends_at_the_call() {
+        watch();
+        // SAFETY: the new process does nothing but return.
+        let child =
+            named(c"mine", || unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) }) as i32;
+        if child == 0 {
+            // SAFETY: ends the new process, which should not be here.
+            unsafe { libc::_exit(0) };
+        }
+        let mut status = 0;
+        // SAFETY: the process was started above.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!((libc::WIFEXITED(status), libc::WEXITSTATUS(status)), (true, ENDED));
     }
 
     #[test]

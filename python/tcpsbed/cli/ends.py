@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from tcpsbed.cli import apart
 from tcpsbed.cli.failures import OUTPUT, guarded
 from tcpsbed.errors import printable
 from tcpsbed.interrupts import ENDING
@@ -70,6 +71,7 @@ def ended(status: int) -> None:
     SystemExit
         If standard output takes nothing: with the status of that where the command's was 0.
     """
+    apart.ended()
     if _threads() or _processes():
         for number in ENDING:
             signal.signal(number, signal.SIG_DFL)

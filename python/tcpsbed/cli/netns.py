@@ -84,6 +84,7 @@ def netns(
     quiet: Quiet = False,
 ) -> None:
     """Runs a command behind a network; see NETNS_HELP."""
+    from tcpsbed.analysis.delivered import Margin
     from tcpsbed.proxy import netns as namespaces
     from tcpsbed.proxy import verdict
 
@@ -96,7 +97,7 @@ def netns(
     beyond = [] if far is None else _words(far)
     if not command[0]:
         raise ConfigError('found ""', key="COMMAND", allowed=COMMANDS)
-    margin = verdict.Margin(p99_ms=margin_ms)
+    margin = Margin(p99_ms=margin_ms)
     with ExitStack() as stack:
         told = None
         if json is not None:

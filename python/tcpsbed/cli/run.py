@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tcpsbed.cli.apart import apart
 from tcpsbed.cli.failures import DISTURBED, FAILED, guarded
 from tcpsbed.cli.options import (
     MOST_SEEDS,
@@ -25,7 +26,9 @@ from tcpsbed.cli.options import (
     overrides,
 )
 from tcpsbed.cli.progress import Progress
+from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import one_line
+from tcpsbed.inputs import LIBRARY
 
 if TYPE_CHECKING:
     from tcpsbed.config import Scenario
@@ -96,7 +99,6 @@ def run(
 ) -> None:
     """Runs a scenario; see HELP."""
     from tcpsbed import config, forecast, session, worlds
-    from tcpsbed.clocks import SIMULATED
     from tcpsbed.report.folder import open_folder
     from tcpsbed.results import RUNS
     from tcpsbed.sweep.survey import Survey
@@ -174,6 +176,8 @@ def watched(
     """Runs a scenario with a progress bar or the live view; whether the user stopped it."""
     from tcpsbed import session
 
+    if world in SIMULATED:
+        apart([file for file in scenario.files if LIBRARY.fullmatch(file.name)])
     if live:
         from tcpsbed.cli.live import LiveView
 

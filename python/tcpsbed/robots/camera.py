@@ -92,7 +92,7 @@ class CameraSource:
             os.ftruncate(pictures, RING * self._bytes)
             self._memory = mmap.mmap(pictures, RING * self._bytes)
             self._child = subprocess.Popen(
-                [*PYTHON, "-m", "tcpsbed.robots.camera", str(pictures)],
+                [*PYTHON, "-m", "tcpsbed.robots.camera", str(os.getpid()), str(pictures)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 pass_fds=(pictures,),
@@ -273,10 +273,10 @@ def _named(text: str) -> tuple[str, str]:
 
 
 def main() -> None:
-    """The process that draws: what and of whom in a line on standard input, its memory by the argument."""
+    """The process that draws: what and of whom in a line on standard input; its parent and its memory by the arguments."""
     from tcpsbed import hooks
 
-    end_with_parent()
+    end_with_parent(int(sys.argv[1]))
     line = own_line()
     asked = json.loads(sys.stdin.readline())
     os.nice(5)  # loops come first
@@ -298,7 +298,7 @@ def main() -> None:
         Cell.open(asked["state"])
         tell(line, ready=True)
         size = len(asked["cameras"]) * asked["width"] * asked["height"] * 3
-        serve(robot, asked, mmap.mmap(int(sys.argv[1]), RING * size), line)
+        serve(robot, asked, mmap.mmap(int(sys.argv[2]), RING * size), line)
     except TcpsbedError as error:  # also a state whose folder went at the end of what published it
         tell(line, error=str(error))
 

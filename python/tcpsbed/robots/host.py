@@ -113,7 +113,7 @@ class Hosted:
         try:
             self._commands, self._senses = Cell(commands, ROOM), Cell(senses, _ABOUT + ROOM)
             self._child = subprocess.Popen(
-                [*PYTHON, "-m", "tcpsbed.robots.host", str(commands), str(senses)],
+                [*PYTHON, "-m", "tcpsbed.robots.host", str(os.getpid()), str(commands), str(senses)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 pass_fds=(commands, senses),
@@ -276,12 +276,12 @@ def prompt() -> None:
 
 
 def main() -> None:
-    """The host process: a robot named by a line on standard input, its cells by the arguments."""
+    """The host process: a robot named by a line on standard input, who started it and its cells by the arguments."""
     from tcpsbed import hooks
 
-    end_with_parent()
+    end_with_parent(int(sys.argv[1]))
     line = own_line()
-    commands, senses = (int(text) for text in sys.argv[1:3])
+    commands, senses = (int(text) for text in sys.argv[2:4])
     asked = json.loads(sys.stdin.readline())
     try:
         dog, params = Watchdog.of(asked["params"])

@@ -11,6 +11,7 @@ use tcps_core::{
     param::{Entry, Fault, Params},
     params,
     record::DropReason,
+    size::LINK_BYTES,
     time::Time,
 };
 
@@ -31,8 +32,8 @@ pub const ENTRY: Entry<Discipline> = Entry {
     make: Discipline::new(|params, x| Ok(Box::new(Codel::new(x.limit, Control::read(params)?)))),
 };
 
-/// Bytes on the wire of the largest Ethernet packet: 1500 and the link's header (model: wire size).
-pub const MTU_WIRE_BYTES: u64 = 1526;
+/// Bytes on the wire of the largest Ethernet packet. [model: wire size]
+pub const MTU_WIRE_BYTES: u64 = 1500 + LINK_BYTES as u64;
 
 /// The control loop of one queue.
 #[derive(Debug, Clone)]

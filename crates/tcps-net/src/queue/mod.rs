@@ -5,12 +5,14 @@ pub mod drop_tail;
 pub mod fifo;
 pub mod fq_codel;
 pub mod gates;
+mod own;
 pub mod priority;
 pub mod red;
 pub mod round_robin;
 
 use crate::{
     error::NetError,
+    own::ForeignCode,
     packet::{Packet, Parcel},
 };
 use serde_json::Value;
@@ -42,6 +44,10 @@ pub trait QueueDiscipline: Send {
     fn bytes(&self) -> u64;
     /// Tells the rate of the line, at the start and when it changes.
     fn set_rate(&mut self, _rate_bps: f64) {}
+    /// What code of the user's did wrong.
+    fn failure(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Most that may wait, in bytes and in packets.
@@ -185,11 +191,23 @@ pub fn checked(discipline: &Named) -> Result<Value, Fault> {
 }
 
 /// The discipline of a link.
-pub fn build(link: &LinkSpec, flows: &Flows, seed: u64) -> Result<Box<dyn QueueDiscipline>, NetError> {
+pub fn build(
+    link: &LinkSpec,
+    flows: &Flows,
+    seed: u64,
+    code: &mut dyn ForeignCode,
+) -> Result<Box<dyn QueueDiscipline>, NetError> {
     let context = Context { limit: Limit::of(&link.queue), flows: Some(flows), seed, link: &link.name };
-    let made =
-        link.queue.discipline.of(QUEUES).and_then(|(entry, params)| (entry.make.make)(&params, &context));
-    let mut queue = made.map_err(|fault| NetError::of(format!("links.{}", link.name), "queue", fault))?;
+    let (named, place) = (&link.queue.discipline, format!("links.{}", link.name));
+    let mut queue: Box<dyn QueueDiscipline> = if named.is_code() {
+        let queue = code.queue(named, &link.name, seed);
+        let queue = queue
+            .map_err(|e| NetError::new(&place, "queue.discipline", e, "give code that can be loaded"))?;
+        Box::new(own::OwnQueue::new(queue, &named.kind, &context))
+    } else {
+        let made = named.of(QUEUES).and_then(|(entry, params)| (entry.make.make)(&params, &context));
+        made.map_err(|fault| NetError::of(place, "queue", fault))?
+    };
     queue.set_rate(link.rate_bps.unwrap_or(f64::INFINITY));
     Ok(queue)
 }

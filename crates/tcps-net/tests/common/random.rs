@@ -4,17 +4,18 @@ use super::{between, link, network, packet};
 use serde_json::{json, Value};
 use tcps_core::{
     dist::Dist,
-    param::Named,
+    param::{Named, Unit},
     seed::Stream,
     time::{Time, MS},
 };
 use tcps_net::{
     queue::{is_timed, QUEUES},
+    traffic::SOURCES,
     NetEvent, Network, Packet,
 };
 use tcps_plan::net::{
-    JitterSpec, LinkChange, LinkSpec, NetworkSpec, QueueSpec, Routing, SlotSpec, TrafficModel, TrafficSpec,
-    VbrModel, TRAFFIC_BASE,
+    JitterSpec, LinkChange, LinkSpec, NetworkSpec, Played, QueueSpec, Routing, SlotSpec, TrafficModel,
+    TrafficSpec, TRAFFIC_BASE,
 };
 
 /// Names of the flows in random networks.
@@ -101,23 +102,29 @@ fn plain_link(s: &mut Stream, i: usize, vertices: u64) -> LinkSpec {
 fn traffic(s: &mut Stream, i: usize, vertices: u64) -> TrafficSpec {
     let packet_bytes = between(s, 1, 1500) as u32;
     let rate_bps = s.uniform(0.0, 3e6);
-    let vary = match s.below(4) {
-        0 => VbrModel::Constant,
-        1 => VbrModel::PerPacket,
-        2 => VbrModel::Piecewise { period_ns: 10 * MS },
-        _ => VbrModel::Size,
-    };
-    let model = match s.below(5) {
-        0 => TrafficModel::Cbr { rate_bps, packet_bytes },
-        1 => TrafficModel::Poisson { rate_bps, packet_bytes, exponential_size: s.chance(0.5) },
-        2 => TrafficModel::Vbr { low_bps: rate_bps, high_bps: 2.0 * rate_bps, packet_bytes, vary },
-        3 => TrafficModel::Frames {
+    let size = json!({"packet_bytes": packet_bytes});
+    let model = match s.below(SOURCES.len() as u64 + 2) as usize {
+        0 => TrafficModel::Played(Played::Replay { recording: 1, loop_ns: Some(7 * MS + 1) }),
+        1 => TrafficModel::Played(Played::Frames {
             recording: 0,
             loop_ns: Some(9 * MS),
             packet_bytes: 78 + packet_bytes,
             overhead_bytes: 78,
-        },
-        _ => TrafficModel::Replay { recording: 1, loop_ns: Some(7 * MS + 1) },
+        }),
+        n => {
+            let entry = SOURCES[n - 2];
+            let mut params = if entry.params().any(|p| p.key == "packet_bytes") { size } else { json!({}) };
+            for param in entry.params() {
+                match param.unit {
+                    Unit::Bps => params[param.key] = rate_bps.into(),
+                    Unit::Choice(names) => {
+                        params[param.key] = names[s.below(names.len() as u64) as usize].into()
+                    }
+                    _ => {}
+                }
+            }
+            TrafficModel::source(entry.name, params)
+        }
     };
     TrafficSpec {
         name: format!("t{i}.forward"),

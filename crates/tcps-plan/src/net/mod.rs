@@ -39,6 +39,17 @@ pub struct NetworkSpec {
     pub recordings: Vec<Recording>,
 }
 
+impl NetworkSpec {
+    /// What it names of the user's code: queue disciplines and background sources.
+    pub fn codes(&self) -> impl Iterator<Item = &Named> {
+        let sources = self.traffic.iter().filter_map(|t| match &t.model {
+            TrafficModel::Source(source) => Some(source),
+            TrafficModel::Played(_) => None,
+        });
+        self.links.iter().map(|l| &l.queue.discipline).chain(sources).filter(|named| named.is_code())
+    }
+}
+
 /// A routing policy; ties go to the link that is named first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -236,38 +247,39 @@ pub struct TrafficSpec {
     pub model: TrafficModel,
 }
 
-/// Traffic models: when a packet comes and how many bytes it has on the wire.
+/// When a packet comes and how many bytes it has on the wire.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "Named")]
+pub enum TrafficModel {
+    /// A source by name.
+    Source(Named),
+    /// What a scenario's compiler makes of files and users.
+    Played(Played),
+}
+
+impl TrafficModel {
+    /// A source with its parameters.
+    pub fn source(kind: &str, params: Value) -> Self {
+        Self::Source(Named::new(kind, params))
+    }
+}
+
+impl TryFrom<Named> for TrafficModel {
+    type Error = serde_json::Error;
+
+    fn try_from(mut model: Named) -> Result<Self, Self::Error> {
+        if !["replay", "frames", "users"].contains(&model.kind.as_str()) {
+            return Ok(Self::Source(model));
+        }
+        model.params["kind"] = model.kind.into();
+        serde_json::from_value(model.params).map(Self::Played)
+    }
+}
+
+/// What files and users send.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum TrafficModel {
-    /// Constant bit rate: one packet every `packet_bytes * 8 / rate`.
-    Cbr {
-        /// Rate on the wire.
-        rate_bps: f64,
-        /// Size on the wire.
-        packet_bytes: u32,
-    },
-    /// Poisson arrivals of packets of a constant (M/D/1) or exponential (M/M/1) size.
-    Poisson {
-        /// Mean rate on the wire.
-        rate_bps: f64,
-        /// (Mean) size on the wire.
-        packet_bytes: u32,
-        /// Whether sizes are exponential.
-        #[serde(default)]
-        exponential_size: bool,
-    },
-    /// Variable bit rate, uniform between two rates.
-    Vbr {
-        /// Lowest rate.
-        low_bps: f64,
-        /// Highest rate.
-        high_bps: f64,
-        /// Mean size on the wire.
-        packet_bytes: u32,
-        /// What varies, and when it is drawn again.
-        vary: VbrModel,
-    },
+pub enum Played {
     /// A recorded capture.
     Replay {
         /// Number of the recording of its packets, with their bytes on the wire.
@@ -368,23 +380,6 @@ pub enum CongestionSpec {
     Cubic,
     /// None: the peer's window alone limits; of TCP only.
     None,
-}
-
-/// What varies in VBR traffic (Gokhale 2017: dumbbell, `vbr_model`).
-#[derive(Debug, Clone, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum VbrModel {
-    /// Nothing: constant at the mean.
-    Constant,
-    /// The rate, for every packet.
-    PerPacket,
-    /// The rate, every `period_ns`.
-    Piecewise {
-        /// How long a rate holds.
-        period_ns: Time,
-    },
-    /// The size of packets at a constant spacing.
-    Size,
 }
 
 /// What changes on a link; absent keys stay as they are.

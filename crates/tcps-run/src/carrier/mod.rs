@@ -21,7 +21,7 @@ pub use told::ForeignSelf;
 use crate::background::BusyNetwork;
 use std::os::fd::RawFd;
 use tcps_core::time::{Time, NEVER};
-use tcps_net::{NetError, NetEvent, Packet};
+use tcps_net::{ForeignCode, NetError, NetEvent, Packet};
 use tcps_plan::net::LinkChange;
 use tcps_plan::net::{Hops, LinkStats, QueueState, TrafficStats};
 use tcps_plan::{Plan, RunError};
@@ -36,9 +36,14 @@ pub enum Carrier {
 
 impl Carrier {
     /// The network of a plan; that of another program if one is named, on the machine's clock if `by_clock`.
-    pub fn new(plan: &Plan, foreign: Option<&ForeignSpec>, by_clock: bool) -> Result<Self, RunError> {
+    pub fn new(
+        plan: &Plan,
+        foreign: Option<&ForeignSpec>,
+        by_clock: bool,
+        code: &mut dyn ForeignCode,
+    ) -> Result<Self, RunError> {
         Ok(match foreign {
-            None => Self::Built(Box::new(BusyNetwork::new(plan)?)),
+            None => Self::Built(Box::new(BusyNetwork::new(plan, code)?)),
             Some(spec) => Self::Foreign(Box::new(Foreign::launch(plan, spec, by_clock)?)),
         })
     }
@@ -123,6 +128,14 @@ impl Carrier {
         match self {
             Self::Built(n) => n.queue(now, link),
             Self::Foreign(f) => f.queue(now, link),
+        }
+    }
+
+    /// What code of the user's in it did wrong.
+    pub fn failures(&self) -> Vec<String> {
+        match self {
+            Self::Built(n) => n.network().failures(),
+            Self::Foreign(_) => Vec::new(),
         }
     }
 

@@ -73,6 +73,11 @@ impl Layers {
         self.present.network.failure()
     }
 
+    /// See [`Carrier::failures`].
+    pub fn failures(&self) -> Vec<String> {
+        self.present.network.failures()
+    }
+
     /// See [`Carrier::accounts`].
     pub fn accounts(&mut self) -> (Vec<LinkStats>, Vec<TrafficStats>) {
         self.present.network.accounts()

@@ -1,5 +1,6 @@
 //! Another network in the place of the present one, while packets are under way.
 
+use crate::assets::Disk;
 use crate::{background::BusyNetwork, carrier::Carrier, emu::Layers};
 use serde_json::Value;
 use tcps_core::time::Time;
@@ -22,7 +23,7 @@ impl Changing {
         names: Vec<String>,
         seed: u64,
     ) -> Result<(Self, Layers), RunError> {
-        let network = BusyNetwork::of(spec, &names, seed)?;
+        let network = BusyNetwork::of(spec, &names, seed, &mut Disk)?;
         Ok((Self { text, names, seed }, Layers::new(Carrier::Built(Box::new(network)))))
     }
 
@@ -36,7 +37,7 @@ impl Changing {
         text: Value,
     ) -> Result<(), RunError> {
         if !steps(&self.text, &text).is_some_and(|steps| applied(layers, now, &steps)) {
-            let mut network = BusyNetwork::of(spec, &self.names, self.seed)?;
+            let mut network = BusyNetwork::of(spec, &self.names, self.seed, &mut Disk)?;
             join(&mut network, spec, now);
             layers.push(Carrier::Built(Box::new(network)));
         }
@@ -193,7 +194,7 @@ mod tests {
                                "buffer_bytes": 65_536});
             let text = json!({"vertices": ["near", "far"], "links": [link("there", 0), link("back", 1)],
                               "traffic": [{"name": "t", "from": 0, "to": 1, "model": users}]});
-            let spec = crate::proxy::network(&text, 1).unwrap();
+            let (spec, _) = crate::proxy::network(&text, 1).unwrap();
             let (_, mut layers) = Changing::begin(&spec, text, Vec::new(), 1).unwrap();
             arrivals(&mut layers, 1000 * MS);
             let stats = layers.accounts().1.remove(0);

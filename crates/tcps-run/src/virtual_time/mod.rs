@@ -12,6 +12,7 @@
 mod ledger;
 mod world;
 
+use crate::assets::Disk;
 use crate::{
     boundary::Crossing,
     carrier::{Carrier, ForeignSpec},
@@ -25,6 +26,7 @@ use tcps_core::{
     record::{Kind, Record, NONE},
     time::{Time, NEVER},
 };
+use tcps_net::ForeignCode;
 use tcps_net::NetEvent;
 use tcps_node::{assets::Assets, rounds::Rounds, Node, HALT_NS};
 use tcps_plan::net::LinkChange;
@@ -51,18 +53,20 @@ pub struct Options<'a> {
 
 /// Runs a plan in virtual time.
 pub fn run(plan: &Plan, assets: &mut dyn Assets, options: Options<'_>) -> Result<Report, RunError> {
-    run_over(plan, assets, options, None)
+    run_over(plan, assets, options, None, &mut Disk)
 }
 
-/// Runs a plan in virtual time over the network that another program simulates, if one is named.
+/// Runs a plan in virtual time over the network that another program simulates, if one is named; `code` makes what
+/// the user wrote for the built-in one.
 pub fn run_over(
     plan: &Plan,
     assets: &mut dyn Assets,
     options: Options<'_>,
     foreign: Option<&ForeignSpec>,
+    code: &mut dyn ForeignCode,
 ) -> Result<Report, RunError> {
     kernel_tcp::refuse(plan, "simulated nodes have no kernel")?;
-    let mut driver = Driver::new(plan, assets, &options, foreign)?;
+    let mut driver = Driver::new(plan, assets, &options, foreign, code)?;
     let begun = Instant::now();
     let interrupted = driver.simulate(options.progress);
     driver.finish(begun, interrupted)
@@ -90,9 +94,10 @@ impl<'p> Driver<'p> {
         assets: &mut dyn Assets,
         options: &Options<'_>,
         foreign: Option<&ForeignSpec>,
+        code: &mut dyn ForeignCode,
     ) -> Result<Self, RunError> {
         plan.check()?;
-        let network = Carrier::new(plan, foreign, false)?;
+        let network = Carrier::new(plan, foreign, false, code)?;
         let (mut nodes, places) = (Vec::new(), Places::new(plan));
         for id in 0..plan.nodes.len() {
             nodes.push(Node::new(plan, &places, id as u16, None, assets)?);
@@ -344,6 +349,7 @@ impl<'p> Driver<'p> {
         report.simulate_s = simulate_s;
         report.events = self.steps;
         report.errors = self.errors;
+        report.errors.extend(self.world.network.failures());
         let hops = self.world.network.hops();
         report.split(self.plan, &self.world.ledger.finish(), &hops);
         report.accounts(links, traffic);

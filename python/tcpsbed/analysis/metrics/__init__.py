@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from tcpsbed.analysis.metrics import echo, flow, media, network, place, run, split
-from tcpsbed.analysis.metrics.metric import ABSENT, STATISTICS, Metric, made
+from tcpsbed.analysis.metrics.metric import ABSENT, LIST, STATISTICS, Metric, made
 
-__all__ = ["ABSENT", "STATISTICS", "VERSION", "Metric", "made", "section", "summary"]
+__all__ = ["ABSENT", "HEAD", "LIST", "STATISTICS", "VERSION", "Metric", "made", "section", "summary"]
 
 VERSION = run.VERSION
+HEAD = run.HEAD
+"""The run itself."""
 SUMMARY: tuple[Metric, ...] = (
     *run.HEAD,
     *flow.SECTIONS,

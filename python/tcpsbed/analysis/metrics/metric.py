@@ -66,6 +66,15 @@ class Metric:
         """How it is called where people read it."""
         return self.label or self.key.removesuffix(f"_{self.unit}").replace("_", " ")
 
+    @property
+    def axis(self) -> str:
+        """What an axis of it says."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    def part(self, key: str) -> Metric:
+        """One of its parts."""
+        return next(metric for metric in self.parts if metric.key == key)
+
     def value(self, source: Any) -> Any:
         """It, from its source."""
         found = self.of(source) if self.of else self._told(source)

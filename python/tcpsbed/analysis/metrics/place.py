@@ -26,25 +26,14 @@ STAGE = (
     Metric("name", "of its code", label="code"),
     Metric("calls", "how often it was called", "count"),
     Metric("failures", "calls that failed", "count", rare=True),
-    Metric(
-        "not_finite",
-        "calls that gave out values of which one is no number",
-        "count",
-        label="no numbers",
-        rare=True,
-    ),
-    Metric(
-        "overruns",
-        "real world: calls that took longer than the cost which the scenario gives the stage",
-        "count",
-        label="over its cost",
-        rare=True,
-    ),
-    spread(
-        "cpu_ns", "`mean`, `p50`, `p99`, `p999`, `max` of the processor time of a call", "ns", label="a call"
-    ),
+    Metric("not_finite", "calls that gave out values of which one is no number", "count", label="no numbers",
+        rare=True),
+    Metric("overruns", "real world: calls that took longer than the cost which the scenario gives the stage",
+        "count", label="over its cost", rare=True),
+    spread("cpu_ns", "`mean`, `p50`, `p99`, `p999`, `max` of the processor time of a call", "ns",
+        label="a call"),
     Metric("core_share", "share of a core over the run", "share", _core_share, label="of a core"),
-)
+)  # fmt: skip
 COMPONENT = (
     Metric("component", "whose stages they are"),
     Metric("busy_s", "processor time of all its stages", "s", label="processor time"),
@@ -58,60 +47,34 @@ NODE = (
     Metric("asides_refused", "datagrams outside channels that were refused", "count", rare=True),
     Metric("sessions", "its own, where the node has several loops, else empty"),
     Metric("ticks", "of the loop", "count"),
-    spread(
-        "late_ns",
-        "how late its loop woke",
-        "ns",
-        label="late",
-        shown=("p50", "p99", "p999", "max"),
-        brief=LATE,
-    ),
+    spread("late_ns", "how late its loop woke", "ns", label="late", shown=("p50", "p99", "p999", "max"),
+        brief=LATE),
     Metric("gaps_over_1ms", "times it stood still for longer", "count", label="gaps over 1 ms"),
     Metric("ring_overflows", "rows lost because the ring was full", "count", label="records lost"),
     Metric("socket_drops", "datagrams that the kernel dropped", "count"),
-    spread(
-        "stamp_to_loop_ns",
-        "from the kernel's receive stamp to the loop",
-        "ns",
-        label="to the loop",
-        shown=LATE,
-        brief=(),
-    ),
+    spread("stamp_to_loop_ns", "from the kernel's receive stamp to the loop", "ns", label="to the loop",
+        shown=LATE, brief=()),
     spread("send_ns", "a send call", "ns", label="send call", shown=LATE, brief=()),
-    spread(
-        "interpreter_wait_ns",
-        "how long it took to get the interpreter back after a wait",
-        "ns",
-        label="interpreter",
-        shown=LATE,
-        brief=(),
-    ),
+    spread("interpreter_wait_ns", "how long it took to get the interpreter back after a wait", "ns",
+        label="interpreter", shown=LATE, brief=()),
     Metric("strangers", "datagrams from senders that are not peers", "count", rare=True),
-    Metric(
-        "unread",
-        "packets whose port cannot be read: behind extension headers, in a VLAN, in a fragment after the first",
-        "count",
-        rare=True,
-    ),
+    Metric("unread", "packets whose port cannot be read: behind extension headers, in a VLAN, in a"
+        " fragment after the first", "count", rare=True),
     Metric("unsent", "datagrams that the kernel would not take", "count", rare=True),
     Metric("clock_steps", "of the wall clock", "count", rare=True),
     Metric("waiting", "how it waited", brief=()),
     Metric("privileges", "those it has, and those it was refused", brief=()),
-)
+)  # fmt: skip
 ROBOT = (
     Metric("component", "of the robot", label="robot"),
     Metric("node", "where it is"),
     Metric("ticks", "of its own loop", "count"),
-    Metric(
-        "missed_ticks",
-        "left out because the loop was away; one step made up for them",
-        "count",
-        label="missed",
-    ),
+    Metric("missed_ticks", "left out because the loop was away; one step made up for them", "count",
+        label="missed"),
     spread("late_ns", "`p50`, `p99`, `max`: how late it woke", "ns", label="late", shown=LATE),
     Metric("gaps_over_1ms", "times it stood still for longer", "count", label="gaps over 1 ms"),
     Metric("watchdog", "times that its watchdog found that commands had ceased", "count", rare=True),
-)
+)  # fmt: skip
 HOST = (
     Metric("name", "of the host", label="host"),
     Metric("address", "of its ssh"),
@@ -144,12 +107,8 @@ BOARD = (
     Metric("sent", "samples sent to it", "count"),
     Metric("answered", "samples answered by it", "count"),
     Metric("lost", "samples lost on the line or in it", "count"),
-    Metric(
-        "safe",
-        "times that its watchdog went to the safe output; when, is in `states`",
-        "count",
-        label="safe output",
-    ),
+    Metric("safe", "times that its watchdog went to the safe output; when, is in `states`", "count",
+        label="safe output"),
     Metric("late", "answers to samples that had been given up; null of a modelled board", "count", rare=True),
     Metric("damaged", "what came from the board; null of a modelled one", parts=_damage("")),
     Metric(
@@ -157,9 +116,8 @@ BOARD = (
         "what came to the board, as it told at the end; null if it is gone or modelled",
         parts=(
             *_damage(" there"),
-            Metric(
-                "overflown", "bytes for which its port had no room", "B", label="overflown there", rare=True
-            ),
+            Metric("overflown", "bytes for which its port had no room", "B", label="overflown there",
+                rare=True),
         ),
     ),
     Metric("refused_values", "values that were no numbers", "count", label="no numbers", rare=True),
@@ -169,7 +127,7 @@ BOARD = (
         "if it went away, else null",
         parts=(Metric("at_s", "when", "s", label="gone at"), Metric("why", "in words", label="gone")),
     ),
-)
+)  # fmt: skip
 
 
 def _true_error_ms(clock: Any) -> Any:
@@ -190,34 +148,17 @@ CLOCK = (
     Metric("node", "which estimates"),
     Metric("reference", "of whom", of=one_of("peer"), label="against"),
     Metric("exchanges", "between them", "count", one_of("n")),
-    Metric(
-        "offset_ms",
-        "reference minus own clock. The estimate takes both ways as equally long: if they differ by d, it is off by d / 2",
-        "ms",
-        lambda clock: ms(clock["line"].get("offset_ns", clock["offset_ns"])),
-    ),
-    Metric(
-        "bound_ms",
-        "strict: half the shortest round trip, whatever the asymmetry",
-        "ms",
-        lambda clock: ms(clock["line"].get("bound_ns", clock["bound_ns"])),
-        label="bound ±",
-    ),
+    Metric("offset_ms", "reference minus own clock. The estimate takes both ways as equally long: if they"
+        " differ by d, it is off by d / 2", "ms",
+        lambda clock: ms(clock["line"].get("offset_ns", clock["offset_ns"]))),
+    Metric("bound_ms", "strict: half the shortest round trip, whatever the asymmetry", "ms",
+        lambda clock: ms(clock["line"].get("bound_ns", clock["bound_ns"])), label="bound ±"),
     Metric("drift_ppm", "of the one against the other", "ppm", _drift_ppm),
-    Metric(
-        "true_error_ms",
-        "estimate minus truth at the end; null where nodes have no common clock",
-        "ms",
-        _true_error_ms,
-    ),
-    Metric(
-        "true_error_max_ms",
-        "the largest",
-        "ms",
-        lambda clock: ms(clock["true_error_max_ns"]) if clock["one_host"] else None,
-        label="largest",
-    ),
-)
+    Metric("true_error_ms", "estimate minus truth at the end; null where nodes have no common clock", "ms",
+        _true_error_ms),
+    Metric("true_error_max_ms", "the largest", "ms",
+        lambda clock: ms(clock["true_error_max_ns"]) if clock["one_host"] else None, label="largest"),
+)  # fmt: skip
 
 
 def _stages(source: Any) -> list[dict[str, Any]]:

@@ -25,15 +25,12 @@ OVER_SEEDS = tuple(
 )
 SEEDS = (
     Metric("seeds", "those that ran, the run's own first"),
-    Metric(
-        "unchanged",
-        "whether all of them gave the same records: then nothing is random, the seeds after the first two did not run, and"
-        " there is no interval",
-    ),
+    Metric("unchanged", "whether all of them gave the same records: then nothing is random, the seeds"
+        " after the first two did not run, and there is no interval"),
     Metric("failed", "those that did not end well"),
     Metric("disturbed", "those whose runs have `disturbances`"),
     Metric("flows", "empty where one seed ran", parts=OVER_SEEDS, each="flow", label="Across seeds"),
-)
+)  # fmt: skip
 
 
 def _one_seed(source: Any) -> dict[str, Any]:
@@ -75,19 +72,11 @@ STATE = (
     Metric("count", "of changes", "count", label="changes"),
     Metric("changes", "the first 1000", parts=CHANGE, each=LIST, label="Changes of state"),
     Metric("spent_s", "time in each state", "s", each="state", label="Time in each state"),
-    Metric(
-        "causes",
-        'by state and cause, how often: `"hold": {"no command came": 2}`; empty of boards and where the node died before it'
-        " could tell",
-        shown=(),
-    ),
-    Metric(
-        "limited",
-        "share of calls after which a supervisor's limits had the follower farther than `near` from its command; null where"
-        " not known",
-        "share",
-    ),
-)
+    Metric("causes", 'by state and cause, how often: `"hold": {"no command came": 2}`; empty of boards and'
+        " where the node died before it could tell", shown=()),
+    Metric("limited", "share of calls after which a supervisor's limits had the follower farther than"
+        " `near` from its command; null where not known", "share"),
+)  # fmt: skip
 
 
 HEAD = (
@@ -98,28 +87,16 @@ HEAD = (
     Metric("duration_s", "planned length", "s"),
     Metric("warmup_s", "span left out of the numbers", "s"),
     Metric("ran_s", "moment up to which records reach: less than `duration_s` if the run was stopped", "s"),
-    Metric(
-        "versions",
-        "by name: `tcpsbed`, `python`, packages that ran in the process, and `commit` where tcpsbed runs from a source tree"
-        " under git (with `-dirty` where that was changed)",
-        of=lambda _: machine.versions(),
-    ),
-    Metric(
-        "machine",
-        "`cpu` (model), `cores` (that the process may use), `system`, `kernel`, `python`, `governor` (of the clock"
-        " frequency, where it can be read), `virtual` (the hypervisor, or `yes`)",
-        of=lambda _: machine.machine(),
-    ),
-    Metric(
-        "promise",
-        "what a repetition gives: the same records on any machine (only built-in code ran), on this machine with these"
-        " versions (Python or library code ran), or similar ones (real time)",
-    ),
-    Metric(
-        "random",
-        "`false` where nothing is drawn from the seed, so that other seeds give the same records; `true` where something"
-        " is, or may be (code of your own, real time)",
-    ),
+    Metric("versions", "by name: `tcpsbed`, `python`, packages that ran in the process, and `commit` where"
+        " tcpsbed runs from a source tree under git (with `-dirty` where that was changed)",
+        of=lambda _: machine.versions()),
+    Metric("machine", "`cpu` (model), `cores` (that the process may use), `system`, `kernel`, `python`,"
+        " `governor` (of the clock frequency, where it can be read), `virtual` (the hypervisor, or `yes`)",
+        of=lambda _: machine.machine()),
+    Metric("promise", "what a repetition gives: the same records on any machine (only built-in code ran),"
+        " on this machine with these versions (Python or library code ran), or similar ones (real time)"),
+    Metric("random", "`false` where nothing is drawn from the seed, so that other seeds give the same"
+        " records; `true` where something is, or may be (code of your own, real time)"),
     Metric(
         "wall",
         "time on the wall",
@@ -139,14 +116,10 @@ HEAD = (
         ),
         of=lambda source: source,
     ),
-    Metric(
-        "across_seeds",
-        "what `tcpsbed run --seeds N` found; everything else in the file is about the first seed",
-        of=_one_seed,
-        parts=SEEDS,
-    ),
+    Metric("across_seeds", "what `tcpsbed run --seeds N` found; everything else in the file is about the"
+        " first seed", of=_one_seed, parts=SEEDS),
     Metric("records_sha256", "of `records.bin`", of=lambda source: source["told"].get("records_sha256", "")),
-)
+)  # fmt: skip
 TAIL = (
     Metric(
         "events",
@@ -156,36 +129,22 @@ TAIL = (
         each=LIST,
         label="Events",
     ),
-    Metric(
-        "states",
-        "list of hooks that watch over a flow, also where their state never changed, and of boards whose watchdog acted"
-        " ([safety.md](safety.md), [boards.md](boards.md)). States are `normal`, `degraded`, `hold`, `safe stop`,"
-        " `recovering`; of a predictive display `live`, `predicted`",
-        of=_states,
-        parts=STATE,
-        each=LIST,
-        label="Safety and display",
-    ),
-    Metric(
-        "assumed_free", "stages that run code, have no cost in the scenario, and so took no simulated time"
-    ),
-    Metric(
-        "ignored",
-        "keys of the scenario that have no effect in this world, each with the reason (`cores`, `scheduling`, `priority` and"
-        " `blocking_send` say how cores are shared in virtual time; `radio.lena` is for 5G-LENA)",
-    ),
-    Metric(
-        "untried",
-        "sentences: what the run rests on that was never tried; `tcpsbed run` says them on standard error too"
-        " ([5G-LENA](ns3.md#5g-lena))",
-    ),
-    Metric(
-        "disturbances",
-        "sentences: what ought to be checked before the result is trusted. Gaps over 1 ms, left-out ticks, lateness over"
-        " 1 ms (p99), of nodes and of robots' own loops, full rings, dropped datagrams, steps of clocks, the emulator beyond"
-        " its margins (50 µs at the median, 0.3 ms at p99, 1 % of the rate, 0.5 % loss), hooks slower than half their"
-        " period, unreadable or unordered rows, another world than was asked for, a stop before the end",
-        of=lambda source: disturbances.disturbances(source, source["told"], source["rows"]),
-    ),
+    Metric("states", "list of hooks that watch over a flow, also where their state never changed, and of"
+        " boards whose watchdog acted ([safety.md](safety.md), [boards.md](boards.md)). States are"
+        " `normal`, `degraded`, `hold`, `safe stop`, `recovering`; of a predictive display `live`,"
+        " `predicted`", of=_states, parts=STATE, each=LIST, label="Safety and display"),
+    Metric("assumed_free", "stages that run code, have no cost in the scenario, and so took no simulated"
+        " time"),
+    Metric("ignored", "keys of the scenario that have no effect in this world, each with the reason"
+        " (`cores`, `scheduling`, `priority` and `blocking_send` say how cores are shared in virtual time;"
+        " `radio.lena` is for 5G-LENA)", label="Without effect in this world"),
+    Metric("untried", "sentences: what the run rests on that was never tried; `tcpsbed run` says them on"
+        " standard error too ([5G-LENA](ns3.md#5g-lena))", label="Never tried"),
+    Metric("disturbances", "sentences: what ought to be checked before the result is trusted. Gaps over 1"
+        " ms, left-out ticks, lateness over 1 ms (p99), of nodes and of robots' own loops, full rings,"
+        " dropped datagrams, steps of clocks, the emulator beyond its margins (50 µs at the median, 0.3 ms"
+        " at p99, 1 % of the rate, 0.5 % loss), hooks slower than half their period, unreadable or"
+        " unordered rows, another world than was asked for, a stop before the end",
+        of=lambda source: disturbances.disturbances(source, source["told"], source["rows"])),
     Metric("errors", "sentences: what failed", of=lambda source: list(source["told"].get("errors", ()))),
-)
+)  # fmt: skip

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tcpsbed import door
 from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
 from tcpsbed.config.units import DIMENSIONS, Dimension, dimension_of, parameters, shown
+from tcpsbed.devices import DEVICES
 from tcpsbed.errors import ConfigError
 from tcpsbed.robots import MEMORY, OUTPUTS, ROBOTS
 
@@ -44,6 +47,8 @@ _ALLOWED = {
     "transport": "parameters that the transport has (tcpsbed docs scenario)",
     "hook": "code that can be loaded with these params (tcpsbed docs hooks)",
     "playout": "parameters that the policy has (tcpsbed docs playout)",
+    "queue": "a queue discipline that can be made with these params (tcpsbed docs scenario)",
+    "source": "a background source that can be made with these params (tcpsbed docs scenario)",
     "robot": "a robot that can be made with these params (tcpsbed docs scenario)",
     "controller": "a rate controller that can be made with these params (tcpsbed docs transports)",
 }
@@ -64,13 +69,21 @@ def known() -> dict[str, list[str]]:
     except ImportError:
         return {}
     names: dict[str, list[str]] = _tcps.builtins()
-    return names | {"robots": [*names["robots"], *ROBOTS]}
+    return names | {"robots": [*names["robots"], *ROBOTS], "hooks": [*names["hooks"], *DEVICES]}
+
+
+def resolved(kind: str, text: str) -> str:
+    """The code `module:Name` that an installed package has under this name of a kind; the text where it is no such name."""
+    if ":" in text or text in known().get(f"{kind}s", ()):
+        return text
+    return door.named(kind, text)
 
 
 def check(scenario: Scenario, key: Key, name: str, kind: str, others: str = "") -> str:
     """The name, if it is a built-in `hook`, `robot` or `transport`; any name where none are known."""
     names = known().get(f"{kind}s")
     if names is not None and name not in names:
+        names += door.installed(kind)
         raise scenario.error(
             key, f'found "{name}"', f"a built-in {kind}: {close_match(name, sorted(names))}{others}"
         )
@@ -104,10 +117,12 @@ def rehearse(scenario: Scenario, key: Key, what: str, name: str, given: dict[str
                 if what == "hook":
                     _tcps.check_hook(name, params, kind=stage)
                 else:
-                    checks = {
+                    checks: dict[str, Callable[[str, str], None]] = {
                         "robot": _tcps.check_robot,
                         "playout": _tcps.check_playout,
                         "controller": _controller,
+                        "queue": partial(_tcps.check_network_code, "queue"),
+                        "source": partial(_tcps.check_network_code, "source"),
                     }
                     checks[what](name, params)
             except ValueError as error:
@@ -143,7 +158,7 @@ def _controller(name: str, params: str) -> None:
 
 def by_table(scenario: Scenario, key: Key, module: str, symbol: str, given: dict[str, Any]) -> None:
     """Refuses parameters of a Python class that its table does not have, or not so."""
-    from tcpsbed import _tcps, door
+    from tcpsbed import _tcps
     from tcpsbed.hooks import find
 
     try:

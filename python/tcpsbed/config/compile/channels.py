@@ -74,8 +74,9 @@ class Channels:
         name = group or way.id
         session = f"{self.book.sessions[way.session]}/" if len(self.book.sessions) > 1 else ""
         transport, key = self._transport(way, group)
-        given = self._led(key, transport)
-        kind = self._named(key, transport.kind, given)
+        text = builtins.resolved("transport", transport.kind)
+        given = self._led(key, text, transport.parameters())
+        kind = self._named(key, text, given)
         if kind == "rtp" and given.get("congestion", "none") != "none":
             self._refuse_unheard(way, group, key, given["congestion"])
         params = parameters(given)
@@ -91,15 +92,17 @@ class Channels:
             "params": params,
         }
 
-    def _led(self, key: Key, transport: Transport) -> dict[str, Any]:
+    def _led(self, key: Key, kind: str, given: dict[str, Any]) -> dict[str, Any]:
         """The parameters of a transport; a rate controller that is a class of the user's is among them as code."""
-        given = transport.parameters()
-        own = _CONTROLLERS.get(transport.kind)
+        own = _CONTROLLERS.get(kind)
         text = given.get(own or "", "none")
-        if own is None or (own == "congestion" and ":" not in str(text)):
+        if own is None or (own == "congestion" and text in ("none", "gcc")):
+            return given
+        text = builtins.resolved("controller", str(text))
+        if own == "congestion" and ":" not in text:
             return given
         allowed = 'a class in Python such as "./mine.py:Mine"'
-        if ":" not in str(text):
+        if ":" not in text:
             allowed += f'; a built-in rule is a transport of its own: kind = "{text}"' * (text != "none")
             raise self.book.scenario.error((*key, own), f"found {shown(given.get(own, 'nothing'))}", allowed)
         found = code(self.book, (*key, own), text, "controller", given.pop("params", {}))

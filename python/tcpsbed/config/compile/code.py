@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import re
 import signal
 import subprocess
 import sys
@@ -32,21 +31,32 @@ from tcpsbed.devices import DEVICES
 from tcpsbed.devices import FILES as DEVICE_FILES
 from tcpsbed.errors import ConfigError
 from tcpsbed.hooks import from_file, from_name, kept_alive, told
+from tcpsbed.inputs import LIBRARY
 from tcpsbed.robots import ROBOTS
 
-_LIBRARY = re.compile(r".*\.(so(\.\d+)*|dylib|dll)")
 LOAD_S = 30.0
 """Longest time that a library may take to be loaded."""
 _LOAD = """
 import ctypes, os, sys
+DATA = (1, 5, 6)
+class Symbol(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_uint32), ("info", ctypes.c_ubyte)]
+def kind(address):
+    found, symbol = (ctypes.c_void_p * 4)(), ctypes.POINTER(Symbol)()
+    ask = getattr(ctypes.CDLL(None), "dladdr1", None)
+    known = ask and ask(ctypes.c_void_p(address), found, ctypes.byref(symbol), 1)
+    return "=" if known and symbol and symbol.contents.info & 15 in DATA else "+"
 try:
-    told = "+" if sys.argv[2] and hasattr(ctypes.CDLL(sys.argv[1]), sys.argv[2]) else "-"
+    library = ctypes.CDLL(sys.argv[1])
+    exported = sys.argv[2] and hasattr(library, sys.argv[2])
+    told = kind(ctypes.addressof(ctypes.c_char.in_dll(library, sys.argv[2]))) if exported else "-"
 except OSError as error:
     told = f"!{error}"
 os.write(1, b"\\0" + told.encode(errors="replace"))
 os._exit(0)
 """
-"""Loads a library and says of a symbol: exported, not exported, or what is wrong, after whatever the library prints."""
+"""Loads a library and says of a symbol: a function, data (the types of ELF), not exported, or what is wrong, after whatever
+the library prints."""
 _FORMS = '"./lib.so:function" or "module:name"'
 SUPERVISOR = "supervisor"
 """The hook whose parameters may name further code: its emergency agent."""
@@ -73,6 +83,7 @@ def code(
         text, params = _learned(scenario, key, text, params)
     if kind == "hook" and text == SUPERVISOR and "agent" in params:
         params = params | {"agent": _agent(book, (*key[:-1], "params", "agent"), params["agent"])}
+    text = builtins.resolved(kind, text)
     place, colon, symbol = text.rpartition(":")
     if not colon and kind == "robot" and text in ROBOTS:
         plan = {"kind": "python", "name": ROBOTS[text][0], "symbol": ROBOTS[text][1]}
@@ -81,7 +92,7 @@ def code(
         params = _beside_scenario(scenario, params)
     elif not colon:
         plan = _builtin(scenario, key, text, kind)
-    elif _LIBRARY.fullmatch(place):
+    elif LIBRARY.fullmatch(place):
         plan = _library(scenario, key, place, symbol)
     else:
         plan = _python(scenario, key, place, symbol)
@@ -92,6 +103,13 @@ def code(
         name = f"{plan['name']}:{plan['symbol']}" if "symbol" in plan else plan["name"]
         builtins.rehearse(scenario, (*key[:-1], "params") if params else key, kind, name, params, stage)
     return plan | {"params": parameters(params)}
+
+
+def own(book: Book, key: Key, text: str, kind: str, params: dict[str, Any]) -> dict[str, Any]:
+    """A `queue` discipline or background `source` of the user's as the network of a plan names it."""
+    found = code(book, key, text, kind, params)
+    params_plan: dict[str, Any] = found["params"]
+    return {"kind": f"{found['name']}:{found['symbol']}"} | params_plan
 
 
 def _beside_scenario(scenario: Scenario, params: dict[str, Any]) -> dict[str, Any]:
@@ -120,17 +138,18 @@ def _learned(scenario: Scenario, key: Key, text: str, params: dict[str, Any]) ->
 
 def _library(scenario: Scenario, key: Key, place: str, symbol: str) -> dict[str, Any]:
     path = existing(scenario, key, place)
-    wrong, exports = _tried(str(path), path.stat().st_mtime_ns, symbol)
+    wrong, exported = _tried(str(path), path.stat().st_mtime_ns, symbol)
     if wrong:
         raise scenario.error(key, f'found "{place}", which {wrong}', "a shared library")
-    if not exports:
-        raise scenario.error(key, f'found "{symbol}"', f"a function that {path.name} exports")
+    if exported != "+":
+        found = f'found "{symbol}"' + (", which is data" if exported == "=" else "")
+        raise scenario.error(key, found, f"a function that {path.name} exports")
     return {"kind": "library", "name": str(path), "symbol": symbol}
 
 
 @cache
-def _tried(library: str, _changed_ns: int, symbol: str) -> tuple[str, bool]:
-    """Loads a library in a process of its own: what is wrong with it, and whether it exports a symbol.
+def _tried(library: str, _changed_ns: int, symbol: str) -> tuple[str, str]:
+    """Loads a library in a process of its own: what is wrong with it, and what it says of a symbol, as `_LOAD` has it.
 
     Its constructors run there first, where they can neither end this process nor keep it.
     """
@@ -142,14 +161,14 @@ def _tried(library: str, _changed_ns: int, symbol: str) -> tuple[str, bool]:
             timeout=LOAD_S,
         )
     except subprocess.TimeoutExpired:
-        return f"is not loaded after {LOAD_S:g} s: a constructor in it does not return", False
+        return f"is not loaded after {LOAD_S:g} s: a constructor in it does not return", ""
     _, end, told = done.stdout.decode(errors="replace").rpartition("\0")
     if not end and done.returncode < 0:
         name = signal.Signals(-done.returncode).name
-        return f"dies of {name} when it is loaded, in a constructor", False
+        return f"dies of {name} when it is loaded, in a constructor", ""
     if not end:
-        return f"ends the program that loads it (status {done.returncode}): a constructor in it exits", False
-    return (f"cannot be loaded ({told[1:]})", False) if told.startswith("!") else ("", told == "+")
+        return f"ends the program that loads it (status {done.returncode}): a constructor in it exits", ""
+    return (f"cannot be loaded ({told[1:]})", "") if told.startswith("!") else ("", told)
 
 
 def _python(scenario: Scenario, key: Key, place: str, symbol: str) -> dict[str, Any]:

@@ -7,10 +7,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from tcpsbed.config.compile.book import Book
+from tcpsbed.config.compile.code import own
 from tcpsbed.config.compile.files import existing, read
 from tcpsbed.config.compile.graphs import Edge, graph
 from tcpsbed.config.compile.radio import radio
 from tcpsbed.config.compile.spans import dist
+from tcpsbed.config.model.entries import is_code
 from tcpsbed.config.model.link import Link, LinkSettings, Queue
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
@@ -186,6 +188,10 @@ class Network:
 
     def _queue(self, queue: Queue, key: Key) -> dict[str, Any]:
         names = [way.name for way in self.book.ways] + [f"traffic.{n}" for n in self.book.scenario.traffic]
+        if is_code(queue.discipline):
+            return queue.plan | {
+                "discipline": own(self.book, (*key, "discipline"), queue.discipline, "queue", queue.params)
+            }
         for flow in queue.plan["discipline"].get("flow_limits", ()):
             self.book.find(flow, names, (*key, "flow_limits"), "a flow or traffic")
         return queue.plan

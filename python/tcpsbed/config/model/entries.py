@@ -8,6 +8,7 @@ tables of the native module ─► fields of a table of a scenario (units, schem
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from functools import cache, reduce
 from operator import or_
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -25,7 +26,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from tcpsbed import _tcps
+from tcpsbed import _tcps, door
 from tcpsbed.config.model.table import Table, close_match
 from tcpsbed.config.units import (
     PACKETS,
@@ -37,10 +38,14 @@ from tcpsbed.config.units import (
     Share,
     Size,
     packets,
+    parameters,
     refuse,
     shown,
 )
 
+_OWN = '"./mine.py:Mine"'
+_QUANTITIES = ("ns", "bps", "bytes", "hz", "ppb", "packets", "share", "text")
+"""Units of values in quotes."""
 Entry = dict[str, Any]
 """An entry as the native module describes it: `id`, `name`, `doc` and `params`."""
 
@@ -82,12 +87,24 @@ class Chosen(Table):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        of_room = params(self.room)
-        given = {key: getattr(self, key) for key in self.model_fields_set & of_room.keys()}
-        name = getattr(self, self.by)
+        name, of_room = getattr(self, self.by), params(self.room)
         beside = [field.alias or key for key, field in type(self).model_fields.items() if key not in of_room]
-        self._plan = {"kind": name} | _completed(self.room, name, given, beside)
+        own: dict[str, Any] = getattr(self, "params", {})
+        if ":" in name:
+            stray = [of_room[key]["name"] for key in sorted(self._given())]
+            if stray:
+                raise _refused(stray[0], "unknown key beside code of your own", ", ".join(beside))
+            self._plan = {"kind": name} | parameters(own)
+            return self
+        beside = [key for key in beside if key != "params"]
+        if own:
+            raise _refused("params", f"found params of {name}", f"params of code such as {self.by} = {_OWN}")
+        self._plan = {"kind": name} | _completed(self.room, name, self._given(), beside)
         return self
+
+    def _given(self) -> dict[str, Any]:
+        """The parameters that are there, by their keys in a plan."""
+        return {key: getattr(self, key) for key in self.model_fields_set & params(self.room).keys()}
 
     @property
     def plan(self) -> dict[str, Any]:
@@ -104,9 +121,9 @@ def keys(room: str) -> type[Chosen]:
     return _made(room, f"_{room.title()}", (Chosen,), fields)
 
 
-def kinds(room: str, base: type[Table] = Table) -> list[type[Chosen]]:
-    """A table for each entry of a room, with its `kind`."""
-    return [_table(room, name, base) for name in entries(room)]
+def kinds(room: str, base: type[Table] = Table) -> dict[str, Any]:
+    """A table for each entry of a room, with its `kind` and the keys of `base`."""
+    return {name: _table(room, name, base) for name in entries(room)}
 
 
 def _table(room: str, name: str, base: type[Table]) -> type[Chosen]:
@@ -126,7 +143,7 @@ def _made(room: str, name: str, bases: Any, fields: Any, doc: str = "") -> type[
     return found
 
 
-def one_of(tables: list[Any]) -> Any:
+def one_of(tables: Iterable[Any]) -> Any:
     """The type of any of these tables."""
     return reduce(or_, tables)
 
@@ -164,18 +181,30 @@ def _read(unit: Any) -> Any:
     return list[_read(of)] if kind == "list" else dict[str, _read(of)]  # type: ignore[misc]
 
 
+def is_code(value: Any) -> bool:
+    """Whether a name is that of code of the user's: `"./mine.py:Mine"`, `"./libmine.so:queue"`."""
+    return isinstance(value, str) and ":" in value
+
+
 def name_of(room: str) -> Any:
     """The type of a key that names an entry of a room."""
 
     def known(value: Any) -> Any:
+        if is_code(value):
+            return value
         if value not in entries(room):
+            if isinstance(value, str) and is_code(own := door.named(room, value)):
+                return own
             allowed = ", ".join(f'"{name}"' for name in entries(room))
             close = close_match(str(value), list(entries(room))).partition("(")[2]
+            allowed += f", or code such as {_OWN}"
             raise refuse(f"found {shown(value)}", f"{allowed} ({close}" if close else allowed)
         return value
 
     return Annotated[
-        str, BeforeValidator(known), WithJsonSchema({"enum": list(entries(room)), "type": "string"})
+        str,
+        BeforeValidator(known),
+        WithJsonSchema({"anyOf": [{"enum": list(entries(room))}, {"type": "string", "pattern": ":"}]}),
     ]
 
 
@@ -231,8 +260,5 @@ def _default(param: dict[str, Any]) -> str:
     text = param["default"]
     if text in ("", "-"):
         return "none" if text else "required"
-    return (
-        f'`"{text}"`'
-        if param["unit"] in ("ns", "bps", "bytes", "hz", "ppb", "packets", "share")
-        else f"`{text}`"
-    )
+    quoted = "choice" in param["unit"] or param["unit"] in _QUANTITIES
+    return f'`"{text}"`' if quoted else f"`{text}`"

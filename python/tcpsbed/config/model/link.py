@@ -15,6 +15,7 @@ from tcpsbed.config.units import (
     PACKETS,
     Dscp,
     Duration,
+    Parameters,
     PositiveDuration,
     PositiveRate,
     Share,
@@ -61,6 +62,8 @@ class Queue(_Queue):
     """Most that may wait, "15000 B" or "20 packets"; the packet in service does not count."""
     discipline: _Discipline = "drop-tail"
     """Who goes first and who is dropped."""
+    params: Parameters = Field({})
+    """Parameters of a discipline that is code of your own."""
     by: ClassVar[str] = "discipline"
 
     @property
@@ -86,7 +89,7 @@ def _loss(value: Any) -> Any:
 if TYPE_CHECKING:
     Loss = Chosen
 else:
-    _LOSS = one_of(kinds("loss"))
+    _LOSS = one_of(kinds("loss").values())
     Loss = Annotated[
         _LOSS,
         Discriminator("kind"),

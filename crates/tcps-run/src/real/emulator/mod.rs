@@ -22,6 +22,7 @@ use crate::{
 };
 use std::{fs::File, path::Path, sync::atomic::AtomicBool};
 use tcps_core::time::Time;
+use tcps_net::ForeignCode;
 use tcps_plan::{report::Report, Isolation, Plan, RunError};
 use world::{report, World};
 
@@ -51,8 +52,9 @@ impl<'a> Emulator<'a> {
         ring: &Path,
         taps: Option<&Path>,
         foreign: Option<&ForeignSpec>,
+        code: &mut dyn ForeignCode,
     ) -> Result<Self, RunError> {
-        let network = Carrier::new(plan, foreign, true)?;
+        let network = Carrier::new(plan, foreign, true, code)?;
         let entrance = match plan.real.network {
             Isolation::Gates => {
                 kernel_tcp::refuse(plan, "the emulator's gates carry datagrams of UDP only")?;
@@ -66,8 +68,14 @@ impl<'a> Emulator<'a> {
 
     /// Builds the links of a plan between devices of this process's network namespace; `alone` is the plan of
     /// [`WireSpec::plan`].
-    pub fn wired(plan: &Plan, alone: &'a Plan, ring: &Path, wires: &'a WireSpec) -> Result<Self, RunError> {
-        let network = Carrier::new(alone, None, true)?;
+    pub fn wired(
+        plan: &Plan,
+        alone: &'a Plan,
+        ring: &Path,
+        wires: &'a WireSpec,
+        code: &mut dyn ForeignCode,
+    ) -> Result<Self, RunError> {
+        let network = Carrier::new(alone, None, true, code)?;
         let (devices, leads) = wires.open(plan)?;
         let place = |v: u16| plan.network.vertices.get(usize::from(v)).cloned().unwrap_or_default();
         let ends = plan.network.links.iter().flat_map(|l| [place(l.from), place(l.to)]).collect();

@@ -82,8 +82,14 @@ impl Firmware {
         let fail = |e: io::Error| RunError::new(format!("firmware {name} cannot be started: {e}{remedy}"));
         let (says, written) = pipe().map_err(fail)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(written);
-        // SAFETY: prctl is a plain system call, which may be made between fork and exec.
-        unsafe { command.pre_exec(|| done(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))) };
+        // SAFETY: plain system calls, which may be made between fork and exec. Who has ended by now sends no signal.
+        unsafe {
+            let parent = libc::getpid();
+            command.pre_exec(move || {
+                done(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+                done(if libc::getppid() == parent { 0 } else { -1 })
+            });
+        }
         let child = command.spawn().map_err(fail)?;
         // The command keeps the far end of the pipe open until it is given another.
         command.stderr(Stdio::null());

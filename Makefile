@@ -28,8 +28,9 @@ format: packages ## format Rust and Python
 	@cargo fmt --all
 	@$(bin)/ruff check --fix --quiet . && $(bin)/ruff format --quiet .
 
-drawing: packages ## draw ARCHITECTURE.md again from the code
+drawing: packages ## draw ARCHITECTURE.md and tables of the documentation again from the code
 	@$(bin)/python tools/check_arrows.py --write
+	@$(bin)/python tools/tables.py --write
 
 bench: setup ## every benchmark, and the tables of docs/benchmarks.md (ARGS=--quick for a short one)
 	@$(bin)/python benches/run.py $(ARGS)

@@ -22,6 +22,7 @@ check 'mypy of benchmarks' env MYPYPATH=python:benches "$bin/mypy" --no-error-su
 check 'arrows and ARCHITECTURE.md (draw again with: make drawing)' "$bin/python" tools/check_arrows.py
 check 'claims' "$bin/python" tools/claims.py --quiet
 check 'scoreboard (draw again with: tools/scoreboard.py --write)' "$bin/python" tools/scoreboard.py
+check 'tables of parameters and metrics (write again with: tools/tables.py --write)' "$bin/python" tools/tables.py
 check 'shell scripts' bash -n tools/*.sh .ci/run
 
 if [ "${#failed[@]}" -gt 0 ]; then

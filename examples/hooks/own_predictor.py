@@ -6,8 +6,9 @@ import numpy as np
 class Straight:
     """Position plus speed times the time since the last sample, at most `horizon`."""
 
-    def __init__(self, horizon_ns: int = 20_000_000) -> None:
+    def __init__(self, horizon_ns: int = 20_000_000, interval_ns: int = 1_000_000) -> None:
         self.horizon_ns = horizon_ns  # `horizon = "20 ms"` in the scenario
+        self.interval_ns = interval_ns  # between samples as they were made: told to a predictor that takes it
         self.last: np.ndarray | None = None
         self.speed = np.zeros(0)  # per ns
         self.at_ns = self.index = 0
@@ -23,6 +24,6 @@ class Straight:
         return len(self.last)
 
     def _learn(self, t_ns: int, index: int, x: np.ndarray) -> None:
-        since_ns = 1_000_000 * max(index - self.index, 1)  # samples are 1 ms apart; some are lost
+        since_ns = self.interval_ns * max(index - self.index, 1)  # some are lost on the way
         self.speed = np.zeros(len(x)) if self.last is None else (x - self.last) / since_ns
         self.last, self.at_ns, self.index = x.copy(), t_ns, index  # x is used again for the next sample

@@ -20,7 +20,8 @@ mod telehaptic;
 mod transport;
 mod wire;
 
-use tcps_net::{spec::NetworkSpec, Network};
+use tcps_net::Network;
+use tcps_plan::net::NetworkSpec;
 
 pub use after::{alphan, coarse_copy, irtp, merge_span, multipath, nack, smoothed_sctp, visual_haptic};
 pub use board::board;

@@ -27,7 +27,7 @@ constexpr double kInfiniteBps = 1e15;
 // A packet of 65535 bytes is not cut into pieces, as nowhere in the scenario.
 constexpr uint16_t kMtu = 65535;
 constexpr uint32_t kNone = 0xffff;
-// Ethernet with preamble and gap below IP, and what a point-to-point device has there.
+// Ethernet with preamble and check sequence around IP, and what a point-to-point device has there.
 constexpr uint32_t kLinkBytes = 26;
 constexpr uint32_t kPppBytes = 2;
 

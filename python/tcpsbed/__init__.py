@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tcpsbed.analysis import Run
     from tcpsbed.config.load import load as load
+    from tcpsbed.door import Param, QueueDiscipline, RateController, Source
     from tcpsbed.errors import ConfigError, DataError, HookError, TcpsbedError, WorldError
     from tcpsbed.session import run
 
@@ -27,7 +28,11 @@ __all__ = [
     "ConfigError",
     "DataError",
     "HookError",
+    "Param",
+    "QueueDiscipline",
+    "RateController",
     "Run",
+    "Source",
     "TcpsbedError",
     "WorldError",
     "__version__",
@@ -39,6 +44,10 @@ _HOMES = {
     "run": "tcpsbed.session",
     "load": "tcpsbed.config",
     "Run": "tcpsbed.analysis",
+    "Param": "tcpsbed.door",
+    "QueueDiscipline": "tcpsbed.door",
+    "RateController": "tcpsbed.door",
+    "Source": "tcpsbed.door",
     **dict.fromkeys(
         ("ConfigError", "DataError", "HookError", "TcpsbedError", "WorldError"), "tcpsbed.errors"
     ),

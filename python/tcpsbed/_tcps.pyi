@@ -57,6 +57,40 @@ def monotonic_ns() -> int:
 def measure_timing(seconds: float) -> str:
     """How late loops wake up here, in each way of waiting, and how old a kernel's receive stamp is: measured, as JSON."""
 
+class Arriving:
+    """A packet that comes to a queue of your own."""
+
+    @property
+    def number(self) -> int:
+        """What it is called from now on."""
+
+    @property
+    def bytes(self) -> int:
+        """Its size on the wire."""
+
+    @property
+    def flow(self) -> int:
+        """Its flow, or 32768 plus the number of the traffic entry."""
+
+    @property
+    def dscp(self) -> int:
+        """Its code point."""
+
+def check_network_code(what: str, name: str, params_json: str) -> None:
+    """Refuses a `queue` discipline or background `source` of the user's that a run would refuse."""
+
+def tables() -> str:
+    """What a scenario can name, with its parameters, as JSON: `{"queue": [{"id", "name", "doc", "params": [...]}]}`."""
+
+def completed(room: str, name: str, params_json: str) -> str:
+    """The parameters of an entry of a room, complete, as JSON.
+
+    Raises
+    ------
+    ValueError
+        With the key, what was found and what is allowed.
+    """
+
 def builtins() -> dict[str, list[str]]:
     """What a scenario can name: `hooks`, `robots`, `predictors`, `transports`."""
 
@@ -71,6 +105,25 @@ def check_robot(name: str, params_json: str) -> None:
 
 def check_playout(kind: str, params_json: str) -> None:
     """Raises `ValueError` where a run would refuse the playout policy with these parameters."""
+
+class Refused(ValueError):
+    """A parameter cannot be as it is."""
+
+    key: str
+    """Its key, with the unit; empty: all of them together."""
+    found: str
+    """What was there."""
+    allowed: str
+    """What may stand there."""
+
+def complete(table_json: str, given_json: str) -> str:
+    """Parameters with defaults for what is absent, checked by a table of `{key, unit, min, max, default, doc}`.
+
+    Raises
+    ------
+    Refused
+        If one cannot be as it is.
+    """
 
 def version() -> str:
     """Version of the native module."""
@@ -100,6 +153,49 @@ def playout(
     end_ns: int,
 ) -> list[tuple[str, int, int]]:
     """What a playout policy does with arrivals: a list of (what, moment, index of the sample or -1)."""
+
+class Told:
+    """What a sender has learnt of its packets."""
+
+    @property
+    def kind(self) -> str:
+        """`delay`, `report`, `round_trip`, `arrival` or `silence`."""
+
+    @property
+    def fresh(self) -> bool:
+        """Of a delay: false if the same measurement has been told before."""
+
+    @property
+    def lost(self) -> bool:
+        """Of an arrival: true if the packet never came."""
+
+    @property
+    def sent_ns(self) -> int | None:
+        """Of an arrival: when the packet left; of a delay: when its earliest sample was made. On this node's clock."""
+
+    @property
+    def arrived_ns(self) -> int | None:
+        """Of an arrival: when it came, on the receiver's clock from a moment that nobody knows."""
+
+    @property
+    def round_trip_ns(self) -> int | None:
+        """The round trip, where one is known: of a delay it is the sum of both ways."""
+
+    @property
+    def wire_bytes(self) -> int:
+        """Of a delay and of an arrival: size of the packet as links account for it."""
+
+    @property
+    def fragments(self) -> int:
+        """Of a delay: samples in the packet."""
+
+    @property
+    def loss(self) -> float | None:
+        """Of a report: share of packets lost."""
+
+    @property
+    def jitter_ns(self) -> int | None:
+        """Of a report: smoothed jitter."""
 
 class Incoming:
     """What has happened to an endpoint in Python; valid during the call only."""

@@ -178,6 +178,8 @@ class _Folder:
 
 
 _FOLDERS: dict[Path, _Folder] = {}
+_NAMING = threading.Lock()
+"""One folder at a time is given its number."""
 _DROPPED: set[str] = set()
 
 
@@ -209,7 +211,7 @@ class _Finder:
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """As the machinery of `import` asks."""
         package = name.partition(".")[0]
-        folder = next((one for one in _FOLDERS.values() if one.name == package), None)
+        folder = next((one for one in list(_FOLDERS.values()) if one.name == package), None)
         if folder is None:
             return None
         spec = PathFinder.find_spec(name, path, target)
@@ -226,8 +228,10 @@ def module(path: Path, call: Callable[..., None]) -> ModuleType:
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist")
     path = path.resolve()
-    folder = _FOLDERS.setdefault(path.parent, _Folder(path.parent, f"{_PREFIX}{len(_FOLDERS) + 1}"))
-    return folder.module(path, call)
+    with _NAMING:
+        if path.parent not in _FOLDERS:
+            _FOLDERS[path.parent] = _Folder(path.parent, f"{_PREFIX}{len(_FOLDERS) + 1}")
+    return _FOLDERS[path.parent].module(path, call)
 
 
 def is_outdated(name: str) -> bool:

@@ -26,8 +26,8 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from tcpsbed import beside
-from tcpsbed._tcps import FORKED
+from tcpsbed import beside, door
+from tcpsbed._tcps import FORKED, Refused
 from tcpsbed.errors import HookError, TcpsbedError, one_line
 from tcpsbed.interrupts import ENDING, as_interrupts
 
@@ -191,12 +191,22 @@ def from_name(name: str) -> ModuleType:
 
 
 def load_hook(
-    module: str, name: str, params: str, bytes_in: bool, bytes_out: bool, most_bytes: int = BYTES
+    module: str,
+    name: str,
+    params: str,
+    bytes_in: bool,
+    bytes_out: bool,
+    most_bytes: int = BYTES,
+    interval_ns: int | None = None,
 ) -> dict[str, Any]:
-    """A hook as the native module wants it: a callable with its arrays, or an address with its state."""
+    """A hook as the native module wants it: a callable with its arrays, or an address with its state.
+
+    A predictor whose class takes `interval_ns` is given the time between the samples that it is to be given.
+    """
     code = find(module, name)
     if inspect.isclass(code):
-        hook = _instance(code, module, name, params)
+        more = {"interval_ns": interval_ns} if interval_ns and _takes(code, "interval_ns") else {}
+        hook = _instance(code, module, name, params, **more)
         return {
             "call": hook.__call__,
             **_array("x", most_bytes if bytes_in else 0),
@@ -269,7 +279,7 @@ class ChannelFlow:
 
 @dataclass(frozen=True)
 class Channel:
-    """What an endpoint in Python knows of its channel."""
+    """What an endpoint or a rate controller in Python knows of its channel."""
 
     name: str
     """Its name."""
@@ -285,12 +295,43 @@ def load_transport(
     module: str, name: str, params: str, channel: tuple[str, str, int, list[tuple[int, bool, str, int]]]
 ) -> Any:
     """An endpoint of a channel: an object with ``on_input(now_ns, kind, data, out)``."""
-    label, side, seed, flows = channel
-    described = Channel(label, side, seed, tuple(ChannelFlow(*flow) for flow in flows))
-    endpoint = _instance(find(module, name), module, name, params, described)
+    endpoint = _instance(find(module, name), module, name, params, _described(channel))
     if not callable(getattr(endpoint, "on_input", None)):
         raise HookError(f"transport {module}:{name}: has no method on_input(now_ns, kind, data, out)")
     return endpoint
+
+
+def load_controller(
+    module: str, name: str, params: str, channel: tuple[str, str, int, list[tuple[int, bool, str, int]]]
+) -> Any:
+    """A rate controller of a channel: an object with ``on_feedback(now_ns, delay_ns, value, told) -> value``."""
+    controller = _instance(find(module, name), module, name, params, _described(channel))
+    if not callable(getattr(controller, "on_feedback", None)):
+        said = "has no method on_feedback(now_ns, delay_ns, value, told)"
+        raise HookError(f"controller {module}:{name}: {said}")
+    return controller
+
+
+def load_queue(module: str, name: str, params: str, link: str, seed: int) -> Any:
+    """A queue discipline of a link: an object with ``enqueue(now_ns, packet, dropped)`` and ``dequeue(now_ns, dropped)``."""
+    queue = _instance(find(module, name), module, name, params, link, seed)
+    for method, takes in (("enqueue", "now_ns, packet, dropped"), ("dequeue", "now_ns, dropped")):
+        if not callable(getattr(queue, method, None)):
+            raise HookError(f"queue {module}:{name}: has no method {method}({takes})")
+    return queue
+
+
+def load_source(module: str, name: str, params: str, entry: str, seed: int) -> Any:
+    """A background source of a traffic entry: an object with ``next() -> (time since its start in ns, bytes) or None``."""
+    source = _instance(find(module, name), module, name, params, entry, seed)
+    if not callable(getattr(source, "next", None)):
+        raise HookError(f"source {module}:{name}: has no method next()")
+    return source
+
+
+def _described(channel: tuple[str, str, int, list[tuple[int, bool, str, int]]]) -> Channel:
+    label, side, seed, flows = channel
+    return Channel(label, side, seed, tuple(ChannelFlow(*flow) for flow in flows))
 
 
 def from_file(path: Path) -> ModuleType:
@@ -298,13 +339,23 @@ def from_file(path: Path) -> ModuleType:
     return beside.module(path, safely)
 
 
-def _instance(code: Any, module: str, name: str, params: str, *before: Any) -> Any:
+def _takes(code: Any, name: str) -> bool:
+    """Whether a class has a parameter of this name."""
+    try:
+        return name in inspect.signature(code).parameters
+    except (TypeError, ValueError):  # a class of C
+        return False
+
+
+def _instance(code: Any, module: str, name: str, params: str, *before: Any, **more: Any) -> Any:
     given = json.loads(params) or {}
     try:
         with _shielded(f"{module}:{name}"):
-            return safely(code, *before, **given)
+            return safely(code, *before, **(more | door.complete(code, given)))
     except TcpsbedError:
         raise
+    except Refused as error:
+        raise HookError(f"{module}:{name}: {error}") from error
     except Exception as error:
         raise HookError(f"{module}:{name}({given}): {told(error)}") from error
 

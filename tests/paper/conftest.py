@@ -10,7 +10,8 @@ import re
 
 import pytest
 
-from tcpsbed.reproduce.study import Row, Study
+from tcpsbed.reproduce.rows import Row
+from tcpsbed.reproduce.study import Study
 from tcpsbed.reproduce.works import find
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tcpsbed.reproduce import dpm_q
-from tcpsbed.reproduce.study import Row, Study
+from tcpsbed.reproduce.rows import Row
+from tcpsbed.reproduce.study import Study
 
 WORK, LONG = "dpm-q", True
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tcpsbed.reproduce import hudson2001, relief, surface
-from tcpsbed.reproduce.study import Row, Study
+from tcpsbed.reproduce.rows import Row
+from tcpsbed.reproduce.study import Study
 
 WORK, LONG = "hudson2001", True
 

@@ -21,7 +21,8 @@ from tcpsbed.reproduce import (
     repeats,
 )
 from tcpsbed.reproduce.polachan2022 import CAPTURES, PINGS, SUTURING
-from tcpsbed.reproduce.study import Row, Study
+from tcpsbed.reproduce.rows import Row
+from tcpsbed.reproduce.study import Study
 
 WORK, LONG = "polachan2022", True
 NEEDS_DATA = "needs recordings: tcpsbed data captures, tcpsbed data suturing"
@@ -46,11 +47,9 @@ def test_known_delays_are_found_under_other_traffic_and_are_inputs() -> None:
     alone = Study(WORK, None, full=False)
     polachan2022.known_delays(alone)
     rows = {row.key: row for row in alone.rows}
-    table = [row for key, row in rows.items() if key.startswith("table2-")]
-    assert all(row.within and row.verdict == "input" for row in table)
-    assert (rows["table2-error"].ours or 0.0) < 2.0, (
-        "300 echoes under other traffic; a block takes what it is set to"
-    )
+    table = rows["table2-error"]
+    assert len(rows) == 1 and len(table.beside) == 15 and table.verdict == "input"
+    assert (table.ours or 0.0) < 2.0, "300 echoes under other traffic; a block takes what it is set to"
 
 
 # [Polachan 2022]
@@ -115,7 +114,7 @@ def test_deep_buffers_cost_delay_and_small_ones_samples(rows: dict[str, Row]) ->
 def test_what_a_small_buffer_loses_hangs_on_arrivals_and_not_on_phases(rows: dict[str, Row]) -> None:
     lost = rows["figure20-lost"]
     assert 8.0 < (lost.ours or 0.0) < 16.0 and not lost.within, "12 is not the published 20"
-    assert "at random moments (of all: at a constant rate: " in lost.note and "phases" in lost.note
+    assert "at random moments (of all: at a constant rate: " in lost.told and "phases" in lost.told
     assert 13.0 < (rows["figure20-remedy-drops"].ours or 0.0) < 25.0, "commands bear what the line lacks"
 
 

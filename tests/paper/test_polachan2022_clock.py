@@ -6,7 +6,8 @@ import pytest
 
 from tcpsbed.reproduce import polachan2022
 from tcpsbed.reproduce.polachan2022_arm import MEASURED
-from tcpsbed.reproduce.study import Row, Study
+from tcpsbed.reproduce.rows import Row
+from tcpsbed.reproduce.study import Study
 
 pytestmark = pytest.mark.realtime
 WORK = "polachan2022"

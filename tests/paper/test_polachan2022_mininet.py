@@ -6,7 +6,8 @@ import pytest
 
 from tcpsbed.reproduce.expected import load
 from tcpsbed.reproduce.polachan2022 import CAPTURES, PINGS, SUTURING
-from tcpsbed.reproduce.study import WHOLE, Row, Study
+from tcpsbed.reproduce.rows import Row
+from tcpsbed.reproduce.study import WHOLE, Study
 from tcpsbed.reproduce.works import find
 from tcpsbed.worlds import registry
 
@@ -26,13 +27,13 @@ def rows() -> dict[str, Row]:
 def test_queues_and_known_delays_come_out_in_mininet(rows: dict[str, Row]) -> None:
     """Medians and orderings only: maxima and tenths of a millisecond are this machine's."""
     ours = {key: row.ours or 0.0 for key, row in rows.items()}
-    assert {round(ours[f"table2-15-{kbps}"]) for kbps in (0, 750)} == {15}
+    assert rows["table2-error"].within and len(rows["table2-error"].beside) == 2
     assert ours["table1-10-1x-mean"] > 10 * ours["table1-100-1x-mean"]
     assert rows["figure20-deep"].within and rows["figure20-kept"].within
     assert abs(ours["figure12-median"]) < 10
     assert set(rows) == set(load("polachan2022-mininet")), "what a short run leaves out is named"
     left = {key for key, row in rows.items() if row.reason == WHOLE}
-    assert {"figure17-order", "table1-free-mean", "table2-1-0", "table2-15-500"} < left
+    assert {"figure17-order", "table1-free-mean"} < left
     assert all((rows[key].ours, rows[key].within) == (None, None) for key in left)
 
 

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -25,6 +26,7 @@ from tcpsbed.worlds import ns3_program, registry
 from tcpsbed.worlds.agent import PIECE, Agent, digest
 from tcpsbed.worlds.contract import Job
 from tcpsbed.worlds.link import SILENT_S, Link, files_of
+from tcpsbed.worlds.process import Process
 
 SSHD = Path("/usr/sbin/sshd")
 HOSTS = ("left", "right")
@@ -392,6 +394,56 @@ def test_a_file_outside_the_folder_of_the_run_is_refused(tmp_path, path):
     with pytest.raises(WorldError, match="below the folder of the run"):
         Agent(tmp_path)._file(path, "")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("during", ["files", "plan"])
+def test_a_host_that_stops_reading_while_much_is_sent_is_given_up(tmp_path, monkeypatch, during):
+    """A pipe takes 64 KiB of a plan or a file; whoever sends the rest is not left waiting."""
+    monkeypatch.setattr("tcpsbed.worlds.link.ANSWER_S", 2.0)
+    (tmp_path / "long.bin").write_bytes(os.urandom(4 * PIECE))
+    link = Link("here", Host(address="localhost"))
+    try:
+        link.greet()
+        if during == "plan":
+            link.send_files([])
+        os.kill(link.child.pid, signal.SIGSTOP)
+        begun = time.monotonic()
+        sending = threading.Thread(
+            target=lambda: (
+                link.say("to", name="n", line={"op": "prepare", "plan": "x" * 200_000})
+                if during == "plan"
+                else suppressed(link.send_files, [tmp_path / "long.bin"])
+            ),
+            daemon=True,
+        )
+        sending.start()
+        sending.join(10)
+        assert not sending.is_alive() and time.monotonic() - begun < 8
+        assert "no sign of life for" in str(link.dead)
+    finally:
+        link.close()
+    assert link.child.returncode is not None
+
+
+def suppressed(body, *arguments):
+    with suppress(WorldError):
+        body(*arguments)
+
+
+def test_a_node_that_stops_reading_its_plan_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr("tcpsbed.worlds.process.TAKEN_S", 0.5)
+    node = Process("n", tmp_path / "n")
+    try:
+        os.kill(node.child.pid, signal.SIGSTOP)
+        telling = threading.Thread(target=lambda: node.tell(op="prepare", x="x" * 200_000), daemon=True)
+        telling.start()
+        telling.join(10)
+        assert not telling.is_alive()
+        with pytest.raises(WorldError, match=r'no word for 0\.1 s while waiting for "ready"'):
+            node.hear("ready", 0.1)
+    finally:
+        node.end()
+    assert node.child.returncode == -signal.SIGKILL
 
 
 def test_silence_is_death_and_a_late_sign_is_not():

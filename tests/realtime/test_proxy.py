@@ -19,6 +19,7 @@ import pytest
 from typer.testing import CliRunner
 from watch import blocks, until
 
+from tcpsbed.analysis.delivered import Margin
 from tcpsbed.cli.app import app
 from tcpsbed.proxy import Proxy, load, verdict
 from tcpsbed.proxy.door import parse
@@ -359,22 +360,20 @@ def test_a_good_run_is_called_good_and_a_slow_one_is_not():
         "unsent": 0,
     }
     outcome = {"doors": [row], "own": {}, "errors": []}
-    assert verdict.broken(outcome, verdict.Margin()) == []
+    assert verdict.broken(outcome, Margin()) == []
     late = outcome | {"doors": [row | {"error_ns": {"p50": 60_000, "p99": 400_000}}]}
-    assert len(verdict.broken(late, verdict.Margin())) == 2
+    assert len(verdict.broken(late, Margin())) == 2
     lost = outcome | {"doors": [row | {"delivered_loss": 0.02}]}
-    assert "lost 2.00%" in verdict.broken(lost, verdict.Margin())[0]
+    assert "lost 2.00%" in verdict.broken(lost, Margin())[0]
     slow = outcome | {"doors": [row | {"delivered_rate_bps": 0.98e6}]}
-    assert (
-        "delivered 980.0 kbit/s, set 1000.0 kbit/s (margin 1%)" in verdict.broken(slow, verdict.Margin())[0]
-    )
+    assert "delivered 980.0 kbit/s, set 1000.0 kbit/s (margin 1%)" in verdict.broken(slow, Margin())[0]
     short = outcome | {"doors": [row | {"set_rate_bps": None, "delivered_rate_bps": None}]}
-    assert verdict.broken(short, verdict.Margin()) == []
+    assert verdict.broken(short, Margin()) == []
     crowded = outcome | {"doors": [row | {"refused": 7}]}
-    assert "closed 7 connections at once" in verdict.broken(crowded, verdict.Margin())[0]
+    assert "closed 7 connections at once" in verdict.broken(crowded, Margin())[0]
     silent = outcome | {"doors": [row | {"delivered": 0}]}
-    assert "of 1000 packets none came out: 1000 were still" in verdict.broken(silent, verdict.Margin())[0]
+    assert "of 1000 packets none came out: 1000 were still" in verdict.broken(silent, Margin())[0]
     nothing = row | {"delivered": 0, "lost": 1000, "set_loss": 1, "delivered_loss": 1}
-    assert verdict.broken(outcome | {"doors": [nothing]}, verdict.Margin()) == []
+    assert verdict.broken(outcome | {"doors": [nothing]}, Margin()) == []
     dropped = outcome | {"own": {"socket_drops": 3}}
-    assert "3 datagrams" in verdict.broken(dropped, verdict.Margin())[0]
+    assert "3 datagrams" in verdict.broken(dropped, Margin())[0]

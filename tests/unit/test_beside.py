@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tcpsbed import hooks
+from tcpsbed import beside, hooks
 from tcpsbed.beside import imported
 
 
@@ -124,6 +127,27 @@ def test_an_old_module_is_not_put_back_and_late_imports_outlive_a_cleared_table(
     assert code.late() == 2
     hooks.safely(sys.modules.clear)
     assert load(tmp_path / "code.py") is code and code.late() == 2
+
+
+def test_folders_that_are_loaded_at_once_have_names_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each thread reads how many folders there are before any of them adds its own."""
+    count, both = 8, threading.Barrier(8)
+
+    class Waiting(beside._Folder):
+        def __init__(self, *given: Any) -> None:
+            with suppress(threading.BrokenBarrierError):
+                both.wait(0.2)
+            super().__init__(*given)
+
+    monkeypatch.setattr(beside, "_Folder", Waiting)
+    files = [
+        written(tmp_path / str(n), a="import helper", helper=f"VALUE = {n}") / "a.py" for n in range(count)
+    ]
+    with ThreadPoolExecutor(count) as pool:
+        found = list(pool.map(lambda file: beside.module(file, lambda run, *rest: run(*rest)), files))
+    assert [module.helper.VALUE for module in found] == list(range(count))
 
 
 def test_the_order_of_places_and_finders_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:

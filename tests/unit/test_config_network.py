@@ -28,7 +28,7 @@ def test_the_dumbbell_has_the_published_numbers(tmp_path):
     plan = compile_plan(load(ROOT / "scenarios" / "dumbbell-udp.toml"), tmp_path)
     bottleneck = links(plan)["l1.forward"]
     assert (bottleneck["rate_bps"], bottleneck["delay_ns"]) == (1.5e6, 5_000_000)
-    assert bottleneck["queue"] == {"discipline": {"kind": "drop_tail"}, "limit_bytes": 15_000}
+    assert bottleneck["queue"] == {"discipline": {"kind": "drop-tail"}, "limit_bytes": 15_000}
     assert (
         sum(link["delay_ns"] for name, link in links(plan).items() if name.endswith(".forward")) == 15_000_000
     )
@@ -80,7 +80,7 @@ def test_everything_that_a_link_can_do_reaches_the_plan(plan, tmp_path):
         0.5,
         [[1_000_000_000, 2_000_000_000]],
     )
-    assert link["loss"] == {"kind": "gilbert_elliott", "p": 0.01, "r": 0.3, "loss_good": 0.0, "loss_bad": 1.0}
+    assert link["loss"] == {"kind": "gilbert-elliott", "p": 0.01, "r": 0.3, "loss_good": 0.0, "loss_bad": 1.0}
     assert link["jitter"] == {
         "delay": {"kind": "exponential", "mean_ns": 1_000_000, "shift_ns": 0},
         "reorder": True,
@@ -88,7 +88,7 @@ def test_everything_that_a_link_can_do_reaches_the_plan(plan, tmp_path):
     codel = {"target_ns": 3_000_000, "interval_ns": 100_000_000}
     assert link["queue"] == {
         "limit_packets": 20,
-        "discipline": {"kind": "fq_codel", "quantum_bytes": 1514, "flows": 1024} | codel,
+        "discipline": {"kind": "fq-codel", "quantum_bytes": 1514, "flows": 1024} | codel,
     }
 
 
@@ -100,12 +100,12 @@ QUEUES = {
     '{ discipline = "gates", classes = [["EF"], []], gates = [["0.25 ms", [0]], ["0.75 ms", [0, 1]]] }': {
         "kind": "gates",
         "classes": [[46], []],
-        "list": [[250_000, [0]], [750_000, [0, 1]]],
+        "gates": [[250_000, [0]], [750_000, [0, 1]]],
     },
     '{ discipline = "round-robin", quantum = "500 B", flow_limits = { kinematic = "2 packets", "traffic.cbr" = "9 packets" } }': {  # noqa: E501
-        "kind": "round_robin",
+        "kind": "round-robin",
         "quantum_bytes": 500,
-        "flow_limits": [["kinematic", 2], ["traffic.cbr", 9]],
+        "flow_limits": {"kinematic": 2, "traffic.cbr": 9},
     },
     '{ discipline = "red", min = "5 kB", max = "15 kB" }': {
         "kind": "red",
@@ -240,17 +240,25 @@ def test_traffic_models_are_those_of_the_protocols(plan):
         vary: plan(text, f"traffic.vbr.vary={vary}")["network"]["traffic"][0]["model"]
         for vary in ("size", "per-packet")
     }
-    assert found["size"]["vary"] == {"kind": "size"}
-    assert found["per-packet"]["vary"] == {"kind": "per_packet"}
-    assert (found["size"]["low_bps"], found["size"]["high_bps"]) == (320_000, 480_000)
-    piecewise = plan(text, 'traffic.vbr.vary={ piecewise = "20 ms" }')["network"]["traffic"][0]["model"][
-        "vary"
-    ]
-    assert piecewise == {"kind": "piecewise", "period_ns": 20_000_000}
-    poisson = plan(text, "traffic.vbr.kind=poisson", "traffic.vbr.size=exponential")["network"]["traffic"][0][
-        "model"
-    ]
-    assert poisson == {"kind": "poisson", "rate_bps": 400_000, "packet_bytes": 50, "exponential_size": True}
+    assert {vary: model["vary"] for vary, model in found.items()} == {vary: vary for vary in found}
+    assert found["size"] | {"vary": ""} == {
+        "kind": "vbr",
+        "rate_bps": 400_000,
+        "packet_bytes": 50,
+        "spread": 0.2,
+        "vary": "",
+        "piecewise_ns": 100_000_000,
+    }
+    for written in ('traffic.vbr.vary={ piecewise = "20 ms" }', 'traffic.vbr.piecewise="20 ms"'):
+        model = plan(text, written)["network"]["traffic"][0]["model"]
+        assert (model["vary"], model["piecewise_ns"]) == ("piecewise", 20_000_000)
+    poisson = plan(text, "traffic.vbr.kind=poisson", "traffic.vbr.size=exponential")["network"]["traffic"][0]
+    assert poisson["model"] == {
+        "kind": "poisson",
+        "rate_bps": 400_000,
+        "packet_bytes": 50,
+        "size": "exponential",
+    }
 
 
 def test_captures_play_side_by_side_sped_up_and_scaled_to_a_rate(plan, tmp_path):

@@ -45,7 +45,7 @@ TABLES = [
     for t in tables()
     if t.__module__.startswith("tcpsbed.config.")
     and not t.__name__.startswith("_")
-    and set(t.keys()) != {"kind"}
+    and set(t.keys()) - {"kind"}
 ]
 
 

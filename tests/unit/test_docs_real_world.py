@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tcpsbed import config
 from tcpsbed.analysis import disturbances
-from tcpsbed.analysis.delivered import Margin
+from tcpsbed.analysis.delivered import LEAST, Margin, beyond
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "real-world.md").read_text(encoding="utf-8")
 MS = 1_000_000
@@ -31,7 +31,7 @@ STAGE = {
 def sentences():
     """What the analysis says of a run in which everything went wrong."""
     info = {"world": "real", "flows": {"kinematic": {"period_s": 1e-3}}}
-    rates = {"set_rate_bps": 500e3, "delivered_rate_bps": 480e3}
+    rates = {"delivered": LEAST, "set_rate_bps": 500e3, "delivered_rate_bps": 480e3}
     emulator = [{"path": "home -> edge", "error_ns": {"p50": 0.08 * MS, "p99": MS}} | rates]
     result = {
         "interrupted": True,
@@ -71,3 +71,11 @@ def test_settings_are_right(scenarios, tmp_path):
     path = tmp_path / "shown.toml"
     path.write_text(f'include = "{scenarios / "real-loopback.toml"}"\n{block}')
     assert config.load(path).real.waiting == "hybrid"
+
+
+def test_percentiles_are_judged_from_a_hundred_packets_on():
+    """A single late packet of a thin path says nothing about its 99th percentile."""
+    late = {"error_ns": {"p50": 0.01 * MS, "p99": 4 * MS}}
+    assert list(beyond("a -> b", {"delivered": LEAST - 1} | late, Margin())) == []
+    assert len(list(beyond("a -> b", {"delivered": LEAST} | late, Margin()))) == 1
+    assert f"from {LEAST} packets on" in PAGE

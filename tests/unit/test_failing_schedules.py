@@ -23,7 +23,8 @@ SCHEDULES = int(os.environ.get("SCHEDULES", 10_000 if os.environ.get("FULL") els
 def test_hold_comes_in_time_and_the_speed_is_kept_in_every_schedule(tmp_path: Path) -> None:
     """From the last good command to hold: the threshold plus at most one period; each hold is in the summary."""
     holds, outside, late = 0, 0, []
-    for seed in range(SCHEDULES):
+    # In 1284 the clock is put back while the supervisor's component is dead.
+    for seed in dict.fromkeys([1284, *range(SCHEDULES)]):
         folder = tmp_path / str(seed)
         run = tcpsbed.run(failing_schedules.schedule(tmp_path, seed), out=folder)
         beyond, count = failing_schedules.judged(folder)

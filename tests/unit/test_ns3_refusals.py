@@ -65,6 +65,7 @@ def test_routes_are_those_that_the_built_in_network_takes(tmp_path):
             ["traffic.cbr", "33 B", "34 B or more"],
         ),
         ("traffic.bulk={ on = 'a' }", ["traffic.bulk", "TCP"]),
+        ("traffic.own={ on = 'a', kind = 'json:loads' }", ["traffic.own", "source of your own"]),
         ("events=[{ at = '1 s', link = 'a', rate = '2 Mbit/s' }]", ["events", "links"]),
         ("flows.kinematic.blocking_send=true", ["blocking_send", "false"]),
         ("links.a.medium='hub'", ["medium hub", "loss"]),

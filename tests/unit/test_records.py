@@ -60,7 +60,7 @@ def test_the_documentation_names_every_kind_and_reason(root: Path) -> None:
     assert re.findall(r"`(\w+)`", kinds) == list(numbered(0).values())
     reasons = re.search(r"reason of a drop \(([^)]*)\)", rows["`detail`"])
     assert reasons and reasons[1] == ", ".join(f"{number} {name}" for number, name in numbered(1).items())
-    explained = re.sub(r"\([^)]*\)", "", rows["`drops`"].partition("Reasons: ")[2])
+    explained = re.sub(r"\([^)]*\)", "", text.partition("Reasons: ")[2].partition("\n")[0])
     assert re.findall(r"`([\w ]+)`", explained) == list(numbered(1).values())
 
 

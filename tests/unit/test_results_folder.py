@@ -124,6 +124,35 @@ def test_work_that_fails_leaves_no_new_folder_and_none_above_it(tmp_path: Path) 
     assert names(tmp_path) == []
 
 
+@pytest.mark.parametrize("stands_in_it", [False, True])
+def test_work_that_fails_leaves_an_empty_folder_of_the_users(
+    tmp_path: Path, stands_in_it: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir(mode=0o750)
+    monkeypatch.chdir(mine if stands_in_it else tmp_path)
+    with pytest.raises(ValueError), results.writing(mine, "run"):
+        raise ValueError
+    assert names(mine) == []
+    with results.growing(mine, "sweep"):
+        pass
+    assert names(mine) == [] and mine.stat().st_mode & 0o777 == 0o750
+    left = tmp_path / "mine.unfinished-1"
+    left.mkdir()
+    marker.Marker("run", target=str(mine)).write(left)
+    folder.tend_all(tmp_path)
+    assert names(tmp_path) == ["mine"]
+
+
+def test_a_run_without_a_name_that_fails_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError), results.writing(results.fresh("one"), "run"):
+        raise ValueError
+    assert names(tmp_path / "runs") == []
+
+
 def test_a_result_that_is_there_already_is_kept_however_the_command_ends(tmp_path: Path) -> None:
     written(tmp_path / "a", "one")
     with pytest.raises(KeyboardInterrupt), results.writing(tmp_path / "a", "run") as place:
@@ -160,6 +189,33 @@ def test_a_file_of_ours_that_the_user_edited_is_the_users(tmp_path: Path) -> Non
     (tmp_path / "a/summary.json").write_text("one, and what I think of it")
     with refused(tmp_path, "holds summary.json, which was changed since"):
         written(tmp_path / "a", "two")
+
+
+@pytest.mark.parametrize("coarse", [False, True])
+def test_an_edit_of_the_same_length_a_moment_later_is_the_users(tmp_path: Path, coarse: bool) -> None:
+    """Also on a file system that keeps moments of 2 s, where an edit leaves the very moment."""
+    with results.writing(tmp_path / "a", "run") as place:
+        (place.path / "summary.json").write_text("one")
+        if coarse:
+            os.utime(place.path / "summary.json", (1e9, 1e9))
+    (tmp_path / "a/summary.json").write_text("two")
+    if coarse:
+        os.utime(tmp_path / "a/summary.json", (1e9, 1e9))
+    with refused(tmp_path, "holds summary.json, which was changed since"):
+        written(tmp_path / "a", "new")
+
+
+@pytest.mark.parametrize("ns", [10**9, 10**9 + 1])
+def test_of_a_file_too_large_to_be_known_a_moment_that_was_made_coarser_is_enough(
+    tmp_path: Path, ns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(marker, "MOST_HASHED", 2)
+    with results.writing(tmp_path / "a", "run") as place:
+        (place.path / "summary.json").write_text("one")
+        os.utime(place.path / "summary.json", ns=(0, 10**9 + 5))
+    os.utime(tmp_path / "a/summary.json", ns=(0, ns))
+    with nullcontext() if ns == 10**9 else refused(tmp_path, "copied or changed since"):
+        written(tmp_path / "a", "new")
 
 
 def test_a_copy_of_a_result_is_a_result_until_somebody_changes_it(
@@ -740,6 +796,7 @@ def test_runs_without_a_name_are_tended_at_the_next_start(
     """What was killed under a name of its own date is found by the next run, which has another."""
     for name, rows in (("early", b""), ("late", b"x" * 64)):
         (tmp_path / name).mkdir()
+        marker.Marker("run", marker.WHOLE).write(tmp_path / name)
         left = tmp_path / f"{name}.unfinished-1"
         left.mkdir()
         marker.Marker("run", target=str(tmp_path / name)).write(left)

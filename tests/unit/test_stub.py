@@ -32,5 +32,7 @@ def test_the_stub_and_the_binary_have_the_same_parameters(root):
             found = list(inspect.signature(getattr(_tcps, node.name)).parameters)
             assert parameters(node) == found, node.name
         if isinstance(node, ast.ClassDef):
+            if issubclass(getattr(_tcps, node.name), Exception):
+                continue
             names = {f.name for f in node.body if isinstance(f, ast.FunctionDef)} - {"__init__"}
             assert names == {n for n in dir(getattr(_tcps, node.name)) if not n.startswith("_")}

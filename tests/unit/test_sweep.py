@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from command import scenario, start, tcpsbed
 
+from tcpsbed.analysis import machine
 from tcpsbed.errors import ConfigError
 from tcpsbed.results import marker
 from tcpsbed.sweep import grid, page, results, survey
@@ -120,15 +121,34 @@ def test_modules_that_code_imports_make_other_cells(tmp_path: Path) -> None:
     assert known[-1] == known[-2] and len(set(known)) == len(sources)
 
 
-def test_a_rebuilt_native_module_makes_other_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "_tcps.so").write_bytes(b"one build")
+@pytest.mark.parametrize("changed", ["_tcps.so", "data/web.json", "numpy", "mujoco", "ns3/src/main.cc"])
+def test_all_that_runs_a_cell_makes_other_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    """The native module, files of the package, packages that compute, and ns-3's part where that is the network."""
+    for file in ("package/sweep/survey.py", "package/data/web.json", "_tcps.so", "ns3/src/main.cc"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("one")
+    monkeypatch.setattr(survey, "__file__", str(tmp_path / "package/sweep/survey.py"))
     monkeypatch.setattr("tcpsbed._tcps.__file__", str(tmp_path / "_tcps.so"))
+    monkeypatch.setenv("TCPSBED_NS3", str(tmp_path / "ns3"))
+
+    def builds() -> list[str]:
+        survey._build.cache_clear()
+        return [survey._build(ns3) for ns3 in (False, True)]
+
+    first = builds()
+    (tmp_path / "package/__pycache__").mkdir()
+    (tmp_path / "package/__pycache__/survey.pyc").write_text("compiled")
+    assert builds() == first
+    if "." in changed:
+        (tmp_path / changed if changed[0] in "_n" else tmp_path / "package" / changed).write_text("another")
+    else:
+        of = machine._version
+        monkeypatch.setattr(machine, "_version", lambda part: "9" if part == changed else of(part))
+    same = [a == b for a, b in zip(builds(), first, strict=True)]
     survey._build.cache_clear()
-    first = survey._build()
-    (tmp_path / "_tcps.so").write_bytes(b"another build")
-    survey._build.cache_clear()
-    assert survey._build() != first
-    survey._build.cache_clear()
+    assert same == [changed.startswith("ns3"), False]
 
 
 def test_intervals_across_seeds_and_paired_differences() -> None:

@@ -48,8 +48,6 @@ pub struct EchoReport {
     pub flow: String,
     /// Commands that can be judged.
     pub commands: u64,
-    /// Echoes that name a point or a round which the probe does not have.
-    pub strays: u64,
     /// Points in the order of the path.
     pub points: Vec<EchoPoint>,
     /// Stretches between points that follow each other.
@@ -102,7 +100,6 @@ pub struct Echoes {
     highest: Option<u32>,
     /// Commands before this one belong to the warm-up.
     first: u32,
-    strays: u64,
     giver: Option<Giver>,
 }
 
@@ -124,7 +121,6 @@ impl Echoes {
             differences: (0..pairs).map(|_| Default::default()).collect(),
             highest: None,
             first: 0,
-            strays: 0,
             giver: Giver::new(plan, probe),
         }
     }
@@ -136,7 +132,13 @@ impl Echoes {
 
     /// Whether an echo belongs to this probe.
     pub fn owns(&self, row: &Record) -> bool {
-        row.flow == self.flow && self.points.iter().any(|p| p.point == row.point)
+        row.flow == self.flow && self.place(row).is_some()
+    }
+
+    /// The point that an echo is of, if its command went there.
+    fn place(&self, row: &Record) -> Option<usize> {
+        let turn = row.index % self.points.len().max(1) as u32;
+        self.points.iter().position(|p| p.point == row.point && p.turn == turn)
     }
 
     /// An echo came back in the warm-up: it only says which commands belong there.
@@ -147,11 +149,7 @@ impl Echoes {
     /// An echo row.
     pub fn take(&mut self, row: &Record) {
         let m = self.points.len() as u32;
-        let Some(place) = self.points.iter().position(|p| p.point == row.point) else { return };
-        if row.index % m != self.points[place].turn {
-            self.strays += 1;
-            return;
-        }
+        let Some(place) = self.place(row) else { return };
         let leg = match row.kind {
             Kind::Echo => 0,
             Kind::EchoForward => 1,
@@ -270,7 +268,6 @@ impl Echoes {
         EchoReport {
             flow: plan.flows.get(self.flow as usize).map_or_else(String::new, |f| f.name.clone()),
             commands: commands.saturating_sub(self.first.into()),
-            strays: self.strays,
             points: points.collect(),
             differences: self.stretches(plan),
             clocks: self.giver.as_ref().map(|giver| giver.report(plan)),

@@ -89,10 +89,6 @@ pub struct Analysis {
     pub unordered_rows: u64,
     /// End of the run: the planned one, or the last row if that came earlier.
     pub end_ns: Time,
-    /// As asked.
-    pub warmup_ns: Time,
-    /// As asked.
-    pub grace_ns: Time,
     /// Significant digits of percentiles.
     pub digits: u8,
     /// Flows in the plan's order.
@@ -105,7 +101,7 @@ pub struct Analysis {
     pub channels: Vec<queue::ChannelReport>,
     /// Clock synchronisation.
     pub clocks: Vec<clock::ClockReport>,
-    /// Nodes that were late or stood still.
+    /// Nodes that stood still.
     pub nodes: Vec<node::NodeReport>,
     /// Events in the order in which they took place.
     pub events: Vec<EventReport>,
@@ -244,7 +240,7 @@ impl<'a> Analyser<'a> {
                 }
             }
             _ if !counts => {}
-            Kind::Gap | Kind::Late => self.nodes.take(row),
+            Kind::Gap => self.nodes.take(row),
             Kind::Transmit | Kind::Receive => self.channels.take(row),
             _ => {}
         }
@@ -285,8 +281,6 @@ impl<'a> Analyser<'a> {
             torn_bytes,
             unordered_rows: self.unordered,
             end_ns,
-            warmup_ns: self.options.warmup_ns,
-            grace_ns: self.options.grace_ns,
             digits: histogram::DIGITS,
             flows: flows.map(|(f, planned)| f.report(plan, planned, end_ns, &self.options, &p)).collect(),
             echo: echoes.map(|(e, probe)| e.report(plan, probe, end_ns, self.options.grace_ns, &p)).collect(),

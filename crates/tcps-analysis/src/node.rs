@@ -1,9 +1,8 @@
-//! What a node's loops say of themselves: late ticks and gaps.
+//! What a node's loops say of themselves: gaps.
 
 use super::names;
-use super::tally::{Distribution, Tally};
 use serde::Serialize;
-use tcps_core::record::{Kind, Record};
+use tcps_core::record::Record;
 use tcps_plan::Plan;
 
 /// Gaps that are listed one by one.
@@ -18,13 +17,11 @@ pub struct Gap {
     pub length_ns: i64,
 }
 
-/// Lateness of a node.
+/// Gaps of a node.
 #[derive(Debug, Serialize)]
 pub struct NodeReport {
     /// Its name.
     pub name: String,
-    /// Late ticks, ns late.
-    pub late_ns: Option<Distribution>,
     /// Gaps over 1 ms.
     pub gaps: u64,
     /// The longest, ns.
@@ -35,7 +32,6 @@ pub struct NodeReport {
 
 #[derive(Debug, Default)]
 struct NodeState {
-    late: Tally,
     gaps: u64,
     longest_ns: i64,
     first: Vec<Gap>,
@@ -53,13 +49,10 @@ impl Nodes {
         Self { nodes: (0..=count).map(|_| NodeState::default()).collect() }
     }
 
-    /// A `Late` or `Gap` row.
+    /// A `Gap` row.
     pub fn take(&mut self, row: &Record) {
         let last = self.nodes.len() - 1;
         let node = &mut self.nodes[(row.node as usize).min(last)];
-        if row.kind == Kind::Late {
-            return node.late.add(row.value);
-        }
         node.gaps += 1;
         node.longest_ns = node.longest_ns.max(row.value);
         if node.first.len() < LISTED {
@@ -70,9 +63,8 @@ impl Nodes {
     /// Nodes that had anything to say.
     pub fn report(&self, plan: &Plan) -> Vec<NodeReport> {
         let report = |(i, n): (usize, &NodeState)| {
-            (n.gaps > 0 || n.late.n() > 0).then(|| NodeReport {
+            (n.gaps > 0).then(|| NodeReport {
                 name: names::node(plan, i as u16),
-                late_ns: n.late.distribution(),
                 gaps: n.gaps,
                 longest_gap_ns: n.longest_ns,
                 first_gaps: n.first.clone(),

@@ -49,8 +49,6 @@ pub struct Segment {
 pub struct PathReport {
     /// Samples known at every point.
     pub joined: u64,
-    /// Samples delivered that are not.
-    pub unjoined: u64,
     /// Mean delay of the joined ones: the sum of the means of the segments.
     pub delay_mean_ns: Option<f64>,
     /// Stretches in order.
@@ -75,7 +73,6 @@ pub struct Join {
     /// Spans between points; empty where the only one is the whole age.
     between: Vec<Tally>,
     joined: u64,
-    unjoined: u64,
     /// Sums over the joined samples of their ages where the leg starts and ends.
     ends: [i128; 2],
 }
@@ -97,7 +94,6 @@ impl Join {
             between: vec![Tally::default(); spans],
             points,
             joined: 0,
-            unjoined: 0,
             ends: [0; 2],
         }
     }
@@ -173,7 +169,6 @@ impl Join {
         let at = index as usize & self.mask;
         let row = &self.ages[at * self.points.len()..][..self.length];
         if self.tags[at] != index || row.contains(&UNKNOWN) {
-            self.unjoined += 1;
             return;
         }
         for (tally, pair) in self.between.iter_mut().zip(row.windows(2)) {
@@ -250,7 +245,6 @@ pub fn report(plan: &Plan, flow: &FlowPlan, legs: &[&Join]) -> PathReport {
     let last = legs.last();
     PathReport {
         joined: last.map_or(0, |leg| leg.joined),
-        unjoined: last.map_or(0, |leg| leg.unjoined),
         delay_mean_ns: last.and_then(|leg| leg.mean_ends()).map(|ends| ends[1]),
         segments,
     }

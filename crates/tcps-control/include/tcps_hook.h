@@ -52,9 +52,37 @@ typedef struct {
     uint8_t *bytes;     /* bytes out */
 } tcps_out;
 
+/* Queue disciplines: int NAME(void *state, tcps_queue *call), with NAME_init and NAME_free as above, named in a scenario
+ * as discipline = "./libmine.so:NAME". What a call is about; packets are known by their numbers. */
+enum { TCPS_ARRIVES = 0, TCPS_LEAVES = 1 };
+
+typedef struct {
+    int64_t now_ns;
+    uint32_t what;    /* TCPS_ARRIVES, or TCPS_LEAVES: the line is free, and packets wait */
+    uint32_t packet;  /* the number of the packet that arrives; where one leaves, write that of the one that goes and
+                       * return TCPS_EMIT, or TCPS_NOTHING if all were dropped */
+    uint32_t bytes;   /* its size on the wire */
+    uint16_t flow;    /* its flow, or 32768 plus the number of the traffic entry */
+    uint8_t dscp;     /* its code point */
+    uint8_t reserved;
+    uint32_t cap;     /* room in drops */
+    uint32_t dropped; /* numbers written to drops */
+    uint32_t *drops;  /* packets that are thrown out */
+} tcps_queue;
+
+/* Background sources: int NAME(void *state, tcps_source *next) writes the next packet and returns TCPS_EMIT, or
+ * TCPS_NOTHING after the last, named as kind = "./libmine.so:NAME". */
+typedef struct {
+    int64_t at_ns;  /* time since the start of the source, not before that of the last packet */
+    uint32_t bytes; /* size on the wire, 1 to 65535 */
+    uint32_t reserved;
+} tcps_source;
+
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L && UINTPTR_MAX == UINT64_MAX
 _Static_assert(sizeof(tcps_in) == 64 && offsetof(tcps_in, x) == 40, "layout of tcps_in");
 _Static_assert(sizeof(tcps_out) == 32 && offsetof(tcps_out, y) == 16, "layout of tcps_out");
+_Static_assert(sizeof(tcps_queue) == 40 && offsetof(tcps_queue, drops) == 32, "layout of tcps_queue");
+_Static_assert(sizeof(tcps_source) == 16, "layout of tcps_source");
 #endif
 
 #ifdef __cplusplus

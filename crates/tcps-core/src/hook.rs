@@ -277,8 +277,15 @@ pub enum Notice<'a> {
     Period(Option<i64>),
     /// Its component was restarted, and this is how far it had come.
     Resumed(Former<'a>),
-    /// A sample came that it is not given, for another came until its tick: it was not lost.
-    Superseded,
+    /// A sample came that it is not given, for a newer one came until its tick: it was not lost.
+    Superseded {
+        /// Its number.
+        index: u32,
+        /// When it was made, on the clock of the node that made it.
+        origin_ns: i64,
+        /// Whether the newer one came first.
+        overtaken: bool,
+    },
     /// Something that it works for has died, or the run is being ended.
     Halt,
 }

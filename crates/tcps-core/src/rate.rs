@@ -3,9 +3,10 @@
 //! ```text
 //!   packets ──► network ──► receiver ──► delay, report, round trip, arrivals ──► RateController ──► fragments
 //! ```
-//! A controller decides how many fragments a packet holds, and which samples are left out.
+//! A controller decides how many fragments a packet holds and which samples are left out, or what rate flows keep within.
 
 use crate::time::Time;
+use std::fmt;
 
 /// Something that a sender has learnt about its own packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,6 +19,8 @@ pub enum Feedback {
     RoundTrip(Time),
     /// What the receiver has told of one packet, the oldest packet first.
     Arrival(Arrival),
+    /// Packets leave, and for so long nothing has been told of any that half the rate is due.
+    Silence,
 }
 
 /// The delay of one of the sender's packets.
@@ -81,14 +84,31 @@ pub struct Sent {
     pub wire_bytes: u32,
 }
 
-/// Decides how a sender merges.
+/// What a controller is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Steers {
+    /// How many fragments a packet holds.
+    Merging,
+    /// The rate of all flows of a sender.
+    Rate,
+}
+
+/// Decides how a sender merges, or how fast it sends.
 pub trait RateController: Send {
     /// Feedback has come at `now` (sender's clock).
     fn feedback(&mut self, now: Time, feedback: &Feedback);
     /// A packet has left at `now`.
     fn sent(&mut self, _now: Time, _packet: &Sent) {}
     /// Fragments a packet is to hold from `now` on, at least 1.
-    fn fragments(&mut self, now: Time) -> u8;
+    fn fragments(&mut self, _now: Time) -> u8 {
+        1
+    }
+    /// Its rate is kept within this, least and most in bit/s, and begins at the most.
+    fn keep_within(&mut self, _range_bps: [f64; 2]) {}
+    /// The rate that it allows, in bit/s; absent where it knows none.
+    fn rate_bps(&self) -> Option<f64> {
+        None
+    }
     /// Whether the packet with this haptic sample must leave at once, however few fragments it holds.
     fn urgent(&mut self, _sample: &[u8]) -> bool {
         false
@@ -105,5 +125,15 @@ pub trait RateController: Send {
     /// The longest time that a sample waits for others to be merged with; absent if it waits as long as it takes.
     fn hold_ns(&self) -> Option<Time> {
         None
+    }
+    /// What went wrong in its own code, if anything did.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+}
+
+impl fmt::Debug for dyn RateController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RateController")
     }
 }

@@ -15,8 +15,10 @@ use std::collections::BTreeMap;
 
 /// What a node tells about itself at the end.
 pub struct NodeReport {
-    /// Calls and costs of stages: component, flow, kind, name, statistics.
-    pub stages: Vec<(u16, u16, StepKind, String, StepStats)>,
+    /// Calls and costs of stages.
+    pub stages: Vec<StageReport>,
+    /// Where time went at components: component, flow, sums.
+    pub visits: Vec<(u16, u16, Visited)>,
     /// Counters of endpoints by channel, with stray samples.
     pub endpoints: Vec<(u16, EndpointStats, u64)>,
     /// Ticks that passed while the loop was away.
@@ -35,6 +37,20 @@ pub struct NodeReport {
     pub clock: Option<ClockEstimate>,
     /// Boards: component and counts.
     pub boards: Vec<(u16, BoardLine)>,
+}
+
+/// Calls and costs of a stage: component, flow, kind, name, statistics.
+pub type StageReport = (u16, u16, StepKind, String, StepStats);
+
+/// Where the time of a flow's samples went at a component that they left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Visited {
+    /// How many left it.
+    pub samples: u64,
+    /// They waited there.
+    pub waiting_ns: Time,
+    /// Stages used a core for them.
+    pub working_ns: Time,
 }
 
 /// What is known of a clock.

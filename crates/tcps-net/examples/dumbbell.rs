@@ -6,12 +6,11 @@
 //! ```
 // [Gokhale 2017: dumbbell]
 
+use serde_json::json;
 use std::time::Instant;
 use tcps_core::time::{Time, MS, SECOND};
-use tcps_net::{
-    spec::{LinkSpec, NetworkSpec, QueueSpec, TrafficModel, TrafficSpec},
-    NetEvent, Network, Packet,
-};
+use tcps_net::{NetEvent, Network, Packet};
+use tcps_plan::net::{LinkSpec, NetworkSpec, QueueSpec, TrafficModel, TrafficSpec};
 
 fn link(name: &str, from: u16, to: u16, rate_bps: Option<f64>) -> LinkSpec {
     let limit_bytes = rate_bps.map(|_| 15_000);
@@ -27,7 +26,7 @@ fn link(name: &str, from: u16, to: u16, rate_bps: Option<f64>) -> LinkSpec {
 }
 
 fn traffic(name: &str, from: u16, to: u16) -> TrafficSpec {
-    let model = TrafficModel::Cbr { rate_bps: 400e3, packet_bytes: 50 };
+    let model = TrafficModel::source("cbr", json!({"rate_bps": 400e3, "packet_bytes": 50}));
     TrafficSpec { name: name.into(), from, to, start_ns: 0, stop_ns: None, dscp: 0, model }
 }
 
@@ -82,7 +81,7 @@ fn main() {
         let Ok(mut net) = Network::new(&dumbbell(), &[], 1) else { return };
         if served {
             for l in 0..6 {
-                let same = tcps_net::LinkChange { up: Some(true), ..Default::default() };
+                let same = tcps_plan::net::LinkChange { up: Some(true), ..Default::default() };
                 net.change_link(0, l, &same).unwrap_or_default();
             }
         }

@@ -9,14 +9,12 @@
 //! A block that is not understood is sent again a fixed time later, up to a number of times (HARQ); what comes behind
 //! it waits, so that the order is kept. The bytes of a slot are those of the link's rate in it.
 
-use crate::{
-    spec::{AccessSpec, LinkSpec, NrSpec},
-    turns::Turns,
-};
+use crate::turns::Turns;
 use tcps_core::{
     seed::Stream,
     time::{Time, NEVER},
 };
+use tcps_plan::net::{AccessSpec, LinkSpec, NrSpec};
 
 /// The own slots of one direction, as moments at which bytes leave the queue.
 #[derive(Debug, Clone)]

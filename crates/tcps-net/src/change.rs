@@ -8,11 +8,13 @@ use crate::{
     error::NetError,
     link::{Mode, Served},
     network::Network,
-    packet::Parcel,
-    spec::LinkChange,
+    own::NoCode,
+    packet::{Parcel, Spent},
     topology::Routes,
 };
 use tcps_core::time::Time;
+use tcps_plan::net::Hop;
+use tcps_plan::net::LinkChange;
 
 impl Network {
     /// Changes a link from `now` on. An error names the key; then nothing has changed.
@@ -22,9 +24,13 @@ impl Network {
         if *change == LinkChange::default() {
             return Ok(());
         }
+        let served = match self.links[l].mode {
+            Mode::Served(_) => None,
+            _ => Some(Box::new(Served::new(&self.spec.links[l], &self.flows, self.seed, &mut NoCode)?)),
+        };
         let now = self.move_to(now);
-        if !matches!(self.links[l].mode, Mode::Served(_)) {
-            self.take_back(now, Some(l));
+        if let Some(served) = served {
+            self.take_back(now, Some((l, served)));
         }
         self.apply(l, change);
         self.serve_link(l, now);
@@ -59,14 +65,14 @@ impl Network {
         }
     }
 
-    /// Undoes all folding and, if given, turns link `changed` into a served one; then folds what can be folded.
-    fn take_back(&mut self, now: Time, changed: Option<usize>) {
+    /// Undoes all folding and, if given, puts the served part of a changed link in its place; then folds what can be folded.
+    fn take_back(&mut self, now: Time, changed: Option<(usize, Box<Served>)>) {
         let mut flying = self.unfold(now);
         self.pipes.clear();
         self.pipe_of.clear();
         self.agenda.clear_from(self.links.len() + self.media.len());
-        if let Some(l) = changed {
-            flying = self.requeue(l, now, flying);
+        if let Some((l, served)) = changed {
+            flying = self.requeue(l, served, now, flying);
         }
         flying.sort_by_key(|(_, parcel)| parcel.at);
         for (l, parcel) in flying {
@@ -102,22 +108,32 @@ impl Network {
     }
 
     /// Turns link `l` into a served one. Packets on it that have not started go into its queue; the rest is returned.
-    fn requeue(&mut self, l: usize, now: Time, flying: Vec<(usize, Parcel)>) -> Vec<(usize, Parcel)> {
-        let (spec, flows, seed) = (&self.spec.links[l], &self.flows, self.seed);
-        let mut served = Box::new(Served::new(spec, flows, seed));
+    fn requeue(
+        &mut self,
+        l: usize,
+        mut served: Box<Served>,
+        now: Time,
+        flying: Vec<(usize, Parcel)>,
+    ) -> Vec<(usize, Parcel)> {
         let link = &mut self.links[l];
         let ahead = matches!(link.mode, Mode::Ahead(_));
         let start = |p: &Parcel| p.at - link.delay_ns - link.serialise(p.packet.wire_bytes);
         let waits = |e: &(usize, Parcel)| ahead && e.0 == l && start(&e.1) > now;
-        let (mut waiting, rest): (Vec<_>, Vec<_>) = flying.into_iter().partition(waits);
-        waiting.sort_by_key(|(_, p)| start(p));
-        if let Some((_, first)) = waiting.first() {
-            let begun_until = start(first);
+        let (waiting, rest): (Vec<_>, Vec<_>) = flying.into_iter().partition(waits);
+        let mut waiting: Vec<_> = waiting.into_iter().map(|(_, p)| (start(&p), p)).collect();
+        waiting.sort_by_key(|w| w.0);
+        if let Some(&(begun_until, _)) = waiting.first() {
             link.busy_total -= link.busy_until - begun_until;
             link.busy_until = begun_until;
         }
-        for (_, parcel) in waiting {
-            served.queue.enqueue(Parcel { at: now, ..parcel }, true, &mut Vec::new());
+        for (start, parcel) in waiting {
+            let (queued_ns, serial_ns) = (start - now, link.serialise(parcel.packet.wire_bytes));
+            let Spent { queued_ns: queued, serial_ns: serial, again_ns } = parcel.spent;
+            let spent = Spent { queued_ns: queued - queued_ns, serial_ns: serial - serial_ns, again_ns };
+            let propagated_ns = -link.delay_ns;
+            let hop = Hop { queued_ns: -queued_ns, serial_ns: -serial_ns, propagated_ns, ..Hop::default() };
+            link.hops.add(parcel.packet.class, -1, &hop);
+            served.queue.enqueue(Parcel { at: now, spent, ..parcel }, true, &mut Vec::new());
         }
         let last = rest.iter().filter(|e| e.0 == l).map(|e| e.1.at).max();
         served.line.last_arrival = last.unwrap_or(Time::MIN);

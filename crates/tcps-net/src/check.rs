@@ -2,15 +2,17 @@
 
 use crate::{
     error::NetError,
-    packet::TRAFFIC_BASE,
-    queue::Flows,
-    spec::{
-        AccessSpec, Discipline, JitterSpec, LinkChange, LinkSpec, LossSpec, NetworkSpec, NrSpec, RadioSpec,
-        SlotSpec, TrafficModel, TrafficSpec, UsersSpec, VbrModel,
-    },
+    loss,
+    own::NoCode,
+    queue::{self, Flows},
+    traffic,
 };
 use std::{collections::BTreeSet, fmt::Display};
 use tcps_core::{dist::Dist, time::Time};
+use tcps_plan::net::{
+    AccessSpec, JitterSpec, LinkChange, LinkSpec, NetworkSpec, NrSpec, Played, RadioSpec, SlotSpec,
+    TrafficModel, TrafficSpec, UsersSpec, TRAFFIC_BASE,
+};
 
 /// Longest span, about eleven days: sums of spans stay far from the end of time.
 const MAX_SPAN_NS: Time = 1_000_000_000_000_000;
@@ -21,18 +23,18 @@ const MAX_BPS: f64 = 1e12;
 struct At(String);
 
 impl At {
-    fn need(&self, ok: bool, key: &'static str, found: impl Display, remedy: &str) -> Result<(), NetError> {
+    fn need(&self, ok: bool, key: &str, found: impl Display, remedy: &str) -> Result<(), NetError> {
         match ok {
             true => Ok(()),
             false => Err(NetError::new(self.0.clone(), key, found, remedy)),
         }
     }
 
-    fn span(&self, key: &'static str, ns: Time) -> Result<(), NetError> {
+    fn span(&self, key: &str, ns: Time) -> Result<(), NetError> {
         self.need((0..=MAX_SPAN_NS).contains(&ns), key, format!("{ns} ns"), "give a span from 0 to 11 days")
     }
 
-    fn positive_span(&self, key: &'static str, ns: Time) -> Result<(), NetError> {
+    fn positive_span(&self, key: &str, ns: Time) -> Result<(), NetError> {
         self.need(
             (1..=MAX_SPAN_NS).contains(&ns),
             key,
@@ -41,7 +43,7 @@ impl At {
         )
     }
 
-    fn probability(&self, key: &'static str, p: f64) -> Result<(), NetError> {
+    fn probability(&self, key: &str, p: f64) -> Result<(), NetError> {
         self.need((0.0..=1.0).contains(&p), key, p, "give a probability from 0 to 1")
     }
 
@@ -52,15 +54,6 @@ impl At {
             "rate_bps",
             bps,
             "give a rate from 1 bit/s to 1 Tbit/s, or none for an infinitely fast link",
-        )
-    }
-
-    fn source_rate(&self, bps: f64) -> Result<(), NetError> {
-        self.need(
-            (0.0..=MAX_BPS).contains(&bps),
-            "rate",
-            format!("{bps} bit/s"),
-            "give a rate from 0 to 1 Tbit/s",
         )
     }
 }
@@ -78,7 +71,7 @@ pub(crate) fn network(spec: &NetworkSpec, flows: &Flows) -> Result<(), NetError>
         at.need(names.insert(&l.name), "name", &l.name, "give every link a name of its own")?;
         link(&at, l, spec.vertices.len(), flows)?;
     }
-    spec.traffic.iter().try_for_each(|t| traffic(t, spec))
+    spec.traffic.iter().try_for_each(|t| entry(t, spec))
 }
 
 fn link(at: &At, l: &LinkSpec, vertices: usize, flows: &Flows) -> Result<(), NetError> {
@@ -100,15 +93,22 @@ fn link(at: &At, l: &LinkSpec, vertices: usize, flows: &Flows) -> Result<(), Net
             "let an outage end after it begins",
         )?;
     }
-    l.loss.as_ref().map_or(Ok(()), |m| loss(at, m))?;
+    l.loss
+        .as_ref()
+        .map_or(Ok(()), |m| loss::checked(m).map(drop))
+        .map_err(|f| NetError::of(&at.0, "loss", f))?;
     l.jitter.as_ref().map_or(Ok(()), |j| jitter(at, j))?;
     l.opportunities_ns.as_ref().map_or(Ok(()), |o| opportunities(at, l, o))?;
     l.radio.as_ref().map_or(Ok(()), |r| radio(at, l, r))?;
     l.slots.as_ref().map_or(Ok(()), |s| slots(at, l, s))?;
-    if let Discipline::Gates { list, classes } = &l.queue.discipline {
-        gates(at, l, classes.len(), list)?;
+    if queue::is_timed(&l.queue.discipline) {
+        own_line(at, l, "queue.gates")?;
+        at.need(l.slots.is_none(), "queue.gates", "slots beside it", "use one of slots and gates")?;
     }
-    discipline(at, &l.queue.discipline, flows)
+    match l.queue.discipline.is_code() {
+        true => Ok(()), // said when it is made
+        false => queue::build(l, flows, 0, &mut NoCode).map(drop),
+    }
 }
 
 fn radio(at: &At, l: &LinkSpec, radio: &RadioSpec) -> Result<(), NetError> {
@@ -123,7 +123,7 @@ fn radio(at: &At, l: &LinkSpec, radio: &RadioSpec) -> Result<(), NetError> {
         "a trace of opportunities",
         "remove the trace or the radio",
     )?;
-    let timed = l.slots.is_some() || matches!(l.queue.discipline, Discipline::Gates { .. });
+    let timed = l.slots.is_some() || queue::is_timed(&l.queue.discipline);
     at.need(!timed, "radio", "slots or gates of a wire", "remove them or the radio")?;
     at.positive_span("radio.slot_ns", nr.slot_ns)?;
     at.span("radio.processing_ns", nr.processing_ns)?;
@@ -182,7 +182,7 @@ fn opportunities(at: &At, l: &LinkSpec, moments: &[Time]) -> Result<(), NetError
 }
 
 /// What opens and closes needs a line of its own, which nothing else opens and closes.
-fn own_line(at: &At, l: &LinkSpec, key: &'static str) -> Result<(), NetError> {
+fn own_line(at: &At, l: &LinkSpec, key: &str) -> Result<(), NetError> {
     let remedy = "use one of medium, trace, slots and gates";
     at.need(l.medium.is_none() && l.opportunities_ns.is_none(), key, "a medium or a trace beside it", remedy)
 }
@@ -197,29 +197,6 @@ fn slots(at: &At, l: &LinkSpec, slots: &SlotSpec) -> Result<(), NetError> {
         last = to;
     }
     at.need(!slots.open.is_empty(), "slots.open", "no window", "give at least one")
-}
-
-fn gates(at: &At, l: &LinkSpec, classes: usize, list: &[(Time, Vec<u8>)]) -> Result<(), NetError> {
-    own_line(at, l, "queue.gates")?;
-    at.need(l.slots.is_none(), "queue.gates", "slots beside it", "use one of slots and gates")?;
-    list.iter().try_for_each(|(span, _)| at.positive_span("queue.gates", *span))?;
-    let cycle = list.iter().fold(0, |sum: Time, (span, _)| sum.saturating_add(*span));
-    at.positive_span("queue.gates", cycle)?;
-    let open: BTreeSet<usize> = list.iter().flat_map(|(_, classes)| classes).map(|&c| c.into()).collect();
-    let remedy = "open the gate of every class at least once, and no others";
-    at.need(open.iter().copied().eq(0..classes), "queue.gates", format!("classes {open:?}"), remedy)
-}
-
-fn loss(at: &At, loss: &LossSpec) -> Result<(), NetError> {
-    match *loss {
-        LossSpec::Random { p } => at.probability("loss.p", p),
-        LossSpec::GilbertElliott { p, r, loss_good, loss_bad } => {
-            at.probability("loss.p", p)?;
-            at.probability("loss.r", r)?;
-            at.probability("loss.loss_good", loss_good)?;
-            at.probability("loss.loss_bad", loss_bad)
-        }
-    }
 }
 
 fn jitter(at: &At, jitter: &JitterSpec) -> Result<(), NetError> {
@@ -246,47 +223,6 @@ fn jitter(at: &At, jitter: &JitterSpec) -> Result<(), NetError> {
         format!("{:?}", jitter.delay),
         "give spans from 0 to 11 days, low before high, no empty list",
     )
-}
-
-fn discipline(at: &At, discipline: &Discipline, flows: &Flows) -> Result<(), NetError> {
-    match discipline {
-        Discipline::DropTail => Ok(()),
-        Discipline::Priority { classes } | Discipline::Gates { classes, .. } => priority(at, classes),
-        Discipline::RoundRobin { quantum_bytes, flow_limits } => {
-            at.need(*quantum_bytes > 0, "queue.quantum_bytes", quantum_bytes, "give at least 1 byte")?;
-            flow_limits.iter().try_for_each(|(name, _)| {
-                let remedy = "name a flow, or traffic as traffic.NAME";
-                at.need(!flows.named(name).is_empty(), "queue.flow_limits", name, remedy)
-            })
-        }
-        Discipline::Red { min_bytes, max_bytes, max_p, weight } => {
-            let found = format!("{min_bytes} to {max_bytes} B");
-            let ok = *min_bytes >= 0.0 && min_bytes < max_bytes && max_bytes.is_finite();
-            at.need(ok, "queue.min_bytes", found, "give a minimum from 0 on, below the maximum")?;
-            at.probability("queue.max_p", *max_p)?;
-            at.probability("queue.weight", *weight)
-        }
-        Discipline::Codel { target_ns, interval_ns } => control(at, *target_ns, *interval_ns),
-        Discipline::FqCodel { target_ns, interval_ns, quantum_bytes, flows } => {
-            control(at, *target_ns, *interval_ns)?;
-            at.need(*quantum_bytes > 0, "queue.quantum_bytes", quantum_bytes, "give at least 1 byte")?;
-            at.need((1..=65536).contains(flows), "queue.flows", flows, "give 1 to 65536 buckets")
-        }
-    }
-}
-
-fn control(at: &At, target_ns: Time, interval_ns: Time) -> Result<(), NetError> {
-    at.positive_span("queue.target_ns", target_ns)?;
-    at.positive_span("queue.interval_ns", interval_ns)
-}
-
-fn priority(at: &At, classes: &[Vec<u8>]) -> Result<(), NetError> {
-    let remedy = "give 2 to 64 classes; the last one, which may be empty, takes the rest";
-    at.need((2..=64).contains(&classes.len()), "queue.classes", classes.len(), remedy)?;
-    let mut seen = BTreeSet::new();
-    classes.iter().flatten().try_for_each(|d| {
-        at.need(*d < 64 && seen.insert(d), "queue.classes", d, "give code points from 0 to 63, each once")
-    })
 }
 
 fn users(at: &At, tcp: &UsersSpec, links: &[LinkSpec]) -> Result<(), NetError> {
@@ -318,38 +254,25 @@ fn users(at: &At, tcp: &UsersSpec, links: &[LinkSpec]) -> Result<(), NetError> {
     Ok(())
 }
 
-fn traffic(t: &TrafficSpec, spec: &NetworkSpec) -> Result<(), NetError> {
+fn entry(t: &TrafficSpec, spec: &NetworkSpec) -> Result<(), NetError> {
     let at = At(format!("traffic.{}", t.name));
     let known = |v: u16| usize::from(v) < spec.vertices.len();
     at.need(known(t.from), "from", t.from, "give the number of a vertex")?;
     at.need(known(t.to), "to", t.to, "give the number of a vertex")?;
     at.span("start_ns", t.start_ns)?;
-    let size =
-        |bytes: u32| at.need((1..=65535).contains(&bytes), "packet_bytes", bytes, "give 1 to 65535 bytes");
     match &t.model {
-        TrafficModel::Cbr { rate_bps, packet_bytes }
-        | TrafficModel::Poisson { rate_bps, packet_bytes, .. } => {
-            at.source_rate(*rate_bps)?;
-            size(*packet_bytes)
+        TrafficModel::Source(source) if source.is_code() => Ok(()), // said when it is made
+        TrafficModel::Source(_) => traffic::build(spec, t, 0, &mut NoCode).map(drop),
+        TrafficModel::Played(Played::Replay { recording, loop_ns }) => {
+            replay(&at, spec, *recording, *loop_ns)
         }
-        TrafficModel::Vbr { low_bps, high_bps, packet_bytes, vary } => {
-            at.source_rate(*low_bps)?;
-            at.source_rate(*high_bps)?;
-            let found = format!("{low_bps} to {high_bps} bit/s");
-            at.need(low_bps <= high_bps, "low_bps", found, "let the lowest rate be below the highest")?;
-            if let VbrModel::Piecewise { period_ns } = vary {
-                at.positive_span("vary.period_ns", *period_ns)?;
-            }
-            size(*packet_bytes)
-        }
-        TrafficModel::Replay { recording, loop_ns } => replay(&at, spec, *recording, *loop_ns),
-        TrafficModel::Frames { recording, loop_ns, packet_bytes, overhead_bytes } => {
+        TrafficModel::Played(Played::Frames { recording, loop_ns, packet_bytes, overhead_bytes }) => {
             let remedy = "give more than the headers, up to 65535 bytes";
             let holds = packet_bytes > overhead_bytes && *packet_bytes <= 65535;
             at.need(holds, "packet_bytes", packet_bytes, remedy)?;
             replay(&at, spec, *recording, *loop_ns)
         }
-        TrafficModel::Users(tcp) => users(&at, tcp, &spec.links),
+        TrafficModel::Played(Played::Users(tcp)) => users(&at, tcp, &spec.links),
     }
 }
 

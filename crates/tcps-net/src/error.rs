@@ -1,6 +1,7 @@
 //! Why a specification of a network was refused.
 
 use std::fmt;
+use tcps_core::param::Fault;
 
 /// A key of the specification that cannot be used, with what was found and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,7 +9,7 @@ pub struct NetError {
     /// The object, for example `links.l1.forward`.
     pub place: String,
     /// Its key, for example `rate_bps`.
-    pub key: &'static str,
+    pub key: String,
     /// What was there.
     pub found: String,
     /// What is allowed, or what to do.
@@ -17,8 +18,13 @@ pub struct NetError {
 
 impl NetError {
     /// An error at `place.key`.
-    pub fn new(place: impl Into<String>, key: &'static str, found: impl fmt::Display, remedy: &str) -> Self {
-        Self { place: place.into(), key, found: found.to_string(), remedy: remedy.to_owned() }
+    pub fn new(place: impl Into<String>, key: &str, found: impl fmt::Display, remedy: &str) -> Self {
+        Self { place: place.into(), key: key.into(), found: found.to_string(), remedy: remedy.to_owned() }
+    }
+
+    /// The fault of a parameter at `place.key`.
+    pub fn of(place: impl Into<String>, key: &str, fault: Fault) -> Self {
+        Self::new(place, &format!("{key}.{}", fault.key), fault.found, &format!("allowed: {}", fault.allowed))
     }
 }
 

@@ -47,8 +47,8 @@ impl Network {
             Some(next) => self.agenda.set(agenda_id, next.at),
             None => self.agenda.clear(agenda_id),
         }
-        if let Some(Parcel { packet, damaged_by, .. }) = parcel {
-            self.enter(now, end, packet, damaged_by);
+        if let Some(parcel) = parcel {
+            self.enter(now, end, parcel);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Extra delay per packet, with the order kept or not.
 
-use crate::spec::JitterSpec;
 use tcps_core::{dist::Sampler, model::DelayModel, time::Time};
+use tcps_plan::net::JitterSpec;
 
 /// Draws from a distribution. Whoever keeps the order delays a packet to the arrival of the one before it, which
 /// raises the mean above that of the distribution.

@@ -19,28 +19,24 @@
 #![forbid(unsafe_code)]
 
 mod access;
-pub mod agenda;
 mod ahead;
 mod change;
 mod check;
 pub mod error;
 mod flight;
 pub mod jitter;
-pub mod law;
 mod line;
 mod link;
 pub mod loss;
 mod medium;
 pub mod network;
 pub mod opportunity;
+pub mod own;
 pub mod packet;
 pub mod pages;
 mod pipe;
 pub mod queue;
-pub mod recording;
 mod serve;
-pub mod spec;
-pub mod stats;
 pub mod topology;
 pub mod traffic;
 pub mod turns;
@@ -48,6 +44,5 @@ mod windows;
 
 pub use error::NetError;
 pub use network::Network;
-pub use packet::{NetEvent, Packet, ASIDE_CLASS, BACKGROUND, TRAFFIC_BASE};
-pub use spec::LinkChange;
-pub use stats::{LinkStats, QueueState, TrafficStats};
+pub use own::ForeignCode;
+pub use packet::{NetEvent, Packet, Spent, BACKGROUND};

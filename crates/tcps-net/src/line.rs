@@ -2,10 +2,10 @@
 
 use crate::{
     access::Harq,
+    error::NetError,
     jitter::Jitter,
-    loss,
-    packet::{Packet, Parcel},
-    spec::{LinkSpec, LossSpec},
+    loss::{self, RandomLoss},
+    packet::Parcel,
 };
 use tcps_core::{
     model::{DelayModel, LossModel},
@@ -13,17 +13,21 @@ use tcps_core::{
     seed::Stream,
     time::Time,
 };
+use tcps_plan::net::LinkSpec;
 
 /// What became of a packet that started.
 pub(crate) struct Departure {
-    pub packet: Packet,
-    /// The link before this one that changed a bit of it.
-    pub damaged_by: Option<u16>,
+    pub parcel: Parcel,
     pub start: Time,
+    /// When its first byte was put on the line.
+    pub begun: Time,
     /// Why it is lost.
     pub lost: Option<DropReason>,
     /// Arrivals at the far end, and whether a bit was changed here: none, one, or two if it was duplicated.
     pub arrivals: [Option<(Time, bool)>; 2],
+    /// When it was wholly on the line, and how long it took to send it again.
+    pub end: Time,
+    pub again_ns: Time,
 }
 
 /// A line and its random streams.
@@ -44,12 +48,14 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub fn new(spec: &LinkSpec, seed: u64) -> Self {
+    pub fn new(spec: &LinkSpec, seed: u64) -> Result<Self, NetError> {
         let name = |what: &str| format!("links.{}.{what}", spec.name);
         let mut outages = spec.outages.clone();
         outages.sort_unstable();
-        Self {
-            loss: spec.loss.as_ref().map(|l| loss::build(l, seed, &name("loss"))),
+        let loss = spec.loss.as_ref().map(|l| loss::build(l, Stream::new(seed, &name("loss"))));
+        let fault = |fault| NetError::of(format!("links.{}", spec.name), "loss", fault);
+        Ok(Self {
+            loss: loss.transpose().map_err(fault)?,
             jitter: spec.jitter.as_ref().map(|j| Jitter::new(j, seed, &name("jitter"))),
             harq: Harq::of(spec, seed),
             radio_ns: spec.radio.as_ref().and_then(|r| r.nr()).map_or(0, |nr| nr.slot_ns + nr.processing_ns),
@@ -60,14 +66,14 @@ impl Line {
             name: name("loss"),
             seed,
             loss_changes: 0,
-        }
+        })
     }
 
     /// Replaces the loss by an independent one with a fresh stream.
     pub fn set_loss(&mut self, p: f64) {
         self.loss_changes += 1;
         let name = format!("{}.{}", self.name, self.loss_changes);
-        self.loss = Some(loss::build(&LossSpec::Random { p }, self.seed, &name));
+        self.loss = Some(Box::new(RandomLoss { p, stream: Stream::new(self.seed, &name) }));
     }
 
     /// Whether a scheduled outage covers `now`.
@@ -87,11 +93,13 @@ impl Line {
             None
         };
         let mut departure = Departure {
-            packet: parcel.packet,
-            damaged_by: parcel.damaged_by,
+            parcel,
             start,
+            begun: start,
             lost,
             arrivals: [None; 2],
+            end,
+            again_ns: again_ns.unwrap_or(0),
         };
         if lost.is_none() {
             let copies = 1 + usize::from(self.duplicate.1.chance(self.duplicate.0));

@@ -3,12 +3,12 @@
 use crate::{
     access::Access,
     ahead::Ahead,
+    error::NetError,
     line::{Departure, Line},
     opportunity::Opportunities,
+    own::ForeignCode,
     packet::Parcel,
-    queue::{self, Flows, Limit, QueueDiscipline, Refused},
-    spec::{Discipline, LinkSpec},
-    stats::{LinkStats, QueueState},
+    queue::{self, drop_tail::NAME as DROP_TAIL, Flows, Limit, QueueDiscipline, Refused},
     turns::Turns,
     windows::Windows,
 };
@@ -16,6 +16,8 @@ use tcps_core::{
     record::DropReason,
     time::{serialisation_ns, Time, NEVER},
 };
+use tcps_plan::net::Hops;
+use tcps_plan::net::{LinkSpec, LinkStats, QueueState};
 
 /// A link with its counters.
 pub(crate) struct Link {
@@ -27,6 +29,7 @@ pub(crate) struct Link {
     pub busy_until: Time,
     pub busy_total: Time,
     pub stats: LinkStats,
+    pub hops: Hops,
     pub mode: Mode,
 }
 
@@ -39,7 +42,12 @@ pub(crate) enum Mode {
 
 impl Link {
     /// The cheapest exact link for a specification.
-    pub fn new(spec: &LinkSpec, flows: &Flows, seed: u64) -> Self {
+    pub fn new(
+        spec: &LinkSpec,
+        flows: &Flows,
+        seed: u64,
+        code: &mut dyn ForeignCode,
+    ) -> Result<Self, NetError> {
         let rate_bps = spec.rate_bps.unwrap_or(f64::INFINITY);
         let calm = spec.medium.is_none()
             && spec.loss.is_none()
@@ -48,17 +56,29 @@ impl Link {
             && spec.corrupt == 0.0
             && spec.outages.is_empty()
             && spec.slots.is_none()
-            && !matches!(spec.queue.discipline, Discipline::Gates { .. })
+            && !queue::is_timed(&spec.queue.discipline)
+            && !spec.queue.discipline.is_code() // made once, at the start
             && spec.opportunities_ns.is_none()
             && spec.radio.is_none();
-        let mode = match &spec.queue.discipline {
+        let mode = match spec.queue.discipline.kind.as_str() {
             _ if calm && rate_bps.is_infinite() => Mode::Pure,
-            Discipline::DropTail if calm => Mode::Ahead(Ahead::new(Limit::of(&spec.queue))),
-            _ => Mode::Served(Box::new(Served::new(spec, flows, seed))),
+            DROP_TAIL if calm => Mode::Ahead(Ahead::new(Limit::of(&spec.queue))),
+            _ => Mode::Served(Box::new(Served::new(spec, flows, seed, code)?)),
         };
         let stats = LinkStats { name: spec.name.clone(), ..LinkStats::default() };
         let (from, to, delay_ns) = (spec.from, spec.to, spec.delay_ns);
-        Self { from, to, rate_bps, delay_ns, up: true, busy_until: 0, busy_total: 0, stats, mode }
+        Ok(Self {
+            from,
+            to,
+            rate_bps,
+            delay_ns,
+            up: true,
+            busy_until: 0,
+            busy_total: 0,
+            stats,
+            hops: Hops::default(),
+            mode,
+        })
     }
 
     /// Time that a packet occupies the line.
@@ -80,6 +100,14 @@ impl Link {
         }
     }
 
+    /// What code of the user's did wrong in its queue.
+    pub fn failure(&self) -> Option<String> {
+        match &self.mode {
+            Mode::Served(s) => s.queue.failure(),
+            _ => None,
+        }
+    }
+
     /// True if packets wait for the line.
     pub fn has_waiting(&self) -> bool {
         matches!(&self.mode, Mode::Served(s) if s.queue.packets() > 0)
@@ -94,9 +122,10 @@ impl Link {
     pub fn begin(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<Departure> {
         let Mode::Served(served) = &mut self.mode else { return None };
         if served.turns.is_some() {
-            let (parcel, at) = served.use_turns(now, refused)?;
+            let (parcel, begun, at) = served.use_turns(now, refused)?;
             self.busy_total += served.turns.as_ref()?.mean_ns(parcel.packet.wire_bytes);
-            return Some(served.line.cross(at, at, self.delay_ns, self.up, parcel));
+            let departure = served.line.cross(at, at, self.delay_ns, self.up, parcel);
+            return Some(Departure { begun, ..departure });
         }
         if now < self.busy_until {
             return None;
@@ -165,21 +194,26 @@ pub(crate) struct Served {
     pub medium: Option<u16>,
     pub turns: Option<Box<dyn Turns>>,
     slots: Option<Windows>,
-    /// A packet that has been taken from the queue but not wholly sent, with the bytes that are left.
-    transit: Option<(Parcel, u32)>,
+    /// A packet that has been taken from the queue but not wholly sent, with the bytes that are left, and when it was taken.
+    transit: Option<(Parcel, u32, Time)>,
 }
 
 impl Served {
     /// An idle link.
-    pub fn new(spec: &LinkSpec, flows: &Flows, seed: u64) -> Self {
-        Self {
-            queue: queue::build(spec, flows, seed),
-            line: Line::new(spec, seed),
+    pub fn new(
+        spec: &LinkSpec,
+        flows: &Flows,
+        seed: u64,
+        code: &mut dyn ForeignCode,
+    ) -> Result<Self, NetError> {
+        Ok(Self {
+            queue: queue::build(spec, flows, seed, code)?,
+            line: Line::new(spec, seed)?,
             medium: None,
             turns: turns(spec),
             slots: spec.slots.as_ref().map(|s| Windows::new(s.cycle_ns, &s.open)),
             transit: None,
-        }
+        })
     }
 
     fn has_waiting(&self) -> bool {
@@ -219,7 +253,7 @@ impl Served {
             match slots.start(now, serialisation_ns(bytes, rate_bps)) {
                 Some(start) if start <= now => return Some(parcel),
                 Some(_) => {
-                    self.transit = Some((parcel, bytes));
+                    self.transit = Some((parcel, bytes, now));
                     return None;
                 }
                 None => refused.push((parcel.packet, DropReason::Managed)),
@@ -236,20 +270,21 @@ impl Served {
         }
     }
 
-    /// The next packet whose last byte leaves at or before `now`, and when that was. [Netravali 2015]
-    fn use_turns(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<(Parcel, Time)> {
+    /// The next packet whose last byte leaves at or before `now`, and when it was begun and over. [Netravali 2015]
+    fn use_turns(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<(Parcel, Time, Time)> {
         let o = self.turns.as_mut()?;
         while o.next() <= now {
             let at = o.next();
             let taken = self.transit.take();
-            let taken = taken.or_else(|| self.queue.dequeue(at, refused).map(|p| (p, p.packet.wire_bytes)));
-            let Some((parcel, left)) = taken else {
+            let first = |p: Parcel| (p, p.packet.wire_bytes, at);
+            let taken = taken.or_else(|| self.queue.dequeue(at, refused).map(first));
+            let Some((parcel, left, begun)) = taken else {
                 o.pass();
                 continue;
             };
             match left - o.take(left) {
-                0 => return Some((parcel, at)),
-                left => self.transit = Some((parcel, left)),
+                0 => return Some((parcel, begun, at)),
+                left => self.transit = Some((parcel, left, begun)),
             }
         }
         None

@@ -1,23 +1,72 @@
-//! Random loss on a line: independent, or in bursts.
+//! Random loss on a line: independent, or in bursts. A new model is its line in `LOSSES`.
 
-use crate::spec::LossSpec;
-use tcps_core::{model::LossModel, seed::Stream, time::Time};
+use serde_json::Value;
+use tcps_core::{
+    model::LossModel,
+    param::{Entry, Fault, Named, Params},
+    params,
+    seed::Stream,
+    time::Time,
+};
 
-/// The model of `spec` for the random object `name`.
-pub fn build(spec: &LossSpec, seed: u64, name: &str) -> Box<dyn LossModel> {
-    let stream = Stream::new(seed, name);
-    match *spec {
-        LossSpec::Random { p } => Box::new(RandomLoss { p, stream }),
-        LossSpec::GilbertElliott { p, r, loss_good, loss_bad } => {
-            Box::new(GilbertElliott { p, r, loss: [loss_good, loss_bad], bad: false, stream })
-        }
+params! {
+    /// Of independent loss.
+    pub struct Each {
+        p: f64 = Share, GIVEN, SHARE, "probability of a loss";
     }
+}
+params! {
+    /// Of a good and a bad state.
+    pub struct Bursts {
+        p: f64 = Share, GIVEN, SHARE, "from the good state to the bad, for each packet";
+        r: f64 = Share, GIVEN, SHARE, "from the bad state to the good, for each packet";
+        loss_good: f64 = Share, "0 %", SHARE, "loss in the good state";
+        loss_bad: f64 = Share, "100 %", SHARE, "loss in the bad state";
+    }
+}
+
+/// How a model is made from its parameters, which are complete.
+pub type MakeLoss = fn(&Value, Stream) -> Result<Box<dyn LossModel>, Fault>;
+
+/// The models by name.
+pub const LOSSES: &[&Entry<MakeLoss>] = &[
+    &Entry {
+        id: 0,
+        name: "random",
+        doc: "each packet by itself",
+        params: &[Each::TABLE],
+        make: |params, stream| Ok(Box::new(RandomLoss { p: Each::read(params)?.p, stream })),
+    },
+    &Entry {
+        id: 1,
+        name: "gilbert-elliott",
+        doc: "two states, left with a probability for each packet",
+        params: &[Bursts::TABLE],
+        make: |params, stream| {
+            let Bursts { p, r, loss_good, loss_bad } = Bursts::read(params)?;
+            Ok(Box::new(GilbertElliott { p, r, loss: [loss_good, loss_bad], bad: false, stream }))
+        },
+    },
+];
+
+/// The model of a line, with its random stream.
+pub fn build(loss: &Named, stream: Stream) -> Result<Box<dyn LossModel>, Fault> {
+    let (entry, params) = loss.of(LOSSES)?;
+    (entry.make)(&params, stream)
+}
+
+/// The parameters of a model, checked and completed.
+pub fn checked(loss: &Named) -> Result<Value, Fault> {
+    let (entry, params) = loss.of(LOSSES)?;
+    (entry.make)(&params, Stream::new(0, "")).map(|_| params)
 }
 
 /// Every packet is lost with the same probability.
 pub struct RandomLoss {
-    p: f64,
-    stream: Stream,
+    /// The probability.
+    pub p: f64,
+    /// Its random stream.
+    pub stream: Stream,
 }
 
 impl LossModel for RandomLoss {

@@ -1,24 +1,25 @@
 //! The network: links, pipes, media and sources, called in the order of (time, object).
 
 use crate::{
-    agenda::Agenda,
     check,
     error::NetError,
     link::{Link, Mode},
     medium::Medium,
-    packet::{NetEvent, Packet, Parcel, TRAFFIC_BASE},
+    own::{ForeignCode, NoCode},
+    packet::{NetEvent, Packet, Parcel},
     pipe::{Pipe, PipeOf},
     queue::{Flows, Refused},
-    spec::{LinkSpec, NetworkSpec},
-    stats::{LinkStats, QueueState, TrafficStats},
     topology::{Routes, NO_LINK},
     traffic::Source,
 };
 use std::collections::{BTreeMap, VecDeque};
 use tcps_core::{
+    agenda::Agenda,
     record::DropReason,
     time::{Time, NEVER},
 };
+use tcps_plan::net::{Hop, Hops};
+use tcps_plan::net::{LinkSpec, LinkStats, NetworkSpec, QueueState, TrafficStats, TRAFFIC_BASE};
 
 /// A network in virtual time.
 ///
@@ -46,16 +47,28 @@ pub struct Network {
 impl Network {
     /// A network at time 0. Every random object draws from a stream of its own, named after it.
     pub fn new(spec: &NetworkSpec, flow_names: &[String], seed: u64) -> Result<Self, NetError> {
+        Self::with(spec, flow_names, seed, &mut NoCode)
+    }
+
+    /// The same with code of the user's.
+    pub fn with(
+        spec: &NetworkSpec,
+        flow_names: &[String],
+        seed: u64,
+        code: &mut dyn ForeignCode,
+    ) -> Result<Self, NetError> {
         let flows = Flows::new(flow_names, spec.traffic.iter().map(|t| t.name.clone()).collect());
         check::network(spec, &flows)?;
         let mut net = Self {
-            links: spec.links.iter().map(|l| Link::new(l, &flows, seed)).collect(),
+            links: spec.links.iter().map(|l| Link::new(l, &flows, seed, code)).collect::<Result<_, _>>()?,
             media: Vec::new(),
             pipes: Vec::new(),
             pipe_of: PipeOf::default(),
             routes: Routes::default(),
             agenda: Agenda::default(),
-            sources: (0..spec.traffic.len()).map(|i| Source::new(spec, i, seed)).collect(),
+            sources: (0..spec.traffic.len())
+                .map(|i| Source::new(spec, i, seed, code))
+                .collect::<Result<_, _>>()?,
             source_agenda: Agenda::default(),
             traffic: spec
                 .traffic
@@ -100,7 +113,13 @@ impl Network {
             t.packets += 1;
             t.bytes += u64::from(packet.wire_bytes);
         }
-        self.enter(now, from, packet, None)
+        self.enter(now, from, Parcel::new(packet, now))
+    }
+
+    /// What code of the user's did wrong so far.
+    pub fn failures(&self) -> Vec<String> {
+        let queues = self.links.iter().filter_map(Link::failure);
+        queues.chain(self.sources.iter().filter_map(Source::failure)).collect()
     }
 
     /// When something may happen that the driver can see. Background traffic does not ask to be called: it is
@@ -151,6 +170,11 @@ impl Network {
             link.settle(stats, self.now);
         }
         all
+    }
+
+    /// Where the time of packets went at each link, by flow; links that are passed without stopping have none.
+    pub fn hops(&self) -> Vec<Hops> {
+        self.links.iter().map(|l| l.hops.clone()).collect()
     }
 
     /// Counters of all traffic entries at the moment of the last call with a time.
@@ -224,27 +248,29 @@ impl Network {
         let stats = &mut self.traffic[i];
         stats.packets += 1;
         stats.bytes += u64::from(packet.wire_bytes);
-        self.enter(now, from, packet, None);
+        self.enter(now, from, Parcel::new(packet, now));
     }
 
     /// A packet is at vertex `v`: deliver it, or give it to the next link.
     #[inline]
-    pub(crate) fn enter(&mut self, now: Time, v: u16, packet: Packet, damaged_by: Option<u16>) -> Time {
+    pub(crate) fn enter(&mut self, now: Time, v: u16, parcel: Parcel) -> Time {
+        let packet = &parcel.packet;
         if v == packet.dst || self.links.is_empty() {
-            self.deliver(now, packet, damaged_by);
+            self.deliver(now, parcel);
             return now;
         }
         match self.routes.next(v, packet.dst, packet.dscp) {
             NO_LINK => {
-                self.report_drop(now, packet, NO_LINK, DropReason::NoRoute);
+                self.report_drop(now, parcel.packet, NO_LINK, DropReason::NoRoute);
                 now
             }
-            link => self.arrive(usize::from(link), now, packet, damaged_by),
+            link => self.arrive(usize::from(link), now, parcel),
         }
     }
 
     /// The receiver drops what arrives with a wrong checksum. [RFC 768]
-    fn deliver(&mut self, at: Time, packet: Packet, damaged_by: Option<u16>) {
+    fn deliver(&mut self, at: Time, parcel: Parcel) {
+        let Parcel { packet, damaged_by, spent, .. } = parcel;
         if let Some(t) = traffic_of(&mut self.traffic, &packet) {
             t.arrive(damaged_by);
         }
@@ -252,7 +278,7 @@ impl Network {
             return;
         }
         self.events.push_back(match damaged_by {
-            None => NetEvent::Arrived { at, packet },
+            None => NetEvent::Arrived { at, packet, spent },
             Some(link) => NetEvent::Dropped { at, packet, link, reason: DropReason::Corrupt },
         });
     }
@@ -271,27 +297,34 @@ impl Network {
 
     /// A packet comes to a link. Returns when the link will have taken it.
     #[inline]
-    fn arrive(&mut self, l: usize, now: Time, packet: Packet, damaged_by: Option<u16>) -> Time {
+    fn arrive(&mut self, l: usize, now: Time, mut parcel: Parcel) -> Time {
         let link = &mut self.links[l];
-        link.stats.offer(packet.wire_bytes);
-        let arrival = match &mut link.mode {
-            Mode::Pure => now.saturating_add(link.delay_ns),
+        let bytes = parcel.packet.wire_bytes;
+        link.stats.offer(bytes);
+        let (queued_ns, serial_ns) = match &mut link.mode {
+            Mode::Pure => (0, 0),
             Mode::Ahead(ahead) => {
-                let Some(start) = ahead.admit(now, link.busy_until, packet.wire_bytes) else {
-                    self.report_drop(now, packet, l as u16, DropReason::Full);
+                let Some(start) = ahead.admit(now, link.busy_until, bytes) else {
+                    self.report_drop(now, parcel.packet, l as u16, DropReason::Full);
                     return now;
                 };
                 let (packets, bytes) = ahead.load();
-                let took = link.serialise(packet.wire_bytes);
+                let took = link.serialise(parcel.packet.wire_bytes);
                 link.stats.waits(packets, bytes);
                 link.busy_total += took;
                 link.busy_until = start.saturating_add(took);
-                link.busy_until.saturating_add(link.delay_ns)
+                (start - now, took)
             }
-            Mode::Served(_) => return self.queue_up(l, Parcel { packet, damaged_by, at: now }),
+            Mode::Served(_) => return self.queue_up(l, Parcel { at: now, ..parcel }),
         };
         let taken = now.max(link.busy_until);
-        self.launch(l, Parcel { packet, damaged_by, at: arrival });
+        let begun = now.saturating_add(queued_ns).saturating_add(serial_ns);
+        parcel.spent.queued_ns += queued_ns;
+        parcel.spent.serial_ns += serial_ns;
+        parcel.at = begun.saturating_add(link.delay_ns);
+        let hop = Hop { queued_ns, serial_ns, propagated_ns: link.delay_ns, ..Hop::default() };
+        link.hops.add(parcel.packet.class, 1, &hop);
+        self.launch(l, parcel);
         taken
     }
 }

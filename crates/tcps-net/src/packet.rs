@@ -4,10 +4,6 @@ use tcps_core::{record::DropReason, time::Time};
 
 /// Handle of packets that no driver waits for: background traffic.
 pub const BACKGROUND: u32 = u32::MAX;
-/// Class of datagrams outside channels: answers of echoes, clock exchanges.
-pub const ASIDE_CLASS: u16 = 0x7fff;
-/// Class of the packets of the first traffic entry; entry `i` has `TRAFFIC_BASE + i`.
-pub const TRAFFIC_BASE: u16 = 0x8000;
 
 /// A packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +31,17 @@ impl Packet {
     }
 }
 
+/// Where the time of a packet went on links; what is left of its time is propagation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// It waited for lines.
+    pub queued_ns: Time,
+    /// It was put on lines.
+    pub serial_ns: Time,
+    /// Radio links sent it again.
+    pub again_ns: Time,
+}
+
 /// A packet on its way, with the moment that matters next: its entry into a queue, or its arrival.
 #[derive(Clone, Copy, Debug)]
 pub struct Parcel {
@@ -42,8 +49,17 @@ pub struct Parcel {
     pub packet: Packet,
     /// The link that changed a bit of it.
     pub damaged_by: Option<u16>,
+    /// Where its time went so far.
+    pub spent: Spent,
     /// When it entered the queue, or when it arrives at the end of its pipe.
     pub at: Time,
+}
+
+impl Parcel {
+    /// A packet that sets out now.
+    pub fn new(packet: Packet, at: Time) -> Self {
+        Self { packet, damaged_by: None, spent: Spent::default(), at }
+    }
 }
 
 /// What the network tells its driver, about packets of the driver only.
@@ -55,6 +71,8 @@ pub enum NetEvent {
         at: Time,
         /// Which.
         packet: Packet,
+        /// Where its time went.
+        spent: Spent,
     },
     /// A link made a second packet of one: it will be told of once more than it was sent.
     Duplicated {

@@ -5,33 +5,13 @@
 //! ```
 //! Only how many bytes and how long; the connections are made by the driver (design: models).
 
-use crate::law::Law;
-use serde::Deserialize;
 use tcps_core::{seed::Stream, time::Time};
+use tcps_plan::net::PagesSpec;
 
 /// Draws that means are estimated from.
 const SURVEY: u32 = 4_096;
 /// Largest transfer in bytes.
 const MOST_BYTES: f64 = 1e12;
-
-/// The laws of a user's pages.
-// [Mah 1997] [3GPP TR 25.892 §A.2]
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PagesSpec {
-    /// Bytes of a request.
-    pub request: Law,
-    /// Bytes of the main object.
-    pub main: Law,
-    /// Number of embedded objects.
-    pub embedded: Law,
-    /// Bytes of an embedded object.
-    pub object: Law,
-    /// Seconds between the main object and the first request for an embedded one.
-    pub parse: Law,
-    /// Seconds between the end of a page and the next one.
-    pub think: Law,
-}
 
 /// A request and what answers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +89,7 @@ fn bytes(x: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tcps_plan::net::Law;
 
     // [Mah 1997] [3GPP TR 25.892 §A.2]
     #[test]

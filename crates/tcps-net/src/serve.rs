@@ -4,9 +4,10 @@ use crate::{
     line::Departure,
     link::Mode,
     network::Network,
-    packet::{NetEvent, Parcel},
+    packet::{NetEvent, Parcel, Spent},
 };
 use tcps_core::time::{Time, NEVER};
+use tcps_plan::net::Hop;
 
 impl Network {
     /// A packet comes to the queue of a served link. Returns when the link will have taken it, if anybody may ask.
@@ -79,7 +80,8 @@ impl Network {
     }
 
     fn depart(&mut self, l: usize, departure: Departure) {
-        let Departure { packet, damaged_by, start, lost, arrivals } = departure;
+        let Departure { parcel, start, begun, lost, arrivals, end, again_ns } = departure;
+        let packet = parcel.packet;
         if let Some(reason) = lost {
             return self.report_drop(start, packet, l as u16, reason);
         }
@@ -89,10 +91,20 @@ impl Network {
                 self.events.push_back(NetEvent::Duplicated { at: start, packet });
             }
         }
+        let (queued_ns, serial_ns) = (begun - parcel.at, end - begun);
+        let spent = Spent {
+            queued_ns: parcel.spent.queued_ns + queued_ns,
+            serial_ns: parcel.spent.serial_ns + serial_ns,
+            again_ns: parcel.spent.again_ns + again_ns,
+        };
         for (at, corrupted) in arrivals.into_iter().flatten() {
-            self.links[l].stats.corrupted += u64::from(corrupted);
-            let damaged_by = damaged_by.or(corrupted.then_some(l as u16));
-            self.launch(l, Parcel { packet, damaged_by, at });
+            let link = &mut self.links[l];
+            link.stats.corrupted += u64::from(corrupted);
+            let propagated_ns = at.saturating_sub(end) - again_ns;
+            let hop = Hop { queued_ns, serial_ns, propagated_ns, again_ns, ..Hop::default() };
+            link.hops.add(packet.class, 1, &hop);
+            let damaged_by = parcel.damaged_by.or(corrupted.then_some(l as u16));
+            self.launch(l, Parcel { packet, damaged_by, spent, at });
         }
     }
 }

@@ -1,15 +1,15 @@
 //! Paths through the graph of links.
 
-use crate::{
-    link::Link,
-    spec::{NetworkSpec, Routing, TrafficModel, VbrModel},
-};
+use crate::link::Link;
+use crate::own::NoCode;
+use crate::traffic;
 use std::{
     cell::OnceCell,
     cmp::Reverse,
     collections::{BTreeSet, BinaryHeap},
 };
 use tcps_core::time::Time;
+use tcps_plan::net::{NetworkSpec, Played, Routing, TrafficModel, TrafficSpec};
 
 /// No link.
 pub const NO_LINK: u16 = u16::MAX;
@@ -98,7 +98,7 @@ impl Routes {
             let plain = Self::by(&Hops, spec, links, &views, &up);
             for t in &spec.traffic {
                 for l in plain.path(t.from, t.to, t.dscp, links).unwrap_or_default() {
-                    views[usize::from(l)].load_bps += mean_rate_bps(spec, &t.model);
+                    views[usize::from(l)].load_bps += mean_rate_bps(spec, t);
                 }
             }
         }
@@ -215,17 +215,17 @@ fn view(link: &Link) -> LinkView {
     LinkView { delay_ns: link.delay_ns, rate_bps: link.rate_bps, load_bps: 0.0 }
 }
 
-/// Mean rate of a traffic model.
-pub fn mean_rate_bps(spec: &NetworkSpec, model: &TrafficModel) -> f64 {
-    match model {
-        TrafficModel::Cbr { rate_bps, .. } | TrafficModel::Poisson { rate_bps, .. } => *rate_bps,
-        TrafficModel::Vbr { low_bps, high_bps, vary: VbrModel::PerPacket, .. } if high_bps > low_bps => {
-            (high_bps - low_bps) / libm::log(high_bps / low_bps)
+/// Mean rate of a traffic entry.
+fn mean_rate_bps(spec: &NetworkSpec, entry: &TrafficSpec) -> f64 {
+    match &entry.model {
+        TrafficModel::Source(_) => {
+            traffic::build(spec, entry, 0, &mut NoCode).map_or(0.0, |source| source.mean_rate_bps())
         }
-        TrafficModel::Vbr { low_bps, high_bps, .. } => (low_bps + high_bps) / 2.0,
         // What users will take is not known beforehand.
-        TrafficModel::Users(_) => 0.0,
-        TrafficModel::Replay { recording, loop_ns } | TrafficModel::Frames { recording, loop_ns, .. } => {
+        TrafficModel::Played(Played::Users(_)) => 0.0,
+        TrafficModel::Played(
+            Played::Replay { recording, loop_ns } | Played::Frames { recording, loop_ns, .. },
+        ) => {
             let packets = spec.recordings.get(usize::from(*recording)).map_or(&[][..], |r| r);
             let span = loop_ns.unwrap_or_else(|| packets.last().map_or(0, |p| p.0)).max(1);
             packets.iter().map(|p| f64::from(p.1)).sum::<f64>() * 8e9 / span as f64

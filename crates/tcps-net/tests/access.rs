@@ -7,10 +7,8 @@ use tcps_core::{
     seed::Stream,
     time::{Time, MS, SECOND, US},
 };
-use tcps_net::{
-    spec::{AccessSpec, LinkSpec, NrSpec, RadioSpec},
-    Network,
-};
+use tcps_net::Network;
+use tcps_plan::net::{AccessSpec, LinkSpec, NrSpec, RadioSpec};
 
 const SLOT: Time = 500 * US;
 const REQUEST: AccessSpec = AccessSpec::Request { period_ns: 5 * MS, grant_ns: 2 * MS };

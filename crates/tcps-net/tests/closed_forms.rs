@@ -3,13 +3,14 @@
 mod common;
 
 use common::{arrivals, check, link, network, one_link, packet, run, Estimate};
-use tcps_core::{dist::Dist, model::LossModel, seed::Stream, time::Time};
+use serde_json::json;
+use tcps_core::{dist::Dist, model::LossModel, param::Named, seed::Stream, time::Time};
 use tcps_net::{
     loss,
-    spec::{JitterSpec, LinkSpec, LossSpec, QueueSpec},
-    traffic::{poisson::Poisson, Arrivals},
+    traffic::{poisson::Poisson, Arrivals, SOURCES},
     Network,
 };
+use tcps_plan::net::{JitterSpec, LinkSpec, QueueSpec};
 
 const RATE_BPS: f64 = 8e6; // 1000 bytes take 1 ms
 const SERVICE_NS: f64 = 1e6;
@@ -45,14 +46,14 @@ fn mm1_waits_are_twice_as_long() {
 }
 
 /// Lost (1) or not (0) for many packets.
-fn losses(spec: &LossSpec) -> Vec<f64> {
-    let mut model: Box<dyn LossModel> = loss::build(spec, 1, "links.l.loss");
+fn losses(spec: &Named) -> Vec<f64> {
+    let mut model: Box<dyn LossModel> = loss::build(spec, Stream::new(1, "links.l.loss")).unwrap();
     (0..1_000_000).map(|_| f64::from(u8::from(model.lose(0)))).collect()
 }
 
 #[test]
 fn independent_loss_has_its_probability() {
-    let simulated = Estimate::of(&losses(&LossSpec::Random { p: 0.03 }));
+    let simulated = Estimate::of(&losses(&Named::new("random", json!({"p": 0.03}))));
     assert!(check(simulated, 0.03), "{simulated:?}");
     assert!(!check(simulated, 0.033));
 }
@@ -60,7 +61,10 @@ fn independent_loss_has_its_probability() {
 /// Stationary loss p / (p + r) and mean burst 1 / r when only the bad state loses. [Gilbert 1960]
 #[test]
 fn gilbert_losses_come_in_bursts_of_the_expected_length() {
-    let lost = losses(&LossSpec::GilbertElliott { p: 0.02, r: 0.25, loss_good: 0.0, loss_bad: 1.0 });
+    let lost = losses(&Named::new(
+        "gilbert-elliott",
+        json!({"p": 0.02, "r": 0.25, "loss_good": 0.0, "loss_bad": 1.0}),
+    ));
     let bursts: Vec<f64> =
         lost.split(|&l| l == 0.0).filter(|b| !b.is_empty()).map(|b| b.len() as f64).collect();
     let (share, length) = (Estimate::of(&lost), Estimate::of(&bursts));
@@ -74,7 +78,10 @@ fn gilbert_losses_come_in_bursts_of_the_expected_length() {
 #[test]
 fn elliott_losses_in_both_states_add_up() {
     let (p, r, loss_good, loss_bad) = (0.05, 0.2, 0.01, 0.6);
-    let simulated = Estimate::of(&losses(&LossSpec::GilbertElliott { p, r, loss_good, loss_bad }));
+    let simulated = Estimate::of(&losses(&Named::new(
+        "gilbert-elliott",
+        json!({"p": p, "r": r, "loss_good": loss_good, "loss_bad": loss_bad}),
+    )));
     assert!(check(simulated, (r * loss_good + p * loss_bad) / (p + r)), "{simulated:?}");
     assert!(!check(simulated, p * loss_bad / (p + r)), "forgetting the good state must be refused");
 }
@@ -119,8 +126,10 @@ fn keeping_the_order_raises_the_mean_as_predicted() {
 }
 
 /// Rate in kbit/s of a VBR source over many packets.
-fn vbr_rate_kbps(vary: tcps_net::spec::VbrModel) -> f64 {
-    let mut source = tcps_net::traffic::vbr::build((320e3, 480e3), 50, &vary, Stream::new(1, "vbr"));
+fn vbr_rate_kbps(vary: &str) -> f64 {
+    let params = json!({"rate_bps": 400e3, "packet_bytes": 50, "vary": vary, "piecewise_ns": 10_000_000});
+    let (entry, params) = Named::new("vbr", params).of(SOURCES).unwrap();
+    let mut source = (entry.make)(&params, Stream::new(1, "vbr")).unwrap();
     let packets: Vec<(Time, u32)> = (0..400_001).filter_map(|_| source.next()).collect();
     let bytes: u64 = packets[..400_000].iter().map(|p| u64::from(p.1)).sum();
     bytes as f64 * 8e6 / packets[400_000].0 as f64
@@ -130,13 +139,12 @@ fn vbr_rate_kbps(vary: tcps_net::spec::VbrModel) -> f64 {
 /// [Gokhale 2017: dumbbell]
 #[test]
 fn vbr_models_have_their_mean_rates() {
-    use tcps_net::spec::VbrModel::*;
     let harmonic = 160.0 / libm::log(1.5);
     for (vary, expected, tolerance) in [
-        (Constant, 400.0, 1e-9),
-        (PerPacket, harmonic, 1e-3),
-        (Piecewise { period_ns: 10_000_000 }, 400.0, 2e-3),
-        (Size, 400.0, 1e-3),
+        ("constant", 400.0, 1e-9),
+        ("per-packet", harmonic, 1e-3),
+        ("piecewise", 400.0, 2e-3),
+        ("size", 400.0, 1e-3),
     ] {
         let rate = vbr_rate_kbps(vary);
         assert!(common::check_exact(rate, expected, tolerance), "{rate} for {expected}");

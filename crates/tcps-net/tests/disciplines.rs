@@ -3,20 +3,20 @@
 mod common;
 
 use common::{arrivals, check_exact, drops, one_link, packet, run};
+use serde_json::json;
 use tcps_core::{
+    param::Named,
     record::DropReason,
     time::{Time, MS, SECOND},
 };
-use tcps_net::{
-    spec::{Discipline, NetworkSpec, QueueSpec, TrafficModel, TrafficSpec},
-    Network, Packet, TRAFFIC_BASE,
-};
+use tcps_net::{Network, Packet};
+use tcps_plan::net::{NetworkSpec, QueueSpec, TrafficModel, TrafficSpec, TRAFFIC_BASE};
 
 fn flow(class: u16, bytes: u32, n: u32, at: Time) -> Packet {
     Packet { class, ..packet(n, 1, bytes, at) }
 }
 
-fn queue(discipline: Discipline, limit_packets: Option<u64>) -> NetworkSpec {
+fn queue(discipline: Named, limit_packets: Option<u64>) -> NetworkSpec {
     one_link(8e6, QueueSpec { limit_packets, discipline, ..QueueSpec::default() })
     // 1000 bytes take 1 ms
 }
@@ -26,7 +26,7 @@ fn names(names: &[&str]) -> Vec<String> {
 }
 
 /// Bytes per flow that arrived while all flows had something to send.
-fn shares(discipline: Discipline, sizes: &[u32]) -> Vec<f64> {
+fn shares(discipline: Named, sizes: &[u32]) -> Vec<f64> {
     let mut net =
         Network::new(&queue(discipline, None), &names(&["a", "b", "c"]), 1).expect("a valid network");
     let flows = sizes.iter().zip(0..);
@@ -42,7 +42,8 @@ fn shares(discipline: Discipline, sizes: &[u32]) -> Vec<f64> {
 #[test]
 fn round_robin_shares_bytes_equally() {
     for quantum_bytes in [500, 1500] {
-        let bytes = shares(Discipline::RoundRobin { quantum_bytes, flow_limits: vec![] }, &[100, 400, 1500]);
+        let bytes =
+            shares(Named::new("round-robin", json!({"quantum_bytes": quantum_bytes})), &[100, 400, 1500]);
         for b in &bytes {
             assert!(check_exact(*b, 1e6 / 3.0, 0.01), "{bytes:?}");
             assert!(!check_exact(*b, 1e6 * 400.0 / 2000.0, 0.01), "the share by packets must be refused");
@@ -53,8 +54,7 @@ fn round_robin_shares_bytes_equally() {
 /// The same holds for flow queues with controlled delay while nothing is dropped. [RFC 8290 §4.2]
 #[test]
 fn fq_codel_shares_bytes_equally() {
-    let discipline =
-        Discipline::FqCodel { target_ns: 10 * SECOND, interval_ns: SECOND, quantum_bytes: 1514, flows: 1024 };
+    let discipline = Named::new("fq-codel", json!({"target_ns": 10 * SECOND, "interval_ns": SECOND}));
     let bytes = shares(discipline, &[100, 400, 1500]);
     assert!(bytes.iter().all(|b| check_exact(*b, 1e6 / 3.0, 0.01)), "{bytes:?}");
 }
@@ -63,8 +63,7 @@ fn fq_codel_shares_bytes_equally() {
 /// [RFC 8290 §4.2]
 #[test]
 fn fq_codel_lets_sparse_flows_pass() {
-    let discipline =
-        Discipline::FqCodel { target_ns: 5 * MS, interval_ns: 100 * MS, quantum_bytes: 1514, flows: 1024 };
+    let discipline = Named::new("fq-codel", json!({}));
     let mut net =
         Network::new(&queue(discipline, None), &names(&["bulk", "haptic"]), 1).expect("a valid network");
     let bulk = (0..900).map(|n| flow(0, 1000, n, 0));
@@ -80,8 +79,7 @@ fn fq_codel_lets_sparse_flows_pass() {
 /// [RFC 8290 §4.1]
 #[test]
 fn fq_codel_drops_from_the_head_of_the_largest_flow() {
-    let discipline =
-        Discipline::FqCodel { target_ns: 5 * MS, interval_ns: 100 * MS, quantum_bytes: 1514, flows: 1024 };
+    let discipline = Named::new("fq-codel", json!({}));
     let mut net =
         Network::new(&queue(discipline, Some(40)), &names(&["bulk", "haptic"]), 1).expect("a valid network");
     let packets = (0..41).map(|n| flow(0, 1000, n, 0)).chain([flow(1, 50, 0, 0)]);
@@ -95,10 +93,10 @@ fn fq_codel_drops_from_the_head_of_the_largest_flow() {
 /// [Polachan 2022]
 #[test]
 fn a_flow_has_its_own_limit() {
-    let flow_limits = vec![("kinematic".to_string(), 3), ("traffic.cbr".to_string(), 5)];
-    let mut spec = queue(Discipline::RoundRobin { quantum_bytes: 1500, flow_limits }, Some(50));
+    let params = json!({"quantum_bytes": 1500, "flow_limits": {"kinematic": 3, "traffic.cbr": 5}});
+    let mut spec = queue(Named::new("round-robin", params), Some(50));
     for name in ["cbr.forward", "vbr.forward"] {
-        let model = TrafficModel::Cbr { rate_bps: 0.0, packet_bytes: 50 };
+        let model = TrafficModel::source("cbr", json!({"rate_bps": 0.0, "packet_bytes": 50}));
         spec.traffic.push(TrafficSpec {
             name: name.into(),
             from: 0,
@@ -120,7 +118,7 @@ fn a_flow_has_its_own_limit() {
 /// Urgent packets go first, and a full queue of others makes room for them. [RFC 2474 §4.2.2]
 #[test]
 fn priority_serves_urgent_packets_first_and_throws_out_others() {
-    let discipline = Discipline::Priority { classes: vec![vec![46], vec![34], vec![]] };
+    let discipline = Named::new("priority", json!({"classes": [[46], [34], []]}));
     let mut net = Network::new(&queue(discipline, Some(4)), &[], 1).expect("a valid network");
     let dscps = [0, 0, 34, 0, 0, 46, 46, 10]; // the first goes on the line; then 4 fit
     let packets = dscps.iter().zip(0..).map(|(&dscp, n)| Packet { dscp, ..packet(n, 1, 1000, 0) });
@@ -135,7 +133,7 @@ fn priority_serves_urgent_packets_first_and_throws_out_others() {
 /// [Floyd 2000]
 #[test]
 fn red_on_a_line_drops_between_its_bounds_only() {
-    let discipline = Discipline::Red { min_bytes: 3_000.0, max_bytes: 9_000.0, max_p: 0.1, weight: 1.0 };
+    let discipline = Named::new("red", json!({"min_bytes": 3_000, "max_bytes": 9_000, "weight": 1}));
     let mut net = Network::new(&queue(discipline, None), &[], 1).expect("a valid network");
     let events = run(&mut net, (0..200).map(|n| packet(n, 1, 1000, 0)), SECOND);
     let dropped = drops(&events);
@@ -148,7 +146,7 @@ fn red_on_a_line_drops_between_its_bounds_only() {
 /// On a line that is overloaded by 2 %, CoDel keeps the standing delay near its target. [RFC 8289 §5]
 #[test]
 fn codel_on_a_line_controls_the_delay() {
-    let discipline = Discipline::Codel { target_ns: 5 * MS, interval_ns: 100 * MS };
+    let discipline = Named::new("codel", json!({}));
     let mut net = Network::new(&queue(discipline, None), &[], 1).expect("a valid network");
     let packets = (0..120_000).map(|n| packet(n, 1, 500, Time::from(n) * MS * 50 / 102)); // 1.02 of the rate
     let events = run(&mut net, packets, 60 * SECOND);

@@ -8,10 +8,15 @@ use tcps_core::{
     seed::Stream,
     time::{Time, SECOND},
 };
-use tcps_net::{spec::NetworkSpec, LinkChange, LinkStats, NetEvent, Network, TrafficStats};
+use tcps_net::{NetEvent, Network, Spent};
+use tcps_plan::net::LinkChange;
+use tcps_plan::net::{LinkStats, NetworkSpec, TrafficStats};
 
 /// Events in an order that does not depend on ties, counters of links and of traffic at several moments.
-type Outcome = (Vec<(Time, u32, bool)>, Vec<(Vec<LinkStats>, Vec<TrafficStats>)>);
+type Outcome = (Vec<Key>, Vec<(Vec<LinkStats>, Vec<TrafficStats>)>);
+
+/// When something happened to which packet, and where its time went if it has arrived.
+type Key = (Time, u32, Option<Spent>);
 
 fn outcome(spec: &NetworkSpec, ops: &[(Time, Op)], served: bool) -> Outcome {
     let mut net = Network::new(spec, &flow_names(), 5).expect("a valid network");
@@ -29,24 +34,25 @@ fn outcome(spec: &NetworkSpec, ops: &[(Time, Op)], served: bool) -> Outcome {
     events.extend(perform(&mut net, &[], SECOND));
     stats.push((net.link_stats(), net.traffic_stats()));
     let mut events: Vec<_> = events.iter().map(key).collect();
-    events.sort_unstable();
+    events.sort_unstable_by_key(|(at, packet, spent)| {
+        (*at, *packet, spent.map(|s| (s.queued_ns, s.serial_ns)))
+    });
     (events, stats)
 }
 
-fn key(event: &NetEvent) -> (Time, u32, bool) {
+fn key(event: &NetEvent) -> Key {
     match event {
-        NetEvent::Arrived { at, packet, .. } | NetEvent::Duplicated { at, packet } => {
-            (*at, packet.payload, true)
-        }
-        NetEvent::Dropped { at, packet, .. } => (*at, packet.payload, false),
+        NetEvent::Arrived { at, packet, spent } => (*at, packet.payload, Some(*spent)),
+        NetEvent::Duplicated { at, packet } => (*at, packet.payload, Some(Spent::default())),
+        NetEvent::Dropped { at, packet, .. } => (*at, packet.payload, None),
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// Random networks, random background traffic, links that change, paths that are chosen again: arrivals, drops
-    /// and all counters agree to the nanosecond.
+    /// Random networks, random background traffic, links that change, paths that are chosen again: arrivals, where
+    /// their time went, drops and all counters agree to the nanosecond.
     #[test]
     fn ahead_and_served_agree(seed in any::<u64>()) {
         let mut s = Stream::new(seed, "equivalence");

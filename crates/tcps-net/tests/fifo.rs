@@ -3,14 +3,13 @@
 mod common;
 
 use common::{arrivals, check_exact, drops, link, network, one_link, packet, run};
+use serde_json::json;
 use tcps_core::{
     record::DropReason,
     time::{Time, MS, SECOND},
 };
-use tcps_net::{
-    spec::{LinkSpec, QueueSpec, TrafficModel, TrafficSpec},
-    Network, QueueState,
-};
+use tcps_net::Network;
+use tcps_plan::net::{LinkSpec, QueueSpec, QueueState, TrafficModel, TrafficSpec};
 
 fn limited(limit_bytes: Option<u64>, limit_packets: Option<u64>) -> Network {
     let queue = QueueSpec { limit_bytes, limit_packets, ..QueueSpec::default() };
@@ -82,7 +81,7 @@ fn dumbbell(k: u32, start_backlog_bytes: u32, end: Time) -> Vec<(f64, f64)> {
         link("egress", 2, 3, None, 5 * MS),
     ]);
     for name in ["cbr", "vbr"] {
-        let model = TrafficModel::Cbr { rate_bps: 400e3, packet_bytes: 50 };
+        let model = TrafficModel::source("cbr", json!({"rate_bps": 400e3, "packet_bytes": 50}));
         let (name, start_ns, stop_ns) = (name.into(), 0, None);
         spec.traffic.push(TrafficSpec { name, from: 1, to: 2, start_ns, stop_ns, dscp: 0, model });
     }
@@ -132,7 +131,7 @@ fn the_first_and_the_worst_delay_of_the_dumbbell() {
 #[test]
 fn background_traffic_is_counted_to_the_nanosecond() {
     let mut spec = network(vec![link("a", 0, 1, Some(400e3), 7 * MS), link("b", 1, 2, None, 3 * MS)]);
-    let model = TrafficModel::Cbr { rate_bps: 200e3, packet_bytes: 50 }; // every 2 ms, on the line for 1 ms
+    let model = TrafficModel::source("cbr", json!({"rate_bps": 200e3, "packet_bytes": 50})); // every 2 ms, on the line for 1 ms
     spec.traffic.push(TrafficSpec {
         name: "t".into(),
         from: 0,

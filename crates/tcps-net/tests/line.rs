@@ -3,15 +3,16 @@
 mod common;
 
 use common::{arrivals, call_until, check, check_exact, drops, link, network, packet, run, Estimate};
+use serde_json::json;
 use tcps_core::{
     dist::Dist,
+    param::Named,
     record::DropReason,
     time::{Time, MS, SECOND},
 };
-use tcps_net::{
-    spec::{JitterSpec, LinkSpec, LossSpec, NetworkSpec, TrafficModel, TrafficSpec},
-    LinkChange, NetEvent, Network, Packet,
-};
+use tcps_net::{NetEvent, Network, Packet, Spent};
+use tcps_plan::net::LinkChange;
+use tcps_plan::net::{JitterSpec, LinkSpec, NetworkSpec, TrafficModel, TrafficSpec};
 
 fn one(spec: LinkSpec) -> Network {
     Network::new(&network(vec![spec]), &[], 1).expect("a valid network")
@@ -206,7 +207,7 @@ fn a_slow_station_holds_up_a_fast_one() {
 /// Random loss occupies the line: the packets behind it are not earlier.
 #[test]
 fn a_lost_packet_takes_its_time_on_the_line() {
-    let loss = Some(LossSpec::Random { p: 0.5 });
+    let loss = Some(Named::new("random", json!({"p": 0.5})));
     let mut net = one(LinkSpec { loss, ..link("l", 0, 1, Some(8e6), 0) });
     let events = run(&mut net, (0..100).map(|n| packet(n, 1, 1000, 0)), SECOND);
     assert!(arrivals(&events).iter().all(|(p, at)| *at == Time::from(p.index + 1) * MS));
@@ -217,7 +218,7 @@ fn a_lost_packet_takes_its_time_on_the_line() {
 #[test]
 fn random_objects_do_not_disturb_each_other() {
     let lossy = |jitter, more: Option<LinkSpec>| {
-        let loss = Some(LossSpec::Random { p: 0.2 });
+        let loss = Some(Named::new("random", json!({"p": 0.2})));
         let l = LinkSpec { loss, jitter, ..link("l", 0, 1, Some(8e6), 0) };
         let mut net =
             Network::new(&network([Some(l), more].into_iter().flatten().collect()), &[], 7).expect("valid");
@@ -228,7 +229,7 @@ fn random_objects_do_not_disturb_each_other() {
     let jitter = JitterSpec { delay: Dist::Exponential { mean_ns: 1e6, shift_ns: 0 }, reorder: true };
     assert!(!plain.is_empty());
     assert_eq!(plain, lossy(Some(jitter), None));
-    let other = LinkSpec { loss: Some(LossSpec::Random { p: 0.5 }), ..link("m", 1, 0, None, 0) };
+    let other = LinkSpec { loss: Some(Named::new("random", json!({"p": 0.5}))), ..link("m", 1, 0, None, 0) };
     assert_eq!(plain, lossy(None, Some(other)));
 }
 
@@ -236,7 +237,7 @@ fn random_objects_do_not_disturb_each_other() {
 #[test]
 fn stopped_traffic_goes_on_in_its_own_beat() {
     let mut spec = network(vec![link("l", 0, 1, Some(8e6), 0)]);
-    let model = TrafficModel::Cbr { rate_bps: 400e3, packet_bytes: 50 };
+    let model = TrafficModel::source("cbr", json!({"rate_bps": 400e3, "packet_bytes": 50}));
     spec.traffic.push(TrafficSpec {
         name: "t".into(),
         from: 0,
@@ -262,7 +263,10 @@ fn stopped_traffic_goes_on_in_its_own_beat() {
 fn no_links_and_no_path() {
     let mut net = Network::new(&NetworkSpec::default(), &[], 1).expect("valid");
     net.send(5, 0, packet(0, 3, 100, 5));
-    assert_eq!(net.poll_event(), Some(NetEvent::Arrived { at: 5, packet: packet(0, 3, 100, 5) }));
+    assert_eq!(
+        net.poll_event(),
+        Some(NetEvent::Arrived { at: 5, packet: packet(0, 3, 100, 5), spent: Spent::default() })
+    );
     let mut net = one(link("l", 0, 1, None, 0));
     let lost = |packet: Packet, net: &mut Network| {
         net.send(packet.sent_ns, 1, packet);

@@ -3,20 +3,23 @@
 
 mod common;
 
-use common::random::{flow_names, perform, random_network, random_ops, Op};
+use common::random::{discipline, flow_names, perform, random_network, random_ops, Op};
 use proptest::prelude::*;
+use serde_json::json;
 use std::collections::BTreeMap;
 use tcps_core::{
+    param::Named,
     record::DropReason,
     seed::Stream,
     time::{Time, NEVER, SECOND},
 };
 use tcps_net::{
+    own,
     packet::Parcel,
-    queue::{self, Flows},
-    spec::{Discipline, LinkSpec, NetworkSpec, QueueSpec},
-    LinkChange, NetEvent, Network, Packet,
+    queue::{self, is_timed, Flows},
+    NetEvent, Network, Packet,
 };
+use tcps_plan::net::{LinkChange, LinkSpec, NetworkSpec, QueueSpec};
 
 /// Long enough for everything that random operations have put into a network to leave it.
 const DRAINED: Time = 600 * SECOND;
@@ -126,22 +129,6 @@ proptest! {
     }
 }
 
-/// Any discipline by number, with any parameters that are allowed.
-fn discipline(kind: u8, a: u32, b: u32) -> Discipline {
-    let (target_ns, interval_ns) = (Time::from(a) + 1, Time::from(b) + 1);
-    let quantum_bytes = a % 3000 + 1;
-    match kind {
-        0 => Discipline::DropTail,
-        1 => Discipline::Priority { classes: vec![vec![46], vec![10], vec![]] },
-        2 => {
-            Discipline::RoundRobin { quantum_bytes, flow_limits: vec![("haptic".into(), u64::from(b % 20))] }
-        }
-        3 => Discipline::Red { min_bytes: f64::from(a % 4000), max_bytes: 4001.0, max_p: 0.3, weight: 0.3 },
-        4 => Discipline::Codel { target_ns, interval_ns },
-        _ => Discipline::FqCodel { target_ns, interval_ns, quantum_bytes, flows: b % 5 + 1 },
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -149,13 +136,15 @@ proptest! {
     /// flow leave in order; `dequeue` gives nothing only when nothing waits.
     #[test]
     fn queues_conserve_packets_and_bytes(
-        (kind, a, b) in (0u8..6, 0u32..20_000_000, 0u32..20_000_000),
+        seed in any::<u64>(),
         (limit_bytes, limit_packets) in (prop::option::of(0u64..9000), prop::option::of(0u64..30)),
         steps in prop::collection::vec((any::<bool>(), 0u32..2000, 0u16..4, 0i64..3_000_000), 1..300),
     ) {
-        let limits = QueueSpec { limit_bytes, limit_packets, discipline: discipline(kind, a, b) };
+        let limits = QueueSpec { limit_bytes, limit_packets, discipline: discipline(&mut Stream::new(seed, "discipline")) };
+        prop_assume!(!is_timed(&limits.discipline)); // has a limit per class, and nothing to give while gates are closed
+        let per_flow = limits.discipline.kind == "round-robin";
         let link = LinkSpec { queue: limits, rate_bps: Some(8e6), ..LinkSpec::default() };
-        let mut queue = queue::build(&link, &Flows::new(&flow_names(), vec![]), 1);
+        let mut queue = queue::build(&link, &Flows::new(&flow_names(), vec![]), 1, &mut own::NoCode).expect("a valid queue");
         let (mut now, mut refused, mut newest) = (0, Vec::new(), [None; 4]);
         let (mut entered, mut left) = ((0u64, 0u64), (0u64, 0u64));
         for (n, (arrive, wire_bytes, class, step)) in (0u32..).zip(steps) {
@@ -163,7 +152,7 @@ proptest! {
             if arrive {
                 let dscp = [46, 10, 0, 5][usize::from(class)];
                 let packet = Packet { payload: n, class, index: n, dst: 1, dscp, wire_bytes, sent_ns: now };
-                queue.enqueue(Parcel { packet, damaged_by: None, at: now }, false, &mut refused);
+                queue.enqueue(Parcel::new(packet, now), false, &mut refused);
                 entered = (entered.0 + 1, entered.1 + u64::from(wire_bytes));
             } else if let Some(p) = queue.dequeue(now, &mut refused) {
                 left = (left.0 + 1, left.1 + u64::from(p.packet.wire_bytes));
@@ -175,7 +164,7 @@ proptest! {
             let bytes_dropped: u64 = refused.iter().map(|r| u64::from(r.0.wire_bytes)).sum();
             prop_assert_eq!(entered.0, left.0 + refused.len() as u64 + queue.packets());
             prop_assert_eq!(entered.1, left.1 + bytes_dropped + queue.bytes());
-            if kind != 2 { // round robin has its limits per flow
+            if !per_flow {
                 prop_assert!(limit_packets.is_none_or(|l| queue.packets() <= l));
                 prop_assert!(limit_bytes.is_none_or(|l| queue.bytes() <= l));
             }
@@ -230,26 +219,35 @@ proptest! {
 
 /// Puts a wild value somewhere.
 fn spoil(spec: &mut NetworkSpec, what: u8, x: f64, t: Time, n: u32) {
-    use tcps_net::spec::{JitterSpec, LossSpec, SlotSpec, TrafficModel, VbrModel};
+    use tcps_plan::net::{JitterSpec, Played, SlotSpec, TrafficModel};
     let l = &mut spec.links[0];
     match what {
         0 => l.rate_bps = Some(x),
         1 => l.delay_ns = t,
-        2 => l.loss = Some(LossSpec::Random { p: x }),
-        3 => l.loss = Some(LossSpec::GilbertElliott { p: x, r: x, loss_good: x, loss_bad: x }),
+        2 => l.loss = Some(Named::new("random", json!({"p": x}))),
+        3 => {
+            l.loss =
+                Some(Named::new("gilbert-elliott", json!({"p": x, "r": x, "loss_good": x, "loss_bad": x})))
+        }
         4 => l.duplicate = x,
         5 => l.outages = vec![(t, 0), (t.wrapping_mul(3), t)],
         6 => l.opportunities_ns = Some(vec![0, t]),
-        7 => l.queue.discipline = Discipline::Red { min_bytes: x, max_bytes: -x, max_p: x, weight: x },
-        8 => l.queue.discipline = Discipline::Codel { target_ns: t, interval_ns: t },
-        9 => {
+        7 => {
             l.queue.discipline =
-                Discipline::FqCodel { target_ns: 1, interval_ns: t, quantum_bytes: n % 9, flows: n }
+                Named::new("red", json!({"min_bytes": n, "max_bytes": t, "max_p": x, "weight": x}))
         }
-        10 => l.queue.discipline = Discipline::Priority { classes: vec![vec![n as u8]; (n % 90) as usize] },
+        8 => l.queue.discipline = Named::new("codel", json!({"target_ns": t, "interval_ns": x})),
+        9 => {
+            let params = json!({"target_ns": 1, "interval_ns": t, "quantum_bytes": n % 9, "flows": n});
+            l.queue.discipline = Named::new("fq-codel", params);
+        }
+        10 => {
+            let classes = vec![vec![n as u8]; (n % 90) as usize];
+            l.queue.discipline = Named::new("priority", json!({"classes": classes}));
+        }
         11 => {
-            let flow_limits = vec![("nobody".into(), 1)];
-            l.queue.discipline = Discipline::RoundRobin { quantum_bytes: n, flow_limits };
+            let params = json!({"quantum_bytes": n, "flow_limits": {"nobody": 1}});
+            l.queue.discipline = Named::new("round-robin", params);
         }
         12 => {
             l.jitter = Some(JitterSpec {
@@ -268,19 +266,20 @@ fn spoil(spec: &mut NetworkSpec, what: u8, x: f64, t: Time, n: u32) {
         16 => spec.vertices.clear(),
         20 => l.slots = Some(SlotSpec { cycle_ns: t, open: vec![(0, t / 2), (Time::from(n), t)] }),
         21 => {
-            let list = vec![(t, vec![0]), (Time::from(n), vec![n as u8 % 3])];
-            l.queue.discipline = Discipline::Gates { classes: vec![vec![46], vec![]], list };
+            let params = json!({"classes": [[46], []], "gates": [[t, [0]], [n, [n % 3]]]});
+            l.queue.discipline = Named::new("gates", params);
         }
         _ => {
             let Some(entry) = spec.traffic.first_mut() else { return };
             entry.start_ns = t;
-            let vary = VbrModel::Piecewise { period_ns: t };
             entry.model = match what {
-                17 => TrafficModel::Cbr { rate_bps: x % 1e8, packet_bytes: n % 70_000 },
-                18 => TrafficModel::Vbr { low_bps: x % 1e8, high_bps: 1e8, packet_bytes: n % 70_000, vary },
+                17 => TrafficModel::source("cbr", json!({"rate_bps": x % 1e8, "packet_bytes": n % 70_000})),
+                18 => {
+                    TrafficModel::source("vbr", json!({"rate_bps": x % 1e8, "spread": x, "piecewise_ns": t}))
+                }
                 _ => {
                     spec.recordings = vec![vec![(t, n), (0, n)].into()];
-                    TrafficModel::Replay { recording: n as u16 % 2, loop_ns: Some(t) }
+                    TrafficModel::Played(Played::Replay { recording: n as u16 % 2, loop_ns: Some(t) })
                 }
             };
         }

@@ -3,11 +3,11 @@
 mod common;
 
 use common::{arrivals, call_until, drops, link, network, packet, run};
+use serde_json::json;
 use tcps_core::time::{MS, SECOND};
-use tcps_net::{
-    spec::{NetworkSpec, Routing, TrafficModel, TrafficSpec},
-    LinkChange, Network, Packet,
-};
+use tcps_net::{Network, Packet};
+use tcps_plan::net::LinkChange;
+use tcps_plan::net::{NetworkSpec, Routing, TrafficModel, TrafficSpec};
 
 /// ```text
 ///        --- 0: 9 ms, fast ------------
@@ -41,7 +41,7 @@ fn each_policy_takes_its_own_path() {
     let mut loaded = fork(Routing::Load);
     assert_eq!(route(&loaded), Some(vec![0]), "no load: fewest hops");
     for (name, from, to) in [("x", 0, 3), ("y", 1, 3)] {
-        let model = TrafficModel::Cbr { rate_bps: 100e3, packet_bytes: 50 };
+        let model = TrafficModel::source("cbr", json!({"rate_bps": 100e3, "packet_bytes": 50}));
         loaded.traffic.push(TrafficSpec {
             name: name.into(),
             from,

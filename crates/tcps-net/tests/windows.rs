@@ -3,15 +3,15 @@
 mod common;
 
 use common::{arrivals, check, drops, link, network, one_link, packet, run, Estimate};
+use serde_json::{json, Value};
 use tcps_core::{
+    param::Named,
     record::DropReason,
     seed::Stream,
     time::{Time, MS, SECOND, US},
 };
-use tcps_net::{
-    spec::{Discipline, LinkSpec, NetworkSpec, QueueSpec, SlotSpec},
-    Network, Packet,
-};
+use tcps_net::{Network, Packet};
+use tcps_plan::net::{LinkSpec, NetworkSpec, QueueSpec, SlotSpec};
 
 const CYCLE_NS: Time = 10 * MS;
 const RATE_BPS: f64 = 8e6; // 1000 bytes take 1 ms
@@ -59,14 +59,18 @@ fn a_packet_that_fits_into_no_slot_is_dropped() {
     assert_eq!(arrived, [(1, 4 * MS), (2, CYCLE_NS + 100 * US)]);
 }
 
+/// Two classes behind the gates of a list.
+fn gated(gates: Value) -> Named {
+    Named::new("gates", json!({"classes": [[46], []], "gates": gates}))
+}
+
 /// 1 ms of every 10 for urgent packets alone, the rest for bulk alone.
-fn gates() -> Discipline {
-    let list = vec![(MS, vec![0]), (9 * MS, vec![1])];
-    Discipline::Gates { classes: vec![vec![46], vec![]], list }
+fn gates() -> Named {
+    gated(json!([[MS, [0]], [9 * MS, [1]]]))
 }
 
 /// Urgent packets of 1 ms every cycle at a phase of its own, under a full load of bulk in packets of 1.4 ms.
-fn loaded(discipline: Discipline) -> (Vec<Time>, usize, Vec<Packet>) {
+fn loaded(discipline: Named) -> (Vec<Time>, usize, Vec<Packet>) {
     let queue = QueueSpec { discipline, limit_packets: Some(50), ..QueueSpec::default() };
     let mut net = Network::new(&one_link(RATE_BPS, queue), &[], 1).expect("a valid network");
     let urgent = |n: u32| Packet { dscp: 46, ..packet(n, 1, 1000, Time::from(n) * CYCLE_NS + 4_300 * US) };
@@ -88,7 +92,7 @@ fn a_gate_opens_on_a_free_line() {
     assert!(delays.iter().all(|d| *d == CYCLE_NS - 4_300 * US + MS), "{delays:?}");
     assert_eq!(bulk, 600, "six packets of 1.4 ms fit into 9 ms");
     assert!(!dropped.is_empty() && dropped.iter().all(|p| p.dscp == 0), "each class has its own limit");
-    let (without, ..) = loaded(Discipline::Priority { classes: vec![vec![46], vec![]] });
+    let (without, ..) = loaded(Named::new("priority", json!({"classes": [[46], []]})));
     assert!(without.iter().min() < without.iter().max(), "priority alone cannot keep the line free");
 }
 
@@ -96,8 +100,7 @@ fn a_gate_opens_on_a_free_line() {
 /// closes waits, and one of a class whose gate stays open goes ahead. [IEEE 2015 §8.6.8.4]
 #[test]
 fn a_packet_that_would_not_end_in_time_lets_others_pass() {
-    let list = vec![(2500 * US, vec![0, 1]), (7500 * US, vec![1])];
-    let discipline = Discipline::Gates { classes: vec![vec![46], vec![]], list };
+    let discipline = gated(json!([[2500 * US, [0, 1]], [7500 * US, [1]]]));
     let spec = one_link(RATE_BPS, QueueSpec { discipline, ..QueueSpec::default() });
     let mut net = Network::new(&spec, &[], 1).expect("a valid network");
     let urgent = (0..3).map(|n| Packet { dscp: 46, ..packet(n, 1, 1000, 0) });
@@ -109,7 +112,7 @@ fn a_packet_that_would_not_end_in_time_lets_others_pass() {
 #[test]
 fn lists_that_would_let_a_class_wait_for_ever_are_refused() {
     let refused = |list: Vec<(Time, Vec<u8>)>| {
-        let discipline = Discipline::Gates { classes: vec![vec![46], vec![]], list };
+        let discipline = gated(json!(list));
         Network::new(&one_link(RATE_BPS, QueueSpec { discipline, ..QueueSpec::default() }), &[], 1).err()
     };
     for list in [vec![], vec![(MS, vec![0])], vec![(MS, vec![0, 1, 2])], vec![(0, vec![0, 1])]] {

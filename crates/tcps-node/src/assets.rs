@@ -1,7 +1,13 @@
 //! From the code and files named in a plan to what a node calls and reads; who gets at them is a driver's business.
 
 use serde_json::Value;
-use tcps_core::{endpoint::Endpoint, hook::Hook, record::StepKind, robot::Robot};
+use tcps_core::{
+    endpoint::Endpoint,
+    hook::Hook,
+    rate::{RateController, Steers},
+    record::StepKind,
+    robot::Robot,
+};
 use tcps_plan::{CodeKind, CodePlan, RunError, WorkerPlan};
 use tcps_transport::{ChannelContext, Side};
 
@@ -58,6 +64,14 @@ pub trait Assets {
         side: Side,
         channel: &ChannelContext,
     ) -> Result<Box<dyn Endpoint>, RunError>;
+    /// A rate controller from `module:Class` in Python.
+    fn controller(
+        &mut self,
+        code: &CodePlan,
+        steers: Steers,
+        side: Side,
+        channel: &ChannelContext,
+    ) -> Result<Box<dyn RateController>, RunError>;
     /// Another one of itself, for components that are restarted.
     fn again(&self) -> Box<dyn Assets + Send>;
 }
@@ -105,12 +119,31 @@ pub fn endpoint(
 ) -> Result<Box<dyn Endpoint>, RunError> {
     let code = CodePlan::named(transport, params.clone());
     match code.kind {
-        CodeKind::Builtin => tcps_transport::endpoint(transport, params, side, channel)
-            .map_err(|e| RunError::new(e.to_string())),
+        CodeKind::Builtin => {
+            let controller = controller(params, side, channel, assets)?;
+            tcps_transport::led(transport, params, controller, side, channel)
+                .map_err(|e| RunError::new(e.to_string()))
+        }
         CodeKind::Library => {
             Err(RunError::new(format!("{transport}: a transport is built in or a Python class")))
         }
         CodeKind::Python => assets.endpoint(&code, side, channel),
+    }
+}
+
+/// The rate controller that the parameters of a transport name, if they do.
+fn controller(
+    params: &Value,
+    side: Side,
+    channel: &ChannelContext,
+    assets: &mut dyn Assets,
+) -> Result<Option<Box<dyn RateController>>, RunError> {
+    let Some((code, steers)) = tcps_transport::controller(params) else { return Ok(None) };
+    let code: CodePlan =
+        serde_json::from_value(code.clone()).map_err(|e| RunError::new(format!("controller: {e}")))?;
+    match code.kind {
+        CodeKind::Python => assets.controller(&code, steers, side, channel).map(Some),
+        _ => Err(RunError::new(format!("{}: a rate controller is a Python class", code.label()))),
     }
 }
 
@@ -133,6 +166,15 @@ impl Assets for Nothing {
         unreachable!("no test has Python")
     }
     fn endpoint(&mut self, _: &CodePlan, _: Side, _: &ChannelContext) -> Result<Box<dyn Endpoint>, RunError> {
+        unreachable!("no test has Python")
+    }
+    fn controller(
+        &mut self,
+        _: &CodePlan,
+        _: Steers,
+        _: Side,
+        _: &ChannelContext,
+    ) -> Result<Box<dyn RateController>, RunError> {
         unreachable!("no test has Python")
     }
     fn again(&self) -> Box<dyn Assets + Send> {

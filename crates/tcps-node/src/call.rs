@@ -1,16 +1,19 @@
 //! The calls of stages: hooks, core time, delays.
 
 use super::{
+    context::Context,
     flow::side,
     job::{coded, decoded, Job, Stage},
+    pipeline::Pipeline,
+    port::Ports,
     step::WorkerAt,
-    Node,
+    Doors,
 };
 use crate::outside::{Outside, Started, Work};
-use std::cmp::Reverse;
 use tcps_core::{
     hook::{HookIn, HookOut, Verdict},
     record::{DropReason, Kind, Record, StepKind},
+    split::Part,
     time::{Time, MS},
 };
 use tcps_plan::Level;
@@ -26,32 +29,33 @@ pub(super) enum After {
     Waits,
 }
 
-impl Node {
+impl Pipeline {
     /// One micro-step: the code of a step with its core time, or its delay.
     pub(super) fn step<O: Outside>(
         &mut self,
         now: Time,
         mut job: Box<Job>,
-        out: &mut O,
+        doors: &mut Doors,
+        cx: &mut Context<'_, O>,
     ) -> (Option<Box<Job>>, After) {
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
         let step = visit.map(|v| &mut v.steps[job.step as usize]);
         if job.stage == Stage::Call {
+            job.parts.spend(Part::Waiting, now);
             if step.is_some_and(|s| s.periodic.is_some()) {
-                self.offer(now, job, out);
+                self.offer(now, job, doors, cx);
                 return (None, After::Waits);
             }
-            return self.call(now, job, out);
+            return self.call(now, job, doors, cx);
         }
+        job.worked(now);
         job.stage = Stage::Next;
         if let Some((step, delay)) = step.and_then(|s| s.delay.as_mut().map(|d| d.draw()).map(|d| (s, d))) {
             let until = (now + delay).max(step.last_exit);
             step.last_exit = until;
             if until > now {
-                self.release(&mut job);
-                let id = self.park(job);
-                self.order += 1;
-                self.delayed.push(Reverse((until, self.order, id)));
+                self.release(&mut job, cx.jobs);
+                cx.jobs.delay(until, job);
                 return (None, After::Waits);
             }
         }
@@ -63,26 +67,27 @@ impl Node {
         &mut self,
         now: Time,
         mut job: Box<Job>,
-        out: &mut O,
+        doors: &mut Doors,
+        cx: &mut Context<'_, O>,
     ) -> (Option<Box<Job>>, After) {
         if let Some(worker) = self.worker_of(&job) {
-            return self.delegate(now, job, worker, out);
+            return self.delegate(now, job, worker, &doors.ports, cx);
         }
         if self.only_delays(&job) {
             job.stage = Stage::Delay;
             return (Some(job), After::Goes(now));
         }
-        let started = out.start(now);
-        let verdict = self.call_hook(now, &mut job, true);
-        let cost = self.account(started, &job, &verdict, out);
+        let started = cx.out.start(now);
+        let verdict = self.call_hook(cx.read(now), &mut job, true, &doors.ports);
+        let cost = self.account(started, &job, &verdict, cx);
         if verdict != Verdict::Emit {
             match verdict {
-                Verdict::Failed(_) | Verdict::Dead(_) => self.end(out.now(now), job, DropReason::Hook, out),
-                _ => self.suppress(out.now(now), job, out),
+                Verdict::Failed(_) | Verdict::Dead(_) => self.end(cx.out.now(now), job, DropReason::Hook, cx),
+                _ => self.suppress(cx.out.now(now), job, cx),
             }
             return (None, After::Waits);
         }
-        self.occupy(started, job, cost, out)
+        self.occupy(started, job, cost, cx)
     }
 
     /// Whether the job's step has neither code nor cost: then nothing is measured.
@@ -103,52 +108,50 @@ impl Node {
         started: Started,
         job: &Job,
         verdict: &Verdict,
-        out: &mut O,
+        cx: &mut Context<'_, O>,
     ) -> Time {
         let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return 0 };
         let component = visit.component;
         let step = &mut visit.steps[job.step as usize];
         let cost = step.cost.as_mut().map_or(0, |c| c.draw());
-        let own = out.used(started);
+        let own = cx.out.used(started);
         let used = own.max(cost).max(0);
         step.stats.overruns += u64::from(step.cost.is_some() && own > cost);
         step.stats.note(used, verdict);
         if let Some(text) = step.hook.as_mut().and_then(|h| h.complaint()) {
             step.stats.complain(text);
         }
-        let after = out.now(started.at);
-        let (detail, node) = (step.kind as u8, self.id);
+        let after = cx.out.now(started.at);
+        let detail = step.kind as u8;
         let (index, flow, point) = (job.meta.index, job.flow, component);
         if let Some((former, told)) = step.turned() {
             let (value, size, detail) = (told.age_ns, former as u32, told.state as u8);
-            out.record(Record {
+            cx.out.record(Record {
                 value,
                 index,
                 size,
                 flow,
                 point,
-                node,
                 detail,
-                ..Record::new(after, Kind::State)
+                ..cx.here.row(after, Kind::State)
             });
         }
         // Time that was neither the hook's nor its cost's: it slept, or was kept from its core.
         let stood_still = after - started.at - own;
         if stood_still > STALL_NS {
-            out.record(Record { value: stood_still, node, ..Record::new(after, Kind::Gap) });
+            cx.out.record(Record { value: stood_still, ..cx.here.row(after, Kind::Gap) });
         }
         if let Verdict::Dead(why) = verdict {
-            self.die(after, point, why.clone(), out);
+            self.die(after, point, why.clone(), cx);
         }
-        if self.level >= Level::Events {
-            out.record(Record {
+        if cx.here.level >= Level::Events {
+            cx.out.record(Record {
                 value: used,
                 index,
                 flow,
                 point,
-                node,
                 detail,
-                ..Record::new(after, Kind::Stage)
+                ..cx.here.row(after, Kind::Stage)
             });
         }
         cost
@@ -160,32 +163,32 @@ impl Node {
         started: Started,
         mut job: Box<Job>,
         cost: Time,
-        out: &mut O,
+        cx: &mut Context<'_, O>,
     ) -> (Option<Box<Job>>, After) {
-        job.stage = Stage::Delay;
+        (job.stage, job.cost_ns) = (Stage::Delay, cost);
         if cost <= 0 {
-            return (Some(job), After::Goes(out.now(started.at)));
+            return (Some(job), After::Goes(cx.out.now(started.at)));
         }
         let priority = self.flows[job.flow as usize].priority;
-        let id = self.park(job);
-        match out.work(started, id, cost, priority) {
-            Work::Done(t) => (self.unpark(id), After::Goes(t)),
+        let id = cx.jobs.park(job);
+        match cx.out.work(started, id, cost, priority) {
+            Work::Done(t) => (cx.jobs.unpark(id), After::Goes(t)),
             Work::Later => (None, After::Waits),
         }
     }
 
-    pub(super) fn call_hook(&mut self, now: Time, job: &mut Job, present: bool) -> Verdict {
-        let told = self.works_aside(job).then(|| self.allowance(job.flow));
+    /// Calls the hook of the job's step, at `here` on the node's clock.
+    pub(super) fn call_hook(&mut self, here: Time, job: &mut Job, present: bool, ports: &Ports) -> Verdict {
+        let told = self.works_aside(job).then(|| self.allowance(job.flow, ports));
         let flow = &mut self.flows[job.flow as usize];
-        let (codec, direction) = (flow.codec, flow.direction);
+        let direction = flow.direction;
         let Some(visit) = flow.visits[job.visit as usize].as_mut() else { return Verdict::Nothing };
-        let way_out = self.port_of.get(visit.channel as usize).and_then(|&p| self.ports.get(p as usize));
-        let merging = way_out.map_or(1, |p| p.endpoint.merging());
+        let merging = ports.merging(visit.channel);
         let step = &mut visit.steps[job.step as usize];
         let Some(hook) = step.hook.as_mut() else { return Verdict::Emit };
         match step.kind {
-            StepKind::Decode => coded(codec, job),
-            _ => decoded(codec, job),
+            StepKind::Decode => coded(job),
+            _ => decoded(job),
         }
         let latest = self.latest[visit.component as usize].as_ref();
         let s = &mut self.scratch;
@@ -194,8 +197,7 @@ impl Node {
             None if step.other.is_empty() => latest.map_or(&[], |l| &l.sides[1 - side(direction)]),
             None => latest.map_or(&[], |l| l.gather(&step.other, &mut s.other)),
         };
-        let mut input = HookIn::tick(self.clock.read(now), job.meta.origin_ns, job.meta.index, job.flow)
-            .with_other(other);
+        let mut input = HookIn::tick(here, job.meta.origin_ns, job.meta.index, job.flow).with_other(other);
         if present {
             input = input.with_sample(&job.values, if job.coded { &job.bytes } else { &[] });
             input.tagged = job.meta.echo.is_some().into();

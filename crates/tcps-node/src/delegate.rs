@@ -7,8 +7,11 @@
 
 use super::{
     call::After,
+    context::Context,
     job::{coded, Job, Stage},
-    Node,
+    pipeline::Pipeline,
+    port::Ports,
+    Doors,
 };
 use crate::outside::{Outcome, Outside, Task};
 use tcps_core::{
@@ -18,10 +21,10 @@ use tcps_core::{
 };
 use tcps_plan::{Level, WorkerPlan};
 
-impl Node {
+impl Pipeline {
     /// The hooks that want a thread of their own, by the number of their worker; from then on their samples go to
     /// `Outside::delegate`.
-    pub fn take_workers(&mut self) -> Vec<(Box<dyn Hook>, WorkerPlan)> {
+    pub(super) fn take_workers(&mut self) -> Vec<(Box<dyn Hook>, WorkerPlan)> {
         let mut hired = Vec::new();
         let visits = self.flows.iter_mut().flat_map(|f| f.visits.iter_mut().flatten());
         for step in visits.flat_map(|v| &mut v.steps) {
@@ -52,56 +55,69 @@ impl Node {
         now: Time,
         mut job: Box<Job>,
         worker: u16,
-        out: &mut O,
+        ports: &Ports,
+        cx: &mut Context<'_, O>,
     ) -> (Option<Box<Job>>, After) {
+        coded(&mut job);
         let flow = &mut self.flows[job.flow as usize];
-        coded(flow.codec, &mut job);
         let step = flow.visits[job.visit as usize].as_mut().map(|v| &mut v.steps[job.step as usize]);
         let cost_ns = step.and_then(|s| s.cost.as_mut()).map(|c| c.draw());
         let bytes = std::mem::take(&mut job.bytes);
         let (flow, index, origin_ns) = (job.flow, job.meta.index, job.meta.origin_ns);
-        let id = self.park(job);
+        let id = cx.jobs.park(job);
         let task = Task {
             job: id,
-            now_ns: self.clock.read(now),
+            now_ns: cx.here.clock.read(now),
             origin_ns,
             index,
             flow,
             bytes,
-            told: self.allowance(flow).into_iter().collect(),
+            told: self.allowance(flow, ports).into_iter().collect(),
             cost_ns,
         };
-        if let Err(task) = out.delegate(worker, task) {
-            if let Some(mut job) = self.unpark(id) {
+        if let Err(task) = cx.out.delegate(worker, task) {
+            if let Some(mut job) = cx.jobs.unpark(id) {
                 job.bytes = task.bytes;
-                self.end(now, job, DropReason::Overload, out);
+                self.end(now, job, DropReason::Overload, cx);
             }
         }
         (None, After::Waits)
     }
 
     /// A worker is done with a sample, which goes on.
-    pub fn finished<O: Outside>(&mut self, now: Time, outcome: Outcome, out: &mut O) {
-        let Some(mut job) = self.unpark(outcome.job) else { return };
-        self.account_worker(now, &job, &outcome, out);
+    pub(super) fn finished<O: Outside>(
+        &mut self,
+        now: Time,
+        outcome: Outcome,
+        doors: &mut Doors,
+        cx: &mut Context<'_, O>,
+    ) {
+        let Some(mut job) = cx.jobs.unpark(outcome.job) else { return };
+        self.account_worker(now, &job, &outcome, cx);
         job.bytes = outcome.bytes;
         (job.coded, job.decoded) = (true, !outcome.values.is_empty());
         if job.decoded {
             job.values = outcome.values;
         }
         match outcome.verdict {
-            Verdict::Failed(_) | Verdict::Dead(_) => self.end(now, job, DropReason::Hook, out),
-            Verdict::Nothing => self.suppress(now, job, out),
+            Verdict::Failed(_) | Verdict::Dead(_) => self.end(now, job, DropReason::Hook, cx),
+            Verdict::Nothing => self.suppress(now, job, cx),
             Verdict::Emit => {
                 job.stage = Stage::Delay;
-                self.todo.push_back(job);
+                cx.jobs.go(job);
             }
         }
-        self.run(now, out);
+        self.run(now, doors, cx);
     }
 
     /// Notes what a worker's call took and whether it failed.
-    fn account_worker<O: Outside>(&mut self, now: Time, job: &Job, outcome: &Outcome, out: &mut O) {
+    fn account_worker<O: Outside>(
+        &mut self,
+        now: Time,
+        job: &Job,
+        outcome: &Outcome,
+        cx: &mut Context<'_, O>,
+    ) {
         let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return };
         let (point, step) = (visit.component, &mut visit.steps[job.step as usize]);
         let used_ns = outcome.used_ns.max(outcome.cost_ns.unwrap_or(0));
@@ -109,27 +125,26 @@ impl Node {
         step.stats.note(used_ns, &outcome.verdict);
         let kind = step.kind;
         if let Verdict::Dead(why) = &outcome.verdict {
-            self.die(now, point, why.clone(), out);
+            self.die(now, point, why.clone(), cx);
         }
-        if self.level >= Level::Events {
+        if cx.here.level >= Level::Events {
             let row = Record {
                 value: used_ns,
                 point,
                 detail: kind as u8,
-                node: self.id,
+                node: cx.here.id,
                 index: job.meta.index,
                 flow: job.flow,
                 ..Record::new(now, Kind::Stage)
             };
-            out.record(row);
+            cx.out.record(row);
         }
     }
 
     /// What the transport allows a flow on its first way out of this node, in bit/s, if it says so.
-    pub(super) fn allowance(&self, flow: u16) -> Option<f64> {
+    pub(super) fn allowance(&self, flow: u16, ports: &Ports) -> Option<f64> {
         let visits = self.flows[flow as usize].visits.iter().flatten();
-        let port = visits.filter_map(|v| self.port_of.get(usize::from(v.channel))).next()?;
-        self.ports.get(usize::from(*port))?.endpoint.allowance_bps(flow)
+        ports.allowance_bps(flow, visits.map(|v| v.channel))
     }
 
     /// Whether the job has just been shown to the operator: then its values are what was measured on it.

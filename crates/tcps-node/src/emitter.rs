@@ -1,39 +1,39 @@
 //! Sources at their node, with their ticks and their echo commands.
 
-use super::{
-    job::{Job, Stage},
-    Node,
-};
+use super::{assets::Assets, context::Context, due::Item, job::Stage, robot::Robots};
 use crate::{outside::Outside, source::Source};
 use tcps_core::{
     record::{Kind, Record},
     sample::{Echo, Meta},
     seed::Stream,
+    split::{Choice, Parts},
     time::{Time, MS, NEVER},
 };
-use tcps_plan::{FlowPlan, Level, ProbePlan, RunError};
+use tcps_plan::{Codec, FlowPlan, Level, Places, Plan, ProbePlan, RunError};
 
 /// A loop that is late makes up for its ticks, one right after the other, if it is less late than this; after a longer
 /// pause it leaves them out.
 const MOST_LATE_NS: Time = MS;
 
 /// A source at its node, with its tick.
-pub(super) struct Emitter {
-    pub(super) flow: u16,
-    pub(super) source: Source,
-    pub(super) robot: Option<usize>,
-    pub(super) start_ns: Time,
-    pub(super) period_ns: Time,
-    pub(super) stop_ns: Time,
-    pub(super) tick: u64,
-    pub(super) running: bool,
-    /// Samples that have not left the node, and how many there may be.
-    pub(super) buffers: (u32, u32),
-    pub(super) probe: Option<Probe>,
+struct Emitter {
+    flow: u16,
+    component: u16,
+    codec: Codec,
+    source: Source,
+    robot: Option<usize>,
+    start_ns: Time,
+    period_ns: Time,
+    stop_ns: Time,
+    tick: u64,
+    running: bool,
+    /// How many samples may be that have not left the node.
+    buffers: u32,
+    probe: Option<Probe>,
 }
 
 impl Emitter {
-    pub(super) fn new(
+    fn new(
         id: u16,
         flow: &FlowPlan,
         source: Source,
@@ -50,6 +50,8 @@ impl Emitter {
         }
         Ok(Self {
             flow: id,
+            component: flow.path[0].component,
+            codec: flow.codec,
             source,
             robot,
             start_ns: flow.start_ns,
@@ -57,18 +59,13 @@ impl Emitter {
             stop_ns: flow.stop_ns.unwrap_or(end).min(end),
             tick: 0,
             running: true,
-            buffers: (0, flow.buffers.unwrap_or(u32::MAX)),
+            buffers: flow.buffers.unwrap_or(u32::MAX),
             probe: probe.map(|p| Probe::new(p, seed)),
         })
     }
 
-    /// Whether every buffer is taken.
-    fn is_full(&self) -> bool {
-        self.buffers.0 >= self.buffers.1
-    }
-
     /// Moment of the next sample.
-    pub(super) fn next(&self) -> Time {
+    fn next(&self) -> Time {
         let t = self.start_ns + self.tick as Time * self.period_ns;
         if self.running && t < self.stop_ns {
             t
@@ -78,15 +75,10 @@ impl Emitter {
     }
 }
 
-/// The place of a flow's source among the emitters, which are in the order of flows.
-pub(super) fn of(emitters: &[Emitter], flow: u16) -> Option<usize> {
-    emitters.binary_search_by_key(&flow, |e| e.flow).ok()
-}
-
 /// Echo commands given at a source: rounds over all points, each round in an order of its own, so that traffic in
 /// step with the commands does not meet one point more than another. Command `n` is for point `n` modulo their number.
 /// Where moments are drawn, traffic in step with the period is met at every phase.
-pub(super) struct Probe {
+struct Probe {
     points: Vec<u16>,
     /// Turns of this round that are still to come, the next one last.
     turns: Vec<u32>,
@@ -102,7 +94,7 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    pub(super) fn new(plan: &ProbePlan, seed: u64) -> Self {
+    fn new(plan: &ProbePlan, seed: u64) -> Self {
         let mut probe = Self {
             points: plan.points.clone(),
             turns: Vec::new(),
@@ -126,7 +118,7 @@ impl Probe {
     }
 
     /// The command for a sample made at `now`, if one is due: points take turns (interleaving, Polachan 2022).
-    pub(super) fn command(&mut self, now: Time, injected_ns: Time) -> Option<Echo> {
+    fn command(&mut self, now: Time, injected_ns: Time) -> Option<Echo> {
         if now < self.next || self.given >= self.count || self.points.is_empty() {
             return None;
         }
@@ -147,62 +139,117 @@ impl Probe {
     }
 
     /// Fisher and Yates.
-    pub(super) fn shuffle(&mut self) {
+    fn shuffle(&mut self) {
         for i in (1..self.turns.len()).rev() {
             self.turns.swap(i, self.order.below(i as u64 + 1) as usize);
         }
     }
 }
 
-impl Node {
-    /// Whether the component that a source stands at is dead.
-    fn is_dead_source(&self, i: usize) -> bool {
-        let first = self.flows[self.emitters[i].flow as usize].visits.first().and_then(Option::as_ref);
-        first.is_some_and(|v| !self.is_alive(v.component))
+/// The sources of a node, in the order of flows.
+#[derive(Default)]
+pub(super) struct Emitters {
+    emitters: Vec<Emitter>,
+    /// Ticks that a late loop left out.
+    pub(super) missed: u64,
+    /// Samples whose time is followed to their sink.
+    followed: Choice,
+}
+
+impl Emitters {
+    /// The sources of these flows.
+    pub(super) fn new(
+        plan: &Plan,
+        places: &Places,
+        flows: impl Iterator<Item = u16>,
+        robots: &Robots,
+        assets: &mut dyn Assets,
+    ) -> Result<Self, RunError> {
+        let followed = Choice::of(if plan.records >= Level::Packets { 0 } else { plan.samples() });
+        let mut all = Self { followed, ..Self::default() };
+        for id in flows {
+            let flow = &plan.flows[usize::from(id)];
+            let robot = robots.of(flow.path[0].component);
+            let probe = places.probe[usize::from(id)].map(|p| &plan.probes[p]);
+            let source = Source::open(flow, assets)?;
+            let (end, seed) = (plan.duration_ns, plan.seed);
+            all.emitters.push(Emitter::new(id, flow, source, probe, robot, end, seed)?);
+        }
+        Ok(all)
     }
 
-    /// Makes the samples whose tick has come.
-    pub(super) fn tick_emitter<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
-        while self.emitters[i].next() <= now {
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.emitters.len()
+    }
+
+    /// The flows that they are of.
+    pub(super) fn flows(&self) -> impl Iterator<Item = u16> + '_ {
+        self.emitters.iter().map(|e| e.flow)
+    }
+
+    /// Moment of the next sample of one.
+    pub(super) fn next(&self, i: usize) -> Time {
+        self.emitters[i].next()
+    }
+
+    /// Stops or starts a flow's source; ticks in between are left out.
+    pub(super) fn set_running(&mut self, now: Time, flow: u16, running: bool) -> Option<Item> {
+        let i = self.emitters.binary_search_by_key(&flow, |e| e.flow).ok()?;
+        let e = &mut self.emitters[i];
+        if e.running != running {
+            e.running = running;
+            let passed = (now - e.start_ns).max(0) as u64;
+            e.tick = e.tick.max(passed.div_ceil(e.period_ns as u64));
+        }
+        Some(Item::Emitter(i))
+    }
+
+    /// Makes the next sample whose tick has come; false if there is none.
+    pub(super) fn tick<O: Outside>(
+        &mut self,
+        i: usize,
+        now: Time,
+        robots: &Robots,
+        cx: &mut Context<'_, O>,
+    ) -> bool {
+        let e = &mut self.emitters[i];
+        while e.next() <= now {
             // [Al-Mouhamed] A frame is taken when a buffer is free for it.
-            if self.is_dead_source(i) || self.emitters[i].is_full() {
-                self.emitters[i].tick += 1;
+            if !cx.here.is_alive(e.component) || cx.jobs.buffered(e.flow) >= e.buffers {
+                e.tick += 1;
                 continue;
             }
-            let here = self.clock.read(now);
-            let mut job = self.pool.pop().unwrap_or_else(Job::empty);
-            let e = &mut self.emitters[i];
+            let here = cx.read(now);
+            let mut job = cx.jobs.empty();
             let late = now - e.next();
             // A loop that is late at the end makes the last sample of the plan, not one after it.
             let behind =
                 if late < MOST_LATE_NS { 0 } else { late.min(e.stop_ns - 1 - e.next()) / e.period_ns };
-            self.missed_ticks += behind as u64;
+            self.missed += behind as u64;
             e.tick += 1 + behind as u64;
             let echo = e.probe.as_mut().and_then(|p| p.command(now, here));
             // Samples are numbered by ticks: what a late loop leaves out leaves a gap, and a recording stays in time.
             let (flow, index) = (e.flow, (e.tick - 1) as u32);
             job.meta = Meta { flow, index, origin_ns: here, echo };
-            e.buffers.0 += 1;
-            job.buffered = true;
-            if late > 0 && self.level >= Level::Packets {
-                let node = self.id;
-                out.record(Record { value: late, index, flow, node, ..Record::new(now, Kind::Late) });
+            if late > 0 && cx.here.level >= Level::Packets {
+                cx.out.record(Record { value: late, index, flow, ..cx.here.row(now, Kind::Late) });
             }
-            (job.flow, job.visit, job.step, job.stage) = (e.flow, 0, 0, Stage::Enter);
+            (job.flow, job.visit, job.step, job.stage, job.codec) = (e.flow, 0, 0, Stage::Enter, e.codec);
+            job.parts = if self.followed.takes(index) { Parts::new(now) } else { Parts::unknown(now) };
+            cx.jobs.buffer(&mut job);
             match e.robot.filter(|_| matches!(e.source, Source::Robot)) {
                 Some(r) => {
                     job.values.clear();
-                    job.values.extend_from_slice(self.robots[r].senses());
+                    job.values.extend_from_slice(robots.senses(r));
                     job.decoded = true;
                 }
-                None => {
-                    let codec = self.flows[e.flow as usize].codec;
-                    job.decoded = e.source.fill(codec, job.meta.index, &mut job.bytes, &mut job.values);
-                }
+                None => job.decoded = e.source.fill(e.codec, index, &mut job.bytes, &mut job.values),
             }
             job.coded = !job.decoded;
-            self.todo.push_back(job);
-            self.run(now, out);
+            cx.jobs.go(job);
+            return true;
         }
+        false
     }
 }

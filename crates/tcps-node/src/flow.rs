@@ -1,10 +1,11 @@
 //! A flow as seen at a node, with the components of the node that it visits.
 
-use super::{board::BoardAt, job::Job, path::MOST_WAITING, step::Step};
+use super::{board::Boards, job::Job, path::MOST_WAITING, step::Step};
 use crate::{assets::Assets, source::Source};
 use std::collections::VecDeque;
 use tcps_core::{
     record::NONE,
+    report::Visited,
     sample::{entry, exit, PointId, HELD},
     time::Time,
 };
@@ -33,6 +34,7 @@ pub(super) struct Visit {
     /// A blocking send is under way; what comes meanwhile waits for its turn.
     pub(super) sending: bool,
     pub(super) unsent: VecDeque<Box<Job>>,
+    pub(super) visited: Visited,
 }
 
 /// A flow, as seen at a node: visits elsewhere are `None`.
@@ -40,7 +42,6 @@ pub(super) struct FlowAt {
     pub(super) codec: Codec,
     pub(super) direction: Direction,
     pub(super) priority: i32,
-    pub(super) dscp: u8,
     pub(super) period_ns: Time,
     pub(super) authority: f64,
     pub(super) blocking_send: bool,
@@ -59,7 +60,7 @@ impl FlowAt {
         plan: &Plan,
         flow: &FlowPlan,
         here: impl Fn(u16) -> bool,
-        boards: &[BoardAt],
+        boards: &Boards,
         assets: &mut dyn Assets,
     ) -> Result<Self, RunError> {
         let last = flow.path.len().saturating_sub(1);
@@ -85,7 +86,7 @@ impl FlowAt {
                 last: i == last,
                 plays_out: i == last && flow.playout.is_some(),
                 steps,
-                board: boards.binary_search_by_key(&v.component, |b| b.component).ok(),
+                board: boards.of(v.component),
                 channel: v.channel.unwrap_or(NONE),
                 serial,
                 busy: false,
@@ -93,6 +94,7 @@ impl FlowAt {
                 most_waiting,
                 sending: false,
                 unsent: VecDeque::new(),
+                visited: Visited::default(),
             }));
         }
         let verifies_here =
@@ -101,7 +103,6 @@ impl FlowAt {
             codec: flow.codec,
             direction: flow.direction,
             priority: flow.priority,
-            dscp: flow.dscp,
             authority: flow.authority,
             period_ns: flow.period_ns,
             blocking_send: flow.blocking_send,

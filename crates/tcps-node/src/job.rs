@@ -1,7 +1,11 @@
 //! A sample inside a node, and where it stands.
 
 use crate::sample_codec;
-use tcps_core::{sample::Meta, time::Time};
+use tcps_core::{
+    sample::Meta,
+    split::{Part, Parts},
+    time::Time,
+};
 use tcps_plan::Codec;
 
 /// A sample inside a node, on its way along the stages of a visit.
@@ -12,6 +16,8 @@ pub(super) struct Job {
     pub(super) step: u16,
     pub(super) stage: Stage,
     pub(super) meta: Meta,
+    /// How its values become bytes.
+    pub(super) codec: Codec,
     /// Coded sample; valid if `coded`.
     pub(super) bytes: Vec<u8>,
     /// Decoded sample; valid if `decoded`.
@@ -22,6 +28,12 @@ pub(super) struct Job {
     pub(super) holds: bool,
     /// It takes one of the buffers of its source.
     pub(super) buffered: bool,
+    /// Where its time went.
+    pub(super) parts: Parts,
+    /// What it had waited and worked when it entered its component.
+    pub(super) before: [Time; 2],
+    /// What its present stage costs.
+    pub(super) cost_ns: Time,
     /// Life of the component that it entered.
     pub(super) life: u32,
     /// When the kernel had its last byte, on the node's clock, if the transport gave it out at once.
@@ -39,15 +51,36 @@ impl Job {
             step: 0,
             stage: Stage::Enter,
             meta,
+            codec: Codec::Raw,
             bytes,
             values,
             coded,
             decoded,
             holds,
             buffered: false,
+            parts: Parts::NONE,
+            before: [0; 2],
+            cost_ns: 0,
             life: 0,
             received_ns: None,
         })
+    }
+}
+
+impl Job {
+    /// What it has waited and worked.
+    #[inline]
+    pub(super) fn at_components(&self) -> [Time; 2] {
+        [self.parts.of(Part::Waiting), self.parts.of(Part::Working)]
+    }
+
+    /// The core time of its stage is over: what that did not need, it waited for a core. Without a cost the stage had it all.
+    pub(super) fn worked(&mut self, now: Time) {
+        let took = now - self.parts.since;
+        let cost = std::mem::take(&mut self.cost_ns);
+        let worked = if cost > 0 { cost.min(took) } else { took };
+        self.parts.take(Part::Waiting, took - worked);
+        self.parts.spend(Part::Working, now);
     }
 }
 
@@ -69,17 +102,17 @@ pub(super) enum Stage {
 }
 
 /// Makes its bytes valid.
-pub(super) fn coded(codec: Codec, job: &mut Job) {
+pub(super) fn coded(job: &mut Job) {
     if !job.coded {
-        sample_codec::encode(codec, &job.values, &mut job.bytes);
+        sample_codec::encode(job.codec, &job.values, &mut job.bytes);
         job.coded = true;
     }
 }
 
 /// Makes its values valid.
-pub(super) fn decoded(codec: Codec, job: &mut Job) {
+pub(super) fn decoded(job: &mut Job) {
     if !job.decoded {
-        sample_codec::decode(codec, &job.bytes, &mut job.values);
+        sample_codec::decode(job.codec, &job.bytes, &mut job.values);
         job.decoded = true;
     }
 }

@@ -1,6 +1,6 @@
 //! What a node asks of its world; each driver answers in its own way.
 
-use tcps_core::{endpoint::Transmit, hook::Verdict, record::Record, time::Time};
+use tcps_core::{endpoint::Transmit, hook::Verdict, record::Record, sample::Meta, split::Parts, time::Time};
 
 /// Whether work that occupies a core is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +43,15 @@ pub trait Outside {
     fn board(&mut self, _now: Time, _board: usize, _ride: &Ride<'_>) -> Option<bool> {
         None
     }
+    /// A sample goes into a channel: where its time went so far.
+    fn hand_over(&mut self, _channel: u16, _meta: &Meta, _parts: &Parts) {}
+    /// A sample comes out of a channel: where its time went until now goes into `parts`. `at_once` tells that the datagram
+    /// which was just received has completed it.
+    fn take_over(&mut self, now: Time, _channel: u16, _meta: &Meta, _at_once: bool, parts: &mut Parts) {
+        *parts = Parts::unknown(now);
+    }
+    /// A sample has come to its sink; its age by the clocks of nodes is wrong by `clock`.
+    fn has_come(&mut self, _flow: u16, _parts: &Parts, _clock: Time) {}
     /// The time now; in virtual time it does not move while a node works.
     fn now(&self, now: Time) -> Time {
         now

@@ -1,16 +1,20 @@
 //! The way of a sample through a node: entry point, steps, exit point, and on.
 
 use super::{
+    board::Back,
     call::After,
-    emitter,
+    context::Context,
     job::{coded, decoded, Job, Stage},
-    robot, Node,
+    jobs::Jobs,
+    pipeline::Pipeline,
+    robot::Robots,
+    Doors,
 };
 use crate::{outside::Outside, sample_codec};
-use std::cmp::Reverse;
 use tcps_core::{
     record::{DropReason, Kind, Record, NONE},
-    sample::HELD,
+    sample::{entry, exit, Echo, HELD},
+    split::Part,
     time::Time,
 };
 use tcps_plan::SinkPlan;
@@ -18,37 +22,44 @@ use tcps_plan::SinkPlan;
 /// Samples that may wait for a busy stage without a worker, as in a socket's buffer; more are dropped.
 pub(super) const MOST_WAITING: usize = 4096;
 
-impl Node {
+impl Pipeline {
     /// Moves every job in `todo` as far as it goes.
-    pub(super) fn run<O: Outside>(&mut self, now: Time, out: &mut O) {
-        while let Some(job) = self.todo.pop_front() {
-            self.advance(out.now(now), job, out);
+    pub(super) fn run<O: Outside>(&mut self, now: Time, doors: &mut Doors, cx: &mut Context<'_, O>) {
+        while let Some(job) = cx.jobs.next() {
+            self.advance(cx.out.now(now), job, doors, cx);
         }
     }
 
     /// Moves a job until it waits or is over.
-    fn advance<O: Outside>(&mut self, mut now: Time, mut job: Box<Job>, out: &mut O) {
+    fn advance<O: Outside>(
+        &mut self,
+        mut now: Time,
+        mut job: Box<Job>,
+        doors: &mut Doors,
+        cx: &mut Context<'_, O>,
+    ) {
         loop {
             match job.stage {
-                Stage::Enter => match self.enter(now, job, out) {
+                Stage::Enter => match self.enter(now, job, doors, cx) {
                     Some(j) => job = j,
                     None => return,
                 },
-                Stage::Begin => match self.begin(now, job, out) {
+                Stage::Begin => match self.begin(now, job, cx) {
                     Some(j) => job = j,
                     None => return,
                 },
-                Stage::Release => return self.sent(now, job, out),
+                Stage::Release => return self.sent(now, job, doors, cx),
                 Stage::Next => {
+                    job.parts.spend(Part::Delay, now);
                     job.step += 1;
                     job.stage = Stage::Call;
                 }
                 Stage::Call | Stage::Delay => {
                     let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref();
                     if job.step as usize >= visit.map_or(0, |v| v.steps.len()) {
-                        return self.leave(now, job, out);
+                        return self.leave(now, job, doors, cx);
                     }
-                    let (left, after) = self.step(now, job, out);
+                    let (left, after) = self.step(now, job, doors, cx);
                     match (left, after) {
                         (Some(j), After::Goes(t)) => (job, now) = (j, t),
                         _ => return,
@@ -59,8 +70,14 @@ impl Node {
     }
 
     /// The entry point. `None`: the job is over or waits for its turn.
-    fn enter<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) -> Option<Box<Job>> {
-        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut()?;
+    fn enter<O: Outside>(
+        &mut self,
+        now: Time,
+        mut job: Box<Job>,
+        doors: &mut Doors,
+        cx: &mut Context<'_, O>,
+    ) -> Option<Box<Job>> {
+        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref()?;
         let (component, point, plain_first) =
             (visit.component, visit.entry, visit.first && visit.steps.is_empty());
         let kind = match (visit.first, visit.last) {
@@ -69,37 +86,42 @@ impl Node {
             _ => Kind::Enter,
         };
         let point_shown = if plain_first { visit.exit } else { point };
-        let board = visit.board;
-        job.life = self.life[component as usize];
-        if !self.is_alive(component) {
-            self.end(now, job, DropReason::Dead, out);
+        let (board, plays_out) = (visit.board, visit.plays_out);
+        job.life = cx.here.life(component);
+        job.before = job.at_components();
+        if !cx.here.is_alive(component) {
+            self.end(now, job, DropReason::Dead, cx);
             return None;
         }
         if let Some(board) = board {
-            self.ride(now, job, board, out);
+            if let Err((job, why)) = doors.boards.ride(now, job, board, cx) {
+                self.end(now, job, why, cx);
+            }
             return None;
         }
-        self.stamp(now, kind, point_shown, &job, out);
+        cx.stamp(now, kind, point_shown, &job);
         self.remember(component, &mut job);
-        self.show_sample(now, point, &mut job, out);
-        self.check_echo(now, point, &mut job, out);
+        cx.show_sample(now, point, &mut job);
+        cx.check_echo(now, point, &mut job);
         job.stage = Stage::Begin;
-        match self.display_of(&job) {
-            Some(display) => {
-                self.wait_for_display(display, now, job, out);
-                None
-            }
-            None => Some(job),
+        if !plays_out {
+            return Some(job);
         }
+        doors.displays.take(now, job, cx)
     }
 
     /// The first step. `None`: the job is over or waits for its turn.
-    fn begin<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) -> Option<Box<Job>> {
+    fn begin<O: Outside>(
+        &mut self,
+        now: Time,
+        mut job: Box<Job>,
+        cx: &mut Context<'_, O>,
+    ) -> Option<Box<Job>> {
         job.stage = Stage::Call;
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut()?;
         if visit.serial {
             if visit.busy && visit.waiting.len() >= visit.most_waiting {
-                self.end(now, job, DropReason::Overload, out);
+                self.end(now, job, DropReason::Overload, cx);
                 return None;
             }
             if visit.busy {
@@ -113,160 +135,198 @@ impl Node {
     }
 
     /// The end of a visit. A blocking send holds up those that come behind it.
-    fn leave<O: Outside>(&mut self, now: Time, job: Box<Job>, out: &mut O) {
+    fn leave<O: Outside>(&mut self, now: Time, job: Box<Job>, doors: &mut Doors, cx: &mut Context<'_, O>) {
         let (flow, at) = (job.flow, job.visit);
         let Some(visit) = self.flows[flow as usize].visits[at as usize].as_mut() else { return };
         if !visit.sending {
-            self.pass_on(now, job, out);
-            return self.send_waiting(now, flow, at, out);
+            self.pass_on(now, job, doors, cx);
+            return self.send_waiting(now, flow, at, doors, cx);
         }
         if visit.unsent.len() >= MOST_WAITING {
-            return self.end(now, job, DropReason::Overload, out);
+            return self.end(now, job, DropReason::Overload, cx);
         }
         visit.unsent.push_back(job);
     }
 
     /// A blocking send is over: the next sample may come, and what waited to be sent has its turn.
-    fn sent<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
+    fn sent<O: Outside>(&mut self, now: Time, mut job: Box<Job>, doors: &mut Doors, cx: &mut Context<'_, O>) {
         let (flow, at) = (job.flow, job.visit);
-        self.release(&mut job);
-        self.recycle(job);
+        self.release(&mut job, cx.jobs);
+        cx.jobs.recycle(job);
         if let Some(visit) = self.flows[flow as usize].visits[at as usize].as_mut() {
             visit.sending = false;
         }
-        self.send_waiting(now, flow, at, out);
+        self.send_waiting(now, flow, at, doors, cx);
     }
 
-    fn send_waiting<O: Outside>(&mut self, now: Time, flow: u16, at: u16, out: &mut O) {
+    fn send_waiting<O: Outside>(
+        &mut self,
+        now: Time,
+        flow: u16,
+        at: u16,
+        doors: &mut Doors,
+        cx: &mut Context<'_, O>,
+    ) {
         while let Some(visit) = self.flows[flow as usize].visits[at as usize].as_mut().filter(|v| !v.sending)
         {
             let Some(next) = visit.unsent.pop_front() else { return };
-            self.pass_on(now, next, out);
+            self.pass_on(now, next, doors, cx);
         }
     }
 
     /// The exit point, and on to the next component, the network or the sink.
-    fn pass_on<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
-        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_ref() else { return };
+    fn pass_on<O: Outside>(
+        &mut self,
+        now: Time,
+        mut job: Box<Job>,
+        doors: &mut Doors,
+        cx: &mut Context<'_, O>,
+    ) {
+        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return };
+        job.parts.spend(Part::Waiting, now);
+        let ([waited, worked], [waiting, working]) = (job.before, job.at_components());
+        visit.visited.samples += 1;
+        visit.visited.waiting_ns += waiting - waited;
+        visit.visited.working_ns += working - worked;
         let (component, exit, last) = (visit.component, visit.exit, visit.last);
         let silent = visit.steps.is_empty() && (visit.first || visit.last && !visit.plays_out);
-        if job.life != self.life[component as usize] {
-            return self.end(now, job, DropReason::Dead, out);
+        if job.life != cx.here.life(component) {
+            return self.end(now, job, DropReason::Dead, cx);
         }
         if !silent {
-            self.stamp(now, Kind::Exit, exit, &job, out);
+            cx.stamp(now, Kind::Exit, exit, &job);
         }
-        self.show_sample(now, exit, &mut job, out);
-        self.check_echo(now, exit, &mut job, out);
+        cx.show_sample(now, exit, &mut job);
+        cx.check_echo(now, exit, &mut job);
         if last {
-            self.show_shown(now, exit, &job, out);
-            self.sink(now, &mut job, out);
+            if job.decoded && self.was_shown(&job) {
+                cx.show_shown(now, exit, &job);
+            }
+            self.sink(now, &mut job, &mut doors.robots, cx);
+            if job.parts.is_known() {
+                let clock = cx.read(now) - job.meta.origin_ns - job.parts.total();
+                cx.out.has_come(job.flow, &job.parts, clock);
+            }
         }
-        self.go_on(now, job, out);
+        self.go_on(now, job, doors, cx);
     }
 
     /// Behind the exit point: to the next component or into the network, unless the last one has had it.
-    pub(super) fn go_on<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
+    pub(super) fn go_on<O: Outside>(
+        &mut self,
+        now: Time,
+        mut job: Box<Job>,
+        doors: &mut Doors,
+        cx: &mut Context<'_, O>,
+    ) {
         let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_ref() else { return };
         let (channel, last) = (visit.channel, visit.last);
         let mut taken = now;
         if last {
             // It has come to its sink.
         } else if channel == NONE {
-            self.release(&mut job);
+            self.release(&mut job, cx.jobs);
             job.visit += 1;
             (job.step, job.stage, job.received_ns) = (0, Stage::Enter, None);
-            return self.todo.push_back(job);
+            return cx.jobs.go(job);
         } else {
-            taken = self.send(now, channel, &mut job, out);
+            taken = doors.ports.send(now, channel, &mut job, cx);
         }
         if taken > now && self.flows[job.flow as usize].blocking_send {
-            return self.block(taken, job);
+            return self.block(taken, job, cx.jobs);
         }
-        self.release(&mut job);
-        self.recycle(job);
+        self.release(&mut job, cx.jobs);
+        cx.jobs.recycle(job);
     }
 
     /// The job's send blocks until the first link has taken the datagram.
-    fn block(&mut self, taken: Time, mut job: Box<Job>) {
+    fn block(&mut self, taken: Time, mut job: Box<Job>, jobs: &mut Jobs) {
         if let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() {
             visit.sending = true;
         }
         job.stage = Stage::Release;
-        let id = self.park(job);
-        self.order += 1;
-        self.delayed.push(Reverse((taken, self.order, id)));
+        jobs.delay(taken, job);
     }
 
     /// A sample ends at its component.
-    pub(super) fn end<O: Outside>(&mut self, now: Time, mut job: Box<Job>, why: DropReason, out: &mut O) {
+    pub(super) fn end<O: Outside>(
+        &mut self,
+        now: Time,
+        mut job: Box<Job>,
+        why: DropReason,
+        cx: &mut Context<'_, O>,
+    ) {
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref();
         let component = visit.map_or(NONE, |v| v.component);
-        self.drop_sample(now, &job.meta, component, why, out);
-        self.release(&mut job);
-        self.recycle(job);
+        cx.drop_sample(now, &job.meta, component, why);
+        self.release(&mut job, cx.jobs);
+        cx.jobs.recycle(job);
     }
 
     /// A sample ends here on purpose: a hook has kept it back.
-    pub(super) fn suppress<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
+    pub(super) fn suppress<O: Outside>(&mut self, now: Time, mut job: Box<Job>, cx: &mut Context<'_, O>) {
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref();
         let point = visit.map_or(NONE, |v| v.component);
-        let (index, flow, node) = (job.meta.index, job.flow, self.id);
-        out.record(Record { index, flow, point, node, ..Record::new(now, Kind::Suppressed) });
-        self.release(&mut job);
-        self.recycle(job);
+        let (index, flow) = (job.meta.index, job.flow);
+        cx.out.record(Record { index, flow, point, ..cx.here.row(now, Kind::Suppressed) });
+        self.release(&mut job, cx.jobs);
+        cx.jobs.recycle(job);
     }
 
     /// Hands a sample to the sink of its flow.
-    fn sink<O: Outside>(&mut self, now: Time, job: &mut Job, out: &mut O) {
+    fn sink<O: Outside>(&mut self, now: Time, job: &mut Job, robots: &mut Robots, cx: &mut Context<'_, O>) {
         let flow = &self.flows[job.flow as usize];
         let path_end = flow.visits[job.visit as usize].as_ref().map_or(NONE, |v| v.component);
         match flow.sink {
             SinkPlan::Count => {}
-            SinkPlan::Robot => self.obey(now, path_end, job, out),
-            SinkPlan::Verify => self.verify(now, path_end, job, out),
+            SinkPlan::Robot => self.obey(now, path_end, job, robots, cx),
+            SinkPlan::Verify => self.verify(now, path_end, job, cx),
         }
     }
 
     /// Commands a robot.
-    fn obey<O: Outside>(&mut self, now: Time, component: u16, job: &mut Job, out: &mut O) {
+    fn obey<O: Outside>(
+        &mut self,
+        now: Time,
+        component: u16,
+        job: &mut Job,
+        robots: &mut Robots,
+        cx: &mut Context<'_, O>,
+    ) {
         let flow = &self.flows[job.flow as usize];
-        decoded(flow.codec, job);
-        let Some(r) = robot::of(&self.robots, component).map(|i| &mut self.robots[i]) else { return };
+        decoded(job);
+        let Some(r) = robots.at(component) else { return };
         r.command(now, job.flow, flow.period_ns, flow.authority, &job.values);
         let echo = job.meta.echo.filter(|e| e.target == HELD | component);
         if let Some(old) = echo.and_then(|e| r.hold(job.flow, e)) {
-            self.echo_superseded(now, job.flow, job.visit, old, out);
+            self.echo_superseded(now, job.flow, job.visit, old, cx);
         }
     }
 
     /// Compares a sample's checksum with that of the source's sample.
-    fn verify<O: Outside>(&mut self, now: Time, component: u16, job: &mut Job, out: &mut O) {
+    fn verify<O: Outside>(&mut self, now: Time, component: u16, job: &mut Job, cx: &mut Context<'_, O>) {
         let flow = &self.flows[job.flow as usize];
-        coded(flow.codec, job);
+        coded(job);
         let want = flow.expected.as_ref().map(|s| {
-            let (mut bytes, mut values) = (std::mem::take(&mut self.datagram), Vec::new());
-            if s.fill(flow.codec, job.meta.index, &mut bytes, &mut values) {
-                sample_codec::encode(flow.codec, &values, &mut bytes);
+            let (bytes, values) = (&mut self.scratch.twin, &mut self.scratch.other);
+            if s.fill(job.codec, job.meta.index, bytes, values) {
+                sample_codec::encode(job.codec, values, bytes);
             }
-            let crc = crc32fast::hash(&bytes);
-            self.datagram = bytes;
-            crc
+            crc32fast::hash(bytes)
         });
         let row = Record {
             detail: u8::from(want == Some(crc32fast::hash(&job.bytes))),
             size: job.bytes.len() as u32,
             index: job.meta.index,
             flow: job.flow,
-            node: self.id,
             point: component,
-            ..Record::new(now, Kind::Verified)
+            ..cx.here.row(now, Kind::Verified)
         };
-        out.record(row);
+        cx.out.record(row);
     }
 
     /// Lets the next sample of a serial visit come, if this one held it up.
-    pub(super) fn release(&mut self, job: &mut Job) {
+    pub(super) fn release(&mut self, job: &mut Job, jobs: &mut Jobs) {
         if !std::mem::take(&mut job.holds) {
             return;
         }
@@ -275,42 +335,68 @@ impl Node {
             if let Some(mut next) = v.waiting.pop_front() {
                 v.busy = true;
                 next.holds = true;
-                self.todo.push_back(next);
+                jobs.go(next);
             }
         }
     }
 
-    /// Keeps a job until it is asked for by number.
-    pub(super) fn park(&mut self, job: Box<Job>) -> u32 {
-        match self.free.pop() {
-            Some(id) => {
-                self.parked[id as usize] = Some(job);
-                id
+    /// A sample is back from its board, or was lost there. The board's own stamps answer echoes.
+    // [Polachan 2022: echoes]
+    pub(super) fn came_back<O: Outside>(
+        &mut self,
+        now: Time,
+        back: Back,
+        doors: &mut Doors,
+        cx: &mut Context<'_, O>,
+    ) {
+        let (mut job, [entry_ns, exit_ns]) = match back {
+            Back::Through(mut job, stamps) => {
+                job.parts.spend(Part::Board, now);
+                (job, stamps)
             }
-            None => {
-                self.parked.push(Some(job));
-                self.parked.len() as u32 - 1
-            }
+            Back::Lost(job) => return self.end(now, job, DropReason::Line, cx),
+        };
+        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_ref() else { return };
+        let component = visit.component;
+        if job.life != cx.here.life(component) {
+            return self.end(now, job, DropReason::Dead, cx);
+        }
+        for (kind, point, at) in
+            [(Kind::Enter, entry(component), entry_ns), (Kind::Exit, exit(component), exit_ns)]
+        {
+            cx.stamp_at(now, at, kind, point, &job);
+            cx.show_sample(now, point, &mut job);
+            cx.check_echo_at(now, at, point, &mut job);
+        }
+        self.go_on(now, job, doors, cx);
+    }
+
+    /// A sample was replaced before its stage could use it, and with it the command on it.
+    pub(super) fn superseded<O: Outside>(
+        &mut self,
+        now: Time,
+        component: u16,
+        old: &Job,
+        cx: &mut Context<'_, O>,
+    ) {
+        let (index, flow) = (old.meta.index, old.flow);
+        cx.out.record(Record { index, flow, point: component, ..cx.here.row(now, Kind::Superseded) });
+        if let Some(echo) = old.meta.echo {
+            self.echo_superseded(now, old.flow, old.visit, echo, cx);
         }
     }
 
-    /// The job with this number.
-    pub(super) fn unpark(&mut self, id: u32) -> Option<Box<Job>> {
-        let job = self.parked.get_mut(id as usize).and_then(Option::take);
-        if job.is_some() {
-            self.free.push(id);
+    /// A newer sample or command took the place of one whose command may not have reached its point.
+    pub(super) fn echo_superseded<O: Outside>(
+        &mut self,
+        now: Time,
+        flow: u16,
+        visit: u16,
+        echo: Echo,
+        cx: &mut Context<'_, O>,
+    ) {
+        if self.flows[flow as usize].is_ahead(visit, echo.target) {
+            cx.echo_superseded(now, flow, echo);
         }
-        job
-    }
-
-    /// Keeps the memory of a job that is over.
-    pub(super) fn recycle(&mut self, mut job: Box<Job>) {
-        if std::mem::take(&mut job.buffered) {
-            if let Some(i) = emitter::of(&self.emitters, job.flow) {
-                let e = &mut self.emitters[i];
-                e.buffers.0 = e.buffers.0.saturating_sub(1);
-            }
-        }
-        self.pool.push(job);
     }
 }

@@ -7,19 +7,26 @@
 //! A stage that answers on arrival ticks when a sample comes, and by its timer only where none has come for one and a
 //! half periods: a sample that is a little late is no gap.
 
-use super::{due::Item, job::Job, Node};
+use super::{context::Context, due::Item, job::Job, pipeline::Pipeline, Doors};
 use crate::outside::Outside;
 use tcps_core::{
     hook::{Notice, Verdict},
     record::{DropReason, Kind, Record},
     sample::Meta,
+    split::{Part, Parts},
     time::{Time, NEVER},
 };
 
-impl Node {
+impl Pipeline {
     /// Keeps the newest sample for the next tick; the one that still waits is superseded, or that which comes after a newer.
-    pub(super) fn offer<O: Outside>(&mut self, now: Time, mut job: Box<Job>, out: &mut O) {
-        self.release(&mut job);
+    pub(super) fn offer<O: Outside>(
+        &mut self,
+        now: Time,
+        mut job: Box<Job>,
+        doors: &mut Doors,
+        cx: &mut Context<'_, O>,
+    ) {
+        self.release(&mut job, cx.jobs);
         let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return };
         let component = visit.component;
         let stage = &mut visit.steps[job.step as usize];
@@ -33,61 +40,73 @@ impl Node {
         let overtaken = before != 0 && before < u32::MAX / 2;
         let superseded = if overtaken { Some(job) } else { p.waiting.replace(job) };
         if let Some(old) = superseded {
-            if let Some(Err(why)) = stage.hook.as_mut().map(|hook| hook.notice(Notice::Superseded)) {
+            let Meta { index, origin_ns, .. } = old.meta;
+            let notice = Notice::Superseded { index, origin_ns, overtaken };
+            if let Some(Err(why)) = stage.hook.as_mut().map(|hook| hook.notice(notice)) {
                 stage.stats.complain(why);
             }
-            self.superseded(now, component, &old, out);
-            self.recycle(old);
+            self.superseded(now, component, &old, cx);
+            cx.jobs.recycle(old);
         }
         let Ok(i) = self.periodic.binary_search(&(flow, at, step)) else { return };
         if answers {
-            self.tick_periodic(i, now, out);
+            self.tick_periodic(i, now, doors, cx);
         }
-        self.arm(Item::Periodic(i));
+        cx.due.set(Item::Periodic(i), self.next_periodic(i));
     }
 
     /// A periodic stage gives an output made of the newest sample, or of none.
-    pub(super) fn tick_periodic<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
-        let Some((component, waiting)) = self.due(i, now) else { return };
-        if let Some(lost) = waiting.as_ref().filter(|w| w.life != self.life[component as usize]) {
-            self.drop_sample(now, &lost.meta, component, DropReason::Dead, out);
+    pub(super) fn tick_periodic<O: Outside>(
+        &mut self,
+        i: usize,
+        now: Time,
+        doors: &mut Doors,
+        cx: &mut Context<'_, O>,
+    ) {
+        let Some((component, waiting)) = self.due(i, now, cx.here.end) else { return };
+        if let Some(lost) = waiting.as_ref().filter(|w| w.life != cx.here.life(component)) {
+            cx.drop_sample(now, &lost.meta, component, DropReason::Dead);
         }
-        let waiting = waiting.filter(|w| w.life == self.life[component as usize]);
-        if !self.is_alive(component) {
+        let waiting = waiting.filter(|w| w.life == cx.here.life(component));
+        if !cx.here.is_alive(component) {
             return;
         }
         let present = waiting.is_some();
-        let mut job = waiting.unwrap_or_else(|| self.pool.pop().unwrap_or_else(Job::empty));
-        let source = self.number(i, &mut job, present, now, out);
-        let started = out.start(now);
+        let mut job = waiting.unwrap_or_else(|| cx.jobs.empty());
+        match present {
+            true => job.parts.spend(Part::Waiting, now),
+            false => job.parts = Parts::unknown(now),
+        }
+        let source = self.number(i, &mut job, present, now, cx);
+        let started = cx.out.start(now);
         // The hook is told the number of the sample that it is given, which says what was lost on the way.
         let own = std::mem::replace(&mut job.meta.index, source);
-        let verdict = self.call_hook(now, &mut job, present);
+        let verdict = self.call_hook(cx.read(now), &mut job, present, &doors.ports);
         job.meta.index = own;
-        let cost = self.account(started, &job, &verdict, out);
-        let now = out.now(now);
+        let cost = self.account(started, &job, &verdict, cx);
+        let now = cx.out.now(now);
         if verdict != Verdict::Emit {
             job.meta.index = source;
             return match verdict {
-                _ if !present => self.recycle(job),
-                Verdict::Failed(_) | Verdict::Dead(_) => self.end(now, job, DropReason::Hook, out),
-                _ => self.suppress(now, job, out),
+                _ if !present => cx.jobs.recycle(job),
+                Verdict::Failed(_) | Verdict::Dead(_) => self.end(now, job, DropReason::Hook, cx),
+                _ => self.suppress(now, job, cx),
             };
         }
-        self.renumbered(now, component, source, present, &mut job, out);
-        if let (Some(job), _) = self.occupy(started, job, cost, out) {
-            self.todo.push_back(job);
-            self.run(now, out);
+        self.renumbered(now, component, source, present, &mut job, cx);
+        if let (Some(job), _) = self.occupy(started, job, cost, cx) {
+            cx.jobs.go(job);
+            self.run(now, doors, cx);
         }
     }
 
     /// The component of a stage whose tick has come, and the sample that waits for it.
-    fn due(&mut self, i: usize, now: Time) -> Option<(u16, Option<Box<Job>>)> {
+    fn due(&mut self, i: usize, now: Time, end: Time) -> Option<(u16, Option<Box<Job>>)> {
         let (f, v, s) = self.periodic[i];
         let visit = self.flows[f as usize].visits[v as usize].as_mut()?;
         let p = visit.steps[s as usize].periodic.as_mut().filter(|p| p.next <= now)?;
         // What is on its way at the end still goes on; nothing is made up any more.
-        if now >= self.end && !(p.on_arrival && p.waiting.is_some()) {
+        if now >= end && !(p.on_arrival && p.waiting.is_some()) {
             p.next = NEVER;
             return None;
         }
@@ -99,23 +118,31 @@ impl Node {
     }
 
     /// Gives a job the stage's own number; returns the number of the newest sample that it is made of.
-    fn number<O: Outside>(&mut self, i: usize, job: &mut Job, present: bool, now: Time, out: &mut O) -> u32 {
+    fn number<O: Outside>(
+        &mut self,
+        i: usize,
+        job: &mut Job,
+        present: bool,
+        now: Time,
+        cx: &mut Context<'_, O>,
+    ) -> u32 {
         let (f, v, s) = self.periodic[i];
-        let visit = self.flows[f as usize].visits[v as usize].as_mut();
-        let Some(visit) = visit else { return 0 };
+        let flow = &mut self.flows[f as usize];
+        let codec = flow.codec;
+        let Some(visit) = flow.visits[v as usize].as_mut() else { return 0 };
         let Some(p) = visit.steps[s as usize].periodic.as_mut() else { return 0 };
         let superseded = if present { p.take_in(&job.meta) } else { None };
         let (index, (source, origin_ns)) = (p.index, p.newest);
         p.index = p.index.wrapping_add(1);
         if !present {
-            (job.flow, job.visit, job.step) = (f, v, s);
+            (job.flow, job.visit, job.step, job.codec) = (f, v, s, codec);
             (job.coded, job.decoded) = (false, true);
             job.values.clear();
-            job.life = self.life[visit.component as usize];
+            job.life = cx.here.life(visit.component);
         }
         job.meta = Meta { flow: f, index, origin_ns, echo: None };
         if let Some(echo) = superseded {
-            self.echo_superseded(now, f, v, echo, out);
+            self.echo_superseded(now, f, v, echo, cx);
         }
         source
     }
@@ -129,13 +156,20 @@ impl Node {
         source: u32,
         new: bool,
         job: &mut Job,
-        out: &mut O,
+        cx: &mut Context<'_, O>,
     ) {
         let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
         let periodic = visit.and_then(|v| v.steps[job.step as usize].periodic.as_mut());
         job.meta.echo = periodic.and_then(|p| p.echo.take());
-        let (flow, node, index) = (job.flow, self.id, job.meta.index);
+        let (flow, index) = (job.flow, job.meta.index);
         let (value, detail) = (i64::from(source), u8::from(new));
-        out.record(Record { value, index, flow, point, node, detail, ..Record::new(now, Kind::Renumbered) });
+        cx.out.record(Record { value, index, flow, point, detail, ..cx.here.row(now, Kind::Renumbered) });
+    }
+
+    /// When a stage ticks next.
+    pub(super) fn next_periodic(&self, i: usize) -> Time {
+        let (f, v, s) = self.periodic[i];
+        let step = self.flows[f as usize].visits[v as usize].as_ref().map(|v| &v.steps[s as usize]);
+        step.and_then(|s| s.periodic.as_ref()).map_or(NEVER, |p| p.next)
     }
 }

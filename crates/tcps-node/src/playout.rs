@@ -8,22 +8,25 @@
 //! Policies work with this node's clock. What is shown has its age in a row, beside the delay in that of its arrival.
 
 use super::{
+    context::Context,
     due::Item,
+    here::Here,
     job::{coded, decoded, Job},
-    Node,
 };
 use crate::outside::Outside;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use tcps_core::{
     record::{DropReason, Kind, Record},
+    sample::{exit, HELD},
+    split::Part,
     time::{Time, NEVER},
 };
 use tcps_plan::{Codec, Plan, RunError};
 use tcps_transport::playout::{self, Act, Arrival, Playout};
 
 /// A flow that plays out here.
-pub(super) struct Display {
+struct Display {
     flow: u16,
     component: u16,
     params: Value,
@@ -39,157 +42,161 @@ pub(super) struct Display {
     shown: u32,
 }
 
-/// Those of these flows that play out at a component `here`, in the order of flows.
-pub(super) fn displays(
-    plan: &Plan,
-    flows: &[u16],
-    here: impl Fn(u16) -> bool,
-) -> Result<Vec<Display>, RunError> {
-    let mut displays = Vec::new();
-    for &id in flows {
-        let flow = &plan.flows[usize::from(id)];
-        let last = flow.path.last().map(|v| v.component).filter(|c| here(*c));
-        let (Some(component), Some(params)) = (last, &flow.playout) else { continue };
-        let refused = |e| RunError::new(format!("flows.{}.playout: {e}", flow.name));
-        let policy = playout::policy(params).map_err(refused)?;
-        let key = playout::key(params).map_err(refused)?;
-        displays.push(Display {
-            flow: id,
-            component,
-            params: params.clone(),
-            policy,
-            waiting: BTreeSet::new(),
-            life: 0,
-            key,
-            acts: Vec::new(),
-            shown: 0,
-        });
-    }
-    Ok(displays)
-}
+/// The flows that play out at a node, in their order.
+pub(super) struct Displays(Vec<Display>);
 
 // [model: playout]
-impl Node {
-    /// Run time at which a display has something to do.
-    pub(super) fn next_display(&self, display: &Display) -> Time {
-        // A sample may say that it was made in a thousand years.
-        let next_ns = display.policy.next().map(|t| t.min(NEVER / 4));
-        Some(self.true_time(next_ns)).filter(|t| *t < self.end).unwrap_or(NEVER)
-    }
-
-    /// The display that a sample has come to.
-    pub(super) fn display_of(&self, job: &Job) -> Option<usize> {
-        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref()?;
-        let plays_out = visit.plays_out.then_some(job.flow)?;
-        self.displays.binary_search_by_key(&plays_out, |d| d.flow).ok()
-    }
-
-    /// A sample has arrived: its policy has it from now on.
-    pub(super) fn wait_for_display<O: Outside>(
-        &mut self,
-        i: usize,
-        now: Time,
-        mut job: Box<Job>,
-        out: &mut O,
-    ) {
-        self.renew_display(i, now, out);
-        let key = self.displays[i].key.map_or(0, |place| self.key(place, &mut job));
-        let at_ns = job.received_ns.unwrap_or(self.clock.read(now));
-        let (origin_ns, index) = (job.meta.origin_ns, job.meta.index);
-        let token = self.park(job);
-        let display = &mut self.displays[i];
-        display.waiting.insert(token);
-        display.policy.arrive(Arrival { at_ns, origin_ns, index, key, token }, &mut display.acts);
-        self.enact(i, now, out);
-        self.arm(Item::Display(i));
-    }
-
-    /// What is due at a display.
-    pub(super) fn tick_display<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
-        if self.next_display(&self.displays[i]) > now {
-            return;
+impl Displays {
+    /// Those of these flows that play out at a component `here`.
+    pub(super) fn new(plan: &Plan, flows: &[u16], here: impl Fn(u16) -> bool) -> Result<Self, RunError> {
+        let mut displays = Vec::new();
+        for &id in flows {
+            let flow = &plan.flows[usize::from(id)];
+            let last = flow.path.last().map(|v| v.component).filter(|c| here(*c));
+            let (Some(component), Some(params)) = (last, &flow.playout) else { continue };
+            let refused = |e| RunError::new(format!("flows.{}.playout: {e}", flow.name));
+            let policy = playout::policy(params).map_err(refused)?;
+            let key = playout::key(params).map_err(refused)?;
+            displays.push(Display {
+                flow: id,
+                component,
+                params: params.clone(),
+                policy,
+                waiting: BTreeSet::new(),
+                life: 0,
+                key,
+                acts: Vec::new(),
+                shown: 0,
+            });
         }
-        self.renew_display(i, now, out);
-        let at_ns = self.clock.read(now);
-        let display = &mut self.displays[i];
-        display.policy.tick(at_ns, &mut display.acts);
-        self.enact(i, now, out);
-        self.run(now, out);
+        Ok(Self(displays))
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Run time at which one has something to do.
+    pub(super) fn next(&self, i: usize, here: &Here) -> Time {
+        self.0[i].next(here)
+    }
+
+    /// A sample has arrived: the policy of its flow has it from now on. It comes back if there is none.
+    pub(super) fn take<O: Outside>(
+        &mut self,
+        now: Time,
+        job: Box<Job>,
+        cx: &mut Context<'_, O>,
+    ) -> Option<Box<Job>> {
+        let Ok(i) = self.0.binary_search_by_key(&job.flow, |d| d.flow) else { return Some(job) };
+        self.0[i].take(now, job, cx);
+        cx.due.set(Item::Display(i), self.0[i].next(cx.here));
+        None
+    }
+
+    /// What is due at one.
+    pub(super) fn tick<O: Outside>(&mut self, i: usize, now: Time, cx: &mut Context<'_, O>) {
+        let display = &mut self.0[i];
+        if display.next(cx.here) <= now {
+            display.renew(now, cx);
+            display.policy.tick(cx.read(now), &mut display.acts);
+            display.enact(now, cx);
+        }
+    }
+}
+
+impl Display {
+    /// Run time at which it has something to do.
+    fn next(&self, here: &Here) -> Time {
+        // A sample may say that it was made in a thousand years.
+        let next_ns = self.policy.next().map(|t| t.min(NEVER / 4));
+        Some(here.true_time(next_ns)).filter(|t| *t < here.end).unwrap_or(NEVER)
+    }
+
+    fn take<O: Outside>(&mut self, now: Time, mut job: Box<Job>, cx: &mut Context<'_, O>) {
+        self.renew(now, cx);
+        let key = self.key.map_or(0, |place| key(place, &mut job));
+        let at_ns = job.received_ns.unwrap_or(cx.read(now));
+        let (origin_ns, index) = (job.meta.origin_ns, job.meta.index);
+        let token = cx.jobs.park(job);
+        self.waiting.insert(token);
+        self.policy.arrive(Arrival { at_ns, origin_ns, index, key, token }, &mut self.acts);
+        self.enact(now, cx);
     }
 
     /// The component has died or begun anew since the display was last looked at: so does its policy, and what that
     /// had is lost.
-    fn renew_display<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
-        let display = &mut self.displays[i];
-        let life = self.life[display.component as usize];
-        if std::mem::replace(&mut display.life, life) == life {
+    fn renew<O: Outside>(&mut self, now: Time, cx: &mut Context<'_, O>) {
+        let life = cx.here.life(self.component);
+        if std::mem::replace(&mut self.life, life) == life {
             return;
         }
         // It could be built of the same parameters at the start.
-        if let Ok(policy) = playout::policy(&display.params) {
-            display.policy = policy;
+        if let Ok(policy) = playout::policy(&self.params) {
+            self.policy = policy;
         }
-        for token in std::mem::take(&mut display.waiting) {
-            if let Some(job) = self.unpark(token) {
-                self.end(now, job, DropReason::Dead, out);
+        for token in std::mem::take(&mut self.waiting) {
+            if let Some(job) = cx.jobs.unpark(token) {
+                cx.lose(now, job, self.component, DropReason::Dead);
             }
         }
     }
 
     /// Carries out what a policy has decided.
-    fn enact<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
-        let mut acts = std::mem::take(&mut self.displays[i].acts);
+    fn enact<O: Outside>(&mut self, now: Time, cx: &mut Context<'_, O>) {
+        let mut acts = std::mem::take(&mut self.acts);
         for act in acts.drain(..) {
             match act {
-                Act::Played { sample, .. } => self.show(i, now, sample.token, out),
-                Act::Late(sample) => self.pass_over(i, now, Kind::Overdue, sample.token, out),
-                Act::Dropped(sample) => self.pass_over(i, now, Kind::Skipped, sample.token, out),
-                Act::Gap { .. } => self.starve(i, now, out),
+                Act::Played { sample, .. } => self.show(now, sample.token, cx),
+                Act::Late(sample) => self.pass_over(now, Kind::Overdue, sample.token, cx),
+                Act::Dropped(sample) => self.pass_over(now, Kind::Skipped, sample.token, cx),
+                Act::Gap { .. } => self.starve(now, cx),
             }
         }
-        self.displays[i].acts = acts;
+        self.acts = acts;
     }
 
-    fn show<O: Outside>(&mut self, i: usize, now: Time, token: u32, out: &mut O) {
-        let Some(job) = self.take_waiting(i, token) else { return };
-        let (component, index) = (self.displays[i].component, job.meta.index);
-        if job.life != self.life[component as usize] || !self.is_alive(component) {
-            return self.end(now, job, DropReason::Dead, out);
+    fn show<O: Outside>(&mut self, now: Time, token: u32, cx: &mut Context<'_, O>) {
+        let Some(mut job) = self.take_waiting(token, cx) else { return };
+        job.parts.spend(Part::Playout, now);
+        if job.life != cx.here.life(self.component) || !cx.here.is_alive(self.component) {
+            return cx.lose(now, job, self.component, DropReason::Dead);
         }
-        self.displays[i].shown = index;
-        self.stamp(now, Kind::Played, component, &job, out);
-        self.todo.push_back(job);
+        self.shown = job.meta.index;
+        cx.stamp(now, Kind::Played, self.component, &job);
+        cx.jobs.go(job);
     }
 
     /// A sample is not shown: it came too late, or was left out. With it goes the command on it.
-    fn pass_over<O: Outside>(&mut self, i: usize, now: Time, kind: Kind, token: u32, out: &mut O) {
-        let Some(job) = self.take_waiting(i, token) else { return };
-        self.stamp(now, kind, self.displays[i].component, &job, out);
-        if let Some(echo) = job.meta.echo {
-            self.echo_superseded(now, job.flow, job.visit, echo, out);
+    fn pass_over<O: Outside>(&mut self, now: Time, kind: Kind, token: u32, cx: &mut Context<'_, O>) {
+        let Some(job) = self.take_waiting(token, cx) else { return };
+        cx.stamp(now, kind, self.component, &job);
+        let to_come = [exit(self.component), HELD | self.component];
+        if let Some(echo) = job.meta.echo.filter(|e| to_come.contains(&e.target)) {
+            cx.echo_superseded(now, job.flow, echo);
         }
-        self.recycle(job);
+        cx.jobs.recycle(job);
     }
 
-    fn take_waiting(&mut self, i: usize, token: u32) -> Option<Box<Job>> {
-        self.displays[i].waiting.remove(&token).then(|| self.unpark(token)).flatten()
+    fn take_waiting<O: Outside>(&mut self, token: u32, cx: &mut Context<'_, O>) -> Option<Box<Job>> {
+        self.waiting.remove(&token).then(|| cx.jobs.unpark(token)).flatten()
     }
 
-    fn starve<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
-        let Display { flow, component: point, shown: index, .. } = self.displays[i];
-        if self.is_alive(point) {
-            out.record(Record { index, flow, point, node: self.id, ..Record::new(now, Kind::Starved) });
+    fn starve<O: Outside>(&mut self, now: Time, cx: &mut Context<'_, O>) {
+        let Display { flow, component: point, shown: index, .. } = *self;
+        if cx.here.is_alive(point) {
+            cx.out.record(Record { index, flow, point, ..cx.here.row(now, Kind::Starved) });
         }
     }
+}
 
-    /// The value of a sample at a place, or its byte where there are no values; 0 if it has none there.
-    fn key(&self, place: usize, job: &mut Job) -> u64 {
-        let codec = self.flows[job.flow as usize].codec;
-        if codec == Codec::Raw {
-            coded(codec, job);
-            return job.bytes.get(place).map_or(0, |b| u64::from(*b));
-        }
-        decoded(codec, job);
-        job.values.get(place).map_or(0, |v| v.to_bits())
+/// The value of a sample at a place, or its byte where there are no values; 0 if it has none there.
+fn key(place: usize, job: &mut Job) -> u64 {
+    if job.codec == Codec::Raw {
+        coded(job);
+        return job.bytes.get(place).map_or(0, |b| u64::from(*b));
     }
+    decoded(job);
+    job.values.get(place).map_or(0, |v| v.to_bits())
 }

@@ -1,24 +1,24 @@
 //! Robots at their node, and the echoes that wait for them to arrive.
 
-use super::Node;
+use super::context::Context;
 use crate::{
     assets::{self, Assets},
     outside::Outside,
 };
 use tcps_core::{
-    robot::Robot,
-    sample::Echo,
+    robot::{Pace, Robot},
+    sample::{Echo, HELD},
     time::{Time, MS},
 };
 use tcps_plan::{Authority, Plan, RobotPlan, RunError};
 
 /// A robot with its tick, its newest commands and the echoes that wait for it to arrive.
 pub(super) struct RobotAt {
-    pub(super) component: u16,
+    component: u16,
     plan: RobotPlan,
-    pub(super) robot: Box<dyn Robot>,
+    robot: Box<dyn Robot>,
     period_ns: Time,
-    pub(super) next: Time,
+    next: Time,
     /// Newest command per flow that drives it.
     commands: Vec<Command>,
     fused: Vec<f64>,
@@ -29,7 +29,7 @@ pub(super) struct RobotAt {
     /// The newest echo command per flow that waits for the robot to arrive; it is looked at after each step.
     held: Vec<(u16, Echo)>,
     /// Why it could not be restarted.
-    pub(super) refused: Option<String>,
+    refused: Option<String>,
 }
 
 /// Periods of its flow for which an operator may be silent and keep its share in a robot.
@@ -133,7 +133,7 @@ impl RobotAt {
     }
 
     /// What it senses.
-    pub(super) fn senses(&self) -> &[f64] {
+    fn senses(&self) -> &[f64] {
         &self.sense[..self.sensed]
     }
 
@@ -146,54 +146,97 @@ impl RobotAt {
     }
 }
 
-impl Node {
-    /// Advances a robot whose tick has come, and answers the echoes for which it has arrived.
-    pub(super) fn step_robot<O: Outside>(&mut self, i: usize, now: Time, out: &mut O) {
-        let alive = self.is_alive(self.robots[i].component);
+/// The robots of a node, in the order of components.
+pub(super) struct Robots {
+    robots: Vec<RobotAt>,
+    /// Steps that a late loop left out.
+    pub(super) missed: u64,
+}
+
+impl Robots {
+    /// The robots of the components that are here.
+    pub(super) fn new(plan: &Plan, here: &[u16], assets: &mut dyn Assets) -> Result<Self, RunError> {
+        let mut robots = Vec::new();
+        for &id in here {
+            let c = &plan.components[usize::from(id)];
+            if let Some(r) = &c.robot {
+                let robot = RobotAt::new(id, r, assets);
+                robots.push(robot.map_err(|e| RunError::new(format!("components.{}.robot: {e}", c.name)))?);
+            }
+        }
+        Ok(Self { robots, missed: 0 })
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.robots.len()
+    }
+
+    /// The number of a component's robot.
+    pub(super) fn of(&self, component: u16) -> Option<usize> {
+        self.robots.binary_search_by_key(&component, |r| r.component).ok()
+    }
+
+    /// A component's robot.
+    pub(super) fn at(&mut self, component: u16) -> Option<&mut RobotAt> {
+        self.of(component).map(|i| &mut self.robots[i])
+    }
+
+    /// When one takes its next step.
+    pub(super) fn next(&self, i: usize) -> Time {
+        self.robots[i].next
+    }
+
+    /// What one senses.
+    pub(super) fn senses(&self, i: usize) -> &[f64] {
+        self.robots[i].senses()
+    }
+
+    /// Advances a robot whose tick has come, and answers the echoes for which it has arrived. One that fails is told of,
+    /// with its component.
+    pub(super) fn step<O: Outside>(
+        &mut self,
+        i: usize,
+        now: Time,
+        cx: &mut Context<'_, O>,
+    ) -> Result<(), (u16, String)> {
         let r = &mut self.robots[i];
         if r.next > now {
-            return;
+            return Ok(());
         }
         // A loop that was away takes one step for all that it missed.
         let behind = (now - r.next) / r.period_ns;
         let at = r.next + behind * r.period_ns;
         r.next = at + r.period_ns;
-        if !alive {
-            return;
+        if !cx.here.is_alive(r.component) {
+            return Ok(());
         }
-        self.missed_ticks += behind as u64;
+        self.missed += behind as u64;
         let sensed = r.robot.step(at, &r.fused, &mut r.sense).min(r.sense.len());
         if let Some(why) = r.robot.failure() {
-            return self.die(now, self.robots[i].component, why, out);
+            return Err((r.component, why));
         }
         r.sensed = sensed;
-        self.show_sense(i, now, out);
-        let r = &mut self.robots[i];
+        cx.show_sense(now, HELD | r.component, r.senses());
         if !r.held.is_empty() && r.robot.arrived() {
-            let now = out.now(now);
+            let now = cx.out.now(now);
             for (flow, echo) in std::mem::take(&mut r.held) {
-                self.answer(now, now, flow, echo, out);
+                cx.answer(now, now, flow, echo);
             }
         }
+        Ok(())
     }
-}
 
-/// The place of a component's robot among the robots, which are in the order of components.
-pub(super) fn of(robots: &[RobotAt], component: u16) -> Option<usize> {
-    robots.binary_search_by_key(&component, |r| r.component).ok()
-}
-
-/// The robots of the components that are here.
-pub(super) fn robots(plan: &Plan, here: &[u16], assets: &mut dyn Assets) -> Result<Vec<RobotAt>, RunError> {
-    let mut robots = Vec::new();
-    for &id in here {
-        let c = &plan.components[usize::from(id)];
-        if let Some(r) = &c.robot {
-            let robot = RobotAt::new(id, r, assets);
-            robots.push(robot.map_err(|e| RunError::new(format!("components.{}.robot: {e}", c.name)))?);
-        }
+    /// What failed, by component.
+    pub(super) fn failures(&self) -> Vec<(u16, String)> {
+        let failure = |r: &RobotAt| Some((r.component, r.robot.failure().or(r.refused.clone())?));
+        self.robots.iter().filter_map(failure).collect()
     }
-    Ok(robots)
+
+    /// What loops of their own took, by component; they end.
+    pub(super) fn paces(&mut self) -> Vec<(u16, Pace)> {
+        self.robots.iter_mut().filter_map(|r| Some((r.component, r.robot.pace()?))).collect()
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Who is called when: in each round those that are due, in the order of their numbers, without a look at all others.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
+use tcps_core::agenda::Agenda;
 use tcps_core::time::{Time, NEVER};
-use tcps_net::agenda::Agenda;
 
 /// Objects (numbered from 0) and the moment at which each wants to be called.
 ///

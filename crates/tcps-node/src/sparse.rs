@@ -9,6 +9,12 @@ pub(super) struct Sparse<T> {
     things: Vec<T>,
 }
 
+impl<T> Default for Sparse<T> {
+    fn default() -> Self {
+        Self { numbers: Vec::new(), things: Vec::new() }
+    }
+}
+
 impl<T> Sparse<T> {
     /// Adds a thing whose number is above all before it.
     pub(super) fn push(&mut self, number: u16, thing: T) {

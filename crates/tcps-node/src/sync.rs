@@ -1,80 +1,105 @@
 //! Clock synchronisation at a node.
 
-use super::Node;
+use super::here::Here;
 use crate::outside::Outside;
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
     record::Record,
-    time::Time,
+    report::ClockEstimate,
+    time::{Time, NEVER},
 };
 use tcps_plan::Plan;
 use tcps_transport::clocksync;
 
-/// Clock synchronisation at a node.
-pub(super) enum Sync {
+/// What a node is in clock synchronisation.
+enum Role {
     Off,
     Client { client: Box<clocksync::Client>, reference: u16 },
     Server(Box<clocksync::Server>),
 }
 
-impl Node {
-    /// A clock exchange has arrived.
+/// Clock synchronisation at a node.
+pub(super) struct Sync {
+    role: Role,
+    datagram: Vec<u8>,
+}
+
+impl Sync {
+    /// A node has one clock: of its loops, the first one keeps it.
+    pub(super) fn new(plan: &Plan, id: u16, sessions: Option<&[u16]>) -> Self {
+        let first = sessions.is_none_or(|s| plan.loops(id).first().is_some_and(|l| l == s));
+        let role = match &plan.sync {
+            Some(_) if !first => Role::Off,
+            None => Role::Off,
+            Some(s) if s.reference == id => Role::Server(Box::default()),
+            Some(s) => {
+                Role::Client { client: Box::new(clocksync::Client::new(s.period_ns)), reference: s.reference }
+            }
+        };
+        Self { role, datagram: Vec::new() }
+    }
+
+    /// Run time at which an exchange begins.
+    pub(super) fn next(&self, here: &Here) -> Time {
+        match &self.role {
+            Role::Client { client, .. } => here.true_time(client.poll_timeout()),
+            _ => NEVER,
+        }
+    }
+
+    /// A clock exchange has arrived; false if this node waits for none.
     pub(super) fn exchange<O: Outside>(
         &mut self,
         now: Time,
         from: u16,
         received: Time,
         bytes: &[u8],
+        here: &Here,
         out: &mut O,
-    ) {
-        let input = Input::Datagram { bytes, received_ns: self.clock.read(received) };
-        let here = self.clock.read(now);
-        match &mut self.sync {
-            Sync::Server(server) => server.handle_input(here, input),
-            Sync::Client { client, reference } if *reference == from => client.handle_input(here, input),
-            _ => return self.asides_refused += 1,
+    ) -> bool {
+        let input = Input::Datagram { bytes, received_ns: here.clock.read(received) };
+        let at = here.clock.read(now);
+        match &mut self.role {
+            Role::Server(server) => server.handle_input(at, input),
+            Role::Client { client, reference } if *reference == from => client.handle_input(at, input),
+            _ => return false,
         }
-        self.pump_sync(now, from, out);
+        self.pump(now, from, here, out);
+        true
     }
 
     /// Begins an exchange if one is due.
-    pub(super) fn synchronise<O: Outside>(&mut self, now: Time, out: &mut O) {
-        let here = self.clock.read(now);
-        if let Sync::Client { client, reference } = &mut self.sync {
+    pub(super) fn begin<O: Outside>(&mut self, now: Time, here: &Here, out: &mut O) {
+        if let Role::Client { client, reference } = &mut self.role {
             let to = *reference;
-            client.handle_input(here, Input::Timeout);
-            self.pump_sync(now, to, out);
+            client.handle_input(here.clock.read(now), Input::Timeout);
+            self.pump(now, to, here, out);
         }
     }
 
-    fn pump_sync<O: Outside>(&mut self, now: Time, to: u16, out: &mut O) {
+    fn pump<O: Outside>(&mut self, now: Time, to: u16, here: &Here, out: &mut O) {
         loop {
-            let output = match &mut self.sync {
-                Sync::Off => None,
-                Sync::Client { client, .. } => client.poll_output(&mut self.datagram),
-                Sync::Server(server) => server.poll_output(&mut self.datagram),
+            let output = match &mut self.role {
+                Role::Off => None,
+                Role::Client { client, .. } => client.poll_output(&mut self.datagram),
+                Role::Server(server) => server.poll_output(&mut self.datagram),
             };
             match output {
                 Some(Output::Transmit(_)) => out.aside(now, to, &self.datagram),
                 Some(Output::Record(row)) => {
-                    out.record(Record { time_ns: now, node: self.id, point: to, ..row })
+                    out.record(Record { time_ns: now, node: here.id, point: to, ..row });
                 }
                 Some(Output::Deliver(_)) => {}
                 None => return,
             }
         }
     }
-}
 
-/// A node has one clock: of its loops, the first one keeps it.
-pub(super) fn sync(plan: &Plan, id: u16, sessions: Option<&[u16]>) -> Sync {
-    let first = sessions.is_none_or(|s| plan.loops(id).first().is_some_and(|l| l == s));
-    match &plan.sync {
-        Some(_) if !first => Sync::Off,
-        None => Sync::Off,
-        Some(s) if s.reference == id => Sync::Server(Box::default()),
-        Some(s) => {
-            Sync::Client { client: Box::new(clocksync::Client::new(s.period_ns)), reference: s.reference }
+    /// What is known of the clock.
+    pub(super) fn estimate(&self) -> Option<ClockEstimate> {
+        match &self.role {
+            Role::Client { client, .. } => client.estimate(),
+            _ => None,
         }
     }
 }

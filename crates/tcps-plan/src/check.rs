@@ -1,10 +1,8 @@
 //! Refuses plans whose numbers name nothing, and what cannot mean anything.
 
 use super::{Action, ChannelPlan, CodeKind, Codec, FlowPlan, Plan, SinkPlan, StepPlan, VisitPlan};
-use crate::RunError;
+use crate::{net::ASIDE_CLASS, RunError};
 use tcps_core::record::StepKind;
-use tcps_net::ASIDE_CLASS;
-use tcps_transport::kernel_tcp;
 
 /// Echo points of components have 15 bits, and every component has two.
 const MOST_COMPONENTS: usize = 1 << 14;
@@ -58,19 +56,6 @@ impl Plan {
             }
             Action::Clock { node, .. } => below(&format!("events.{}: node", e.name), node, nodes),
             _ => Ok(()),
-        })
-    }
-
-    /// Refuses channels over the kernel's TCP where nodes have no IP network between them; `found` says what is there.
-    pub fn refuse_kernel_tcp(&self, found: &str) -> Result<(), RunError> {
-        let channel = self.channels.iter().find(|c| c.transport == kernel_tcp::NAME);
-        channel.map_or(Ok(()), |c| {
-            Err(RunError::new(format!(
-                "channels.{}: transport is \"{}\", and {found}; allowed: --world namespaces, mininet or hosts, or the \
-                 transport \"tcp\", which runs in every world",
-                c.name,
-                kernel_tcp::NAME
-            )))
         })
     }
 

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use tcps_core::time::Time;
 
 /// Code named in a scenario.
 #[derive(Debug, Clone, Deserialize)]
@@ -17,6 +18,9 @@ pub struct CodePlan {
     /// Its parameters.
     #[serde(default)]
     pub params: Value,
+    /// Of a predictor: the time between the samples that it is to be given.
+    #[serde(default)]
+    pub interval_ns: Option<Time>,
 }
 
 impl CodePlan {
@@ -32,7 +36,7 @@ impl CodePlan {
             (true, true) => CodeKind::Library,
             (true, false) => CodeKind::Python,
         };
-        Self { kind, name: place.into(), symbol: symbol.into(), params }
+        Self { kind, name: place.into(), symbol: symbol.into(), params, interval_ns: None }
     }
 
     /// The string that names it: `zoh`, `/lib.so:function`, `module:name`.

@@ -17,6 +17,7 @@ mod code;
 mod error;
 mod flow;
 mod loops;
+pub mod net;
 mod network;
 mod place;
 mod places;
@@ -34,10 +35,10 @@ pub use place::{
 pub use places::Places;
 pub use real::{Background, Isolation, RealPlan, Waiting};
 
+use net::NetworkSpec;
 use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::time::{NodeClock, Time};
-use tcps_net::spec::NetworkSpec;
 use tcps_wire::telehaptic;
 
 /// A scenario, ready to run.
@@ -98,6 +99,15 @@ impl Plan {
         NodeClock { offset_ns: steps.fold(clock.offset_ns, Time::saturating_add), ..clock }
     }
 
+    /// How many samples sources make at most.
+    pub fn samples(&self) -> u64 {
+        let of = |f: &FlowPlan| {
+            let stop_ns = f.stop_ns.unwrap_or(self.duration_ns).min(self.duration_ns);
+            (stop_ns - f.start_ns).max(0) as u64 / f.period_ns.max(1) as u64
+        };
+        self.flows.iter().map(of).sum()
+    }
+
     /// What links account for a channel's datagram with `payload` bytes of a sample: its size on the wire, unless the
     /// channel sets another overhead. [model: wire size]
     pub fn accounted_bytes(&self, channel: u16, wire_bytes: u32, payload: usize) -> u32 {
@@ -116,8 +126,7 @@ impl Plan {
     }
 }
 
-/// Bytes below the transport on the wire: UDP, IPv4, link. [model: wire size]
-pub const OVERHEAD_BYTES: u32 = 8 + 20 + 26;
+pub use tcps_core::size::STACK_BYTES as OVERHEAD_BYTES;
 
 /// How much is recorded. Each level holds the ones before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]

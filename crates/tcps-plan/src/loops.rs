@@ -31,7 +31,8 @@ impl Plan {
         let mut steps = self.flows.iter().flat_map(|f| &f.path).flat_map(|v| &v.steps);
         steps.any(|s| s.run.as_ref().is_some_and(is_python))
             || self.components.iter().any(|c| c.robot.as_ref().is_some_and(|r| is_python(&r.run)))
-            || self.channels.iter().any(|c| is_python(&c.code()))
+            || self.channels.iter().any(ChannelPlan::is_python)
+            || self.network.codes().any(|code| is_python(&CodePlan::named(&code.kind, Value::Null)))
     }
 
     /// What of a loop at a node is Python code.
@@ -46,7 +47,7 @@ impl Plan {
         let mut robots = self.components.iter().filter(|c| c.node == node && sessions.contains(&c.session));
         let mut channels =
             self.channels.iter().filter(|c| (c.a == node || c.b == node) && sessions.contains(&c.session));
-        let inside = channels.any(|c| is_python(&c.code()))
+        let inside = channels.any(ChannelPlan::is_python)
             || !inside.is_empty()
             || robots.any(|c| c.robot.as_ref().is_some_and(|r| is_python(&r.run)));
         match (inside, aside.is_empty()) {
@@ -58,9 +59,12 @@ impl Plan {
 }
 
 impl ChannelPlan {
-    /// The code of its endpoints, without parameters.
-    fn code(&self) -> CodePlan {
-        CodePlan::named(&self.transport, Value::Null)
+    /// Whether its endpoints, or what parameters of theirs name, are Python.
+    fn is_python(&self) -> bool {
+        let named = |value: &Value| value.get("kind").is_some_and(|kind| kind == "python");
+        let params = self.params.as_object();
+        is_python(&CodePlan::named(&self.transport, Value::Null))
+            || params.is_some_and(|p| p.values().any(named))
     }
 }
 

@@ -1,10 +1,8 @@
 //! What lies between nodes, and what happens there: channels, events, echo commands, clock synchronisation.
 
-use crate::RunError;
 use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::time::Time;
-use tcps_transport::kernel_tcp;
 
 /// A channel between two nodes, with one transport endpoint at each side.
 #[derive(Debug, Clone, Deserialize)]
@@ -23,14 +21,6 @@ pub struct ChannelPlan {
     /// Its parameters.
     #[serde(default)]
     pub params: Value,
-}
-
-impl ChannelPlan {
-    /// What is set at its sockets, if the kernel's TCP carries it.
-    pub fn kernel_tcp(&self) -> Option<Result<kernel_tcp::Settings, RunError>> {
-        let error = |e| RunError::new(format!("channels.{}: {e}", self.name));
-        (self.transport == kernel_tcp::NAME).then(|| kernel_tcp::Settings::new(&self.params).map_err(error))
-    }
 }
 
 /// Something that happens at a moment.

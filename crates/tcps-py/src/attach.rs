@@ -4,6 +4,7 @@ use crate::hooks::PythonHooks;
 use hdrhistogram::Histogram;
 use pyo3::prelude::*;
 use tcps_core::report::histogram;
+use tcps_net::ForeignCode;
 use tcps_node::assets::Assets;
 use tcps_plan::Need;
 use tcps_run::{
@@ -19,6 +20,10 @@ use tcps_run::{
 pub struct Interpreter;
 
 impl Attach for Interpreter {
+    fn code(&self) -> Box<dyn ForeignCode> {
+        Box::new(PythonHooks)
+    }
+
     fn attached(&self, python: Need, body: &mut dyn FnMut(&mut dyn Assets, &mut dyn Detach)) {
         match python {
             Need::Loop => Python::attach(|_| body(&mut PythonHooks, &mut LetGo { waits: histogram() })),

@@ -4,7 +4,9 @@ use crate::hooks::PythonHooks;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::Value;
 use std::fmt::Display;
-use tcps_core::record::StepKind;
+use tcps_core::param::Named;
+use tcps_core::{record::StepKind, time::MS};
+use tcps_net::ForeignCode;
 use tcps_node::assets::{self, Shape};
 use tcps_plan::CodePlan;
 use tcps_transport::{playout, ChannelContext, Side};
@@ -32,7 +34,8 @@ pub fn check_transport(name: &str, params_json: &str) -> PyResult<()> {
 #[pyfunction]
 #[pyo3(signature = (name, params_json, *, kind="work"))]
 pub fn check_hook(name: &str, params_json: &str, kind: &str) -> PyResult<()> {
-    let plan = CodePlan::named(name, params_of(params_json)?);
+    let mut plan = CodePlan::named(name, params_of(params_json)?);
+    plan.interval_ns = (kind == "predict").then_some(MS);
     let kind = match kind {
         "decode" => StepKind::Decode,
         "code" => StepKind::Code,
@@ -46,6 +49,17 @@ pub fn check_hook(name: &str, params_json: &str, kind: &str) -> PyResult<()> {
 pub fn check_robot(name: &str, params_json: &str) -> PyResult<()> {
     let plan = CodePlan::named(name, params_of(params_json)?);
     assets::robot(&plan, &mut PythonHooks).map(drop).map_err(refused)
+}
+
+/// Refuses a `queue` discipline or background `source` of the user's that a run would refuse.
+#[pyfunction]
+pub fn check_network_code(what: &str, name: &str, params_json: &str) -> PyResult<()> {
+    let named = Named::new(name, params_of(params_json)?);
+    let made = match what {
+        "queue" => PythonHooks.queue(&named, "links.check", 1).map(drop),
+        _ => PythonHooks.source(&named, "check", 1).map(drop),
+    };
+    made.map_err(refused)
 }
 
 /// Refuses a playout policy that a run would refuse.

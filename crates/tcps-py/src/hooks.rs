@@ -3,7 +3,7 @@
 //! `tcpsbed.hooks.load` finds the code and gives back either an address (numba compiled it) or a callable with its
 //! arrays; numbers are copied into those arrays, so that a call makes no array.
 
-use crate::transport;
+use crate::{rate, transport};
 use pyo3::{
     exceptions::{PyKeyboardInterrupt, PyValueError},
     intern,
@@ -17,6 +17,7 @@ use std::{
 use tcps_core::{
     endpoint::Endpoint,
     hook::{Hook, HookIn, HookOut, Verdict},
+    rate::{RateController, Steers},
     record::StepKind,
     robot::{Pace, Robot},
     time::Time,
@@ -53,6 +54,16 @@ impl Assets for PythonHooks {
         channel: &ChannelContext,
     ) -> Result<Box<dyn Endpoint>, RunError> {
         Python::attach(|py| transport::load(py, code, side, channel)).map_err(|e| failed(code, &e))
+    }
+
+    fn controller(
+        &mut self,
+        code: &CodePlan,
+        steers: Steers,
+        side: Side,
+        channel: &ChannelContext,
+    ) -> Result<Box<dyn RateController>, RunError> {
+        Python::attach(|py| rate::load(py, code, steers, side, channel)).map_err(|e| failed(code, &e))
     }
 
     fn again(&self) -> Box<dyn Assets + Send> {
@@ -100,7 +111,7 @@ fn failure(py: Python<'_>, e: &PyErr) -> Verdict {
 }
 
 /// Errors of tcpsbed name the code themselves; any other is given its name.
-fn failed(code: &CodePlan, e: &PyErr) -> RunError {
+pub fn failed(code: &CodePlan, e: &PyErr) -> RunError {
     let own = Python::attach(|py| -> PyResult<Option<String>> {
         let ours = py.import("tcpsbed.errors")?.getattr("TcpsbedError")?;
         Ok(e.matches(py, ours)?.then(|| e.value(py).to_string()))
@@ -122,7 +133,15 @@ fn load<'py>(
     let params = code.params.to_string();
     let what = if function == "load_robot" { "robot" } else { "hook" };
     let loaded = crash::named(label(what, code), || match shape {
-        Some(s) => loader.call1((&code.name, &code.symbol, params, s.bytes_in, s.bytes_out, s.most_bytes)),
+        Some(Shape { bytes_in, bytes_out, most_bytes }) => loader.call1((
+            &code.name,
+            &code.symbol,
+            params,
+            bytes_in,
+            bytes_out,
+            most_bytes,
+            code.interval_ns,
+        )),
         None => loader.call1((&code.name, &code.symbol, params)),
     })?;
     Ok(loaded.cast_into::<PyDict>()?)

@@ -4,6 +4,7 @@
 //! run_virtual   a plan in virtual time        analyse     rows to figures
 //! run_node      a node process                Drain       rings of a real run to files; merge, merge_captures
 //! builtins      what can be named in a scenario    check_*   whether a run would take it
+//! tables        parameters of what can be named    completed, complete  checked, with their defaults
 //! step_batch    the step experiment over a grid       playout     when a receiver shows what arrived
 //! Proxy         the emulator for other programs       run_isolated  a command behind it, in namespaces
 //! ```
@@ -12,11 +13,15 @@ mod attach;
 mod batch;
 mod bilateral;
 mod check;
+mod door;
 mod hooks;
+mod network;
 mod playout;
 mod predict;
 mod proxy;
+mod rate;
 mod records;
+mod tables;
 mod transport;
 
 use attach::Interpreter;
@@ -76,7 +81,7 @@ fn run_virtual(
             pcapng: pcapng_path.as_deref(),
             progress: Some(&mut report),
         };
-        virtual_time::run_over(&plan, &mut PythonHooks, options, foreign.as_ref())
+        virtual_time::run_over(&plan, &mut PythonHooks, options, foreign.as_ref(), &mut PythonHooks)
     };
     // Without Python code in the run, other threads of the program have the interpreter meanwhile.
     let result = if plan.runs_python() { simulate() } else { py.detach(simulate) };
@@ -185,7 +190,10 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check::check_transport, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_hook, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_robot, m)?)?;
+    m.add_function(wrap_pyfunction!(check::check_network_code, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_playout, m)?)?;
+    m.add_function(wrap_pyfunction!(tables::tables, m)?)?;
+    m.add_function(wrap_pyfunction!(tables::completed, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::time_hook, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_batch, m)?)?;
@@ -196,7 +204,11 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(proxy::run_isolated, m)?)?;
     m.add_class::<proxy::Proxy>()?;
     m.add_class::<records::Drain>()?;
+    m.add_class::<network::Arriving>()?;
     m.add_class::<transport::Incoming>()?;
     m.add_class::<transport::Outgoing>()?;
+    m.add_class::<rate::Told>()?;
+    m.add_function(wrap_pyfunction!(door::complete, m)?)?;
+    m.add("Refused", m.py().get_type::<door::Refused>())?;
     Ok(())
 }

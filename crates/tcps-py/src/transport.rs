@@ -117,6 +117,16 @@ struct PythonEndpoint {
     error: Option<String>,
 }
 
+/// Name, side, seed, and flows: number, whether it arrives here, name, period.
+type Described<'c> = (&'c str, &'static str, u64, Vec<(u16, bool, &'c str, Time)>);
+
+/// A channel as `tcpsbed.hooks` is told it.
+pub fn described(side: Side, channel: &ChannelContext) -> Described<'_> {
+    let flows = channel.flows.iter().map(|f| (f.flow, f.to == side, f.name.as_str(), f.period_ns));
+    let at = if side == Side::A { "a" } else { "b" };
+    (channel.name.as_str(), at, channel.seed, flows.collect())
+}
+
 /// The endpoint of `module:Class` at one side of a channel.
 pub fn load(
     py: Python<'_>,
@@ -125,11 +135,7 @@ pub fn load(
     channel: &ChannelContext,
 ) -> PyResult<Box<dyn Endpoint>> {
     crash::watch();
-    let flows: Vec<_> =
-        channel.flows.iter().map(|f| (f.flow, f.to == side, f.name.as_str(), f.period_ns)).collect();
-    let side = if side == Side::A { "a" } else { "b" };
-    let described = (channel.name.as_str(), side, channel.seed, flows);
-    let arguments = (&code.name, &code.symbol, code.params.to_string(), described);
+    let arguments = (&code.name, &code.symbol, code.params.to_string(), described(side, channel));
     let loader = py.import("tcpsbed.hooks")?.getattr("load_transport")?;
     let endpoint = crash::named(label("transport", code), || loader.call1(arguments))?;
     let none = PyBytes::new(py, &[]).unbind();

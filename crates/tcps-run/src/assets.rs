@@ -2,9 +2,16 @@
 
 use crate::library;
 use std::fs;
-use tcps_core::{endpoint::Endpoint, hook::Hook, robot::Robot};
+use tcps_core::{
+    endpoint::Endpoint,
+    hook::Hook,
+    param::Named,
+    rate::{RateController, Steers},
+    robot::Robot,
+};
+use tcps_net::own::{ForeignCode, QueueCode, SourceCode};
 use tcps_node::assets::{Assets, Shape};
-use tcps_plan::{CodePlan, RunError};
+use tcps_plan::{CodeKind, CodePlan, RunError};
 use tcps_transport::{ChannelContext, Side};
 
 /// The bytes of a file.
@@ -37,8 +44,35 @@ impl Assets for Disk {
     ) -> Result<Box<dyn Endpoint>, RunError> {
         Err(no_python(code))
     }
+    fn controller(
+        &mut self,
+        code: &CodePlan,
+        _: Steers,
+        _: Side,
+        _: &ChannelContext,
+    ) -> Result<Box<dyn RateController>, RunError> {
+        Err(no_python(code))
+    }
     fn again(&self) -> Box<dyn Assets + Send> {
         Box::new(Disk)
+    }
+}
+
+impl ForeignCode for Disk {
+    fn queue(&mut self, named: &Named, _: &str, _: u64) -> Result<Box<dyn QueueCode>, String> {
+        let code = CodePlan::named(&named.kind, named.params.clone());
+        match code.kind {
+            CodeKind::Library => library::queue(&code).map_err(|e| e.to_string()),
+            _ => Err(no_python(&code).to_string()),
+        }
+    }
+
+    fn source(&mut self, named: &Named, _: &str, _: u64) -> Result<Box<dyn SourceCode>, String> {
+        let code = CodePlan::named(&named.kind, named.params.clone());
+        match code.kind {
+            CodeKind::Library => library::source(&code).map_err(|e| e.to_string()),
+            _ => Err(no_python(&code).to_string()),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ pub mod carrier;
 pub mod cpu;
 pub mod crash;
 mod emu;
+mod kernel_tcp;
 pub mod library;
 mod network_rows;
 pub mod os;

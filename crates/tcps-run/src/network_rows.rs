@@ -4,7 +4,8 @@ use tcps_core::{
     record::{DropReason, Kind, Record},
     time::Time,
 };
-use tcps_net::{Packet, QueueState, ASIDE_CLASS};
+use tcps_net::Packet;
+use tcps_plan::net::{QueueState, ASIDE_CLASS};
 use tcps_plan::Plan;
 
 /// The row of a packet that link `link` dropped at `at`; none of a datagram outside channels, which is no sample.

@@ -2,7 +2,7 @@
 //! figures of the loop.
 
 use serde_json::{json, Value};
-use tcps_run::batch::{responses, run, CellResult, Response, Spec};
+use tcps_run::batch::{responses, run, CellResult, Loss, Response, Spec};
 
 fn spec(cells: Value, more: Value) -> Spec {
     let mut spec = json!({"seed": 1, "runs": 16, "duration_ms": 1200, "c": 2, "t0_ms": 200, "answers": "ticks",
@@ -119,7 +119,7 @@ fn bursts_are_worse_than_single_losses() {
     };
     let single = overshoot(json!({"kind": "random", "p": 0.2}));
     let bursts =
-        overshoot(json!({"kind": "gilbert_elliott", "p": 0.05, "r": 0.2, "loss_good": 0, "loss_bad": 1}));
+        overshoot(json!({"kind": "gilbert-elliott", "p": 0.05, "r": 0.2, "loss_good": 0, "loss_bad": 1}));
     assert!(bursts > single + 3.0, "{bursts}, {single}");
 }
 
@@ -159,7 +159,8 @@ fn nonsense_is_refused() {
     refused(json!([]), json!({"t0_ms": 5000}), "5000");
     refused(json!([cell(-1.0, 0.0, 0.1, json!({}))]), json!({}), "delay -1");
     refused(json!([cell(1.0, 1.0, 0.1, json!({"period_ms": 0}))]), json!({}), "period 0");
-    refused(json!([cell(1.0, 1.0, 0.1, json!({"loss": {"kind": "random", "p": 1.5}}))]), json!({}), "1.5");
+    let loss = serde_json::from_value::<Loss>(json!({"kind": "random", "p": 1.5})).expect_err("nonsense");
+    assert!(loss.to_string().starts_with("p: found 150 %; allowed: a share from 0 % to 100 %"), "{loss}");
     let dead = spec(json!([cell(1.0, 1.0, 0.1, json!({"loss": {"kind": "random", "p": 1.0}}))]), json!({}));
     let found = only(&dead);
     assert_eq!((found.good, found.rise_ms.n, found.overshoot.mean), (0, 0, Some(0.0)));

@@ -18,6 +18,7 @@ use serde_json::Value;
 use tcps_core::{
     endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
     sample::Meta,
+    size::LINK_BYTES,
     time::{Time, MS, SECOND},
 };
 use tcps_wire::header::HEADER_BYTES;
@@ -26,7 +27,7 @@ use tcps_wire::header::HEADER_BYTES;
 pub const NAME: &str = "kernel-tcp";
 /// Accounted bytes of all headers of a sample that is alone in its segment: its own, those of TCP with time stamps, of
 /// IPv4 and of the link. What the kernel really makes of it is its own affair. [model: wire size]
-pub const OVERHEAD_BYTES: u32 = HEADER_BYTES as u32 + 32 + 20 + 26;
+pub const OVERHEAD_BYTES: u32 = HEADER_BYTES as u32 + 32 + 20 + LINK_BYTES;
 /// Longest name that the kernel gives a congestion control (TCP_CA_NAME_MAX, with its end).
 const NAME_BYTES: usize = 15;
 

@@ -44,4 +44,4 @@ pub use channel::{ChannelContext, ChannelFlow, Side};
 pub use framing::Frames;
 pub use outbox::Outbox;
 pub use params::TransportError;
-pub use registry::{encapsulation_bytes, endpoint, has_plain_header, is_telehaptic, names};
+pub use registry::{controller, encapsulation_bytes, endpoint, has_plain_header, is_telehaptic, led, names};

@@ -1,8 +1,8 @@
 //! Parameters of a transport, checked key by key.
 
 use serde_json::Value;
-use std::{fmt, ops::RangeInclusive};
-use tcps_core::time::Time;
+use std::{cell::RefCell, fmt, ops::RangeInclusive};
+use tcps_core::{rate::RateController, time::Time};
 
 /// Why there is no endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,11 +91,32 @@ pub(crate) const PLAYOUT: &str = "playout";
 pub(crate) struct Params<'a> {
     transport: &'static str,
     value: &'a Value,
+    controller: RefCell<Option<Box<dyn RateController>>>,
 }
 
 impl<'a> Params<'a> {
     pub(crate) fn new(transport: &'static str, value: &'a Value) -> Self {
-        Self { transport, value }
+        Self { transport, value, controller: RefCell::new(None) }
+    }
+
+    /// With a rate controller that has been made elsewhere, from the code that the parameters name.
+    pub(crate) fn led(self, controller: Option<Box<dyn RateController>>) -> Self {
+        Self { controller: RefCell::new(controller), ..self }
+    }
+
+    /// Whether it has one.
+    pub(crate) fn is_led(&self) -> bool {
+        self.controller.borrow().is_some()
+    }
+
+    /// That controller, once.
+    pub(crate) fn controller(&self) -> Option<Box<dyn RateController>> {
+        self.controller.borrow_mut().take()
+    }
+
+    /// Whether the key is there.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.value.get(key).is_some()
     }
 
     /// Refuses every key that is not in `allowed`.

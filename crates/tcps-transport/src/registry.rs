@@ -13,7 +13,10 @@ use crate::{
     udp::Udp,
 };
 use serde_json::Value;
-use tcps_core::endpoint::Endpoint;
+use tcps_core::{
+    endpoint::Endpoint,
+    rate::{RateController, Steers},
+};
 
 type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
 
@@ -58,6 +61,14 @@ pub fn is_telehaptic(name: &str) -> bool {
     telehaptic::MEMBERS.iter().any(|m| m.name == name)
 }
 
+/// The parameters that may name a rate controller of the user's, and what it steers there.
+const CONTROLLERS: [(&str, Steers); 2] = [("controller", Steers::Merging), ("congestion", Steers::Rate)];
+
+/// The code of a rate controller that parameters name, as a plan has it.
+pub fn controller(params: &Value) -> Option<(&Value, Steers)> {
+    CONTROLLERS.iter().find_map(|(key, steers)| Some((params.get(key).filter(|c| c.is_object())?, *steers)))
+}
+
 /// The endpoint of the transport `name` with `params` (an object, or null for none) at one side of a channel.
 pub fn endpoint(
     name: &str,
@@ -65,13 +76,25 @@ pub fn endpoint(
     side: Side,
     ctx: &ChannelContext,
 ) -> Result<Box<dyn Endpoint>, TransportError> {
+    led(name, params, None, side, ctx)
+}
+
+/// The same with a rate controller that has been made elsewhere, from the code that the parameters name.
+pub fn led(
+    name: &str,
+    params: &Value,
+    controller: Option<Box<dyn RateController>>,
+    side: Side,
+    ctx: &ChannelContext,
+) -> Result<Box<dyn Endpoint>, TransportError> {
     if let Some(member) = telehaptic::MEMBERS.iter().find(|m| m.name == name) {
-        return Ok(Box::new(Telehaptic::new(&Params::new(member.name, params), side, ctx, member)?));
+        let params = Params::new(member.name, params).led(controller);
+        return Ok(Box::new(Telehaptic::new(&params, side, ctx, member)?));
     }
     let Some((transport, make)) = MEMBERS.iter().find(|(known, _)| *known == name) else {
         return Err(TransportError::UnknownTransport { found: name.to_string(), known: names() });
     };
-    make(&Params::new(transport, params), side, ctx)
+    make(&Params::new(transport, params).led(controller), side, ctx)
 }
 
 #[cfg(test)]

@@ -29,8 +29,7 @@ use tcps_wire::{
 /// The largest sample; longer ones are refused at both sides, so that nobody can make a receiver reserve
 /// more.
 pub const MAX_SAMPLE_BYTES: usize = 16_000_000;
-/// UDP header, IPv4 header and Ethernet with its preamble, in bytes.
-pub const STACK_BYTES: u32 = 8 + 20 + 26;
+pub use tcps_core::size::STACK_BYTES;
 const MTU_BYTES: u32 = 1200;
 
 /// An endpoint of the plain `udp` transport.

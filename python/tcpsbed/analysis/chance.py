@@ -7,8 +7,8 @@ from typing import Any
 
 DRAWN = {
     *("uniform", "normal", "exponential", "gumbel", "pareto", "empirical", "histogram"),  # spans of time
-    *("red", "fq_codel", "random", "gilbert_elliott", "nr"),  # links
-    *("poisson", "users", "per_packet", "piecewise", "size"),  # background traffic
+    *("red", "fq-codel", "random", "gilbert-elliott", "nr"),  # links
+    *("poisson", "users"),  # background traffic
 }
 """Kinds of objects of a plan that draw."""
 SHARES = ("loss", "duplicate", "corrupt")
@@ -31,7 +31,11 @@ def draws(plan: Mapping[str, Any]) -> bool:
 
 def _draws(value: Any) -> bool:
     if isinstance(value, Mapping):
-        if value.get("kind") in DRAWN or any(value.get(key) for key in SHARES):
+        if (
+            value.get("kind") in DRAWN
+            or value.get("vary", "constant") != "constant"
+            or any(value.get(key) for key in SHARES)
+        ):
             return True
         return any(_draws(part) for key, part in value.items() if key != "run")
     return isinstance(value, list) and any(map(_draws, value))

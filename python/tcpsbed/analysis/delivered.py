@@ -8,6 +8,9 @@ from typing import Any
 
 from tcpsbed.analysis.units import NS_PER_MS
 
+LEAST = 100
+"""Packets below which a way says nothing about percentiles."""
+
 
 @dataclass(frozen=True)
 class Margin:
@@ -21,7 +24,7 @@ class Margin:
 
 def beyond(name: str, told: Mapping[str, Any], margin: Margin) -> Iterator[str]:
     """What is beyond the margin of the way of this name, in sentences."""
-    error = told.get("error_ns") or {}
+    error = told["error_ns"] if told["delivered"] >= LEAST else {}
     for key, most_ms in (("p50", margin.p50_ms), ("p99", margin.p99_ms)):
         late_ms = error.get(key, 0) / NS_PER_MS
         if late_ms > most_ms:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tcpsbed import _tcps
 
-PARTS = ("numpy", "pyarrow", "numba", "mujoco", "av")
+PARTS = ("numpy", "pyarrow", "numba", "mujoco", "av", "simplejpeg", "onnxruntime")
 """Packages whose version may change a result."""
 _PRODUCTS = {
     "KVM",
@@ -54,6 +54,11 @@ def versions() -> dict[str, str]:
     found = {"tcpsbed": _tcps.version(), "commit": commit(), "python": platform.python_version()}
     found |= {part: _version(part) for part in PARTS if part in sys.modules}
     return {key: value for key, value in found.items() if value}
+
+
+def installed() -> dict[str, str]:
+    """Versions of Python and of all packages that may change a result, whether they are loaded or not."""
+    return {"python": platform.python_version()} | {part: _version(part) for part in PARTS}
 
 
 @cache

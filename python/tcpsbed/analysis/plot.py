@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed.analysis import metrics
 from tcpsbed.errors import DataError
 from tcpsbed.palette import COMPONENT, LINK, LOST, PALETTE
 
@@ -30,7 +31,7 @@ class Plot:
 
     def delay(self, flows: Iterable[str] | None = None, *, ax: Axes | None = None) -> Axes:
         """Mean delay over time, the largest above it as a shade; events as lines."""
-        ax = self._axes(ax, "time (s)", "delay (ms)")
+        ax = self._axes(ax, "time (s)", _axis("flows", "delay_ms"))
         times = self._series["t_s"]
         for color, name in _painted(self._chosen(flows)):
             curve = self._series["flows"][name]
@@ -45,7 +46,7 @@ class Plot:
 
     def cdf(self, flows: Iterable[str] | None = None, *, ax: Axes | None = None) -> Axes:
         """Share of samples up to a delay."""
-        ax = self._axes(ax, "delay (ms)", "share of samples")
+        ax = self._axes(ax, _axis("flows", "delay_ms"), "share of samples")
         for color, name in _painted(self._chosen(flows)):
             curve = self._series["cdf"].get(name)
             if curve:
@@ -76,7 +77,7 @@ class Plot:
             raise DataError(
                 "found no queue that was looked at", key="measure.queues", allowed='a span such as "10 ms"'
             )
-        ax = self._axes(ax, "time (s)", "bytes waiting")
+        ax = self._axes(ax, "time (s)", _axis("queues", "bytes"))
         for color, name in _painted(list(links) if links else list(queues)):
             ax.plot(self._series["t_s"], _gaps(queues[name]["bytes"]), color=color, label=name)
         self._mark(ax)
@@ -120,6 +121,10 @@ class Plot:
             )
         for window in self._series.get("disturbed", ()):
             ax.axvspan(window["from_s"], window["to_s"], color=LOST, alpha=0.16)
+
+
+def _axis(section: str, key: str) -> str:
+    return metrics.section(section).part(key).axis
 
 
 def _pyplot() -> Any:

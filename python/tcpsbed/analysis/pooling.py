@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tcpsbed.analysis import metrics
+from tcpsbed.analysis.metrics import Metric
 from tcpsbed.analysis.stats import t975
 
 Found = Mapping[str, Any]
-
-DISTRIBUTIONS = ("round_trip_ms", "forward_ms", "return_ms", "latency_ms", "round_trip_difference_ms")
-COUNTED = ("commands", "n", "lost", "superseded")
-LISTS = ("points", "components", "links", "spans")
 
 
 def pooled(before: Found | None, now: Found) -> dict[str, Any]:
@@ -27,22 +25,26 @@ def pooled(before: Found | None, now: Found) -> dict[str, Any]:
     """
     if before is None:
         return dict(now)
-    return {flow: _probe(before[flow], found) if flow in before else found for flow, found in now.items()}
+    parts = metrics.section("echo").parts
+    return {
+        flow: _joined(parts, before[flow], found) if flow in before else found for flow, found in now.items()
+    }
 
 
-def _probe(a: Found, b: Found) -> dict[str, Any]:
-    """A probe: its points and differences one by one, in the order that both rounds have."""
-    joined = _entry(a, b)
-    for key in LISTS:
-        joined[key] = [_entry(one, other) for one, other in zip(a[key], b[key], strict=True)]
-    joined["actuation_ms"] = distribution(a["actuation_ms"], b["actuation_ms"])
-    return joined
-
-
-def _entry(a: Found, b: Found) -> dict[str, Any]:
+def _joined(parts: Sequence[Metric], a: Found, b: Found) -> dict[str, Any]:
+    """Counts and distributions of both; lists one by one, in the order that both rounds have."""
     joined = dict(b)
-    joined |= {key: a[key] + b[key] for key in COUNTED if key in b}
-    joined |= {key: distribution(a[key], b[key]) for key in DISTRIBUTIONS if key in b}
+    for metric in parts:
+        if metric.key not in b:
+            continue
+        one, other = a[metric.key], b[metric.key]
+        if metric.each == metrics.LIST:
+            pairs = zip(one, other, strict=True)
+            joined[metric.key] = [_joined(metric.parts, *pair) for pair in pairs]
+        elif metric.unit == "count":
+            joined[metric.key] = one + other
+        elif "mean" in metric.shown:
+            joined[metric.key] = distribution(one, other)
     if "latency_ms" in b:
         latency = joined["latency_ms"] or {}
         joined |= {key: latency.get(key) for key in ("ci95", "ci95_batch")}

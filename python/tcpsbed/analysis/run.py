@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from tcpsbed import documents
 from tcpsbed.analysis.latency import LatencyTable
+from tcpsbed.analysis.metrics import VERSION
 from tcpsbed.analysis.plot import Plot
 from tcpsbed.analysis.records import open_records
-from tcpsbed.analysis.summary import VERSION
 from tcpsbed.errors import DataError
 
 if TYPE_CHECKING:

@@ -8,16 +8,11 @@ from typing import Any
 NS_PER_MS = 1e6
 
 
-def ms(value_ns: float | None) -> float | None:
-    """Nanoseconds as milliseconds; nothing stays nothing."""
-    return None if value_ns is None else value_ns / NS_PER_MS
-
-
-def distribution_ms(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """A distribution in nanoseconds as one in milliseconds; `n` stays a count."""
-    if found is None:
-        return None
-    return {key: value if key == "n" else ms(value) for key, value in found.items()}
+def ms(found: Any) -> Any:
+    """Nanoseconds as milliseconds, those of a distribution too, where `n` stays a count; nothing stays nothing."""
+    if isinstance(found, Mapping):
+        return {key: value if key == "n" else ms(value) for key, value in found.items()}
+    return None if found is None else found / NS_PER_MS
 
 
 def curve_ms(values_ns: Sequence[float | None]) -> list[float | None]:

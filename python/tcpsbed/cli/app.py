@@ -15,6 +15,8 @@ from tcpsbed.cli import (
     image,
     latency,
     netns,
+    new,
+    plugins,
     predict,
     proxy,
     reproduce,
@@ -70,6 +72,8 @@ def version(show: bool = typer.Option(False, "--version", help="Print the versio
 for module in (
     run,
     scenario,
+    new,
+    plugins,
     latency,
     sweep,
     step,

@@ -114,6 +114,7 @@ def _table(chosen: Profile, verdicts: list[Verdict]) -> str:
     columns = [
         words("flow"),
         words("number"),
+        words("unit"),
         Column("found"),
         Column("least"),
         Column("most"),
@@ -123,6 +124,7 @@ def _table(chosen: Profile, verdicts: list[Verdict]) -> str:
         [
             one.flow,
             one.metric,
+            one.unit,
             *(number(value) for value in (one.found, one.least, one.most, one.margin)),
             "pass" if one.passed else "FAIL",
         ]

@@ -19,8 +19,8 @@ from tcpsbed.cli.failures import FAILED, guarded
 from tcpsbed.cli.options import Force, Quiet, Sets, span_s
 
 if TYPE_CHECKING:
+    from tcpsbed.analysis.delivered import Margin
     from tcpsbed.proxy import Proxy
-    from tcpsbed.proxy.verdict import Margin
 
 PROXY_HELP = """Put an emulated network between your own programs: ports that hand on to their targets.
 
@@ -69,9 +69,9 @@ def proxy(
     quiet: Quiet = False,
 ) -> None:
     """Runs a proxy; see PROXY_HELP."""
+    from tcpsbed.analysis.delivered import Margin
     from tcpsbed.proxy import Proxy
     from tcpsbed.proxy.door import parse
-    from tcpsbed.proxy.verdict import Margin
 
     if emulated.listed(profile):
         return

@@ -44,6 +44,9 @@ def reproduce(
         Path,
         typer.Option("--out", metavar="DIR", help="Folder of the figures; a folder for each work in it."),
     ] = Path("reproduced"),
+    note: Annotated[
+        str, typer.Option("--note", metavar="TEXT", help="What is to be said of the run; rows.json keeps it.")
+    ] = "",
     quiet: Quiet = False,
 ) -> None:
     """Reproduces works; see HELP."""
@@ -63,7 +66,7 @@ def reproduce(
     for work in IN_ALL if every else (find(name),):
         with writing(out / work.name, "reproduction") as place:
             study = work.reproduce(
-                place.path, full=not short, tell=_teller(quiet or as_json), clock=not every
+                place.path, full=not short, tell=_teller(quiet or as_json), clock=not every, note=note
             )
             if study.stopped and (not study.rows or (place.target.is_dir() and any(place.target.iterdir()))):
                 raise KeyboardInterrupt(f"stopped; {out / work.name} is as it was")

@@ -112,7 +112,7 @@ def bursty(share: float, length: float) -> dict[str, Any] | None:
     Examples
     --------
     >>> bursty(0.5, 4)
-    {'kind': 'gilbert_elliott', 'p': 0.25, 'r': 0.25, 'loss_good': 0.0, 'loss_bad': 1.0}
+    {'kind': 'gilbert-elliott', 'p': 0.25, 'r': 0.25, 'loss_good': 0.0, 'loss_bad': 1.0}
     """
     if share <= 0:
         return None
@@ -126,4 +126,4 @@ def bursty(share: float, length: float) -> dict[str, Any] | None:
             key="--bursts",
             allowed=f"bursts of at least {share / (1 - share):.3g} packets at this loss",
         )
-    return {"kind": "gilbert_elliott", "p": p, "r": r, "loss_good": 0.0, "loss_bad": 1.0}
+    return {"kind": "gilbert-elliott", "p": p, "r": r, "loss_good": 0.0, "loss_bad": 1.0}

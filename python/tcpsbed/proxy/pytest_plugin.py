@@ -34,6 +34,7 @@ def emulated_network() -> Iterator[Callable[..., Proxy]]:
     `target` is a port of this computer, `"HOST:PORT/udp"` or `"HOST:PORT/tcp"`, or a list of these; settings are keys of
     a link, such as `delay="20 ms"`, `loss="1 %"`, `rate="2 Mbit/s"`. Programs connect to `.ports[i]` on 127.0.0.1.
     """
+    from tcpsbed.analysis.delivered import Margin
     from tcpsbed.proxy import Proxy, load, verdict
     from tcpsbed.proxy.door import parse
     from tcpsbed.proxy.profile import STRAIGHT, settings_of
@@ -51,7 +52,7 @@ def emulated_network() -> Iterator[Callable[..., Proxy]]:
 
         yield make
         for proxy in made:
-            for line in verdict.broken(proxy.close(), verdict.Margin()):
+            for line in verdict.broken(proxy.close(), Margin()):
                 warnings.warn(
                     f"emulated network {proxy.profile.name}: {line}", EmulationWarning, stacklevel=1
                 )

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tcpsbed.analysis.delivered import Margin as Margin
-from tcpsbed.analysis.delivered import beyond
+from tcpsbed.analysis.delivered import Margin, beyond
 from tcpsbed.analysis.units import NS_PER_MS
 from tcpsbed.errors import counted
 from tcpsbed.report import numbers, text
 from tcpsbed.report.markup import Column, words
-
-LEAST = 100
-"""Packets below which a direction says nothing about percentiles."""
 
 
 def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
@@ -29,7 +25,7 @@ def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
 
 def _row(row: Mapping[str, Any], margin: Margin) -> Iterator[str]:
     name = f"{row['door']} {row['way']}"
-    yield from beyond(name, row if row["delivered"] >= LEAST else {**row, "error_ns": None}, margin)
+    yield from beyond(name, row, margin)
     left = row["packets"] - row["lost"] - row["unsent"]
     if not row["delivered"] and left > 0:
         yield f"{name}: of {counted(row['packets'], 'packet')} none came out: {left} were still under way at the end"

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tcpsbed.analysis import metrics
 from tcpsbed.errors import DataError
 from tcpsbed.qos.profile import Profile, Rule
+from tcpsbed.report.tables import field
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class Verdict:
         The number; not a number if the run has none, which fails.
     least, most : float
         Its limits.
+    unit : str
+        Of all three.
     """
 
     flow: str
@@ -31,6 +35,7 @@ class Verdict:
     found: float
     least: float
     most: float
+    unit: str = ""
 
     @property
     def margin(self) -> float:
@@ -111,12 +116,16 @@ def _verdicts(flows: Mapping[str, Any], rule: Rule) -> Iterator[Verdict]:
             continue
         value = _number(flow, rule)
         if rule.other is None:
-            yield Verdict(name, rule.metric, value, rule.least, rule.most)
+            yield Verdict(name, rule.metric, value, rule.least, rule.most, _unit(rule))
             continue
         other = f"{session}/{rule.other}" if session else rule.other
         if other in flows:
             early = _number(flows[other], rule)
-            yield Verdict(f"{name} - {other}", rule.metric, value - early, rule.least, rule.most)
+            yield Verdict(f"{name} - {other}", rule.metric, value - early, rule.least, rule.most, _unit(rule))
+
+
+def _unit(rule: Rule) -> str:
+    return field(metrics.section("flows").parts, rule.metric).metric.unit
 
 
 def _number(flow: Mapping[str, Any], rule: Rule) -> float:

@@ -6,35 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tcpsbed.analysis import metrics
 from tcpsbed.errors import DataError
-from tcpsbed.report import text
+from tcpsbed.report import tables, text
 from tcpsbed.report.folder import RunFolder, open_folder
 from tcpsbed.report.markup import Column, words
-from tcpsbed.report.numbers import NONE, count, finite, ms, percent, rate, statistic
-
-Reader = Callable[[dict[str, Any]], float | None]
-
-
-def _delay(key: str) -> Reader:
-    return lambda flow: statistic(flow.get("delay_ms"), key)
-
-
-def _plain(key: str) -> Reader:
-    return lambda flow: finite(flow.get(key))
-
-
-METRICS: tuple[tuple[str, Reader, Callable[[Any], str]], ...] = (
-    ("sent", _plain("sent"), count),
-    ("delivered", _plain("delivered"), count),
-    ("loss", _plain("loss"), percent),
-    ("delay mean (ms)", _delay("mean"), ms),
-    ("delay p50 (ms)", _delay("p50"), ms),
-    ("delay p99 (ms)", _delay("p99"), ms),
-    ("delay p99.9 (ms)", _delay("p999"), ms),
-    ("delay max (ms)", _delay("max"), ms),
-    ("step jitter mean (ms)", lambda flow: statistic((flow.get("jitter_ms") or {}).get("step")), ms),
-    ("rate", _plain("rate_bps"), rate),
-)
+from tcpsbed.report.numbers import NONE
 
 
 def compare(folders: Sequence[Path | str]) -> str:
@@ -115,16 +92,16 @@ def _flow(name: str, runs: Sequence[RunFolder]) -> str:
         Column(f"{letter} / A") for letter in letters[1:]
     ]
     rows = []
-    for metric, read, shown in METRICS:
-        values = [read(run.summary["flows"][name]) for run in runs]
-        if all(value is None for value in values):
+    for metric in tables.fields(metrics.section("flows").parts):
+        values = [metric.number(run.summary["flows"][name]) for run in runs]
+        if not any(values if metric.metric.rare else (value is not None for value in values)):
             continue
         first, others = values[0], values[1:]
         rows.append(
             [
-                metric,
-                *map(shown, values),
-                *(_difference(first, v, shown) for v in others),
+                f"{metric.title} ({metric.unit})" if metric.unit else metric.title,
+                *map(metric.shown, values),
+                *(_difference(first, v, metric.shown) for v in others),
                 *(_ratio(first, v) for v in others),
             ]
         )

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tcpsbed.report import bars, charts, markup
+from tcpsbed.analysis import metrics
+from tcpsbed.analysis.metrics import Metric
+from tcpsbed.report import bars, charts, markup, tables
 from tcpsbed.report.charts import Sheet
 from tcpsbed.report.folder import RunFolder
-from tcpsbed.report.markup import Column, Html, bar, words
-from tcpsbed.report.numbers import count, half_width, ms, nothing, place, statistic
+from tcpsbed.report.markup import Html, bar, words
+from tcpsbed.report.numbers import half_width, nothing, place, statistic
+from tcpsbed.report.tables import Table
 
 COST = (
     "A sample with an echo command is 20 B longer, and the answer is a datagram of 32 B: latencies differ a little from "
@@ -66,33 +69,83 @@ def _echo_curves(run: RunFolder, flow: str, sheet: Sheet) -> str:
 
 
 def _echo_flow(flow: str, result: Mapping[str, Any]) -> str:
-    points = result.get("points") or []
-    shown = _echo_points(points) if points else ""
-    entries = [entry for key in ("components", "links", "spans") for entry in result.get(key) or ()]
-    differences = [
-        [
-            _named(entry),
-            bars.kind(entry.get("what", "")),
-            entry.get("latency_ms"),
-            half_width(_interval(entry)),
-        ]
-        for entry in sorted(entries, key=lambda entry: _place(entry, points))
-    ]
+    drawn = ""
+    if laid := points(result):
+        entries = result["points"]
+        reach = [_reach(entry.get("round_trip_ms")) for entry in entries]
+        top = bars.axis_top(max(reach))
+        lines = [_bar(entry.get("round_trip_ms"), top, "plain") for entry in entries]
+        drawn = markup.heading(f"{flow}: round trip by point") + _waterfall(
+            laid.beside(1, bar("along the path"), lines), 1, top
+        )
+    if laid := differences(result):
+        entries = stretches(result)
+        top = bars.axis_top(max(_reach(entry["latency_ms"]) for entry in entries))
+        lines = [_bar(entry["latency_ms"], top, bars.kind(entry.get("what", ""))) for entry in entries]
+        drawn += markup.heading(f"{flow}: components and links as differences") + _waterfall(
+            laid.beside(2, bar("mean and interval"), lines), 2, top
+        )
+    drawn += "".join(map(markup.note, below_zero(result)))
+    return drawn + "".join(map(tables.titled, others(flow, result)))
+
+
+def _reach(latency: Any) -> float:
+    return (statistic(latency) or 0.0) + (half_width((latency or {}).get("ci95")) or 0.0)
+
+
+def _bar(latency: Any, top: float, paint: str) -> str:
+    mean = statistic(latency)
+    return "" if mean is None else bars.with_interval(mean, half_width(latency.get("ci95")), top, paint)
+
+
+def _waterfall(laid: Table, place: int, top: float) -> str:
+    footer = ["" for _ in laid.columns]
+    return markup.table(
+        laid.columns, laid.rows, [*footer[:place], bars.axis(top), *footer[place + 1 :]], css="waterfall"
+    )
+
+
+def points(result: Mapping[str, Any], *, brief: bool = False) -> Table | None:
+    """Round trips and legs by point, along the path."""
+    found = result.get("points") or ()
+    return tables.laid(tables.fields(_parts("points"), brief=brief), found) if found else None
+
+
+def trips(result: Mapping[str, Any]) -> list[float]:
+    """Mean round trips of the points."""
+    return [statistic(point.get("round_trip_ms")) or 0.0 for point in result["points"]]
+
+
+def stretches(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Components, links and spans in the order of the path, and the time that the robot took to arrive."""
+    names = [point["point"] for point in result.get("points") or ()]
+    found = [entry for key in ("components", "links", "spans") for entry in result.get(key) or ()]
+    found.sort(key=lambda entry: names.index(entry["from"]) if entry.get("from") in names else len(names))
     if statistic(actuation := result.get("actuation_ms")) is not None:
-        inner = {"latency_ms": actuation}
-        differences.append(["actuation (held until done)", "plain", actuation, half_width(_interval(inner))])
-    title = markup.heading(f"{flow}: round trip by point") if points else ""
-    return title + shown + _differences(flow, differences) + "".join(map(markup.note, below_zero(result)))
+        name = metrics.section("echo").part("actuation_ms").title
+        found.append({"name": name, "latency_ms": actuation, "ci95": _interval({"latency_ms": actuation})})
+    return found
 
 
-def _named(entry: Mapping[str, Any]) -> str:
-    return place(entry["name"]) + (" (half the difference)" if entry.get("halved") else "")
+def differences(result: Mapping[str, Any], *, brief: bool = False) -> Table | None:
+    """Latencies of the stretches between points; each says whether it is different from 0."""
+    found = stretches(result)
+    if not found:
+        return None
+    laid = tables.laid(tables.fields(_parts("components"), brief=brief), found)
+    doubts = (nothing(statistic(entry["latency_ms"]), half_width(_interval(entry))) for entry in found)
+    return laid.beside(-1, words(""), doubts)
 
 
-def _place(entry: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> int:
-    """Where along the path a stretch begins."""
-    names = [point["point"] for point in points]
-    return names.index(entry["from"]) if entry.get("from") in names else len(names)
+def others(flow: str, result: Mapping[str, Any]) -> list[Table]:
+    """What else is known of a flow's echoes: how many commands there were, and between which clocks."""
+    part = metrics.section("echo")
+    told = {key: value for key, value in result.items() if not isinstance(value, list)}
+    return tables.tables(part, {flow: told})
+
+
+def _parts(key: str) -> Sequence[Metric]:
+    return metrics.section("echo").part(key).parts
 
 
 def _interval(entry: Any) -> Any:
@@ -102,95 +155,17 @@ def _interval(entry: Any) -> Any:
     return entry.get("ci95", inner.get("ci95") if isinstance(inner, Mapping) else None)
 
 
-def _echo_points(points: Iterable[Mapping[str, Any]]) -> str:
-    trips = [(point, point.get("round_trip_ms") or {}) for point in points]
-    reach = [(statistic(trip) or 0) + (half_width(trip.get("ci95")) or 0) for _, trip in trips]
-    top = bars.axis_top(max(reach, default=0))
-    rows = []
-    for point, trip in trips:
-        mean, half = statistic(trip), half_width(trip.get("ci95"))
-        drawn = bars.with_interval(mean, half, top, "plain") if mean is not None else ""
-        rows.append(
-            [
-                point["point"],
-                drawn,
-                ms(mean),
-                ms(half),
-                ms(half_width(trip.get("ci95_batch"))),
-                *(ms(statistic(trip, key)) for key in ("p50", "p99", "p999")),
-                ms(statistic(point.get("forward_ms"))),
-                ms(statistic(point.get("return_ms"))),
-                count(point.get("n")),
-                *(count(point.get(key) or None) for key in ("lost", "superseded")),
-            ]
-        )
-    columns = [
-        words("point"),
-        bar("along the path"),
-        Column("mean", "ms"),
-        Column("±", "ms"),
-        Column("± in batches", "ms"),
-    ]
-    columns += [Column(name, "ms") for name in ("p50", "p99", "p99.9")]
-    columns += [Column("out", "ms"), Column("home", "ms"), Column("echoes"), Column("lost")]
-    columns += [Column("superseded")]
-    return markup.table(columns, rows, ["", bars.axis(top), *[""] * 11], css="waterfall")
-
-
-def _differences(flow: str, entries: list[list[Any]]) -> str:
-    if not entries:
-        return ""
-    top = bars.axis_top(max((statistic(latency) or 0) + (half or 0) for _, _, latency, half in entries))
-    rows = [
-        [
-            name,
-            bars.with_interval(statistic(latency) or 0.0, half, top, kind),
-            ms(statistic(latency)),
-            ms(half),
-            *(ms(statistic(latency, key)) for key in ("p50", "p99")),
-            nothing(statistic(latency), half),
-        ]
-        for name, kind, latency, half in entries
-    ]
-    columns = [
-        words("place"),
-        bar("mean and interval"),
-        Column("mean", "ms"),
-        Column("±", "ms"),
-        Column("p50", "ms"),
-        Column("p99", "ms"),
-        words(""),
-    ]
-    return markup.heading(f"{flow}: components and links as differences") + markup.table(
-        columns, rows, ["", bars.axis(top), "", "", "", "", ""], css="waterfall"
-    )
-
-
 def ages(run: RunFolder) -> Html:
     """How old a sample is when it passes each point, from the samples themselves."""
     parts = []
-    columns = [
-        words("point"),
-        bar("mean age"),
-        Column("mean", "ms"),
-        Column("p50", "ms"),
-        Column("p99", "ms"),
-        Column("max", "ms"),
-        Column("samples"),
-    ]
-    for flow, points in run.summary.get("points", {}).items():
-        means = [statistic(point.get("age_ms")) or 0.0 for point in points]
-        if not means:
+    section = metrics.section("points")
+    for flow, found in run.summary.get("points", {}).items():
+        if not found:
             continue
+        means = [statistic(point.get("age_ms")) or 0.0 for point in found]
         top = bars.axis_top(max(means))
-        rows = [
-            [point["point"], bars.with_interval(mean, None, top, "plain"), ms(statistic(point.get("age_ms")))]
-            + [ms(statistic(point.get("age_ms"), key)) for key in ("p50", "p99", "max")]
-            + [count(point.get("n"))]
-            for point, mean in zip(points, means, strict=True)
-        ]
-        parts.append(f"<details><summary>{markup.escaped(flow)}</summary>")
-        parts.append(
-            markup.table(columns, rows, ["", bars.axis(top), *[""] * 5], css="waterfall") + "</details>"
-        )
-    return markup.section("ages", "Age of a sample along its path", *parts)
+        laid = tables.laid(tables.fields(section.parts), found)
+        lines = [bars.with_interval(mean, None, top, "plain") for mean in means]
+        drawn = _waterfall(laid.beside(1, bar("mean age"), lines), 1, top)
+        parts.append(f"<details><summary>{markup.escaped(flow)}</summary>{drawn}</details>")
+    return markup.section("ages", section.title, *parts)

@@ -5,23 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tcpsbed.analysis import metrics
 from tcpsbed.palette import LOST
-from tcpsbed.report import bars, charts, markup, paths, playout
+from tcpsbed.report import bars, charts, markup, paths, tables
 from tcpsbed.report.charts import Chart, Line, Sheet
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.markup import Column, Html, bar, words
-from tcpsbed.report.numbers import (
-    LABELS,
-    NONE,
-    PERCENTILES,
-    count,
-    finite,
-    ms,
-    percent,
-    place,
-    rate,
-    statistic,
-)
+from tcpsbed.report.numbers import finite, ms, place
 
 ARROWS = {"forward": "→ robot", "backward": "→ operator"}
 
@@ -63,22 +53,15 @@ def _segments(path: Sequence[paths.Part]) -> list[bars.Segment]:
 def _waterfall(run: RunFolder, flow: str, path: Sequence[paths.Part]) -> str:
     total = paths.total_ms(path)
     top, start = bars.axis_top(total), 0.0
-    parts, rows = paths.busy(path), []
-    for part, segment in zip(parts, _segments(parts), strict=True):
-        rows.append(
-            [
-                segment.name,
-                bars.span(start, segment.length_ms, top, segment.paint),
-                ms(segment.length_ms),
-                percent(segment.length_ms / total if total else None),
-                *(ms(statistic(part["latency_ms"], key)) for key in ("p50", "p99", "max")),
-            ]
-        )
+    parts, drawn = paths.busy(path), []
+    for segment in _segments(parts):
+        drawn.append(bars.span(start, segment.length_ms, top, segment.paint))
         start += segment.length_ms
-    columns = [words("place"), bar("from source to sink"), Column("mean", "ms"), Column("share")]
-    columns += [Column(name, "ms") for name in ("p50", "p99", "max")]
-    footer = ["whole way", bars.axis(top), ms(total), "", "", "", ""]
-    table = markup.table(columns, rows, footer, css="waterfall")
+    columns = tables.fields(metrics.section("path").parts)
+    laid = tables.laid(columns, parts).beside(2, bar("from source to sink"), drawn)
+    whole = {"name": "whole way", "latency_ms": {"mean": total}}
+    footer = [one.shown(one.read(whole) or "") for one in columns]
+    table = markup.table(laid.columns, laid.rows, [*footer[:2], bars.axis(top), *footer[2:]], css="waterfall")
     return markup.heading(flow, _direction(run, flow)) + table + markup.note(paths.idle(path))
 
 
@@ -88,74 +71,18 @@ def _direction(run: RunFolder, flow: str) -> str:
 
 
 def per_flow(run: RunFolder) -> Html:
-    """What was sent, what arrived, how late."""
-    columns = [
-        words("flow"),
-        words("way"),
-        Column("sent"),
-        Column("delivered"),
-        Column("in flight"),
-        Column("lost"),
-        Column("loss"),
-    ]
-    columns += [Column("repeated"), Column("out of order"), Column("superseded"), Column("suppressed")]
-    columns += [Column(LABELS.get(key, key), "ms") for key in PERCENTILES] + [
-        Column("rate"),
-        Column("checked"),
-    ]
-    rows = [_flow_row(run, name, flow) for name, flow in run.summary.get("flows", {}).items()]
-    lost = [
-        [name, place, count(n)]
-        for name, flow in run.summary.get("flows", {}).items()
-        for place, n in _drops(flow)
-    ]
-    where = markup.heading("Where packets were lost") + markup.table(
-        [words("flow"), words("link and reason"), Column("packets")], lost
+    """What was sent, what arrived, how late, how it was spread."""
+    part = metrics.section("flows")
+    flows = run.summary.get("flows", {})
+    said = [paths.renumbered(name, flow) for name, flow in flows.items()]
+    return markup.section(
+        "flows",
+        part.title,
+        *tables.on_page(part, flows),
+        *map(markup.note, said),
+        remark="Delay from source to sink of the samples that arrived; a frame counts when its last byte is there. "
+        + paths.LOSS,
     )
-    where += markup.note(
-        "A sample that is sent as several packets may count several times here, and once above."
-    )
-    made = [paths.renumbered(name, flow) for name, flow in run.summary.get("flows", {}).items()]
-    columns_shown, rows_shown = playout.table(run.summary)
-    shown = markup.heading("Playout") + markup.table(columns_shown, rows_shown) + markup.note(playout.REMARK)
-    return (
-        markup.section(
-            "flows",
-            "Flows",
-            markup.table(columns, rows, css="dense"),
-            *map(markup.note, made),
-            where if lost else "",
-            shown if rows_shown else "",
-            remark="Delay from source to sink of the samples that arrived; a frame counts when its last byte is there. "
-            + paths.LOSS,
-        )
-        if rows
-        else Html("")
-    )
-
-
-def _flow_row(run: RunFolder, name: str, flow: Mapping[str, Any]) -> list[str]:
-    verified = flow.get("verified") or {}
-    good, bad = finite(verified.get("good")) or 0, finite(verified.get("bad")) or 0
-    checked = f"{count(good)} good" + (f", {count(bad)} bad" if bad else "") if good or bad else ""
-    delays = [ms(statistic(flow.get("delay_ms"), key)) for key in PERCENTILES]
-    counts = [count(flow.get(key)) for key in ("sent", "delivered", "in_flight", "lost")]
-    again = [count(flow.get(key) or None) for key in ("duplicated", "reordered", "superseded", "suppressed")]
-    return [
-        name,
-        _direction(run, name),
-        *counts,
-        percent(flow.get("loss")),
-        *again,
-        *delays,
-        rate(flow.get("rate_bps")),
-        checked,
-    ]
-
-
-def _drops(flow: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    drops = flow.get("drops") or {}
-    return sorted(((place, n) for place, n in drops.items() if n), key=lambda item: -item[1])
 
 
 def over_time(run: RunFolder, sheet: Sheet) -> Html:
@@ -192,14 +119,14 @@ def _delay_chart(run: RunFolder, times: Sequence[Any], flow: str, color: str) ->
     lost = [value or None for value in charts.series_of(run.series, flow, "lost")]
     if charts.has_values(lost):
         lines.append(Line("lost", lost, LOST))
-    return Chart(f"Delay of {flow}", times, "time (s)", "delay (ms)", lines)
+    return Chart(f"Delay of {flow}", times, "time (s)", _axis("delay_ms"), lines)
 
 
 def _common_charts(run: RunFolder, times: Sequence[Any], paint: Mapping[str, str]) -> Iterator[Chart]:
     yield Chart("Queue length", times, "time (s)", "waiting (kB)", _queues(run))
     for title, unit, key, factor in (
         ("Rate of delivered samples", "rate (Mbit/s)", "rate_bps", 1e-6),
-        ("Age of the newest data", "age (ms)", "age_ms", 1.0),
+        ("Age of the newest data", _axis("age_ms"), "age_ms", 1.0),
         ("Merging", "fragments in a packet", "fragments", 1.0),
     ):
         lines = [
@@ -209,6 +136,10 @@ def _common_charts(run: RunFolder, times: Sequence[Any], paint: Mapping[str, str
         yield Chart(
             title, times, "time (s)", unit, [line for line in lines if charts.has_values(line.values)]
         )
+
+
+def _axis(key: str) -> str:
+    return metrics.section("flows").part(key).axis
 
 
 def _queues(run: RunFolder) -> list[Line]:
@@ -236,16 +167,15 @@ def _events(run: RunFolder) -> Html:
 
 
 def distributions(run: RunFolder, sheet: Sheet) -> Html:
-    """Delay distributions with a logarithmic tail, and the jitter metrics."""
+    """Delay distributions with a logarithmic tail."""
     curves = _curves(run, "delay_ms")
     gaps = _curves(run, "interarrival_ms")
     drawn = sheet.place(
-        (charts.distribution("One-way delay", "delay (ms)", curves) if curves else [])
-        + (charts.distribution("Time between arrivals", "gap (ms)", gaps) if gaps else [])
+        (charts.distribution("One-way delay", _axis("delay_ms"), curves) if curves else [])
+        + (charts.distribution("Time between arrivals", _axis("interarrival_ms"), gaps) if gaps else [])
     )
-    tables = _jitter(run) + _fits(run)
     note = "In the tail, with its logarithmic scale, a straight fall is an exponential law."
-    return markup.section("spread", "Distribution and jitter", drawn, tables, remark=note if drawn else "")
+    return markup.section("spread", "Distribution", drawn, remark=note if drawn else "")
 
 
 def _curves(run: RunFolder, key: str) -> dict[str, tuple[Sequence[Any], Sequence[Any]]]:
@@ -256,74 +186,3 @@ def _curves(run: RunFolder, key: str) -> dict[str, tuple[Sequence[Any], Sequence
         for flow, curve in cdf.items()
         if charts.has_values(curve.get(key) or ())
     }
-
-
-def _fits(run: RunFolder) -> str:
-    """Laws fitted to the time between arrivals."""
-    rows = []
-    for name, flow in run.summary.get("flows", {}).items():
-        for law, fit in (flow.get("interarrival_fits") or {}).items():
-            distance = finite(fit.get("distance"))
-            shown = NONE if distance is None else f"{distance:.3f}"
-            rows.append([name, law.capitalize(), ms(fit.get("location")), ms(fit.get("scale")), shown])
-    if not rows:
-        return ""
-    columns = [
-        words("flow"),
-        words("law"),
-        Column("location", "ms"),
-        Column("scale", "ms"),
-        Column("distance"),
-    ]
-    note = (
-        "Distance: the largest gap between the measured and the fitted cumulative curve (Kolmogorov-Smirnov)."
-    )
-    title = markup.heading("Time between arrivals: fitted laws")
-    return title + markup.table(columns, rows) + markup.note(note)
-
-
-def _jitter(run: RunFolder) -> str:
-    columns = [
-        words("flow"),
-        Column("step mean", "ms"),
-        Column("step max", "ms"),
-        Column("displayed mean", "ms"),
-    ]
-    columns += [
-        Column("displayed max", "ms"),
-        Column("RFC 3550", "ms"),
-        Column("PDV mean", "ms"),
-        Column("PDV p99", "ms"),
-    ]
-    columns += [Column("IPDV p50", "ms"), Column("IPDV p99", "ms")]
-    columns += [Column("gap of arrivals p50", "ms"), Column("p99", "ms"), Column("max", "ms")]
-    columns += [Column("age of data mean", "ms"), Column("p99", "ms"), Column("max", "ms")]
-    rows = []
-    for name, flow in run.summary.get("flows", {}).items():
-        jitter, gaps = flow.get("jitter_ms") or {}, flow.get("interarrival_ms")
-        numbers = [
-            statistic(jitter.get(kind), key) for kind in ("step", "displayed") for key in ("mean", "max")
-        ]
-        numbers += [
-            finite(jitter.get("rfc3550")),
-            statistic(jitter.get("pdv")),
-            statistic(jitter.get("pdv"), "p99"),
-        ]
-        numbers += [statistic(flow.get("ipdv_ms"), key) for key in ("p50", "p99")]
-        numbers += [statistic(gaps, key) for key in ("p50", "p99", "max")]
-        numbers += [statistic(flow.get("age_ms"), key) for key in ("mean", "p99", "max")]
-        if any(number is not None for number in numbers):
-            rows.append([name, *map(ms, numbers)])
-    if not rows:
-        return ""
-    note = (
-        "Step: change of delay from one packet to the next. Displayed: instant shown against instant expected from the "
-        "delay held before. RFC 3550: smoothed. PDV: delay above the smallest. IPDV: delay minus that of the sample "
-        "before it (RFC 3393). "
-        "Age: of the newest data at the sink, at every moment."
-    )
-    return (
-        markup.heading("Jitter, four ways, and age of data")
-        + markup.table(columns, rows, css="dense")
-        + markup.note(note)
-    )

@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tcpsbed import results
+from tcpsbed.analysis import metrics
+from tcpsbed.analysis.metrics import Metric
 from tcpsbed.clocks import SIMULATED
-from tcpsbed.report import echoes, flows, markup, media, places, spread, states
+from tcpsbed.report import echoes, flows, markup, media, spread, states, tables
 from tcpsbed.report.charts import Sheet, plotted
 from tcpsbed.report.folder import RunFolder, open_folder
 from tcpsbed.report.glance import glance
 from tcpsbed.report.markup import Html, escaped
-from tcpsbed.report.numbers import count, finite, seconds
+from tcpsbed.report.numbers import NONE, count, finite, seconds
 
 HERE = Path(__file__).parent
+HEADER = ("name", "world", "duration_s", "seed", "machine", "promise", "errors", "disturbances")
+"""Metrics that the head of the page tells."""
+HEAD = (*(part.key for part in metrics.HEAD), "errors", "disturbances")
+"""Those of the run itself, the others at the foot of the page."""
+JOINED = {
+    "network": ("Network", ("network", "queues", "traffic", "channels")),
+    "stages": ("Processing", ("stages", "components", "nodes", "robots", "hosts")),
+}
+"""Parts of the summary that are one section of the page, by the first of them."""
+REMARKS = {
+    "media": media.REMARK,
+    "clocks": "Offset estimated by exchanges through the same network. The bound is half the smallest round trip, whatever"
+    " the asymmetry.",
+    "assumed_free": "These stages were given no cost and took no time. Measure them with `tcpsbed calibrate`.",
+    "ignored": "The scenario gives these keys, and something else decides in this world.",
+}
+"""What is said above the numbers of a part."""
 
 
 def write(folder: Path | str) -> Path:
@@ -50,21 +70,43 @@ def render(run: RunFolder) -> str:
         flows.distributions(run, sheet),
         echoes.echo(run, sheet),
         echoes.ages(run),
-        media.media(run),
-        places.network(run),
-        places.processing(run),
-        states.section(run),
-        places.emulator(run),
-        places.clocks(run),
-        places.endpoints(run),
-        places.boards(run),
-        places.assumed(run),
-        places.ignored(run),
-        places.untried(run),
-        places.scenario(run),
+        *_parts(run),
+        _scenario(run),
     ]
     body = header(run) + "".join(sections) + footer(run)
     return document(f"{run.name} · tcpsbed", body, sheet, _marks(run))
+
+
+def _parts(run: RunFolder) -> Iterator[Html]:
+    """A section for every part of the summary that has none of its own."""
+    drawn = {"flows", "path", "points", "echo", "across_seeds", "events", *HEAD}
+    joined = {key for _, keys in JOINED.values() for key in keys}
+    for part in metrics.SUMMARY:
+        title, keys = JOINED.get(part.key, (part.title, (part.key,)))
+        if part.key in drawn or (part.key in joined and part.key not in JOINED):
+            continue
+        shown = [_tables(run, metrics.section(key), title) for key in keys]
+        yield markup.section(part.key, title, *shown, remark=REMARKS.get(part.key, "") if any(shown) else "")
+
+
+def _tables(run: RunFolder, part: Metric, section: str) -> Html:
+    """What there is of a part: tables, or sentences; with a heading where the section has another."""
+    found = run.summary.get(part.key)
+    if not part.parts:
+        return markup.listing(found or ())
+    said = states.spent(run.summary) if part.key == "states" else []
+    note = markup.note("Time in each state: " + "; ".join(said) + ".") if said else ""
+    shown = "".join(tables.on_page(part, found))
+    return Html((markup.heading(part.title) if part.title != section and shown else "") + shown + note)
+
+
+def _scenario(run: RunFolder) -> Html:
+    """The scenario's text as it ran."""
+    if not run.scenario:
+        return Html("")
+    text = markup.escaped(run.scenario)
+    inside = f"<details><summary>scenario.toml as it ran</summary><pre>{text}</pre></details>"
+    return markup.section("scenario", "Scenario", inside)
 
 
 def document(title: str, body: str, sheet: Sheet, marks: dict[str, Any]) -> str:
@@ -133,11 +175,10 @@ def header(run: RunFolder) -> Html:
 
 def _across_seeds(run: RunFolder) -> Html:
     """Means over seeds with their intervals; of one seed, that it is one."""
-    columns, rows = spread.table(run.summary)
-    said = spread.sentence(run.summary)
-    if not rows:
+    said, table = spread.sentence(run.summary), spread.table(run.summary)
+    if table is None:
         return markup.note(said)
-    return markup.section("seeds", "Across seeds", markup.table(columns, rows), remark=said)
+    return markup.section("seeds", table.title, markup.table(table.columns, table.rows), remark=said)
 
 
 def banners(summary: dict[str, Any]) -> str:
@@ -179,17 +220,8 @@ def _machine(found: dict[str, Any]) -> str:
 
 
 def footer(run: RunFolder) -> Html:
-    """Where the numbers come from: hash of the records, versions."""
-    records = run.summary.get("records") or {}
-    pairs = [
-        ("records", f"{count(records.get('rows'))} rows, level {records.get('level', '')}" if records else "")
-    ]
-    pairs += [
-        ("sha256", run.summary.get("records_sha256", "")),
-        ("versions", _joined_versions(run.summary.get("versions") or {})),
-    ]
+    """All that is known of the run itself and is not above."""
+    rows = tables.fields([part for part in metrics.HEAD if part.key not in HEADER])
+    shown = ((one, one.shown(one.read(run.summary))) for one in rows)
+    pairs = [(one.title, f"{text} {one.unit}".strip()) for one, text in shown if text not in ("", NONE)]
     return Html(f"<footer>{markup.facts(pairs)}</footer>")
-
-
-def _joined_versions(versions: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in versions.items())

@@ -18,11 +18,12 @@ def escaped(content: object) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its heading, the unit under it, whether it holds words or a bar."""
+    """A column of a table: its heading, the unit under it, whether it holds words or a bar, what it means."""
 
     title: str
     unit: str = ""
     kind: str = "number"
+    meaning: str = ""
 
 
 def words(title: str) -> Column:
@@ -51,7 +52,8 @@ def table(
 
 def _heading(column: Column) -> str:
     unit = f' <span class="unit">{escaped(column.unit)}</span>' if column.unit else ""
-    return f'<th scope="col" class="{column.kind}">{escaped(column.title)}{unit}</th>'
+    meaning = f' title="{escaped(column.meaning)}"' if column.meaning else ""
+    return f'<th scope="col" class="{column.kind}"{meaning}>{escaped(column.title)}{unit}</th>'
 
 
 def _row(columns: Sequence[Column], row: Sequence[object], shown: Sequence[int], tag: str) -> str:

@@ -9,11 +9,6 @@ from typing import Any
 NONE = "–"
 """Shown where a number is absent."""
 
-PERCENTILES = ("min", "mean", "p50", "p95", "p99", "p999", "max")
-"""Keys of a distribution in summary.json, in the order of their columns."""
-
-LABELS = {"p50": "p50", "p95": "p95", "p99": "p99", "p999": "p99.9"}
-
 
 def finite(value: Any) -> float | None:
     """The value as a float, or None if it is no finite number."""

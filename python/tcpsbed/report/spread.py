@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tcpsbed.analysis import metrics
 from tcpsbed.clocks import SIMULATED
-from tcpsbed.report.markup import Column, words
-from tcpsbed.report.numbers import count, finite, ms, percent
+from tcpsbed.report.tables import Table, tables
 
 UNCHANGED = "seeds change nothing: nothing here is random"
 """Of runs whose records are the same under several seeds."""
 REMEDY = (
     'phases = "random" in the scenario lets every source begin at a moment of its own, drawn from the seed'
 )
-METRICS = (
-    ("delay_mean_ms", "delay mean", "ms", ms),
-    ("delay_p99_ms", "delay p99", "ms", ms),
-    ("loss", "loss", "", percent),
-)
-"""Keys of `across_seeds.flows`, heading, unit, how numbers are shown."""
 
 
 def sentence(summary: Mapping[str, Any]) -> str:
@@ -44,19 +38,9 @@ def sentence(summary: Mapping[str, Any]) -> str:
     return "One seed, one draw of everything random: --seeds 10 gives intervals across seeds."
 
 
-def table(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
-    """Columns and rows of the means of every flow; no rows of a single seed."""
+def table(summary: Mapping[str, Any]) -> Table | None:
+    """The means of every flow; none of a single seed."""
     across = summary.get("across_seeds") or {}
-    columns = [words("flow"), Column("seeds")]
-    for _, title, unit, _ in METRICS:
-        columns += [Column(title, unit), Column("±", unit)]
     if len(across.get("seeds") or ()) < 2 or across.get("unchanged"):
-        return columns, []
-    rows = []
-    for name, flow in (across.get("flows") or {}).items():
-        found = [flow.get(key) or {} for key, _, _, _ in METRICS]
-        cells = [name, count(max(finite(one.get("n")) or 0 for one in found))]
-        for (_, _, _, shown), one in zip(METRICS, found, strict=True):
-            cells += [shown(one.get("mean")), shown(one.get("ci95"))]
-        rows.append(cells)
-    return columns, rows
+        return None
+    return next(iter(tables(metrics.section("across_seeds").part("flows"), across.get("flows"))), None)

@@ -1,4 +1,4 @@
-"""Sections about hooks that watch over a flow: their changes of state, and how long each state lasted."""
+"""What is said of hooks that watch over a flow: how long each state lasted, and why it was left."""
 
 from __future__ import annotations
 
@@ -6,50 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from tcpsbed.errors import counted
-from tcpsbed.report import markup
-from tcpsbed.report.folder import RunFolder
-from tcpsbed.report.markup import Column, Html, words
 from tcpsbed.report.numbers import count, finite, ms, percent, seconds
 
-SHOWN = 40
-"""Changes of a flow at a component that are shown; `summary.json` lists more."""
 MARKED = 12
 """Changes that the curves over time are marked with, if there are no more."""
 AMISS = ("degraded", "hold", "safe stop", "predicted")
 """States that have a cause to look for."""
 MOSTLY = 0.5
 """Share of the time beyond which a supervisor that limits the motion is told."""
-
-
-def section(run: RunFolder) -> Html:
-    """Changes of state, and the time in each."""
-    columns, rows = changed(run.summary)
-    said = spent(run.summary)
-    return markup.section(
-        "states",
-        "Safety and display",
-        markup.table(columns, rows) if rows else "",
-        markup.note("Time in each state: " + "; ".join(said) + ".") if said else "",
-    )
-
-
-def changed(summary: Mapping[str, Any]) -> tuple[list[Column], list[list[str]]]:
-    """Columns and rows of the changes, for the page and the terminal."""
-    rows = [
-        [
-            watched["component"],
-            watched["flow"],
-            f"{finite(change['t_s']) or 0:.3f}",
-            change["from"],
-            change["to"],
-            ms(change.get("age_ms")),
-            change.get("cause", ""),
-        ]
-        for watched in summary.get("states") or ()
-        for change in watched["changes"][:SHOWN]
-    ]
-    columns = [words("component"), words("flow"), Column("at", "s"), words("from"), words("to")]
-    return [*columns, Column("age of the newest", "ms"), words("because")], rows
 
 
 def spent(summary: Mapping[str, Any]) -> list[str]:

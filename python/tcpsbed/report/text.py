@@ -5,24 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tcpsbed.report import echoes, media, paths, places, playout, spread, states
+from tcpsbed.analysis import metrics
+from tcpsbed.report import echoes, paths, spread, states, tables
 from tcpsbed.report.folder import RunFolder
 from tcpsbed.report.glance import glance
 from tcpsbed.report.markup import Column, words
-from tcpsbed.report.numbers import (
-    NONE,
-    count,
-    finite,
-    half_width,
-    ms,
-    nothing,
-    percent,
-    place,
-    rate,
-    seconds,
-    statistic,
-)
+from tcpsbed.report.numbers import NONE, finite, seconds
 
+DRAWN = ("wall", "records", "across_seeds", "flows", "path", "points", "echo", "events")
+"""Parts of the summary that have more to them than tables, or are told in words."""
+PLAYOUT = "Playout"
+"""A table of flows that an overview has."""
 BAR_CELLS = 32
 """Characters of the longest bar."""
 
@@ -64,13 +57,14 @@ def overview(run: RunFolder) -> str:
     """A run in short: conditions, flows, where the time went."""
     run, left_out = glance(run)
     summary = run.summary
+    first, *others = of(summary, "flows")
     parts = (
         headline(run),
         across_seeds(summary),
-        flows(summary),
-        shown(summary),
+        flows(summary, first),
+        *(shown for shown in others if shown.startswith(PLAYOUT)),
         ways(summary),
-        pictures(summary),
+        *of(summary, "media"),
         supervised(summary),
         f"{left_out}\n" if left_out else "",
     )
@@ -80,24 +74,28 @@ def overview(run: RunFolder) -> str:
 def everything(run: RunFolder) -> str:
     """All tables about a run."""
     summary = run.summary
+    first, *others = of(summary, "flows")
     parts = [
         headline(run),
         across_seeds(summary),
-        flows(summary),
-        shown(summary),
+        flows(summary, first),
         ways(summary),
-        jitter(summary),
+        *others,
         echo(summary),
-        pictures(summary),
-        links(summary),
-        stages(summary),
-        watched(summary),
-        nodes(summary),
-        robots(summary),
-        emulator(summary),
-        boards(summary),
     ]
-    return "\n".join(part for part in [*parts, notes(summary)] if part)
+    for part in metrics.SUMMARY:
+        if part.parts and part.key not in DRAWN:
+            parts += of(summary, part.key)
+    return "\n".join(part for part in [*parts, supervised(summary), notes(summary)] if part)
+
+
+def of(summary: Mapping[str, Any], key: str) -> list[str]:
+    """The tables of a part of the summary, its own first, which is empty where there is nothing in it."""
+    part = metrics.section(key)
+    found = tables.tables(part, summary.get(key), brief=True)
+    own = found and found[0].title == part.title
+    shown = [f"{one.title}\n{table(one.columns, one.rows)}" for one in found[1 if own else 0 :]]
+    return [table(found[0].columns, found[0].rows) if own else "", *shown]
 
 
 def headline(run: RunFolder) -> str:
@@ -120,51 +118,17 @@ def headline(run: RunFolder) -> str:
 
 def across_seeds(summary: Mapping[str, Any]) -> str:
     """Means over seeds with their 95 % intervals; of one seed, that it is one."""
-    columns, rows = spread.table(summary)
-    said = spread.sentence(summary)
-    return (f"{said}\n" if said else "") + (table(columns, rows) if rows else "")
+    said, found = spread.sentence(summary), spread.table(summary)
+    return (f"{said}\n" if said else "") + (table(found.columns, found.rows) if found else "")
 
 
-def pictures(summary: Mapping[str, Any]) -> str:
-    """Pictures and sound: from glass to glass, quality, bit rate."""
-    rows = media.rows(summary)
-    return table(media.columns(), rows) if rows else ""
-
-
-def flows(summary: Mapping[str, Any]) -> str:
-    """What was sent, what arrived, how late."""
-    found = summary.get("flows", {}).values()
-    unused = [key for key in ("superseded", "suppressed") if any(flow.get(key) for flow in found)]
-    counted = ("sent", "delivered", *unused, "in_flight", "lost")
-    rows = [
-        [
-            name,
-            {"forward": "→", "backward": "←"}.get(flow.get("direction", ""), ""),
-            *(count(flow.get(key)) for key in counted),
-            percent(flow.get("loss")),
-            *(ms(statistic(flow.get("delay_ms"), key)) for key in ("mean", "p50", "p99", "max")),
-            rate(flow.get("rate_bps")),
-        ]
-        for name, flow in summary.get("flows", {}).items()
-    ]
-    columns = [words("flow"), words(""), *(Column(key.replace("_", " ")) for key in counted), Column("loss")]
-    columns += [
-        Column("mean", "ms"),
-        Column("p50", "ms"),
-        Column("p99", "ms"),
-        Column("max", "ms"),
-        Column("rate"),
-    ]
-    said = [paths.renumbered(name, flow) for name, flow in summary.get("flows", {}).items()]
-    if any(flow.get("lost") for flow in summary.get("flows", {}).values()):
+def flows(summary: Mapping[str, Any], shown: str) -> str:
+    """What was sent, what arrived, how late; and what there is to say of it."""
+    found = summary.get("flows", {})
+    said = [paths.renumbered(name, flow) for name, flow in found.items()]
+    if any(flow.get("lost") for flow in found.values()):
         said.append(paths.LOSS)
-    return table(columns, rows) + "".join(f"{line}\n" for line in said if line) if rows else ""
-
-
-def shown(summary: Mapping[str, Any]) -> str:
-    """What was shown, and when, of flows that play out."""
-    columns, rows = playout.table(summary)
-    return table(columns, rows) if rows else ""
+    return shown + "".join(f"{line}\n" for line in said if line)
 
 
 def ways(summary: Mapping[str, Any]) -> str:
@@ -173,46 +137,17 @@ def ways(summary: Mapping[str, Any]) -> str:
 
 
 def _way(flow: str, path: Sequence[Mapping[str, Any]]) -> str:
-    total, start, rows = paths.total_ms(path), 0.0, []
-    for part in paths.busy(path):
-        mean = paths.mean_ms(part)
-        share, p99 = percent(mean / total if total else None), ms(statistic(part["latency_ms"], "p99"))
-        rows.append([place(part["name"]), part["what"], ms(mean), share, p99, span(start, mean, total)])
-        start += mean
-    columns = [words(flow), words(""), Column("mean", "ms"), Column("share"), Column("p99", "ms")]
-    shown = table([*columns, words("where the time went")], rows, ["whole way", "", ms(total), "", "", ""])
-    return shown + (f"{said}\n" if (said := paths.idle(path)) else "")
-
-
-def jitter(summary: Mapping[str, Any]) -> str:
-    """The jitter metrics of every flow."""
-    columns = [
-        words("jitter"),
-        Column("step mean", "ms"),
-        Column("max", "ms"),
-        Column("displayed mean", "ms"),
-        Column("max", "ms"),
-    ]
-    columns += [Column("RFC 3550", "ms"), Column("PDV mean", "ms"), Column("PDV p99", "ms")]
-    rows = []
-    for name, flow in summary.get("flows", {}).items():
-        found = flow.get("jitter_ms") or {}
-        pairs = [statistic(found.get(kind), key) for kind in ("step", "displayed") for key in ("mean", "max")]
-        rows.append(
-            [
-                name,
-                *map(
-                    ms,
-                    [
-                        *pairs,
-                        finite(found.get("rfc3550")),
-                        statistic(found.get("pdv")),
-                        statistic(found.get("pdv"), "p99"),
-                    ],
-                ),
-            ]
-        )
-    return table(columns, rows) if any(cell != NONE for row in rows for cell in row[1:]) else ""
+    total, start, drawn = paths.total_ms(path), 0.0, []
+    parts = paths.busy(path)
+    for part in parts:
+        drawn.append(span(start, paths.mean_ms(part), total))
+        start += paths.mean_ms(part)
+    columns = tables.fields(metrics.section("path").parts, brief=True)
+    laid = tables.laid(columns, parts).beside(-1, words("where the time went"), drawn)
+    whole = {"name": "whole way", "latency_ms": {"mean": total}}
+    footer = [one.shown(one.read(whole) or "") for one in columns]
+    said = paths.idle(path)
+    return f"{flow}\n{table(laid.columns, laid.rows, [*footer, ''])}" + (f"{said}\n" if said else "")
 
 
 def echo(summary: Mapping[str, Any]) -> str:
@@ -221,162 +156,21 @@ def echo(summary: Mapping[str, Any]) -> str:
 
 
 def _echo(flow: str, result: Mapping[str, Any]) -> Iterable[str]:
-    points = [(point, point.get("round_trip_ms") or {}) for point in result.get("points") or ()]
-    top = max((statistic(trip) or 0.0 for _, trip in points), default=0.0)
-    rows = [
-        [
-            point["point"],
-            count(point.get("n")),
-            ms(statistic(trip)),
-            ms(half_width(trip.get("ci95"))),
-            ms(half_width(trip.get("ci95_batch"))),
-            *(ms(statistic(trip, key)) for key in ("p50", "p99", "p999")),
-            ms(statistic(point.get("forward_ms"))),
-            ms(statistic(point.get("return_ms"))),
-            span(0.0, statistic(trip) or 0.0, top),
-        ]
-        for point, trip in points
-    ]
-    columns = [
-        words(f"{flow}: echo point"),
-        Column("n"),
-        Column("round trip", "ms"),
-        Column("±", "ms"),
-        Column("± batches", "ms"),
-    ]
-    columns += [
-        Column("p50", "ms"),
-        Column("p99", "ms"),
-        Column("p99.9", "ms"),
-        Column("out", "ms"),
-        Column("home", "ms"),
-        words(""),
-    ]
-    if rows:
-        yield table(columns, rows)
-    yield from _differences(flow, result)
-
-
-def _differences(flow: str, result: Mapping[str, Any]) -> Iterable[str]:
-    found = [(kind[:-1], entry) for kind in ("components", "links") for entry in result.get(kind) or ()]
-    rows = [
-        [
-            place(entry["name"]),
-            kind,
-            ms(statistic(entry.get("latency_ms"))),
-            ms(half_width(entry.get("ci95"))),
-            nothing(statistic(entry.get("latency_ms")), half_width(entry.get("ci95"))),
-        ]
-        for kind, entry in found
-    ]
-    if (actuation := statistic(result.get("actuation_ms"))) is not None:
-        rows.append(["actuation (held until done)", "", ms(actuation), NONE, ""])
-    if rows:
-        yield table(
-            [
-                words(f"{flow}: as differences"),
-                words(""),
-                Column("mean", "ms"),
-                Column("± 95 %", "ms"),
-                words(""),
-            ],
-            rows,
-        ) + "".join(f"{line}\n" for line in echoes.below_zero(result))
-
-
-def links(summary: Mapping[str, Any]) -> str:
-    """Links: load, loss, longest queue."""
-    rows = [
-        [
-            link["name"],
-            percent(link.get("utilisation")),
-            count(link.get("packets")),
-            count(link.get("dropped_packets")),
-            percent(link.get("loss")),
-            count(link.get("max_queue_bytes")),
-            count(link.get("max_queue_packets")),
-        ]
-        for link in summary.get("network") or ()
-    ]
-    columns = [
-        words("link"),
-        Column("busy"),
-        Column("packets"),
-        Column("dropped"),
-        Column("loss"),
-        Column("longest queue", "B"),
-        Column("packets in it"),
-    ]
-    return table(columns, rows) if rows else ""
-
-
-def stages(summary: Mapping[str, Any]) -> str:
-    """Processor time of hooks and codecs, in microseconds a call, and of all that each component has."""
-    parts = [places.staged(summary), places.shared(summary)]
-    return "\n".join(table(columns, rows) for columns, rows in parts if rows)
-
-
-def watched(summary: Mapping[str, Any]) -> str:
-    """Changes of state of hooks that watch over a flow, and the time in each state."""
-    columns, rows = states.changed(summary)
-    return table(columns, rows) + supervised(summary) if rows else ""
+    if points := echoes.points(result, brief=True):
+        trips = echoes.trips(result)
+        drawn = points.beside(-1, words(""), (span(0.0, trip, max(trips)) for trip in trips))
+        yield f"{flow}: echo points\n{table(drawn.columns, drawn.rows)}"
+    if found := echoes.differences(result, brief=True):
+        said = "".join(f"{line}\n" for line in echoes.below_zero(result))
+        yield f"{flow}: as differences\n{table(found.columns, found.rows)}{said}"
+    for other in echoes.others(flow, result):
+        yield f"{other.title}\n{table(other.columns, other.rows)}"
 
 
 def supervised(summary: Mapping[str, Any]) -> str:
     """Time in each state of hooks that watch over a flow, the last change, and whether limits are too narrow."""
     warned = [f"WARNING: {line}" for line in states.held_back(summary)]
     return "".join(f"{line}\n" for line in [*states.spent(summary), *warned])
-
-
-def nodes(summary: Mapping[str, Any]) -> str:
-    """What nodes say about themselves."""
-    rows = []
-    for node in summary.get("nodes") or ():
-        late = [statistic(node.get("late_ns"), key) for key in ("p50", "p99", "max")]
-        counts = [
-            count(node.get(key))
-            for key in ("ticks", "missed_ticks", "gaps_over_1ms", "ring_overflows", "socket_drops")
-        ]
-        rows.append(
-            [
-                places.loop_name(node),
-                seconds(node.get("busy_s")),
-                *counts,
-                *(NONE if t is None else f"{t / 1000:.1f}" for t in late),
-            ]
-        )
-    columns = [
-        words("node"),
-        Column("busy"),
-        Column("ticks"),
-        Column("missed"),
-        Column("gaps > 1 ms"),
-        Column("records lost"),
-        Column("socket drops"),
-    ]
-    return (
-        table([*columns, *(Column(f"late {key}", "µs") for key in ("p50", "p99", "max"))], rows)
-        if rows
-        else ""
-    )
-
-
-def robots(summary: Mapping[str, Any]) -> str:
-    """How the loops of robots kept their time."""
-    columns, rows = places.robots_late(summary)
-    return table(columns, rows) if rows else ""
-
-
-def emulator(summary: Mapping[str, Any]) -> str:
-    """Set against delivered."""
-    columns, rows = places.emulated(summary)
-    return table(columns, rows) if rows else ""
-
-
-def boards(summary: Mapping[str, Any]) -> str:
-    """What went over the lines of boards, and what was damaged there."""
-    columns, rows = places.lined(summary)
-    return table(columns, rows) if rows else ""
 
 
 def notes(summary: Mapping[str, Any]) -> str:

@@ -67,17 +67,14 @@ def reproduce(study: Study) -> None:
 def _compare(study: Study, seen: dict[str, Seen]) -> None:
     calm, busy, bursts = seen["A"], seen["A, busy"], seen["C, bursts"]
     study.compare("route-a", calm.frames.mean())
-    study.compare("route-a-low", np.percentile(calm.frames, 5))
     study.compare("route-a-high", np.percentile(calm.frames, 95))
     study.compare("route-a-busy-frames", np.percentile(busy.frames, 99))
     study.compare("route-a-busy-force", np.percentile(busy.forces, 99))
     if study.full:
-        study.compare("route-b", seen["B"].frames.mean())
-        study.compare("route-c-low", np.percentile(seen["C"].frames, 5))
         study.compare("route-c-high", np.percentile(seen["C"].frames, 95))
         study.compare("route-c-tail", np.percentile(seen["C"].frames, 99))
     else:
-        for key in ("route-b", "route-c-low", "route-c-high", "route-c-tail"):
+        for key in ("route-c-high", "route-c-tail"):
             study.cannot(key, WHOLE)
     study.compare("route-c-bursts-low", np.percentile(bursts.frames, 5))
     study.compare("route-c-bursts-high", np.percentile(bursts.frames, 95))

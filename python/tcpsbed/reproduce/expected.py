@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ KEYS = {
     "why",
     "refuted",
     "not_reproduced",
+    "ours",
     "set",
     "hardware",
     "quotes",
@@ -83,6 +85,9 @@ class Expected:
         that hangs on no choice of ours: why; else empty.
     not_reproduced
         Where ours is not within because our model, machine or data differ, or the work says too little: why; else empty.
+    ours
+        With `refuted` or `not_reproduced` the least and the largest of our values to which that reason applies: any other
+        is unexplained.
     hardware
         What is needed to try it at all and was never there, such as "a robot arm"; else empty.
     quotes
@@ -104,19 +109,23 @@ class Expected:
     source: str = ""
     refuted: str = ""
     not_reproduced: str = ""
+    ours: tuple[float, float] = (-math.inf, math.inf)
     hardware: str = ""
     quotes: str = ""
 
-    @property
-    def explained(self) -> str:
-        """Why ours is not within; empty where that is not known."""
-        return self.refuted or self.not_reproduced
+    def explains(self, ours: float) -> bool:
+        """Whether it says why a result that is not within is none."""
+        return bool(self.refuted or self.not_reproduced) and self.ours[0] <= ours <= self.ours[1]
 
-    def missed(self, note: str) -> str:
+    def missed(self, ours: float, told: str) -> str:
         """The reason of a row that is not within, with what the run says of it."""
-        if not self.explained:
-            return note or self.why
-        return f"{self.explained}; {note}" if note else self.explained
+        reason = self.refuted or self.not_reproduced
+        if not reason:
+            return told or self.why
+        if not self.explains(ours):
+            low, high = self.ours
+            reason = f"not explained: ours is not in {low:g} to {high:g}, of which is known: {reason}"
+        return f"{reason}; {told}" if told else reason
 
     @property
     def unit(self) -> str:
@@ -204,8 +213,16 @@ def _read(entry: dict[str, Any], key: str, file: Path) -> Expected:
             f'found basis = "{basis}" and set = "{entry.get("set", "")}"',
             'with "input" the value that was set, such as set = "8 ms", and with nothing else',
         )
-    if entry.get("refuted") and entry.get("not_reproduced"):
+    reasons = [name for name in ("refuted", "not_reproduced") if entry.get(name)]
+    if len(reasons) > 1:
         raise refuse("found refuted and not_reproduced", "one of them")
+    ours = entry.get("ours", ())
+    if bool(reasons) != bool(ours) or (ours and not (len(ours) == 2 and ours[0] <= ours[1])):
+        raise refuse(
+            f"found ours = {list(ours)} and {reasons[0] if reasons else 'no reason'}",
+            "with refuted and not_reproduced the least and the largest of our values to which it applies, "
+            "such as ours = [30.9, 40.7], and with nothing else",
+        )
     published = entry.get("published")
     source, tolerance = _tolerance(entry)
     if compare != "near" and tolerance:
@@ -225,6 +242,7 @@ def _read(entry: dict[str, Any], key: str, file: Path) -> Expected:
         source=source,
         refuted=entry.get("refuted", ""),
         not_reproduced=entry.get("not_reproduced", ""),
+        ours=(float(ours[0]), float(ours[1])) if ours else (-math.inf, math.inf),
         hardware=entry.get("hardware", ""),
         quotes=entry.get("quotes", key),
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TRANSMIT, RECEIVE, DELIVERED = 16, 17, 2
 LEADER, FOLLOWER = 0, 1
 STACK_BYTES = 8 + 20 + 26
-"""UDP, IPv4 and the link's header."""
+"""UDP, IPv4 and Ethernet."""
 FRAME_BYTES = 14 + 20 + 8 + 12 + 16
 """Of a sample in a capture: Ethernet, IPv4, UDP, RTP, and x, y, z and sound."""
 DATA_BYTES = 16 + 12 + STACK_BYTES

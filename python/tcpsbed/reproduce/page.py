@@ -10,7 +10,8 @@ from pathlib import Path
 from textwrap import wrap
 
 from tcpsbed import results
-from tcpsbed.reproduce.study import VERDICTS, Row, Study
+from tcpsbed.reproduce.rows import VERDICTS, Row
+from tcpsbed.reproduce.study import Study
 
 TITLES = ("verdict", "item", "expected", "ours", "tolerance", "would fail", "how ours comes about", "reason")
 """Of the page."""

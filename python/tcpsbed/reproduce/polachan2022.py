@@ -80,7 +80,7 @@ def on_the_clock(study: Study) -> None:
 def known_delays(study: Study) -> None:
     """Table II and figure 13: delays that are known, as the difference of two echo points.
 
-    In virtual time a block takes what it is set to, so that these rows read an input back through the method.
+    In virtual time a block takes what it is set to, so that this reads an input back through the method.
     """
     echoes = 5000 if study.full else 300
 
@@ -95,9 +95,7 @@ def known_delays(study: Study) -> None:
         return study.run("usnet9-latency", settings, latency_of_srv)
 
     found = study.each([(b, r) for b in BLOCKS for r in RATES], run)
-    for (block_ms, kbps), mean in found.items():
-        study.compare(f"table2-{block_ms}-{kbps}", mean)
-    study.compare("table2-error", max(abs(error) for error in errors(found).values()))
+    study.worst("table2-error", off(found))
     study.figure(
         "figure13", "Figure 13: errors of known delays under other traffic", lambda f: bars(f, found)
     )
@@ -114,13 +112,18 @@ def errors(found: dict[tuple[int, int], float]) -> dict[tuple[int, int], float]:
     return {case: 100.0 * (mean / case[0] - 1.0) for case, mean in found.items()}
 
 
+def off(found: dict[tuple[int, int], float]) -> dict[str, float]:
+    """How far off each delay is, in percent of it, by delay and other traffic in words."""
+    return {f"{ms} ms beside {kbps} kbit/s": abs(error) for (ms, kbps), error in errors(found).items()}
+
+
 def bars(figure: Figure, found: dict[tuple[int, int], float]) -> None:
     """Errors, a group for each known delay, a bar for each rate of other traffic."""
     axes = figure.subplots()
     blocks, rates = (sorted(set(values)) for values in zip(*found, strict=True))
-    off = errors(found)
+    shown = errors(found)
     for i, kbps in enumerate(rates):
-        heights = [off.get((block, kbps), 0.0) for block in blocks]
+        heights = [shown.get((block, kbps), 0.0) for block in blocks]
         axes.bar(np.arange(len(blocks)) + 0.27 * (i - 1), heights, 0.27, label=f"{kbps} kbit/s")
     for level in (-10, 10):
         axes.axhline(level, color="gray", linestyle=":", linewidth=1)
@@ -149,7 +152,6 @@ FIGURES = ("min", "mean", "max", "sd")
 def replay(study: Study) -> None:
     """Table I and figures 10 and 11: a recorded operation while other hosts replay captures."""
     study.figure("figure10", "Figure 10: the graph of switches (our reading)", graph)
-    study.cannot("figure10", study.expected["figure10"].because)
     keys = [f"table1-{case}-{what}" for case in REPLAYS for what in FIGURES]
     if not (SUTURING.exists() and CAPTURES.exists()):
         for key in [*keys, "figure11", "figure11-free"]:

@@ -60,7 +60,6 @@ def reproduce(study: Study) -> None:
     found = study.each([(rtt, share) for rtt in grid_ms for share in drops], lambda case: _run(study, *case))
     growth(study, found, grid_ms)
     bounds(study, found, drops)
-    study.cannot("figure5", "what the figure shows is not known here beyond its subject")
     study.figure("figure5", "Step response: rise time and overshoot (our reading of figure 5)", _response)
     study.figure(
         "figure16",

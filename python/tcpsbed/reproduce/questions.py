@@ -69,7 +69,7 @@ def against_tcp(study: Study) -> None:
 
     found = study.each([(kind, transport) for kind in kinds for transport in transports], run)
     for (kind, transport), (tail, loss) in found.items():
-        study.compare(f"tcp-{kind}-{transport}", tail, f"haptic samples lost: {loss:.2f} %")
+        study.compare(f"tcp-{kind}-{transport}", tail, beside={"haptic samples lost (%)": loss})
 
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
@@ -162,7 +162,7 @@ def asymmetric(study: Study) -> None:
 
     found = study.each(transports, run)
     for transport, (tail, there) in found.items():
-        study.compare(f"asymmetric-{transport}", tail, f"the way there: {there:.1f} ms")
+        study.compare(f"asymmetric-{transport}", tail, beside={"the way there (ms)": there})
     bars = {
         "way back, 1.5 Mbit/s": [t for t, _ in found.values()],
         "way there, 0.5": [t for _, t in found.values()],
@@ -192,7 +192,7 @@ def lte(study: Study) -> None:
 
     found = study.each(transports, run)
     for transport, (tail, loss) in found.items():
-        study.compare(f"lte-{transport}", tail, f"haptic samples lost: {loss:.2f} %")
+        study.compare(f"lte-{transport}", tail, beside={"haptic samples lost (%)": loss})
     study.figure(
         "lte", "Over LTE delivery traces", _bars(transports, {"way back": [t for t, _ in found.values()]})
     )

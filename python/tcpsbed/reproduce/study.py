@@ -21,6 +21,7 @@ from tcpsbed import palette, shipped
 from tcpsbed.clocks import SIMULATED, VIRTUAL
 from tcpsbed.errors import DataError, WorldError
 from tcpsbed.reproduce.expected import FOLDER, Expected, load
+from tcpsbed.reproduce.rows import NOTHING, Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Case = TypeVar("Case")
-NOTHING = "no number came out: the runs measured nothing that it is made of"
-"""Why a row has no value of ours where a mean or a median had nothing to be of."""
 WHOLE = "only in a whole run"
 """Why a row has no value of ours in a short study that leaves its runs out."""
 
@@ -80,119 +79,23 @@ def named(case: object) -> str:
     return "" if case is None else str(getattr(case, "__name__", case))
 
 
-VERDICTS = {
-    "reproduced": "outcomes within a published value",
-    "refuted": "not within, and cannot be as stated: by the work's own figures, or whatever we choose",
-    "not reproduced": "not within a published value: our model, machine or data differ, or the work says too little",
-    "disagrees": "not within a derived value, theory, an aim or a simulation of our own, with the reason",
-    "false, unexplained": "not within, and nobody knows why",
-    "fitted": "a parameter was chosen on the value",
-    "input": "read back from the scenario",
-    "agrees": "outcomes within a derived value, theory, an aim or a simulation of our own",
-    "theory": "calculated, no testbed ran",
-    "unknown": "the work does not say enough",
-    "nothing published": "ours alone",
-    "not reproducible here": "something that it needs was missing, or left out",
-    "not tried with hardware": "needs hardware that was never there",
-}
-"""What can be said of a row, best first. Only an outcome beside a published value counts as reproduced."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: what was expected of an item, what came out, and whether that is near enough."""
-
-    key: str
-    expected: Expected
-    ours: float | None
-    within: bool | None
-    reason: str
-    equals: str = ""
-    """The key of a scenario of its study whose value ours is, in the same unit; empty: none is known."""
-    note: str = ""
-    """What the run says of ours."""
-
-    @property
-    def item(self) -> str:
-        """What is compared."""
-        return self.expected.item
-
-    @property
-    def verdict(self) -> str:
-        """One of `VERDICTS`."""
-        e = self.expected
-        if e.hardware:
-            return "not tried with hardware"
-        if self.within is False:
-            return self._missed()
-        if self.within is None:
-            return "not reproducible here" if self.ours is None else "nothing published"
-        if e.basis != "outcome":
-            return e.basis
-        if self.equals and not e.because:
-            return "input"
-        return "reproduced" if e.reference == "published" else "agrees"
-
-    def _missed(self) -> str:
-        """The verdict of a row that is not within."""
-        e = self.expected
-        if not e.explained or self.ours is None:
-            return "false, unexplained"
-        if e.refuted:
-            return "refuted"
-        return "not reproduced" if e.reference == "published" else "disagrees"
-
-    def to_json(self) -> dict[str, object]:
-        """The row as `tcpsbed reproduce --json` prints it."""
-        e = self.expected
-        return {
-            "item": e.item,
-            "key": self.key,
-            "published": e.published,
-            "compare": e.compare,
-            "reference": e.reference,
-            "basis": e.basis,
-            "parameter": e.parameter,
-            "set": e.given,
-            "ours": self.ours,
-            "tolerance": e.tolerance,
-            "tolerance_is": e.source,
-            "fails": e.fails,
-            "within": self.within,
-            "verdict": self.verdict,
-            "needs": list(e.needs),
-            "equals": self.equals,
-            "note": self.note,
-            "reason": self.reason,
-        }
-
-
 @dataclass
 class Study:
-    """What a work is given to run its experiments with.
-
-    Parameters
-    ----------
-    work : str
-        Its name.
-    out : Path, optional
-        Folder of the figures; absent: none are drawn.
-    full : bool
-        False: short sweeps, for tests.
-    tell : callable
-        Hears of every case that is done.
-    world : str
-        Where its runs take place, unless one says otherwise.
-    clock : bool
-        Whether a full study may take minutes of the machine's clock.
-    """
+    """What a work is given to run its experiments with."""
 
     work: str
     out: Path | None
+    """Folder of the figures; absent: none are drawn."""
     full: bool = True
+    """False: short sweeps, for tests."""
     tell: Callable[[str], None] = lambda _: None
+    """Hears of every case that is done."""
     world: str = VIRTUAL
+    """Where its runs take place, unless one says otherwise."""
     clock: bool = True
+    """Whether a full study may take minutes of the machine's clock."""
+    note: str = ""
+    """What is to be said of the run, such as what else the machine did meanwhile."""
     stopped: bool = False
     """Whether it was stopped (Ctrl-C) before all its rows were there."""
     rows: list[Row] = field(default_factory=list)
@@ -203,19 +106,19 @@ class Study:
     def __post_init__(self) -> None:
         self.expected: dict[str, Expected] = load(self.work)
 
-    def compare(self, key: str, ours: float, note: str = "") -> Row:
-        """Adds the row of an item that came out as `ours`; where nothing is published, `note` says why.
+    def compare(
+        self, key: str, ours: float, note: str = "", beside: Mapping[str, float] | None = None
+    ) -> Row:
+        """Adds the row of an item that came out as `ours`, with what there is to say of it and numbers beside it.
 
         What is no number (the median of nothing) is a measurement that is broken: the row has no value and is not
         within, whatever is published. A work that knows why there is none says so by `cannot`.
         """
-        e = self._item(key)
-        value: float | None = float(ours)
-        within = e.holds(float(ours))
-        why = e.missed(note) if within is False else note or e.why
         if math.isnan(ours):
-            value, within, why = None, False, NOTHING
-        return self._add(Row(key, e, value, within, why, self._given(e, value), note))
+            return self.cannot(key, NOTHING)
+        e = self._item(key)
+        self.rows.append(Row(key, e, float(ours), "", note, beside or {}, self._given(e, float(ours))))
+        return self.rows[-1]
 
     def worst(self, key: str, ours: Mapping[str, float]) -> Row:
         """Adds the row of one statement that was tried at several settings, by name: what came out where it fares worst."""
@@ -226,30 +129,21 @@ class Study:
         return self._of(key, min(ours, key=lambda name: self._item(key).off(ours[name])), ours, note)
 
     def _of(self, key: str, chosen: str, ours: Mapping[str, float], note: str = "") -> Row:
-        """The row of one of several results; its note names all of them, and then what else there is to say.
-
-        Where one of them is no number, none is.
-        """
-        told = ", ".join(f"{name}: {value:.5g}" for name, value in ours.items())
+        """The row of one of several results; where one of them is no number, none is."""
         value = math.nan if any(map(math.isnan, ours.values())) else ours[chosen]
-        return self.compare(key, value, "; ".join(filter(None, (f"{chosen} (of all: {told})", note))))
+        return self.compare(key, value, note, ours)
 
     def cannot(self, key: str, reason: str) -> Row:
         """Adds the row of an item that cannot be reproduced, with the reason."""
-        return self._add(Row(key, self._item(key), None, None, reason))
+        self.rows.append(Row(key, self._item(key), None, reason))
+        return self.rows[-1]
 
-    def _add(self, row: Row) -> Row:
-        self.rows.append(row)
-        return row
-
-    def _given(self, e: Expected, value: float | None) -> str:
+    def _given(self, e: Expected, value: float) -> str:
         """The key whose value this is, to a thousandth, in the unit that the item ends with."""
-        if not value or not e.unit:
-            return ""
         near = (
             key
             for (given, of), key in self.inputs.items()
-            if of == e.unit and abs(given / value - 1.0) < 1e-3
+            if of == e.unit and abs(value - given) < 1e-3 * value
         )
         return next(near, "")
 
@@ -272,14 +166,16 @@ class Study:
         from tcpsbed.analysis.machine import commit
 
         cores = len(os.sched_getaffinity(0))
-        machine = f"{platform.machine()}, {cores} cores, {platform.system()} {platform.release()}"
+        kernel = re.match(r"[\d.]*", platform.release())
+        machine = f"{platform.machine()}, {cores} cores, {platform.system()} {kernel[0] if kernel else ''}"
         return {
             "work": self.work,
             "version": __version__,
             "commit": commit(),
             "expected_sha256": hashlib.sha256((FOLDER / f"{self.work}.toml").read_bytes()).hexdigest(),
             "date": time.strftime("%Y-%m-%d"),
-            "machine": machine,
+            "machine": machine.strip(),
+            "note": self.note,
             "full": self.full and not self.stopped,
             "rows": [row.to_json() for row in self.rows],
         }
@@ -292,18 +188,7 @@ class Study:
     def run(
         self, scenario: str, settings: Sequence[str], read: Callable[[Run], T], world: str | None = None
     ) -> T:
-        """Runs a shipped scenario and reads something off it; the run folder goes away.
-
-        Parameters
-        ----------
-        scenario
-            Its name in `scenarios/`, without `.toml`.
-        settings
-            Overrides as on the command line.
-        read
-            Called with the finished run.
-        world
-            Where; absent: where all runs of the study take place.
+        """Runs a shipped scenario, by its name without `.toml`, with overrides: what `read` makes of it.
 
         Raises
         ------

@@ -41,6 +41,7 @@ class Work:
         full: bool = True,
         tell: Callable[[str], None] = lambda _: None,
         clock: bool = True,
+        note: str = "",
     ) -> Study:
         """Runs all its experiments; figures go to `out`, where it is looked first whether they can be drawn.
 
@@ -51,7 +52,7 @@ class Work:
 
         if out is not None:
             drawing()
-        study = Study(self.name, out, full, tell, self.world, clock)
+        study = Study(self.name, out, full, tell, self.world, clock, note)
         try:
             import_module(self.module).reproduce(study)
         except KeyboardInterrupt:

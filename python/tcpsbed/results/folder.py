@@ -130,6 +130,7 @@ def growing(out: Path | str, kind: str, *, inputs: Iterable[Path] = ()) -> Itera
     try:
         with lock.held(lock_of(target), target):
             _refuse(target, kind)
+            theirs = target.is_dir() and marker.read(target) is None
             target.mkdir(exist_ok=True)
             if marker.read(target) is None:
                 Marker(kind, GROWING).write(target)
@@ -137,7 +138,10 @@ def growing(out: Path | str, kind: str, *, inputs: Iterable[Path] = ()) -> Itera
             with files.enlisted(target):
                 yield target
             if next(marker.files(target), None) is None:
-                marker.remove(target)
+                if theirs:
+                    (target / marker.NAME).unlink()
+                else:
+                    marker.remove(target)
     finally:
         for parent in made:
             with suppress(OSError):
@@ -297,8 +301,7 @@ def _leave(place: Place) -> None:
         print(f"tcpsbed: {_unfinished(place.path)}", file=sys.stderr)
         return
     marker.remove(place.path)
-    with suppress(OSError):
-        place.target.rmdir()  # if it was empty
+    marker.let_go(place.target)
 
 
 def _holds(folder: Path, *patterns: str) -> bool:
@@ -409,8 +412,8 @@ def tend_all(above: Path) -> None:
     named |= {left.name[1:].removesuffix(LOCK) for left in above.glob(f".*{LOCK}")}
     for target in (above.resolve() / name for name in sorted(named - {""})):
         with suppress(ConfigError, OSError), lock.held(lock_of(target), target):
-            if not tend(target, say=True) and target.is_dir() and not any(target.iterdir()):
-                target.rmdir()
+            if not tend(target, say=True):
+                marker.let_go(target)
     for left in above.glob(f"*/{LOCK}"):
         with suppress(ConfigError, OSError), lock.held(left, left.parent):
             pass  # it goes away with the lock

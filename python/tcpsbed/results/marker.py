@@ -1,7 +1,8 @@
 """The marker of a results folder: what kind of result it holds, and which of its files tcpsbed wrote.
 
-In a finished result a file is ours while it is in the list with the size and the moment that it had when it was written, or,
-where the folder was copied, with its content (of files up to `MOST_HASHED`); one that somebody changed since is theirs.
+In a finished result a file is ours while it is in the list with the size and the very moment that it had when it was
+written, or else, as where the folder was copied, with its content; one that somebody changed since is theirs. The content of
+files beyond `MOST_HASHED` is not known: of these a moment that was only made coarser is enough.
 While a result is written, a file is ours if it has a name that we give. In a folder that gains files from command to command
 what is in the list must be as it was, and what is not must have a name of ours.
 """
@@ -33,6 +34,8 @@ WRITING, WHOLE, FORMER, GROWING = "writing", "whole", "former", "growing"
 command to command."""
 SLACK_NS = 2_000_000_000
 """Coarsest moment of a change that file systems keep (FAT)."""
+_COARSE_NS = 10_000_000
+"""Moments that are a multiple of this were made coarser: by FAT, exFAT (10 ms), or a copy that keeps whole seconds."""
 MOST_HASHED = 16 << 20
 """Bytes of the largest file whose content the marker knows."""
 _PART = re.compile(r"(^|/)\.[^/]+\.\d+\.part(\.[^/.]*)?$")
@@ -109,9 +112,12 @@ class Marker:
         found, (size, mtime_ns) = (folder / name).lstat(), self.files[name]
         if found.st_size != size:
             return False
-        if abs(found.st_mtime_ns - mtime_ns) <= SLACK_NS:
+        coarse = found.st_mtime_ns % _COARSE_NS == 0
+        if found.st_mtime_ns == mtime_ns and not coarse:
             return True
-        return self._knows(name) and _hash(folder / name) == self.hashes[name][1]
+        if self._knows(name):
+            return _hash(folder / name) == self.hashes[name][1]
+        return coarse and size > MOST_HASHED and abs(found.st_mtime_ns - mtime_ns) <= SLACK_NS
 
     def _knows(self, name: str) -> bool:
         """Whether it has the hash of a file as it is listed."""
@@ -265,6 +271,13 @@ class Growth:
     def _write(self) -> None:
         if self._marker is not None and (self._folder / NAME).is_file():
             replace(self._marker, files=self.listed).write(self._folder)
+
+
+def let_go(folder: Path) -> None:
+    """Removes a folder that was made for a result, if there is none in it; an empty one of the user's stays."""
+    found = read(folder)
+    if found is not None and found.state == WHOLE and next(files(folder), None) is None:
+        remove(folder)
 
 
 def clear(folder: Path, marker: Marker) -> None:

@@ -6,13 +6,14 @@ import time
 from pathlib import Path
 
 from tcpsbed.errors import ConfigError
+from tcpsbed.results.marker import RUN, WHOLE, Marker
 
 RUNS = Path("runs")
 """Where runs go that are given no folder."""
 
 
 def fresh(name: str) -> Path:
-    """A new folder `runs/NAME-YYYYmmdd-HHMMSS`, empty."""
+    """A new folder `runs/NAME-YYYYmmdd-HHMMSS`, of a run with nothing in it."""
     letters = (letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
     safe = "".join(letters).strip(".-") or "run"
     stem = f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -29,6 +30,7 @@ def fresh(name: str) -> Path:
             folder.mkdir()
         except FileExistsError:
             continue
+        Marker(RUN, WHOLE).write(folder)
         return folder
     raise ConfigError(
         "found a thousand runs of this second", file=RUNS, key="--out", allowed="a folder of your own"

@@ -6,24 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tcpsbed import results
+from tcpsbed.analysis import metrics
 from tcpsbed.errors import counted
 from tcpsbed.palette import PALETTE
 from tcpsbed.report import charts, html, markup
 from tcpsbed.report.charts import Chart, Line, Sheet
 from tcpsbed.report.markup import Html
 from tcpsbed.report.media import VARIANT
+from tcpsbed.report.tables import Field
 from tcpsbed.sweep.grid import Axis
-from tcpsbed.sweep.results import Group, Row, cells_of, groups, headings, remark
+from tcpsbed.sweep.results import COLUMNS, Group, Row, cells_of, groups, headings, remark
 from tcpsbed.sweep.survey import Survey
 
-FIGURES = (
-    ("delay_mean_ms", "Mean delay", "delay (ms)", 1.0),
-    ("delay_p99_ms", "p99 delay", "delay (ms)", 1.0),
-    ("loss", "Loss", "lost (%)", 100.0),
-)
-"""Column, title, label of the y axis, factor."""
-QUALITY = (("psnr_db", "PSNR", "PSNR (dB)"), ("ssim", "SSIM", "SSIM"))
-"""Column, title, label of the y axis."""
+QUALITY = ("psnr_db", "ssim")
+"""Metrics of pictures that are drawn over the bit rate."""
 
 
 def write(survey: Survey, rows: Sequence[Row], failures: int) -> Path:
@@ -81,7 +77,7 @@ def _header(survey: Survey, failures: int, disturbed: int, same: str) -> Html:
 
 
 def _flow(flow: str, found: Sequence[Group], axes: Sequence[Axis], sheet: Sheet) -> Html:
-    drawn = [_figure(found, axes, *figure) for figure in FIGURES] + _quality(found)
+    drawn = [_figure(found, axes, column) for column in COLUMNS] + _quality(found)
     figures = Html(
         sheet.place(drawn)
         + (markup.note(f"{VARIANT}.") if any(c.title.startswith("SSIM") for c in drawn) else "")
@@ -93,7 +89,8 @@ def _flow(flow: str, found: Sequence[Group], axes: Sequence[Axis], sheet: Sheet)
 def _quality(found: Sequence[Group]) -> list[Chart]:
     """Quality of pictures over their bit rate, a point for each combination of values, where pictures were compared."""
     charts_ = []
-    for column, title, label in QUALITY:
+    for column in QUALITY:
+        metric = metrics.section("media").part(column)
         points = []
         for group in found:
             rate, quality = group.mean("coded_bps"), group.mean(column)
@@ -102,18 +99,17 @@ def _quality(found: Sequence[Group]) -> list[Chart]:
         if not points:
             continue
         x, y, half = zip(*sorted(points, key=lambda point: point[0]), strict=True)
-        line = Line(title, list(y), PALETTE[0])
-        shown = Chart(
-            f"{title} over bit rate", list(x), "Mbit/s", label, [line], over_time=False, whiskers=[half]
-        )
+        line = Line(metric.title, list(y), PALETTE[0])
+        title = f"{metric.title} over bit rate"
+        shown = Chart(title, list(x), "Mbit/s", metric.axis, [line], over_time=False, whiskers=[half])
         charts_.append(shown)
     return charts_
 
 
-def _figure(
-    found: Sequence[Group], axes: Sequence[Axis], column: str, title: str, label: str, factor: float
-) -> Chart:
+def _figure(found: Sequence[Group], axes: Sequence[Axis], column: Field) -> Chart:
     first, others = axes[0], axes[1:]
+    title = column.title[:1].upper() + column.title[1:]
+    label, factor = (f"{title} (%)", 100.0) if column.metric.unit == "share" else (column.metric.axis, 1.0)
     numbers = first.numbers()
     x = dict(zip(first.values, numbers[0] if numbers else range(len(first.values)), strict=True))
     order = sorted(first.values, key=lambda value: x[value])
@@ -121,7 +117,7 @@ def _figure(
     names = list(dict.fromkeys(group.values[1:] for group in found))
     paint = charts.colors(", ".join(name) for name in names)
     for number, name in enumerate(names):
-        by_x = {group.values[0]: group.mean(column) for group in found if group.values[1:] == name}
+        by_x = {group.values[0]: group.mean(column.name) for group in found if group.values[1:] == name}
         means = [by_x.get(value) for value in order]
         text = ", ".join(name)
         shown = ", ".join(f"{axis.key} = {value}" for axis, value in zip(others, name, strict=True)) or title

@@ -6,11 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tcpsbed.analysis import metrics
 from tcpsbed.analysis.stats import Interval, interval
 from tcpsbed.report import text
 from tcpsbed.report.markup import Column, words
-from tcpsbed.report.numbers import NONE, ms, percent
+from tcpsbed.report.numbers import NONE
 from tcpsbed.report.spread import REMEDY, UNCHANGED
+from tcpsbed.report.tables import field
 from tcpsbed.sweep.grid import Axis
 
 Row = Mapping[str, Any]
@@ -67,20 +69,21 @@ def groups(rows: Sequence[Row], axes: Sequence[Axis]) -> dict[str, list[Group]]:
     return by_flow
 
 
-COLUMNS = (
-    ("delay_mean_ms", "mean", "ms", ms),
-    ("delay_p99_ms", "p99", "ms", ms),
-    ("loss", "loss", "", percent),
+COLUMNS = tuple(
+    field(metrics.section("flows").parts, name) for name in ("delay_ms.mean", "delay_ms.p99", "loss")
 )
-"""Columns of tables and figure: of the rows, heading, unit, how numbers are shown."""
+"""Numbers of tables and figures."""
 
 
 def cells_of(group: Group, first: Group) -> list[str]:
     """A group's line of a table: seeds, how many of them were disturbed, means with intervals, paired difference."""
     shown = ["1" if group.unchanged else str(len(group.by_seed)), str(group.disturbed or NONE)]
-    for column, _, _, number in COLUMNS:
-        shown += _pair(group.mean(column), number)
-    return shown + (_pair(group.against(first, "delay_p99_ms"), ms) if group is not first else [NONE, NONE])
+    for column in COLUMNS:
+        shown += _pair(group.mean(column.name), column.shown)
+    late = COLUMNS[1]
+    return shown + (
+        _pair(group.against(first, late.name), late.shown) if group is not first else [NONE, NONE]
+    )
 
 
 def _pair(found: Interval | None, shown: Callable[[Any], str]) -> list[str]:
@@ -90,8 +93,8 @@ def _pair(found: Interval | None, shown: Callable[[Any], str]) -> list[str]:
 def headings(axes: Sequence[Axis]) -> list[Column]:
     """Columns that fit `cells_of`, after one for each axis."""
     columns = [words(a.key) for a in axes] + [Column("seeds"), Column("disturbed")]
-    for _, title, unit, _ in COLUMNS:
-        columns += [Column(title, unit), Column("±", unit)]
+    for column in COLUMNS:
+        columns += [Column(column.title, column.unit), Column("±", column.unit)]
     return [*columns, Column("p99 against first", "ms"), Column("±", "ms")]
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tcpsbed.analysis import metrics
 from tcpsbed.analysis.stats import Interval
 from tcpsbed.sweep.grid import Cell
-from tcpsbed.sweep.results import COLUMNS, groups, unchanged
+from tcpsbed.sweep.results import groups, unchanged
 from tcpsbed.sweep.survey import Survey
 from tcpsbed.sweep.worker import Job
 
@@ -36,8 +37,9 @@ def spread(
     failures = survey.run(width, told, str(first.get("records_sha256", "")))
     rows = [*survey.rows_of(Cell((), first["seed"]), first), *survey.rows()]
     done = list(dict.fromkeys(row["seed"] for row in rows))
+    over_seeds = metrics.section("across_seeds").part("flows")
     flows = {
-        flow: {column: _written(group.mean(column)) for column, *_ in COLUMNS}
+        flow: {metric.key: _written(group.mean(metric.key)) for metric in over_seeds.parts}
         for flow, (group,) in groups(rows, ()).items()
     }
     failed = [job.cell.seed for job in survey.jobs() if job.key in failures]

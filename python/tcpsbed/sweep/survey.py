@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import results
+from tcpsbed.analysis import metrics
 from tcpsbed.beside import imported
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError, TcpsbedError
 from tcpsbed.report.numbers import finite, statistic
+from tcpsbed.report.tables import field, fields
 from tcpsbed.sweep import grid
 from tcpsbed.sweep.grid import Axis, Cell
 from tcpsbed.sweep.results import unchanged
@@ -26,7 +28,8 @@ from tcpsbed.sweep.worker import Crew, Job
 
 SELDOM = re.compile(r"\b(loss(_good|_bad)?|duplicate|corrupt|block_error)\b")
 """Keys of what may strike so seldom that two runs without it are no proof that the next will be."""
-DELAYS = ("min", "mean", "p50", "p95", "p99", "p999", "max")
+QUALITY = ("coded_bps", "psnr_db", "ssim")
+"""What is kept of pictures and sound, beside their age."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Survey:
 
     def jobs(self) -> list[Job]:
         """All cells as jobs. A cell whose scenario cannot be loaded is one too: it fails when it is its turn."""
-        build = _build()
+        build = _build("ns3" in self.world)
         found = []
         for cell in grid.cells(self.axes, self.seeds):
             settings = (*self.settings, *grid.overrides(self.axes, cell))
@@ -195,7 +198,7 @@ class Survey:
         }
         media = summary.get("media") or {}
         return [
-            place | {"flow": name} | metrics(flow) | pictured(media.get(name) or {}) | about
+            place | {"flow": name} | numbers(flow) | pictured(media.get(name) or {}) | about
             for name, flow in summary.get("flows", {}).items()
         ]
 
@@ -220,14 +223,21 @@ def _set_broken_aside(files: Iterable[Path]) -> None:
 
 
 @cache
-def _build() -> str:
-    """The version of tcpsbed, and a hash over its own files: one that was built or edited anew computes anew."""
+def _build(ns3: bool = False) -> str:
+    """The versions of tcpsbed and of what a result may depend on, and a hash over its own files: one that was built or
+    edited anew computes anew.
+    """
     from tcpsbed import __version__, _tcps
+    from tcpsbed.analysis import machine
+    from tcpsbed.worlds import ns3_program
 
     root = Path(__file__).parents[1]
-    files = sorted({*root.rglob("*.py"), Path(_tcps.__file__ or root)})
+    roots = [root, ns3_program.sources()] if ns3 else [root]
+    found = {file for folder in roots if folder is not None for file in folder.rglob("*")}
+    files = sorted(file for file in {*found, Path(_tcps.__file__ or root)} if "__pycache__" not in file.parts)
     hashes = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()]
-    return f"{__version__} {hashlib.sha256(''.join(hashes).encode()).hexdigest()}"
+    versions = f"{machine.installed()}{ns3_program.version() if ns3 else ''}"
+    return f"{__version__} {hashlib.sha256(''.join([*hashes, versions]).encode()).hexdigest()}"
 
 
 def _digests(folder: Path, named: Any) -> Iterator[tuple[Path, str]]:
@@ -249,21 +259,16 @@ def _digests(folder: Path, named: Any) -> Iterator[tuple[Path, str]]:
 
 def pictured(media: Mapping[str, Any]) -> dict[str, float | None]:
     """What a sweep keeps of pictures and sound, by column: bit rate, quality, median age; no numbers for other flows."""
-    kept = {key: finite(media.get(key)) for key in ("coded_bps", "psnr_db", "ssim")}
+    parts = metrics.section("media").parts
+    kept = {key: field(parts, key).number(media) for key in QUALITY}
     age = media.get("glass_to_glass_ms") or media.get("mouth_to_ear_ms")
     return kept | {"age_p50_ms": statistic(age, "p50")}
 
 
-def metrics(flow: Mapping[str, Any]) -> dict[str, float | None]:
-    """The numbers of a flow that a sweep keeps, by column."""
-    kept = {key: finite(flow.get(key)) for key in ("sent", "delivered", "lost", "loss", "rate_bps")}
-    kept |= {f"delay_{key}_ms": statistic(flow.get("delay_ms"), key) for key in DELAYS}
-    jitter = flow.get("jitter_ms") or {}
-    kept |= {
-        "jitter_step_mean_ms": statistic(jitter.get("step")),
-        "jitter_rfc3550_ms": finite(jitter.get("rfc3550")),
-    }
-    return kept
+def numbers(flow: Mapping[str, Any]) -> dict[str, float | None]:
+    """The numbers of a flow, by column."""
+    columns = fields(metrics.section("flows").parts)
+    return {one.name: one.number(flow) for one in columns if one.metric.unit}
 
 
 def write_parquet(rows: Sequence[Mapping[str, Any]], file: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import queue
 import subprocess
@@ -22,12 +21,12 @@ from tcpsbed.processes import OURS
 from tcpsbed.robots import OUTPUTS
 from tcpsbed.worlds import memory, ns3_program
 from tcpsbed.worlds.agent import BEAT_S, PIECE, digest
-from tcpsbed.worlds.process import Talk, heard
+from tcpsbed.worlds.process import Pipe, Talk, heard
 
 SILENT_S = 1.6
 """Silence after which a host is taken for dead: three signs of life are missing."""
 ANSWER_S = 30.0
-"""Longest time that a host may take to answer before the run."""
+"""Longest time that a host may take to answer before the run, or keep silent until it has its files."""
 MADE_THERE = (*OUTPUTS, "state")
 """Keys whose files are written during the run, or read once they are."""
 EXCHANGES = 30
@@ -81,6 +80,7 @@ class Link:
             errors="replace",
             start_new_session=True,
         )
+        self.pipe = Pipe(self.child.stdin)
         for body in (self._listen, self._overhear, self._guard):
             threading.Thread(target=body, daemon=True).start()
 
@@ -120,9 +120,9 @@ class Link:
         """Sends signs of life, and notices when none come back."""
         while self.dead is None and not self.ending:
             time.sleep(BEAT_S / 2)
-            self.say("beat")
+            self.pipe.beat()
             silent_s = time.monotonic() - self.heard
-            if self.root and silent_s > SILENT_S:
+            if self.python and silent_s > (SILENT_S if self.root else ANSWER_S):
                 self._die(f"no sign of life for {silent_s:.1f} s")
 
     def _take(self, op: str, message: dict[str, Any]) -> None:
@@ -164,12 +164,8 @@ class Link:
     # -- what goes ----------------------------------------------------------------------------------------------
 
     def say(self, op: str, **content: Any) -> None:
-        """Sends a message; a host that is dead is noticed by its silence."""
-        assert self.child.stdin is not None
-        line = json.dumps({"op": op} | content) + "\n"
-        with self.lock, suppress(BrokenPipeError, ValueError, OSError):
-            self.child.stdin.write(line)
-            self.child.stdin.flush()
+        """Sends a message; a host that is dead, or reads no more, is noticed by its silence."""
+        self.pipe.say({"op": op} | content, lambda: self.dead is None and not self.ending)
 
     def ask(self, op: str, wait_s: float = ANSWER_S, **content: Any) -> dict[str, Any]:
         """Sends a message and waits for its answer, at most so long.
@@ -267,9 +263,7 @@ class Link:
     def close(self) -> None:
         """Lets the host go; a second time does nothing."""
         self.ending = True
-        assert self.child.stdin is not None
-        with self.lock, suppress(BrokenPipeError, OSError):
-            self.child.stdin.close()
+        self.pipe.close()
         try:
             self.child.wait(3 if self.dead is None else 0.1)
         except subprocess.TimeoutExpired:

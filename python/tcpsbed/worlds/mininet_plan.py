@@ -100,9 +100,9 @@ def relayed(plan: Mapping[str, Any]) -> set[int]:
 
 
 def _beyond_the_kernel(link: Mapping[str, Any]) -> bool:
-    discipline = link.get("queue", {}).get("discipline", {}).get("kind", "drop_tail")
+    discipline = link.get("queue", {}).get("discipline", {}).get("kind", "drop-tail")
     bursts = (link.get("loss") or {}).get("kind", "random") != "random"
-    if bursts or discipline != "drop_tail" or any(link.get(key) for key in RELAYED):
+    if bursts or discipline != "drop-tail" or any(link.get(key) for key in RELAYED):
         return True
     return bool(link.get("delay_ns") or link.get("loss")) and not has_netem()
 

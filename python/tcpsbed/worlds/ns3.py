@@ -101,9 +101,22 @@ def _traffic(plan: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any
     """An entry with what it plays: recordings are not shared in ns-3."""
     model = entry["model"]
     if "recording" not in model:
-        return dict(entry)
+        return {**entry, "model": _source(model)}
     played = plan["network"]["recordings"][model["recording"]]
     return {**entry, "model": model | {"frames" if model["kind"] == "frames" else "packets": played}}
+
+
+def _source(model: Mapping[str, Any]) -> dict[str, Any]:
+    """A source as the program takes it: rates in place of a spread, names in place of choices."""
+    plan = dict(model)
+    if plan["kind"] == "poisson":
+        plan["exponential_size"] = plan["size"] == "exponential"
+    if plan["kind"] == "vbr":
+        plan["low_bps"], plan["high_bps"] = (
+            plan["rate_bps"] * (1 + sign * plan["spread"]) for sign in (-1, 1)
+        )
+        plan["vary"] = {"kind": plan["vary"].replace("-", "_"), "period_ns": plan["piecewise_ns"]}
+    return plan
 
 
 def _link(link: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,6 +212,9 @@ def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
                 "users of TCP or QUIC",
                 "cbr, poisson, vbr, replay or video; or the built-in network",
             )
+        if ":" in traffic["model"]["kind"]:
+            allowed = "cbr, poisson, vbr, replay or video; or the built-in network"
+            yield f"traffic.{traffic['name']}", "a source of your own", allowed
     yield from background.too_short(plan, LEAST_BYTES, "packets take in ns-3; or the built-in network")
     for event in plan.get("events", []):
         if event["action"]["kind"] in ("link", "reroute"):
@@ -220,9 +236,9 @@ def _unfit_link(link: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "a link for one code point", built_in
     if (link.get("loss") or {}).get("kind", "random") != "random":
         yield "loss in bursts", f"loss as a share, or {built_in}"
-    discipline = link.get("queue", {}).get("discipline", {}).get("kind", "drop_tail")
-    if discipline != "drop_tail":
-        yield f"a {discipline.replace('_', '-')} queue", f"drop-tail, or {built_in}"
+    discipline = link.get("queue", {}).get("discipline", {}).get("kind", "drop-tail")
+    if discipline != "drop-tail":
+        yield f"a {discipline} queue", f"drop-tail, or {built_in}"
     if (link.get("radio") or {}).get("kind") == "nr":
         for found, allowed in _unfit_nr(link):
             yield found, f"{allowed}, or {built_in}"

@@ -99,9 +99,15 @@ def built() -> Path:
 
 def _state(place: Path) -> str:
     """What the program depends on: its sources, and the version of ns-3."""
+    return compiled.state([place / "Makefile", *sorted((place / "src").iterdir())], version())
+
+
+def version() -> str:
+    """What tells one ns-3 on this machine from another."""
+    if shutil.which("pkg-config") is None:
+        return ""
     modules = [*MODULES, LENA] if lena() is None else MODULES
     library = subprocess.run(
         ["pkg-config", "--libs", *modules], capture_output=True, text=True, errors="replace"
     ).stdout
-    version = sorted(str(path) for path in Path("/usr/lib").glob("*/libns3*-core.so*"))
-    return compiled.state([place / "Makefile", *sorted((place / "src").iterdir())], f"{library}{version}")
+    return f"{library}{sorted(str(path) for path in Path('/usr/lib').glob('*/libns3*-core.so*'))}"

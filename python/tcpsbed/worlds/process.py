@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
+import select
 import subprocess
 import sys
 import threading
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tcpsbed._tcps import FORKED
 from tcpsbed.errors import WorldError
@@ -20,6 +23,10 @@ from tcpsbed.worlds import memory
 
 NODE = (*OURS, "node")
 """What a node runs on this computer, in this environment."""
+TAKEN_S = 5.0
+"""Longest time that a node may take to read what it is told."""
+LOOK_S = 0.1
+"""Time between two looks at whether somebody still waits for a process to read."""
 
 
 class Talk(ABC):
@@ -85,6 +92,52 @@ def heard(line: str) -> dict[str, Any] | None:
 SILENT = "no word: killed, or code of the scenario in it called _exit() or closed files that it did not open"
 
 
+class Pipe:
+    """The standard input of a process, which may have stopped to read it: nobody waits for it in vain.
+
+    Parameters
+    ----------
+    pipe
+        As `subprocess` made it; nobody else writes to it.
+    """
+
+    def __init__(self, pipe: IO[str] | None) -> None:
+        assert pipe is not None
+        os.set_blocking(pipe.fileno(), False)
+        self._pipe, self._lock, self._torn = pipe, threading.Lock(), False
+
+    def say(self, message: dict[str, Any], waits: Callable[[], bool]) -> None:
+        """Writes a message, as long as somebody `waits` for it to be taken; after half of one no other is written."""
+        line = memoryview(json.dumps(message).encode() + b"\n")
+        with self._lock:
+            rest = line
+            while rest and not self._torn and not self._pipe.closed:
+                try:
+                    rest = rest[os.write(self._pipe.fileno(), rest) :]
+                except BlockingIOError:
+                    if not waits():
+                        self._torn = len(rest) < len(line)
+                        return
+                    select.select([], [self._pipe], [], LOOK_S)
+                except OSError:  # it is gone, which is noticed by its silence
+                    return
+
+    def beat(self) -> None:
+        """Writes a sign of life; where there is no room, or another message is being written, none is needed."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if not self._torn and not self._pipe.closed:
+                    with suppress(OSError):
+                        os.write(self._pipe.fileno(), b'{"op": "beat"}\n')
+            finally:
+                self._lock.release()
+
+    def close(self) -> None:
+        """Tells the process that nothing more comes, once nobody waits any more; a second time does nothing."""
+        with self._lock, suppress(OSError):
+            self._pipe.close()
+
+
 class Process(Talk):
     """A process on this computer.
 
@@ -108,6 +161,7 @@ class Process(Talk):
             errors="replace",
             start_new_session=True,
         )
+        self.pipe = Pipe(self.child.stdin)
         self.words: list[str] = []
         threading.Thread(target=self._listen, daemon=True).start()
         threading.Thread(target=self._overhear, daemon=True).start()
@@ -131,12 +185,10 @@ class Process(Talk):
 
     def tell(self, **message: Any) -> None:
         """Sends a line; a node that is dead is noticed by its silence."""
-        assert self.child.stdin is not None
         if "plan" in message:
             message["plan"] = memory.placed(message["plan"], self.ring.parent)
-        with suppress(BrokenPipeError, ValueError):
-            self.child.stdin.write(json.dumps(message) + "\n")
-            self.child.stdin.flush()
+        limit = time.monotonic() + TAKEN_S
+        self.pipe.say(message, lambda: time.monotonic() < limit)
 
     def last_words(self) -> str:
         """Its exit status and the last line that it wrote."""
@@ -146,9 +198,7 @@ class Process(Talk):
 
     def end(self) -> None:
         """Lets the process go, and sees that it goes; a second time does nothing."""
-        if self.child.stdin is not None:
-            with suppress(BrokenPipeError):
-                self.child.stdin.close()
+        self.pipe.close()
         try:
             self.child.wait(2)
         except subprocess.TimeoutExpired:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tcpsbed import door
 from tcpsbed.clocks import NS3_VIRTUAL, REAL, SIMULATED, VIRTUAL
 from tcpsbed.config.model.table import close_match
 from tcpsbed.errors import WorldError
@@ -142,7 +143,9 @@ def named(name: str) -> World:
 
 
 def _world(name: str, hosting: str, network: str) -> World:
-    world = World(name, _load(HOSTINGS[hosting]), _load(NETWORKS[network]))
+    world = World(
+        name, _load(_place(HOSTINGS, "hosting", hosting)), _load(_place(NETWORKS, "network", network))
+    )
     if reason := world.network.unfit(hosting):
         raise WorldError(f'found "{name}", which does not fit together', key="--world", allowed=reason)
     return world
@@ -155,9 +158,14 @@ def _pair(name: str) -> tuple[str, str]:
     if not plus:
         allowed = f"{close_match(name, names())}, or HOSTING+NETWORK ({_choices()})"
         raise WorldError(f'found "{name}"', key="--world", allowed=allowed)
-    if hosting not in HOSTINGS or network not in NETWORKS:
+    if not (_place(HOSTINGS, "hosting", hosting) and _place(NETWORKS, "network", network)):
         raise WorldError(f'found "{name}"', key="--world", allowed=f"HOSTING+NETWORK: {_choices()}")
     return hosting, network
+
+
+def _place(table: dict[str, str], kind: str, name: str) -> str:
+    """Where the class of a hosting or a network is, built in or of an installed package; empty if there is none."""
+    return table.get(name) or (point.value if (point := door.installed(kind).get(name)) else "")
 
 
 def _choices() -> str:

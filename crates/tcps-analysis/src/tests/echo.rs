@@ -121,3 +121,13 @@ fn copies_of_an_echo_answer_once_and_silence_is_counted_from_the_plan() {
     // 10 ms apart up to 8.999 s: 900 commands, 180 for each point.
     assert_eq!(e.points.iter().map(|p| p.lost).collect::<Vec<_>>(), [180; 5]);
 }
+
+#[test]
+fn an_answer_from_a_point_that_its_command_never_went_to_is_a_strange_row() {
+    let plan = plan(100 * SECOND, probe());
+    let mut tape = Tape::default();
+    (0..10).for_each(|s| echo(&mut tape, s, false));
+    tape.row(SECOND, Kind::Echo, 3, MS).point = entry(1);
+    let a = tape.analyse(&plan, &Options::default());
+    assert_eq!((a.strange_rows, a.echo[0].points[0].n), (1, 2));
+}

@@ -17,7 +17,6 @@ fn queues_clocks_nodes_and_events_are_reported() {
         (row.node, row.point, row.size) = (0, 2, 20_000 - i as u32);
     }
     tape.row(SECOND, Kind::Gap, 0, 2_500_000).node = 1;
-    tape.row(SECOND, Kind::Late, 0, 40_000).node = 1;
     tape.row(5, Kind::Event, 0, 0);
     tape.row(6, Kind::Verified, 0, 0).detail = 1;
     tape.row(7, Kind::Verified, 1, 0);

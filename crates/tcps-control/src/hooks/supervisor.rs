@@ -381,7 +381,9 @@ impl Hook for SupervisorHook {
                 let values = former.values.len().saturating_sub(usize::from(self.tell));
                 self.supervisor.resume(Former { values: &former.values[..values], ..former });
             }
-            Notice::Superseded => self.supervisor.superseded(),
+            Notice::Superseded { index, origin_ns, overtaken } => {
+                self.supervisor.superseded(index, origin_ns, overtaken);
+            }
             Notice::Halt => self.supervisor.halt(),
         }
         Ok(())

@@ -35,6 +35,15 @@ pub struct Health {
     age_ns: Time,
 }
 
+/// How a command is placed among those that were judged.
+struct Place {
+    newer: bool,
+    /// Whether it is made of a newer sample.
+    unknown: bool,
+    /// Whether its sender has started again.
+    restarted: bool,
+}
+
 /// What a command is that has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
@@ -73,17 +82,11 @@ impl Health {
     /// A command with a number came at `now`, made of the sample of this origin. One of a sample that is no newer than the
     /// newest known is no sign of life: the age goes on.
     pub fn arrive(&mut self, now: Time, number: u32, origin_ns: Time) -> Arrival {
-        let behind = self.newest.map_or(0, |n| n.wrapping_sub(number));
-        let newer = self.newest.is_none_or(|n| number.wrapping_sub(n).wrapping_sub(1) < u32::MAX / 2);
-        let unknown = self.origin_ns.is_none_or(|known| origin_ns > known);
-        let restarted = !newer && behind > RESTARTED && unknown;
+        let Place { newer, unknown, restarted } = self.place(number, origin_ns);
         if restarted {
             self.window.clear();
         }
-        self.late.push_back(!newer && !restarted);
-        if self.late.len() > WINDOW {
-            self.late.pop_front();
-        }
+        self.came(!newer && !restarted);
         if !newer && !restarted {
             return Arrival::Old;
         }
@@ -100,9 +103,26 @@ impl Health {
         Arrival::New
     }
 
-    /// A command came and was superseded by another before it was judged: it counts as one that came.
-    pub fn superseded(&mut self) {
+    /// A command came and was superseded by another before it was judged: it counts as one that came, and as late where that
+    /// other one, or the newest that was judged, came before it.
+    pub fn superseded(&mut self, number: u32, origin_ns: Time, overtaken: bool) {
         self.superseded = self.superseded.saturating_add(1);
+        let Place { newer, restarted, .. } = self.place(number, origin_ns);
+        self.came(overtaken || !(newer || restarted));
+    }
+
+    fn place(&self, number: u32, origin_ns: Time) -> Place {
+        let behind = self.newest.map_or(0, |n| n.wrapping_sub(number));
+        let newer = self.newest.is_none_or(|n| number.wrapping_sub(n).wrapping_sub(1) < u32::MAX / 2);
+        let unknown = self.origin_ns.is_none_or(|known| origin_ns > known);
+        Place { newer, unknown, restarted: !newer && behind > RESTARTED && unknown }
+    }
+
+    fn came(&mut self, late: bool) {
+        self.late.push_back(late);
+        if self.late.len() > WINDOW {
+            self.late.pop_front();
+        }
     }
 
     /// The clock that origins are compared by was put back: the next sample is newer than any before.
@@ -159,8 +179,8 @@ mod tests {
         let every_third = |superseded| {
             let mut health = Health::default();
             for i in 0..100 {
-                (0..superseded).for_each(|_| health.superseded());
-                health.arrive(i * 3 * MS, i as u32 * 3, i);
+                (0..superseded).for_each(|n| health.superseded(i as u32 * 3 + n, i, false));
+                health.arrive(i * 3 * MS, i as u32 * 3 + 2, i);
             }
             health.poor(&LIMITS, 1.0).is_some()
         };
@@ -244,6 +264,36 @@ mod tests {
             health.poor(&Thresholds { loss: 0.9, reordered: 0.25, ..LIMITS }, 1.0).is_none(),
             "a share that is allowed"
         );
+    }
+
+    #[test]
+    fn a_late_command_counts_though_it_shares_a_tick_with_a_newer_one() {
+        let share = |within: bool| {
+            let mut health = Health::default();
+            for i in 0..100 {
+                let (at, n) = (Time::from(i) * 2 * MS, i * 2);
+                health.arrive(at, n + 1, at);
+                if within {
+                    health.superseded(n, at - MS, true);
+                } else {
+                    health.arrive(at, n, at - MS);
+                }
+            }
+            assert_eq!(health.late.len(), WINDOW);
+            health.late.iter().filter(|l| **l).count()
+        };
+        assert_eq!((share(true), share(false)), (WINDOW / 2, WINDOW / 2));
+        let mut health = coming([5]);
+        health.superseded(4, 0, false);
+        health.superseded(6, 1, false);
+        assert_eq!(
+            Vec::from(health.late),
+            [false, true, false],
+            "behind the newest that was judged, ahead of it"
+        );
+        let mut health = coming([RESTARTED + 10]);
+        health.superseded(0, 9, false);
+        assert_eq!(Vec::from(health.late), [false, false], "of a sender that was restarted");
     }
 
     #[test]

@@ -158,8 +158,9 @@ impl Supervisor {
         self.settings.timing.period = period;
     }
 
-    /// Its component was restarted: it goes on where and in the state in which it was, and the age goes on with it. What the
-    /// operator's hand has done is not known: the clutch counts as open, and after a stop must be let go of anew.
+    /// Its component was restarted: it goes on where it was, stopped if it was, else in a hold until commands are good: how
+    /// long it was away it knows only by a clock that may have been put back meanwhile. What the operator's hand has done is
+    /// not known either: the clutch counts as open, and after a stop must be let go of anew.
     pub fn resume(&mut self, former: Former<'_>) {
         if former.values.is_empty() {
             return;
@@ -170,14 +171,13 @@ impl Supervisor {
         self.open = self.settings.engage == Engage::Clutch;
         let restarted = "its component was restarted";
         self.enter(State::Recovering, restarted);
-        if matches!(former.told.state, State::Hold | State::SafeStop) {
-            self.enter(former.told.state, restarted);
-        }
+        let stopped = former.told.state == State::SafeStop;
+        self.enter(if stopped { State::SafeStop } else { State::Hold }, restarted);
     }
 
-    /// A command came that it was not given, for a newer one came within the same tick.
-    pub fn superseded(&mut self) {
-        self.health.superseded();
+    /// A command came that it was not given, for a newer one came within the same tick, before it if it was `overtaken`.
+    pub fn superseded(&mut self, number: u32, origin_ns: Time, overtaken: bool) {
+        self.health.superseded(number, origin_ns, overtaken);
     }
 
     /// It holds from now on, whatever comes.

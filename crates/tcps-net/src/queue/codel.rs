@@ -4,12 +4,36 @@
 //! no standing queue. Without such proof for `interval` one packet is dropped at the head, and the next ones after
 //! `interval / sqrt(count)` each, until the proof comes.
 
-use super::{fifo::Fifo, Limit, QueueDiscipline, Refused};
+use super::{fifo::Fifo, Discipline, Limit, QueueDiscipline, Refused};
 use crate::packet::Parcel;
-use tcps_core::{record::DropReason, time::Time};
+use serde_json::Value;
+use tcps_core::{
+    param::{Entry, Fault, Params},
+    params,
+    record::DropReason,
+    size::LINK_BYTES,
+    time::Time,
+};
 
-/// Bytes on the wire of the largest Ethernet packet: 1500 and the link's header (model: wire size).
-pub const MTU_WIRE_BYTES: u64 = 1526;
+params! {
+    /// Of a control loop.
+    pub struct Settings {
+        target_ns: Time = Ns, "5 ms", SPAN, "acceptable standing delay (RFC 8289)";
+        interval_ns: Time = Ns, "100 ms", SPAN, "width of the window";
+    }
+}
+
+/// In a scenario.
+pub const ENTRY: Entry<Discipline> = Entry {
+    id: 5,
+    name: "codel",
+    doc: "controlled delay (RFC 8289)",
+    params: &[Settings::TABLE],
+    make: Discipline::new(|params, x| Ok(Box::new(Codel::new(x.limit, Control::read(params)?)))),
+};
+
+/// Bytes on the wire of the largest Ethernet packet. [model: wire size]
+pub const MTU_WIRE_BYTES: u64 = 1500 + LINK_BYTES as u64;
 
 /// The control loop of one queue.
 #[derive(Debug, Clone)]
@@ -28,6 +52,12 @@ impl Control {
     pub fn new(target_ns: Time, interval_ns: Time) -> Self {
         let (first_above, drop_next) = (None, 0);
         Self { target_ns, interval_ns, first_above, drop_next, count: 0, last_count: 0, dropping: false }
+    }
+
+    /// A loop with the parameters of a scenario.
+    pub fn read(params: &Value) -> Result<Self, Fault> {
+        let Settings { target_ns, interval_ns } = Settings::read(params)?;
+        Ok(Self::new(target_ns, interval_ns))
     }
 
     /// Takes the packet that goes on the line at `now`, after dropping those that should be dropped. [RFC 8289 §5.5]
@@ -92,8 +122,8 @@ pub struct Codel {
 
 impl Codel {
     /// An empty queue.
-    pub fn new(limit: Limit, target_ns: Time, interval_ns: Time) -> Self {
-        Self { fifo: Fifo::default(), limit, control: Control::new(target_ns, interval_ns) }
+    pub fn new(limit: Limit, control: Control) -> Self {
+        Self { fifo: Fifo::default(), limit, control }
     }
 }
 
@@ -128,7 +158,7 @@ mod tests {
 
     fn parcel(index: u32, at: Time) -> Parcel {
         let packet = Packet { payload: 0, class: 0, index, dst: 0, dscp: 0, wire_bytes: 1526, sent_ns: at };
-        Parcel { packet, damaged_by: None, at }
+        Parcel::new(packet, at)
     }
 
     /// Moments in ms at which packets are dropped when one leaves every ms for `until_ms` and `backlog` wait at 0.

@@ -1,8 +1,20 @@
 //! First in, first out; arrivals that do not fit are dropped. [model: FIFO link]
 
-use super::{fifo::Fifo, Limit, QueueDiscipline, Refused};
+use super::{fifo::Fifo, Discipline, Limit, QueueDiscipline, Refused};
 use crate::packet::Parcel;
-use tcps_core::{record::DropReason, time::Time};
+use tcps_core::{param::Entry, record::DropReason, time::Time};
+
+/// Its name, which links that name no discipline have.
+pub use tcps_plan::net::DROP_TAIL as NAME;
+
+/// In a scenario.
+pub const ENTRY: Entry<Discipline> = Entry {
+    id: 0,
+    name: NAME,
+    doc: "first in, first out",
+    params: &[],
+    make: Discipline::new(|_, x| Ok(Box::new(DropTail::new(x.limit)))),
+};
 
 /// A drop-tail queue.
 pub struct DropTail {

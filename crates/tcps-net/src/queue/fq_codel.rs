@@ -4,10 +4,37 @@
 //! turn is worth `quantum` bytes. When the limit is exceeded, half of the packets of the largest bucket, at most
 //! 64, are dropped at its head.
 
-use super::{codel::Control, fifo::Fifo, Limit, QueueDiscipline, Refused};
+use super::{
+    codel::{self, Control},
+    fifo::Fifo,
+    round_robin::Turn,
+    Context, Discipline, Limit, QueueDiscipline, Refused,
+};
 use crate::packet::Parcel;
+use serde_json::Value;
 use std::collections::VecDeque;
-use tcps_core::{record::DropReason, seed::Stream, time::Time};
+use tcps_core::{
+    param::{Entry, Fault, Params},
+    params,
+    record::DropReason,
+    time::Time,
+};
+
+params! {
+    /// Of the buckets.
+    pub struct Buckets {
+        flows: u32 = Count, "1024", 1.0..=65536.0, "hash buckets (RFC 8290)";
+    }
+}
+
+/// In a scenario.
+pub const ENTRY: Entry<Discipline> = Entry {
+    id: 6,
+    name: "fq-codel",
+    doc: "a queue for each bucket of flows, with controlled delay in each (RFC 8290)",
+    params: &[codel::Settings::TABLE, Turn::TABLE, Buckets::TABLE],
+    make: Discipline::new(|params, x| Ok(Box::new(FqCodel::new(params, x)?))),
+};
 
 /// Most packets dropped at once when the limit is exceeded. [RFC 8290 §4.1]
 const DROP_BATCH: u64 = 64;
@@ -32,27 +59,21 @@ pub struct FqCodel {
 }
 
 impl FqCodel {
-    /// Empty buckets; the hash is salted with the random object `name`.
-    pub fn new(
-        limit: Limit,
-        control: Control,
-        quantum_bytes: u32,
-        flows: u32,
-        seed: u64,
-        name: &str,
-    ) -> Self {
+    /// Empty buckets; the hash is salted with the link's own random object.
+    fn new(params: &Value, x: &Context<'_>) -> Result<Self, Fault> {
+        let control = Control::read(params)?;
         let bucket =
             |_| Bucket { fifo: Fifo::default(), control: control.clone(), deficit: 0, listed: false };
-        Self {
-            buckets: (0..flows.max(1)).map(bucket).collect(),
+        Ok(Self {
+            buckets: (0..Buckets::read(params)?.flows).map(bucket).collect(),
             new: VecDeque::new(),
             old: VecDeque::new(),
-            limit,
-            quantum: i64::from(quantum_bytes.max(1)),
-            salt: Stream::new(seed, name).bits(),
+            limit: x.limit,
+            quantum: i64::from(Turn::read(params)?.quantum_bytes),
+            salt: x.stream("fq_codel").bits(),
             packets: 0,
             bytes: 0,
-        }
+        })
     }
 
     /// Bucket of a flow: its class, salted and mixed.

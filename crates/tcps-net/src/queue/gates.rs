@@ -9,15 +9,62 @@
 //! A packet starts only if its gate stays open until its last byte has left, so that what the list keeps free for a
 //! class is free when its gate opens. Each class has a queue of its own, with the limit of the link.
 
-use super::{by_code_point, fifo::Fifo, Limit, QueueDiscipline, Refused};
+use super::{by_code_point, fifo::Fifo, priority::Classes, Discipline, Limit, QueueDiscipline, Refused};
 use crate::{packet::Parcel, windows::Windows};
+use std::collections::BTreeSet;
 use tcps_core::{
+    param::{Entry, Fault, Params, SPAN},
+    params,
     record::DropReason,
     time::{serialisation_ns, Time, NEVER},
 };
 
 /// Spans of a list, each with the classes whose gates are open during it.
 pub type GateList = [(Time, Vec<u8>)];
+
+params! {
+    /// Of the gates.
+    pub struct List {
+        gates: Vec<(Time, Vec<u8>)> = List(&Pair(&Ns, &List(&Count))), "[]", 0.0..=1e15,
+            "spans, and the classes (numbers from 0) whose gates are open meanwhile; repeated from 0 s on";
+    }
+}
+
+/// In a scenario.
+pub const ENTRY: Entry<Discipline> = Entry {
+    id: 2,
+    name: "gates",
+    doc: "strict among the classes whose gates are open, as in IEEE 802.1Qbv: a packet starts only if its gate stays \
+          open until its last byte has left; each class has a queue of its own with the `limit`; a packet that fits \
+          into no window of its class is dropped as `managed`",
+    params: &[Classes::TABLE, List::TABLE],
+    make: Discipline::timed(|params, x| {
+        let (classes, list) = (Classes::checked(params)?, List::read(params)?.gates);
+        check(classes.len(), &list)?;
+        Ok(Box::new(Gates::new(x.limit, &classes, &list)))
+    }),
+};
+
+/// Every class has its gate open at some time, or its packets would wait for ever.
+fn check(classes: usize, list: &GateList) -> Result<(), Fault> {
+    let fault = |found: String, allowed: &str| Err(Fault::new("gates", found, allowed));
+    if list.iter().all(|(_, open)| open.is_empty()) {
+        return fault(
+            "no open gate".into(),
+            "spans and the classes open meanwhile, such as [[\"0.25 ms\", [0]]]",
+        );
+    }
+    let cycle = list.iter().fold(0, |sum: Time, (span, _)| sum.saturating_add(*span));
+    if list.iter().any(|(span, _)| *span < 1) || !SPAN.contains(&(cycle as f64)) {
+        return fault(format!("a round of {cycle} ns"), "spans above 0, all of them at most 11 days");
+    }
+    let open: BTreeSet<usize> = list.iter().flat_map(|(_, classes)| classes).map(|&c| c.into()).collect();
+    if !open.iter().copied().eq(0..classes) {
+        let allowed = format!("each of the classes 0 to {} at least once, and no others", classes - 1);
+        return fault(format!("gates of the classes {:?}", Vec::from_iter(open)), &allowed);
+    }
+    Ok(())
+}
 
 /// A queue and a gate per class, most urgent first.
 pub struct Gates {

@@ -1,19 +1,28 @@
-//! Queue disciplines: who goes first and who is dropped. A new one is a file here and a line in `build`.
+//! Queue disciplines: who goes first and who is dropped. A new one is a file here and its line in `QUEUES`.
 
 pub mod codel;
 pub mod drop_tail;
 pub mod fifo;
 pub mod fq_codel;
 pub mod gates;
+mod own;
 pub mod priority;
 pub mod red;
 pub mod round_robin;
 
 use crate::{
-    packet::{Packet, Parcel, TRAFFIC_BASE},
-    spec::{Discipline, LinkSpec, QueueSpec},
+    error::NetError,
+    own::ForeignCode,
+    packet::{Packet, Parcel},
 };
-use tcps_core::{record::DropReason, time::Time};
+use serde_json::Value;
+use tcps_core::{
+    param::{named, Entry, Fault, Named},
+    record::DropReason,
+    seed::Stream,
+    time::Time,
+};
+use tcps_plan::net::{LinkSpec, QueueSpec, TRAFFIC_BASE};
 
 /// A packet that a discipline refused or threw out, and why.
 pub type Refused = (Packet, DropReason);
@@ -35,6 +44,10 @@ pub trait QueueDiscipline: Send {
     fn bytes(&self) -> u64;
     /// Tells the rate of the line, at the start and when it changes.
     fn set_rate(&mut self, _rate_bps: f64) {}
+    /// What code of the user's did wrong.
+    fn failure(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Most that may wait, in bytes and in packets.
@@ -114,36 +127,87 @@ impl Flows {
     }
 }
 
+/// What a discipline knows of its link.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// Most that may wait.
+    pub limit: Limit,
+    /// Flows and background traffic; absent where parameters are checked before these are known.
+    pub flows: Option<&'a Flows>,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Name of the link.
+    pub link: &'a str,
+}
+
+impl Context<'_> {
+    /// The random stream of an object of the link.
+    pub fn stream(&self, object: &str) -> Stream {
+        Stream::new(self.seed, &format!("links.{}.{object}", self.link))
+    }
+}
+
+/// How a discipline is made from its parameters, which are complete.
+pub struct Discipline {
+    /// Whether it opens and closes by the clock, for which it needs the line for itself.
+    pub timed: bool,
+    make: Make,
+}
+
+type Make = fn(&Value, &Context<'_>) -> Result<Box<dyn QueueDiscipline>, Fault>;
+
+impl Discipline {
+    const fn new(make: Make) -> Self {
+        Self { timed: false, make }
+    }
+
+    const fn timed(make: Make) -> Self {
+        Self { timed: true, make }
+    }
+}
+
+/// The disciplines by name.
+pub const QUEUES: &[&Entry<Discipline>] = &[
+    &drop_tail::ENTRY,
+    &priority::ENTRY,
+    &gates::ENTRY,
+    &round_robin::ENTRY,
+    &red::ENTRY,
+    &codel::ENTRY,
+    &fq_codel::ENTRY,
+];
+
+/// Whether a discipline opens and closes by the clock.
+pub fn is_timed(discipline: &Named) -> bool {
+    named(QUEUES, &discipline.kind).is_ok_and(|entry| entry.make.timed)
+}
+
+/// The parameters of a discipline, checked as a link would check them, and completed.
+pub fn checked(discipline: &Named) -> Result<Value, Fault> {
+    let (entry, params) = discipline.of(QUEUES)?;
+    let limit = Limit::of(&QueueSpec::default());
+    (entry.make.make)(&params, &Context { limit, flows: None, seed: 0, link: "" })?;
+    Ok(params)
+}
+
 /// The discipline of a link.
-pub fn build(link: &LinkSpec, flows: &Flows, seed: u64) -> Box<dyn QueueDiscipline> {
-    let limit = Limit::of(&link.queue);
-    let stream = |what: &str| format!("links.{}.{what}", link.name);
-    let mut queue: Box<dyn QueueDiscipline> = match &link.queue.discipline {
-        Discipline::DropTail => Box::new(drop_tail::DropTail::new(limit)),
-        Discipline::Priority { classes } => Box::new(priority::Priority::new(limit, classes)),
-        Discipline::Gates { classes, list } => Box::new(gates::Gates::new(limit, classes, list)),
-        Discipline::RoundRobin { quantum_bytes, flow_limits } => {
-            Box::new(round_robin::RoundRobin::new(limit, *quantum_bytes, flow_limits, flows))
-        }
-        Discipline::Red { min_bytes, max_bytes, max_p, weight } => {
-            let curve = red::Curve { min_bytes: *min_bytes, max_bytes: *max_bytes, max_p: *max_p };
-            Box::new(red::Red::new(limit, curve, *weight, seed, &stream("red")))
-        }
-        Discipline::Codel { target_ns, interval_ns } => {
-            Box::new(codel::Codel::new(limit, *target_ns, *interval_ns))
-        }
-        Discipline::FqCodel { target_ns, interval_ns, quantum_bytes, flows } => {
-            let control = codel::Control::new(*target_ns, *interval_ns);
-            Box::new(fq_codel::FqCodel::new(
-                limit,
-                control,
-                *quantum_bytes,
-                *flows,
-                seed,
-                &stream("fq_codel"),
-            ))
-        }
+pub fn build(
+    link: &LinkSpec,
+    flows: &Flows,
+    seed: u64,
+    code: &mut dyn ForeignCode,
+) -> Result<Box<dyn QueueDiscipline>, NetError> {
+    let context = Context { limit: Limit::of(&link.queue), flows: Some(flows), seed, link: &link.name };
+    let (named, place) = (&link.queue.discipline, format!("links.{}", link.name));
+    let mut queue: Box<dyn QueueDiscipline> = if named.is_code() {
+        let queue = code.queue(named, &link.name, seed);
+        let queue = queue
+            .map_err(|e| NetError::new(&place, "queue.discipline", e, "give code that can be loaded"))?;
+        Box::new(own::OwnQueue::new(queue, &named.kind, &context))
+    } else {
+        let made = named.of(QUEUES).and_then(|(entry, params)| (entry.make.make)(&params, &context));
+        made.map_err(|fault| NetError::of(place, "queue", fault))?
     };
     queue.set_rate(link.rate_bps.unwrap_or(f64::INFINITY));
-    queue
+    Ok(queue)
 }

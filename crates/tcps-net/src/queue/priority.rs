@@ -3,9 +3,50 @@
 //! The limit is shared. An arrival that does not fit throws out the newest packets of less urgent classes, so that
 //! a full queue of bulk data never costs an urgent packet; if that cannot make room, the arrival is dropped.
 
-use super::{by_code_point, fifo::Fifo, Limit, QueueDiscipline, Refused};
+use super::{by_code_point, fifo::Fifo, Discipline, Limit, QueueDiscipline, Refused};
 use crate::packet::Parcel;
-use tcps_core::{record::DropReason, time::Time};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use tcps_core::{
+    param::{Entry, Fault, Params},
+    params,
+    record::DropReason,
+    time::Time,
+};
+
+params! {
+    /// Of a discipline with classes.
+    pub struct Classes {
+        classes: Vec<Vec<u8>> = List(&List(&CodePoint)), "[]", 0.0..=63.0,
+            "2 to 64 lists of code points (numbers or names such as \"EF\"), most urgent first; the last class takes the rest";
+    }
+}
+
+impl Classes {
+    /// The classes, each code point in one of them.
+    pub fn checked(params: &Value) -> Result<Vec<Vec<u8>>, Fault> {
+        let Self { classes } = Self::read(params)?;
+        let fault = |found: &str, allowed: &str| Err(Fault::new("classes", found, allowed));
+        let mut seen = BTreeSet::new();
+        match classes.len() {
+            2..=64 if classes.iter().flatten().all(|d| seen.insert(d)) => Ok(classes),
+            2..=64 => fault("a code point twice", "each code point once"),
+            n => fault(
+                &format!("{n} classes"),
+                "2 to 64 classes such as [[\"EF\"], []]; the last one takes the rest",
+            ),
+        }
+    }
+}
+
+/// In a scenario.
+pub const ENTRY: Entry<Discipline> = Entry {
+    id: 1,
+    name: "priority",
+    doc: "strict, by code point",
+    params: &[Classes::TABLE],
+    make: Discipline::new(|params, x| Ok(Box::new(Priority::new(x.limit, &Classes::checked(params)?)))),
+};
 
 /// One queue per class, most urgent first.
 pub struct Priority {

@@ -8,12 +8,40 @@
 //! pa   = pb / (1 - count pb)         count: packets since the last drop
 //! ```
 
-use super::{fifo::Fifo, Limit, QueueDiscipline, Refused};
+use super::{fifo::Fifo, Discipline, Limit, QueueDiscipline, Refused};
 use crate::packet::Parcel;
 use tcps_core::{
+    param::{Entry, Fault, Params},
+    params,
     record::DropReason,
     seed::Stream,
     time::{serialisation_ns, Time},
+};
+
+params! {
+    /// Of random early detection.
+    pub struct Settings {
+        min_bytes: f64 = Bytes, GIVEN, SIZE, "average below which nothing is dropped";
+        max_bytes: f64 = Bytes, GIVEN, SIZE, "average at which drops reach `max_p`";
+        max_p: f64 = Share, "10 %", SHARE, "drop probability at `max`";
+        weight: f64 = Share, "0.2 %", SHARE, "weight of the moving average (Floyd and Jacobson 1993)";
+    }
+}
+
+/// In a scenario.
+pub const ENTRY: Entry<Discipline> = Entry {
+    id: 4,
+    name: "red",
+    doc: "random early detection, gentle",
+    params: &[Settings::TABLE],
+    make: Discipline::new(|params, x| {
+        let Settings { min_bytes, max_bytes, max_p, weight } = Settings::read(params)?;
+        if min_bytes >= max_bytes {
+            return Err(Fault::new("min_bytes", "a minimum that is not below the maximum", "min below max"));
+        }
+        let curve = Curve { min_bytes, max_bytes, max_p };
+        Ok(Box::new(Red::new(x.limit, curve, weight, x.stream("red"))))
+    }),
 };
 
 /// Drop probability over the average queue.
@@ -55,8 +83,7 @@ pub struct Red {
 
 impl Red {
     /// An empty queue.
-    pub fn new(limit: Limit, curve: Curve, weight: f64, seed: u64, name: &str) -> Self {
-        let stream = Stream::new(seed, name);
+    pub fn new(limit: Limit, curve: Curve, weight: f64, stream: Stream) -> Self {
         let (fifo, rate_bps) = (Fifo::default(), f64::INFINITY);
         Self { fifo, limit, curve, weight, rate_bps, average: 0.0, idle_since: 0, since_drop: -1, stream }
     }
@@ -138,12 +165,12 @@ mod tests {
 
     fn parcel(at: Time) -> Parcel {
         let packet = Packet { payload: 0, class: 0, index: 0, dst: 0, dscp: 0, wire_bytes: 100, sent_ns: at };
-        Parcel { packet, damaged_by: None, at }
+        Parcel::new(packet, at)
     }
 
     fn red(weight: f64) -> Red {
         let limit = Limit { bytes: u64::MAX / 2, packets: u64::MAX / 2 };
-        Red::new(limit, CURVE, weight, 1, "links.l.red")
+        Red::new(limit, CURVE, weight, Stream::new(1, "links.l.red"))
     }
 
     /// Arrivals find 0, b, 2b, ... bytes: avg(n) = b (n - (1 - w) / w (1 - (1 - w)^n)); then an idle time of m packets

@@ -5,10 +5,39 @@
 //! the limit of the queue. A small buffer for the telehaptic flow alone is the remedy for bloated buffers in
 //! [Polachan 2022].
 
-use super::{fifo::Fifo, Flows, Limit, QueueDiscipline, Refused};
+use super::{fifo::Fifo, Context, Discipline, Flows, Limit, QueueDiscipline, Refused};
 use crate::packet::Parcel;
-use std::collections::VecDeque;
-use tcps_core::{record::DropReason, time::Time};
+use serde_json::Value;
+use std::collections::{BTreeMap, VecDeque};
+use tcps_core::{
+    param::{Entry, Fault, Params},
+    params,
+    record::DropReason,
+    time::Time,
+};
+
+params! {
+    /// Of a flow in its turn.
+    pub struct Turn {
+        quantum_bytes: u32 = Bytes, "1514 B", SIZE, "bytes that a flow may send in its turn";
+    }
+}
+params! {
+    /// Of flows.
+    pub struct Limits {
+        flow_limits: BTreeMap<String, u64> = Table(&Packets), "{}", 0.0..=4_294_967_295.0,
+            "packets by flow: `kinematic`, `\"traffic.cbr\"`";
+    }
+}
+
+/// In a scenario.
+pub const ENTRY: Entry<Discipline> = Entry {
+    id: 3,
+    name: "round-robin",
+    doc: "a queue for each flow and background traffic, deficit round robin",
+    params: &[Turn::TABLE, Limits::TABLE],
+    make: Discipline::new(|params, x| Ok(Box::new(RoundRobin::new(params, x)?))),
+};
 
 struct FlowQueue {
     fifo: Fifo,
@@ -29,16 +58,21 @@ pub struct RoundRobin {
 
 impl RoundRobin {
     /// Empty queues for all flows.
-    pub fn new(limit: Limit, quantum_bytes: u32, flow_limits: &[(String, u64)], flows: &Flows) -> Self {
-        let queue = |_| FlowQueue { fifo: Fifo::default(), limit, deficit: 0, in_turn: false };
+    fn new(params: &Value, x: &Context<'_>) -> Result<Self, Fault> {
+        let flows = x.flows.cloned().unwrap_or_default();
+        let queue = |_| FlowQueue { fifo: Fifo::default(), limit: x.limit, deficit: 0, in_turn: false };
         let mut queues: Vec<_> = (0..flows.count()).map(queue).collect();
-        for (name, packets) in flow_limits {
-            for place in flows.named(name) {
-                queues[place].limit = Limit { packets: *packets, bytes: u64::MAX / 2 };
+        for (name, packets) in Limits::read(params)?.flow_limits {
+            let places = flows.named(&name);
+            if places.is_empty() && x.flows.is_some() {
+                return Err(Fault::new("flow_limits", name, "a flow, or traffic as traffic.NAME"));
+            }
+            for place in places {
+                queues[place].limit = Limit { packets, bytes: u64::MAX / 2 };
             }
         }
-        let quantum = u64::from(quantum_bytes.max(1));
-        Self { flows: flows.clone(), queues, active: VecDeque::new(), quantum, packets: 0, bytes: 0 }
+        let quantum = u64::from(Turn::read(params)?.quantum_bytes);
+        Ok(Self { flows, queues, active: VecDeque::new(), quantum, packets: 0, bytes: 0 })
     }
 }
 

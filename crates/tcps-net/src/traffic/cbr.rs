@@ -1,10 +1,35 @@
 //! Constant bit rate: packet `n` comes at `n * 8 * bytes / rate`, computed from the start so that nothing drifts.
 
-use super::{moment, spacing_ns, Arrivals};
-use tcps_core::time::Time;
+use super::{moment, spacing_ns, Arrivals, MakeSource, RATE};
+use tcps_core::{
+    param::{Entry, Params},
+    params,
+    time::Time,
+};
+
+params! {
+    /// Of packets of one size.
+    pub struct Packets {
+        rate_bps: f64 = Bps, GIVEN, RATE, "(mean) rate on the wire, in each direction or between each pair";
+        packet_bytes: u32 = Bytes, "500 B", 1.0..=65535.0, "(mean) size of a packet on the wire";
+    }
+}
+
+/// In a scenario.
+pub const ENTRY: Entry<MakeSource> = Entry {
+    id: 0,
+    name: "cbr",
+    doc: "constant bit rate",
+    params: &[Packets::TABLE],
+    make: |params, _| {
+        let Packets { rate_bps, packet_bytes } = Packets::read(params)?;
+        Ok(Box::new(Cbr::new(rate_bps, packet_bytes)))
+    },
+};
 
 /// A constant-bit-rate source.
 pub struct Cbr {
+    rate_bps: f64,
     spacing_ns: f64,
     bytes: u32,
     n: u64,
@@ -14,7 +39,7 @@ impl Cbr {
     /// Packets of `packet_bytes` at `rate_bps`, the first at once; none at rate 0.
     pub fn new(rate_bps: f64, packet_bytes: u32) -> Self {
         let n = if rate_bps > 0.0 { 0 } else { 1 };
-        Self { spacing_ns: spacing_ns(packet_bytes, rate_bps), bytes: packet_bytes, n }
+        Self { rate_bps, spacing_ns: spacing_ns(packet_bytes, rate_bps), bytes: packet_bytes, n }
     }
 }
 
@@ -23,6 +48,10 @@ impl Arrivals for Cbr {
         let at = moment(self.n as f64 * self.spacing_ns)?;
         self.n += 1;
         Some((at, self.bytes))
+    }
+
+    fn mean_rate_bps(&self) -> f64 {
+        self.rate_bps
     }
 }
 

@@ -1,8 +1,8 @@
 //! Video as the sizes of its frames: each is sent at its moment, cut into packets one right behind the other.
 
 use super::Arrivals;
-use crate::recording::Recording;
 use tcps_core::time::Time;
+use tcps_plan::net::Recording;
 
 /// A trace of frames and the place in it.
 pub struct Frames {

@@ -1,46 +1,81 @@
-//! Background traffic. A new model is a file here and a line in `build`.
+//! Background traffic. A new source is a file here and its line in `SOURCES`.
 
 pub mod cbr;
 pub mod frames;
+mod own;
 pub mod poisson;
 pub mod replay;
 pub mod vbr;
 
-use crate::{
-    packet::{Packet, BACKGROUND, TRAFFIC_BASE},
-    spec::{NetworkSpec, TrafficModel, TrafficSpec},
-};
+use crate::error::NetError;
+use crate::own::ForeignCode;
+use crate::packet::{Packet, BACKGROUND};
+use serde_json::Value;
+use std::ops::RangeInclusive;
 use tcps_core::{
+    param::{Entry, Fault, Named},
     seed::Stream,
     time::{Time, NEVER},
 };
+use tcps_plan::net::{NetworkSpec, Played, TrafficModel, TrafficSpec, TRAFFIC_BASE};
 
 /// When packets come, and how large they are on the wire.
 pub trait Arrivals: Send {
     /// The next packet as (time since the start of the source, bytes), in order of time; `None` after the last.
     fn next(&mut self) -> Option<(Time, u32)>;
+    /// Its mean rate on the wire, by which routes are chosen; 0 where it is not known beforehand.
+    fn mean_rate_bps(&self) -> f64 {
+        0.0
+    }
+    /// What code of the user's did wrong.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+}
+
+/// How a source is made from its parameters, which are complete.
+pub type MakeSource = fn(&Value, Stream) -> Result<Box<dyn Arrivals>, Fault>;
+
+/// The sources by name.
+pub const SOURCES: &[&Entry<MakeSource>] = &[&cbr::ENTRY, &poisson::ENTRY, &vbr::ENTRY];
+
+/// Rates of sources; 0 is silent.
+const RATE: RangeInclusive<f64> = 0.0..=1e12;
+
+/// The parameters of a source, checked and completed.
+pub fn checked(source: &Named) -> Result<Value, Fault> {
+    let (entry, params) = source.of(SOURCES)?;
+    (entry.make)(&params, Stream::new(0, "")).map(|_| params)
 }
 
 /// The model of a traffic entry of a network.
-pub fn build(network: &NetworkSpec, spec: &TrafficSpec, seed: u64) -> Box<dyn Arrivals> {
-    let stream = || Stream::new(seed, &format!("traffic.{}", spec.name));
+pub fn build(
+    network: &NetworkSpec,
+    spec: &TrafficSpec,
+    seed: u64,
+    code: &mut dyn ForeignCode,
+) -> Result<Box<dyn Arrivals>, NetError> {
+    let place = format!("traffic.{}", spec.name);
     let played = |number: u16| network.recordings.get(usize::from(number)).cloned().unwrap_or_default();
-    match &spec.model {
-        TrafficModel::Cbr { rate_bps, packet_bytes } => Box::new(cbr::Cbr::new(*rate_bps, *packet_bytes)),
-        TrafficModel::Poisson { rate_bps, packet_bytes, exponential_size } => {
-            Box::new(poisson::Poisson::new(*rate_bps, *packet_bytes, *exponential_size, stream()))
+    Ok(match &spec.model {
+        TrafficModel::Source(source) if source.is_code() => {
+            let made = code.source(source, &spec.name, seed);
+            let made = made.map_err(|e| NetError::new(place, "kind", e, "give code that can be loaded"))?;
+            Box::new(own::OwnSource::new(made, &source.kind, &spec.name))
         }
-        TrafficModel::Vbr { low_bps, high_bps, packet_bytes, vary } => {
-            vbr::build((*low_bps, *high_bps), *packet_bytes, vary, stream())
+        TrafficModel::Source(source) => {
+            let stream = Stream::new(seed, &place);
+            let made = source.of(SOURCES).and_then(|(entry, params)| (entry.make)(&params, stream));
+            made.map_err(|fault| NetError::new(place, &fault.key, fault.found, &fault.allowed))?
         }
-        TrafficModel::Frames { recording, loop_ns, packet_bytes, overhead_bytes } => {
+        TrafficModel::Played(Played::Frames { recording, loop_ns, packet_bytes, overhead_bytes }) => {
             Box::new(frames::Frames::new(played(*recording), *loop_ns, *packet_bytes, *overhead_bytes))
         }
-        TrafficModel::Users(_) => Box::new(cbr::Cbr::new(0.0, 1)),
-        TrafficModel::Replay { recording, loop_ns } => {
+        TrafficModel::Played(Played::Users(_)) => Box::new(cbr::Cbr::new(0.0, 1)),
+        TrafficModel::Played(Played::Replay { recording, loop_ns }) => {
             Box::new(replay::Replay::new(played(*recording), *loop_ns))
         }
-    }
+    })
 }
 
 /// Time between packets of `bytes` at `rate_bps`; infinite for a silent source.
@@ -66,7 +101,12 @@ pub(crate) struct Source {
 
 impl Source {
     /// Entry number `i` of a network at its start.
-    pub fn new(network: &NetworkSpec, i: usize, seed: u64) -> Self {
+    pub fn new(
+        network: &NetworkSpec,
+        i: usize,
+        seed: u64,
+        code: &mut dyn ForeignCode,
+    ) -> Result<Self, NetError> {
         let spec = &network.traffic[i];
         let template = Packet {
             payload: BACKGROUND,
@@ -79,7 +119,7 @@ impl Source {
         };
         let mut source = Self {
             from: spec.from,
-            arrivals: build(network, spec, seed),
+            arrivals: build(network, spec, seed, code)?,
             start_ns: spec.start_ns,
             stop_ns: spec.stop_ns.unwrap_or(NEVER),
             template,
@@ -87,13 +127,18 @@ impl Source {
             running: true,
         };
         source.advance();
-        source
+        Ok(source)
     }
 
     #[inline]
     fn advance(&mut self) {
         let next = self.arrivals.next().map(|(t, b)| (self.start_ns.saturating_add(t), b));
         self.due = next.filter(|n| n.0 < self.stop_ns).unwrap_or((NEVER, 0));
+    }
+
+    /// What code of the user's did wrong.
+    pub fn failure(&self) -> Option<String> {
+        self.arrivals.failure()
     }
 
     /// When its next packet is due; `NEVER` while it is stopped.

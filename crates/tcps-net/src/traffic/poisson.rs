@@ -1,10 +1,36 @@
 //! Poisson arrivals of packets of constant (M/D/1) or exponential (M/M/1) size.
 
-use super::{moment, spacing_ns, Arrivals};
-use tcps_core::{seed::Stream, time::Time};
+use super::{cbr::Packets, moment, spacing_ns, Arrivals, MakeSource};
+use tcps_core::{
+    param::{Entry, Params},
+    params,
+    seed::Stream,
+    time::Time,
+};
+
+params! {
+    /// Of sizes.
+    pub struct Sizes {
+        size: String = Choice(&["constant", "exponential"]), "constant", ANY, "how sizes are distributed";
+    }
+}
+
+/// In a scenario.
+pub const ENTRY: Entry<MakeSource> = Entry {
+    id: 1,
+    name: "poisson",
+    doc: "Poisson arrivals",
+    params: &[Packets::TABLE, Sizes::TABLE],
+    make: |params, stream| {
+        let Packets { rate_bps, packet_bytes } = Packets::read(params)?;
+        let exponential = Sizes::read(params)?.size == "exponential";
+        Ok(Box::new(Poisson::new(rate_bps, packet_bytes, exponential, stream)))
+    },
+};
 
 /// A Poisson source.
 pub struct Poisson {
+    rate_bps: f64,
     mean_ns: f64,
     bytes: u32,
     exponential_size: bool,
@@ -16,7 +42,7 @@ impl Poisson {
     /// Mean rate and mean size on the wire.
     pub fn new(rate_bps: f64, packet_bytes: u32, exponential_size: bool, stream: Stream) -> Self {
         let mean_ns = spacing_ns(packet_bytes, rate_bps);
-        Self { mean_ns, bytes: packet_bytes, exponential_size, at_ns: 0.0, stream }
+        Self { rate_bps, mean_ns, bytes: packet_bytes, exponential_size, at_ns: 0.0, stream }
     }
 }
 
@@ -31,5 +57,9 @@ impl Arrivals for Poisson {
             false => self.bytes,
         };
         Some((moment(self.at_ns)?, bytes))
+    }
+
+    fn mean_rate_bps(&self) -> f64 {
+        self.rate_bps
     }
 }

@@ -1,8 +1,8 @@
 //! A recorded capture: its packets at their moments, once or in a loop.
 
 use super::Arrivals;
-use crate::recording::Recording;
 use tcps_core::time::Time;
+use tcps_plan::net::Recording;
 
 /// A recording and the place in it.
 pub struct Replay {

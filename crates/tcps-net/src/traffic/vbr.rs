@@ -1,26 +1,52 @@
 //! Variable bit rate, uniform between two rates. [Gokhale 2017: dumbbell]
 
-use super::{cbr::Cbr, moment, spacing_ns, Arrivals};
-use crate::spec::VbrModel;
-use tcps_core::{seed::Stream, time::Time};
+use super::{
+    cbr::{Cbr, Packets},
+    moment, spacing_ns, Arrivals, MakeSource,
+};
+use serde_json::Value;
+use tcps_core::{
+    param::{Entry, Fault, Params},
+    params,
+    seed::Stream,
+    time::Time,
+};
 
-/// The source for what varies.
-pub fn build(bps: (f64, f64), packet_bytes: u32, vary: &VbrModel, stream: Stream) -> Box<dyn Arrivals> {
-    let mean_bps = (bps.0 + bps.1) / 2.0;
-    match vary {
-        _ if mean_bps <= 0.0 => Box::new(Cbr::new(0.0, packet_bytes)),
-        VbrModel::Constant => Box::new(Cbr::new(mean_bps, packet_bytes)),
-        VbrModel::PerPacket => Box::new(PerPacket { bps, bytes: packet_bytes, at_ns: 0.0, stream }),
-        VbrModel::Piecewise { period_ns } => {
-            Box::new(Piecewise::new(bps, packet_bytes, *period_ns as f64, stream))
-        }
-        VbrModel::Size => Box::new(Size {
-            beat: Cbr::new(mean_bps, packet_bytes),
-            scale: f64::from(packet_bytes) / mean_bps,
-            bps,
-            stream,
-        }),
+params! {
+    /// Of what varies.
+    pub struct Vary {
+        spread: f64 = Share, "20 %", SHARE, "how far the rate departs from its mean, either way";
+        vary: String = Choice(&["constant", "per-packet", "piecewise", "size"]), "piecewise", ANY,
+            "what varies: nothing (`spread` has no effect), the rate of every packet, a rate that holds for a while, or \
+             the size of packets";
+        piecewise_ns: Time = Ns, "100 ms", 1e3..=1e15, "how long a rate holds";
     }
+}
+
+/// In a scenario.
+pub const ENTRY: Entry<MakeSource> = Entry {
+    id: 2,
+    name: "vbr",
+    doc: "variable bit rate, uniform about a mean",
+    params: &[Packets::TABLE, Vary::TABLE],
+    make,
+};
+
+fn make(params: &Value, stream: Stream) -> Result<Box<dyn Arrivals>, Fault> {
+    let Packets { rate_bps, packet_bytes: bytes } = Packets::read(params)?;
+    let Vary { spread, vary, piecewise_ns } = Vary::read(params)?;
+    let bps = (rate_bps * (1.0 - spread), rate_bps * (1.0 + spread));
+    let mean_bps = (bps.0 + bps.1) / 2.0;
+    Ok(match vary.as_str() {
+        _ if mean_bps <= 0.0 => Box::new(Cbr::new(0.0, bytes)),
+        "constant" => Box::new(Cbr::new(mean_bps, bytes)),
+        "per-packet" => Box::new(PerPacket { bps, bytes, at_ns: 0.0, stream }),
+        "size" => {
+            let (beat, scale) = (Cbr::new(mean_bps, bytes), f64::from(bytes) / mean_bps);
+            Box::new(Size { beat, scale, bps, stream })
+        }
+        _ => Box::new(Piecewise::new(bps, bytes, piecewise_ns as f64, stream)),
+    })
 }
 
 /// The gap after each packet is that of a rate drawn for it. The long-run rate is the harmonic mean
@@ -37,6 +63,15 @@ impl Arrivals for PerPacket {
         let at = moment(self.at_ns)?;
         self.at_ns += spacing_ns(self.bytes, self.stream.uniform(self.bps.0, self.bps.1));
         Some((at, self.bytes))
+    }
+
+    fn mean_rate_bps(&self) -> f64 {
+        let (low, high) = self.bps;
+        if high > low {
+            (high - low) / libm::log(high / low)
+        } else {
+            high
+        }
     }
 }
 
@@ -81,6 +116,10 @@ impl Arrivals for Piecewise {
         self.accumulate();
         Some((at, self.bytes))
     }
+
+    fn mean_rate_bps(&self) -> f64 {
+        (self.bps.0 + self.bps.1) / 2.0
+    }
 }
 
 /// Packets at a constant spacing whose size makes up the drawn rate.
@@ -96,5 +135,9 @@ impl Arrivals for Size {
         let (at, _) = self.beat.next()?;
         let bytes = self.stream.uniform(self.bps.0, self.bps.1) * self.scale + 0.5;
         Some((at, bytes.max(1.0) as u32))
+    }
+
+    fn mean_rate_bps(&self) -> f64 {
+        (self.bps.0 + self.bps.1) / 2.0
     }
 }

@@ -4,10 +4,8 @@
 pub mod random;
 
 use tcps_core::{record::DropReason, seed::Stream, time::Time};
-use tcps_net::{
-    spec::{LinkSpec, NetworkSpec, QueueSpec},
-    NetEvent, Network, Packet,
-};
+use tcps_net::{NetEvent, Network, Packet};
+use tcps_plan::net::{LinkSpec, NetworkSpec, QueueSpec};
 
 /// A link between two vertices.
 pub fn link(name: &str, from: u16, to: u16, rate_bps: Option<f64>, delay_ns: Time) -> LinkSpec {

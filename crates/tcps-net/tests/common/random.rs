@@ -1,17 +1,21 @@
 //! Random networks and random operations on them.
 
 use super::{between, link, network, packet};
+use serde_json::{json, Value};
 use tcps_core::{
     dist::Dist,
+    param::{Named, Unit},
     seed::Stream,
     time::{Time, MS},
 };
 use tcps_net::{
-    spec::{
-        Discipline, JitterSpec, LinkSpec, LossSpec, NetworkSpec, QueueSpec, Routing, SlotSpec, TrafficModel,
-        TrafficSpec, VbrModel,
-    },
-    LinkChange, NetEvent, Network, Packet, TRAFFIC_BASE,
+    queue::{is_timed, QUEUES},
+    traffic::SOURCES,
+    NetEvent, Network, Packet,
+};
+use tcps_plan::net::{
+    JitterSpec, LinkChange, LinkSpec, NetworkSpec, Played, QueueSpec, Routing, SlotSpec, TrafficModel,
+    TrafficSpec, TRAFFIC_BASE,
 };
 
 /// Names of the flows in random networks.
@@ -19,34 +23,46 @@ pub fn flow_names() -> Vec<String> {
     ["kinematic", "haptic", "video"].map(String::from).to_vec()
 }
 
-fn discipline(s: &mut Stream) -> Discipline {
-    let (target_ns, interval_ns, quantum_bytes) = (5 * MS, 50 * MS, between(s, 50, 1514) as u32);
-    match s.below(7) {
-        0 => Discipline::DropTail,
-        1 => Discipline::Priority { classes: vec![vec![46], vec![10, 34], vec![]] },
-        2 => Discipline::RoundRobin {
-            quantum_bytes,
-            flow_limits: vec![("kinematic".into(), between(s, 0, 9))],
-        },
-        3 => Discipline::Red { min_bytes: 500.0, max_bytes: 3000.0, max_p: 0.2, weight: 0.2 },
-        4 => Discipline::Codel { target_ns, interval_ns },
-        5 => gates(s),
-        _ => Discipline::FqCodel { target_ns, interval_ns, quantum_bytes, flows: between(s, 1, 8) as u32 },
+/// Parameters of disciplines that must be given, and such that make more happen in a small network.
+fn some_params(kind: &str, s: &mut Stream) -> Value {
+    let (target_ns, interval_ns, quantum_bytes) = (5 * MS, 50 * MS, between(s, 50, 1514));
+    let classes = json!([[46], [10, 34], []]);
+    match kind {
+        "priority" => json!({"classes": classes}),
+        "gates" => {
+            let mut span = |classes: &[u8]| json!([between(s, 1, 9_000_000), classes]);
+            json!({"classes": classes, "gates": [span(&[0]), span(&[]), span(&[1, 2]), span(&[0, 2])]})
+        }
+        "round-robin" => {
+            json!({"quantum_bytes": quantum_bytes, "flow_limits": {"kinematic": between(s, 0, 9)}})
+        }
+        "red" => json!({"min_bytes": 500, "max_bytes": 3000, "max_p": 0.2, "weight": 0.2}),
+        "codel" => json!({"target_ns": target_ns, "interval_ns": interval_ns}),
+        "fq-codel" => json!({
+            "target_ns": target_ns, "interval_ns": interval_ns,
+            "quantum_bytes": quantum_bytes, "flows": between(s, 1, 8),
+        }),
+        _ => Value::Null,
     }
 }
 
-fn gates(s: &mut Stream) -> Discipline {
-    let mut span = |classes: &[u8]| (between(s, 1, 9_000_000) as Time, classes.to_vec());
-    let list = vec![span(&[0]), span(&[]), span(&[1, 2]), span(&[0, 2])];
-    Discipline::Gates { classes: vec![vec![46], vec![10, 34], vec![]], list }
+/// Any discipline that there is.
+pub fn discipline(s: &mut Stream) -> Named {
+    let kind = QUEUES[s.below(QUEUES.len() as u64) as usize].name;
+    Named::new(kind, some_params(kind, s))
 }
 
 fn disturb(s: &mut Stream, l: &mut LinkSpec) {
     l.queue.discipline = discipline(s);
-    let opens = matches!(l.queue.discipline, Discipline::Gates { .. });
+    let opens = is_timed(&l.queue.discipline);
     match s.below(if opens { 6 } else { 9 }) {
-        0 => l.loss = Some(LossSpec::Random { p: 0.1 }),
-        1 => l.loss = Some(LossSpec::GilbertElliott { p: 0.1, r: 0.3, loss_good: 0.0, loss_bad: 0.9 }),
+        0 => l.loss = Some(Named::new("random", json!({"p": 0.1}))),
+        1 => {
+            l.loss = Some(Named::new(
+                "gilbert-elliott",
+                json!({"p": 0.1, "r": 0.3, "loss_good": 0.0, "loss_bad": 0.9}),
+            ))
+        }
         2 => {
             let delay = Dist::Uniform { low_ns: 0, high_ns: 20 * MS };
             l.jitter = Some(JitterSpec { delay, reorder: s.chance(0.5) });
@@ -77,7 +93,7 @@ fn plain_link(s: &mut Stream, i: usize, vertices: u64) -> LinkSpec {
     l.queue = QueueSpec {
         limit_bytes: s.chance(0.5).then(|| between(s, 0, 20_000)),
         limit_packets: s.chance(0.3).then(|| between(s, 0, 30)),
-        discipline: Discipline::DropTail,
+        ..QueueSpec::default()
     };
     l.dscp = s.chance(0.1).then_some(46);
     l
@@ -86,23 +102,29 @@ fn plain_link(s: &mut Stream, i: usize, vertices: u64) -> LinkSpec {
 fn traffic(s: &mut Stream, i: usize, vertices: u64) -> TrafficSpec {
     let packet_bytes = between(s, 1, 1500) as u32;
     let rate_bps = s.uniform(0.0, 3e6);
-    let vary = match s.below(4) {
-        0 => VbrModel::Constant,
-        1 => VbrModel::PerPacket,
-        2 => VbrModel::Piecewise { period_ns: 10 * MS },
-        _ => VbrModel::Size,
-    };
-    let model = match s.below(5) {
-        0 => TrafficModel::Cbr { rate_bps, packet_bytes },
-        1 => TrafficModel::Poisson { rate_bps, packet_bytes, exponential_size: s.chance(0.5) },
-        2 => TrafficModel::Vbr { low_bps: rate_bps, high_bps: 2.0 * rate_bps, packet_bytes, vary },
-        3 => TrafficModel::Frames {
+    let size = json!({"packet_bytes": packet_bytes});
+    let model = match s.below(SOURCES.len() as u64 + 2) as usize {
+        0 => TrafficModel::Played(Played::Replay { recording: 1, loop_ns: Some(7 * MS + 1) }),
+        1 => TrafficModel::Played(Played::Frames {
             recording: 0,
             loop_ns: Some(9 * MS),
             packet_bytes: 78 + packet_bytes,
             overhead_bytes: 78,
-        },
-        _ => TrafficModel::Replay { recording: 1, loop_ns: Some(7 * MS + 1) },
+        }),
+        n => {
+            let entry = SOURCES[n - 2];
+            let mut params = if entry.params().any(|p| p.key == "packet_bytes") { size } else { json!({}) };
+            for param in entry.params() {
+                match param.unit {
+                    Unit::Bps => params[param.key] = rate_bps.into(),
+                    Unit::Choice(names) => {
+                        params[param.key] = names[s.below(names.len() as u64) as usize].into()
+                    }
+                    _ => {}
+                }
+            }
+            TrafficModel::source(entry.name, params)
+        }
     };
     TrafficSpec {
         name: format!("t{i}.forward"),

@@ -11,9 +11,10 @@ mod model;
 mod timetable;
 
 use super::{
+    context::Context,
     due::Item,
     job::{coded, Job},
-    Node,
+    robot::Robots,
 };
 use crate::{
     outside::{News, Outside, Ride},
@@ -23,7 +24,6 @@ use tcps_core::{
     hook::State,
     record::{DropReason, Kind, Record},
     report::BoardLine,
-    sample::{entry, exit},
     time::{Time, MS},
 };
 use tcps_plan::{BoardPlan, Codec, Direction, Plan, SafeOutput, SinkPlan};
@@ -40,6 +40,8 @@ pub struct BoardAt {
     pub plan: BoardPlan,
     /// Flows that pass it, and what it does with them; a channel's number is its place here.
     pub channels: Vec<(u16, Role)>,
+    /// What it drives.
+    driven: Option<Driven>,
     /// Whether its outputs are the safe ones.
     safe: bool,
     model: Model,
@@ -55,6 +57,30 @@ struct Counted {
     safe: u64,
 }
 
+/// The flow that drives a board.
+struct Driven {
+    flow: u16,
+    codec: Codec,
+    period_ns: Time,
+    authority: f64,
+    /// The component whose robot it commands.
+    robot: Option<u16>,
+}
+
+impl Driven {
+    fn new(plan: &Plan, id: u16) -> Self {
+        let flow = &plan.flows[usize::from(id)];
+        let last = flow.path.last().map(|v| v.component);
+        Self {
+            flow: id,
+            codec: flow.codec,
+            period_ns: flow.period_ns,
+            authority: flow.authority,
+            robot: last.filter(|_| matches!(flow.sink, SinkPlan::Robot)),
+        }
+    }
+}
+
 /// What a board is for in a flow: it drives what the flow commands, for the first such flow, and reads what it comes from.
 fn role(plan: &Plan, flow: u16, master: bool, drives: bool) -> Role {
     let flow = &plan.flows[usize::from(flow)];
@@ -67,30 +93,7 @@ fn role(plan: &Plan, flow: u16, master: bool, drives: bool) -> Role {
     }
 }
 
-/// The boards of the components that are here, and what of these flows passes them.
-pub(super) fn boards(plan: &Plan, here: &[u16], flows: &[u16]) -> Vec<BoardAt> {
-    let found = here.iter().filter_map(|&component| {
-        let c = &plan.components[usize::from(component)];
-        let board = c.board.as_ref()?;
-        let mut channels: Vec<(u16, Role)> = Vec::new();
-        let passes = |f: &u16| plan.flows[usize::from(*f)].path.iter().any(|v| v.component == component);
-        for flow in flows.iter().copied().filter(passes) {
-            let drives = channels.iter().any(|c| c.1 == Role::Drive);
-            channels.push((flow, role(plan, flow, c.kind.starts_with("ms-"), drives)));
-        }
-        let model = Model::new(board);
-        let plan = board.clone();
-        Some(BoardAt { component, plan, channels, safe: false, model, counted: Counted::default() })
-    });
-    found.collect()
-}
-
 impl BoardAt {
-    /// When its model has something to do.
-    pub(super) fn next(&self) -> Time {
-        self.model.next()
-    }
-
     /// The channel and the role of a flow.
     fn channel(&self, flow: u16) -> Option<(u8, Role)> {
         let at = self.channels.iter().position(|c| c.0 == flow)?;
@@ -98,137 +101,171 @@ impl BoardAt {
     }
 
     /// What its node has counted.
-    pub(super) fn line(&self) -> BoardLine {
+    fn line(&self) -> BoardLine {
         let Counted { sent, answered, lost, safe } = self.counted;
         let refused_values = Some(self.model.refused());
         BoardLine { sent, answered, lost, safe, refused_values, ..BoardLine::default() }
     }
 }
 
-impl Node {
-    /// The boards of this node, by number.
-    pub fn boards(&self) -> &[BoardAt] {
-        &self.boards
+/// What comes back of a sample that went to a board.
+pub(super) enum Back {
+    /// The sample, with the moments of its entry and its exit.
+    Through(Box<Job>, [Time; 2]),
+    /// It was lost.
+    Lost(Box<Job>),
+}
+
+/// The boards of a node, in the order of components.
+pub(super) struct Boards(Vec<BoardAt>);
+
+impl Boards {
+    /// The boards of the components that are here, and what of these flows passes them.
+    pub(super) fn new(plan: &Plan, here: &[u16], flows: &[u16]) -> Self {
+        let found = here.iter().filter_map(|&component| {
+            let c = &plan.components[usize::from(component)];
+            let board = c.board.as_ref()?;
+            let mut channels: Vec<(u16, Role)> = Vec::new();
+            let passes = |f: &u16| plan.flows[usize::from(*f)].path.iter().any(|v| v.component == component);
+            for flow in flows.iter().copied().filter(passes) {
+                let drives = channels.iter().any(|c| c.1 == Role::Drive);
+                channels.push((flow, role(plan, flow, c.kind.starts_with("ms-"), drives)));
+            }
+            let driven = channels.iter().find(|c| c.1 == Role::Drive).map(|c| Driven::new(plan, c.0));
+            let model = Model::new(board);
+            let plan = board.clone();
+            Some(BoardAt {
+                component,
+                plan,
+                channels,
+                driven,
+                safe: false,
+                model,
+                counted: Counted::default(),
+            })
+        });
+        Self(found.collect())
     }
 
-    /// Sends a job to the board that it visits.
-    pub(super) fn ride<O: Outside>(&mut self, now: Time, mut job: Box<Job>, board: usize, out: &mut O) {
-        let flow = &self.flows[job.flow as usize];
-        coded(flow.codec, &mut job);
-        let Some((channel, role)) = self.boards[board].channel(job.flow) else {
-            return self.end(now, job, DropReason::Line, out);
-        };
+    /// All of them.
+    pub(super) fn all(&self) -> &[BoardAt] {
+        &self.0
+    }
+
+    /// The number of a component's board.
+    pub(super) fn of(&self, component: u16) -> Option<usize> {
+        self.0.binary_search_by_key(&component, |b| b.component).ok()
+    }
+
+    /// When the model of one has something to do.
+    pub(super) fn next(&self, board: usize) -> Time {
+        self.0[board].model.next()
+    }
+
+    /// Sends a job to a board, or tells why it does not go there.
+    pub(super) fn ride<O: Outside>(
+        &mut self,
+        now: Time,
+        mut job: Box<Job>,
+        board: usize,
+        cx: &mut Context<'_, O>,
+    ) -> Result<(), (Box<Job>, DropReason)> {
+        let b = &mut self.0[board];
+        coded(&mut job);
+        let Some((channel, role)) = b.channel(job.flow) else { return Err((job, DropReason::Line)) };
         if job.bytes.len() > MAX_PAYLOAD {
-            return self.end(now, job, DropReason::Malformed, out);
+            return Err((job, DropReason::Malformed));
         }
         let bytes = std::mem::take(&mut job.bytes);
-        let id = self.park(job);
+        let id = cx.jobs.park(job);
         let ride = Ride { job: id, channel, bytes: &bytes };
-        let taken = out.board(now, board, &ride);
-        let b = &mut self.boards[board];
+        let taken = cx.out.board(now, board, &ride);
         let taken = taken.unwrap_or_else(|| b.model.ride(now, &ride, role));
         b.counted.sent += u64::from(taken);
-        self.arm(Item::Board(board));
-        if taken {
-            return;
-        }
-        if let Some(mut job) = self.unpark(id) {
+        cx.due.set(Item::Board(board), b.model.next());
+        let refused = if taken { None } else { cx.jobs.unpark(id) };
+        refused.map_or(Ok(()), |mut job| {
             job.bytes = bytes;
-            self.end(now, job, DropReason::Line, out);
-        }
+            Err((job, DropReason::Line))
+        })
     }
 
-    /// Does what is due at a board that is modelled.
-    pub(super) fn tick_board<O: Outside>(&mut self, board: usize, now: Time, out: &mut O) {
-        while let Some(news) = self.boards[board].model.work(now) {
-            self.hear(now, board, news, out);
-        }
+    /// What is due at a board that is modelled.
+    pub(super) fn work(&mut self, now: Time, board: usize) -> Option<News> {
+        self.0[board].model.work(now)
     }
 
-    /// What a board tells.
-    pub fn hear<O: Outside>(&mut self, now: Time, board: usize, news: News, out: &mut O) {
-        match news {
-            News::Answered { job, entry_ns, exit_ns, bytes } => {
-                let Some(mut job) = self.unpark(job) else { return };
-                self.boards[board].counted.answered += 1;
-                job.bytes = bytes;
-                (job.coded, job.decoded) = (true, false);
-                self.passed_board(now, board, [entry_ns, exit_ns], job, out);
-            }
-            News::Lost { job } => {
-                let Some(job) = self.unpark(job) else { return };
-                self.boards[board].counted.lost += 1;
-                self.end(now, job, DropReason::Line, out);
-            }
-            News::Safe(values) => self.went_safe(now, board, &values, out),
-        }
-        self.run(now, out);
-    }
-
-    /// A sample is back from its board, whose echo points answer by the board's own stamps.
-    // [Polachan 2022: echoes]
-    fn passed_board<O: Outside>(
+    /// What a board tells; the sample that came back of it.
+    pub(super) fn hear<O: Outside>(
         &mut self,
         now: Time,
         board: usize,
-        [entry_ns, exit_ns]: [Time; 2],
-        mut job: Box<Job>,
-        out: &mut O,
+        news: News,
+        robots: &mut Robots,
+        cx: &mut Context<'_, O>,
+    ) -> Option<Back> {
+        let b = &mut self.0[board];
+        match news {
+            News::Answered { job, entry_ns, exit_ns, bytes } => {
+                let mut job = cx.jobs.unpark(job)?;
+                b.counted.answered += 1;
+                job.bytes = bytes;
+                (job.coded, job.decoded) = (true, false);
+                let drives = b.channel(job.flow).is_some_and(|c| c.1 == Role::Drive);
+                if drives && std::mem::take(&mut b.safe) {
+                    b.show_state(now, false, cx);
+                }
+                Some(Back::Through(job, [entry_ns, exit_ns]))
+            }
+            News::Lost { job } => {
+                let job = cx.jobs.unpark(job)?;
+                b.counted.lost += 1;
+                Some(Back::Lost(job))
+            }
+            News::Safe(values) => {
+                b.went_safe(now, &values, robots, cx);
+                None
+            }
+        }
+    }
+
+    /// What was counted of each, by component.
+    pub(super) fn lines(&self) -> Vec<(u16, BoardLine)> {
+        self.0.iter().map(|b| (b.component, b.line())).collect()
+    }
+}
+
+impl BoardAt {
+    /// The watchdog has acted: what hangs on the board gets the safe output.
+    fn went_safe<O: Outside>(
+        &mut self,
+        now: Time,
+        values: &[u8],
+        robots: &mut Robots,
+        cx: &mut Context<'_, O>,
     ) {
-        let b = &mut self.boards[board];
-        let component = b.component;
-        let drives = b.channel(job.flow).is_some_and(|c| c.1 == Role::Drive);
-        if drives && std::mem::take(&mut b.safe) {
-            self.board_state(now, board, false, out);
+        self.counted.safe += 1;
+        if !std::mem::replace(&mut self.safe, true) {
+            self.show_state(now, true, cx);
         }
-        if job.life != self.life[component as usize] {
-            return self.end(now, job, DropReason::Dead, out);
-        }
-        let point = entry(component);
-        self.stamp_at(now, entry_ns, Kind::Enter, point, &job, out);
-        self.show_sample(now, point, &mut job, out);
-        self.check_echo_at(now, entry_ns, point, &mut job, out);
-        let point = exit(component);
-        self.stamp_at(now, exit_ns, Kind::Exit, point, &job, out);
-        self.show_sample(now, point, &mut job, out);
-        self.check_echo_at(now, exit_ns, point, &mut job, out);
-        self.go_on(now, job, out);
-    }
-
-    /// The watchdog of a board has acted: what hangs on it gets the safe output.
-    fn went_safe<O: Outside>(&mut self, now: Time, board: usize, values: &[u8], out: &mut O) {
-        let b = &mut self.boards[board];
-        b.counted.safe += 1;
-        if !std::mem::replace(&mut b.safe, true) {
-            self.board_state(now, board, true, out);
-        }
-        let Some(flow_id) = self.driving(board) else { return };
-        let flow = &self.flows[flow_id as usize];
-        let last = flow.visits.last().and_then(Option::as_ref).map(|v| v.component);
-        let robots = self.robots.iter_mut().filter(|_| matches!(flow.sink, SinkPlan::Robot));
-        if let Some(robot) = robots.into_iter().find(|r| Some(r.component) == last) {
+        let Some(driven) = &self.driven else { return };
+        if let Some(robot) = driven.robot.and_then(|component| robots.at(component)) {
             let mut commands = Vec::new();
-            sample_codec::decode(flow.codec, values, &mut commands);
-            robot.command(now, flow_id, flow.period_ns, flow.authority, &commands);
+            sample_codec::decode(driven.codec, values, &mut commands);
+            robot.command(now, driven.flow, driven.period_ns, driven.authority, &commands);
         }
-    }
-
-    /// The flow that drives a board.
-    fn driving(&self, board: usize) -> Option<u16> {
-        self.boards[board].channels.iter().find(|c| c.1 == Role::Drive).map(|c| c.0)
     }
 
     /// A row about the state of a board's outputs.
-    fn board_state<O: Outside>(&self, now: Time, board: usize, safe: bool, out: &mut O) {
-        let b = &self.boards[board];
-        let Some(flow) = self.driving(board) else { return };
-        let stopped = match b.plan.safe {
+    fn show_state<O: Outside>(&self, now: Time, safe: bool, cx: &mut Context<'_, O>) {
+        let Some(driven) = &self.driven else { return };
+        let stopped = match self.plan.safe {
             SafeOutput::Hold => State::Hold,
             SafeOutput::Values(_) => State::SafeStop,
         };
         let (to, from) = if safe { (stopped, State::Normal) } else { (State::Normal, stopped) };
-        let value = if safe { Time::from(b.plan.watchdog_ms) * MS } else { 0 };
-        let (size, detail, point, node) = (from as u32, to as u8, b.component, self.id);
-        out.record(Record { value, size, detail, flow, point, node, ..Record::new(now, Kind::State) });
+        let value = if safe { Time::from(self.plan.watchdog_ms) * MS } else { 0 };
+        let (size, detail, point, flow) = (from as u32, to as u8, self.component, driven.flow);
+        cx.out.record(Record { value, size, detail, flow, point, ..cx.here.row(now, Kind::State) });
     }
 }

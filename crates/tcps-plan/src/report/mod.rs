@@ -6,6 +6,7 @@ mod endpoint;
 mod network;
 mod node;
 mod robot;
+mod split;
 mod spread;
 mod stage;
 
@@ -15,16 +16,20 @@ pub use endpoint::{Connections, Endpoint};
 pub use network::{Emulated, EmulatedPath, Link, Recent, Traffic};
 pub use node::{Boundary, NodeSelf, RealSelf};
 pub use robot::RobotSelf;
+pub use split::Split;
 pub use spread::{quantiles, Spread};
 pub use stage::Stage;
 
-use crate::Plan;
+use crate::{
+    net::{Hops, LinkStats, TrafficStats},
+    Plan,
+};
 use serde::Serialize;
 use tcps_core::{
     report::{BoardLine, Gone, NodeReport},
+    split::FlowSplit,
     time::Time,
 };
-use tcps_net::{LinkStats, Network, TrafficStats};
 
 /// The result of a run.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -57,6 +62,8 @@ pub struct Report {
     pub clocks: Vec<Clock>,
     /// Boards and their lines.
     pub boards: Vec<Board>,
+    /// Where the time of samples went, by flow; only in virtual time.
+    pub split: Vec<Split>,
     /// What failed, in words.
     pub errors: Vec<String>,
 }
@@ -67,15 +74,21 @@ impl Report {
         Self { records, records_sha256, interrupted, ..Self::default() }
     }
 
-    /// Adds the accounts of the built-in network.
-    pub fn network(&mut self, network: &Network) {
-        self.accounts(network.link_stats(), network.traffic_stats());
-    }
-
     /// Adds accounts of links and background traffic.
     pub fn accounts(&mut self, links: Vec<LinkStats>, traffic: Vec<TrafficStats>) {
         self.links = links.into_iter().map(Link::from).collect();
         self.traffic = traffic.into_iter().map(Traffic::from).collect();
+    }
+
+    /// Adds where the time of each flow's samples went, and of its packets at each link; to be called before nodes are added.
+    pub fn split(&mut self, plan: &Plan, splits: &[FlowSplit], hops: &[Hops]) {
+        for (id, split) in (0u16..).zip(splits) {
+            let Some(mut split) = Split::new(&plan.flows[usize::from(id)].name, split) else { continue };
+            for (link, hops) in hops.iter().enumerate() {
+                hops.of(id).into_iter().for_each(|hop| split.hop(plan, link, hop));
+            }
+            self.split.push(split);
+        }
     }
 
     /// Adds what a node counted.
@@ -86,6 +99,11 @@ impl Report {
             let (stage, failed) = Stage::new(plan, (component, flow), kind, name, stats);
             self.stages.push(stage);
             self.errors.extend(failed);
+        }
+        for (c, flow, visited) in told.visits {
+            let flow = &plan.flows[usize::from(flow)].name;
+            let split = self.split.iter_mut().find(|s| s.is_of(flow));
+            split.into_iter().for_each(|s| s.visit(plan, c, &visited));
         }
         if let Some((at, c, text)) = told.died {
             self.interrupted = true;

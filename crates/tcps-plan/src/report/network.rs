@@ -1,10 +1,10 @@
 //! What the network did: its links, the background traffic on them, and how well an emulator kept to what was set.
 
 use super::Spread;
+use crate::net::{LinkStats, TrafficStats};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tcps_core::record::DropReason;
-use tcps_net::{LinkStats, TrafficStats};
 
 /// A link's accounts.
 #[derive(Debug, Clone, Serialize)]

@@ -2,7 +2,7 @@
 
 use super::{quic::Quic, tcp::Tcp};
 use tcps_core::time::Time;
-use tcps_net::spec::{ConnectionSpec, UsersSpec};
+use tcps_plan::net::{ConnectionSpec, UsersSpec};
 use tcps_transport::TransportError;
 
 /// What users load over. What goes to the client are answers, what goes to the server are requests.

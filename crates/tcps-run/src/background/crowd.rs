@@ -6,12 +6,9 @@ use super::{
     Flight, Flights,
 };
 use tcps_core::{seed::Stream, time::Time};
-use tcps_net::{
-    packet::TRAFFIC_BASE,
-    pages::Pages,
-    spec::{TrafficSpec, UsersSpec},
-    Network, Packet,
-};
+use tcps_net::{pages::Pages, Network, Packet};
+use tcps_plan::net::TRAFFIC_BASE;
+use tcps_plan::net::{TrafficSpec, UsersSpec};
 use tcps_transport::TransportError;
 
 /// The users of an entry.

@@ -17,11 +17,10 @@ mod user;
 
 use crowd::Crowd;
 use tcps_core::time::Time;
-use tcps_net::{
-    packet::TRAFFIC_BASE,
-    spec::{NetworkSpec, TrafficModel},
-    LinkChange, NetError, NetEvent, Network, Packet, QueueState,
-};
+use tcps_net::ForeignCode;
+use tcps_net::{NetError, NetEvent, Network, Packet};
+use tcps_plan::net::{LinkChange, TRAFFIC_BASE};
+use tcps_plan::net::{NetworkSpec, Played, QueueState, TrafficModel};
 use tcps_plan::{Plan, RunError};
 
 /// A network, and who uses it besides the scenario's nodes.
@@ -53,17 +52,22 @@ struct Flight {
 
 impl BusyNetwork {
     /// The network of a plan with its users.
-    pub fn new(plan: &Plan) -> Result<Self, RunError> {
+    pub fn new(plan: &Plan, code: &mut dyn ForeignCode) -> Result<Self, RunError> {
         let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
-        Self::of(&plan.network, &names, plan.seed)
+        Self::of(&plan.network, &names, plan.seed, code)
     }
 
     /// A network with its users, for flows of these names.
-    pub fn of(spec: &NetworkSpec, names: &[String], seed: u64) -> Result<Self, RunError> {
-        let network = Network::new(spec, names, seed).map_err(|e| RunError::new(e.to_string()))?;
+    pub fn of(
+        spec: &NetworkSpec,
+        names: &[String],
+        seed: u64,
+        code: &mut dyn ForeignCode,
+    ) -> Result<Self, RunError> {
+        let network = Network::with(spec, names, seed, code).map_err(|e| RunError::new(e.to_string()))?;
         let mut crowds = Vec::new();
         for (i, traffic) in spec.traffic.iter().enumerate() {
-            if let TrafficModel::Users(tcp) = &traffic.model {
+            if let TrafficModel::Played(Played::Users(tcp)) = &traffic.model {
                 let rate_bps =
                     tcp.drive.map_or(0.0, |d| spec.links[usize::from(d.link)].rate_bps.unwrap_or(0.0));
                 let crowd = Crowd::new(i as u16, traffic, tcp, rate_bps, seed);

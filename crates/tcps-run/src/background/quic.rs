@@ -12,7 +12,7 @@ use tcps_core::{
     sample::Meta,
     time::{Time, SECOND},
 };
-use tcps_net::spec::{CongestionSpec, UsersSpec};
+use tcps_plan::net::{CongestionSpec, UsersSpec};
 use tcps_transport::{endpoint, udp::STACK_BYTES, ChannelContext, ChannelFlow, Outbox, Side, TransportError};
 
 /// What requests and answers consist of: a sample's most bytes.
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
     use std::collections::VecDeque;
     use tcps_core::time::MS;
-    use tcps_net::spec::ConnectionSpec;
+    use tcps_plan::net::ConnectionSpec;
 
     fn spec(congestion: CongestionSpec, mtu_bytes: u32) -> UsersSpec {
         UsersSpec {

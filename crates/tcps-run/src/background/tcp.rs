@@ -2,7 +2,7 @@
 
 use super::connection::Connection;
 use tcps_core::{seed::Stream, time::Time};
-use tcps_net::spec::{CongestionSpec, UsersSpec};
+use tcps_plan::net::{CongestionSpec, UsersSpec};
 use tcps_transport::{
     tcp::{Congestion, Settings, Stack, LINK_BYTES},
     Side,

@@ -8,7 +8,7 @@
 
 use super::user::{span_ns, LONGEST_S};
 use tcps_core::time::{Time, MS, SECOND};
-use tcps_net::spec::DriveSpec;
+use tcps_plan::net::DriveSpec;
 
 /// Time between two looks at the link.
 const LOOK_NS: Time = 100 * MS;

@@ -11,10 +11,8 @@ use tcps_core::{
     seed::Stream,
     time::{Time, SECOND},
 };
-use tcps_net::{
-    pages::{Pages, Transfer},
-    spec::UsersSpec,
-};
+use tcps_net::pages::{Pages, Transfer};
+use tcps_plan::net::UsersSpec;
 use tcps_transport::TransportError;
 
 /// A transfer without end.

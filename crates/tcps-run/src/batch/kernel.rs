@@ -16,10 +16,10 @@
 use super::{
     lanes::{bursts, choose, Bursty, Independent, Lane, Line, Mask, Random, Whole, LANES},
     observer::{Levels, Response},
-    phase_ns, Answers, Cell, Spec,
+    phase_ns, Answers, Cell, Loss, Spec,
 };
 use std::collections::BTreeMap;
-use tcps_net::spec::LossSpec;
+use tcps_net::loss::Each;
 
 /// What all runs of a cell have in common.
 #[derive(Debug, Clone)]
@@ -79,10 +79,10 @@ fn groups(spec: &Spec, cell: &Cell) -> Vec<(Shape, Vec<(u32, f64)>)> {
     groups.into_values().collect()
 }
 
-fn lossy(shape: &Shape, some: Block, loss: Option<&LossSpec>) -> [Response; LANES] {
+fn lossy(shape: &Shape, some: Block, loss: Option<&Loss>) -> [Response; LANES] {
     match loss {
-        None | Some(LossSpec::Random { p: 0.0 }) => block(shape, some, Whole, Whole),
-        Some(LossSpec::Random { p }) => block(shape, some, Independent::new(*p), Independent::new(*p)),
+        None | Some(Loss::Each(Each { p: 0.0 })) => block(shape, some, Whole, Whole),
+        Some(Loss::Each(Each { p })) => block(shape, some, Independent::new(*p), Independent::new(*p)),
         Some(loss) => {
             let (p, r, good, bad) = bursts(loss);
             let line = || Bursty::new(p, r, good, bad);

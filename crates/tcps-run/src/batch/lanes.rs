@@ -1,7 +1,8 @@
 //! Runs side by side: their random numbers, and which of their packets are lost.
 
+use super::Loss;
 use tcps_core::seed::Stream;
-use tcps_net::spec::LossSpec;
+use tcps_net::loss::{Bursts, Each};
 
 /// Runs in a block.
 pub(super) const LANES: usize = 8;
@@ -135,10 +136,10 @@ pub(super) fn choose(mask: u64, a: f64, b: f64) -> f64 {
 }
 
 /// The four numbers of a loss: p, r and the losses of both states; none if nothing is lost.
-pub(super) fn bursts(loss: &LossSpec) -> (f64, f64, f64, f64) {
+pub(super) fn bursts(loss: &Loss) -> (f64, f64, f64, f64) {
     match *loss {
-        LossSpec::Random { p } => (0.0, 1.0, p, p),
-        LossSpec::GilbertElliott { p, r, loss_good, loss_bad } => (p, r, loss_good, loss_bad),
+        Loss::Each(Each { p }) => (0.0, 1.0, p, p),
+        Loss::Bursts(Bursts { p, r, loss_good, loss_bad }) => (p, r, loss_good, loss_bad),
     }
 }
 

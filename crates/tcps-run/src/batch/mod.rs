@@ -18,8 +18,13 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
     Mutex,
 };
-use tcps_core::{dist::Dist, seed::Stream, time::Time};
-use tcps_net::spec::LossSpec;
+use tcps_core::{
+    dist::Dist,
+    param::{Fault, Named, Params},
+    seed::Stream,
+    time::Time,
+};
+use tcps_net::loss::{Bursts, Each, LOSSES};
 use tcps_plan::RunError;
 
 pub use observer::Response;
@@ -50,6 +55,29 @@ pub struct Spec {
     pub threads: Option<usize>,
     /// The grid, cell by cell.
     pub cells: Vec<Cell>,
+}
+
+/// A loss that can be computed in bulk.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "Named")]
+pub enum Loss {
+    /// Independent.
+    Each(Each),
+    /// In bursts.
+    Bursts(Bursts),
+}
+
+impl TryFrom<Named> for Loss {
+    type Error = Fault;
+
+    fn try_from(loss: Named) -> Result<Self, Fault> {
+        let (entry, params) = loss.of(LOSSES)?;
+        match entry.name {
+            "random" => Each::read(&params).map(Self::Each),
+            "gilbert-elliott" => Bursts::read(&params).map(Self::Bursts),
+            other => Err(Fault::new("loss", other, "random, gilbert-elliott")),
+        }
+    }
 }
 
 /// What makes the far side answer.
@@ -95,7 +123,7 @@ pub struct Cell {
     pub reorder: bool,
     /// Loss in each direction.
     #[serde(default)]
-    pub loss: Option<LossSpec>,
+    pub loss: Option<Loss>,
     /// Whether the far side's ticks have a phase of their own in each run.
     #[serde(default)]
     pub phases: bool,
@@ -205,14 +233,6 @@ fn check(spec: &Spec) -> Result<(), RunError> {
             if !(value.is_finite() && value >= 0.0) {
                 return fail(format!("{what} {value}: it must be 0 or more"));
             }
-        }
-        let shares = match cell.loss {
-            None => [0.0; 4],
-            Some(LossSpec::Random { p }) => [p, 0.0, 0.0, 0.0],
-            Some(LossSpec::GilbertElliott { p, r, loss_good, loss_bad }) => [p, r, loss_good, loss_bad],
-        };
-        if let Some(share) = shares.iter().find(|p| !(0.0..=1.0).contains(*p)) {
-            return fail(format!("loss {share}: from 0 to 1"));
         }
     }
     Ok(())

@@ -25,7 +25,8 @@ use tcps_core::{
     record::DropReason,
     time::{Time, NEVER},
 };
-use tcps_net::{LinkStats, NetEvent, Packet, QueueState, TrafficStats};
+use tcps_net::{NetEvent, Packet, Spent};
+use tcps_plan::net::{LinkStats, QueueState, TrafficStats};
 use tcps_plan::{Plan, RunError};
 
 /// Longest time that the program may take for one answer: setting a network up, or the way to the next arrival.
@@ -229,7 +230,7 @@ impl Foreign {
         }
         for number in line.arrived {
             if let Some(packet) = self.under_way.remove(&number) {
-                self.events.push_back(NetEvent::Arrived { at, packet });
+                self.events.push_back(NetEvent::Arrived { at, packet, spent: Spent::default() });
             }
         }
     }
@@ -281,7 +282,10 @@ mod tests {
         assert_eq!(foreign.next_before(20), 5);
         let dropped = NetEvent::Dropped { at: 5, packet: packet(1), link: 0, reason: DropReason::Full };
         assert_eq!(foreign.poll_event(), Some(dropped));
-        assert_eq!(foreign.poll_event(), Some(NetEvent::Arrived { at: 5, packet: packet(0) }));
+        assert_eq!(
+            foreign.poll_event(),
+            Some(NetEvent::Arrived { at: 5, packet: packet(0), spent: Spent::default() })
+        );
         assert_eq!(foreign.poll_event(), None, "a packet that was never sent is nobody's");
         assert_eq!((foreign.next_before(20), foreign.next_before(20)), (NEVER, NEVER), "it is there already");
         let (links, _) = foreign.end();

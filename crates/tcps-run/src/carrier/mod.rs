@@ -21,7 +21,9 @@ pub use told::ForeignSelf;
 use crate::background::BusyNetwork;
 use std::os::fd::RawFd;
 use tcps_core::time::{Time, NEVER};
-use tcps_net::{LinkChange, LinkStats, NetError, NetEvent, Packet, QueueState, TrafficStats};
+use tcps_net::{ForeignCode, NetError, NetEvent, Packet};
+use tcps_plan::net::LinkChange;
+use tcps_plan::net::{Hops, LinkStats, QueueState, TrafficStats};
 use tcps_plan::{Plan, RunError};
 
 /// A network between nodes.
@@ -34,9 +36,14 @@ pub enum Carrier {
 
 impl Carrier {
     /// The network of a plan; that of another program if one is named, on the machine's clock if `by_clock`.
-    pub fn new(plan: &Plan, foreign: Option<&ForeignSpec>, by_clock: bool) -> Result<Self, RunError> {
+    pub fn new(
+        plan: &Plan,
+        foreign: Option<&ForeignSpec>,
+        by_clock: bool,
+        code: &mut dyn ForeignCode,
+    ) -> Result<Self, RunError> {
         Ok(match foreign {
-            None => Self::Built(Box::new(BusyNetwork::new(plan)?)),
+            None => Self::Built(Box::new(BusyNetwork::new(plan, code)?)),
             Some(spec) => Self::Foreign(Box::new(Foreign::launch(plan, spec, by_clock)?)),
         })
     }
@@ -124,11 +131,27 @@ impl Carrier {
         }
     }
 
+    /// What code of the user's in it did wrong.
+    pub fn failures(&self) -> Vec<String> {
+        match self {
+            Self::Built(n) => n.network().failures(),
+            Self::Foreign(_) => Vec::new(),
+        }
+    }
+
     /// Counters of links and of background traffic; those of a foreign network come with its end.
     pub fn accounts(&mut self) -> (Vec<LinkStats>, Vec<TrafficStats>) {
         match self {
             Self::Built(n) => (n.network().link_stats(), n.network().traffic_stats()),
             Self::Foreign(f) => f.end(),
+        }
+    }
+
+    /// Where the time of packets went at each link; a foreign network does not tell.
+    pub fn hops(&self) -> Vec<Hops> {
+        match self {
+            Self::Built(n) => n.network().hops(),
+            Self::Foreign(_) => Vec::new(),
         }
     }
 

@@ -2,7 +2,10 @@
 
 use serde_json::{json, Value};
 use tcps_net::{topology::NO_LINK, Network};
-use tcps_plan::{Plan, RunError};
+use tcps_plan::{
+    net::{QueueSpec, TrafficModel, TrafficSpec},
+    Plan, RunError,
+};
 
 /// The numbers of the links from one vertex to another, for each of these pairs; none where no way leads there.
 pub fn ways(plan: &Plan, pairs: &[(u16, u16)]) -> Result<Vec<Option<Vec<u16>>>, RunError> {
@@ -23,7 +26,12 @@ pub fn routes(plan: &Plan) -> Result<Value, RunError> {
 
 fn network(plan: &Plan) -> Result<Network, RunError> {
     let mut spec = plan.network.clone();
-    spec.links.iter_mut().for_each(|l| l.radio = None);
+    for link in &mut spec.links {
+        link.radio = None;
+        link.queue = QueueSpec::default();
+    }
+    let own = |t: &TrafficSpec| matches!(&t.model, TrafficModel::Source(source) if source.is_code());
+    spec.traffic.retain(|t| !own(t)); // its rate is not known
     let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
     Network::new(&spec, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))
 }

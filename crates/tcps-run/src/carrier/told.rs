@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use tcps_core::{record::DropReason, time::Time};
-use tcps_net::{LinkStats, TrafficStats};
+use tcps_plan::net::{LinkStats, TrafficStats};
 use tcps_plan::report::{NodeSelf, RealSelf, Spread};
 
 /// What the program tells about itself.

@@ -11,11 +11,8 @@ use std::{
     io::{Read, Write},
     os::fd::{AsRawFd, RawFd},
 };
-use tcps_core::time::Time;
+use tcps_core::{size::LINK_BYTES, time::Time};
 use tcps_wire::{ip, pcapng::Seen};
-
-/// Bytes of the link below IP. [model: wire size]
-const LINK_BYTES: u32 = 26;
 
 /// What packets of devices are, and which device each goes to.
 pub trait Sort: Send {

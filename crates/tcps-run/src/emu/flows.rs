@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     net::{IpAddr, SocketAddr},
 };
-use tcps_net::ASIDE_CLASS;
+use tcps_plan::net::ASIDE_CLASS;
 use tcps_plan::{FlowPlan, Plan};
 use tcps_transport::encapsulation_bytes;
 use tcps_transport::kernel_tcp;

@@ -3,7 +3,8 @@
 use crate::carrier::{Carrier, ForeignSelf};
 use std::os::fd::RawFd;
 use tcps_core::time::{Time, NEVER};
-use tcps_net::{LinkStats, NetEvent, Packet, TrafficStats};
+use tcps_net::{NetEvent, Packet};
+use tcps_plan::net::{LinkStats, TrafficStats};
 
 /// A network with the number of packets that are under way in it.
 struct Layer {
@@ -70,6 +71,11 @@ impl Layers {
     /// See [`Carrier::failure`].
     pub fn failure(&self) -> Option<&str> {
         self.present.network.failure()
+    }
+
+    /// See [`Carrier::failures`].
+    pub fn failures(&self) -> Vec<String> {
+        self.present.network.failures()
     }
 
     /// See [`Carrier::accounts`].

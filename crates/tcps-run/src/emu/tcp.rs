@@ -11,6 +11,7 @@ use super::{
     pipe::{Part, Pipe},
     unheard, Account, Delivery, DoorPlan, Row, FAR, NEAR,
 };
+use crate::assets::Disk;
 use crate::{background::BusyNetwork, os::clock::monotonic_ns};
 use std::{
     io::{Read, Write},
@@ -22,14 +23,17 @@ use std::{
     thread::{self, Builder, JoinHandle},
     time::Duration,
 };
-use tcps_core::time::{serialisation_ns, Time};
-use tcps_net::spec::NetworkSpec;
+use tcps_core::{
+    size::LINK_BYTES,
+    time::{serialisation_ns, Time},
+};
+use tcps_plan::net::NetworkSpec;
 use tcps_plan::RunError;
 
 /// Payload of a segment on Ethernet with time stamps.
 const SEGMENT: usize = 1448;
 /// Headers of a segment on the wire: TCP with time stamps, IPv4, link. [model: wire size]
-const HEADERS: u32 = 32 + 20 + 26;
+const HEADERS: u32 = 32 + 20 + LINK_BYTES;
 /// Room of a pipe beside what its delay and rate keep under way.
 const ROOM: usize = 64 << 10;
 const MOST_ROOM: usize = 16 << 20;
@@ -66,26 +70,27 @@ impl Line {
 pub struct Lines(Arc<[Mutex<Line>; 2]>);
 
 impl Lines {
-    /// Delay and rate of the way that packets take: the sum of all delays, the smallest rate.
+    /// Delay and rate of the way that packets take: the sum of all delays, the smallest rate; an error where the network
+    /// cannot be built or does not lead from one side to the other and back.
     pub fn of(spec: &NetworkSpec, seed: u64) -> Result<Self, RunError> {
-        Ok(Self(Arc::new(lines(spec, seed)?.map(Mutex::new))))
+        let network = BusyNetwork::of(spec, &[], seed, &mut Disk)?;
+        let line = |from, to, words: &str| {
+            let route = network.network().route(from, to);
+            let none = || RunError::new(format!("network: no way leads {words}; a link must join them"));
+            let route = route.ok_or_else(none)?;
+            let links = || route.iter().map(|l| &spec.links[usize::from(*l)]);
+            let delay_ns = links().map(|l| l.delay_ns).sum();
+            let rate_bps = links().filter_map(|l| l.rate_bps).fold(f64::INFINITY, f64::min);
+            Ok(Mutex::new(Line { rate_bps, delay_ns, free: 0 }))
+        };
+        let there = line(NEAR, FAR, "from near to far")?;
+        Ok(Self(Arc::new([there, line(FAR, NEAR, "from far to near")?])))
     }
 
     /// Neither delay nor a limited rate.
     pub fn straight() -> Self {
         Self(Arc::new([(); 2].map(|()| Mutex::new(Line { rate_bps: f64::INFINITY, delay_ns: 0, free: 0 }))))
     }
-}
-
-fn lines(spec: &NetworkSpec, seed: u64) -> Result<[Line; 2], RunError> {
-    let network = BusyNetwork::of(spec, &[], seed)?;
-    Ok([(NEAR, FAR), (FAR, NEAR)].map(|(from, to)| {
-        let route = network.network().route(from, to).unwrap_or_default();
-        let links = || route.iter().map(|l| &spec.links[usize::from(*l)]);
-        let delay_ns = links().map(|l| l.delay_ns).sum();
-        let rate_bps = links().filter_map(|l| l.rate_bps).fold(f64::INFINITY, f64::min);
-        Line { rate_bps, delay_ns, free: 0 }
-    }))
 }
 
 /// A port whose connections are handed on.
@@ -140,13 +145,12 @@ impl TcpDoor {
         self.address
     }
 
-    /// Takes delay and rate from another network; what is under way keeps its moment. All doors share the lines.
-    pub fn set(&self, spec: &NetworkSpec, seed: u64) -> Result<(), RunError> {
-        for (line, new) in self.common.lines.0.iter().zip(lines(spec, seed)?) {
+    /// Takes delay and rate from lines of another network; what is under way keeps its moment. All doors share the lines.
+    pub fn set(&self, others: &Lines) {
+        for (line, new) in self.common.lines.0.iter().zip(others.0.iter()) {
             let mut line = lock(line);
-            *line = Line { free: line.free, ..new };
+            *line = Line { free: line.free, ..*lock(new) };
         }
-        Ok(())
     }
 
     /// Counts so far and delays of the last second.
@@ -280,14 +284,16 @@ fn break_off(one: &TcpStream, other: &TcpStream) {
 }
 
 fn read(mut from: &TcpStream, pipe: &Pipe, line: &Mutex<Line>, account: &Mutex<Account>) {
-    let mut buffer = [0; 16 << 10];
+    let (mut buffer, mut last) = ([0; 16 << 10], 0);
     while let Ok(got @ 1..) = from.read(&mut buffer) {
         let came = monotonic_ns();
         for bytes in buffer[..got].chunks(SEGMENT) {
             lock(account).came(bytes.len());
             let (due, room) = {
                 let mut line = lock(line);
-                (line.carry(came, bytes.len()), line.room())
+                // None overtakes another of its connection, also where the delay has become smaller meanwhile.
+                last = line.carry(came, bytes.len()).max(last);
+                (last, line.room())
             };
             if !pipe.put(Part { came, due, bytes: bytes.to_vec() }, room) {
                 return;
@@ -340,6 +346,36 @@ mod tests {
     }
 
     #[test]
+    fn a_smaller_delay_is_no_error_of_what_waits_behind_an_earlier_segment() {
+        let network = |delay_ns: Time| {
+            let link = |name: &str, from: u16, to: u16| serde_json::json!({"name": name, "from": from, "to": to, "delay_ns": delay_ns});
+            let links = [link("there", 0, 1), link("back", 1, 0)];
+            serde_json::from_value::<NetworkSpec>(
+                serde_json::json!({"vertices": ["near", "far"], "links": links}),
+            )
+            .unwrap()
+        };
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (listen, target) = ("127.0.0.1:0".parse().unwrap(), server.local_addr().unwrap());
+        let plan = DoorPlan { name: "a".into(), kind: crate::emu::DoorKind::Tcp, listen, target };
+        let lines = Lines::of(&network(SECOND), 1).unwrap();
+        let door = TcpDoor::over(TcpDoor::listen(&plan).unwrap(), &plan, &lines).unwrap();
+        let mut client = TcpStream::connect(door.address()).unwrap();
+        client.write_all(b"a").unwrap();
+        while door.rows()[0].told.packets == 0 {
+            thread::sleep(PAUSE);
+        }
+        door.set(&Lines::of(&network(0), 1).unwrap());
+        client.write_all(b"b").unwrap();
+        let mut got = [0; 2];
+        server.accept().unwrap().0.read_exact(&mut got).unwrap();
+        let row = door.close().swap_remove(0);
+        assert_eq!((got, row.told.delivered), (*b"ab", 2));
+        let late = serde_json::to_value(&row.told.error_ns).unwrap();
+        assert!(late["p99"].as_f64() < Some(5e8), "{late}");
+    }
+
+    #[test]
     fn delay_and_rate_are_those_of_the_whole_way() {
         let spec = serde_json::from_value(serde_json::json!({
             "vertices": ["near", "far", "middle"],
@@ -349,7 +385,8 @@ mod tests {
                 {"name": "c", "from": 1, "to": 0, "delay_ns": 9},
             ],
         }));
-        let found = lines(&spec.unwrap(), 1).unwrap();
+        let found = Lines::of(&spec.unwrap(), 1).unwrap().0;
+        let found = [0, 1].map(|i| *lock(&found[i]));
         assert_eq!(found[0], Line { rate_bps: 1e5, delay_ns: 7, free: 0 });
         assert_eq!(found[1], Line { rate_bps: f64::INFINITY, delay_ns: 9, free: 0 });
         assert_eq!(found[1].room(), MOST_ROOM);

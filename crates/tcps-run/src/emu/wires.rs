@@ -15,7 +15,8 @@ use std::{
     collections::{btree_map::Entry, BTreeMap},
     fs::File,
 };
-use tcps_net::{spec::LinkSpec, ASIDE_CLASS};
+use tcps_core::size::LINK_BYTES;
+use tcps_plan::net::{LinkSpec, ASIDE_CLASS};
 use tcps_plan::{Plan, RunError};
 use tcps_wire::ip;
 
@@ -23,8 +24,8 @@ use tcps_wire::ip;
 const HEADER_BYTES: usize = 14;
 /// EtherTypes of VLAN tags, which stand where IP is looked for. [IEEE 802.1Q]
 const TAGS: [[u8; 2]; 3] = [[0x81, 0x00], [0x88, 0xa8], [0x91, 0x00]];
-/// What a link carries beside the bytes of a frame: preamble, check sequence and gap. [model: wire size]
-const AROUND_BYTES: u32 = 12;
+/// What a link carries beside the bytes of a frame: preamble and check sequence.
+const AROUND_BYTES: u32 = LINK_BYTES - HEADER_BYTES as u32;
 
 /// Which devices links are between: per number of a link the device that it leaves and the one that it reaches.
 #[derive(Debug, Clone, Deserialize)]

@@ -1,9 +1,11 @@
 //! Another network in the place of the present one, while packets are under way.
 
+use crate::assets::Disk;
 use crate::{background::BusyNetwork, carrier::Carrier, emu::Layers};
 use serde_json::Value;
 use tcps_core::time::Time;
-use tcps_net::{spec::NetworkSpec, LinkChange};
+use tcps_plan::net::LinkChange;
+use tcps_plan::net::NetworkSpec;
 use tcps_plan::RunError;
 
 /// The network of a proxy as it was last told.
@@ -21,7 +23,7 @@ impl Changing {
         names: Vec<String>,
         seed: u64,
     ) -> Result<(Self, Layers), RunError> {
-        let network = BusyNetwork::of(spec, &names, seed)?;
+        let network = BusyNetwork::of(spec, &names, seed, &mut Disk)?;
         Ok((Self { text, names, seed }, Layers::new(Carrier::Built(Box::new(network)))))
     }
 
@@ -35,7 +37,7 @@ impl Changing {
         text: Value,
     ) -> Result<(), RunError> {
         if !steps(&self.text, &text).is_some_and(|steps| applied(layers, now, &steps)) {
-            let mut network = BusyNetwork::of(spec, &self.names, self.seed)?;
+            let mut network = BusyNetwork::of(spec, &self.names, self.seed, &mut Disk)?;
             join(&mut network, spec, now);
             layers.push(Carrier::Built(Box::new(network)));
         }
@@ -140,7 +142,7 @@ mod tests {
     fn arrivals(layers: &mut Layers, until: Time) -> Vec<(u32, Time)> {
         let mut found = Vec::new();
         layers.advance(until, |e| {
-            if let NetEvent::Arrived { at, packet } = e {
+            if let NetEvent::Arrived { at, packet, .. } = e {
                 found.push((packet.payload, at));
             }
         });
@@ -192,7 +194,7 @@ mod tests {
                                "buffer_bytes": 65_536});
             let text = json!({"vertices": ["near", "far"], "links": [link("there", 0), link("back", 1)],
                               "traffic": [{"name": "t", "from": 0, "to": 1, "model": users}]});
-            let spec = crate::proxy::network(&text, 1).unwrap();
+            let (spec, _) = crate::proxy::network(&text, 1).unwrap();
             let (_, mut layers) = Changing::begin(&spec, text, Vec::new(), 1).unwrap();
             arrivals(&mut layers, 1000 * MS);
             let stats = layers.accounts().1.remove(0);
@@ -204,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_loss_of_another_kind_is_another_network() {
-        let burst = json!({"loss": {"kind": "gilbert_elliott", "p": 0.1, "r": 0.5, "loss_bad": 1.0}});
+        let burst = json!({"loss": {"kind": "gilbert-elliott", "p": 0.1, "r": 0.5, "loss_bad": 1.0}});
         assert_eq!(steps(&text(1, json!({})), &text(1, burst)), None);
         let random = json!({"loss": {"kind": "random", "p": 0.1}});
         let found = steps(&text(1, json!({})), &text(2, random)).unwrap();

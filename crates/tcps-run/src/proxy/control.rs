@@ -88,7 +88,7 @@ fn reply(line: &[u8], seed: u64, shared: &Shared) -> Value {
     match serde_json::from_slice(line) {
         Ok(Request::Snapshot) => json!({ "snapshot": &*lock(&shared.snapshot) }),
         Ok(Request::Change { network }) => match change(shared, network, seed) {
-            Ok(()) => json!({ "changed": true }),
+            Ok(_) => json!({ "changed": true }),
             Err(e) => json!({ "refused": e.to_string() }),
         },
         Err(e) => json!({ "refused": e.to_string() }),

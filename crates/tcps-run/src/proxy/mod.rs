@@ -15,10 +15,7 @@ mod passage;
 
 pub use crate::emu::{DoorKind, DoorPlan, Row};
 
-use crate::{
-    background::BusyNetwork,
-    emu::{lock, Across, Devices, Lines, TcpDoor, UdpDoors, FAR, NEAR},
-};
+use crate::emu::{lock, Across, Devices, Lines, TcpDoor, UdpDoors};
 use passage::passage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -33,7 +30,7 @@ use std::{
     thread::JoinHandle,
 };
 use tcps_core::time::Time;
-use tcps_net::spec::NetworkSpec;
+use tcps_plan::net::NetworkSpec;
 use tcps_plan::{
     report::{Link, RealSelf},
     RunError, Waiting,
@@ -117,8 +114,7 @@ impl Proxy {
     pub fn start(settings: &Settings) -> Result<Self, RunError> {
         let (udp, tcp): (Vec<_>, Vec<_>) = settings.doors.iter().partition(|d| d.kind == DoorKind::Udp);
         let doors = UdpDoors::bind(&udp)?;
-        let network = network(&settings.network, settings.seed)?;
-        let line = Lines::of(&network, settings.seed)?;
+        let (network, line) = network(&settings.network, settings.seed)?;
         let listeners = tcp.iter().map(|d| TcpDoor::listen(d)).collect::<Result<Vec<_>, _>>()?;
         let names = udp.iter().map(|d| d.name.clone()).collect();
         let shared = Arc::new(Shared::default());
@@ -147,10 +143,11 @@ impl Proxy {
     /// Puts another network in the place of the present one. Packets under way finish as they began, unless only rates,
     /// delays and independent losses differ.
     pub fn change(&self, text: Value) -> Result<(), RunError> {
+        let lines = change(&self.shared, text, self.seed)?;
         if let Some(door) = self.streams.first() {
-            door.set(&network(&text, self.seed)?, self.seed)?;
+            door.set(&lines);
         }
-        change(&self.shared, text, self.seed)
+        Ok(())
     }
 
     /// Whether the loop has ended by itself.
@@ -176,24 +173,19 @@ fn order(settings: &Settings, udp: Vec<SocketAddr>, tcp: &[TcpDoor]) -> Vec<Sock
     settings.doors.iter().filter_map(next).collect()
 }
 
-/// Reads a network and tries whether it can be built and leads from one side to the other and back.
-fn network(text: &Value, seed: u64) -> Result<NetworkSpec, RunError> {
+/// Reads a network that can be built and leads from one side to the other and back, with its lines.
+fn network(text: &Value, seed: u64) -> Result<(NetworkSpec, Lines), RunError> {
     let spec: NetworkSpec =
         serde_json::from_value(text.clone()).map_err(|e| RunError::new(format!("network: {e}")))?;
-    let built = BusyNetwork::of(&spec, &[], seed)?;
-    for (from, to, words) in [(NEAR, FAR, "from near to far"), (FAR, NEAR, "from far to near")] {
-        if built.network().route(from, to).is_none() {
-            return Err(RunError::new(format!("network: no way leads {words}; a link must join them")));
-        }
-    }
-    Ok(spec)
+    let lines = Lines::of(&spec, seed)?;
+    Ok((spec, lines))
 }
 
-/// Leaves another network for the loop, if it can be built and leads both ways.
-fn change(shared: &Shared, text: Value, seed: u64) -> Result<(), RunError> {
-    let spec = network(&text, seed)?;
+/// Leaves another network for the loop, if it can be built and leads both ways; its lines.
+fn change(shared: &Shared, text: Value, seed: u64) -> Result<Lines, RunError> {
+    let (spec, lines) = network(&text, seed)?;
     *lock(&shared.change) = Some((spec, text));
-    Ok(())
+    Ok(lines)
 }
 
 /// The loop between two TUN devices, near and far, in a thread of its own.
@@ -202,7 +194,7 @@ fn between(
     devices: [File; 2],
     shared: &Arc<Shared>,
 ) -> Result<JoinHandle<Outcome>, RunError> {
-    let network = network(&settings.network, settings.seed)?;
+    let (network, _) = network(&settings.network, settings.seed)?;
     let doors = Box::new(Devices::new(devices.into(), Across::default()));
     Ok(std::thread::spawn(passage(settings, &network, doors, vec!["ip".into()], shared)?))
 }

@@ -31,7 +31,7 @@ use std::{
     thread::JoinHandle,
     time::{Duration, Instant},
 };
-use tcps_net::spec::NetworkSpec;
+use tcps_plan::net::NetworkSpec;
 use tcps_plan::{RunError, Waiting};
 
 /// Address of the near side.

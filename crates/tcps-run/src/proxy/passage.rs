@@ -7,7 +7,7 @@ use crate::{
 };
 use std::sync::Arc;
 use tcps_core::time::{Time, MS};
-use tcps_net::spec::NetworkSpec;
+use tcps_plan::net::NetworkSpec;
 use tcps_plan::{report::Link, RunError};
 
 /// Time between two looks that others may take.

@@ -27,17 +27,15 @@ use std::{
     path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
 };
-use tcps_core::time::{Time, NEVER};
-use tcps_net::{
-    spec::TrafficSpec,
-    traffic::{self, Arrivals},
-    TrafficStats,
+use tcps_core::{
+    size::STACK_BYTES,
+    time::{Time, NEVER},
 };
+use tcps_net::traffic::{self, Arrivals};
+use tcps_net::ForeignCode;
+use tcps_plan::net::{TrafficSpec, TrafficStats};
 use tcps_plan::{report::Report, Plan, RunError};
 
-/// Ethernet with preamble and gap, IPv4 and UDP: what a datagram's payload is less than its size on the wire.
-/// [model: wire size]
-const HEADER_BYTES: u32 = 26 + 20 + 8;
 /// Where every process that has one end listens.
 const PORT: u16 = 47_000;
 /// Bytes at the front of a payload that say which entry it is of.
@@ -76,7 +74,7 @@ struct Entry {
 
 impl Replayer {
     /// Binds a socket in the namespace of every place.
-    pub fn bind(plan: &Plan, places: &Places) -> Result<Self, RunError> {
+    pub fn bind(plan: &Plan, places: &Places, code: &mut dyn ForeignCode) -> Result<Self, RunError> {
         let home = open(&PathBuf::from("/proc/thread-self/ns/net"))?;
         let (mut sockets, mut number) = (Vec::new(), BTreeMap::new());
         for (vertex, place) in &places.0 {
@@ -93,7 +91,7 @@ impl Replayer {
                     || RunError::new(format!("traffic.{}: no place for vertex {vertex}", spec.name));
                 number.get(&vertex).copied().ok_or_else(unknown)
             };
-            let mut entry = Entry::new(plan, spec, at(spec.from)?, sockets[at(spec.to)?].address()?);
+            let mut entry = Entry::new(plan, spec, at(spec.from)?, sockets[at(spec.to)?].address()?, code)?;
             entry.advance();
             entries.push(entry);
         }
@@ -101,18 +99,18 @@ impl Replayer {
     }
 
     /// What begins or ends at a node of the plan, by a socket of this thread's network namespace.
-    pub fn here(plan: &Plan, node: u16) -> Result<Self, RunError> {
+    pub fn here(plan: &Plan, node: u16, code: &mut dyn ForeignCode) -> Result<Self, RunError> {
         let at = |node: u16| SocketAddr::new(addresses::address(&plan.real, node), PORT);
-        let entry = |spec: &TrafficSpec| {
-            let mut entry = Entry::new(plan, spec, 0, at(spec.to));
+        let mut entry = |spec: &TrafficSpec| {
+            let mut entry = Entry::new(plan, spec, 0, at(spec.to), code)?;
             if spec.from == node {
                 entry.advance();
             }
-            entry
+            Ok(entry)
         };
         Ok(Self {
             sockets: vec![Socket::bind_to(at(node))?],
-            entries: plan.network.traffic.iter().map(entry).collect(),
+            entries: plan.network.traffic.iter().map(&mut entry).collect::<Result<_, RunError>>()?,
         })
     }
 
@@ -138,10 +136,10 @@ impl Replayer {
 
     fn send(&mut self, i: usize, buffer: &mut [u8]) {
         let entry = &mut self.entries[i];
-        let payload = (entry.due.1.saturating_sub(HEADER_BYTES) as usize).clamp(MARK_BYTES, buffer.len());
+        let payload = (entry.due.1.saturating_sub(STACK_BYTES) as usize).clamp(MARK_BYTES, buffer.len());
         buffer[..MARK_BYTES].copy_from_slice(&(i as u16).to_be_bytes());
         entry.stats.packets += 1;
-        entry.stats.bytes += u64::from(HEADER_BYTES) + payload as u64;
+        entry.stats.bytes += u64::from(STACK_BYTES) + payload as u64;
         // What the kernel does not take is missing where it should arrive.
         self.sockets[entry.from].send(&buffer[..payload], entry.to, entry.dscp);
         entry.advance();
@@ -170,17 +168,24 @@ impl Replayer {
 
 impl Entry {
     /// An entry that has nothing due yet.
-    fn new(plan: &Plan, spec: &TrafficSpec, from: usize, to: SocketAddr) -> Self {
-        Self {
+    fn new(
+        plan: &Plan,
+        spec: &TrafficSpec,
+        from: usize,
+        to: SocketAddr,
+        code: &mut dyn ForeignCode,
+    ) -> Result<Self, RunError> {
+        let arrivals = traffic::build(&plan.network, spec, plan.seed, code);
+        Ok(Self {
             from,
             to,
             dscp: spec.dscp,
             start_ns: spec.start_ns,
             stop_ns: spec.stop_ns.unwrap_or(NEVER).min(plan.duration_ns),
-            arrivals: traffic::build(&plan.network, spec, plan.seed),
+            arrivals: arrivals.map_err(|e| RunError::new(e.to_string()))?,
             due: (NEVER, 0),
             stats: TrafficStats { name: spec.name.clone(), ..TrafficStats::default() },
-        }
+        })
     }
 
     fn advance(&mut self) {
@@ -208,6 +213,7 @@ fn enter(namespace: &File) -> Result<(), RunError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::assets::Disk;
     use crate::os::clock::monotonic_ns;
     use serde_json::json;
     use tcps_core::time::MS;
@@ -227,7 +233,7 @@ mod tests {
         .unwrap();
         let place = json!({"namespace": "/proc/self/ns/net", "address": "127.0.0.1"});
         let places: Places = serde_json::from_value(json!({"0": place, "1": place})).unwrap();
-        let replayer = match Replayer::bind(&plan, &places) {
+        let replayer = match Replayer::bind(&plan, &places, &mut Disk) {
             Ok(r) => r,
             Err(e) if e.to_string().contains("needs root") => return eprintln!("skipped: {e}"),
             Err(e) => panic!("{e}"),
@@ -254,7 +260,8 @@ mod tests {
         .unwrap();
         let start = monotonic_ns();
         let told = std::thread::scope(|scope| {
-            let ends: Vec<Replayer> = (0..2).map(|node| Replayer::here(&plan, node).unwrap()).collect();
+            let ends: Vec<Replayer> =
+                (0..2).map(|node| Replayer::here(&plan, node, &mut Disk).unwrap()).collect();
             let plan = &plan;
             let run = |r: Replayer| scope.spawn(move || r.run(plan, start, &AtomicBool::new(false)));
             let running: Vec<_> = ends.into_iter().map(run).collect();
@@ -273,7 +280,8 @@ mod tests {
                 "model": {"kind": "cbr", "rate_bps": 1e3, "packet_bytes": 100}}]},
         }))
         .unwrap();
-        let why = Replayer::bind(&plan, &Places(BTreeMap::new())).map(|_| ()).unwrap_err().to_string();
+        let why =
+            Replayer::bind(&plan, &Places(BTreeMap::new()), &mut Disk).map(|_| ()).unwrap_err().to_string();
         assert_eq!(why, "traffic.x: no place for vertex 0");
     }
 }

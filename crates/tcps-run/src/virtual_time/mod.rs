@@ -9,13 +9,16 @@
 //! At one moment scenario events come before the network, the network before datagrams that cross the boundary of a node,
 //! these before cores, cores before nodes, nodes in the order of the plan, and looks at queues last.
 
+mod ledger;
 mod world;
 
+use crate::assets::Disk;
 use crate::{
     boundary::Crossing,
     carrier::{Carrier, ForeignSpec},
-    network_rows,
+    kernel_tcp, network_rows,
 };
+use ledger::Way;
 use std::{
     path::Path,
     time::{Duration, Instant},
@@ -24,8 +27,10 @@ use tcps_core::{
     record::{Kind, Record, NONE},
     time::{Time, NEVER},
 };
-use tcps_net::{LinkChange, NetEvent};
+use tcps_net::ForeignCode;
+use tcps_net::NetEvent;
 use tcps_node::{assets::Assets, rounds::Rounds, Node, HALT_NS};
+use tcps_plan::net::LinkChange;
 use tcps_plan::{
     report::{self, Report},
     Action, Places, Plan, RunError,
@@ -49,18 +54,20 @@ pub struct Options<'a> {
 
 /// Runs a plan in virtual time.
 pub fn run(plan: &Plan, assets: &mut dyn Assets, options: Options<'_>) -> Result<Report, RunError> {
-    run_over(plan, assets, options, None)
+    run_over(plan, assets, options, None, &mut Disk)
 }
 
-/// Runs a plan in virtual time over the network that another program simulates, if one is named.
+/// Runs a plan in virtual time over the network that another program simulates, if one is named; `code` makes what
+/// the user wrote for the built-in one.
 pub fn run_over(
     plan: &Plan,
     assets: &mut dyn Assets,
     options: Options<'_>,
     foreign: Option<&ForeignSpec>,
+    code: &mut dyn ForeignCode,
 ) -> Result<Report, RunError> {
-    plan.refuse_kernel_tcp("simulated nodes have no kernel")?;
-    let mut driver = Driver::new(plan, assets, &options, foreign)?;
+    kernel_tcp::refuse(plan, "simulated nodes have no kernel")?;
+    let mut driver = Driver::new(plan, assets, &options, foreign, code)?;
     let begun = Instant::now();
     let interrupted = driver.simulate(options.progress);
     driver.finish(begun, interrupted)
@@ -88,9 +95,10 @@ impl<'p> Driver<'p> {
         assets: &mut dyn Assets,
         options: &Options<'_>,
         foreign: Option<&ForeignSpec>,
+        code: &mut dyn ForeignCode,
     ) -> Result<Self, RunError> {
         plan.check()?;
-        let network = Carrier::new(plan, foreign, false)?;
+        let network = Carrier::new(plan, foreign, false, code)?;
         let (mut nodes, places) = (Vec::new(), Places::new(plan));
         for id in 0..plan.nodes.len() {
             nodes.push(Node::new(plan, &places, id as u16, None, assets)?);
@@ -222,7 +230,10 @@ impl<'p> Driver<'p> {
             }
             match self.world.network.poll_event() {
                 None => return,
-                Some(NetEvent::Arrived { packet, .. }) => self.deliver(packet.dst, packet.payload),
+                Some(NetEvent::Arrived { packet, spent, .. }) => {
+                    self.world.passed(packet.payload, spent);
+                    self.deliver(packet.dst, packet.payload);
+                }
                 Some(NetEvent::Duplicated { packet, .. }) => {
                     self.world.letters[packet.payload as usize].copies += 1
                 }
@@ -261,7 +272,14 @@ impl<'p> Driver<'p> {
         if channel == NONE {
             node.handle_aside(self.now, from, arrived, &bytes, &mut self.world);
         } else {
+            let Letter { flow, index, sent, entered, spent, .. } = self.world.letters[letter as usize];
+            let way = Way { sent, entered, arrived, taken: self.now, spent };
+            (self.world.received, self.world.completed) = (Some((flow, index, way)), false);
             node.handle_datagram(self.now, channel, arrived, &bytes, &mut self.world);
+            self.world.received = None;
+            if !self.world.completed {
+                self.world.ledger.pass(channel, flow, index, way);
+            }
         }
         self.set_timer(to as usize);
         self.world.letters[letter as usize].bytes = bytes;
@@ -333,6 +351,9 @@ impl<'p> Driver<'p> {
         report.simulate_s = simulate_s;
         report.events = self.steps;
         report.errors = self.errors;
+        report.errors.extend(self.world.network.failures());
+        let hops = self.world.network.hops();
+        report.split(self.plan, &self.world.ledger.finish(), &hops);
         report.accounts(links, traffic);
         for (id, node) in nodes.into_iter().enumerate() {
             report.node(self.plan, id as u16, node);

@@ -1,5 +1,6 @@
 //! Everything around the nodes of a virtual run: network, cores, recorder, and the datagrams on their way.
 
+use super::ledger::{Ledger, Way};
 use crate::{
     boundary::Boundary,
     carrier::Carrier,
@@ -12,13 +13,16 @@ use std::{collections::VecDeque, path::Path};
 use tcps_core::{
     endpoint::Transmit,
     record::{DropReason, Record, NONE},
+    sample::Meta,
+    split::Parts,
     time::Time,
 };
-use tcps_net::{Packet, ASIDE_CLASS};
+use tcps_net::{Packet, Spent};
 use tcps_node::{
     outside::{Outside, Started, Work},
     rounds::Rounds,
 };
+use tcps_plan::net::ASIDE_CLASS;
 use tcps_plan::{Plan, RunError, OVERHEAD_BYTES};
 
 /// A datagram on its way.
@@ -29,6 +33,13 @@ pub(super) struct Letter {
     pub channel: u16,
     pub bytes: Vec<u8>,
     pub copies: u16,
+    /// The flow that it was sent for, and the (first) sample in it.
+    pub flow: u16,
+    pub index: u32,
+    /// When it was sent, and when it entered the network.
+    pub sent: Time,
+    pub entered: Time,
+    pub spent: Option<Spent>,
 }
 
 /// Everything around the nodes.
@@ -47,6 +58,11 @@ pub(super) struct World {
     pub boundary: Boundary,
     /// The node that is at work.
     pub at: u16,
+    /// Where the time of samples went, and the datagram that a node is working on.
+    pub ledger: Ledger,
+    pub received: Option<(u16, u32, Way)>,
+    /// Whether that has completed its sample.
+    pub completed: bool,
 }
 
 impl World {
@@ -69,6 +85,9 @@ impl World {
             capture: pcapng.map(|p| Capture::create(p, plan)).transpose()?,
             boundary: Boundary::new(plan),
             at: NONE,
+            ledger: Ledger::new(plan.flows.len()),
+            received: None,
+            completed: false,
         })
     }
 
@@ -79,13 +98,15 @@ impl World {
             || self.network.failure().is_some()
     }
 
-    fn post(&mut self, from: u16, channel: u16, bytes: &[u8]) -> u32 {
+    fn post(&mut self, now: Time, channel: u16, datagram: &Transmit, bytes: &[u8]) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {
             self.letters.push(Letter::default());
             self.letters.len() as u32 - 1
         });
         let letter = &mut self.letters[id as usize];
-        (letter.from, letter.channel, letter.copies) = (from, channel, 0);
+        (letter.from, letter.channel, letter.copies) = (self.at, channel, 0);
+        (letter.flow, letter.index) = (datagram.flow, datagram.index);
+        letter.sent = now;
         letter.bytes.clear();
         letter.bytes.extend_from_slice(bytes);
         id
@@ -101,11 +122,19 @@ impl World {
 
     /// Lets a packet into the network; tells when the first link has taken it.
     pub fn enter(&mut self, now: Time, packet: Packet) -> Time {
+        self.letters[packet.payload as usize].entered = now;
         if !self.linked {
+            self.passed(packet.payload, Spent::default());
             self.direct.push_back((packet.dst, packet.payload));
             return now;
         }
         self.network.send(now, self.at, packet)
+    }
+
+    /// A packet has passed the network.
+    pub fn passed(&mut self, letter: u32, spent: Spent) {
+        let known = matches!(self.network, Carrier::Built(_));
+        self.letters[letter as usize].spent = known.then_some(spent);
     }
 
     /// A packet is gone.
@@ -134,7 +163,7 @@ impl Outside for World {
         bytes: &[u8],
         datagram: &Transmit,
     ) -> Time {
-        let letter = self.post(self.at, channel, bytes);
+        let letter = self.post(now, channel, datagram, bytes);
         if let Some(capture) = &mut self.capture {
             capture.packet(now, &Datagram { from: self.at, to, channel, dscp, bytes });
         }
@@ -153,17 +182,31 @@ impl Outside for World {
     }
 
     fn aside(&mut self, now: Time, to: u16, bytes: &[u8]) {
-        let letter = self.post(self.at, NONE, bytes);
+        let (class, index, dscp) = (ASIDE_CLASS, 0, 0);
+        let wire_bytes = bytes.len() as u32 + OVERHEAD_BYTES;
+        let letter = self.post(now, NONE, &Transmit { wire_bytes, flow: class, index }, bytes);
         if let Some(capture) = &mut self.capture {
             capture.packet(now, &Datagram { from: self.at, to, channel: NONE, dscp: 0, bytes });
         }
-        let wire_bytes = bytes.len() as u32 + OVERHEAD_BYTES;
-        let (class, index, dscp) = (ASIDE_CLASS, 0, 0);
         self.send(now, Packet { payload: letter, class, index, dst: to, dscp, wire_bytes, sent_ns: now });
     }
 
     fn record(&mut self, row: Record) {
         self.recorder.push(&row);
+    }
+
+    fn hand_over(&mut self, channel: u16, meta: &Meta, parts: &Parts) {
+        self.ledger.hand_over(channel, meta, parts);
+    }
+
+    fn take_over(&mut self, now: Time, channel: u16, meta: &Meta, at_once: bool, parts: &mut Parts) {
+        let received = self.received.as_ref().filter(|_| at_once);
+        self.completed |= received.is_some_and(|r| (r.0, r.1) == (meta.flow, meta.index));
+        self.ledger.take_over(now, channel, meta, received.map(|r| &r.2), parts);
+    }
+
+    fn has_come(&mut self, flow: u16, parts: &Parts, clock: Time) {
+        self.ledger.has_come(flow, parts, clock);
     }
 
     fn work(&mut self, started: Started, job: u32, cost: Time, priority: i32) -> Work {

@@ -6,4 +6,5 @@ mod interrupts;
 mod moving_clock;
 mod playout;
 mod sampling;
+mod split;
 mod stages;

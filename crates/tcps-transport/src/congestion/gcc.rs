@@ -15,6 +15,9 @@ use tcps_core::{
 };
 use tcps_wire::telehaptic::MOST_FRAGMENTS;
 
+/// Estimates that the detector adds up, as the published code does.
+const DELTAS: u32 = 60;
+
 /// The controller.
 #[derive(Debug)]
 struct Gcc {
@@ -40,10 +43,44 @@ impl RateController for Gcc {
     }
 }
 
+/// The same rate, for flows that keep within it.
+#[derive(Debug)]
+struct GccFlows {
+    rate: GccRate,
+    range_bps: [f64; 2],
+}
+
+impl RateController for GccFlows {
+    fn feedback(&mut self, now: Time, feedback: &Feedback) {
+        match feedback {
+            Feedback::Arrival(arrival) => self.rate.arrival(now, arrival),
+            Feedback::Silence => self.rate.silent(),
+            _ => {}
+        }
+    }
+
+    fn sent(&mut self, now: Time, packet: &Sent) {
+        self.rate.sent(now, packet.wire_bytes, self.range_bps);
+    }
+
+    fn keep_within(&mut self, range_bps: [f64; 2]) {
+        self.range_bps = range_bps;
+    }
+
+    fn rate_bps(&self) -> Option<f64> {
+        self.rate.allowed_bps()
+    }
+}
+
+/// Google's rule as its published code has it, for flows.
+pub(crate) fn flows(target_ns: Option<Time>) -> Box<dyn RateController> {
+    Box::new(GccFlows { rate: GccRate::new(DELTAS, target_ns), range_bps: [0.0, f64::INFINITY] })
+}
+
 /// `gcc`.
 pub(crate) fn gcc(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
     let k_max = params.integer("k_max", 1..=u32::from(MOST_FRAGMENTS))?.unwrap_or(4) as u8;
-    let deltas = params.integer("deltas", 1..=1000)?.unwrap_or(60);
+    let deltas = params.integer("deltas", 1..=1000)?.unwrap_or(DELTAS);
     let target_ns = params.span_ns("target_ns", MS..=SECOND)?;
     Ok(Box::new(Gcc { rates: Rates::new(period_ns, k_max), rate: GccRate::new(deltas, target_ns) }))
 }

@@ -1,8 +1,8 @@
 //! Congestion control: what a sender makes of what it learns of its packets.
 //!
 //! ```text
-//! RateController (tcps_core::rate)   how many samples a packet holds, and which are left out: telehaptic, one file each
-//! gcc_rate                           a rate in bit/s: `gcc` merges by it, rtp keeps its flows within it
+//! RateController (tcps_core::rate)   how many samples a packet holds, and which are left out: telehaptic, one file each;
+//!                                    or a rate in bit/s, which rtp keeps its flows within: `gcc`, code of the user's
 //! window                             segments in flight: tcp
 //! ```
 //! Nothing here knows which transport asks. `window` has a trait of its own, since `RateController` decides how many samples
@@ -24,6 +24,7 @@ pub(crate) mod loss;
 pub(crate) mod nafcah;
 pub(crate) mod napas;
 mod others;
+pub(crate) mod own;
 pub(crate) mod perception;
 pub(crate) mod queue;
 mod rates;
@@ -36,7 +37,6 @@ mod trend;
 pub(crate) mod window;
 
 pub(crate) use extreme::Extreme;
-pub(crate) use gcc_rate::GccRate;
 
 use crate::params::{Params, TransportError};
 use tcps_core::{rate::RateController, time::Time};

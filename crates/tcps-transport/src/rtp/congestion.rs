@@ -3,26 +3,22 @@
 //! ```text
 //! packet leaves ─► ledger, meter of its flow ─┐
 //! feedback ──────► news of each packet ───────┴─► queue = delay - least of 60 s ─► row `told`
-//!                                              └► GccRate ─► allowed ─► a flow: 0.9 (allowed - what the others take)
+//!                                              └► RateController ─► allowed ─► a flow: 0.9 (allowed - what the others take)
 //! ```
 //! The rate is of all flows of this side of the channel together, with all headers. When packets leave and for four periods
 //! of feedback and a round trip nothing is told, it is halved, and again after as long a silence.
 
 use super::ledger::{Ledger, Left, News};
-use crate::{
-    congestion::{Extreme, GccRate},
-    meter::Meter,
-};
+use crate::{congestion::Extreme, meter::Meter};
 use tcps_core::{
     endpoint::Told,
+    rate::{Feedback, RateController, Sent},
     record::{Kind, Record},
     time::{Time, SECOND},
 };
 use tcps_wire::rtcp::ccfb::Ccfb;
 
 const BASE_NS: Time = 60 * SECOND;
-/// Estimates that Google's detector adds up, as its published code does.
-const DELTAS: u32 = 60;
 /// Periods of feedback without any that are silence.
 const SILENT_PERIODS: Time = 4;
 /// Round trip before one is known, as for a first retransmission of TCP.
@@ -36,8 +32,6 @@ const SHARE: f64 = 0.9;
 pub(crate) struct Limits {
     /// Least and most that are allowed, in bit/s.
     pub(crate) range_bps: [f64; 2],
-    /// Queue that counts as over-use.
-    pub(crate) target_ns: Option<Time>,
     /// How often the peer tells of packets.
     pub(crate) feedback_ns: Time,
 }
@@ -47,7 +41,7 @@ pub(crate) struct Limits {
 pub(crate) struct Congestion {
     ledger: Ledger,
     meters: Vec<(u16, Meter)>,
-    rate: Option<(GccRate, Limits)>,
+    rate: Option<(Box<dyn RateController>, Limits)>,
     least: Extreme,
     told: Told,
     round_trip_ns: Time,
@@ -58,12 +52,13 @@ pub(crate) struct Congestion {
 }
 
 impl Congestion {
-    /// For the sources of these flows; with `limits` a rate is derived.
-    pub(crate) fn new(flows: &[(u16, u32)], limits: Option<Limits>) -> Self {
+    /// For the sources of these flows; with a controller a rate is derived.
+    pub(crate) fn new(flows: &[(u16, u32)], mut rate: Option<(Box<dyn RateController>, Limits)>) -> Self {
+        rate.iter_mut().for_each(|(rate, limits)| rate.keep_within(limits.range_bps));
         Self {
             ledger: Ledger::new(flows.iter().map(|f| f.1)),
             meters: flows.iter().map(|f| (f.0, Meter::default())).collect(),
-            rate: limits.map(|l| (GccRate::new(DELTAS, l.target_ns), l)),
+            rate,
             least: Extreme::new(BASE_NS, 0.0, 1.0),
             told: Told::default(),
             round_trip_ns: FIRST_ROUND_TRIP_NS,
@@ -78,8 +73,12 @@ impl Congestion {
         if let Some((_, meter)) = self.meters.iter_mut().find(|m| m.0 == left.flow) {
             meter.add(left.sent_ns, left.wire_bytes as usize);
         }
-        if let Some((rate, limits)) = &mut self.rate {
-            rate.sent(left.sent_ns, left.wire_bytes, limits.range_bps);
+        if let Some((rate, _)) = &mut self.rate {
+            let Left { sent_ns: generated_ns, wire_bytes, .. } = left;
+            rate.sent(
+                generated_ns,
+                &Sent { generated_ns, fragments: 1, payload_bytes: wire_bytes, wire_bytes },
+            );
             self.waiting_ns = self.waiting_ns.or(is_told_of.then_some(left.sent_ns));
         }
     }
@@ -95,7 +94,7 @@ impl Congestion {
             self.waiting_ns = None;
             let tells = !news.corrects && (!news.came || news.arrival.arrived_ns.is_some());
             if let Some((rate, _)) = self.rate.as_mut().filter(|_| tells) {
-                rate.arrival(now, &news.arrival);
+                rate.feedback(now, &Feedback::Arrival(news.arrival));
             }
         }
         self.changed(now, before, &mut row);
@@ -117,7 +116,7 @@ impl Congestion {
         }
         let before = self.allowed_bps();
         self.waiting_ns = None;
-        self.rate.iter_mut().for_each(|(rate, _)| rate.silent());
+        self.rate.iter_mut().for_each(|(rate, _)| rate.feedback(now, &Feedback::Silence));
         self.changed(now, before, &mut row);
     }
 
@@ -155,7 +154,14 @@ impl Congestion {
 
     /// The rate that all flows may have together, if one is derived.
     fn allowed_bps(&self) -> Option<f64> {
-        self.rate.as_ref()?.0.allowed_bps()
+        let (rate, limits) = self.rate.as_ref()?;
+        let [least_bps, most_bps] = limits.range_bps;
+        rate.rate_bps().map(|bps| bps.clamp(least_bps, most_bps))
+    }
+
+    /// What went wrong in the code of the controller, if anything did.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.rate.as_ref()?.0.failure()
     }
 
     /// What a flow of this side may have of it.
@@ -176,6 +182,7 @@ impl Congestion {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::gcc;
     use std::collections::VecDeque;
     use tcps_core::time::MS;
     use tcps_wire::rtcp::ccfb::{Arrival, Stream};
@@ -197,8 +204,8 @@ mod tests {
 
     impl Line {
         fn new() -> Self {
-            let limits = Limits { range_bps: [1e5, 4e6], target_ns: Some(20 * MS), feedback_ns: 20 * MS };
-            let c = Congestion::new(&[(3, 7), (4, 8)], Some(limits));
+            let limits = Limits { range_bps: [1e5, 4e6], feedback_ns: 20 * MS };
+            let c = Congestion::new(&[(3, 7), (4, 8)], Some((gcc::flows(Some(20 * MS)), limits)));
             let (rows, came, told) = (vec![], VecDeque::new(), VecDeque::new());
             Self { c, rows, now: 0, purse_bits: 0.0, queue_ns: 0.0, sequence: 0, came, told }
         }
@@ -278,8 +285,8 @@ mod tests {
     // [RFC 8888 §5] [RFC 6298 §2]
     #[test]
     fn silence_halves_the_rate_only_while_packets_leave() {
-        let limits = Limits { range_bps: [1e5, 4e6], target_ns: None, feedback_ns: 50 * MS };
-        let mut c = Congestion::new(&[(3, 7)], Some(limits));
+        let limits = Limits { range_bps: [1e5, 4e6], feedback_ns: 50 * MS };
+        let mut c = Congestion::new(&[(3, 7)], Some((gcc::flows(None), limits)));
         let packet = |sent_ns| Left { flow: 3, index: 0, wire_bytes: 100, sent_ns };
         let mut rows = Vec::new();
         c.sent(9, 0, packet(0));

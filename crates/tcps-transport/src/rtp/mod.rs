@@ -185,7 +185,8 @@ impl Rtp {
         let (overhead_bytes, motion_every) = (settings.overhead_bytes, settings.motion_every);
         let fallback_flow = ctx.flows.first().map_or(0, |f| f.flow);
         let sources: Vec<_> = outbound.iter().map(|o| (o.flow, o.ssrc)).collect();
-        let congestion = settings.feedback_ns.map(|_| Congestion::new(&sources, settings.limits));
+        let rate = settings::controller(params)?.zip(settings.limits);
+        let congestion = settings.feedback_ns.map(|_| Congestion::new(&sources, rate));
         let out = Out { overhead_bytes, motion_every, fallback_flow, congestion, ..Out::default() };
         Ok(Self { settings, outbound, inbound, waiting, reports, out, wake_ns: None })
     }
@@ -301,6 +302,10 @@ impl Endpoint for Rtp {
         let asks = self.inbound.iter().filter_map(Inbound::asks_at);
         let silence = self.out.congestion.as_ref().and_then(Congestion::next);
         waits.chain(self.wake_ns).chain(asks).chain(silence).chain(self.reports.next()).min()
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.out.congestion.as_ref()?.failure()
     }
 
     fn allowance_bps(&self, flow: u16) -> Option<f64> {

@@ -1,8 +1,14 @@
 //! Parameters of the `rtp` transport.
 
 use super::{congestion::Limits, repair::KEPT, timing::Profile};
-use crate::params::{Params, TransportError};
-use tcps_core::time::{Time, MS, SECOND};
+use crate::{
+    congestion::gcc,
+    params::{Params, TransportError},
+};
+use tcps_core::{
+    rate::RateController,
+    time::{Time, MS, SECOND},
+};
 
 /// Protection against loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,18 +150,49 @@ fn limits(params: &Params<'_>) -> Result<Option<Limits>, TransportError> {
     let least_bps = params.integer("least_bps", 1_000..=most_bps)?;
     let target_ns = params.span_ns("target_ns", MS..=SECOND)?;
     let feedback_ns = params.span_ns("feedback_ns", MS..=10 * SECOND)?;
-    match (params.choice("congestion", &["none", "gcc"])?, feedback_ns) {
-        (Some("gcc"), Some(feedback_ns)) => {
+    let rule = rule(params)?;
+    if target_ns.is_some() && rule != Rule::Gcc {
+        return Err(params.refuse("target_ns", "with congestion = gcc"));
+    }
+    match (rule, feedback_ns) {
+        (Rule::None, _) if least_bps.is_some() => Err(params.refuse("least_bps", "with congestion = gcc")),
+        (Rule::None, _) => Ok(None),
+        (_, Some(feedback_ns)) => {
             let least_bps = least_bps.unwrap_or(100_000.min(most_bps));
-            Ok(Some(Limits { range_bps: [least_bps.into(), most_bps.into()], target_ns, feedback_ns }))
+            Ok(Some(Limits { range_bps: [least_bps.into(), most_bps.into()], feedback_ns }))
         }
-        (Some("gcc"), None) => {
+        (Rule::Gcc, None) => {
             Err(params.refuse("congestion", "gcc with feedback, which tells of each packet"))
         }
-        _ if least_bps.is_some() => Err(params.refuse("least_bps", "with congestion = gcc")),
-        _ if target_ns.is_some() => Err(params.refuse("target_ns", "with congestion = gcc")),
-        _ => Ok(None),
+        (Rule::Own, None) => Err(params
+            .refuse("feedback_ns", "a time, with congestion, which goes by what is told of each packet")),
     }
+}
+
+/// What derives a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    None,
+    Gcc,
+    Own,
+}
+
+fn rule(params: &Params<'_>) -> Result<Rule, TransportError> {
+    if params.is_led() {
+        return Ok(Rule::Own);
+    }
+    let is_known = |text: &str| ["none", "gcc"].contains(&text);
+    let name = params.text("congestion", is_known, "none, gcc, or a class such as \"./mine.py:Mine\"")?;
+    Ok(if name == Some("gcc") { Rule::Gcc } else { Rule::None })
+}
+
+/// What derives a rate from feedback on each packet, if anything does.
+pub(crate) fn controller(params: &Params<'_>) -> Result<Option<Box<dyn RateController>>, TransportError> {
+    Ok(match rule(params)? {
+        Rule::None => None,
+        Rule::Gcc => Some(gcc::flows(params.span_ns("target_ns", MS..=SECOND)?)),
+        Rule::Own => params.controller(),
+    })
 }
 
 fn profile(params: &Params<'_>) -> Result<Profile, TransportError> {

@@ -25,8 +25,7 @@ use tcps_core::{
 };
 use tcps_wire::tcp::{Blocks, Ecn, Ends, Flags, Options, Repr};
 
-/// Bytes below IP on the wire: Ethernet with its preamble.
-pub const LINK_BYTES: u32 = 26;
+pub use tcps_core::size::LINK_BYTES;
 /// The port at both sides of a connection.
 const PORT: u16 = 7;
 /// SYN is repeated so often after the same time, and then after twice as long each time, as in Linux.

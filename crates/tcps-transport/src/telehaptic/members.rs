@@ -2,10 +2,12 @@
 
 use super::multiplexer::Order;
 use crate::congestion::{
-    dpm, etp, fixed, gcc, loss, nafcah, napas, perception, queue, report, scream, shares, Make,
+    dpm, etp, fixed, gcc, loss, nafcah, napas, own, perception, queue, report, scream, shares, Make,
 };
+use crate::params::{Params, TransportError};
 
 /// A telehaptic transport: a controller under a name.
+#[derive(Clone, Copy)]
 pub(crate) struct Member {
     /// The name in scenarios.
     pub(crate) name: &'static str,
@@ -39,6 +41,24 @@ macro_rules! trend_keys {
     };
 }
 
+/// The transport whose controller is the user's.
+const OWN: &str = "telehaptic";
+
+impl Member {
+    /// What it learns of its packets: parameters say it where the controller is the user's.
+    pub(super) fn learning(&self, params: &Params<'_>) -> Result<Self, TransportError> {
+        if self.name != OWN {
+            return Ok(*self);
+        }
+        Ok(match params.choice("learns", &["delays", "reports", "round-trips", "arrivals"])? {
+            Some("reports") => Self { reports: true, ..*self },
+            Some("round-trips") => Self { probes: true, ..*self },
+            Some("arrivals") => Self { arrivals: true, ..*self },
+            _ => Self { needs_way_back: true, ..*self },
+        })
+    }
+}
+
 const PLAIN: Member = Member {
     name: "",
     keys: keys!(),
@@ -54,7 +74,7 @@ const PLAIN: Member = Member {
 const DPM: Member = Member { keys: trend_keys!("repeats"), needs_way_back: true, ..PLAIN };
 
 /// The telehaptic transports.
-pub(crate) const MEMBERS: [Member; 18] = [
+pub(crate) const MEMBERS: [Member; 19] = [
     Member { name: "no-merge", ..PLAIN },
     // [Gokhale 2013] first come, first served; adaptive sampling is a hook (`weber`)
     Member { name: "hoip", order: Order::FirstCome, ..PLAIN },
@@ -148,4 +168,11 @@ pub(crate) const MEMBERS: [Member; 18] = [
         ..PLAIN
     },
     Member { name: "rtcp-report", reports: true, make: report::by_report, keys: keys!("k_max"), ..PLAIN },
+    // A controller of the user's: `learning` makes what it learns of.
+    Member {
+        name: OWN,
+        keys: keys!("controller", "learns", "probe_ns", "feedback_ns"),
+        make: own::own,
+        ..PLAIN
+    },
 ];

@@ -115,6 +115,7 @@ impl Telehaptic {
         ctx: &ChannelContext,
         member: &members::Member,
     ) -> Result<Self, TransportError> {
+        let member = &member.learning(params)?;
         let other = if side == Side::A { Side::B } else { Side::A };
         let leaving = Roles::of(member.name, ctx, other)?;
         let arriving = Roles::of(member.name, ctx, side)?;
@@ -307,6 +308,10 @@ impl Endpoint for Telehaptic {
     fn poll_timeout(&self) -> Option<Time> {
         let frames = self.receiver.as_ref().and_then(Receiver::deadline);
         [frames, self.asides.deadline(), self.held_ns].into_iter().flatten().min()
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.controller.failure()
     }
 
     fn merging(&self) -> u16 {

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tcpsbed import door
 from tcpsbed.config.model.scenario import Scenario
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
-from tcpsbed.config.units import DIMENSIONS, Dimension, dimension_of, parameters
+from tcpsbed.config.units import DIMENSIONS, Dimension, dimension_of, parameters, shown
+from tcpsbed.devices import DEVICES
 from tcpsbed.errors import ConfigError
 from tcpsbed.robots import MEMORY, OUTPUTS, ROBOTS
 
@@ -44,9 +47,18 @@ _ALLOWED = {
     "transport": "parameters that the transport has (tcpsbed docs scenario)",
     "hook": "code that can be loaded with these params (tcpsbed docs hooks)",
     "playout": "parameters that the policy has (tcpsbed docs playout)",
+    "queue": "a queue discipline that can be made with these params (tcpsbed docs scenario)",
+    "source": "a background source that can be made with these params (tcpsbed docs scenario)",
     "robot": "a robot that can be made with these params (tcpsbed docs scenario)",
+    "controller": "a rate controller that can be made with these params (tcpsbed docs transports)",
 }
-_PAGES = {"transport": "transports", "hook": "hooks", "playout": "playout", "robot": "robots"}
+_PAGES = {
+    "transport": "transports",
+    "controller": "transports",
+    "hook": "hooks",
+    "playout": "playout",
+    "robot": "robots",
+}
 """Pages that say what parameters there are."""
 
 
@@ -57,13 +69,21 @@ def known() -> dict[str, list[str]]:
     except ImportError:
         return {}
     names: dict[str, list[str]] = _tcps.builtins()
-    return names | {"robots": [*names["robots"], *ROBOTS]}
+    return names | {"robots": [*names["robots"], *ROBOTS], "hooks": [*names["hooks"], *DEVICES]}
+
+
+def resolved(kind: str, text: str) -> str:
+    """The code `module:Name` that an installed package has under this name of a kind; the text where it is no such name."""
+    if ":" in text or text in known().get(f"{kind}s", ()):
+        return text
+    return door.named(kind, text)
 
 
 def check(scenario: Scenario, key: Key, name: str, kind: str, others: str = "") -> str:
     """The name, if it is a built-in `hook`, `robot` or `transport`; any name where none are known."""
     names = known().get(f"{kind}s")
     if names is not None and name not in names:
+        names += door.installed(kind)
         raise scenario.error(
             key, f'found "{name}"', f"a built-in {kind}: {close_match(name, sorted(names))}{others}"
         )
@@ -88,14 +108,22 @@ def rehearse(scenario: Scenario, key: Key, what: str, name: str, given: dict[str
     def refusal(given: dict[str, Any]) -> str:
         """Why it refuses these parameters; empty if it does not."""
         if what == "transport":
-            return _refusal_of_transport(name, json.dumps(parameters(given)))
+            own = any(isinstance(value, dict) for value in given.values())  # code, whose file may change
+            refusal = _refusal_of_transport.__wrapped__ if own else _refusal_of_transport
+            return refusal(name, json.dumps(parameters(given)))
         with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
             params = json.dumps(aside(parameters(given), folder))
             try:
                 if what == "hook":
                     _tcps.check_hook(name, params, kind=stage)
                 else:
-                    checks = {"robot": _tcps.check_robot, "playout": _tcps.check_playout}
+                    checks: dict[str, Callable[[str, str], None]] = {
+                        "robot": _tcps.check_robot,
+                        "playout": _tcps.check_playout,
+                        "controller": _controller,
+                        "queue": partial(_tcps.check_network_code, "queue"),
+                        "source": partial(_tcps.check_network_code, "source"),
+                    }
                     checks[what](name, params)
             except ValueError as error:
                 return str(error)
@@ -117,6 +145,50 @@ def _refusal_of_transport(name: str, params: str) -> str:
     except ValueError as error:
         return str(error)
     return ""
+
+
+def _controller(name: str, params: str) -> None:
+    """Refuses a rate controller that a run would refuse."""
+    from tcpsbed import _tcps
+
+    module, _, symbol = name.rpartition(":")
+    code = {"kind": "python", "name": module, "symbol": symbol, "params": json.loads(params)}
+    _tcps.check_transport("telehaptic", json.dumps({"controller": code}))
+
+
+def by_table(scenario: Scenario, key: Key, module: str, symbol: str, given: dict[str, Any]) -> None:
+    """Refuses parameters of a Python class that its table does not have, or not so."""
+    from tcpsbed import _tcps
+    from tcpsbed.hooks import find
+
+    try:
+        door.complete(find(module, symbol), parameters(given))
+    except _tcps.Refused as fault:
+        raise faulty(scenario, key, given, fault) from None
+
+
+def faulty(scenario: Scenario, key: Key, given: dict[str, Any], fault: Any) -> ConfigError:
+    """The error of a parameter that a table refuses, in the words and units of the scenario."""
+    written = {next(iter(parameters({name: value}))): name for name, value in given.items()}
+    name = written.get(fault.key, fault.key)
+    at = (*key, name) if name in given else key
+    if fault.found != "an unknown key":
+        found = f"found {shown(given[name])}" if name in given else f"found no {_plain(name)}"
+        return scenario.error(at, found, fault.allowed)
+    known = fault.allowed.removeprefix("no key, or ").split(", ")
+    value = given.get(name)
+    for dimension in DIMENSIONS:
+        own = f"{name}_{dimension.suffix}"
+        if dimension.suffix and own in known and isinstance(value, int | float):
+            found = f"found {value}, a number without a unit"
+            return scenario.error(at, found, f"{dimension.allowed()}, or {own} = {value}")
+    return scenario.error(key, f'found "{name}"', close_match(name, [_plain(one) for one in known]))
+
+
+def _plain(name: str) -> str:
+    """A key of a table as a scenario writes it: its unit is in the value; a rate has it in its name."""
+    suffix = next((d.suffix for d in DIMENSIONS if d.suffix and name.endswith(f"_{d.suffix}")), "")
+    return name if suffix in ("", "hz") else name.removesuffix(f"_{suffix}")
 
 
 def rehearse_plan(scenario: Scenario, plan: dict[str, Any]) -> None:

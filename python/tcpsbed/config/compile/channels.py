@@ -9,7 +9,10 @@ from tcpsbed.config.compile.book import Book, Way
 from tcpsbed.config.compile.code import code
 from tcpsbed.config.model.code import Channel, Transport
 from tcpsbed.config.origin import Key, dotted
-from tcpsbed.config.units import parameters
+from tcpsbed.config.units import parameters, shown
+
+_CONTROLLERS = {"telehaptic": "controller", "rtp": "congestion"}
+"""Transports with a rate controller of the user's, and the parameter that names it."""
 
 
 class Channels:
@@ -71,10 +74,11 @@ class Channels:
         name = group or way.id
         session = f"{self.book.sessions[way.session]}/" if len(self.book.sessions) > 1 else ""
         transport, key = self._transport(way, group)
-        given = transport.parameters()
-        kind = self._named(key, transport.kind, given)
-        if kind == "rtp" and given.get("congestion") == "gcc":
-            self._refuse_unheard(way, group, key)
+        text = builtins.resolved("transport", transport.kind)
+        given = self._led(key, text, transport.parameters())
+        kind = self._named(key, text, given)
+        if kind == "rtp" and given.get("congestion", "none") != "none":
+            self._refuse_unheard(way, group, key, given["congestion"])
         params = parameters(given)
         overhead = self._overhead(way, group)
         if overhead is not None:
@@ -88,25 +92,45 @@ class Channels:
             "params": params,
         }
 
+    def _led(self, key: Key, kind: str, given: dict[str, Any]) -> dict[str, Any]:
+        """The parameters of a transport; a rate controller that is a class of the user's is among them as code."""
+        own = _CONTROLLERS.get(kind)
+        text = given.get(own or "", "none")
+        if own is None or (own == "congestion" and text in ("none", "gcc")):
+            return given
+        text = builtins.resolved("controller", str(text))
+        if own == "congestion" and ":" not in text:
+            return given
+        allowed = 'a class in Python such as "./mine.py:Mine"'
+        if ":" not in text:
+            allowed += f'; a built-in rule is a transport of its own: kind = "{text}"' * (text != "none")
+            raise self.book.scenario.error((*key, own), f"found {shown(given.get(own, 'nothing'))}", allowed)
+        found = code(self.book, (*key, own), text, "controller", given.pop("params", {}))
+        if found["kind"] == "library":
+            raise self.book.scenario.error((*key, own), f'found "{text}", a library', allowed)
+        return given | {own: found}
+
     def _named(self, key: Key, text: str, given: dict[str, Any]) -> str:
         """A built-in transport, or a class in Python with its module resolved."""
         scenario = self.book.scenario
         if ":" not in text:
             builtins.check(scenario, key, text, "transport", '; or "module:Class"')
-            builtins.rehearse(scenario, key, "transport", text, given, "")
+            if self.book.rehearsal or not isinstance(given.get(_CONTROLLERS.get(text, "")), dict):
+                builtins.rehearse(scenario, key, "transport", text, given, "")
             return text
         found = code(self.book, key, text, "transport", given)
         if found["kind"] == "library":
             raise scenario.error(key, f'found "{text}", a library', 'a built-in transport or "module:Class"')
         return f"{found['name']}:{found['symbol']}"
 
-    def _refuse_unheard(self, way: Way, group: str | None, key: Key) -> None:
+    def _refuse_unheard(self, way: Way, group: str | None, key: Key, rule: Any) -> None:
         """Refuses a rate that is derived for nobody: only pictures that follow the transport ask for it."""
         scenario = self.book.scenario
         ids = [way.id] if group is None else scenario.channels[group].flows
         pictures = [scenario.flows[id].picture for id in ids]
         if not any(picture is not None and picture.follow for picture in pictures):
-            found = 'found "gcc", but no flow of the channel has pictures that follow the transport'
+            name = rule if isinstance(rule, str) else rule["symbol"]
+            found = f'found "{name}", but no flow of the channel has pictures that follow the transport'
             allowed = '"none", or follow = true at pictures of the channel'
             raise scenario.error((*key, "congestion"), found, allowed)
 

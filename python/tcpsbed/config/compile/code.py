@@ -74,7 +74,7 @@ def code(
     key
         The key of the string, for messages.
     kind
-        What it is for: `hook`, `robot` or `transport`.
+        What it is for: `hook`, `robot`, `transport` or `controller`.
     stage
         What a hook does.
     """
@@ -83,6 +83,7 @@ def code(
         text, params = _learned(scenario, key, text, params)
     if kind == "hook" and text == SUPERVISOR and "agent" in params:
         params = params | {"agent": _agent(book, (*key[:-1], "params", "agent"), params["agent"])}
+    text = builtins.resolved(kind, text)
     place, colon, symbol = text.rpartition(":")
     if not colon and kind == "robot" and text in ROBOTS:
         plan = {"kind": "python", "name": ROBOTS[text][0], "symbol": ROBOTS[text][1]}
@@ -95,10 +96,20 @@ def code(
         plan = _library(scenario, key, place, symbol)
     else:
         plan = _python(scenario, key, place, symbol)
+    if book.rehearsal and plan["kind"] == "python" and not plan["name"].startswith("tcpsbed."):
+        own = (*key[:-1], "params") if params else key
+        builtins.by_table(scenario, own, plan["name"], plan["symbol"], params)
     if book.rehearsal or not colon:
         name = f"{plan['name']}:{plan['symbol']}" if "symbol" in plan else plan["name"]
         builtins.rehearse(scenario, (*key[:-1], "params") if params else key, kind, name, params, stage)
     return plan | {"params": parameters(params)}
+
+
+def own(book: Book, key: Key, text: str, kind: str, params: dict[str, Any]) -> dict[str, Any]:
+    """A `queue` discipline or background `source` of the user's as the network of a plan names it."""
+    found = code(book, key, text, kind, params)
+    params_plan: dict[str, Any] = found["params"]
+    return {"kind": f"{found['name']}:{found['symbol']}"} | params_plan
 
 
 def _beside_scenario(scenario: Scenario, params: dict[str, Any]) -> dict[str, Any]:

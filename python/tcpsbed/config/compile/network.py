@@ -7,11 +7,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from tcpsbed.config.compile.book import Book
+from tcpsbed.config.compile.code import own
 from tcpsbed.config.compile.files import existing, read
 from tcpsbed.config.compile.graphs import Edge, graph
 from tcpsbed.config.compile.radio import radio
 from tcpsbed.config.compile.spans import dist
-from tcpsbed.config.model.link import GilbertElliott, Link, LinkSettings, Queue, RandomLoss
+from tcpsbed.config.model.entries import is_code
+from tcpsbed.config.model.link import Link, LinkSettings, Queue
 from tcpsbed.config.model.table import close_match
 from tcpsbed.config.origin import Key
 from tcpsbed.config.units import shown
@@ -172,7 +174,7 @@ class Network:
             if found["queue"].discipline == "gates":
                 self._own_line(found, (*key, "queue", "gates"), "gates")
         if "loss" in found:
-            plan["loss"] = _loss(found["loss"])
+            plan["loss"] = found["loss"].plan
         if "jitter" in found:
             span = dist(scenario, (*key, "jitter"), found["jitter"].delay)
             plan["jitter"] = {"delay": span, "reorder": found["jitter"].reorder}
@@ -185,45 +187,14 @@ class Network:
         return plan
 
     def _queue(self, queue: Queue, key: Key) -> dict[str, Any]:
-        plan: dict[str, Any] = {"discipline": self._discipline(queue, key)}
-        if queue.limit is not None:
-            plan[queue.limit[0]] = queue.limit[1]
-        return plan
-
-    def _discipline(self, queue: Queue, key: Key) -> dict[str, Any]:
-        kind = queue.discipline.replace("-", "_")
-        fields: tuple[str, ...] = ()
-        match queue.discipline:
-            case "priority":
-                return {
-                    "kind": kind,
-                    "classes": queue.classes,
-                }
-            case "gates":
-                return {"kind": kind, "classes": queue.classes, "list": queue.gates}
-            case "round-robin":
-                limits = [
-                    [flow, self._packets(flow, limit, key)] for flow, limit in queue.flow_limits.items()
-                ]
-                return {"kind": kind, "quantum_bytes": queue.quantum_bytes, "flow_limits": limits}
-            case "red":
-                fields = ("min_bytes", "max_bytes", "max_p", "weight")
-            case "codel":
-                fields = ("target_ns", "interval_ns")
-            case "fq-codel":
-                fields = ("target_ns", "interval_ns", "quantum_bytes", "flows")
-        return {"kind": kind} | {name: getattr(queue, name) for name in fields}
-
-    def _packets(self, flow: str, limit: tuple[str, int], key: Key) -> int:
-        names = [way.name for way in self.book.ways] + [
-            f"traffic.{name}" for name in self.book.scenario.traffic
-        ]
-        self.book.find(flow, names, (*key, "flow_limits"), "a flow or traffic")
-        if limit[0] != "limit_packets":
-            raise self.book.scenario.error(
-                (*key, "flow_limits", flow), "found a limit in bytes", '"20 packets"'
-            )
-        return limit[1]
+        names = [way.name for way in self.book.ways] + [f"traffic.{n}" for n in self.book.scenario.traffic]
+        if is_code(queue.discipline):
+            return queue.plan | {
+                "discipline": own(self.book, (*key, "discipline"), queue.discipline, "queue", queue.params)
+            }
+        for flow in queue.plan["discipline"].get("flow_limits", ()):
+            self.book.find(flow, names, (*key, "flow_limits"), "a flow or traffic")
+        return queue.plan
 
     def _outages(self, spans: list[tuple[int, int]], key: Key) -> list[list[int]]:
         last = 0
@@ -267,8 +238,3 @@ def _set(settings: LinkSettings | None) -> dict[str, Any]:
         return {}
     names = set(LinkSettings.model_fields) & settings.model_fields_set
     return {name: getattr(settings, name) for name in names if getattr(settings, name) is not None}
-
-
-def _loss(loss: RandomLoss | GilbertElliott) -> dict[str, Any]:
-    plan = loss.model_dump()
-    return plan | {"kind": plan["kind"].replace("-", "_")}

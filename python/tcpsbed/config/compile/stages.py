@@ -50,6 +50,8 @@ class Stages:
         self.marked: dict[str, set[int]] = {}
         """Nodes at which hooks take marks of regions, by the name of the marks."""
         self._code: dict[str, dict[str, Any]] = {}
+        self._interval_ns: dict[int, int] = {}
+        """The period of the last periodic stage on the way of a flow, by its number."""
         self._check_names()
 
     def steps(self, way: Way, place: int, source: dict[str, Any]) -> list[Step]:
@@ -71,7 +73,16 @@ class Stages:
         if instance.model.cost is not None or instance.model.delay is not None:
             steps.append(self._work(instance))
         steps.sort(key=lambda step: _ORDER.index(step["kind"]))
-        return self._calibrated(instance, steps)
+        return self._calibrated(instance, [self._at_interval(way, step) for step in steps])
+
+    def _at_interval(self, way: Way, step: Step) -> Step:
+        """A step on a flow's way; a predictor of the user's is told the time between the samples that come to it."""
+        interval_ns = self._interval_ns.get(way.number, round(1e9 / way.model.rate_hz))
+        if "period_ns" in step:
+            self._interval_ns[way.number] = step["period_ns"]
+        if step["kind"] != "predict" or step["run"]["kind"] == "builtin":
+            return step
+        return step | {"run": step["run"] | {"interval_ns": interval_ns}}
 
     def refuse_unused(self) -> None:
         """The error of a hook that runs nowhere."""

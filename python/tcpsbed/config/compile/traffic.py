@@ -6,12 +6,14 @@ from itertools import permutations
 from typing import Any
 
 from tcpsbed.config.compile.book import Book
+from tcpsbed.config.compile.code import own
 from tcpsbed.config.compile.files import existing, read
 from tcpsbed.config.compile.network import Network
 from tcpsbed.config.compile.phases import phase_ns
 from tcpsbed.config.compile.users import Connected, users
+from tcpsbed.config.model.entries import Chosen
 from tcpsbed.config.model.table import close_match
-from tcpsbed.config.model.traffic import Cbr, Poisson, Replay, Traffic, Vary, Vbr, Video
+from tcpsbed.config.model.traffic import Own, Replay, Traffic, Video
 from tcpsbed.config.origin import Key
 from tcpsbed.errors import counted
 
@@ -19,6 +21,8 @@ _Pair = tuple[str, int, int]
 
 
 _Recording = list[list[int]]
+_PERIODIC = ("cbr", "vbr")
+"""Sources whose packets come at regular intervals, and whose phase may be drawn."""
 
 
 def traffic(book: Book, network: Network) -> tuple[list[dict[str, Any]], list[_Recording]]:
@@ -35,7 +39,7 @@ def traffic(book: Book, network: Network) -> tuple[list[dict[str, Any]], list[_R
                 key, "found traffic, but there are no links", "a scenario with links or a graph"
             )
         pairs = _pairs(book, network, entry, (*key, "on"))
-        if isinstance(entry, Cbr | Poisson | Vbr) and entry.rate_bps == 0:
+        if isinstance(entry, Chosen) and entry.plan.get("rate_bps") == 0:
             continue
         if isinstance(entry, Connected):
             plans += users(book, network, name, entry, pairs)
@@ -54,10 +58,10 @@ def traffic(book: Book, network: Network) -> tuple[list[dict[str, Any]], list[_R
     return plans, recordings
 
 
-def _period_ns(entry: Cbr | Poisson | Vbr | Replay | Video) -> float:
+def _period_ns(entry: Chosen | Own | Replay | Video) -> float:
     """Mean time between packets or frames of traffic that is periodic; 0 of all other."""
-    if isinstance(entry, Cbr | Vbr):
-        return 8e9 * entry.packet_bytes / entry.rate_bps
+    if isinstance(entry, Chosen) and entry.plan["kind"] in _PERIODIC:
+        return float(8e9 * entry.plan["packet_bytes"] / entry.plan["rate_bps"])
     return 1e9 / entry.frame_rate_hz if isinstance(entry, Video) else 0.0
 
 
@@ -114,27 +118,16 @@ def _check_alone(book: Book, network: Network, number: int, key: Key) -> None:
 
 
 def _models(
-    book: Book, entry: Cbr | Poisson | Vbr | Replay | Video, key: Key, recordings: list[_Recording]
+    book: Book, entry: Chosen | Own | Replay | Video, key: Key, recordings: list[_Recording]
 ) -> list[tuple[int, dict[str, Any]]]:
     """What flows between each pair: models, each with the span after the start at which it begins."""
     if isinstance(entry, Replay):
         return _replays(book, entry, key, recordings)
     if isinstance(entry, Video):
         return [(0, _video(book, entry, key, recordings))]
-    if isinstance(entry, Cbr):
-        return [(0, {"kind": "cbr", "rate_bps": entry.rate_bps, "packet_bytes": entry.packet_bytes})]
-    if isinstance(entry, Poisson):
-        exponential = entry.size == "exponential"
-        plan = {"kind": "poisson", "rate_bps": entry.rate_bps, "packet_bytes": entry.packet_bytes}
-        return [(0, plan | {"exponential_size": exponential})]
-    low, high = entry.rate_bps * (1 - entry.spread), entry.rate_bps * (1 + entry.spread)
-    plan = {"kind": "vbr", "low_bps": low, "high_bps": high, "packet_bytes": entry.packet_bytes}
-    return [(0, plan | {"vary": _vary(entry.vary)})]
-
-
-def _vary(vary: Vary) -> dict[str, Any]:
-    plan: dict[str, Any] = {"kind": vary.kind.replace("-", "_")}
-    return plan | ({"period_ns": vary.piecewise_ns} if vary.kind == "piecewise" else {})
+    if isinstance(entry, Own):
+        return [(0, own(book, (*key, "kind"), entry.kind, "source", entry.params))]
+    return [(0, entry.plan)]
 
 
 def _replays(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, StrictBool, StrictInt, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, StrictBool, model_validator
 from pydantic_core import PydanticCustomError
 
+from tcpsbed.config.model.entries import Chosen, keys, kinds, name_of, one_of
 from tcpsbed.config.model.radio import Radio
 from tcpsbed.config.model.span import Span
 from tcpsbed.config.model.table import Table
@@ -14,9 +15,9 @@ from tcpsbed.config.units import (
     PACKETS,
     Dscp,
     Duration,
+    Parameters,
     PositiveDuration,
     PositiveRate,
-    PositiveSize,
     Share,
     dimension_of,
     packets,
@@ -45,115 +46,34 @@ Limit = Annotated[
 ]
 """Room in a queue: `"15000 B"` or `"20 packets"`."""
 
-Discipline = Literal["drop-tail", "priority", "gates", "round-robin", "red", "codel", "fq-codel"]
-DISCIPLINE_KEYS: dict[str, tuple[str, ...]] = {
-    "drop-tail": (),
-    "priority": ("classes",),
-    "gates": ("classes", "gates"),
-    "round-robin": ("quantum_bytes", "flow_limits"),
-    "red": ("min_bytes", "max_bytes", "max_p", "weight"),
-    "codel": ("target_ns", "interval_ns"),
-    "fq-codel": ("target_ns", "interval_ns", "quantum_bytes", "flows"),
-}
-"""The settings of each discipline."""
+if TYPE_CHECKING:
+    _Queue = Chosen
+    _Discipline = str
+else:
+    _Queue, _Discipline = keys("queue"), name_of("queue")
 
 
-class Queue(Table):
+class Queue(_Queue):
     """The queue in front of a link; a string is its limit alone."""
 
     shorthand: ClassVar[str | None] = "limit"
     refuses_numbers: ClassVar[bool] = True
     limit: Limit | None = None
     """Most that may wait, "15000 B" or "20 packets"; the packet in service does not count."""
-    discipline: Discipline = "drop-tail"
+    discipline: _Discipline = "drop-tail"
     """Who goes first and who is dropped."""
-    classes: list[list[Dscp]] = Field([])
-    """priority, gates: code points (numbers or names such as "EF") per class, most urgent first."""
-    gates: list[tuple[PositiveDuration, list[StrictInt]]] = Field([])
-    """gates: spans, and the classes (numbers from 0) whose gates are open meanwhile; repeated from 0 s on."""
-    quantum_bytes: PositiveSize = Field(1514, alias="quantum")
-    """round-robin, fq-codel: bytes that a flow may send in its turn."""
-    flow_limits: dict[str, Limit] = Field({})
-    """round-robin: own limits in packets by flow name (`kinematic`, `traffic.cbr`)."""
-    min_bytes: PositiveSize | None = Field(None, alias="min")
-    """red: average below which nothing is dropped."""
-    max_bytes: PositiveSize | None = Field(None, alias="max")
-    """red: average at which drops reach `max_p`."""
-    max_p: Share = 0.1
-    """red: drop probability at `max`."""
-    weight: Share = 0.002
-    """red: weight of the moving average (Floyd and Jacobson 1993)."""
-    target_ns: PositiveDuration = Field(5_000_000, alias="target")
-    """codel, fq-codel: acceptable standing delay (RFC 8289)."""
-    interval_ns: PositiveDuration = Field(100_000_000, alias="interval")
-    """codel, fq-codel: width of the window."""
-    flows: StrictInt = Field(1024, ge=1, le=65536)
-    """fq-codel: number of hash buckets (RFC 8290)."""
+    params: Parameters = Field({})
+    """Parameters of a discipline that is code of your own."""
+    by: ClassVar[str] = "discipline"
 
-    @model_validator(mode="after")
-    def _belong(self) -> Self:
-        """Only settings of the discipline, and all that it needs."""
-        fields = {name: field.alias or name for name, field in type(self).model_fields.items()}
-        settings = DISCIPLINE_KEYS[self.discipline]
-        for name in sorted(self.model_fields_set - {"limit", "discipline", *settings}):
-            allowed = ", ".join(["limit", "discipline", *(fields[setting] for setting in settings)])
-            raise _refuse(fields[name], f"unknown key of a {self.discipline} queue", allowed)
-        if self.discipline in ("priority", "gates"):
-            self._check_classes()
-        if self.discipline == "gates":
-            self._check_gates()
-        if self.discipline == "red":
-            self._check_red()
-        return self
-
-    def _check_classes(self) -> None:
-        points = [point for points in self.classes for point in points]
-        if not 2 <= len(self.classes) <= 64:
-            allowed = '2 to 64 classes such as [["EF"], []]; the last one takes the rest'
-            raise _refuse("classes", f"found {len(self.classes)} classes", allowed)
-        if len(set(points)) < len(points):
-            raise _refuse("classes", "found a code point twice", "each code point once")
-
-    def _check_gates(self) -> None:
-        """Every class has its gate open at some time, or its packets would wait for ever."""
-        opened = {number for _, numbers in self.gates for number in numbers}
-        if opened != set(range(len(self.classes))):
-            found = f"found gates of the classes {sorted(opened)}" if opened else "found no open gate"
-            allowed = f"each of the classes 0 to {len(self.classes) - 1} at least once, and no others"
-            raise _refuse("gates", found, allowed)
-
-    def _check_red(self) -> None:
-        if self.min_bytes is None or self.max_bytes is None:
-            key = "min" if self.min_bytes is None else "max"
-            raise _refuse(key, "found nothing", 'a size such as "5000 B"')
-        if self.min_bytes >= self.max_bytes:
-            raise _refuse("min", "found a minimum that is not below the maximum", "min below max")
+    @property
+    def plan(self) -> dict[str, Any]:
+        """The queue as the plan has it."""
+        return {"discipline": self._plan} | ({} if self.limit is None else {self.limit[0]: self.limit[1]})
 
 
 def _refuse(key: str, found: str, allowed: str) -> PydanticCustomError:
     return PydanticCustomError("refused", "{key}", {"key": key, "found": found, "allowed": allowed})
-
-
-class RandomLoss(Table):
-    """Independent loss."""
-
-    kind: Literal["random"]
-    p: Share
-    """The probability of a loss."""
-
-
-class GilbertElliott(Table):
-    """Two states with their own loss, left with a probability per packet."""
-
-    kind: Literal["gilbert-elliott"]
-    p: Share
-    """Good to bad, per packet."""
-    r: Share
-    """Bad to good, per packet."""
-    loss_good: Share = 0.0
-    """Loss in the good state."""
-    loss_bad: Share = 1.0
-    """Loss in the bad state."""
 
 
 def _loss(value: Any) -> Any:
@@ -166,11 +86,15 @@ def _loss(value: Any) -> Any:
     return {"kind": "random", "p": value}
 
 
-Loss = Annotated[
-    RandomLoss | GilbertElliott,
-    Discriminator("kind"),
-    BeforeValidator(_loss, json_schema_input_type=str | float | RandomLoss | GilbertElliott),
-]
+if TYPE_CHECKING:
+    Loss = Chosen
+else:
+    _LOSS = one_of(kinds("loss").values())
+    Loss = Annotated[
+        _LOSS,
+        Discriminator("kind"),
+        BeforeValidator(_loss, json_schema_input_type=str | float | _LOSS),
+    ]
 """Random loss: a share, or a table."""
 
 

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, FiniteFloat, StrictBool, StrictInt
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    FiniteFloat,
+    StrictBool,
+    StrictInt,
+    Tag,
+    WithJsonSchema,
+)
 
+from tcpsbed import door
+from tcpsbed.config.model.entries import Chosen, entries, is_code, kinds, one_of
 from tcpsbed.config.model.table import Names, Table
 from tcpsbed.config.units import (
     Dscp,
     Duration,
     Frequency,
     PacketSize,
+    Parameters,
     Period,
     PositiveDuration,
     PositiveRate,
     PositiveSize,
-    Rate,
     Share,
 )
 
-TRAFFIC_KINDS = ("cbr", "poisson", "vbr", "replay", "video", "web", "transfers", "bulk")
+TRAFFIC_KINDS = (*entries("traffic"), "replay", "video", "web", "transfers", "bulk")
 
 
 class _Traffic(Table):
@@ -36,26 +47,15 @@ class _Traffic(Table):
     """Code point: a number or a name such as "AF41"."""
 
 
-class Cbr(_Traffic):
-    """Constant bit rate."""
+if TYPE_CHECKING:
 
-    kind: Literal["cbr"]
-    rate_bps: Rate = Field(alias="rate")
-    """A rate on the wire such as "400 kbit/s", in each direction or between each pair."""
-    packet_bytes: PacketSize = Field(500, alias="packet")
-    """Size of a packet on the wire."""
+    class Source(_Traffic, Chosen):
+        """A source by name."""
 
-
-class Poisson(_Traffic):
-    """Poisson arrivals."""
-
-    kind: Literal["poisson"]
-    rate_bps: Rate = Field(alias="rate")
-    """A mean rate on the wire such as "400 kbit/s"."""
-    packet_bytes: PacketSize = Field(500, alias="packet")
-    """(Mean) size of a packet on the wire."""
-    size: Literal["constant", "exponential"] = "constant"
-    """The distribution of sizes."""
+    _Vbr = Source
+else:
+    _SOURCES = kinds("traffic", _Traffic)
+    _Vbr = _SOURCES["vbr"]
 
 
 class Vary(Table):
@@ -68,18 +68,26 @@ class Vary(Table):
     """How long a rate holds."""
 
 
-class Vbr(_Traffic):
+class Own(_Traffic):
+    """A source that is code of your own."""
+
+    kind: Annotated[str, WithJsonSchema({"type": "string", "pattern": ":"})]
+    """"./mine.py:Mine", "module:Class" or "./libmine.so:source"."""
+    params: Parameters = Field({})
+    """Its parameters."""
+
+
+class Vbr(_Vbr):
     """Variable bit rate, uniform about a mean."""
 
-    kind: Literal["vbr"]
-    rate_bps: Rate = Field(alias="rate")
-    """A mean rate on the wire such as "400 kbit/s"."""
-    spread: Share = 0.2
-    """How far the rate departs from its mean, either way."""
-    packet_bytes: PacketSize = Field(500, alias="packet")
-    """Mean size of a packet on the wire."""
     vary: Vary = Vary()
-    """What varies, and when it is drawn again."""
+    """What varies; with `piecewise` in a table of its own or beside it."""
+
+    def _given(self) -> dict[str, Any]:
+        given = super()._given()
+        if "piecewise_ns" in self.vary.model_fields_set:
+            given["piecewise_ns"] = self.vary.piecewise_ns
+        return given | {"vary": self.vary.kind}
 
 
 class Capture(Table):
@@ -179,5 +187,26 @@ class Bulk(_Connected):
     """How many of them."""
 
 
-Traffic = Annotated[Cbr | Poisson | Vbr | Replay | Video | Web | Transfers | Bulk, Discriminator("kind")]
+_CODE = "./mine.py:Mine"
+"""What stands for code of the user's among the kinds that are allowed."""
+
+
+def _kind(entry: Any) -> Any:
+    return entry.get("kind") if isinstance(entry, dict) else getattr(entry, "kind", None)
+
+
+def _installed(entry: Any) -> Any:
+    """An entry whose kind is the name of an installed package's code, with that code."""
+    kind = _kind(entry)
+    unknown = isinstance(kind, str) and kind not in TRAFFIC_KINDS and not is_code(kind)
+    return entry | {"kind": door.named("traffic", kind)} if unknown else entry
+
+
+if TYPE_CHECKING:
+    Traffic = Source | Own | Replay | Video | Web | Transfers | Bulk
+else:
+    _BY_KIND = {k: _SOURCES.get(k) or globals()[k.title()] for k in TRAFFIC_KINDS} | {"vbr": Vbr}
+    _ALL = one_of(Annotated[table, Tag(kind)] for kind, table in (_BY_KIND | {_CODE: Own}).items())
+    _WHICH = Discriminator(lambda entry: _CODE if is_code(_kind(entry)) else _kind(entry))
+    Traffic = Annotated[_ALL, _WHICH, BeforeValidator(_installed)]
 """An entry of background traffic."""

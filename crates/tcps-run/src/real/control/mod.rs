@@ -19,6 +19,7 @@ mod loops;
 mod words;
 
 use super::{emulator::Emulator, replayer::Replayer, session::Files};
+use crate::assets::Disk;
 use crate::os::{namespace, wait::Detach};
 use loops::{guarded, Loops};
 use serde_json::{json, Value};
@@ -27,6 +28,7 @@ use std::{
     path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
 };
+use tcps_net::ForeignCode;
 use tcps_node::assets::Assets;
 use tcps_plan::{report::Report, Background, Need, RunError};
 use words::{say, Lines, Prepare, Start};
@@ -35,16 +37,20 @@ use words::{say, Lines, Prepare, Start};
 pub trait Attach: Sync {
     /// Runs `body` in the calling thread; if the loop itself needs `python`, attached to the interpreter.
     fn attached(&self, python: Need, body: &mut dyn FnMut(&mut dyn Assets, &mut dyn Detach));
+    /// What makes the code of the user's in the network.
+    fn code(&self) -> Box<dyn ForeignCode> {
+        Box::new(Disk)
+    }
 }
 
 /// Serves one run; tells whether it went well.
 pub fn serve(input: impl BufRead + Send + 'static, output: &mut dyn Write, attach: &dyn Attach) -> bool {
     let mut lines = Lines { input };
     let result = lines.next::<Prepare>("prepare").and_then(|p| match p.node {
-        Some(node) if p.only_traffic(node) => serve_traffic(&p, node, lines, output),
+        Some(node) if p.only_traffic(node) => serve_traffic(&p, node, lines, output, attach),
         Some(node) => serve_node(p, node, lines, output, attach),
-        None if p.places.is_some() || p.wires.is_some() => serve_beside(&p, lines, output),
-        None => serve_emulator(p, lines, output),
+        None if p.places.is_some() || p.wires.is_some() => serve_beside(&p, lines, output, attach),
+        None => serve_emulator(p, lines, output, attach),
     });
     match result {
         Ok(reports) => say(output, &json!({"op": "done", "reports": reports})),
@@ -60,11 +66,13 @@ fn serve_emulator<I: BufRead + Send + 'static>(
     mut p: Prepare,
     mut lines: Lines<I>,
     output: &mut dyn Write,
+    attach: &dyn Attach,
 ) -> Result<Vec<Report>, RunError> {
     if p.plan.real.background == Background::Datagrams {
         p.plan.network.traffic.clear();
     }
-    let emulator = Emulator::prepare(&p.plan, &p.ring, p.taps.as_deref(), p.foreign.as_ref())?;
+    let emulator =
+        Emulator::prepare(&p.plan, &p.ring, p.taps.as_deref(), p.foreign.as_ref(), &mut *attach.code())?;
     let gates: Vec<Value> = emulator
         .gates()?
         .into_iter()
@@ -83,13 +91,15 @@ fn serve_beside<I: BufRead + Send + 'static>(
     p: &Prepare,
     mut lines: Lines<I>,
     output: &mut dyn Write,
+    attach: &dyn Attach,
 ) -> Result<Vec<Report>, RunError> {
     let alone = p.wires.as_ref().map(|w| (w.plan(&p.plan), w));
     let emulator = match &alone {
-        Some((alone, wires)) => Some(Emulator::wired(&p.plan, alone, &p.ring, wires)?),
+        Some((alone, wires)) => Some(Emulator::wired(&p.plan, alone, &p.ring, wires, &mut *attach.code())?),
         None => None,
     };
-    let replayer = p.places.as_ref().map(|places| Replayer::bind(&p.plan, places)).transpose()?;
+    let replayer =
+        p.places.as_ref().map(|places| Replayer::bind(&p.plan, places, &mut *attach.code())).transpose()?;
     let rings: Vec<&PathBuf> = emulator.iter().map(|_| &p.ring).collect();
     say(output, &json!({"op": "ready", "gates": [], "rings": rings}));
     let start = lines.next::<Start>("start")?;
@@ -118,11 +128,12 @@ fn serve_traffic<I: BufRead + Send + 'static>(
     node: u16,
     mut lines: Lines<I>,
     output: &mut dyn Write,
+    attach: &dyn Attach,
 ) -> Result<Vec<Report>, RunError> {
     if let Some(taps) = &p.taps {
         namespace::enter(&p.plan, node, taps)?;
     }
-    let replayer = Replayer::here(&p.plan, node)?;
+    let replayer = Replayer::here(&p.plan, node, &mut *attach.code())?;
     say(output, &json!({"op": "ready", "loops": [], "rings": [], "captures": []}));
     let start = lines.next::<Start>("start")?;
     let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));

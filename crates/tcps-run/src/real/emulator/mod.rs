@@ -17,10 +17,12 @@ use crate::{
         Accounts, Devices, Engine, Flows, GateAddress, Gates, Layers, Leads, Listeners, Nodes, Pace, Ports,
         WireSpec, Wires,
     },
+    kernel_tcp,
     os::ring::Producer,
 };
 use std::{fs::File, path::Path, sync::atomic::AtomicBool};
 use tcps_core::time::Time;
+use tcps_net::ForeignCode;
 use tcps_plan::{report::Report, Isolation, Plan, RunError};
 use world::{report, World};
 
@@ -50,11 +52,12 @@ impl<'a> Emulator<'a> {
         ring: &Path,
         taps: Option<&Path>,
         foreign: Option<&ForeignSpec>,
+        code: &mut dyn ForeignCode,
     ) -> Result<Self, RunError> {
-        let network = Carrier::new(plan, foreign, true)?;
+        let network = Carrier::new(plan, foreign, true, code)?;
         let entrance = match plan.real.network {
             Isolation::Gates => {
-                plan.refuse_kernel_tcp("the emulator's gates carry datagrams of UDP only")?;
+                kernel_tcp::refuse(plan, "the emulator's gates carry datagrams of UDP only")?;
                 Entrance::Gates(Gates::bind(plan)?)
             }
             Isolation::Namespaces if plan.real.frames => Entrance::Beyond,
@@ -65,8 +68,14 @@ impl<'a> Emulator<'a> {
 
     /// Builds the links of a plan between devices of this process's network namespace; `alone` is the plan of
     /// [`WireSpec::plan`].
-    pub fn wired(plan: &Plan, alone: &'a Plan, ring: &Path, wires: &'a WireSpec) -> Result<Self, RunError> {
-        let network = Carrier::new(alone, None, true)?;
+    pub fn wired(
+        plan: &Plan,
+        alone: &'a Plan,
+        ring: &Path,
+        wires: &'a WireSpec,
+        code: &mut dyn ForeignCode,
+    ) -> Result<Self, RunError> {
+        let network = Carrier::new(alone, None, true, code)?;
         let (devices, leads) = wires.open(plan)?;
         let place = |v: u16| plan.network.vertices.get(usize::from(v)).cloned().unwrap_or_default();
         let ends = plan.network.links.iter().flat_map(|l| [place(l.from), place(l.to)]).collect();

@@ -12,7 +12,8 @@ use tcps_core::{
     record::{DropReason, Kind, Record},
     time::{Time, NEVER},
 };
-use tcps_net::{LinkChange, Packet};
+use tcps_net::Packet;
+use tcps_plan::net::LinkChange;
 use tcps_plan::{
     report::{EmulatedPath, NodeSelf, RealSelf, Report},
     Action, Plan,
@@ -111,6 +112,7 @@ pub(super) fn report(ended: Ended<World<'_>>, names: &[String], carries: impl Fn
     let (links, traffic) = network.accounts();
     let carried = (0..).zip(links).filter(|(number, _)| carries(*number));
     report.accounts(carried.map(|(_, link)| link).collect(), traffic);
+    report.errors.extend(network.failures());
     report.errors.extend(network.failure().map(str::to_owned));
     report.interrupted = network.failure().is_some();
     report.nodes.extend(network.itself().map(|f| f.node()));
@@ -132,6 +134,7 @@ pub(super) fn report(ended: Ended<World<'_>>, names: &[String], carries: impl Fn
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::assets::Disk;
     use crate::emu::Accounts;
     use serde_json::json;
 
@@ -148,7 +151,7 @@ mod tests {
         let place = std::env::temp_dir().join(format!("tcps-world-{}", std::process::id()));
         let stop = AtomicBool::new(false);
         let mut world = World::new(&plan, Producer::create(&place, 16).unwrap(), &stop);
-        let mut network = Layers::new(Carrier::new(&plan, None, true).unwrap());
+        let mut network = Layers::new(Carrier::new(&plan, None, true, &mut Disk).unwrap());
         let mut accounts = Accounts::new([], false);
         let (network, accounts) = (&mut network, &mut accounts);
         assert!(world.act(Between { now: 0, latest: 0, network, accounts, clients: 0 }));

@@ -5,7 +5,7 @@ mod outer;
 
 use super::{events::Events, line::Lines, stream::Stream, worker::Crew};
 use crate::{
-    addresses,
+    addresses, kernel_tcp,
     os::{
         capture::Capture,
         clock::thread_cpu_ns,
@@ -215,7 +215,7 @@ impl Sockets {
             if !(sessions.contains(&channel.session) && (channel.a == id || channel.b == id)) {
                 continue;
             }
-            if let Some(settings) = channel.kernel_tcp() {
+            if let Some(settings) = kernel_tcp::settings(channel) {
                 let side = if channel.a == id { Side::A } else { Side::B };
                 let stream = Stream::prepare(c as u16, side, ip, settings?, plan.duration_ns)?;
                 sockets.streams.push(stream);

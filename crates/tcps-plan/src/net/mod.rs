@@ -1,8 +1,22 @@
 //! What a network is made of, in SI units, as the scenario compiler hands it over.
 
-pub use crate::{law::Law, pages::PagesSpec, recording::Recording};
+mod hops;
+mod recording;
+mod stats;
+
+pub use hops::{Hop, Hops};
+pub use recording::Recording;
+pub use stats::{LinkStats, QueueState, TrafficStats};
+pub use tcps_core::law::Law;
+
 use serde::Deserialize;
-use tcps_core::{dist::Dist, time::Time};
+use serde_json::Value;
+use tcps_core::{dist::Dist, param::Named, time::Time};
+
+/// Class of datagrams outside channels: answers of echoes, clock exchanges.
+pub const ASIDE_CLASS: u16 = 0x7fff;
+/// Class of the packets of the first traffic entry; entry `i` has `TRAFFIC_BASE + i`.
+pub const TRAFFIC_BASE: u16 = 0x8000;
 
 /// A graph of vertices and unidirectional links, its routing, and its background traffic.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -23,6 +37,17 @@ pub struct NetworkSpec {
     /// What background traffic plays, by number.
     #[serde(default)]
     pub recordings: Vec<Recording>,
+}
+
+impl NetworkSpec {
+    /// What it names of the user's code: queue disciplines and background sources.
+    pub fn codes(&self) -> impl Iterator<Item = &Named> {
+        let sources = self.traffic.iter().filter_map(|t| match &t.model {
+            TrafficModel::Source(source) => Some(source),
+            TrafficModel::Played(_) => None,
+        });
+        self.links.iter().map(|l| &l.queue.discipline).chain(sources).filter(|named| named.is_code())
+    }
 }
 
 /// A routing policy; ties go to the link that is named first.
@@ -65,7 +90,7 @@ pub struct LinkSpec {
     pub queue: QueueSpec,
     /// Random loss.
     #[serde(default)]
-    pub loss: Option<LossSpec>,
+    pub loss: Option<Named>,
     /// Extra delay.
     #[serde(default)]
     pub jitter: Option<JitterSpec>,
@@ -160,8 +185,11 @@ pub struct SlotSpec {
     pub open: Vec<(Time, Time)>,
 }
 
+/// Name of the discipline of queues that name none.
+pub const DROP_TAIL: &str = "drop-tail";
+
 /// A queue with its limit and discipline.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
     /// Most bytes that may wait (the packet in service does not count, model: FIFO link); absent: no limit.
@@ -171,89 +199,18 @@ pub struct QueueSpec {
     #[serde(default)]
     pub limit_packets: Option<u64>,
     /// Who goes first and who is dropped.
-    #[serde(default)]
-    pub discipline: Discipline,
+    #[serde(default = "drop_tail")]
+    pub discipline: Named,
 }
 
-/// Queue disciplines.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Discipline {
-    /// First in, first out; arrivals that do not fit are dropped.
-    #[default]
-    DropTail,
-    /// Strict priority by DSCP: `classes[i]` lists the code points of class i, the last class takes the rest.
-    Priority {
-        /// Code points per class, most urgent first.
-        classes: Vec<Vec<u8>>,
-    },
-    /// Time-aware gates (IEEE 802.1Qbv): strict priority among the classes whose gates are open.
-    Gates {
-        /// Code points per class, most urgent first.
-        classes: Vec<Vec<u8>>,
-        /// The list that repeats from time 0 on: spans, and the classes whose gates are open meanwhile.
-        list: Vec<(Time, Vec<u8>)>,
-    },
-    /// A queue per flow, served by deficit round robin (Shreedhar and Varghese 1995).
-    RoundRobin {
-        /// Bytes a flow may send in its turn.
-        quantum_bytes: u32,
-        /// Own limits in packets by flow name (`kinematic`, `traffic.cbr`); others have the queue's limit.
-        #[serde(default)]
-        flow_limits: Vec<(String, u64)>,
-    },
-    /// Random early detection (Floyd and Jacobson 1993), gentle.
-    Red {
-        /// Average below which nothing is dropped, bytes.
-        min_bytes: f64,
-        /// Average at which drops reach `max_p`, bytes.
-        max_bytes: f64,
-        /// Drop probability at `max_bytes`.
-        max_p: f64,
-        /// Weight of the moving average.
-        weight: f64,
-    },
-    /// Controlled delay (RFC 8289).
-    Codel {
-        /// Acceptable standing delay.
-        target_ns: Time,
-        /// Width of the window.
-        interval_ns: Time,
-    },
-    /// Flow queues with CoDel in each (RFC 8290).
-    FqCodel {
-        /// Acceptable standing delay.
-        target_ns: Time,
-        /// Width of the window.
-        interval_ns: Time,
-        /// Bytes a flow may send in its turn.
-        quantum_bytes: u32,
-        /// Number of hash buckets.
-        flows: u32,
-    },
+fn drop_tail() -> Named {
+    Named::new(DROP_TAIL, Value::Null)
 }
 
-/// Loss models.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum LossSpec {
-    /// Independent.
-    Random {
-        /// Probability.
-        p: f64,
-    },
-    /// Gilbert-Elliott: two states with their own loss, left with a probability per packet.
-    GilbertElliott {
-        /// Good to bad, per packet.
-        p: f64,
-        /// Bad to good, per packet.
-        r: f64,
-        /// Loss in the good state.
-        #[serde(default)]
-        loss_good: f64,
-        /// Loss in the bad state.
-        loss_bad: f64,
-    },
+impl Default for QueueSpec {
+    fn default() -> Self {
+        Self { limit_bytes: None, limit_packets: None, discipline: drop_tail() }
+    }
 }
 
 /// Extra delay per packet.
@@ -290,38 +247,39 @@ pub struct TrafficSpec {
     pub model: TrafficModel,
 }
 
-/// Traffic models: when a packet comes and how many bytes it has on the wire.
+/// When a packet comes and how many bytes it has on the wire.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "Named")]
+pub enum TrafficModel {
+    /// A source by name.
+    Source(Named),
+    /// What a scenario's compiler makes of files and users.
+    Played(Played),
+}
+
+impl TrafficModel {
+    /// A source with its parameters.
+    pub fn source(kind: &str, params: Value) -> Self {
+        Self::Source(Named::new(kind, params))
+    }
+}
+
+impl TryFrom<Named> for TrafficModel {
+    type Error = serde_json::Error;
+
+    fn try_from(mut model: Named) -> Result<Self, Self::Error> {
+        if !["replay", "frames", "users"].contains(&model.kind.as_str()) {
+            return Ok(Self::Source(model));
+        }
+        model.params["kind"] = model.kind.into();
+        serde_json::from_value(model.params).map(Self::Played)
+    }
+}
+
+/// What files and users send.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum TrafficModel {
-    /// Constant bit rate: one packet every `packet_bytes * 8 / rate`.
-    Cbr {
-        /// Rate on the wire.
-        rate_bps: f64,
-        /// Size on the wire.
-        packet_bytes: u32,
-    },
-    /// Poisson arrivals of packets of a constant (M/D/1) or exponential (M/M/1) size.
-    Poisson {
-        /// Mean rate on the wire.
-        rate_bps: f64,
-        /// (Mean) size on the wire.
-        packet_bytes: u32,
-        /// Whether sizes are exponential.
-        #[serde(default)]
-        exponential_size: bool,
-    },
-    /// Variable bit rate, uniform between two rates.
-    Vbr {
-        /// Lowest rate.
-        low_bps: f64,
-        /// Highest rate.
-        high_bps: f64,
-        /// Mean size on the wire.
-        packet_bytes: u32,
-        /// What varies, and when it is drawn again.
-        vary: VbrModel,
-    },
+pub enum Played {
     /// A recorded capture.
     Replay {
         /// Number of the recording of its packets, with their bytes on the wire.
@@ -372,6 +330,25 @@ pub struct UsersSpec {
     pub buffer_bytes: u32,
 }
 
+/// The laws of a user's pages.
+// [Mah 1997] [3GPP TR 25.892 §A.2]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PagesSpec {
+    /// Bytes of a request.
+    pub request: Law,
+    /// Bytes of the main object.
+    pub main: Law,
+    /// Number of embedded objects.
+    pub embedded: Law,
+    /// Bytes of an embedded object.
+    pub object: Law,
+    /// Seconds between the main object and the first request for an embedded one.
+    pub parse: Law,
+    /// Seconds between the end of a page and the next one.
+    pub think: Law,
+}
+
 /// A link that is to be used to a wanted share, all its traffic together.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -403,23 +380,6 @@ pub enum CongestionSpec {
     Cubic,
     /// None: the peer's window alone limits; of TCP only.
     None,
-}
-
-/// What varies in VBR traffic (Gokhale 2017: dumbbell, `vbr_model`).
-#[derive(Debug, Clone, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum VbrModel {
-    /// Nothing: constant at the mean.
-    Constant,
-    /// The rate, for every packet.
-    PerPacket,
-    /// The rate, every `period_ns`.
-    Piecewise {
-        /// How long a rate holds.
-        period_ns: Time,
-    },
-    /// The size of packets at a constant spacing.
-    Size,
 }
 
 /// What changes on a link; absent keys stay as they are.

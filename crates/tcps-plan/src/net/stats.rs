@@ -52,18 +52,23 @@ pub struct LinkStats {
 }
 
 impl LinkStats {
-    pub(crate) fn offer(&mut self, bytes: u32) {
+    /// A packet comes to it.
+    #[inline]
+    pub fn offer(&mut self, bytes: u32) {
         self.offered_packets += 1;
         self.offered_bytes += u64::from(bytes);
     }
 
-    pub(crate) fn drop(&mut self, bytes: u32, reason: DropReason) {
+    /// It drops one.
+    pub fn drop(&mut self, bytes: u32, reason: DropReason) {
         self.dropped_packets += 1;
         self.dropped_bytes += u64::from(bytes);
         self.drops[reason as usize] += 1;
     }
 
-    pub(crate) fn waits(&mut self, packets: u64, bytes: u64) {
+    /// So much waits.
+    #[inline]
+    pub fn waits(&mut self, packets: u64, bytes: u64) {
         self.max_queue_packets = self.max_queue_packets.max(packets);
         self.max_queue_bytes = self.max_queue_bytes.max(bytes);
     }
@@ -86,7 +91,7 @@ pub struct TrafficStats {
 
 impl TrafficStats {
     /// A packet reached its vertex; what a link has damaged is dropped there.
-    pub(crate) fn arrive(&mut self, damaged_by: Option<u16>) {
+    pub fn arrive(&mut self, damaged_by: Option<u16>) {
         match damaged_by {
             None => self.delivered_packets += 1,
             Some(_) => self.dropped_packets += 1,

@@ -1,7 +1,7 @@
 //! Laws of sizes (bytes), numbers and think times (seconds) of traffic over connections.
 
+use crate::seed::Stream;
 use serde::Deserialize;
-use tcps_core::seed::Stream;
 
 /// Draws tried before a truncated law gives its bound.
 const TRIES: u32 = 1000;

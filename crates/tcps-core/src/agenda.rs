@@ -1,6 +1,6 @@
 //! What is due next: a binary heap with at most one entry per object, so that it stays as small as the network.
 
-use tcps_core::time::{Time, NEVER};
+use crate::time::{Time, NEVER};
 
 const ABSENT: u32 = u32::MAX;
 

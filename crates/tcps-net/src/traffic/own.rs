@@ -1,0 +1,44 @@
+//! A source that is code of the user's.
+
+use super::Arrivals;
+use crate::own::{Failures, SourceCode};
+use tcps_core::time::Time;
+
+/// A source that is code of the user's. It ends with the first failure.
+pub(crate) struct OwnSource {
+    code: Box<dyn SourceCode>,
+    last: Time,
+    failures: Failures,
+}
+
+impl OwnSource {
+    pub fn new(code: Box<dyn SourceCode>, name: &str, entry: &str) -> Self {
+        let failures = Failures::of(format!("source {name} of traffic.{entry}"));
+        Self { code, last: 0, failures }
+    }
+}
+
+impl Arrivals for OwnSource {
+    fn next(&mut self) -> Option<(Time, u32)> {
+        if self.failures.count > 0 {
+            return None;
+        }
+        match self.code.next() {
+            Ok(None) => return None,
+            Ok(Some((at, bytes))) if at >= self.last && (1..=65535).contains(&bytes) => {
+                self.last = at;
+                return Some((at, bytes));
+            }
+            Ok(Some((at, bytes))) => self.failures.note(format!(
+                "gave a packet of {bytes} B at {at} ns after one at {} ns; allowed: 1 to 65535 B, in order of time",
+                self.last
+            )),
+            Err(what) => self.failures.note(what),
+        }
+        None
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failures.told()
+    }
+}

@@ -1,0 +1,19 @@
+//! What a part of a node is handed when it works.
+
+use super::{due::Due, here::Here, jobs::Jobs};
+use tcps_core::time::Time;
+
+/// The node that a part is at, the samples in it, who is called when, and the world around it.
+pub(super) struct Context<'a, O> {
+    pub(super) here: &'a Here,
+    pub(super) jobs: &'a mut Jobs,
+    pub(super) due: &'a mut Due,
+    pub(super) out: &'a mut O,
+}
+
+impl<O> Context<'_, O> {
+    /// The time on the clock that stamps go by.
+    pub(super) fn read(&self, now: Time) -> Time {
+        self.here.clock.read(now)
+    }
+}

@@ -1,0 +1,157 @@
+//! The way of samples through a node: flows with their stages, and what these know of each other.
+//!
+//! `path` moves samples, `call` and `delegate` have stages work on them, `periodic` are stages with a period of their own.
+
+use super::{
+    assets::{Assets, MOST_BYTES},
+    context::Context,
+    flow::{side, FlowAt},
+    job::{decoded, Job},
+    latest::Latest,
+    sparse::Sparse,
+};
+use crate::outside::Outside;
+use tcps_core::{
+    hook::Notice,
+    record::{Kind, Record},
+    report::{StageReport, Visited},
+    time::Time,
+};
+use tcps_plan::Codec;
+
+/// Most values a hook may write.
+const MAX_VALUES: usize = 256;
+
+/// The flows of a node.
+pub(super) struct Pipeline {
+    /// Those that visit a component here.
+    pub(super) flows: Sparse<FlowAt>,
+    /// Periodic steps as (flow, visit, step), in that order.
+    pub(super) periodic: Vec<(u16, u16, u16)>,
+    /// Newest values per component, where a hook may look at the other side's signal.
+    pub(super) latest: Sparse<Option<Latest>>,
+    pub(super) scratch: Scratch,
+    /// What has died, and when: component and reason.
+    died: Option<(Time, u16, String)>,
+    /// Supervisors hold, also those that are restarted.
+    halted: bool,
+}
+
+/// Room for what hooks write, and for what they are compared with.
+pub(super) struct Scratch {
+    pub(super) values: Vec<f64>,
+    pub(super) bytes: Vec<u8>,
+    pub(super) other: Vec<f64>,
+    pub(super) twin: Vec<u8>,
+}
+
+impl Scratch {
+    /// Room for the hooks of these flows; none where there are none.
+    fn new(flows: &Sparse<FlowAt>) -> Self {
+        let (values, bytes) = match flows.iter().any(FlowAt::has_hooks) {
+            true => (MAX_VALUES, flows.iter().map(FlowAt::most_bytes).fold(MOST_BYTES, usize::max)),
+            false => (0, 0),
+        };
+        Self { values: vec![0.0; values], bytes: vec![0; bytes], other: Vec::new(), twin: Vec::new() }
+    }
+}
+
+impl Pipeline {
+    /// These flows, and the components that are here.
+    pub(super) fn new(flows: Sparse<FlowAt>, components: &[u16]) -> Self {
+        let scratch = Scratch::new(&flows);
+        let mut latest: Sparse<Option<Latest>> = components.iter().map(|c| (*c, None)).collect();
+        let mut periodic = Vec::new();
+        for (f, flow) in flows.numbered() {
+            for (v, visit) in flow.visits.iter().enumerate() {
+                let Some(visit) = visit else { continue };
+                for (s, step) in visit.steps.iter().enumerate() {
+                    if step.periodic.is_some() {
+                        periodic.push((f, v as u16, s as u16));
+                    }
+                    if step.hook.is_some() {
+                        latest[visit.component as usize].get_or_insert_default().keep(&step.other);
+                    }
+                }
+            }
+        }
+        Self { flows, periodic, latest, scratch, died: None, halted: false }
+    }
+
+    /// A component begins anew: so do its hooks.
+    pub(super) fn restart(&mut self, component: u16, assets: &mut dyn Assets) {
+        let visits = self.flows.iter_mut().flat_map(|f| f.visits.iter_mut().flatten());
+        for visit in visits.filter(|v| v.component == component) {
+            visit.steps.iter_mut().for_each(|s| s.restart(assets));
+        }
+        self.latest[component as usize].iter_mut().for_each(Latest::clear);
+        if self.halted {
+            self.halt();
+        }
+    }
+
+    /// What a component works with has died: supervisors hold, and its driver ends the run.
+    pub(super) fn die<O: Outside>(
+        &mut self,
+        now: Time,
+        component: u16,
+        why: String,
+        cx: &mut Context<'_, O>,
+    ) {
+        if self.died.is_none() {
+            cx.out.record(Record { point: component, ..cx.here.row(now, Kind::Died) });
+            self.died = Some((now, component, why));
+            self.halt();
+        }
+    }
+
+    /// Whether something has died without which the run cannot go on.
+    pub(super) fn has_died(&self) -> bool {
+        self.died.is_some()
+    }
+
+    /// What has died; told once.
+    pub(super) fn take_died(&mut self) -> Option<(Time, u16, String)> {
+        self.died.take()
+    }
+
+    /// Lets supervisors hold, whatever comes; whether there are any.
+    pub(super) fn halt(&mut self) -> bool {
+        self.halted = true;
+        let visits = self.flows.iter_mut().flat_map(|f| f.visits.iter_mut().flatten());
+        let hooks = visits.flat_map(|v| &mut v.steps).filter_map(|s| s.hook.as_mut());
+        let watching = hooks.filter(|h| h.told().is_some()).map(|h| h.notice(Notice::Halt));
+        watching.count() > 0
+    }
+
+    /// Keeps the newest values seen at a component where a hook may want them.
+    pub(super) fn remember(&mut self, component: u16, job: &mut Job) {
+        // Bytes of a raw flow are values once a hook has decoded them.
+        let known = job.codec != Codec::Raw || job.decoded;
+        let Some(latest) = self.latest[component as usize].as_mut().filter(|_| known) else { return };
+        decoded(job);
+        latest.take(side(self.flows[job.flow as usize].direction), job.flow, &job.values);
+    }
+
+    /// Where time went at the components that flows visit.
+    pub(super) fn visits(&self) -> Vec<(u16, u16, Visited)> {
+        let visits = |(f, flow): (u16, &'_ FlowAt)| -> Vec<_> {
+            flow.visits.iter().flatten().map(|v| (v.component, f, v.visited)).collect()
+        };
+        self.flows.numbered().flat_map(visits).collect()
+    }
+
+    /// What calls of stages took.
+    pub(super) fn report(&mut self) -> Vec<StageReport> {
+        let mut stages = Vec::new();
+        for (f, flow) in self.flows.numbered_mut() {
+            for visit in flow.visits.iter_mut().flatten() {
+                for s in &mut visit.steps {
+                    let stats = std::mem::take(&mut s.stats);
+                    stages.push((visit.component, f, s.kind, s.name.clone(), stats));
+                }
+            }
+        }
+        stages
+    }
+}

@@ -1,0 +1,85 @@
+//! The door seen from Python: parameters of code of the user's are checked like those of built-in code.
+
+use pyo3::{create_exception, exceptions::PyValueError, prelude::*};
+use serde_json::Value;
+use tcps_core::param::{Entry, Fault, Param, Unit};
+
+create_exception!(_tcps, Refused, PyValueError, "A parameter cannot be as it is: `key`, `found`, `allowed`.");
+
+/// The error of a parameter, with its parts.
+pub fn refused(py: Python<'_>, fault: &Fault) -> PyErr {
+    let error = Refused::new_err(fault.to_string());
+    let value = error.value(py);
+    let parts = [("key", &fault.key), ("found", &fault.found), ("allowed", &fault.allowed)];
+    match parts.into_iter().try_for_each(|(name, text)| value.setattr(name, text)) {
+        Ok(()) => error,
+        Err(other) => other,
+    }
+}
+
+/// Parameters with defaults for what is absent, checked by a table: a list of `{key, unit, min, max, default, doc}`.
+#[pyfunction]
+pub fn complete(py: Python<'_>, table_json: &str, given_json: &str) -> PyResult<String> {
+    let bad = |e: String| PyValueError::new_err(e);
+    let read = |text: &str| serde_json::from_str::<Value>(text).map_err(|e| bad(e.to_string()));
+    let table = read(table_json)?;
+    let rows = table.as_array().ok_or_else(|| bad("a table of parameters is a list".into()))?;
+    let params: Option<Vec<Param>> = rows.iter().map(param).collect();
+    let params = params.ok_or_else(|| bad(format!("a parameter that is none is in {table}")))?;
+    let groups = leak(vec![leak(params)]);
+    let entry = Entry { id: 0, name: "", doc: "", params: groups, make: () };
+    let complete = entry.complete(&read(given_json)?).map_err(|fault| refused(py, &fault))?;
+    Ok(complete.to_string())
+}
+
+/// A class is loaded once or twice in a process, and its table is small.
+fn leak<T>(list: Vec<T>) -> &'static [T] {
+    Box::leak(list.into_boxed_slice())
+}
+
+fn text(value: &Value) -> Option<&'static str> {
+    Some(Box::leak(value.as_str()?.to_owned().into_boxed_str()))
+}
+
+fn param(row: &Value) -> Option<Param> {
+    let bound = |key: &str, none: f64| match &row[key] {
+        Value::Null => Some(none),
+        number => number.as_f64(),
+    };
+    let (min, max) = (bound("min", f64::NEG_INFINITY)?, bound("max", f64::INFINITY)?);
+    let unit = unit(&row["unit"])?;
+    Some(Param { key: text(&row["key"])?, unit, min, max, default: text(&row["default"])?, doc: "" })
+}
+
+/// A unit as tables are handed out with it: `"ns"`, `{"list": "number"}`, `{"choice": ["a", "b"]}`.
+fn unit(value: &Value) -> Option<Unit> {
+    let inner = |value: &Value| unit(value).map(|u| &leak(vec![u])[0]);
+    Some(match value {
+        Value::Object(of) => match of.iter().next()? {
+            (kind, Value::Array(names)) if kind == "choice" => {
+                Unit::Choice(leak(names.iter().map(text).collect::<Option<Vec<_>>>()?))
+            }
+            (kind, Value::Array(both)) if kind == "pair" && both.len() == 2 => {
+                Unit::Pair(inner(&both[0])?, inner(&both[1])?)
+            }
+            (kind, of) if kind == "list" => Unit::List(inner(of)?),
+            (kind, of) if kind == "table" => Unit::Table(inner(of)?),
+            _ => return None,
+        },
+        name => match name.as_str()? {
+            "ns" => Unit::Ns,
+            "bps" => Unit::Bps,
+            "bytes" => Unit::Bytes,
+            "hz" => Unit::Hz,
+            "ppb" => Unit::Ppb,
+            "packets" => Unit::Packets,
+            "share" => Unit::Share,
+            "number" => Unit::Number,
+            "count" => Unit::Count,
+            "code_point" => Unit::CodePoint,
+            "flag" => Unit::Flag,
+            "text" => Unit::Text,
+            _ => return None,
+        },
+    })
+}

@@ -1,0 +1,85 @@
+"""`tcpsbed new`: a file of the user's own, with a scenario and a test."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tcpsbed.cli.failures import guarded
+from tcpsbed.errors import ConfigError
+
+HELP = """Write a controller, predictor, robot or transport of your own to start from: code, a scenario and a test.
+
+\b
+Example:
+  tcpsbed new controller calm     writes calm.py, calm.toml, test_calm.py
+  tcpsbed run calm.toml
+  pytest test_calm.py             needs pytest
+
+What is written works and is short: change it. Nothing is overwritten.
+"""
+KINDS = {
+    "controller": ("own_controller", "Patient"),
+    "predictor": ("own_predictor", "Straight"),
+    "robot": ("own_robot", "Drawer"),
+    "transport": ("own_transport", "NoMerge"),
+}
+"""The example that a file of each kind begins as, and its class."""
+TEST = '''"""{name} runs, and samples come through it."""
+
+from pathlib import Path
+
+import tcpsbed
+
+
+def test_samples_come(tmp_path):
+    run = tcpsbed.run(Path(__file__).with_name("{name}.toml"), out=tmp_path / "run")
+    assert run.summary["errors"] == []
+    assert all(flow["delivered"] > 0 for flow in run.flows.values())
+'''
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("new", help=HELP)(guarded(new))
+
+
+def new(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help=", ".join(KINDS), show_default=False)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Of the files, as Python names them.", show_default=False)
+    ],
+) -> None:
+    """Writes the files; see HELP."""
+    if kind not in KINDS:
+        raise ConfigError(f'found "{kind}"', key="KIND", allowed=", ".join(KINDS))
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        allowed = "small letters, digits and _, a letter first, such as my_rule"
+        raise ConfigError(f'found "{name}"', key="NAME", allowed=allowed)
+    files = _files(kind, name)
+    for file in files:
+        if file.exists():
+            raise ConfigError("exists already", file=file, allowed="another name; nothing was written")
+    for file, text in files.items():
+        with file.open("x", encoding="utf-8") as out:
+            out.write(text)
+    print(f"{', '.join(map(str, files))}: written. Next: tcpsbed run {name}.toml")
+
+
+def _files(kind: str, name: str) -> dict[Path, str]:
+    """The files to write, with their texts."""
+    from tcpsbed import shipped
+
+    example, code = KINDS[kind]
+    own = "".join(part.title() for part in name.split("_"))
+
+    def renamed(text: str) -> str:
+        text = re.sub(rf"\b{code}\b", own, re.sub(r"\bexamples/(hooks/)?", "", text))
+        return text.replace(example.replace("_", "-"), name.replace("_", "-")).replace(example, name)
+
+    copies = shipped.copies(example, Path(f"{name}.toml"))
+    files = {Path(renamed(str(file))): renamed(text) for file, text in copies.items()}
+    return dict(sorted(files.items())) | {Path(f"test_{name}.py"): TEST.format(name=name)}

@@ -20,8 +20,10 @@ mod telehaptic;
 mod transport;
 mod wire;
 
-use tcps_net::Network;
-use tcps_plan::net::NetworkSpec;
+use serde_json::json;
+use tcps_core::param::{Entry, Named};
+use tcps_net::{loss::LOSSES, queue::QUEUES, traffic::SOURCES, Network, Packet};
+use tcps_plan::net::{LinkSpec, NetworkSpec, QueueSpec, TrafficModel, TrafficSpec, TRAFFIC_BASE};
 
 pub use after::{alphan, coarse_copy, irtp, merge_span, multipath, nack, smoothed_sctp, visual_haptic};
 pub use board::board;
@@ -76,8 +78,46 @@ pub const TARGETS: [(&str, Target); 33] = [
     ("parts", parts),
 ];
 
-/// The network of a plan, as JSON: refused or read, never a panic.
+/// The network of a plan, as JSON: refused or read, never a panic. After a byte of 0, 1 or 2: an entry of the room of queues,
+/// losses or sources by its id, and its parameters as JSON, in a network that carries packets.
 pub fn network(data: &[u8]) {
-    let Ok(spec) = serde_json::from_slice::<NetworkSpec>(data) else { return };
-    let _ = Network::new(&spec, &["kinematic".into()], 1);
+    let link = LinkSpec { name: "l".into(), to: 1, rate_bps: Some(8e6), ..LinkSpec::default() };
+    let mut spec = NetworkSpec { vertices: vec!["a".into(), "b".into()], ..NetworkSpec::default() };
+    match data {
+        [0, id, params @ ..] => {
+            let Some(discipline) = entry(QUEUES, *id, params) else { return };
+            let queue = QueueSpec { discipline, limit_packets: Some(20), ..QueueSpec::default() };
+            spec.links = vec![LinkSpec { queue, ..link }];
+        }
+        [1, id, params @ ..] => spec.links = vec![LinkSpec { loss: entry(LOSSES, *id, params), ..link }],
+        [2, id, params @ ..] => {
+            let Some(source) = entry(SOURCES, *id, params) else { return };
+            let traffic = json!({"name": "t", "from": 0, "to": 1, "model": {"kind": source.kind}});
+            let Ok(mut traffic) = serde_json::from_value::<TrafficSpec>(traffic) else { return };
+            traffic.model = TrafficModel::Source(source);
+            (spec.links, spec.traffic) = (vec![link], vec![traffic]);
+        }
+        _ => {
+            let Ok(spec) = serde_json::from_slice::<NetworkSpec>(data) else { return };
+            let _ = Network::new(&spec, &["kinematic".into()], 1);
+            return;
+        }
+    }
+    let Ok(mut network) = Network::new(&spec, &["kinematic".into()], 1) else { return };
+    for n in 0..50 {
+        let (class, dscp) = (n as u16 % 2 * TRAFFIC_BASE, [0, 46, 10][n as usize % 3]);
+        let packet =
+            Packet { payload: n, class, index: n, dst: 1, dscp, wire_bytes: 100 + n * 20, sent_ns: 0 };
+        network.send(0, 0, packet);
+    }
+    network.handle_timeout(1_000); // a source of 1 Tbit/s has made 10^5 packets by then
+    if spec.traffic.is_empty() {
+        network.handle_timeout(1_000_000_000);
+    }
+}
+
+/// An entry of a room by its id, which stays as it is, with parameters as JSON.
+fn entry<M>(room: &[&'static Entry<M>], id: u8, params: &[u8]) -> Option<Named> {
+    let entry = room.iter().find(|e| e.id == u16::from(id))?;
+    Some(Named::new(entry.name, serde_json::from_slice(params).ok()?))
 }

@@ -77,6 +77,8 @@ def test_nothing_is_judged_and_figures_are_drawn(study: Study) -> None:
     assert {name for name, _ in study.figures} == {"tcp", "sharing", "asymmetric", "task", *traced}
 
 
-def test_a_difference_to_the_quiet_network_is_told_as_more_or_less() -> None:
-    assert task.beside([3.0, 4.0], [1.0, 1.0]) == "2.5 ± 6.353 (n = 2) more"
-    assert task.beside([1.0, 1.0], [3.0, 4.0]) == "2.5 ± 6.353 (n = 2) less"
+def test_a_difference_to_the_quiet_network_has_the_sign_of_ours_less_that(rows: dict[str, Row]) -> None:
+    for key in ("task-no-merge-delay", "task-no-merge-turns"):
+        quiet = ours(rows, key.replace("no-merge", "quiet"))
+        less = rows[key].beside["less that of the quiet network"]
+        assert less == pytest.approx(ours(rows, key) - quiet)

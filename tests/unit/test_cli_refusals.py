@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 import sample_run
+import typer
 from typer.testing import CliRunner
 
 from tcpsbed.cli.app import app
@@ -187,3 +190,46 @@ def test_a_file_that_holds_no_records_is_named(tmp_path: Path) -> None:
             status, printed, message = run(tmp_path, [words[0], str(tmp_path / "out"), *words[1:]])
             assert (status, printed) == (2, "")
             assert message.startswith(f"tcpsbed: {tmp_path / 'out/records.bin'}: {said}"), message
+
+
+def _numbers() -> list[tuple[str, Any]]:
+    """Every option of every command that is a number."""
+    found: list[tuple[str, Any]] = []
+
+    def look(group: typer.Typer, path: str) -> None:
+        for one in group.registered_commands:
+            assert one.callback is not None
+            for parameter in inspect.signature(one.callback, eval_str=True).parameters.values():
+                of, *options = get_args(parameter.annotation) or (None,)
+                if {int, float} & {of, *get_args(of)}:
+                    found.extend((f"{path} {one.name}", option) for option in options)
+        for inner in group.registered_groups:
+            if inner.typer_instance is not None:
+                look(inner.typer_instance, f"{path} {inner.name}")
+
+    look(app, "")
+    return found
+
+
+CHECKED = {"--seed", "--margin-ms", "--rise", "--overshoot", "--undershoot", "--quantile"}
+"""Bounds that depend on others, which the commands check; any lateness may be allowed."""
+
+
+def test_options_that_are_numbers_have_bounds() -> None:
+    found = [(command, option) for command, option in _numbers() if option.default not in CHECKED]
+    assert len(found) > 15
+    assert not [f"{c} {one.default}" for c, one in found if one.min is None or one.max is None]
+
+
+@pytest.mark.parametrize("value", ["1e3", "-1", "99999999999999999999", "nan", "", "0x10", "٣"])
+def test_absurd_numbers_are_refused_in_a_sentence(tmp_path: Path, value: str) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text('duration = "10 ms"\n[components]\nms-com = "a"\n[flows.kinematic]\n')
+    for words in (
+        ["run", str(file), "--seeds"],
+        ["latency", str(file), "--floor"],
+        ["run", str(file), "--seed"],
+    ):
+        done = CliRunner().invoke(app, [*words, value, "--out", str(tmp_path / "out")])
+        assert done.exit_code == 2, (words, done.output)
+        assert not done.exception or isinstance(done.exception, SystemExit)

@@ -1,7 +1,4 @@
-"""What installed packages bring along is named like what is built in, and is listed with it.
-
-[design: one door]
-"""
+"""What installed packages bring along is named like what is built in, and is listed with it."""
 
 from __future__ import annotations
 

@@ -54,7 +54,8 @@ def trips(tmp_path_factory: pytest.TempPathFactory) -> Any:
         asked = plan | {"seed": seed, "probes": [plan["probes"][0] | echo]}
         _tcps.run_virtual(json.dumps(asked), folder / "records.bin")
         found = np.asarray(open_records(folder / "records.bin"))
-        return found[found["kind"] == 1 + KINDS.index("echo")]["value"] / 1e6
+        trips: np.ndarray = found[found["kind"] == 1 + KINDS.index("echo")]["value"] / 1e6
+        return trips
 
     return run
 

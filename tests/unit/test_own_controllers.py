@@ -1,7 +1,4 @@
-"""Rate controllers in Python: what they learn, what they steer, and what becomes of their errors.
-
-[design: one door]
-"""
+"""Rate controllers in Python: what they learn, what they steer, and what becomes of their errors."""
 
 from __future__ import annotations
 

@@ -286,3 +286,17 @@ def test_behind_a_hook_that_makes_other_values_lists_are_taken(tmp_path: Path) -
         '[hooks.inverse]\nkind = "inverse_kinematics"\nrun = "arm3"\n'
     )
     config.check(config.load(file))
+
+
+@pytest.mark.parametrize(("reordered", "causes"), [(0.1, ["commands are out of order"]), (1.0, [])])
+def test_commands_that_share_a_tick_are_judged_by_their_order_too(
+    tmp_path: Path, reordered: float, causes: list[str]
+) -> None:
+    """Jitter within a tick: whatever comes late is superseded by a newer one before the supervisor is asked."""
+    params = f"start = [0.0, 0.0], loss = 1.0, reordered = {reordered}, degraded_ms = 40, near = 1.0"
+    file = scenario(tmp_path, params)
+    jitter = '{ kind = "uniform", low = "0 ms", high = "5 ms", reorder = true }'
+    link = f'[links.wan]\nfrom = "ms"\nto = "ss"\njitter = {jitter}\n'
+    file.write_text(file.read_text().replace('period = "1 ms"', 'period = "20 ms"') + link)
+    (state,) = tcpsbed.run(file, out=tmp_path / "run").summary["states"]
+    assert [change["cause"] for change in state["changes"]][:1] == causes

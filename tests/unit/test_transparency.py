@@ -63,7 +63,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         (["--rtt", "soon"], "--rtt"),
         (["--rtt", "1.4 ms"], "whole milliseconds"),
         (["--rtt", "1000000 s"], 'at most "1 s"'),
-        (["--bursts", "inf", "--loss", "10%"], "a number of 1 or more"),
+        (["--bursts", "inf", "--loss", "10%"], "less than or equal to 1000000"),
         (["--seed", "99999999999999999999"], "18446744073709551615"),
         (["--schemes", ","], "no scheme"),
     ):

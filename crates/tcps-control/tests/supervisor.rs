@@ -744,6 +744,19 @@ fn degraded_ends_when_commands_are_good_and_near() {
     }
 }
 
+/// Commands that are late again on the way back: degraded, not recovering, until they have been good for long enough.
+#[test]
+fn late_commands_end_what_recovers() {
+    let mut hook = following(json!({"recover_ms": 10}), 600);
+    (630..700).for_each(|ms| _ = tick(hook.as_mut(), ms * MS, Some(1.0), ms as u32));
+    assert_eq!(state(hook.as_ref()), State::Recovering);
+    (700..730).for_each(|ms| _ = tick(hook.as_mut(), ms * MS, None, 0));
+    let told = hook.told().unwrap();
+    assert_eq!((told.state, told.cause), (State::Degraded, "commands are late"));
+    (730..800).for_each(|ms| _ = tick(hook.as_mut(), ms * MS, Some(1.0), ms as u32));
+    assert_eq!(state(hook.as_ref()), State::Recovering);
+}
+
 /// A hand that moves by more than `near` from tick to tick, but no faster than `slowly` times the speed: after a gap the state
 /// is normal again as for one that rests. One that is faster is never reached, and both the state and its cause say so.
 #[test]

@@ -103,6 +103,12 @@ impl Parts {
         Self { since: now, ..Self::NONE }
     }
 
+    /// Nothing is known of it from now on; what it was before does not matter.
+    #[inline]
+    pub fn forget(&mut self, now: Time) {
+        (self.made, self.since) = (NEVER, now);
+    }
+
     /// Of a sample that is made now.
     #[inline]
     pub fn new(now: Time) -> Self {

@@ -236,7 +236,10 @@ impl Emitters {
                 cx.out.record(Record { value: late, index, flow, ..cx.here.row(now, Kind::Late) });
             }
             (job.flow, job.visit, job.step, job.stage, job.codec) = (e.flow, 0, 0, Stage::Enter, e.codec);
-            job.parts = if self.followed.takes(index) { Parts::new(now) } else { Parts::unknown(now) };
+            match self.followed.takes(index) {
+                true => job.parts = Parts::new(now),
+                false => job.parts.forget(now),
+            }
             cx.jobs.buffer(&mut job);
             match e.robot.filter(|_| matches!(e.source, Source::Robot)) {
                 Some(r) => {

@@ -48,7 +48,7 @@ pub trait Outside {
     /// A sample comes out of a channel: where its time went until now goes into `parts`. `at_once` tells that the datagram
     /// which was just received has completed it.
     fn take_over(&mut self, now: Time, _channel: u16, _meta: &Meta, _at_once: bool, parts: &mut Parts) {
-        *parts = Parts::unknown(now);
+        parts.forget(now);
     }
     /// A sample has come to its sink; its age by the clocks of nodes is wrong by `clock`.
     fn has_come(&mut self, _flow: u16, _parts: &Parts, _clock: Time) {}

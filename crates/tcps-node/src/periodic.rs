@@ -13,7 +13,7 @@ use tcps_core::{
     hook::{Notice, Verdict},
     record::{DropReason, Kind, Record},
     sample::Meta,
-    split::{Part, Parts},
+    split::Part,
     time::{Time, NEVER},
 };
 
@@ -75,7 +75,7 @@ impl Pipeline {
         let mut job = waiting.unwrap_or_else(|| cx.jobs.empty());
         match present {
             true => job.parts.spend(Part::Waiting, now),
-            false => job.parts = Parts::unknown(now),
+            false => job.parts.forget(now),
         }
         let source = self.number(i, &mut job, present, now, cx);
         let started = cx.out.start(now);

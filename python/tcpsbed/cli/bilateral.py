@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import MOST_SEED, Force, Quiet
+from tcpsbed.cli.options import MOST_BURST, MOST_SEED, Force, Quiet
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
@@ -48,7 +47,7 @@ def bilateral(
     ] = "0 ms,20 ms,50 ms,100 ms,200 ms",
     loss: Annotated[str, typer.Option("--loss", metavar="SHARE", help="Loss each way.")] = "0",
     bursts: Annotated[
-        float, typer.Option("--bursts", min=1, help="Mean length of a loss, in messages.")
+        float, typer.Option("--bursts", min=1, max=MOST_BURST, help="Mean length of a loss, in messages.")
     ] = 1.0,
     deadband: Annotated[
         float, typer.Option("--deadband", min=0, max=0.9, help="Messages go on a change by this share.")
@@ -78,8 +77,6 @@ def bilateral(
         for name in values.parts(schemes)
         for text in values.parts(rtt)
     ]
-    if not math.isfinite(bursts):
-        raise ConfigError(f"found {bursts:g}", key="--bursts", allowed="a number of 1 or more, such as 5")
     if not settings:
         raise ConfigError("found no scheme or no round trip", key="--schemes, --rtt", allowed=SCHEMES)
     bar = Progress("bilateral", quiet=quiet or as_json)

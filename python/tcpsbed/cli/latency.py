@@ -36,6 +36,8 @@ MARGIN = 1.15
 """More echoes than the widest mean needs, so that one more round is usually the last."""
 GROWTH = 4
 """A round is at most this many times as long as the one before: a rare late echo makes a short one ask for too many."""
+MOST_ECHOES = 10_000_000
+"""Most echoes of a point that can be asked for: at 10 ms, more than a day."""
 ROUNDS = 20
 """Rounds at most; each aims at the number that the one before asked for."""
 
@@ -81,8 +83,12 @@ def latency(
     confidence: Annotated[
         str, typer.Option("--confidence", help="Half-width asked for, as a share of the mean.")
     ] = "5%",
-    floor: Annotated[int, typer.Option("--floor", min=2, help="Echoes a point at least.")] = 30,
-    cap: Annotated[int, typer.Option("--cap", min=2, help="Echoes a point at most.")] = 20_000,
+    floor: Annotated[
+        int, typer.Option("--floor", min=2, max=MOST_ECHOES, help="Echoes a point at least.")
+    ] = 30,
+    cap: Annotated[
+        int, typer.Option("--cap", min=2, max=MOST_ECHOES, help="Echoes a point at most.")
+    ] = 20_000,
     max_time: Annotated[
         str | None,
         typer.Option(

@@ -37,6 +37,8 @@ MOST_SEEDS = 10_000
 """Most runs of packets, each with a seed of its own."""
 MOST_RUNS = 1_000_000
 """Most runs of a setting of a loop that is computed without packets: all of them are kept in memory."""
+MOST_BURST = 1_000_000
+"""Longest mean length of a loss."""
 Seed = Annotated[
     int | None, typer.Option("--seed", min=0, help="Replace the scenario's seed.", show_default=False)
 ]

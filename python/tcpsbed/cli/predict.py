@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Force, Quiet
+from tcpsbed.cli.options import MOST_SEED, Force, Quiet
 from tcpsbed.cli.place import HELP as PLACE_HELP
 from tcpsbed.cli.place import place
 from tcpsbed.cli.progress import Progress
@@ -60,6 +60,7 @@ AHEAD = "5 ms,10 ms,20 ms,50 ms"
 """Horizons, where none are given."""
 RIVAL = "kalman_velocity"
 """What a learned model is to beat."""
+MOST_EPOCHS = 100_000
 AT_MS = 20.0
 """The horizon at which it is."""
 
@@ -136,8 +137,10 @@ def train(
     horizons: Horizons = AHEAD,
     window: Annotated[int, typer.Option("--window", min=3, max=1000, help="Samples it looks at.")] = 32,
     units: Annotated[int, typer.Option("--units", min=1, max=1000, help="Hidden units.")] = 32,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes over the recordings.")] = 20,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the first weights.")] = 1,
+    epochs: Annotated[
+        int, typer.Option("--epochs", min=1, max=MOST_EPOCHS, help="Passes over the recordings.")
+    ] = 20,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=MOST_SEED, help="Of the first weights.")] = 1,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,

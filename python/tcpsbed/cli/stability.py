@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import MOST_RUNS, File, Force, Quiet, Seed, Sets, overrides
+from tcpsbed.cli.options import MOST_BURST, MOST_RUNS, File, Force, Quiet, Seed, Sets, overrides
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
@@ -43,7 +43,9 @@ Trips = Annotated[str, typer.Option("--rtt", metavar="LOW..HIGH", help="Round tr
 Losses = Annotated[str, typer.Option("--loss", metavar="LOW..HIGH", help="Losses each way.")]
 Cells = Annotated[str, typer.Option("--cells", metavar="NxM", help="Round trips times losses.")]
 Runs = Annotated[int, typer.Option("--runs", min=1, max=MOST_RUNS, help="Runs in each cell.")]
-Bursts = Annotated[float, typer.Option("--bursts", min=1, help="Mean length of a loss, in packets.")]
+Bursts = Annotated[
+    float, typer.Option("--bursts", min=1, max=MOST_BURST, help="Mean length of a loss, in packets.")
+]
 Jitter = Annotated[
     str | None,
     typer.Option("--jitter", metavar="TIME", help="Mean extra delay, exponential.", show_default=False),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Force
+from tcpsbed.cli.options import MOST_RUNS, Force
 
 if TYPE_CHECKING:
     from tcpsbed.console.server import Console
@@ -54,7 +54,11 @@ def study(
     subject: Annotated[
         int | None,
         typer.Option(
-            "--subject", min=1, help="Number of the subject [default: the next one].", show_default=False
+            "--subject",
+            min=1,
+            max=MOST_RUNS,
+            help="Number of the subject [default: the next one].",
+            show_default=False,
         ),
     ] = None,
     port: Annotated[

@@ -68,6 +68,7 @@ def sweep(
         typer.Option(
             "--jobs",
             min=1,
+            max=1000,
             help="Runs at a time [default: all cores; 1 on the machine's clock].",
             show_default=False,
         ),

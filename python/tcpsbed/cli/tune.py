@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tcpsbed.cli.failures import FAILED, guarded
-from tcpsbed.cli.options import MOST_RUNS, MOST_SEED, Force, Quiet
+from tcpsbed.cli.options import MOST_BURST, MOST_RUNS, MOST_SEED, Force, Quiet
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
@@ -55,7 +55,7 @@ def tune(
     rtt: Annotated[str, typer.Option("--rtt", metavar="TIME", help="Round trip.", show_default=False)],
     loss: Annotated[str, typer.Option("--loss", metavar="SHARE", help="Loss each way.")] = "0",
     bursts: Annotated[
-        float, typer.Option("--bursts", min=1, help="Mean length of a loss, in packets.")
+        float, typer.Option("--bursts", min=1, max=MOST_BURST, help="Mean length of a loss, in packets.")
     ] = 1.0,
     period: Annotated[str, typer.Option("--period", metavar="TIME", help="Time between commands.")] = "1 ms",
     c: Annotated[str, typer.Option("--c", metavar="C,...", help="The step falls to 1/c.")] = "2",

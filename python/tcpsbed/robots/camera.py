@@ -273,7 +273,7 @@ def _named(text: str) -> tuple[str, str]:
 
 
 def main() -> None:
-    """The process that draws: what and of whom in a line on standard input, its starter and its memory by the arguments."""
+    """The process that draws: what and of whom in a line on standard input; its parent and its memory by the arguments."""
     from tcpsbed import hooks
 
     end_with_parent(int(sys.argv[1]))

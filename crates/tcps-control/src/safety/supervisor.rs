@@ -372,7 +372,8 @@ impl Supervisor {
             return;
         }
         let (age, t) = (self.health.age_ns(), self.settings.timing);
-        let share = if self.state == State::Normal { 1.0 } else { self.settings.ease };
+        let share =
+            if matches!(self.state, State::Normal | State::Recovering) { 1.0 } else { self.settings.ease };
         let late = (age as f64 > share * t.degraded as f64).then_some("commands are late");
         let poor = self.wrong.filter(|_| self.refused.is_some()).or(late);
         let poor = poor.or_else(|| self.health.poor(&self.settings.thresholds, share));
@@ -388,7 +389,7 @@ impl Supervisor {
             State::Hold | State::SafeStop => (self.state, ""),
             _ if passes(t.hold) => (State::Hold, missing),
             _ if self.halted => (State::Hold, "what it works for has died, or the run ends"),
-            State::Normal => poor.map_or((State::Normal, ""), |why| (State::Degraded, why)),
+            State::Normal | State::Recovering => poor.map_or((self.state, ""), |why| (State::Degraded, why)),
             same => (same, ""),
         };
         self.enter(next, cause);

@@ -126,28 +126,36 @@ impl Ledger {
     }
 
     /// A datagram with a part of a sample was received, and has not completed it.
-    pub fn pass(&mut self, channel: u16, flow: u16, index: u32, way: Way) {
-        let entry = self.under(channel, flow).and_then(|u| u.find(index));
-        if let Some(entry) = entry {
-            let parts = entry.parts();
-            entry.more = Some(Box::new(More { parts, way: Some(way) }));
+    pub fn pass(&mut self, channel: u16, flow: u16, index: u32, way: &Way) {
+        let Some(under) = self.under(channel, flow) else { return };
+        if let Some(at) = under.find(index) {
+            let parts = under.samples[at].parts();
+            under.samples[at].more = Some(Box::new(More { parts, way: Some(*way) }));
         }
     }
 
     /// A sample comes out of a channel: where its time went until now goes into `parts`, if that is known. `way` is that of
     /// the datagram that has completed it, if that was now.
-    pub fn take_over(&mut self, now: Time, channel: u16, meta: &Meta, way: Option<&Way>, parts: &mut Parts) {
-        *parts = Parts::unknown(now);
-        let Some(under) = self.under(channel, meta.flow) else { return };
-        if let Some(entry) = under.find(meta.index) {
-            entry.over = true;
-            *parts = entry.parts();
-            if let Some(way) = way.or(entry.more.as_ref().and_then(|more| more.way.as_ref())) {
-                way.attribute(parts);
-            }
-            parts.spend(Part::Held, now);
-            under.forget(meta.index);
+    pub fn take_over(
+        &mut self,
+        now: Time,
+        channel: u16,
+        meta: &Meta,
+        way: impl FnOnce() -> Option<Way>,
+        parts: &mut Parts,
+    ) {
+        let under = self.under(channel, meta.flow);
+        let Some((under, entry)) = under.and_then(|u| u.find(meta.index).map(|at| (u, at))) else {
+            return parts.forget(now);
+        };
+        let entry = &mut under.samples[entry];
+        entry.over = true;
+        *parts = entry.parts();
+        if let Some(way) = way().or(entry.more.as_ref().and_then(|more| more.way)) {
+            way.attribute(parts);
         }
+        parts.spend(Part::Held, now);
+        under.forget(meta.index);
     }
 
     /// A sample has come to its sink.
@@ -162,9 +170,9 @@ impl Ledger {
 }
 
 impl Under {
-    /// The sample with this number that has not come out yet.
+    /// The place of the sample with this number that has not come out yet.
     #[inline]
-    fn find(&mut self, index: u32) -> Option<&mut Entry> {
+    fn find(&self, index: u32) -> Option<usize> {
         let first = self.samples.front()?.index;
         let place = index.wrapping_sub(first);
         let at = match self.samples.get(place as usize) {
@@ -173,7 +181,7 @@ impl Under {
             _ if is_before(index, first) => return None,
             _ => self.samples.binary_search_by_key(&place, |e| e.index.wrapping_sub(first)).ok()?,
         };
-        self.samples.get_mut(at).filter(|e| !e.over)
+        self.samples.get(at).is_some_and(|e| !e.over).then_some(at)
     }
 
     /// Drops those in front that are over, or far behind this one.

@@ -18,7 +18,6 @@ use crate::{
     carrier::{Carrier, ForeignSpec},
     kernel_tcp, network_rows,
 };
-use ledger::Way;
 use std::{
     path::Path,
     time::{Duration, Instant},
@@ -272,13 +271,12 @@ impl<'p> Driver<'p> {
         if channel == NONE {
             node.handle_aside(self.now, from, arrived, &bytes, &mut self.world);
         } else {
-            let Letter { flow, index, sent, entered, spent, .. } = self.world.letters[letter as usize];
-            let way = Way { sent, entered, arrived, taken: self.now, spent };
-            (self.world.received, self.world.completed) = (Some((flow, index, way)), false);
+            (self.world.received, self.world.completed) = (Some((letter, arrived)), false);
             node.handle_datagram(self.now, channel, arrived, &bytes, &mut self.world);
             self.world.received = None;
             if !self.world.completed {
-                self.world.ledger.pass(channel, flow, index, way);
+                let letter = &self.world.letters[letter as usize];
+                self.world.ledger.pass(channel, letter.flow, letter.index, &letter.way(arrived, self.now));
             }
         }
         self.set_timer(to as usize);

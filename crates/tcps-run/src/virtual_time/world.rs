@@ -42,6 +42,13 @@ pub(super) struct Letter {
     pub spent: Option<Spent>,
 }
 
+impl Letter {
+    /// Its way, if it had arrived in the socket and was taken at these moments.
+    pub fn way(&self, arrived: Time, taken: Time) -> Way {
+        Way { sent: self.sent, entered: self.entered, arrived, taken, spent: self.spent }
+    }
+}
+
 /// Everything around the nodes.
 pub(super) struct World {
     pub network: Carrier,
@@ -60,7 +67,7 @@ pub(super) struct World {
     pub at: u16,
     /// Where the time of samples went, and the datagram that a node is working on.
     pub ledger: Ledger,
-    pub received: Option<(u16, u32, Way)>,
+    pub received: Option<(u32, Time)>,
     /// Whether that has completed its sample.
     pub completed: bool,
 }
@@ -200,9 +207,11 @@ impl Outside for World {
     }
 
     fn take_over(&mut self, now: Time, channel: u16, meta: &Meta, at_once: bool, parts: &mut Parts) {
-        let received = self.received.as_ref().filter(|_| at_once);
-        self.completed |= received.is_some_and(|r| (r.0, r.1) == (meta.flow, meta.index));
-        self.ledger.take_over(now, channel, meta, received.map(|r| &r.2), parts);
+        let received =
+            self.received.filter(|_| at_once).map(|(l, arrived)| (&self.letters[l as usize], arrived));
+        self.completed |= received.is_some_and(|(l, _)| (l.flow, l.index) == (meta.flow, meta.index));
+        let way = || received.map(|(letter, arrived)| letter.way(arrived, now));
+        self.ledger.take_over(now, channel, meta, way, parts);
     }
 
     fn has_come(&mut self, flow: u16, parts: &Parts, clock: Time) {

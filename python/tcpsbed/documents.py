@@ -57,6 +57,8 @@ def trusted(folder: Path | str) -> Iterator[None]:
     try:
         yield
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+        if isinstance(error, UnicodeEncodeError) and not str(folder).isprintable():
+            raise  # the name of the folder is none that a library takes: nothing is wrong with what it holds
         found = f"holds something else than tcpsbed writes ({type(error).__name__}: {error})"
         raise DataError(
             found, file=folder, allowed="a folder as tcpsbed run left it; run the scenario again"

@@ -57,6 +57,17 @@ def test_a_name_that_no_file_system_takes_has_a_remedy(tmp_path: Path) -> None:
     assert "File name too long; allowed: a shorter name" in done.stderr and done.returncode == 2
 
 
+def test_a_run_in_a_folder_whose_name_is_no_text_is_not_called_damaged(
+    tmp_path: Path, scenarios: Path
+) -> None:
+    words = (
+        f"tcpsbed run {scenarios}/step.toml -q --out a && mv a $'a\\xff' && tcpsbed export $'a\\xff' --csv"
+    )
+    done = shell(tmp_path, words, {**os.environ})
+    assert done.stderr.startswith('tcpsbed: found "a\\udcff", which is no UTF-8 text; allowed: ')
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize("words", ["--out $'a\\xff'", "--out=$'a\\xff'"])
 def test_a_name_that_is_no_text_is_told_with_its_option(tmp_path: Path, scenarios: Path, words: str) -> None:
     done = shell(tmp_path, f"tcpsbed run {scenarios}/step.toml -q {words}", {**os.environ})

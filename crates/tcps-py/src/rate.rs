@@ -9,7 +9,7 @@ use crate::{
     hooks::{interrupted, label, times, told},
     transport::described,
 };
-use pyo3::{exceptions::PyValueError, intern, prelude::*};
+use pyo3::{exceptions::PyValueError, intern, prelude::*, types::PyBool};
 use std::ffi::CStr;
 use tcps_core::{
     rate::{Feedback, RateController, Sent, Steers},
@@ -109,14 +109,15 @@ impl Value {
                 "on_feedback of {name} gives back {answer}; allowed: None or {allowed}"
             ))
         };
+        let is_flag = answer.is_instance_of::<PyBool>();
         match self {
             Self::Fragments(_) => {
-                let k = answer.extract::<u8>().ok().filter(|k| (1..=MOST_FRAGMENTS).contains(k));
+                let k = answer.extract::<u8>().ok().filter(|k| !is_flag && (1..=MOST_FRAGMENTS).contains(k));
                 let allowed = || format!("a whole number of samples from 1 to {MOST_FRAGMENTS}");
                 k.map(Self::Fragments).ok_or_else(|| refused(allowed()))
             }
             Self::Bps(_) => {
-                let bps = answer.extract::<f64>().ok().filter(|bps| bps.is_finite() && *bps >= 0.0);
+                let bps = answer.extract::<f64>().ok().filter(|bps| !is_flag && bps.is_finite() && *bps >= 0.0);
                 bps.map(Self::Bps).ok_or_else(|| refused("a finite rate in bit/s from 0 on".into()))
             }
         }

@@ -77,8 +77,8 @@ WAYS: dict[str, str] = {
     "multipath, split": "{ kind = 'multipath', mode = 'split' }",
 }
 """What `scenarios/two-ways.toml` compares: one way, every datagram both ways, each datagram one of them."""
-UNRANKED = ("timetable-k", "kernel-tcp")
-"""Transports that cannot run without parameters, or in virtual time."""
+UNRANKED = ("timetable-k", "telehaptic", "kernel-tcp")
+"""Transports that cannot run without parameters or a controller of the user's, or in virtual time."""
 AFTER = (
     "hoip",
     "alphan",
@@ -108,7 +108,8 @@ Rows of `dpm`, `dpm-multistep`, `dpm-holdup`, `nafcah`, `napas` read the publish
 that [reading](telehaptic.md#readings-of-the-published-rule).
 
 Rows of {after} are of our versions **after** papers that leave their details open ([transports.md](transports.md)), not of
-their authors' programs. {unranked} are not here: an oracle needs to be told when, and the kernel's TCP has no virtual time.
+their authors' programs. {unranked} are not here: an oracle needs to be told when, a
+controller of the user's is not ours, and the kernel's TCP has no virtual time.
 
 Numbers are means over the seeds, ± half the 95 % interval of the mean (Student's t) where that is not 0 to the digits
 shown. **Rows whose intervals overlap are not told apart by this table.**

@@ -8,9 +8,12 @@
 
 use std::{collections::VecDeque, ffi::c_void};
 use tcps_core::time::{Time, MS, NEVER};
-use tcps_run::{real::line::{Dialogue, Told}};
-use tcps_node::{BoardModel, Timetable, outside::{News, Ride}};
+use tcps_node::{
+    outside::{News, Ride},
+    BoardModel, Timetable,
+};
 use tcps_plan::{BoardPlan, SafeOutput};
+use tcps_run::real::line::{Dialogue, Told};
 use tcps_wire::board::{Repr, Role};
 
 const ROLES: [Role; 4] = [Role::Relay, Role::Capture, Role::Drive, Role::Sense];

@@ -151,7 +151,9 @@ def test_what_is_not_within_says_why_and_all_figures_are_drawn(study: Study, row
     if not (SUTURING.exists() and CAPTURES.exists() and PINGS.exists()):
         pytest.skip(NEEDS_DATA)
     skip_without_an_arm(rows)
-    assert [row.key for row in study.rows if row.within is False and not row.expected.explained] == []
+    missed = [row for row in study.rows if row.within is False]
+    # Of its value only where that does not hang on what else the machine does.
+    assert [r.key for r in missed if not (r.expected.refuted or r.expected.not_reproduced)] == []
     drawn = {f"figure{n}" for n in (7, 10, 11, 12, 13, 17, 18, 19, 20, 21)} | {"figure17-costs"}
     assert {name for name, _ in study.figures} - {"figure14"} == drawn
 

@@ -120,7 +120,10 @@ def test_parameters_come_by_the_table_and_packets_are_told(tmp_path):
             ANSWER + "return 9\n",
             "mine.py:Mine gives back 9; allowed: None or a whole number of samples from 1 to 7",
         ),
-        (ANSWER + "return True\n", "mine.py:Mine gives back True; allowed: None or a whole number of samples"),
+        (
+            ANSWER + "return True\n",
+            "mine.py:Mine gives back True; allowed: None or a whole number of samples",
+        ),
         (ANSWER + "raise ValueError('boom')\n", "ValueError: boom, at mine.py:6 in on_feedback, "),
     ],
 )

@@ -27,4 +27,4 @@ def test_parts_add_up_and_are_shown(tmp_path: Path) -> None:
     )
     assert [hop["link"] for hop in split["kinematic"]["hops"]] == ["access.forward", "l1.forward"]
     shown = CliRunner().invoke(app, ["show", folder]).output
-    assert "making to sink" in shown and "queueing at l1.forward" in shown
+    assert "What the true time went to, by part" in shown and "The same, by link" in shown

@@ -117,7 +117,8 @@ impl Value {
                 k.map(Self::Fragments).ok_or_else(|| refused(allowed()))
             }
             Self::Bps(_) => {
-                let bps = answer.extract::<f64>().ok().filter(|bps| !is_flag && bps.is_finite() && *bps >= 0.0);
+                let bps =
+                    answer.extract::<f64>().ok().filter(|bps| !is_flag && bps.is_finite() && *bps >= 0.0);
                 bps.map(Self::Bps).ok_or_else(|| refused("a finite rate in bit/s from 0 on".into()))
             }
         }
